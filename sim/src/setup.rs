@@ -135,7 +135,12 @@ impl Setup {
             instance_ttl: Duration::from_secs(20),
             ..OrchestratorConfig::default()
         };
-        Ok(Self { config, roster: Roster { name: GROUP.to_owned(), nodes, members, k }, keys, kept: scenario.kept })
+        Ok(Self {
+            config,
+            roster: Roster { name: GROUP.to_owned(), nodes, members, k, founding: None },
+            keys,
+            kept: scenario.kept,
+        })
     }
 
     pub(crate) fn key(&self, place: usize) -> Result<(&KeyName, &AnyPublicKey, &HeldKey), Failed> {

@@ -21,6 +21,7 @@ def content(card):
         + word(card["name"])
         + bytes.fromhex(card["ceremony_key"])
         + bytes.fromhex(card["tls_key"])
+        + bytes.fromhex(card["operator_key"])
         + field(card["peer_address"].encode())
         + field(card["api_address"].encode())
         + card["made"].to_bytes(8, "big")
@@ -31,6 +32,11 @@ def content(card):
 def identity(master):
     """The secret of a node's key of ceremonies: spec/ceremonies.md."""
     return scalar(GROUP, H("theta/ceremony/identity/v1", ("purpose", b"sign"), ("master", master)))
+
+
+def operator(master):
+    """The secret of an operator's key."""
+    return scalar(GROUP, H("theta/operator/v1", ("master", master)))
 
 
 def sign(secret, key, signed):
@@ -71,6 +77,8 @@ def check(file):
         key = GROUP.encode(GROUP.base(secret))
         if key.hex() != card["ceremony_key"]:
             raise ValueError("a key of ceremonies")
+        if GROUP.encode(GROUP.base(operator(bytes.fromhex(card["operator_master"])))).hex() != card["operator_key"]:
+            raise ValueError("an operator's key")
         signed = ("theta/card/v1", ("card", content(card)))
         signature = sign(secret, key, signed)
         if signature.hex() != card["signature"] or not signs(key, signed, signature):
@@ -95,11 +103,14 @@ def example():
         master = hashlib.sha256(b"master of " + name.encode()).digest()
         secret = identity(master)
         key = GROUP.encode(GROUP.base(secret))
+        operator_master = hashlib.sha256(b"master of the operator of " + name.encode()).digest()
         card = {
             "name": name,
             "master": master.hex(),
             "ceremony_key": key.hex(),
             "tls_key": hashlib.sha256(b"TLS key of " + name.encode()).hexdigest(),
+            "operator_master": operator_master.hex(),
+            "operator_key": GROUP.encode(GROUP.base(operator(operator_master))).hex(),
             "peer_address": f"{host}:7100",
             "api_address": f"{host}:7101",
             "made": 1_795_388_400,

@@ -1,6 +1,8 @@
 //! The group, as the group file describes it.
 
 use theta_ceremonies::CeremonyMember;
+use theta_ledger::Genesis;
+use theta_ledger::founding::{Founding, FoundingError, NodeSignatures};
 use theta_names::NodeId;
 
 /// All that a custodian knows of its group. It must be the same at all nodes, since ids of ceremonies are derived from
@@ -15,9 +17,26 @@ pub struct Roster {
     pub members: Vec<CeremonyMember>,
     /// How many nodes must agree before a node believes them: one more than may be malicious.
     pub k: u16,
+    /// With which cards it was founded, if it was.
+    pub founding: Option<Founding>,
 }
 
 impl Roster {
+    /// The same group with its founding, as text.
+    ///
+    /// # Errors
+    /// [`FoundingError`].
+    pub fn with_founding(self, text: &str) -> Result<Self, FoundingError> {
+        Ok(Self { founding: Some(Founding::from_text(text, &NodeSignatures)?), ..self })
+    }
+
+    /// With what the group's ledger begins; `None` if a node of the group has no identity to vote with.
+    #[must_use]
+    pub fn genesis(&self) -> Option<Genesis> {
+        let members = self.nodes.iter().map(|node| self.member(*node).cloned()).collect::<Option<_>>()?;
+        Genesis::of_file(&self.name, self.k, members, self.founding.as_ref()).ok()
+    }
+
     /// The identity of a node.
     #[must_use]
     pub fn member(&self, node: NodeId) -> Option<&CeremonyMember> {

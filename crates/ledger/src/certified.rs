@@ -3,7 +3,8 @@
 use theta_agreement::VoteCertificate;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
-use crate::{Entry, MOST_ENTRY};
+use crate::warrant::MOST_WARRANT;
+use crate::{Entry, MOST_ENTRY, Warrant};
 
 /// An entry, and the precommits of a quorum for it: convinces whoever knows the members.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,19 +13,22 @@ pub struct CertifiedEntry {
     pub entry: Entry,
     /// The votes.
     pub certificate: VoteCertificate,
+    /// Under which machines voted that are no members' yet, if some did.
+    pub warrant: Option<Box<Warrant>>,
 }
 
 impl CertifiedEntry {
     /// The longest in bytes, in a group of so many nodes.
     #[must_use]
     pub const fn longest(nodes: usize) -> usize {
-        MOST_ENTRY + 64 + 66 * nodes
+        MOST_ENTRY + MOST_WARRANT + 128 + 66 * nodes
     }
 
-    /// `[entry]`, `[certificate]`.
+    /// `[entry]`, `[certificate]`, (0, or 1 and `[warrant]`).
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        Writer::default().bytes(&self.entry.encode()).bytes(&self.certificate.encode()).finish()
+        let writer = Writer::default().bytes(&self.entry.encode()).bytes(&self.certificate.encode());
+        writer.option(self.warrant.as_ref(), |writer, warrant| writer.bytes(&warrant.encode())).finish()
     }
 
     /// Reads what [`CertifiedEntry::encode`] wrote. The certificate may still be false.
@@ -44,6 +48,8 @@ impl CertifiedEntry {
     pub fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let entry = Entry::decode(reader.bytes()?)?;
         let certificate = VoteCertificate::decode(reader.bytes()?);
-        Ok(Self { entry, certificate: certificate.map_err(|_| DecodeError::Field("a certificate"))? })
+        let certificate = certificate.map_err(|_| DecodeError::Field("a certificate"))?;
+        let warrant = reader.option(|reader| Warrant::decode(reader.bytes_within(MOST_WARRANT)?).map(Box::new))?;
+        Ok(Self { entry, certificate, warrant })
     }
 }

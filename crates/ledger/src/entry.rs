@@ -7,7 +7,7 @@ use theta_names::{Epoch, KeyName, KeyState, SuiteName, Version};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
 use crate::consent::{read_consents, write_consents};
-use crate::{Consent, LedgerId};
+use crate::{Consent, LedgerId, MemberChange};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
@@ -47,6 +47,8 @@ pub enum Action {
     },
     /// The state of a key or a version of it changes.
     SetState(StateChange),
+    /// Who belongs to the group.
+    Members(MemberChange),
 }
 
 /// A key that was there before the ledger knew it.
@@ -146,6 +148,7 @@ impl Action {
             Self::SetState(StateChange { key, version, state, generation }) => {
                 Writer::new(4).word(key.as_str()).named_version(*version).word(state.name()).u64(*generation)
             }
+            Self::Members(change) => return change.encode(),
         }
         .finish()
     }
@@ -185,6 +188,7 @@ impl Action {
                 let state = state.ok_or(DecodeError::Field("a state"))?;
                 Self::SetState(StateChange { key, version, state, generation: reader.u64()? })
             }
+            tag if MemberChange::TAGS.contains(&tag) => Self::Members(MemberChange::read(tag, &mut reader)?),
             _ => return Err(DecodeError::Field("the kind of action")),
         };
         reader.end(action)

@@ -4,6 +4,9 @@ use core::fmt;
 
 use theta_agreement::Member;
 use theta_groups::Transcript;
+use theta_names::NodeId;
+
+use crate::founding::{Card, Founding};
 
 /// What stands for a ledger in all that is signed in it: the digest of its genesis. Who has it can check the whole history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,12 +32,13 @@ impl fmt::Display for LedgerId {
     }
 }
 
-/// The members of a group when it was founded.
+/// The members of a group when its ledger began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Genesis {
     name: String,
     k: u16,
     members: Vec<Member>,
+    founding: Option<Founding>,
 }
 
 /// Why a list of members is no genesis.
@@ -54,6 +58,9 @@ pub enum GenesisError {
         /// How many nodes there are.
         n: usize,
     },
+    /// A key that is none.
+    #[error("the identity of node {0} is no key")]
+    Identity(u16),
     /// A name that is too long.
     #[error("the name of a group is 1 to 255 bytes long")]
     Name,
@@ -82,7 +89,43 @@ impl Genesis {
                 }
             }
         }
-        Ok(Self { name: name.to_owned(), k, members })
+        Ok(Self { name: name.to_owned(), k, members, founding: None })
+    }
+
+    /// A group that was founded with cards: the ledger's id is the founding's fingerprint, and members can change.
+    ///
+    /// # Errors
+    /// [`GenesisError::Identity`]: the key of a card is none, which whoever read the card has excluded.
+    pub fn of(founding: &Founding) -> Result<Self, GenesisError> {
+        let member = |(node, card): (NodeId, &Card)| {
+            Member::of(node, &card.content().ceremony_key).map_err(|_| GenesisError::Identity(node.get()))
+        };
+        let members = founding.numbered().map(member).collect::<Result<_, _>>()?;
+        let genesis = Self::new(founding.name(), founding.threshold(), members)?;
+        Ok(Self { founding: Some(founding.clone()), ..genesis })
+    }
+
+    /// A group whose file lists these members, and has this founding: it begins with the founding if that has the same name, k, numbers and
+    /// keys of ceremonies, and otherwise with the list.
+    ///
+    /// # Errors
+    /// [`GenesisError`].
+    pub fn of_file(
+        name: &str,
+        k: u16,
+        members: Vec<Member>,
+        founding: Option<&Founding>,
+    ) -> Result<Self, GenesisError> {
+        let listed = Self::new(name, k, members)?;
+        let Some(founded) = founding.map(Self::of).transpose()? else { return Ok(listed) };
+        let same = (&founded.name, founded.k, &founded.members) == (&listed.name, listed.k, &listed.members);
+        Ok(if same { founded } else { listed })
+    }
+
+    /// With which cards the group was founded, if it was.
+    #[must_use]
+    pub const fn founding(&self) -> Option<&Founding> {
+        self.founding.as_ref()
     }
 
     /// The group's name.
@@ -106,6 +149,9 @@ impl Genesis {
     /// The ledger that begins with it.
     #[must_use]
     pub fn id(&self) -> LedgerId {
+        if let Some(founding) = &self.founding {
+            return LedgerId(*founding.fingerprint().as_bytes());
+        }
         let mut transcript = Transcript::new("theta/ledger/genesis/v1")
             .with("name", self.name.as_bytes())
             .with("k", &self.k.to_be_bytes());

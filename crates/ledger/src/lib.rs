@@ -11,20 +11,27 @@
 //! Requests for decryptions, signatures and coins never wait for it. See `spec/ledger.md` and `docs/adr/0029-ledger.md`.
 
 mod certified;
+mod change;
 mod consent;
 mod entry;
 pub mod founding;
 mod genesis;
+mod operator;
 mod replica;
 mod sitting;
 mod state;
+mod warrant;
 
 pub use certified::CertifiedEntry;
+pub use change::MemberChange;
 pub use consent::{Consent, Demand};
 pub use entry::{Action, AdoptedKey, Entry, MOST_ENTRY, Outcome};
 pub use genesis::{Genesis, GenesisError, LedgerId};
+pub use operator::{OperatorId, OperatorKey};
 pub use replica::{DropReason, Effect, Host, Input, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, Said};
 pub use state::{
-    Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, Refusal, RequestHistory, Source, VersionHistory,
+    Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, MemberRefusal, Refusal, RequestHistory, Seat, Source,
+    VersionHistory,
 };
 pub use theta_agreement::{Digest, Verdict};
+pub use warrant::{MOST_STAND_INS, StandIn, Warrant, WarrantRefusal};

@@ -1,10 +1,11 @@
 //! The members that decide the entry of one height.
 
-use theta_agreement::{Ballot, Digest, Electorate, Member, MemberKeys, Message, Signature, schnorr};
+use theta_agreement::{Ballot, Digest, Electorate, Member, MemberKeys, Message, Signature, VoteCertificate, schnorr};
 use theta_groups::Transcript;
 use theta_names::codec::Writer;
 use theta_rounds::PartyId;
 
+use crate::state::StandIns;
 use crate::{Entry, LedgerId};
 
 /// The members of the ledger at one height. Every signature is on ledger, height and entry before, so that no vote counts anywhere
@@ -17,12 +18,40 @@ pub(crate) struct Sitting {
     members: Vec<Member>,
     parties: Vec<PartyId>,
     faulty: usize,
+    /// Other machines that vote in the place of a member's.
+    stand_ins: StandIns,
 }
 
 impl Sitting {
     pub(crate) fn new(ledger: LedgerId, height: u64, previous: Digest, members: &[Member], faulty: usize) -> Self {
         let parties = members.iter().map(Member::party).collect();
-        Self { ledger, height, previous, members: members.to_vec(), parties, faulty }
+        Self { ledger, height, previous, members: members.to_vec(), parties, faulty, stand_ins: StandIns::new() }
+    }
+
+    /// From now on the machine with this key votes for its member, too.
+    pub(crate) fn stand_in(&mut self, member: Member) {
+        self.stand_ins.entry(member.party()).or_default().push(member);
+    }
+
+    /// Whether a certificate has the vote of the machine with these keys, and not of another one in its place.
+    pub(crate) fn has_vote_of(&self, keys: &MemberKeys, certificate: &VoteCertificate) -> bool {
+        certificate.signatures().get(&keys.party()).is_some_and(|signature| {
+            let message = self.message(keys.party(), certificate.ballot(), certificate.digest());
+            schnorr::vartime_verify(keys.member().verifying_key(), &message, signature)
+        })
+    }
+
+    /// Whether two machines may vote for a member.
+    pub(crate) fn is_double(&self, party: PartyId) -> bool {
+        self.stand_ins.contains_key(&party)
+    }
+
+    /// Whether a machine votes. That which is stood in for does not, if it lives after all.
+    pub(crate) fn seats(&self, keys: &MemberKeys) -> bool {
+        match self.stand_ins.get(&keys.party()) {
+            Some(others) => others.contains(keys.member()),
+            None => self.members.contains(keys.member()),
+        }
     }
 
     pub(crate) const fn height(&self) -> u64 {
@@ -70,7 +99,9 @@ impl Electorate for Sitting {
 
     fn is_signed(&self, author: PartyId, ballot: Ballot, body: &[u8], signature: &Signature) -> bool {
         let member = self.members.iter().find(|member| member.party() == author);
+        let others = self.stand_ins.get(&author).map(Vec::as_slice).unwrap_or_default();
         let message = self.message(author, ballot, body);
-        member.is_some_and(|member| schnorr::vartime_verify(member.verifying_key(), &message, signature))
+        let signs = |member: &Member| schnorr::vartime_verify(member.verifying_key(), &message, signature);
+        member.is_some_and(signs) || others.iter().any(signs)
     }
 }

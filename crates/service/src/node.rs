@@ -2,6 +2,7 @@
 
 mod certificate;
 mod error;
+mod founding;
 
 use std::{
     net::{SocketAddr, TcpListener as StdListener},
@@ -370,6 +371,7 @@ type Opened = (Arc<Authority>, Custodian, Registry);
 async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, StartError> {
     let (store, policy, audit, id) = (config.store.clone(), config.policy.clone(), config.audit.clone(), config.id);
     let (name, roster) = (group.name().to_owned(), roster(group)?);
+    founding::compare(group, &roster);
     let open = move || {
         let mut registry = Registry::default();
         let store = Arc::new(store.open()?);
@@ -387,18 +389,23 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
 /// The group as ceremonies know it.
 ///
 /// # Errors
-/// [`StartError::CeremonyKey`]: a ceremony key is no point of the group.
+/// [`StartError::CeremonyKey`]: a ceremony key is no point of the group. [`StartError::Founding`]: the founding in the file is damaged.
 pub fn roster(group: &GroupFile) -> Result<Roster, StartError> {
     let member = |node: &GroupNode| {
         let key = node.ceremony_key?;
         Some(CeremonyMember::of(node.id, key.as_bytes()).map_err(|_| StartError::CeremonyKey(node.id)))
     };
-    Ok(Roster {
+    let roster = Roster {
         name: group.name().to_owned(),
         nodes: group.nodes().iter().map(|node| node.id).collect(),
         members: group.nodes().iter().filter_map(member).collect::<Result<_, _>>()?,
         k: group.threshold(),
-    })
+        founding: None,
+    };
+    match group.founding() {
+        Some(text) => roster.with_founding(text).map_err(|error| StartError::Founding(error.to_string())),
+        None => Ok(roster),
+    }
 }
 
 fn listen(bound: Option<StdListener>, address: SocketAddr, setting: &'static str) -> Result<TcpListener, StartError> {

@@ -46,7 +46,7 @@ pub(crate) fn card(args: &CardArgs, output: Output) -> Result<(), Failure> {
     let ceremonies = keys::of_store(&vault::open(config)?)?;
     let content = old.content().clone();
     let about = About { name: content.name, peer: content.peer_address, api: content.api_address, number: None };
-    let new = keys::card(&ceremonies, about, identity.fingerprint(), now().0 / 1_000)?;
+    let new = keys::card(&ceremonies, about, (identity.fingerprint(), content.operator_key), now().0 / 1_000)?;
     Target::choose(Some(&file), None)?.write(new.to_text().as_bytes(), false)?;
     let written = Written { card: file, name: new.name().as_str() };
     output.result(&written, |out| writeln!(out, "wrote {}: send it instead of the old one", written.card.display()))

@@ -10,12 +10,13 @@ use serde::Serialize;
 use theta_names::{Address, NodeName};
 use theta_service::config::ListenConfig;
 
-use super::{About, CARD, NodeKeys, config, parse_address};
+use super::{About, CARD, NodeKeys, OPERATOR, config, parse_address};
 use crate::{
     access::now,
     exit::Failure,
     files::{DraftDirectory, write_new},
     group::permissions,
+    interrupt::Whole,
     output::Output,
     vault::SealWord,
 };
@@ -45,6 +46,9 @@ pub struct InitArgs {
     /// Where clients reach it
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
     clients: Address,
+    /// Where the operator's key is written, which is not to stay on this machine [default: DIR.operator]
+    #[arg(long, value_name = "FILE")]
+    operator_key: Option<PathBuf>,
     /// Where it listens for the other nodes, if not there
     #[arg(long, value_name = "IP:PORT")]
     listen_peer: Option<SocketAddr>,
@@ -64,6 +68,7 @@ struct Made<'a> {
     directory: &'a PathBuf,
     name: &'a str,
     card: PathBuf,
+    operator_key: PathBuf,
 }
 
 fn parse_loopback(text: &str) -> Result<SocketAddr, String> {
@@ -95,6 +100,14 @@ impl InitArgs {
     }
 }
 
+/// The file beside a node's directory, and not in it: whoever has the one, or a copy of it, has not the other.
+fn beside(dir: &std::path::Path) -> PathBuf {
+    let mut file = dir.components().as_path().as_os_str().to_owned();
+    file.push(".");
+    file.push(OPERATOR);
+    PathBuf::from(file)
+}
+
 /// Makes a node's keys and its card.
 pub(crate) fn init(args: &InitArgs, output: Output) -> Result<(), Failure> {
     let draft = DraftDirectory::new(&args.dir, 0o700, "name another with --dir")?;
@@ -104,12 +117,19 @@ pub(crate) fn init(args: &InitArgs, output: Output) -> Result<(), Failure> {
     write_new(&config::file(draft.path()), config::text(&config)?.as_bytes(), false)?;
     write_new(&draft.path().join("policy.toml"), permissions::of_nobody().as_bytes(), false)?;
     drop(keys.write(draft.path(), config)?);
-    draft.commit()?;
-    let made = Made { directory: &args.dir, name: args.name.as_str(), card: args.dir.join(CARD) };
+    let operator_key = args.operator_key.clone().unwrap_or_else(|| beside(&args.dir));
+    // A signal between the two would leave a key of no node.
+    let _whole = Whole::begin()?;
+    keys.write_operator(&operator_key)?;
+    draft.commit().inspect_err(|_| drop(std::fs::remove_file(&operator_key)))?;
+    let made = Made { directory: &args.dir, name: args.name.as_str(), card: args.dir.join(CARD), operator_key };
     output.result(&made, |out| {
         let dir = args.dir.display();
         writeln!(out, "made a node in {dir}; its keys are there and nowhere else")?;
+        writeln!(out, "made the key of its operator: {}", made.operator_key.display())?;
         writeln!(out, "\nNext:")?;
+        writeln!(out, "  take {} off this machine, and keep it twice:", made.operator_key.display())?;
+        writeln!(out, "  you sign with it what the node must not decide, such as another machine in its place")?;
         writeln!(out, "  send {}, which is public, to whoever puts the group together", made.card.display())?;
         writeln!(out, "  theta node join --dir {dir} FILE --fingerprint ...      with the founding that comes back")
     })

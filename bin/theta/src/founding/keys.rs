@@ -4,13 +4,15 @@ use std::path::Path;
 
 use rand_core::CryptoRng;
 use theta_ceremonies::CeremonyKeys;
-use theta_ledger::founding::{Card, CardContent};
+use theta_groups::Secret;
+use theta_ledger::founding::{Card, CardContent, NodeSignatures};
+use theta_ledger::{OperatorId, OperatorKey};
 use theta_names::{Address, NodeId, NodeName};
 use theta_network::{Fingerprint, GeneratedIdentity, Identity, Subject};
 use theta_service::NodeConfig;
 use theta_store::Store;
 
-use super::{CARD, CeremonySignatures};
+use super::CARD;
 use crate::{exit::Failure, files::write_new, vault};
 
 /// How long a group may be put together with a card: 90 days, in seconds.
@@ -29,6 +31,7 @@ pub(crate) struct About {
 pub(crate) struct NodeKeys {
     identity: GeneratedIdentity,
     ceremonies: CeremonyKeys,
+    operator: OperatorKey,
     card: Card,
 }
 
@@ -43,13 +46,22 @@ impl NodeKeys {
         };
         let identity = Identity::generate_for_a_year(&subject, now).map_err(Failure::internal)?;
         let ceremonies = CeremonyKeys::generate(any_node()?, rng);
-        let card = card(&ceremonies, about, identity.fingerprint, now)?;
-        Ok(Self { identity, ceremonies, card })
+        let mut master = Secret::new([0; 32]);
+        rng.fill_bytes(master.expose_mut());
+        let operator = OperatorKey::new(master);
+        let keys = (identity.fingerprint, operator.id().map_err(Failure::internal)?);
+        let card = card(&ceremonies, about, keys, now)?;
+        Ok(Self { identity, ceremonies, operator, card })
     }
 
     /// What the node publishes.
     pub(crate) const fn card(&self) -> &Card {
         &self.card
+    }
+
+    /// Writes the operator's key, which is not to be where the node is.
+    pub(crate) fn write_operator(&self, file: &Path) -> Result<(), Failure> {
+        write_new(file, self.operator.to_text().expose().as_bytes(), true)
     }
 
     /// Writes keys and card into the node's directory, makes its store, and gives it with the key of ceremonies in it. Relative
@@ -85,16 +97,22 @@ pub(super) fn public(ceremonies: &CeremonyKeys) -> Result<[u8; 32], Failure> {
 }
 
 /// Signs what a node says of itself.
-pub(super) fn card(ceremonies: &CeremonyKeys, about: About, tls_key: Fingerprint, now: u64) -> Result<Card, Failure> {
+pub(super) fn card(
+    ceremonies: &CeremonyKeys,
+    about: About,
+    (tls_key, operator_key): (Fingerprint, OperatorId),
+    now: u64,
+) -> Result<Card, Failure> {
     let content = CardContent {
         name: about.name,
         ceremony_key: public(ceremonies)?,
         tls_key: *tls_key.as_bytes(),
+        operator_key,
         peer_address: about.peer,
         api_address: about.api,
         made: now,
         until: now.saturating_add(CARD_LASTS),
     };
     let signature = ceremonies.sign_transcript(&content.signed());
-    content.with_signature(signature, &CeremonySignatures).map_err(|error| Failure::Usage(error.to_string()))
+    content.with_signature(signature, &NodeSignatures).map_err(|error| Failure::Usage(error.to_string()))
 }

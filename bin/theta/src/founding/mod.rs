@@ -12,9 +12,7 @@ mod show;
 use std::path::Path;
 
 use serde::Serialize;
-use theta_ceremonies::CeremonyMember;
-use theta_groups::Transcript;
-use theta_ledger::founding::{Card, CardSignatures, Founding};
+use theta_ledger::founding::{Card, Founding, NodeSignatures};
 use theta_names::{Address, NodeId};
 use theta_network::{
     Fingerprint,
@@ -34,23 +32,14 @@ use crate::{exit::Failure, files::Source, output::Table};
 
 /// A node's card, in its directory.
 pub(crate) const CARD: &str = "node.card";
+/// What the file of an operator's key ends with.
+pub(crate) const OPERATOR: &str = "operator";
 /// The founding of its group, in its directory.
 pub(crate) const FOUNDING: &str = "group.founding";
 
 /// What every group file begins with.
 const GROUP_HEAD: &str =
     "# The group: who belongs to it, where, and with which keys. Public, and the same at all members.\n\n";
-
-/// Signatures with keys of ceremonies.
-pub(crate) struct CeremonySignatures;
-
-impl CardSignatures for CeremonySignatures {
-    fn vartime_verify(&self, key: &[u8; 32], signed: &Transcript, signature: &[u8; 64]) -> bool {
-        let Ok(member) = NodeId::try_from(1).map(|first| CeremonyMember::of(first, key)) else { return false };
-        // A key is the same whatever number its node has.
-        member.is_ok_and(|member| member.vartime_verify_transcript(signed, signature))
-    }
-}
 
 /// A member as people see it.
 #[derive(Serialize)]
@@ -83,7 +72,7 @@ pub(crate) fn member_table(members: &[MemberView]) -> Table {
 pub(crate) fn group_text(founding: &Founding, clients: Vec<GroupClient>) -> Result<String, Failure> {
     let nodes = founding.numbered().map(|(id, card)| group_node(id, card)).collect();
     let group = GroupFile::new(founding.name(), founding.threshold(), nodes, clients).map_err(Failure::internal)?;
-    Ok(format!("{GROUP_HEAD}{}", group.to_text()))
+    Ok(format!("{GROUP_HEAD}{}", group.with_founding(founding.to_text()).to_text()))
 }
 
 /// A member as the group file has it.
@@ -113,15 +102,13 @@ pub(crate) fn is_founding(path: &Path) -> Result<bool, Failure> {
 /// Reads a founding.
 pub(crate) fn read_founding(path: &Path) -> Result<Founding, Failure> {
     let text = read(path)?;
-    Founding::from_text(&text, &CeremonySignatures)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+    Founding::from_text(&text, &NodeSignatures).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
 /// Reads the cards of a file.
 fn read_cards(path: &Path) -> Result<Vec<Card>, Failure> {
     let text = read(path)?;
-    Card::all_from_text(&text, &CeremonySignatures)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+    Card::all_from_text(&text, &NodeSignatures).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
 /// An address on the command line.

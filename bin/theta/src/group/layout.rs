@@ -18,7 +18,7 @@ use crate::{
     access::{Credentials, now},
     exit::Failure,
     files::{DraftDirectory, new_directory, write_new},
-    founding::{About, FOUNDING, NodeKeys, group_text},
+    founding::{About, FOUNDING, NodeKeys, OPERATOR, group_text},
     interrupt::Whole,
     vault::SealWord,
 };
@@ -100,6 +100,12 @@ fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) ->
         policy: permissions::of_client(CLIENT, &client.policy_lines(CLIENT)),
     };
     write_new(&root.join("group.toml"), common.group.as_bytes(), false)?;
+    // Here they are on one machine with all nodes, as all else is.
+    let operators = root.join("operators");
+    new_directory(&operators)?;
+    for (number, keys) in numbers.iter().zip(&members) {
+        keys.write_operator(&operators.join(format!("node-{number}.{OPERATOR}")))?;
+    }
     let stores = numbers
         .iter()
         .zip(members.iter().zip(addresses))

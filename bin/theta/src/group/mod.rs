@@ -44,8 +44,12 @@ Examples:
   theta group init --no-keys                          then, with the nodes running: theta keys create release=frost-ed25519
   THETA_SEAL='correct horse ...' theta group init --seal env:THETA_SEAL
 
+How many: any K act together, so K - 1 may lie or be stolen, and N - K may be lost before the keys are. With N of 3K - 2 or more \
+(4 for 2, 7 for 3, 10 for 4), K - 1 that are away or lie stop nothing. With fewer, requests go on while K answer, but one that is \
+away stops all change (new keys, reshares) until it is back. With N = K, one lost machine is the end of the keys. So the default is 4, any 2.
+
 For one machine, or one owner: where the nodes belong to several, each makes its own (theta node init). It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (its certificate \
-and the key that it signs with). Each node has a sealed store (theta.redb), what opens it (store.key, unless --seal says \
+and the key that it signs with), and operators (a key for each node's operator, secret, to be kept off the nodes). Each node has a sealed store (theta.redb), what opens it (store.key, unless --seal says \
 otherwise: file:PATH is in each node's directory, passphrase-file:PATH, env:NAME, credential:NAME of systemd), and its own copy \
 of policy.toml, which lets that client do everything. With --keys, and by default, this process deals the keys and has seen \
 them all: run it where you would keep them, and remove the node directories from there once they are at their nodes. \
@@ -126,6 +130,9 @@ fn init(args: InitArgs, output: Output) -> Result<(), Failure> {
     output.result(&made, |out| {
         let dir = args.dir.display();
         writeln!(out, "made a group of {} nodes, any {} of which act together, in {dir}", made.nodes, made.threshold)?;
+        if let Some(warning) = plan.warning() {
+            writeln!(out, "{warning}")?;
+        }
         if plan.keys().is_empty() {
             writeln!(out, "\nIt has no keys yet. With the nodes running: theta keys create release=frost-ed25519")?;
         } else {

@@ -114,6 +114,24 @@ impl Plan {
         self.modulus_bits
     }
 
+    /// What can go wrong that would not in a larger group: see the table of `spec/ledger.md`, Small groups.
+    pub(super) fn warning(&self) -> Option<String> {
+        let (n, k) = (self.threshold.n(), self.threshold.k());
+        let enough = k.saturating_mul(3).saturating_sub(2);
+        if n >= enough {
+            None
+        } else if n == k {
+            Some(format!(
+                "note: with any {k} of {n}, one machine that is lost is the end of the keys; {enough} nodes are enough for {k}"
+            ))
+        } else {
+            Some(format!(
+                "note: with any {k} of {n}, one machine that is away stops all change until it is back (requests go on); \
+                 {enough} nodes are enough for {k}"
+            ))
+        }
+    }
+
     /// n.
     pub const fn nodes(&self) -> u16 {
         self.threshold.n()

@@ -90,6 +90,8 @@ struct KeyView {
 struct Summary {
     group: String,
     ledger: String,
+    /// The fingerprint of its founding, if it begins with one.
+    fingerprint: Option<String>,
     k: u16,
     nodes: usize,
     quorum: usize,
@@ -144,8 +146,9 @@ fn summary(Checked { genesis, state, .. }: &Checked) -> Summary {
     Summary {
         group: state.group().to_owned(),
         ledger: state.id().to_string(),
+        fingerprint: genesis.founding().map(|founding| founding.fingerprint().to_string()),
         k: genesis.k(),
-        nodes: genesis.members().len(),
+        nodes: state.members().len(),
         quorum: state.quorum(),
         height: state.height(),
         head: hex::encode(state.head()),
@@ -164,6 +167,9 @@ fn show(checked: &Checked, output: Output) -> Result<(), Failure> {
         let Summary { group, ledger, k, nodes, quorum, height, .. } = &summary;
         writeln!(out, "group   {group}: {nodes} nodes, {} of which may do what they like; {quorum} decide", k - 1)?;
         writeln!(out, "ledger  {ledger}")?;
+        if let Some(fingerprint) = &summary.fingerprint {
+            writeln!(out, "founded {fingerprint}")?;
+        }
         if *height == 0 {
             return writeln!(out, "height  0: nothing has been decided yet");
         }
@@ -190,7 +196,7 @@ fn show_entries(checked: &Checked, output: Output) -> Result<(), Failure> {
         .map(|certified| EntryView {
             height: certified.entry.height,
             time: certified.entry.time,
-            what: words::what(&certified.entry.action),
+            what: words::what_of(certified),
             signers: certified.certificate.signatures().keys().map(|party| party.get()).collect(),
         })
         .collect();
@@ -231,6 +237,7 @@ fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
             ledger: checked.genesis.id().to_string(),
             group: checked.genesis.name().to_owned(),
             k: checked.genesis.k(),
+            founding: checked.genesis.founding().map(theta_ledger::founding::Founding::to_text),
             members: members.collect(),
         };
         let line = serde_json::to_string(&genesis).map_err(Failure::internal)?;

@@ -8,6 +8,7 @@ use std::{
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use theta_client::genesis_of;
+use theta_ledger::founding::{Fingerprint, Founding, NodeSignatures};
 use theta_ledger::{CertifiedEntry, Genesis, LedgerId, LedgerState};
 
 use super::words;
@@ -42,6 +43,9 @@ pub(super) struct GenesisLine {
     pub(super) ledger: String,
     pub(super) group: String,
     pub(super) k: u16,
+    /// Its founding, as text, if its ledger begins with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) founding: Option<String>,
     pub(super) members: Vec<MemberLine>,
 }
 
@@ -63,7 +67,9 @@ pub(super) struct EntryLine {
 
 fn parse_id(text: &str) -> Result<LedgerId, String> {
     let bytes = hex::decode(text).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-    bytes.map(LedgerId::from_bytes).ok_or_else(|| "a ledger's id is 64 hexadecimal digits".to_owned())
+    let bytes = bytes.or_else(|| text.parse::<Fingerprint>().ok().map(|founding| *founding.as_bytes()));
+    let wrong = "a ledger's id is 64 hexadecimal digits, or the fingerprint of the group's founding";
+    bytes.map(LedgerId::from_bytes).ok_or_else(|| wrong.to_owned())
 }
 
 impl PlaceArgs {
@@ -123,7 +129,10 @@ fn read_genesis(line: &GenesisLine) -> Result<Genesis, String> {
         words::member(member.node, &key).ok_or_else(|| format!("node {} has no identity that is a key", member.node))
     };
     let members = line.members.iter().map(member).collect::<Result<_, _>>()?;
-    let genesis = Genesis::new(&line.group, line.k, members).map_err(|error| error.to_string())?;
+    let founding = line.founding.as_ref().map(|text| Founding::from_text(text, &NodeSignatures));
+    let founding = founding.transpose().map_err(|error| error.to_string())?;
+    let genesis = Genesis::of_file(&line.group, line.k, members, founding.as_ref());
+    let genesis = genesis.map_err(|error| error.to_string())?;
     if genesis.id().to_string() == line.ledger {
         Ok(genesis)
     } else {

@@ -1,7 +1,7 @@
 //! Entries in words.
 
 use theta_client::Member;
-use theta_ledger::{Action, CertifiedEntry, Outcome};
+use theta_ledger::{Action, CertifiedEntry, MemberChange, Outcome};
 use theta_names::NodeId;
 use theta_statements::KeyChange;
 
@@ -18,13 +18,25 @@ pub(super) fn line_of(certified: &CertifiedEntry) -> EntryLine {
     EntryLine {
         height: entry.height,
         time: entry.time,
-        what: what(&entry.action),
+        what: what_of(certified),
         certified: hex::encode(certified.encode()),
     }
 }
 
+/// What was decided, and under which warrant if not by the members' machines alone.
+pub(super) fn what_of(certified: &CertifiedEntry) -> String {
+    let what = what(&certified.entry.action);
+    let Some(warrant) = &certified.warrant else { return what };
+    let nodes: Vec<u16> = warrant.stand_ins().iter().map(|stand_in| stand_in.node.get()).collect();
+    format!(
+        "{what} (decided with other machines in the place of {}, by a warrant of {} operators)",
+        crate::connect::nodes(&nodes),
+        warrant.signatures().len()
+    )
+}
+
 /// What was decided.
-pub(super) fn what(action: &Action) -> String {
+fn what(action: &Action) -> String {
     match action {
         Action::Adopt(adopted) => {
             let (key, version, epoch) = (&adopted.key, adopted.version, adopted.epoch);
@@ -47,5 +59,26 @@ pub(super) fn what(action: &Action) -> String {
             let version = change.version.map(|version| format!("@{version}")).unwrap_or_default();
             format!("key {}{version} is {}", change.key, change.state.name())
         }
+        Action::Members(change) => members(change),
+    }
+}
+
+fn members(change: &MemberChange) -> String {
+    match change {
+        MemberChange::Add(card) => {
+            format!("{:?} is a member, reached at {}", card.name().as_str(), card.content().peer_address)
+        }
+        MemberChange::Replace { node, card } => {
+            format!(
+                "node {node} ({:?}) is another machine, reached at {}",
+                card.name().as_str(),
+                card.content().peer_address
+            )
+        }
+        MemberChange::Renew { node, card } => {
+            let content = card.content();
+            format!("node {node} is reached at {}, and by clients at {}", content.peer_address, content.api_address)
+        }
+        MemberChange::Remove { node } => format!("node {node} is no member any more"),
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn keys_of(node: u16) -> CeremonyKeys {
 
 pub(crate) fn roster(k: u16, n: u16) -> Roster {
     let members: Vec<CeremonyMember> = (1..=n).map(|node| keys_of(node).member().clone()).collect();
-    Roster { name: "test group".to_owned(), nodes: (1..=n).map(party).collect(), members, k }
+    Roster { name: "test group".to_owned(), nodes: (1..=n).map(party).collect(), members, k, founding: None }
 }
 
 pub(crate) struct Node {

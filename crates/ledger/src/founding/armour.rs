@@ -7,7 +7,7 @@ use super::FoundingError;
 const LINE: usize = 64;
 
 /// The text of these bytes.
-pub(super) fn write(label: &str, bytes: &[u8]) -> String {
+pub(crate) fn write(label: &str, bytes: &[u8]) -> String {
     let mut text = format!("-----BEGIN {label}-----\n");
     for (at, digit) in Base64::encode_string(bytes).char_indices() {
         if at > 0 && at % LINE == 0 {
@@ -20,7 +20,7 @@ pub(super) fn write(label: &str, bytes: &[u8]) -> String {
 }
 
 /// All blocks of that label, each of so many bytes at most. Spaces, line ends and marks of quotation in mails do not matter.
-pub(super) fn read(label: &str, text: &str, most: usize) -> Result<Vec<Vec<u8>>, FoundingError> {
+pub(crate) fn read(label: &str, text: &str, most: usize) -> Result<Vec<Vec<u8>>, FoundingError> {
     let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
     let mut blocks = Vec::new();
     // The digits of the block that has begun and not ended.

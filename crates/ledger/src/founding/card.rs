@@ -7,13 +7,14 @@ use theta_names::{
 };
 
 use super::{FoundingError, armour};
+use crate::operator::OperatorId;
 
 /// Bytes of a signature: R || s of a Schnorr signature over ristretto255.
 const SIGNATURE_LEN: usize = 64;
 const DOMAIN: &str = "theta/card/v1";
 const LABEL: &str = "THETA CARD";
 /// Above the longest card: two addresses, a name, two keys, a signature, and the lengths of these.
-pub(super) const MOST_CARD: usize = 1024;
+pub(crate) const MOST_CARD: usize = 1024;
 
 /// Checks signatures of cards.
 pub trait CardSignatures {
@@ -30,6 +31,8 @@ pub struct CardContent {
     pub ceremony_key: [u8; 32],
     /// The SHA-256 of the SubjectPublicKeyInfo of its TLS certificates, which others pin.
     pub tls_key: [u8; 32],
+    /// Under which its operator signs what the node itself must not decide ([`crate::Warrant`]). Its secret is not on the node.
+    pub operator_key: OperatorId,
     /// Where other nodes reach it.
     pub peer_address: Address,
     /// Where clients reach it.
@@ -46,6 +49,7 @@ impl CardContent {
             .word(self.name.as_str())
             .raw(&self.ceremony_key)
             .raw(&self.tls_key)
+            .raw(self.operator_key.as_bytes())
             .text(self.peer_address.as_str())
             .text(self.api_address.as_str())
             .u64(self.made)
@@ -71,6 +75,9 @@ impl CardContent {
         if self.peer_address == self.api_address {
             return Err(FoundingError::OneAddress(self.name.to_string()));
         }
+        if *self.operator_key.as_bytes() == self.ceremony_key {
+            return Err(FoundingError::OneKey(self.name.to_string()));
+        }
         if self.until < self.made {
             return Err(FoundingError::Period(self.name.to_string()));
         }
@@ -85,6 +92,7 @@ impl CardContent {
             name: reader.word()?.parse()?,
             ceremony_key: reader.array()?,
             tls_key: reader.array()?,
+            operator_key: OperatorId::read(reader)?,
             peer_address: read_address(reader)?,
             api_address: read_address(reader)?,
             made: reader.u64()?,
@@ -120,6 +128,12 @@ impl Card {
     #[must_use]
     pub const fn name(&self) -> &NodeName {
         &self.content.name
+    }
+
+    /// Whether its signature is its key's: of a card that came in an entry or a warrant that is still to be checked.
+    #[must_use]
+    pub fn vartime_is_signed(&self, signatures: &dyn CardSignatures) -> bool {
+        signatures.vartime_verify(&self.content.ceremony_key, &self.content.signed(), &self.signature)
     }
 
     /// Content and signature.

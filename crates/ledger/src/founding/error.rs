@@ -31,6 +31,9 @@ pub enum FoundingError {
     /// One address for nodes and clients.
     #[error("the card of {0:?} has one address for nodes and for clients: each needs its own")]
     OneAddress(String),
+    /// One key for a node and its operator.
+    #[error("the card of {0:?} has one key for the node and for its operator: the operator's is kept off the node")]
+    OneKey(String),
     /// A card that ends before it begins.
     #[error("the card of {0:?} ends before it was made")]
     Period(String),

@@ -4,10 +4,11 @@
 //! A founding has one encoding, whoever puts it together and in whatever order the cards came: the members are in the order of
 //! their names, and their places are their numbers.
 
-mod armour;
+pub(crate) mod armour;
 mod card;
 mod error;
 mod fingerprint;
+mod signatures;
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,9 @@ pub use self::{
     card::{Card, CardContent, CardSignatures},
     error::FoundingError,
     fingerprint::{Fingerprint, FingerprintError},
+    signatures::NodeSignatures,
 };
-use card::MOST_CARD;
+pub(crate) use card::MOST_CARD;
 
 /// How many members a founding has at most.
 pub const MOST_MEMBERS: usize = 1024;
@@ -163,6 +165,7 @@ fn refuse_doubles(members: &[Card]) -> Result<(), FoundingError> {
         for (what, value) in [
             ("name", card.name().folded().into_bytes()),
             ("key of ceremonies", content.ceremony_key.to_vec()),
+            ("operator's key", content.operator_key.as_bytes().to_vec()),
             ("TLS key", content.tls_key.to_vec()),
             ("address", content.peer_address.as_str().into()),
             ("address", content.api_address.as_str().into()),

@@ -4,7 +4,7 @@ use theta_agreement::{Ballot, SIGNATURE_LEN, Signature, VoteCertificate};
 use theta_names::codec::{DecodeError, Reader, Writer};
 
 use crate::consent::{read_consents, write_consents};
-use crate::{Action, CertifiedEntry, Consent, MOST_ENTRY};
+use crate::{Action, CertifiedEntry, Consent, MOST_ENTRY, Warrant};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
@@ -29,8 +29,9 @@ pub(super) type Polka = (VoteCertificate, Vec<u8>);
 /// A message of one replica to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
-    /// How far the sender is, what it has drawn at its start, and what it knows that the receiver has drawn at its own.
-    Status { height: u64, session: u64, echo: Option<u64> },
+    /// How far the sender is, what it has drawn at its start, what it knows that the receiver has drawn at its own, and the highest
+    /// height at which it may have precommitted an entry, if it knows.
+    Status { height: u64, session: u64, echo: Option<u64>, spoken: Option<u64> },
     /// What the sender says in its view of the height that it decides, and the latest quorum of prevotes that it knows.
     Votes { height: u64, votes: Vec<Vote>, polka: Option<Polka> },
     /// Entries, one after the other.
@@ -39,6 +40,8 @@ pub(super) enum Message {
     Want { after: u64 },
     /// Something to decide, and the consents to it that the sender knows.
     Candidate { action: Action, reason: Vec<u8>, consents: Vec<Consent> },
+    /// What lets another machine vote in the place of one that is gone.
+    Warrant(Box<Warrant>),
 }
 
 impl Vote {
@@ -63,11 +66,16 @@ pub(super) fn read_polka(reader: &mut Reader<'_>) -> Result<Polka, DecodeError> 
 }
 
 impl Message {
+    /// Whether it is looked at whoever sent it: entries prove themselves, and a node that was away knows not all members.
+    pub(super) const fn is_for_strangers(&self) -> bool {
+        matches!(self, Self::Status { .. } | Self::Entries(_) | Self::Want { .. } | Self::Warrant(_))
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT);
         match self {
-            Self::Status { height, session, echo } => {
-                writer.u8(1).u64(*height).u64(*session).option(*echo, Writer::u64)
+            Self::Status { height, session, echo, spoken } => {
+                writer.u8(1).u64(*height).u64(*session).option(*echo, Writer::u64).option(*spoken, Writer::u64)
             }
             Self::Votes { height, votes, polka } => {
                 let writer = writer.u8(2).u64(*height).option(polka.as_ref(), write_polka);
@@ -75,6 +83,7 @@ impl Message {
             }
             Self::Entries(entries) => entries.iter().fold(writer.u8(3), |writer, entry| writer.raw(&entry.encode())),
             Self::Want { after } => writer.u8(4).u64(*after),
+            Self::Warrant(warrant) => writer.u8(6).bytes(&warrant.encode()),
             Self::Candidate { action, reason, consents } => {
                 write_consents(writer.u8(5).bytes(&action.encode()).bytes(reason), consents)
             }
@@ -90,8 +99,8 @@ impl Message {
         match reader.u8()? {
             1 => {
                 let (height, session) = (reader.u64()?, reader.u64()?);
-                let echo = reader.option(Reader::u64)?;
-                reader.end(Self::Status { height, session, echo })
+                let (echo, spoken) = (reader.option(Reader::u64)?, reader.option(Reader::u64)?);
+                reader.end(Self::Status { height, session, echo, spoken })
             }
             2 => {
                 let (height, polka) = (reader.u64()?, reader.option(read_polka)?);
@@ -110,6 +119,10 @@ impl Message {
                 let (action, reason) = (Action::decode(reader.bytes()?)?, reader.bytes()?.to_vec());
                 let consents = read_consents(&mut reader)?;
                 reader.end(Self::Candidate { action, reason, consents })
+            }
+            6 => {
+                let warrant = Warrant::decode(reader.bytes()?)?;
+                reader.end(Self::Warrant(Box::new(warrant)))
             }
             _ => Err(DecodeError::Field("the kind of message")),
         }

@@ -9,6 +9,7 @@ mod peers;
 mod pending;
 mod receive;
 mod said;
+mod seats;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +19,9 @@ use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use crate::sitting::Sitting;
-use crate::{Action, CertifiedEntry, Consent, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY};
+use crate::{
+    Action, CertifiedEntry, Consent, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY, Warrant, WarrantRefusal,
+};
 use message::{Message, Vote};
 use peers::Peers;
 use pending::{Pending, Source, Wanted};
@@ -58,6 +61,8 @@ pub enum Input<'a> {
     Message(NodeId, &'a [u8]),
     /// This node wants an action decided. For [`Action`]s of clients, [`Host::judge`] must say so, too.
     Propose(Action, Vec<u8>),
+    /// An operator brings a warrant, under which another machine votes in the place of one that is gone.
+    Warrant(Warrant),
     /// The same for an action that follows from what many members have, so that they all want it without being told.
     Expect(Action),
 }
@@ -86,6 +91,8 @@ pub enum Effect {
     Decided(Box<CertifiedEntry>),
     /// Nothing comes of an action that this node wanted decided.
     Dropped(Action, DropReason),
+    /// A warrant that an operator brought does not serve.
+    Unserving(WarrantRefusal),
     /// A member did what nobody honest does.
     Blame(NodeId, ReplicaOffence),
 }
@@ -110,12 +117,22 @@ pub enum ReplicaOffence {
     /// It sent a vote that it did not sign.
     #[error("it sent a vote with a false signature")]
     FalseSignature,
-    /// It signed what cannot be read, or a false certificate.
+    /// It showed prevotes that are no quorum's.
+    #[error("it showed prevotes that are false, or too few")]
+    FalsePrevotes,
+    /// It signed what cannot be read.
     #[error("it sent what no honest member sends: {0}")]
     Malformed(&'static str),
     /// It passed on an entry that is not certified.
     #[error("it passed on an entry that is not certified: {0}")]
     FalseEntry(LedgerError),
+}
+
+impl ReplicaOffence {
+    /// Whether it is one under the keys that are known here alone.
+    const fn is_of_signatures(&self) -> bool {
+        matches!(self, Self::FalseSignature | Self::FalsePrevotes)
+    }
 }
 
 /// Whether a store has all that its node has said in the ledger.
@@ -145,10 +162,14 @@ pub struct Replica {
     ignored: BTreeSet<PartyId>,
     /// Whose entries are not looked at any more before the next height.
     distrusted: BTreeSet<NodeId>,
+    /// Whose candidates are not looked at any more in this tick, since one had a false consent.
+    doubted: BTreeSet<NodeId>,
     /// Whose view was noted in this tick, which is far ahead.
     noted: BTreeSet<PartyId>,
     pending: Pending,
     peers: Peers,
+    /// Under which other machines vote at this height: all for the same members.
+    warrants: Vec<Warrant>,
     now: u64,
     ticks: u64,
 }
@@ -188,7 +209,8 @@ impl Replica {
             }
             kept.insert(*ballot, said);
         }
-        if memory == Memory::Unconfirmed {
+        // A machine that votes by a warrant has said something, and votes again when it has the warrant again.
+        if memory == Memory::Unconfirmed || !keys.as_ref().is_some_and(|keys| sitting.seats(keys)) {
             agreement.abstain();
         }
         Self {
@@ -202,9 +224,11 @@ impl Replica {
             heard: BTreeMap::new(),
             ignored: BTreeSet::new(),
             distrusted: BTreeSet::new(),
+            doubted: BTreeSet::new(),
             noted: BTreeSet::new(),
             pending: Pending::default(),
             peers: Peers::default(),
+            warrants: Vec::new(),
             now: 0,
             ticks: 0,
         }
@@ -264,7 +288,7 @@ impl Replica {
     pub fn confirm(&mut self) {
         if self.memory == Memory::Unconfirmed {
             self.memory = Memory::Kept;
-            if let Some(keys) = &self.keys {
+            if let Some(keys) = self.keys.as_ref().filter(|keys| self.sitting.seats(keys)) {
                 self.agreement.vote_as(&self.sitting, keys.party());
             }
         }
@@ -279,6 +303,7 @@ impl Replica {
             Input::Message(from, bytes) => self.receive(from, bytes, host, &mut out),
             Input::Propose(action, reason) => self.propose(action, reason, Source::Client, &mut out),
             Input::Expect(action) => self.propose(action, Vec::new(), Source::Expected, &mut out),
+            Input::Warrant(warrant) => self.bring_warrant(warrant, &mut out),
         }
         self.settle(host, &mut out);
         out
@@ -316,6 +341,7 @@ impl Replica {
         (self.now, self.ticks) = (now, self.ticks.saturating_add(1));
         self.peers.tick();
         self.noted.clear();
+        self.doubted.clear();
         // What a member may be locked on may still be decided.
         if !self.agreement.is_locked() && self.agreement.polka().is_none() {
             for (action, own) in self.pending.expire(self.ticks) {
@@ -340,6 +366,8 @@ impl Replica {
             let own = self.keys.as_ref().map(|keys| keys.party().node());
             let told = self.pending.to_tell(own, self.ticks / STATUS_TICKS);
             out.extend(told.map(|wanted| Effect::Send(Recipient::All, candidate(&wanted))));
+            self.tell_warrants(out);
+            self.expect_replacements();
         }
     }
 
@@ -360,7 +388,8 @@ impl Replica {
         let others = parties.filter(|node| Some(*node) != own && (to == Recipient::All || to == Recipient::One(*node)));
         let (height, session) = (self.state.height(), self.session);
         for node in others {
-            let message = Message::Status { height, session, echo: self.peers.session(node) };
+            let (echo, spoken) = (self.peers.session(node), self.spoken());
+            let message = Message::Status { height, session, echo, spoken };
             out.push(Effect::Send(Recipient::One(node), message.encode()));
         }
     }
@@ -402,10 +431,11 @@ impl Replica {
             let Some((certificate, value)) = decided else { return };
             // Honest members have read it before they voted for it.
             let Ok(entry) = Entry::decode(value) else { return };
-            let certified = CertifiedEntry { entry, certificate: certificate.clone() };
+            let certified = self.certified(entry, certificate.clone());
             if self.take_entry(certified, out).is_err() {
                 return;
             }
+            self.tell_height(out);
         }
     }
 
@@ -428,8 +458,12 @@ impl Replica {
     /// Takes the next entry, and begins the height after it.
     fn take_entry(&mut self, certified: CertifiedEntry, out: &mut Vec<Effect>) -> Result<(), LedgerError> {
         self.state.advance(&certified)?;
+        self.forget_machines(&certified.entry.action);
         if self.is_unremembered(&certified.certificate) && self.lose_memory() {
             out.push(Effect::Forgot);
+        }
+        if matches!(certified.entry.action, Action::Members(_)) {
+            self.pending.forget_consents();
         }
         let action = certified.entry.action.digest();
         out.push(Effect::Decided(Box::new(certified)));
@@ -441,20 +475,20 @@ impl Replica {
                 out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
             }
         }
-        self.sitting = self.state.sitting();
+        self.sitting = self.next_sitting();
         if let Memory::From(height) = self.memory
             && self.sitting.height() >= height
         {
             self.memory = Memory::Kept;
             out.push(Effect::Remembers);
         }
-        let voter = self.keys.as_ref().filter(|_| self.memory == Memory::Kept).map(|keys| keys.party());
+        let votes = |keys: &&Arc<MemberKeys>| self.memory == Memory::Kept && self.sitting.seats(keys);
+        let voter = self.keys.as_ref().filter(votes).map(|keys| keys.party());
         self.agreement = Agreement::new(&self.sitting, voter);
         self.said.clear();
         self.heard.clear();
         self.ignored.clear();
         self.distrusted.clear();
-        self.tell_height(out);
         Ok(())
     }
 
@@ -472,7 +506,7 @@ impl Replica {
 
     /// Whether a certificate has this node's own vote, which is not among what it has said.
     fn is_unremembered(&self, certificate: &VoteCertificate) -> bool {
-        let own = self.keys.as_ref().is_some_and(|keys| certificate.signatures().contains_key(&keys.party()));
+        let own = self.keys.as_ref().is_some_and(|keys| self.sitting.has_vote_of(keys, certificate));
         own && !self.said.contains_key(&certificate.ballot())
     }
 }
@@ -513,8 +547,10 @@ impl Judge for Chamber<'_> {
             Ok(entry) if entry.time > self.now.saturating_add(APART) => Verdict::Invalid,
             // Consents that have ended are not used in an entry that says that it is older.
             Ok(entry) if entry.time.saturating_add(APART) < self.now => Verdict::Invalid,
-            Ok(entry) if self.state.check_entry(&entry).is_ok() => self.host.judge(self.state, &entry),
-            _ => Verdict::Invalid,
+            Ok(entry) if self.state.check_entry(&entry).is_err() => Verdict::Invalid,
+            Ok(entry) if self.state.vartime_proves_itself(&entry) => Verdict::Valid,
+            Ok(entry) => self.host.judge(self.state, &entry),
+            Err(_) => Verdict::Invalid,
         }
     }
 }

@@ -13,11 +13,12 @@ const MESSAGES_PER_TICK: u32 = 64;
 struct Peer {
     /// What it has drawn at its start.
     session: Option<u64>,
-    /// The highest height that it has told since this node's start.
-    height: Option<u64>,
+    /// The highest height at which it has told to have precommitted an entry, since this node's start.
+    spoken: Option<u64>,
     answered: u32,
     asked: u32,
     received: u32,
+    brought: u32,
 }
 
 /// All other members.
@@ -28,15 +29,20 @@ impl Peers {
     /// A new tick.
     pub(super) fn tick(&mut self) {
         for peer in self.0.values_mut() {
-            (peer.answered, peer.asked, peer.received) = (0, 0, 0);
+            (peer.answered, peer.asked, peer.received, peer.brought) = (0, 0, 0, 0);
         }
     }
 
-    /// Notes what a peer has drawn at its start, and how far it says that it is, if it says so since this node's start.
-    pub(super) fn greet(&mut self, peer: NodeId, session: u64, height: Option<u64>) {
+    /// Another machine has a peer's number from now on.
+    pub(super) fn forget(&mut self, peer: NodeId) {
+        self.0.remove(&peer);
+    }
+
+    /// Notes what a peer has drawn at its start, and at which height it may have precommitted, if it says so since this node's start.
+    pub(super) fn greet(&mut self, peer: NodeId, session: u64, spoken: Option<u64>) {
         let peer = self.0.entry(peer).or_default();
         peer.session = Some(session);
-        peer.height = height.map(|height| peer.height.map_or(height, |before| before.max(height))).or(peer.height);
+        peer.spoken = spoken.map(|spoken| peer.spoken.map_or(spoken, |before| before.max(spoken))).or(peer.spoken);
     }
 
     /// What a peer has drawn at its start, as it said last.
@@ -44,9 +50,16 @@ impl Peers {
         self.0.get(&peer)?.session
     }
 
-    /// The heights of all who have said theirs.
-    pub(super) fn heights(&self) -> impl Iterator<Item = u64> {
-        self.0.values().filter_map(|peer| peer.height)
+    /// The highest height at which a peer may have precommitted an entry, as it has told since this node's start.
+    pub(super) fn spoken(&self, peer: NodeId) -> Option<u64> {
+        self.0.get(&peer)?.spoken
+    }
+
+    /// Whether one more warrant of a peer is looked at, which takes a signature of each operator.
+    pub(super) fn may_bring(&mut self, peer: NodeId) -> bool {
+        let brought = &mut self.0.entry(peer).or_default().brought;
+        *brought = brought.saturating_add(1);
+        *brought <= 1
     }
 
     /// Whether one more message of a peer is looked at.

@@ -148,6 +148,11 @@ impl Pending {
         lacks.then_some(&waiting.action)
     }
 
+    /// Members may sign with other keys from now on: they consent again.
+    pub(super) fn forget_consents(&mut self) {
+        self.waiting.values_mut().for_each(|waiting| waiting.consents.clear());
+    }
+
     /// Takes a consent, whose signature is true.
     pub(super) fn consent(&mut self, digest: &Digest, consent: Consent) {
         if let Some(waiting) = self.waiting.get_mut(digest) {

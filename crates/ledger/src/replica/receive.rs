@@ -7,28 +7,37 @@ use theta_rounds::PartyId;
 use super::message::{MESSAGE_BYTES, Message, Polka, Vote};
 use super::pending::Source;
 use super::{Effect, Host, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, fits};
-use crate::{Action, CertifiedEntry, Consent, LedgerError, MOST_ENTRY};
+use crate::{Action, CertifiedEntry, Consent, Entry, LedgerError, MOST_ENTRY};
 
 impl Replica {
     pub(super) fn receive(&mut self, from: NodeId, bytes: &[u8], host: &dyn Host, out: &mut Vec<Effect>) {
         let party = PartyId::of_node(from);
         let own = self.keys.as_ref().is_some_and(|keys| keys.party() == party);
-        let stranger = own || !self.sitting.members().contains(&party);
-        if stranger || bytes.len() > MOST_MESSAGE || !self.peers.may_speak(from) {
+        if own || bytes.len() > MOST_MESSAGE || !self.peers.may_speak(from) {
             return;
         }
         // Who sends what cannot be read harms nobody but itself.
         let Ok(message) = Message::decode(bytes) else { return };
+        if !self.sitting.members().contains(&party) && !message.is_for_strangers() {
+            return;
+        }
         match message {
-            Message::Status { height, session, echo } => {
-                self.peers.greet(from, session, (echo == Some(self.session)).then_some(height));
+            Message::Status { height, session, echo, spoken } => {
+                let spoken = spoken.filter(|_| echo == Some(self.session));
+                self.peers.greet(from, session, spoken.map(|spoken| spoken.max(height)));
                 self.remember();
                 self.hear_height(from, height, host, out);
             }
             Message::Want { after } => self.answer(from, after, host, out),
             Message::Entries(entries) => self.take_entries(from, entries, out),
             Message::Candidate { action, reason, consents } => {
-                self.take_candidate(from, (action, reason, consents), host, out);
+                self.take_candidate(from, (action, reason, consents), host);
+            }
+            // What does not serve here may serve where its sender is.
+            Message::Warrant(warrant) => {
+                if self.peers.may_bring(from) {
+                    drop(self.take_warrant(*warrant));
+                }
             }
             Message::Votes { height, votes, polka } => {
                 self.hear_height(from, height.saturating_sub(1), host, out);
@@ -36,7 +45,10 @@ impl Replica {
                     let taken = self.take_votes(party, &votes).and_then(|()| self.take_polka(polka));
                     if let Err(offence) = taken {
                         self.ignored.insert(party);
-                        out.push(Effect::Blame(from, offence));
+                        // It may be a vote under a warrant that has not come here yet: what is ignored is heard again when it has.
+                        if !(self.state.is_small() && offence.is_of_signatures()) {
+                            out.push(Effect::Blame(from, offence));
+                        }
                     }
                 }
             }
@@ -55,16 +67,13 @@ impl Replica {
 
     /// A node that forgot what it has said learns at which heights it cannot have spoken.
     ///
-    /// Let x be the highest height that was decided anywhere when its memory was lost: it spoke at x + 1 at most. A quorum precommitted x.
-    /// A quorum of peers has told, since this node's start, heights that this node has reached, own at most: an honest member is in both
-    /// quorums, and had decided x - 1 when it precommitted x. So x is own + 1 at most, this node spoke at own + 2 at most, and own + 3 is safe. A liar that claims to
-    /// be further than anybody is does not count, since its entries never come.
+    /// Let own be its height. If it had spoken after own + 1, own + 1 would have been decided before its start: a quorum of the members that
+    /// decide own + 1 would have precommitted it. A quorum of the same members has told, since its start, that they have precommitted
+    /// nothing after own, and an honest member is in both, a contradiction. So own + 2 is safe, however the members change afterwards. A liar that claims to
+    /// have said more than it can have does not count.
     fn remember(&mut self) {
-        let own = self.state.height();
-        if self.memory == Memory::Lost
-            && self.peers.heights().filter(|height| *height <= own).count() >= self.sitting.quorum()
-        {
-            self.memory = Memory::From(own.saturating_add(3));
+        if self.memory == Memory::Lost && self.level_peers() >= self.sitting.quorum() {
+            self.memory = Memory::From(self.state.height().saturating_add(2));
         }
     }
 
@@ -118,33 +127,39 @@ impl Replica {
         from: NodeId,
         (action, reason, consents): (Action, Vec<u8>, Vec<Consent>),
         host: &dyn Host,
-        out: &mut Vec<Effect>,
     ) {
         let digest = action.digest();
         let known = self.pending.contains(&digest);
-        if self.distrusted.contains(&from) || (!known && !self.pending.has_room_for(from)) {
+        // Its reason may be a warrant, which takes a signature of each operator.
+        let costly = !known && matches!(action, Action::Members(_)) && !reason.is_empty();
+        let barred = self.doubted.contains(&from) || (!known && !self.pending.has_room_for(from));
+        if barred || (costly && !self.peers.may_bring(from)) {
             return;
         }
         let Ok(demand) = self.state.check(&action).and_then(|()| self.state.demand(&action)) else { return };
         let news = |consent: &&Consent| demand.is_of(consent.node) && (!known || self.pending.lacks(&digest, consent));
         let news: Vec<Consent> = consents.iter().filter(news).copied().collect();
-        // No honest member passes on a false one.
+        // It may be of a machine that was replaced at a height that one of the two has not seen: nobody is blamed for it.
         if !news.iter().all(|consent| self.state.is_consent(&demand, &action, consent)) {
-            self.distrusted.insert(from);
-            out.push(Effect::Blame(from, ReplicaOffence::FalseSignature));
+            self.doubted.insert(from);
             return;
         }
         if !known {
             let entry = self.state.next_entry(action, reason, self.now);
-            let wanted = (demand.needed == 0 || !news.is_empty())
-                && fits(&entry.action, &entry.reason)
-                && host.judge(&self.state, &entry) == Verdict::Valid;
-            if !wanted {
+            let may = (demand.needed == 0 || !news.is_empty()) && fits(&entry.action, &entry.reason);
+            if !may || (!self.is_proven(&entry) && host.judge(&self.state, &entry) != Verdict::Valid) {
                 return;
             }
             self.pending.insert(Source::Peer(from), (entry.action, entry.reason), demand, self.ticks);
         }
         news.into_iter().for_each(|consent| self.pending.consent(&digest, consent));
+    }
+
+    /// Whether an entry about members proves itself.
+    fn is_proven(&self, entry: &Entry) -> bool {
+        matches!(entry.action, Action::Members(_))
+            && self.state.check_entry(entry).is_ok()
+            && self.state.vartime_proves_itself(entry)
     }
 
     fn take_votes(&mut self, author: PartyId, votes: &[Vote]) -> Result<(), ReplicaOffence> {
@@ -173,6 +188,9 @@ impl Replica {
             self.agreement.note(author, ballot.view);
             return Ok(());
         }
+        if first.is_some() && self.sitting.is_double(author) {
+            return Ok(());
+        }
         if first.is_some() {
             return Err(ReplicaOffence::Equivocation(self.sitting.height()));
         }
@@ -190,7 +208,7 @@ impl Replica {
         let same = self.sitting.value_digest(&value) == *certificate.digest();
         let prevotes = certificate.ballot() == Ballot::new(VoteKind::Prevote, certificate.view());
         if !same || !prevotes || value.len() > MOST_ENTRY || !certificate.is_valid(&self.sitting) {
-            return Err(ReplicaOffence::Malformed("a false certificate of prevotes"));
+            return Err(ReplicaOffence::FalsePrevotes);
         }
         self.agreement.take_polka(certificate, &value);
         Ok(())

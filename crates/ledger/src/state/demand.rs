@@ -26,7 +26,7 @@ impl LedgerState {
                 let begun = self.begun(request)?;
                 match (&request.change, &begun.source) {
                     (KeyChange::Create { .. }, _) => {
-                        let of = self.members.iter().map(|member| member.node().get()).collect();
+                        let of = self.members().iter().map(|member| member.node().get()).collect();
                         Demand { of, needed: self.more_than_lie(begun.k) }
                     }
                     (_, Some(source)) => Demand { of: source.holders.clone(), needed: usize::from(source.k) },
@@ -41,6 +41,8 @@ impl LedgerState {
                     (Outcome::Recovered | Outcome::Aborted | Outcome::Activated { .. }, _) => Demand::nothing(),
                 }
             }
+            // Changes of members prove themselves, or are nobody's yet.
+            Action::Members(_) => Demand::nothing(),
             Action::SetState(change) if change.state == KeyState::Disabled => Demand::nothing(),
             Action::SetState(change) => {
                 let line = self.keys.get(&change.key);
@@ -61,7 +63,7 @@ impl LedgerState {
     /// Whether a consent counts for an action that takes this.
     #[must_use]
     pub fn is_consent(&self, demand: &Demand, action: &Action, consent: &Consent) -> bool {
-        let member = self.members.iter().find(|member| member.node() == consent.node);
+        let member = self.members().iter().find(|member| member.node() == consent.node);
         demand.is_of(consent.node) && member.is_some_and(|member| consent.is_of(member, &self.id, action))
     }
 

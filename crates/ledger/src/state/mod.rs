@@ -3,7 +3,9 @@
 mod ceremonies;
 mod demand;
 mod keys;
+mod members;
 mod refusal;
+mod warrants;
 
 use std::collections::BTreeMap;
 
@@ -12,11 +14,14 @@ use theta_names::{KeyName, KeyState, Version};
 use theta_statements::StateChange;
 
 use crate::sitting::Sitting;
-use crate::{Action, AdoptedKey, CertifiedEntry, Entry, Genesis, LedgerId, Outcome};
+use crate::{Action, AdoptedKey, CertifiedEntry, Entry, Genesis, LedgerId, Outcome, WarrantRefusal};
+use members::Roll;
 
 pub use ceremonies::{Begun, Ended, RequestHistory, Source};
 pub use keys::{Epochs, KeyHistory, VersionHistory};
+pub use members::{MemberRefusal, Seat};
 pub use refusal::Refusal;
+pub(crate) use warrants::StandIns;
 
 /// Why a certified entry is not the next one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +43,9 @@ pub enum LedgerError {
     /// Its votes are not those of a quorum, or for something else.
     #[error("the votes for entry {0} are false, or too few")]
     Certificate(u64),
+    /// Machines voted for members that they do not stand in for.
+    #[error("the warrant under which entry {0} was decided does not serve: {1}")]
+    Warrant(u64, WarrantRefusal),
     /// It does not follow.
     #[error("entry {0} cannot be: {1}")]
     Refused(u64, Refusal),
@@ -48,7 +56,7 @@ pub enum LedgerError {
 pub struct LedgerState {
     id: LedgerId,
     group: String,
-    members: Vec<Member>,
+    roll: Roll,
     faulty: usize,
     height: u64,
     head: Digest,
@@ -67,7 +75,7 @@ impl LedgerState {
         Self {
             id,
             group: genesis.name().to_owned(),
-            members: genesis.members().to_vec(),
+            roll: Roll::new(genesis),
             faulty: usize::from(genesis.k().saturating_sub(1)),
             height: 0,
             head: *id.as_bytes(),
@@ -93,7 +101,7 @@ impl LedgerState {
     /// The members by rising number.
     #[must_use]
     pub fn members(&self) -> &[Member] {
-        &self.members
+        self.roll.members()
     }
 
     /// How many members may do what they like.
@@ -145,7 +153,7 @@ impl LedgerState {
     }
 
     pub(crate) fn sitting(&self) -> Sitting {
-        Sitting::new(self.id, self.height.saturating_add(1), self.head, &self.members, self.faulty)
+        Sitting::new(self.id, self.height.saturating_add(1), self.head, self.members(), self.faulty)
     }
 
     /// The entry that an action would be if it were decided next, without consents. `now` is in seconds since 1970.
@@ -165,6 +173,7 @@ impl LedgerState {
             Action::Begin(request) => self.begun(request).map(drop),
             Action::End { ceremony, outcome } => self.ended(*ceremony, outcome).map(drop),
             Action::SetState(change) => self.check_state(change),
+            Action::Members(change) => self.check_member_change(change),
         }
     }
 
@@ -189,7 +198,12 @@ impl LedgerState {
         if entry.time < self.time {
             return Err(LedgerError::Time(entry.height));
         }
-        self.check(&entry.action).map_err(|refusal| LedgerError::Refused(entry.height, refusal))
+        let refused = |refusal| LedgerError::Refused(entry.height, refusal);
+        self.check(&entry.action).map_err(refused)?;
+        match &entry.action {
+            Action::Members(change) => self.check_member_time(change, entry.time).map_err(refused),
+            _ => Ok(()),
+        }
     }
 
     fn check_consented(&self, entry: &Entry) -> Result<(), LedgerError> {
@@ -201,9 +215,14 @@ impl LedgerState {
     /// # Errors
     /// [`LedgerError`]; nothing changes then.
     pub fn advance(&mut self, certified: &CertifiedEntry) -> Result<(), LedgerError> {
-        let CertifiedEntry { entry, certificate } = certified;
+        let CertifiedEntry { entry, certificate, warrant } = certified;
         self.check_place(entry)?;
-        let sitting = self.sitting();
+        let sitting = match warrant {
+            None => self.sitting(),
+            Some(warrant) => self
+                .under_warrants(core::slice::from_ref(warrant))
+                .map_err(|refusal| LedgerError::Warrant(entry.height, refusal))?,
+        };
         let digest = entry.digest(&self.id);
         let decided = certificate.kind() == VoteKind::Precommit && *certificate.digest() == digest;
         if !decided || !certificate.is_valid(&sitting) {
@@ -236,6 +255,7 @@ impl LedgerState {
             }
             Action::End { ceremony, outcome } => self.end(*ceremony, outcome, entry.height)?,
             Action::SetState(change) => self.set_state(change),
+            Action::Members(change) => self.change_members(change, (entry.height, entry.time))?,
         }
         (self.height, self.head, self.time) = (entry.height, digest, entry.time);
         Ok(())

@@ -2,6 +2,8 @@
 
 use theta_names::{KeyName, KeyState};
 
+use super::MemberRefusal;
+
 /// Why an action does not follow from the history. Nobody honest proposes such a one, unless something else was decided first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -61,6 +63,9 @@ pub enum Refusal {
         /// How many it has.
         got: usize,
     },
+    /// Members who cannot be.
+    #[error(transparent)]
+    Member(#[from] MemberRefusal),
     /// All numbers are used up.
     #[error("there are no more {0}")]
     Exhausted(&'static str),

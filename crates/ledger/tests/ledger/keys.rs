@@ -1,6 +1,8 @@
 //! Nodes' keys of ceremonies, written once more from the specification, and cards that they sign.
 
+use theta_groups::Secret;
 use theta_groups::{Group, Ristretto255, RistrettoScalar, Scalar, Transcript};
+use theta_ledger::OperatorKey;
 use theta_ledger::founding::{Card, CardContent, CardSignatures};
 
 /// Checks Schnorr signatures, as spec/ceremonies.md has them.
@@ -45,6 +47,13 @@ impl Key {
     }
 }
 
+/// The key of the operator of a node of that name.
+pub(crate) fn operator(name: &str) -> OperatorKey {
+    let mut master = [1; 32];
+    master[..name.len().min(32)].copy_from_slice(&name.as_bytes()[..name.len().min(32)]);
+    OperatorKey::new(Secret::new(master))
+}
+
 /// What a node of that name says of itself.
 pub(crate) fn content(name: &str) -> CardContent {
     let host: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -54,6 +63,7 @@ pub(crate) fn content(name: &str) -> CardContent {
         name: name.parse().unwrap(),
         ceremony_key: Key::new(name.as_bytes()).public(),
         tls_key,
+        operator_key: operator(name).id().unwrap(),
         peer_address: format!("{host}.example:7100").parse().unwrap(),
         api_address: format!("{host}.example:7101").parse().unwrap(),
         made: 1_000,

@@ -205,6 +205,6 @@ fn prevotes_that_nobody_cast_lock_nobody() {
     net.tick();
     net.tick();
     let blamed = &net.nodes[&node(1)].blamed[&node(2)];
-    assert!(matches!(blamed[..], [ReplicaOffence::Malformed(_)]), "{blamed:?}");
+    assert!(matches!(blamed[..], [ReplicaOffence::FalsePrevotes]), "{blamed:?}");
     assert!(net.all_at(0));
 }

@@ -4,13 +4,13 @@
 
 mod consents;
 mod crash;
-mod damage;
 mod follow;
 mod founding;
 mod honest;
 mod keys;
 mod liars;
+mod members;
 mod net;
 mod runs;
 mod states;
-mod vectors;
+mod warrants;

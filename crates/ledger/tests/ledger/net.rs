@@ -18,7 +18,12 @@ pub(crate) fn node(number: u16) -> NodeId {
 }
 
 pub(crate) fn keys(number: u16) -> MemberKeys {
-    let mut master = [7; 32];
+    keys_of(number, 7)
+}
+
+/// The keys of one machine of a member: its first one is machine 7.
+pub(crate) fn keys_of(number: u16, machine: u8) -> MemberKeys {
+    let mut master = [machine; 32];
     master[..2].copy_from_slice(&number.to_be_bytes());
     MemberKeys::new(node(number), Secret::new(master))
 }
@@ -64,6 +69,8 @@ pub(crate) type Liar = Box<dyn FnMut(NodeId, Vec<u8>, &mut ChaCha20Rng) -> Vec<V
 
 pub(crate) struct Net {
     pub(crate) genesis: Genesis,
+    /// Which machine a member has, if not the first.
+    pub(crate) machines: BTreeMap<NodeId, u8>,
     pub(crate) nodes: BTreeMap<NodeId, Node>,
     pub(crate) liars: BTreeMap<NodeId, Liar>,
     pub(crate) rng: ChaCha20Rng,
@@ -83,8 +90,14 @@ pub(crate) struct Net {
 
 impl Net {
     pub(crate) fn new(n: u16, k: u16, seed: u64) -> Self {
+        Self::of(genesis(n, k), n, seed)
+    }
+
+    /// A group with this beginning, of which these many run.
+    pub(crate) fn of(genesis: Genesis, n: u16, seed: u64) -> Self {
         let mut net = Self {
-            genesis: genesis(n, k),
+            genesis,
+            machines: BTreeMap::new(),
             nodes: BTreeMap::new(),
             liars: BTreeMap::new(),
             rng: ChaCha20Rng::seed_from_u64(seed),
@@ -97,12 +110,23 @@ impl Net {
             cut: BTreeSet::new(),
         };
         for number in 1..=n {
-            let disk = Disk::default();
-            let (dropped, blamed) = (Vec::new(), BTreeMap::new());
-            net.nodes.insert(node(number), Node { disk, replica: None, dropped, blamed });
-            net.start(node(number));
+            net.join(node(number));
         }
         net
+    }
+
+    /// Starts a node that has nothing.
+    pub(crate) fn join(&mut self, id: NodeId) {
+        let disk = Disk::default();
+        let (dropped, blamed) = (Vec::new(), BTreeMap::new());
+        self.nodes.insert(id, Node { disk, replica: None, dropped, blamed });
+        self.start(id);
+    }
+
+    /// Another machine, with nothing but its keys, in a member's place.
+    pub(crate) fn exchange(&mut self, id: NodeId, machine: u8) {
+        self.machines.insert(id, machine);
+        self.join(id);
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
@@ -118,7 +142,8 @@ impl Net {
         let said = node.disk.said.clone();
         // What is on disk is read back as it was written.
         let said = said.iter().map(|said| Said::decode(&said.encode()).unwrap()).collect();
-        let keys = Arc::new(keys(id.get()));
+        let machine = self.machines.get(&id).copied().unwrap_or(7);
+        let keys = Arc::new(keys_of(id.get(), machine));
         let memory = if node.disk.lacks { Memory::Lost } else { Memory::Kept };
         let replica = Replica::new(state, Some(keys), said, (memory, session));
         node.disk.lacks |= !replica.remembers();
@@ -162,7 +187,7 @@ impl Net {
         input: &dyn Fn(&mut Replica, &Disk) -> Vec<Effect>,
         crash: Option<usize>,
     ) {
-        let node = self.nodes.get_mut(&id).unwrap();
+        let Some(node) = self.nodes.get_mut(&id) else { return };
         let Some(replica) = node.replica.as_mut() else { return };
         let effects = input(replica, &node.disk);
         for (done, effect) in effects.into_iter().enumerate() {
@@ -187,6 +212,7 @@ impl Net {
                 assert_eq!(read, *entry);
                 node.disk.entries.push(*entry);
             }
+            Effect::Unserving(refusal) => panic!("{refusal}"),
             Effect::Dropped(action, why) => node.dropped.push((action, why)),
             Effect::Blame(culprit, offence) => node.blamed.entry(culprit).or_default().push(offence),
             Effect::Send(to, bytes) => {

@@ -37,7 +37,9 @@ pub(crate) fn stir(net: &mut Net, n: u16, asked: &mut u8) {
             let name = ["a", "b", "c"][usize::from(*asked % 3)];
             let action = create(name, *asked, 2, &[1, 2, 3]);
             net.grant(1..=n, &action);
-            net.ask([some, 1 + some % n], &action);
+            // More than may lie, so that it may be decided.
+            let asked: Vec<u16> = (0..=net.genesis.k()).map(|place| 1 + (some - 1 + place) % n).collect();
+            net.ask(asked, &action);
         }
         6 => {
             net.loss = u32::try_from(net.below(60)).unwrap();

@@ -60,7 +60,7 @@ pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) ->
         (keys.party(), keys.sign(&message))
     });
     let certificate = VoteCertificate::new(ballot, digest, signed.collect());
-    CertifiedEntry { entry, certificate }
+    CertifiedEntry { entry, certificate, warrant: None }
 }
 
 pub(crate) fn advance(state: &mut LedgerState, action: Action) {

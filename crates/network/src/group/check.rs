@@ -18,6 +18,7 @@ type Fault = (Option<Range<usize>>, GroupProblem);
 struct RawGroup {
     name: Spanned<String>,
     threshold: Spanned<i64>,
+    founding: Option<String>,
     #[serde(default)]
     node: Vec<RawNode>,
     #[serde(default)]
@@ -59,7 +60,7 @@ pub(super) fn parse(text: &str) -> Result<GroupFile, Fault> {
     // The ids are n different numbers between 1 and n, so all of them are there.
     nodes.sort_unstable_by_key(|node| node.id);
     let clients = raw.client.into_iter().map(|client| seen.client(client)).collect::<Result<_, _>>()?;
-    Ok(GroupFile { name, threshold, nodes, clients })
+    Ok(GroupFile { name, threshold, founding: raw.founding, nodes, clients })
 }
 
 /// Values that must not occur twice.

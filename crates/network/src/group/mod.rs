@@ -47,6 +47,7 @@ use crate::{Fingerprint, IdentityError, Subject, mesh::MeshPeer};
 pub struct GroupFile {
     name: String,
     threshold: u16,
+    founding: Option<String>,
     nodes: Vec<GroupNode>,
     clients: Vec<GroupClient>,
 }
@@ -103,7 +104,7 @@ impl GroupFile {
         nodes: Vec<GroupNode>,
         clients: Vec<GroupClient>,
     ) -> Result<Self, GroupFileError> {
-        let group = Self { name: name.to_owned(), threshold, nodes, clients };
+        let group = Self { name: name.to_owned(), threshold, founding: None, nodes, clients };
         // The members are checked in their text form, by the same checks as a file.
         check::parse(&group.to_text()).map_err(|(_, problem)| GroupFileError::Invalid {
             path: PathBuf::from("the new group"),
@@ -141,10 +142,23 @@ impl GroupFile {
         toml::to_string(&GroupText {
             name: &self.name,
             threshold: self.threshold,
+            founding: self.founding.as_deref(),
             node: self.nodes.iter().map(NodeText::from).collect(),
             client: self.clients.iter().map(ClientText::from).collect(),
         })
         .unwrap_or_default()
+    }
+
+    /// The same group, with the text of its founding, with which its ledger begins.
+    #[must_use]
+    pub fn with_founding(self, text: String) -> Self {
+        Self { founding: Some(text), ..self }
+    }
+
+    /// The text of the group's founding, if it has one. What is in it is for whoever reads foundings to check.
+    #[must_use]
+    pub fn founding(&self) -> Option<&str> {
+        self.founding.as_deref()
     }
 
     /// The group's name.
@@ -198,6 +212,8 @@ impl GroupFile {
 struct GroupText<'a> {
     name: &'a str,
     threshold: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    founding: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     node: Vec<NodeText<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

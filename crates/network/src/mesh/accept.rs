@@ -15,20 +15,19 @@ use super::{
     counters::MeshCounters,
     inbound::{self, Greeted, InboundError},
     link::Link,
+    links::Links,
     stopped,
 };
 use crate::{
-    Inbound,
+    Fingerprint, Inbound,
     doorway::{Doorway, Ended, Handshake, Occasionally},
-    tls::{Pinned, Pins, UnpinnedCertificate},
+    tls::{self, UnpinnedCertificate},
 };
 
 /// What accepting needs.
 pub(super) struct Reception {
     pub(super) tls: TlsAcceptor,
-    pub(super) pins: Pins,
-    /// Ascending by peer.
-    pub(super) links: Vec<Arc<Link>>,
+    pub(super) links: Arc<Links>,
     pub(super) counters: Arc<MeshCounters>,
     pub(super) inbox: mpsc::Sender<Inbound>,
     pub(super) doorway: Arc<Doorway>,
@@ -61,7 +60,7 @@ pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut st
             Ok((tcp, from)) => {
                 // In the order in which they came, since the oldest is ended first.
                 let address = from.ip().to_canonical();
-                let familiar = reception.links.iter().any(|link| link.is_at(address));
+                let familiar = reception.links.present().links.iter().any(|link| link.is_at(address));
                 let handshake = reception.doorway.enter(address, familiar);
                 let (reception, mut stop) = (Arc::clone(&reception), stop.clone());
                 tokio::spawn(async move {
@@ -81,7 +80,7 @@ pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut st
 }
 
 async fn serve(reception: &Reception, handshake: Handshake, tcp: TcpStream, from: SocketAddr) {
-    let (link, greeted) = match admit(reception, handshake, tcp).await {
+    let (link, certificate, greeted) = match admit(reception, handshake, tcp).await {
         Ok(admitted) => admitted,
         Err(refused) => {
             reception.counters.handshake_failures.increment();
@@ -93,10 +92,14 @@ async fn serve(reception: &Reception, handshake: Handshake, tcp: TcpStream, from
         }
     };
     let ended = match greeted {
-        Ok(greeted) => inbound::receive(link, greeted, &reception.inbox).await,
+        Ok(greeted) => {
+            let is_pinned =
+                || reception.links.present().link_of(&certificate).is_some_and(|now| Arc::ptr_eq(now, &link));
+            inbound::receive(&link, greeted, &reception.inbox, is_pinned).await
+        }
         Err(error) => error,
     };
-    inbound::log_end(link, &ended, &reception.warnings);
+    inbound::log_end(&link, &ended, &reception.warnings);
 }
 
 /// Runs the handshake. The inner result belongs to a connection that is proven to be a peer's.
@@ -104,17 +107,15 @@ async fn admit(
     reception: &Reception,
     handshake: Handshake,
     tcp: TcpStream,
-) -> Result<(&Link, Result<Greeted, InboundError>), RefusedConnection> {
+) -> Result<(Arc<Link>, Fingerprint, Result<Greeted, InboundError>), RefusedConnection> {
     let admission = |tcp: TcpStream| async {
         tcp.set_nodelay(true).map_err(RefusedConnection::Tcp)?;
         let stream = reception.tls.accept(tcp).await.map_err(explain)?;
-        let Some(Pinned::Node(peer)) = reception.pins.peer(stream.get_ref().1) else {
-            return Err(RefusedConnection::NotAPeer);
-        };
-        let link = reception.links.binary_search_by_key(peer, |link| link.peer.id).ok();
-        let link = link.and_then(|position| reception.links.get(position)).ok_or(RefusedConnection::NotAPeer)?;
+        let certificate = tls::peer_fingerprint(stream.get_ref().1).ok_or(RefusedConnection::NotAPeer)?;
+        let link = reception.links.present().link_of(&certificate).map(Arc::clone);
+        let link = link.ok_or(RefusedConnection::NotAPeer)?;
         let (reader, writer) = split(stream);
-        Ok((&**link, inbound::greet(reader, writer).await))
+        Ok((link, certificate, inbound::greet(reader, writer).await))
     };
     handshake.run(tcp, admission).await?
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use theta_names::NodeId;
 
+use super::links::Links;
+
 /// Counts events, or holds a level. Its ordering is relaxed: the numbers are for display and decide nothing.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -32,8 +34,19 @@ pub struct MeshCounters {
     pub handshake_failures: Counter,
     /// Those of them that were ended because too many were in the handshake at once.
     pub handshakes_shed: Counter,
-    /// The counters of each peer, in ascending order of peers.
-    pub peers: Vec<Arc<PeerCounters>>,
+    links: Arc<Links>,
+}
+
+impl MeshCounters {
+    pub(super) fn new(links: Arc<Links>) -> Self {
+        Self { handshake_failures: Counter::default(), handshakes_shed: Counter::default(), links }
+    }
+
+    /// The counters of each present peer, in ascending order of peers.
+    #[must_use]
+    pub fn peers(&self) -> Vec<Arc<PeerCounters>> {
+        self.links.present().links.iter().map(|link| Arc::clone(&link.counters)).collect()
+    }
 }
 
 /// Counters of one peer.

@@ -52,7 +52,7 @@ pub(super) enum InboundError {
     Unexpected,
     #[error("no sign of life for {0:?}")]
     Silent(Duration),
-    #[error("a newer connection from the same node took over")]
+    #[error("a newer connection from the same node took over, or its certificate is not the node's any more")]
     Replaced,
     #[error("the application has stopped reading")]
     Stopped,
@@ -102,13 +102,24 @@ pub(super) async fn greet(
 }
 
 /// Delivers the connection's messages until it ends or a newer one takes over.
-pub(super) async fn receive(link: &Link, greeted: Greeted, inbox: &mpsc::Sender<Inbound>) -> InboundError {
+///
+/// Whether the connection's certificate is still the peer's, `is_pinned` says: it is asked after this connection has its number, so that a
+/// change of pins is either seen here or ends it.
+pub(super) async fn receive(
+    link: &Link,
+    greeted: Greeted,
+    inbox: &mpsc::Sender<Inbound>,
+    is_pinned: impl FnOnce() -> bool,
+) -> InboundError {
     let mut number = 0;
     link.newest.send_modify(|newest| {
         *newest = newest.saturating_add(1);
         number = *newest;
     });
     let mut newest = link.newest.subscribe();
+    if !is_pinned() {
+        return InboundError::Replaced;
+    }
     tokio::select! {
         _ = newest.wait_for(|newest| *newest != number) => InboundError::Replaced,
         ended = receive_alone(link, greeted, inbox) => match ended {
@@ -138,7 +149,7 @@ async fn receive_alone(
         last_written: Instant::now(),
     };
     delivery.write(&welcome).await?;
-    info!(peer = %link.peer.id, "peer connected");
+    info!(peer = %link.id, "peer connected");
     let limit = link.limits.message_bytes.saturating_add(DATA_HEADER_BYTES);
     let mut silence = Duration::ZERO;
     loop {
@@ -205,7 +216,7 @@ impl Delivery<'_> {
             Err(mpsc::error::TrySendError::Closed(())) => return Err(InboundError::Stopped),
         };
         // From here to the end nothing waits, so a connection that is replaced has counted all that it delivered.
-        place.send(Inbound { from: self.link.peer.id, channel: Channel::Private, bytes });
+        place.send(Inbound { from: self.link.id, channel: Channel::Private, bytes });
         self.received.delivered = sequence;
         self.since_ack = self.since_ack.saturating_add(1);
         self.bytes_since_ack = self.bytes_since_ack.saturating_add(length);
@@ -287,8 +298,8 @@ async fn write(writer: &mut WriteHalf<TlsStream<TcpStream>>, frame: &Frame) -> i
 pub(super) fn log_end(link: &Link, reason: &InboundError, warnings: &Occasionally) {
     if reason.is_violation() {
         link.counters.protocol_errors.increment();
-        warnings.warn(format_args!("peer {} broke the protocol; its connection is closed: {reason}", link.peer.id));
+        warnings.warn(format_args!("peer {} broke the protocol; its connection is closed: {reason}", link.id));
     } else {
-        debug!(peer = %link.peer.id, %reason, "connection from peer ended");
+        debug!(peer = %link.id, %reason, "connection from peer ended");
     }
 }

@@ -7,7 +7,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rustls::crypto::SecureRandom;
+use rustls::{ClientConfig, crypto::SecureRandom};
+use theta_names::NodeId;
 use tokio::{
     net::lookup_host,
     sync::{Semaphore, watch},
@@ -22,8 +23,11 @@ const MOST_PLACES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) peer: MeshPeer,
-    /// This node's boot id.
+    /// Which peer.
+    pub(super) id: NodeId,
+    /// Where and who it is; `None` when it is a peer no more.
+    pub(super) target: watch::Sender<Option<Target>>,
+    /// What stands for this node in the life of this link.
     pub(super) boot: BootId,
     pub(super) limits: MeshLimits,
     pub(super) counters: Arc<PeerCounters>,
@@ -37,6 +41,13 @@ pub(super) struct Link {
     health: Mutex<Health>,
     /// The addresses of the peer at the last lookup: those to which its name resolved, or the address itself.
     places: Mutex<Vec<IpAddr>>,
+}
+
+/// A peer, and how connections to it are made.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) peer: MeshPeer,
+    pub(super) tls: Arc<ClientConfig>,
 }
 
 /// How far the peer's messages have been delivered.
@@ -66,9 +77,16 @@ pub(super) fn in_words(error: &io::Error) -> String {
     }
 }
 
+/// The address itself, of a peer that has no name.
+fn place_of(address: &str) -> Vec<IpAddr> {
+    address.parse().map(|address: SocketAddr| address.ip().to_canonical()).into_iter().collect()
+}
+
 impl Link {
-    pub(super) fn new(peer: MeshPeer, boot: BootId, limits: &MeshLimits) -> Self {
+    pub(super) fn new(target: Target, boot: BootId, limits: &MeshLimits) -> Self {
+        let peer = &target.peer;
         Self {
+            id: peer.id,
             boot,
             limits: limits.clone(),
             counters: Arc::new(PeerCounters::new(peer.id)),
@@ -77,11 +95,39 @@ impl Link {
             newest: watch::Sender::new(0),
             large_bytes: Arc::new(Semaphore::new(limits.inbound_large_bytes)),
             health: Mutex::default(),
-            places: Mutex::new(
-                peer.address.parse().map(|address: SocketAddr| address.ip().to_canonical()).into_iter().collect(),
-            ),
-            peer,
+            places: Mutex::new(place_of(&peer.address)),
+            target: watch::Sender::new(Some(target)),
         }
+    }
+
+    /// From now on the peer is there, and has that certificate. Connections from and to where it was end; messages that wait for it go on
+    /// waiting.
+    pub(super) fn aim(&self, target: Target) {
+        let before = self.target.borrow().as_ref().map(|before| before.peer.clone());
+        if before.as_ref() == Some(&target.peer) {
+            return;
+        }
+        let recertified = before.is_none_or(|before| before.certificate != target.peer.certificate);
+        *self.places() = place_of(&target.peer.address);
+        self.target.send_replace(Some(target));
+        if recertified {
+            self.end_incoming();
+        }
+    }
+
+    /// The peer is one no more.
+    pub(super) fn end(&self) {
+        self.target.send_replace(None);
+        self.end_incoming();
+    }
+
+    fn end_incoming(&self) {
+        self.newest.send_modify(|newest| *newest = newest.saturating_add(1));
+    }
+
+    /// Where the peer is reached; empty when it is one no more.
+    fn address(&self) -> String {
+        self.target.borrow().as_ref().map(|target| target.peer.address.clone()).unwrap_or_default()
     }
 
     /// Whether the last lookup of the peer found this address.
@@ -91,7 +137,8 @@ impl Link {
 
     /// Looks up the peer's addresses; they replace those of the lookup before.
     pub(super) async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
-        let found: Vec<SocketAddr> = lookup_host(&self.peer.address).await?.take(MOST_PLACES).collect();
+        let address = self.address();
+        let found: Vec<SocketAddr> = lookup_host(&address).await?.take(MOST_PLACES).collect();
         *self.places() = found.iter().map(|found| found.ip().to_canonical()).collect();
         Ok(found)
     }
@@ -108,7 +155,7 @@ impl Link {
         }
         *health = Health { connected: true, ever_connected: true, last_error: None };
         drop(health);
-        info!(peer = %self.peer.id, address = %self.peer.address, "connected to peer");
+        info!(peer = %self.id, address = %self.address(), "connected to peer");
     }
 
     /// The dialled connection is down, or did not come up. The same reason again is not logged as a warning.
@@ -117,9 +164,9 @@ impl Link {
         let is_news = health.last_error.as_ref() != Some(&reason);
         health.connected = false;
         if is_news {
-            warn!(peer = %self.peer.id, address = %self.peer.address, %reason, "no connection to peer; trying again");
+            warn!(peer = %self.id, address = %self.address(), %reason, "no connection to peer; trying again");
         } else {
-            debug!(peer = %self.peer.id, address = %self.peer.address, %reason, "still no connection to peer");
+            debug!(peer = %self.id, address = %self.address(), %reason, "still no connection to peer");
         }
         health.last_error = Some(reason);
     }
@@ -128,8 +175,8 @@ impl Link {
         let queued = self.queue.len();
         let health = self.health();
         PeerStatus {
-            peer: self.peer.id,
-            address: self.peer.address.clone(),
+            peer: self.id,
+            address: self.address(),
             state: if health.connected { PeerState::Connected } else { PeerState::Connecting },
             last_error: health.last_error.clone(),
             queued,

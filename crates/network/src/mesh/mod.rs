@@ -24,24 +24,36 @@ mod counters;
 mod frame;
 mod inbound;
 mod link;
+mod links;
 mod outbound;
 mod queue;
 
-use std::{collections::HashSet, io, net::SocketAddr, num::NonZeroUsize, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    io,
+    net::SocketAddr,
+    num::NonZeroUsize,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use theta_names::NodeId;
 use tokio::sync::{mpsc, watch};
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::TlsAcceptor;
 
 pub use config::{Listen, MeshConfig, MeshError, MeshLimits, MeshPeer};
 pub use counters::{Counter, MeshCounters, PeerCounters};
 
-use self::{accept::Reception, link::Link};
+use self::{
+    accept::Reception,
+    frame::BootId,
+    link::{Link, Target},
+    links::Links,
+};
 use crate::{
     Identity, Inbound, PeerStatus, SendError, Transport,
     doorway::{self, Doorway, DoorwayLimits, Occasionally},
-    tls::{self, Pinned, Pins},
+    tls,
 };
 
 /// The application protocol that mesh connections agree on, so that no other TLS service is mistaken for a peer.
@@ -52,9 +64,9 @@ const ALPN: &[u8] = b"theta-mesh/1";
 pub struct Mesh {
     local: NodeId,
     local_addr: SocketAddr,
-    message_bytes: usize,
-    /// Ascending by peer.
-    links: Vec<Arc<Link>>,
+    identity: Identity,
+    limits: MeshLimits,
+    links: Arc<Links>,
     counters: Arc<MeshCounters>,
     /// Each task holds a receiver until it ends.
     stop: watch::Sender<bool>,
@@ -68,45 +80,58 @@ impl Mesh {
     /// # Errors
     /// [`MeshError`]: nothing was started.
     pub fn start(config: MeshConfig) -> Result<(Arc<Self>, mpsc::Receiver<Inbound>), MeshError> {
-        let MeshConfig { local, identity, listen, mut peers, limits } = config;
+        let MeshConfig { local, identity, listen, peers, limits } = config;
         tokio::runtime::Handle::try_current().map_err(|_| MeshError::NoRuntime)?;
         limits.check()?;
-        peers.sort_unstable_by_key(|peer| peer.id);
         check_members(local, &identity, &peers)?;
-        let pins: Pins = peers.iter().map(|peer| (peer.certificate, Pinned::Node(peer.id))).collect();
-        let connectors = peers
-            .iter()
-            .map(|peer| tls::client_config(&identity, peer.certificate, &[ALPN]).map(TlsConnector::from))
-            .collect::<Result<Vec<_>, _>>()?;
-        let acceptor = TlsAcceptor::from(tls::server_config(&identity, pins.clone(), &[ALPN])?);
-        let boot = random_boot_id()?;
+        let links = Arc::new(Links::default());
+        let admits = Arc::clone(&links) as Arc<dyn tls::Admits>;
+        let acceptor = TlsAcceptor::from(tls::server_config_admitting(&identity, admits, &[ALPN])?);
         let (listener, local_addr) = bind(listen)?;
-
-        let links: Vec<_> = peers.into_iter().map(|peer| Arc::new(Link::new(peer, boot, &limits))).collect();
-        let counters = Arc::new(MeshCounters {
-            handshake_failures: Counter::default(),
-            handshakes_shed: Counter::default(),
-            peers: links.iter().map(|link| Arc::clone(&link.counters)).collect(),
-        });
+        let counters = Arc::new(MeshCounters::new(Arc::clone(&links)));
         let handshakes = NonZeroUsize::new(limits.handshakes).unwrap_or(NonZeroUsize::MIN);
         let doorway = Doorway::new(DoorwayLimits::of(handshakes, limits.handshake_timeout));
         let (inbox, inbound) = mpsc::channel(limits.inbound_messages);
         let reception = Arc::new(Reception {
             tls: acceptor,
-            pins,
-            links: links.clone(),
+            links: Arc::clone(&links),
             counters: Arc::clone(&counters),
             inbox,
             doorway,
             warnings: Occasionally::default(),
         });
         let (stop, stopping) = watch::channel(false);
-        for (link, connector) in links.iter().zip(connectors) {
-            tokio::spawn(outbound::run(Arc::clone(link), connector, stopping.clone()));
-        }
+        let mesh = Self { local, local_addr, identity, limits, links, counters, stop };
+        mesh.set_peers(peers)?;
         tokio::spawn(accept::run(listener, reception, stopping));
-        let mesh = Self { local, local_addr, message_bytes: limits.message_bytes, links, counters, stop };
         Ok((Arc::new(mesh), inbound))
+    }
+
+    /// Puts these peers in the place of the present ones, while the mesh runs. Connections to and from all others go on undisturbed. A new
+    /// peer is dialled and admitted from now on. One that is left out is neither, and its connections end. Of one whose address or
+    /// certificate is another, those end that rest on the one before; messages that wait for it go on waiting, and go to whoever has the
+    /// new certificate. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// [`MeshError`]: nothing has changed.
+    pub fn set_peers(&self, peers: Vec<MeshPeer>) -> Result<(), MeshError> {
+        tokio::runtime::Handle::try_current().map_err(|_| MeshError::NoRuntime)?;
+        check_members(self.local, &self.identity, &peers)?;
+        let target = |peer: MeshPeer| {
+            let tls = tls::client_config(&self.identity, peer.certificate, &[ALPN])?;
+            // Numbers of messages begin anew with each link, and so does what stands for this node.
+            Ok((Target { peer, tls }, random_boot_id()?))
+        };
+        let targets = peers.into_iter().map(target).collect::<Result<Vec<_>, MeshError>>()?;
+        let boots: BTreeMap<NodeId, BootId> = targets.iter().map(|(target, boot)| (target.peer.id, *boot)).collect();
+        let make = |target: Target| {
+            let boot = boots.get(&target.peer.id).copied().unwrap_or_default();
+            Arc::new(Link::new(target, boot, &self.limits))
+        };
+        for link in self.links.replace(targets.into_iter().map(|(target, _)| target).collect(), make) {
+            tokio::spawn(outbound::run(link, self.stop.subscribe()));
+        }
+        Ok(())
     }
 
     /// The address at which this node listens for peers.
@@ -130,11 +155,6 @@ impl Mesh {
     pub async fn stopped(&self) {
         self.stop.closed().await;
     }
-
-    fn link(&self, peer: NodeId) -> Option<&Link> {
-        let position = self.links.binary_search_by_key(&peer, |link| link.peer.id).ok()?;
-        self.links.get(position).map(|link| &**link)
-    }
 }
 
 impl Transport for Mesh {
@@ -143,17 +163,18 @@ impl Transport for Mesh {
     }
 
     fn peers(&self) -> Vec<NodeId> {
-        self.links.iter().map(|link| link.peer.id).collect()
+        self.links.present().links.iter().map(|link| link.id).collect()
     }
 
     fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
-        if message.len() > self.message_bytes {
+        if message.len() > self.limits.message_bytes {
             return Err(SendError::TooLarge(message.len()));
         }
         if *self.stop.borrow() {
             return Err(SendError::Closed);
         }
-        let link = self.link(to).ok_or(SendError::UnknownPeer(to))?;
+        let present = self.links.present();
+        let link = present.link(to).ok_or(SendError::UnknownPeer(to))?;
         link.queue.push(message).map_err(|queue::Full| {
             link.counters.frames_dropped.increment();
             SendError::QueueFull(to)
@@ -161,7 +182,7 @@ impl Transport for Mesh {
     }
 
     fn status(&self) -> Vec<PeerStatus> {
-        self.links.iter().map(|link| link.status()).collect()
+        self.links.present().links.iter().map(|link| link.status()).collect()
     }
 }
 

@@ -60,11 +60,20 @@ struct Connection {
     received: BytesMut,
 }
 
-/// Keeps a connection to the peer until the mesh stops.
-pub(super) async fn run(link: Arc<Link>, tls: TlsConnector, mut stop: watch::Receiver<bool>) {
-    tokio::select! {
-        () = stopped(&mut stop) => {}
-        () = keep_connected(&link, &tls) => {}
+/// Keeps a connection to the peer until the mesh stops, or the peer is one no more.
+pub(super) async fn run(link: Arc<Link>, mut stop: watch::Receiver<bool>) {
+    let mut target = link.target.subscribe();
+    loop {
+        let Some(now) = target.borrow_and_update().clone() else { return };
+        let tls = TlsConnector::from(now.tls);
+        tokio::select! {
+            () = stopped(&mut stop) => return,
+            changed = target.changed() => match changed {
+                Ok(()) => link.disconnected("the group has changed what it knows of the peer".to_owned()),
+                Err(_) => return,
+            },
+            () = keep_connected(&link, &tls) => {}
+        }
     }
 }
 

@@ -120,7 +120,7 @@ async fn connections_cut_anywhere_lose_double_and_reorder_nothing() {
         assert!(inbound.try_recv().is_err(), "something came twice");
     }
     for (mesh, proxy) in [(&one, &to_two.cuts), (&two, &to_one.cuts)] {
-        let counters = &mesh.counters().peers[0];
+        let counters = &mesh.counters().peers()[0];
         assert!(proxy.load(Ordering::Relaxed) > 10, "the test did not test anything");
         assert!(counters.reconnects.get() > 5);
         assert!(counters.frames_resent.get() > 0);
@@ -166,7 +166,7 @@ async fn a_wrong_certificate_is_refused_in_both_directions() {
     impostor.send(id(1), numbered(1, 8)).unwrap();
     let counters = Arc::clone(honest.counters());
     until("the impostor is refused as a client", || counters.handshake_failures.get() > 3).await;
-    until("the impostor is refused as a server", || counters.peers[0].connect_failures.get() > 3).await;
+    until("the impostor is refused as a server", || counters.peers()[0].connect_failures.get() > 3).await;
     let reason = status(&honest, 2).last_error.unwrap();
     assert!(reason.contains("another node answers at its address"), "{reason}");
     assert!(reason.contains(&group.peers[1].certificate.to_string()), "{reason}");
@@ -225,12 +225,12 @@ async fn a_peer_that_breaks_the_protocol_loses_only_its_connection() {
         let mut liar = connect(&group.peers[0], &group.identities[2]).await;
         liar.write_all(bytes).await.unwrap();
         closes(&mut liar).await;
-        until("the violation is counted", || counters.peers[1].protocol_errors.get() == count).await;
+        until("the violation is counted", || counters.peers()[1].protocol_errors.get() == count).await;
     }
     send(&honest, 1, numbered(1, 8)).await;
     let message = next(&mut inbound).await;
     assert_eq!((message.from, number_of(&message.bytes)), (id(2), 1));
-    assert_eq!((counters.peers[0].protocol_errors.get(), honest.counters().peers[0].reconnects.get()), (0, 0));
+    assert_eq!((counters.peers()[0].protocol_errors.get(), honest.counters().peers()[0].reconnects.get()), (0, 0));
 }
 
 #[tokio::test]

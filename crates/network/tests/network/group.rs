@@ -141,6 +141,16 @@ fn a_group_needs_nodes_and_clients_need_names_of_their_own() {
 }
 
 #[test]
+fn a_founding_stays_with_the_group() {
+    let plain = parse(GOOD).unwrap();
+    assert_eq!(plain.founding(), None);
+    let founded = plain.clone().with_founding("-----BEGIN\nA\\\"'''\"\"\"\n-----END\n".to_owned());
+    assert_ne!(founded, plain);
+    let read = parse(&founded.to_text()).unwrap();
+    assert_eq!((read.founding(), &read), (founded.founding(), &founded));
+}
+
+#[test]
 fn a_group_made_in_memory_is_checked_alike() {
     let node = |number: u8| GroupNode {
         id: NodeId::try_from(u16::from(number)).unwrap(),

@@ -10,6 +10,7 @@
 
 mod faults;
 mod group;
+mod members;
 mod mesh;
 mod renewal;
 mod support;

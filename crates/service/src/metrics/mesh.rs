@@ -66,9 +66,9 @@ impl Collector for MeshCollector {
         let counters = self.0.counters();
         for (name, help, value) in COUNTERS {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for peer in &counters.peers {
+            for peer in counters.peers() {
                 let label = PeerLabel { peer: peer.peer.get() };
-                ConstCounter::new(value(peer)).encode(metric.encode_family(&label)?)?;
+                ConstCounter::new(value(&peer)).encode(metric.encode_family(&label)?)?;
             }
         }
         let failures = ConstCounter::new(counters.handshake_failures.get());

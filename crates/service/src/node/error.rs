@@ -62,6 +62,9 @@ pub enum StartError {
     /// The group file has an invalid ceremony key.
     #[error("the ceremony_key of node {0} in the group file is no key: take the one that its store was made with")]
     CeremonyKey(NodeId),
+    /// The group file has a founding that cannot be read.
+    #[error("the founding in the group file cannot be read: {0}; take the group file of another member")]
+    Founding(String),
     /// Another process listens at this address.
     #[error(
         "the {setting} address {address} is in use: stop the process that listens there or change `listen.{setting}` in node.toml"

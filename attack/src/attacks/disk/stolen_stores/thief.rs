@@ -161,7 +161,7 @@ fn credulous(file: &GroupFile) -> Result<Roster, Trouble> {
         members.push(CeremonyMember::of(node.id, key.as_bytes()).map_err(trouble)?);
     }
     let nodes = file.nodes().iter().map(|node| node.id).collect();
-    Ok(Roster { name: file.name().to_owned(), nodes, members, k: 1 })
+    Ok(Roster { name: file.name().to_owned(), nodes, members, k: 1, founding: None })
 }
 
 /// Lets two nodes talk with each other only.

@@ -93,6 +93,27 @@ fn organisations_found_a_group_make_a_key_and_sign() {
     join(&group, 1, "one.founding", fingerprint).fails(2, &["in a group already"]);
 }
 
+#[test]
+fn a_start_says_in_what_the_group_file_was_edited() {
+    let mut group = Group::made();
+    let file = group.node_dir(1).join("group.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("name = \"node 2\""), "{text}");
+    fs::write(&file, text.replace("name = \"node 2\"", "name = \"node two\"")).unwrap();
+    group.start(1);
+    group.start(2);
+    let said = "node 2 has another name than when it was founded";
+    assert!(group.log(1).contains(said), "{}", group.log(1));
+    assert!(!group.log(2).contains("founded"), "{}", group.log(2));
+    // A founding that was damaged is none.
+    group.kill(1);
+    fs::write(&file, text.replacen("-----BEGIN THETA FOUNDING-----\n", "-----BEGIN THETA FOUNDING-----\nAAAA", 1))
+        .unwrap();
+    group
+        .theta(&["node", "run", "--dir", "theta-group/node-1"])
+        .fails(2, &["the founding in the group file cannot be read"]);
+}
+
 /// What is at a node that joined nothing.
 fn untouched(group: &Group, node: u16) -> bool {
     let dir = group.node_dir(node);
@@ -103,6 +124,12 @@ fn untouched(group: &Group, node: u16) -> bool {
 #[test]
 fn a_founding_with_another_fingerprint_is_not_installed() {
     let group = strangers();
+    // The operator's key is beside the node's directory, for its operator alone, and not in it.
+    let operator = group.path().join("theta-group/node-1.operator");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&operator).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let key = fs::read_to_string(&operator).unwrap();
+    assert!(key.starts_with("# An operator's key"), "{key}");
     let made = assemble(&group, "good.founding", [1, 2, 3, 4]);
     let agreed = made["fingerprint"].as_str().unwrap();
     // Whoever carries the cards puts a node of its own in the place of the third.

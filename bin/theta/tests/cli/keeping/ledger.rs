@@ -53,6 +53,11 @@ fn what_the_group_decided_is_checked_without_believing_a_node() {
     let verified = group.theta(&["ledger", "verify", "ledger.jsonl", "--json"]).ok().json();
     assert_eq!(verified["ledger"], id);
     group.theta(&["ledger", "verify", "ledger.jsonl", "--ledger", id, "--client", "nowhere"]).ok();
+    // The id is what those who founded the group have compared.
+    let founding = group.theta(&["group", "show", "theta-group/node-2/group.founding", "--json"]).ok().json();
+    assert_eq!(ledger["fingerprint"], founding["fingerprint"]);
+    let fingerprint = founding["fingerprint"].as_str().unwrap();
+    group.theta(&["ledger", "verify", "ledger.jsonl", "--ledger", fingerprint, "--client", "nowhere"]).ok();
     let other = "00".repeat(32);
     group.theta(&["ledger", "verify", "ledger.jsonl", "--ledger", &other]).fails(1, &["is of ledger", id]);
     group.theta(&["ledger", "verify", "ledger.jsonl", "--ledger", "abc"]).fails(2, &["64 hexadecimal digits"]);

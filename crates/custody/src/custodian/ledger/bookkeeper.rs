@@ -63,7 +63,8 @@ impl Host for Bookkeeper<'_> {
                 (Some(_), Outcome::Aborted) => self.hopeless.contains(ceremony),
                 (None, _) => false,
             },
-            Action::SetState(_) => false,
+            // What proves itself is not asked of this node.
+            Action::SetState(_) | Action::Members(_) => false,
         };
         if holds { Verdict::Valid } else { Verdict::Invalid }
     }

@@ -8,7 +8,7 @@ mod bookkeeper;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Genesis, Input, LedgerState, Memory, Recipient, Replica, Said};
+use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Input, LedgerState, Memory, Recipient, Replica, Said};
 use theta_names::NodeId;
 use theta_store::Store;
 
@@ -27,19 +27,13 @@ const SETTLE: u64 = 4;
 /// Keys that this node proposes at once.
 const MOST_ADOPTED: usize = 16;
 
-/// The members with which the group's ledger begins; `None` if a node of the group has no identity to vote with.
-fn genesis_of(group: &Roster) -> Option<Genesis> {
-    let members = group.nodes.iter().map(|node| group.member(*node).cloned()).collect::<Option<_>>()?;
-    Genesis::new(&group.name, group.k, members).ok()
-}
-
 /// The replica as the store has it.
 pub(super) fn open(
     store: &Store,
     group: &Roster,
     keys: Option<Arc<theta_ceremonies::CeremonyKeys>>,
 ) -> Result<Option<Replica>, CustodyError> {
-    let Some(genesis) = genesis_of(group) else { return Ok(None) };
+    let Some(genesis) = group.genesis() else { return Ok(None) };
     let id = genesis.id();
     if store.ledger_id()? != Some(*id.as_bytes()) {
         // A restored node may have spoken in it after its backup.
@@ -99,6 +93,8 @@ impl Custodian {
                 theta_ledger::Effect::Blame(node, offence) => {
                     work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
                 }
+                // Who brought it is told by whoever asks for it.
+                theta_ledger::Effect::Unserving(_) => {}
                 theta_ledger::Effect::Dropped(action, why) => dropped.push((action, why)),
             }
         }

@@ -71,6 +71,7 @@ impl Group {
             nodes: (1..=self.n).map(party).collect(),
             members: (1..=self.n).map(|node| keys(node).member().clone()).collect(),
             k: self.k,
+            founding: None,
         };
         let kept = Box::new(Arc::clone(&memory));
         let certifier = Certifier::new(roster, party(node), Some(Arc::new(keys(node))), kept);
@@ -466,7 +467,13 @@ fn a_member_that_promises_everything_fills_its_own_place_alone() {
 #[test]
 fn nodes_without_an_identity_certify_nothing() {
     let mut group = Group::new(2, 4);
-    let roster = Roster { name: "group".to_owned(), nodes: (1..=4).map(party).collect(), members: Vec::new(), k: 2 };
+    let roster = Roster {
+        name: "group".to_owned(),
+        nodes: (1..=4).map(party).collect(),
+        members: Vec::new(),
+        k: 2,
+        founding: None,
+    };
     let memory = Box::<MemorySlots>::default();
     group.nodes.get_mut(&1).unwrap().certifier = Certifier::new(roster, party(1), Some(Arc::new(keys(1))), memory);
     let ticket = group.ask(1, A);

@@ -42,6 +42,7 @@ fn roster(k: u16, n: u16) -> Roster {
         nodes: (1..=n).map(party).collect(),
         members: (1..=n).map(member).collect(),
         k,
+        founding: None,
     }
 }
 

@@ -1,9 +1,12 @@
 //! Groups that begin.
 
+mod damage;
+mod vectors;
+
 use proptest::prelude::*;
 use theta_ledger::founding::{Card, CardContent, Founding, FoundingError, MOST_MEMBERS};
 
-use super::keys::{Schnorr, card, content, signed};
+use crate::keys::{Schnorr, card, content, operator, signed};
 
 const NAMES: [&str; 5] = ["Zebra Trust", "alpha bank", "Alpha Bank 2", "M. & N. (Oslo)", "beta"];
 
@@ -49,7 +52,8 @@ fn cards_travel_alone_and_together() {
 fn every_part_of_a_founding_is_in_its_fingerprint() {
     let alone = |card: Card| Founding::assemble("g", 1, vec![card]).unwrap().fingerprint();
     let base = alone(card("a"));
-    let changes: [fn(&mut CardContent); 6] = [
+    let changes: [fn(&mut CardContent); 7] = [
+        |card| card.operator_key = operator("b").id().unwrap(),
         |card| card.name = "b".parse().unwrap(),
         |card| card.tls_key[31] ^= 1,
         |card| card.peer_address = "a.example:7103".parse().unwrap(),
@@ -82,6 +86,7 @@ fn members_share_nothing() {
     let one = content("one");
     assert_eq!(double(&|card| card.name = "ONE".parse().unwrap(), "other"), "name");
     assert_eq!(double(&|card| card.ceremony_key = one.ceremony_key, "one"), "key of ceremonies");
+    assert_eq!(double(&|card| card.operator_key = one.operator_key, "other"), "operator's key");
     assert_eq!(double(&|card| card.tls_key = one.tls_key, "other"), "TLS key");
     assert_eq!(double(&|card| card.peer_address = one.api_address.clone(), "other"), "address");
     assert_eq!(double(&|card| card.api_address = one.api_address.clone(), "other"), "address");

@@ -5,7 +5,7 @@ use theta_groups::Transcript;
 use theta_ledger::founding::{Card, CardSignatures, Founding, FoundingError};
 use theta_names::codec::Writer;
 
-use super::keys::{Key, Schnorr, card, content};
+use crate::keys::{Key, Schnorr, card, content};
 
 /// Somebody who believes everything.
 struct Credulous;
@@ -60,6 +60,7 @@ fn raw_card(address: &str) -> Vec<u8> {
         .word("a")
         .raw(&content.ceremony_key)
         .raw(&content.tls_key)
+        .raw(content.operator_key.as_bytes())
         .text(address)
         .text("a.example:1")
         .u64(1)

@@ -1,0 +1,102 @@
+//! Changes of the members.
+
+use theta_groups::Transcript;
+use theta_names::codec::{DecodeError, Reader, Writer};
+
+use crate::founding::{Card, CardSignatures, FoundingError, MOST_CARD};
+use crate::{Action, LedgerId};
+
+/// What the group decides about who belongs to it. The signature of a card in one is
+/// checked when the change is, by [`crate::LedgerState::check`]: whoever reads a list of them stops at the first that is false.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberChange {
+    /// A new member. Its number is the one after the highest that was ever given.
+    Add(Card),
+    /// Another machine in a member's place, with keys of its own and that member's number.
+    Replace {
+        /// The member's number.
+        node: u16,
+        /// The card of the machine.
+        card: Card,
+    },
+    /// A member's new card, signed with the key of ceremonies that it has: other addresses, another TLS key.
+    Renew {
+        /// The member's number.
+        node: u16,
+        /// The card.
+        card: Card,
+    },
+    /// A member leaves. Its number is not given again.
+    Remove {
+        /// The member's number.
+        node: u16,
+    },
+}
+
+impl MemberChange {
+    /// The tags of actions that are changes of members.
+    pub(crate) const TAGS: core::ops::RangeInclusive<u8> = 5..=8;
+
+    /// The member that it is about; `None` for a new one.
+    #[must_use]
+    pub const fn node(&self) -> Option<u16> {
+        match self {
+            Self::Add(_) => None,
+            Self::Replace { node, .. } | Self::Renew { node, .. } | Self::Remove { node } => Some(*node),
+        }
+    }
+
+    /// The card that it brings, if it does.
+    #[must_use]
+    pub const fn card(&self) -> Option<&Card> {
+        match self {
+            Self::Add(card) | Self::Replace { card, .. } | Self::Renew { card, .. } => Some(card),
+            Self::Remove { .. } => None,
+        }
+    }
+
+    /// What a member's operator signs so that its own machine is replaced: nobody else need agree, since the place stays its.
+    #[must_use]
+    pub fn signed_by_operator(&self, ledger: &LedgerId) -> Transcript {
+        let action = Action::Members(self.clone()).encode();
+        Transcript::new("theta/operator/change/v1").with("ledger", ledger.as_bytes()).with("action", &action)
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Add(card) => Writer::new(5).bytes(&card.encode()),
+            Self::Replace { node, card } => Writer::new(6).u16(*node).bytes(&card.encode()),
+            Self::Renew { node, card } => Writer::new(7).u16(*node).bytes(&card.encode()),
+            Self::Remove { node } => Writer::new(8).u16(*node),
+        }
+        .finish()
+    }
+
+    /// Reads what stands behind the tag.
+    pub(crate) fn read(tag: u8, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match tag {
+            5 => Self::Add(read_card(reader)?),
+            6 => Self::Replace { node: reader.node()?, card: read_card(reader)? },
+            7 => Self::Renew { node: reader.node()?, card: read_card(reader)? },
+            8 => Self::Remove { node: reader.node()? },
+            _ => return Err(DecodeError::Field("the kind of change of members")),
+        })
+    }
+}
+
+/// Leaves the signature of a card for later.
+struct Later;
+
+impl CardSignatures for Later {
+    fn vartime_verify(&self, _: &[u8; 32], _: &Transcript, _: &[u8; 64]) -> bool {
+        true
+    }
+}
+
+/// Reads a card behind its length, whose signature is still to be checked.
+pub(crate) fn read_card(reader: &mut Reader<'_>) -> Result<Card, DecodeError> {
+    Card::decode(reader.bytes_within(MOST_CARD)?, &Later).map_err(|error| match error {
+        FoundingError::Encoding(error) => error,
+        _ => DecodeError::Field("a card"),
+    })
+}

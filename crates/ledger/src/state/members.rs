@@ -1,0 +1,361 @@
+//! Who belongs to the group.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use theta_agreement::Member;
+use theta_names::{KeyState, NodeId};
+
+use super::{LedgerState, Refusal};
+use crate::founding::{Card, MOST_MEMBERS, NodeSignatures};
+use crate::{Genesis, MemberChange};
+
+/// Seconds in which a member renews its card, and is replaced, [`MOST_CHANGES`] times at most. It needs nobody's consent, and every entry
+/// stays.
+const DAY: u64 = 24 * 60 * 60;
+const MOST_CHANGES: usize = 8;
+
+/// A member as of one height.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    member: Member,
+    card: Option<Card>,
+    since: u64,
+    past: Past,
+}
+
+/// When a member last changed, the latest last. A thief of a node's key renews its card as often as may be, and must not keep the operator
+/// from replacing the machine by that: so they are counted apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Past {
+    renewed: VecDeque<u64>,
+    replaced: VecDeque<u64>,
+}
+
+impl Past {
+    const fn of(&self, change: &MemberChange) -> &VecDeque<u64> {
+        match change {
+            MemberChange::Renew { .. } => &self.renewed,
+            _ => &self.replaced,
+        }
+    }
+
+    fn note(&mut self, change: &MemberChange, time: u64) {
+        let times = match change {
+            MemberChange::Renew { .. } => &mut self.renewed,
+            _ => &mut self.replaced,
+        };
+        times.push_back(time);
+        while times.len() > MOST_CHANGES {
+            times.pop_front();
+        }
+    }
+}
+
+impl Seat {
+    /// Its number and the key that its statements verify under.
+    #[must_use]
+    pub const fn member(&self) -> &Member {
+        &self.member
+    }
+
+    /// Its name, keys and addresses; `None` in a group without a founding.
+    #[must_use]
+    pub const fn card(&self) -> Option<&Card> {
+        self.card.as_ref()
+    }
+
+    /// The height of the entry that made it a member with this key of ceremonies; 0 for those who founded the group.
+    #[must_use]
+    pub const fn since(&self) -> u64 {
+        self.since
+    }
+}
+
+/// Why a change of members cannot follow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemberRefusal {
+    /// The ledger began with a list of keys.
+    #[error("this group was not founded with cards: its members are those of its group file")]
+    NoFounding,
+    /// There are too many.
+    #[error("a group has {MOST_MEMBERS} members at most")]
+    TooMany,
+    /// Another member has that, or had that key.
+    #[error("node {node} has this {what}, or had it: each member needs its own")]
+    Double {
+        /// The member.
+        node: u16,
+        /// What both have.
+        what: &'static str,
+    },
+    /// A key of ceremonies that was a member's before.
+    #[error("this key of ceremonies was a member's before: the machine needs a new one (theta node init)")]
+    SpentKey,
+    /// The card is of another member.
+    #[error("the card is not of node {node}: it has another {what}")]
+    OtherCard {
+        /// The member.
+        node: u16,
+        /// In what it differs.
+        what: &'static str,
+    },
+    /// The card was changed after it was made.
+    #[error("the card was changed after it was made: its signature is not that of its key")]
+    Signature,
+    /// The card is not newer.
+    #[error("node {0} has a card that was made then or later")]
+    OldCard(u16),
+    /// The card's time is over.
+    #[error("the card has ended: ask for a new one (theta node card)")]
+    Ended,
+    /// The same member changes again and again.
+    #[error("node {0} has changed {MOST_CHANGES} times within a day: wait until tomorrow")]
+    TooOften(u16),
+    /// It holds a share.
+    #[error("node {node} holds a share of {keys}: reshare first, to holders without it, or destroy")]
+    Holder {
+        /// The member.
+        node: u16,
+        /// The keys.
+        keys: String,
+    },
+    /// It takes part in a ceremony.
+    #[error("node {node} takes part in ceremony {ceremony}: wait for its end, or cancel it")]
+    Busy {
+        /// The member.
+        node: u16,
+        /// The ceremony.
+        ceremony: u64,
+    },
+    /// Too few would be left.
+    #[error("it takes {k} nodes to act, and there are no more: none can leave")]
+    TooFew {
+        /// The group's k.
+        k: usize,
+    },
+}
+
+/// All members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Roll {
+    seats: BTreeMap<NodeId, Seat>,
+    /// Those of the seats, by rising number.
+    members: Vec<Member>,
+    /// The highest number that was ever given.
+    last: u16,
+    /// Every key of ceremonies that was ever a member's.
+    spent: BTreeSet<[u8; 32]>,
+    founded: bool,
+}
+
+impl Roll {
+    pub(super) fn new(genesis: &Genesis) -> Self {
+        let mut roll = Self {
+            seats: BTreeMap::new(),
+            members: Vec::new(),
+            last: 0,
+            spent: BTreeSet::new(),
+            founded: genesis.founding().is_some(),
+        };
+        let cards = genesis.founding().map(crate::founding::Founding::members).unwrap_or_default();
+        // The members of a founding are in the order of their numbers, and so are its cards.
+        for (at, member) in genesis.members().iter().enumerate() {
+            roll.sit(member.clone(), cards.get(at).cloned(), 0, Past::default());
+        }
+        roll
+    }
+
+    pub(super) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    fn sit(&mut self, member: Member, card: Option<Card>, since: u64, past: Past) {
+        let node = member.node();
+        self.last = self.last.max(node.get());
+        self.spent.extend(key_of(&member));
+        self.seats.insert(node, Seat { member, card, since, past });
+        self.members = self.seats.values().map(|seat| seat.member.clone()).collect();
+    }
+
+    fn seat(&self, node: u16) -> Result<(&Seat, &Card), Refusal> {
+        let seat = NodeId::try_from(node).ok().and_then(|node| self.seats.get(&node));
+        let seat = seat.ok_or(Refusal::NoMember(node))?;
+        Ok((seat, seat.card.as_ref().ok_or(MemberRefusal::NoFounding)?))
+    }
+
+    /// The number that the next new member gets.
+    fn next(&self) -> Option<NodeId> {
+        NodeId::try_from(self.last.checked_add(1)?).ok()
+    }
+
+    /// Refuses a card that has something that a member has. What the node itself has it may keep.
+    fn check_doubles(&self, node: Option<u16>, card: &Card) -> Result<(), MemberRefusal> {
+        let new = card.content();
+        for (number, seat) in &self.seats {
+            let Some(old) = seat.card.as_ref().map(Card::content).filter(|_| Some(number.get()) != node) else {
+                continue;
+            };
+            let held = [&old.peer_address, &old.api_address];
+            let same = [
+                (old.name.folded() == new.name.folded(), "name"),
+                (old.ceremony_key == new.ceremony_key, "key of ceremonies"),
+                (old.operator_key == new.operator_key, "operator's key"),
+                (old.tls_key == new.tls_key, "TLS key"),
+                (held.contains(&&new.peer_address) || held.contains(&&new.api_address), "address"),
+            ];
+            if let Some((_, what)) = same.into_iter().find(|(same, _)| *same) {
+                return Err(MemberRefusal::Double { node: number.get(), what });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_unspent(&self, card: &Card) -> Result<(), MemberRefusal> {
+        let spent = self.spent.contains(&card.content().ceremony_key);
+        if spent { Err(MemberRefusal::SpentKey) } else { Ok(()) }
+    }
+}
+
+fn key_of(member: &Member) -> Option<[u8; 32]> {
+    member.verifying_key().bytes().try_into().ok()
+}
+
+/// The member of this number with the key of a card.
+pub(crate) fn member_of(node: NodeId, card: &Card) -> Result<Member, Refusal> {
+    Member::of(node, &card.content().ceremony_key).map_err(|_| Refusal::Member(MemberRefusal::Signature))
+}
+
+impl LedgerState {
+    /// The members with their cards, by rising number.
+    #[must_use]
+    pub const fn seats(&self) -> &BTreeMap<NodeId, Seat> {
+        &self.roll.seats
+    }
+
+    /// The number that the next new member gets; `None` if there are no more.
+    #[must_use]
+    pub fn next_number(&self) -> Option<NodeId> {
+        self.roll.next()
+    }
+
+    /// Whether fewer members than 3t + 1 decide: one that is away can then stop all change. See [`crate::Warrant`].
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        self.members().len() < self.faulty().saturating_mul(3).saturating_add(1)
+    }
+
+    pub(super) fn check_member_change(&self, change: &MemberChange) -> Result<(), Refusal> {
+        let roll = &self.roll;
+        if !roll.founded {
+            return Err(MemberRefusal::NoFounding.into());
+        }
+        self.follow_change(change)?;
+        // Last, since it costs most.
+        let signed = change.card().is_none_or(|card| card.vartime_is_signed(&NodeSignatures));
+        if signed { Ok(()) } else { Err(MemberRefusal::Signature.into()) }
+    }
+
+    fn follow_change(&self, change: &MemberChange) -> Result<(), Refusal> {
+        let roll = &self.roll;
+        match change {
+            MemberChange::Add(card) => {
+                if roll.seats.len() >= MOST_MEMBERS {
+                    return Err(MemberRefusal::TooMany.into());
+                }
+                roll.next().ok_or(Refusal::Exhausted("numbers of nodes"))?;
+                roll.check_unspent(card)?;
+                Ok(roll.check_doubles(None, card)?)
+            }
+            MemberChange::Replace { node, card } => {
+                let (_, old) = roll.seat(*node)?;
+                roll.check_unspent(card)?;
+                if old.name() != card.name() {
+                    return Err(MemberRefusal::OtherCard { node: *node, what: "name" }.into());
+                }
+                Ok(roll.check_doubles(Some(*node), card)?)
+            }
+            MemberChange::Renew { node, card } => {
+                let (_, old) = roll.seat(*node)?;
+                check_renewal(*node, old, card)?;
+                Ok(roll.check_doubles(Some(*node), card)?)
+            }
+            MemberChange::Remove { node } => self.check_removal(*node),
+        }
+    }
+
+    /// What depends on the entry's time as well.
+    pub(super) fn check_member_time(&self, change: &MemberChange, time: u64) -> Result<(), Refusal> {
+        if change.card().is_some_and(|card| card.content().until < time) {
+            return Err(MemberRefusal::Ended.into());
+        }
+        let Some(node) = change.node() else { return Ok(()) };
+        let (seat, _) = self.roll.seat(node)?;
+        let recent = seat.past.of(change).iter().filter(|at| at.saturating_add(DAY) > time).count();
+        if recent >= MOST_CHANGES && change.card().is_some() {
+            return Err(MemberRefusal::TooOften(node).into());
+        }
+        Ok(())
+    }
+
+    fn check_removal(&self, node: u16) -> Result<(), Refusal> {
+        self.roll.seat(node)?;
+        let k = self.faulty().saturating_add(1);
+        if self.members().len() <= k {
+            return Err(MemberRefusal::TooFew { k }.into());
+        }
+        if let Some((ceremony, _)) = self.running.iter().find(|(_, begun)| begun.nodes().contains(&node)) {
+            return Err(MemberRefusal::Busy { node, ceremony: *ceremony }.into());
+        }
+        let mut held = Vec::new();
+        for (key, line) in &self.keys {
+            let holds = |(version, history): (&theta_names::Version, &super::VersionHistory)| {
+                line.state_of(*version) != Some(KeyState::Destroyed)
+                    && history.serving().is_some_and(|serving| serving.holders.contains(&node))
+            };
+            held.extend(
+                line.versions.iter().filter(|entry| holds(*entry)).map(|(version, _)| format!("{key}@{version}")),
+            );
+        }
+        if held.is_empty() { Ok(()) } else { Err(MemberRefusal::Holder { node, keys: held.join(", ") }.into()) }
+    }
+
+    pub(super) fn change_members(&mut self, change: &MemberChange, (height, time): (u64, u64)) -> Result<(), Refusal> {
+        let node = match change.node() {
+            Some(node) => NodeId::try_from(node).map_err(|_| Refusal::NoMember(node))?,
+            None => self.roll.next().ok_or(Refusal::Exhausted("numbers of nodes"))?,
+        };
+        let mut past = self.roll.seats.get(&node).map(|seat| seat.past.clone()).unwrap_or_default();
+        past.note(change, time);
+        match change {
+            MemberChange::Add(card) | MemberChange::Replace { card, .. } => {
+                self.roll.sit(member_of(node, card)?, Some(card.clone()), height, past);
+            }
+            MemberChange::Renew { card, .. } => {
+                if let Some(seat) = self.roll.seats.get_mut(&node) {
+                    (seat.card, seat.past) = (Some(card.clone()), past);
+                }
+            }
+            MemberChange::Remove { .. } => {
+                self.roll.seats.remove(&node);
+                self.roll.members.retain(|member| member.node() != node);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A card that a member may have instead of its own: it is signed with the same key, and what people know it by stays.
+fn check_renewal(node: u16, old: &Card, new: &Card) -> Result<(), MemberRefusal> {
+    let (before, after) = (old.content(), new.content());
+    let differs = [
+        (before.ceremony_key != after.ceremony_key, "key of ceremonies"),
+        (before.name != after.name, "name"),
+        // A thief of the node's key must not become its operator.
+        (before.operator_key != after.operator_key, "operator's key"),
+    ];
+    if let Some((_, what)) = differs.into_iter().find(|(differs, _)| *differs) {
+        return Err(MemberRefusal::OtherCard { node, what });
+    }
+    // An old card does not undo a newer one.
+    if after.made <= before.made { Err(MemberRefusal::OldCard(node)) } else { Ok(()) }
+}

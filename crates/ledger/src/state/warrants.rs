@@ -1,0 +1,119 @@
+//! Which warrants serve.
+
+use std::collections::BTreeMap;
+
+use super::LedgerState;
+use super::members::member_of;
+use crate::sitting::Sitting;
+use crate::{Entry, MemberChange, Warrant, WarrantRefusal};
+
+impl LedgerState {
+    /// How many members can be stood in for at once: 2q - n - t - 1 where n < 3t + 1, and none where the honest members are a quorum.
+    ///
+    /// Two machines of one member may say two things, as a liar does. Any two quorums of q have 2q - n members in common. Of these one is
+    /// honest, and is one machine, if at most t lie and so many are stood in for. In a group of 2t + 1 to 3t members it is 3t + 1 - n: as
+    /// many as its honest members are short of a quorum. In a smaller one it is n - t - 1, which is 0 where k = n.
+    #[must_use]
+    pub fn most_stand_ins(&self) -> usize {
+        let (n, t) = (self.members().len(), self.faulty());
+        if self.is_small() {
+            self.quorum().saturating_mul(2).saturating_sub(n.saturating_add(t).saturating_add(1))
+        } else {
+            0
+        }
+    }
+
+    /// Whether a warrant serves for the next entry. In variable time: all of it is public.
+    ///
+    /// # Errors
+    /// [`WarrantRefusal`].
+    pub fn check_warrant(&self, warrant: &Warrant) -> Result<(), WarrantRefusal> {
+        self.under_warrants(core::slice::from_ref(warrant)).map(drop)
+    }
+
+    /// The members that decide the next entry, and the machines that vote in the place of some. Each warrant is for the same members.
+    pub(crate) fn under_warrants(&self, warrants: &[Warrant]) -> Result<Sitting, WarrantRefusal> {
+        let mut sitting = self.sitting();
+        for warrant in warrants {
+            self.check_seats(warrant)?;
+            let mut pending = 0_usize;
+            for stand_in in warrant.stand_ins() {
+                let (node, card) = (stand_in.node, stand_in.card.clone());
+                let current = self.seats().get(&node).and_then(|seat| seat.card());
+                let Some(current) = current.filter(|card| card.content().ceremony_key == stand_in.gone) else {
+                    continue;
+                };
+                let refused = |refusal| WarrantRefusal::StandIn { node, refusal: Box::new(refusal) };
+                if current.content().operator_key != card.content().operator_key {
+                    let refusal = super::MemberRefusal::OtherCard { node: node.get(), what: "operator's key" };
+                    return Err(refused(refusal.into()));
+                }
+                let member = member_of(node, &card).map_err(refused)?;
+                self.check_member_change(&MemberChange::Replace { node: node.get(), card }).map_err(refused)?;
+                sitting.stand_in(member);
+                pending += 1;
+            }
+            let most = self.most_stand_ins();
+            if pending == 0 {
+                return Err(WarrantRefusal::Done);
+            }
+            if pending > most {
+                return Err(WarrantRefusal::TooMany { got: pending, most });
+            }
+            self.check_signatures(warrant)?;
+        }
+        Ok(sitting)
+    }
+
+    fn check_seats(&self, warrant: &Warrant) -> Result<(), WarrantRefusal> {
+        if warrant.ledger() != self.id() {
+            return Err(WarrantRefusal::Ledger);
+        }
+        if warrant.from_height() > self.height().saturating_add(1) {
+            return Err(WarrantRefusal::Early(warrant.from_height()));
+        }
+        let (got, needed) = (warrant.signatures().len(), self.quorum());
+        if got < needed {
+            return Err(WarrantRefusal::TooFew { got, needed });
+        }
+        Ok(())
+    }
+
+    fn check_signatures(&self, warrant: &Warrant) -> Result<(), WarrantRefusal> {
+        let signed = warrant.signed();
+        for (node, signature) in warrant.signatures() {
+            let card = self.seats().get(node).and_then(|seat| seat.card());
+            if !card.is_some_and(|card| card.content().operator_key.vartime_verify(&signed, signature)) {
+                return Err(WarrantRefusal::Signature(*node));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry needs nobody's consent but what it has: a member renews its own card, its operator replaces its machine, or a
+    /// quorum of the operators does. The reason is empty in the first case, the operator's signature in the second, and a warrant in the
+    /// third. Whatever else changes the members, each node judges by its own policy. In variable time: all of it is public.
+    #[must_use]
+    pub fn vartime_proves_itself(&self, entry: &Entry) -> bool {
+        let crate::Action::Members(change) = &entry.action else { return false };
+        let Some(old) = change.node().and_then(|node| theta_names::NodeId::try_from(node).ok()) else { return false };
+        let Some(current) = self.seats().get(&old).and_then(|seat| seat.card()) else { return false };
+        match change {
+            MemberChange::Renew { .. } => entry.reason.is_empty(),
+            MemberChange::Replace { card, .. } => match <[u8; 64]>::try_from(entry.reason.as_slice()) {
+                Ok(signature) => {
+                    let signed = change.signed_by_operator(self.id());
+                    current.content().operator_key.vartime_verify(&signed, &signature)
+                }
+                Err(_) => Warrant::decode(&entry.reason).is_ok_and(|warrant| {
+                    let same = |known: &crate::StandIn| known.node == old && known.card == *card;
+                    warrant.stand_ins().iter().any(same) && self.check_warrant(&warrant).is_ok()
+                }),
+            },
+            MemberChange::Add(_) | MemberChange::Remove { .. } => false,
+        }
+    }
+}
+
+/// The members that may vote with two keys, and the second ones.
+pub(crate) type StandIns = BTreeMap<theta_rounds::PartyId, Vec<theta_agreement::Member>>;

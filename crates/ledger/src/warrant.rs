@@ -1,0 +1,229 @@
+//! How a small group goes on when a machine is gone for ever.
+//!
+//! Where n < 3t + 1 it takes the votes of members that may lie or be away, at worst of all, to decide anything: one dead machine would
+//! end all change. A warrant lets another machine vote in its place until it is replaced by an entry. A quorum of the *operators* signs
+//! it, with keys that are on no node. See `spec/ledger.md`, Small groups.
+
+use std::collections::BTreeMap;
+
+use theta_agreement::{SIGNATURE_LEN, Signature};
+use theta_groups::Transcript;
+use theta_names::NodeId;
+use theta_names::codec::{DecodeError, Reader, Writer};
+
+use crate::change::read_card;
+use crate::founding::{Card, FoundingError, MOST_CARD, MOST_MEMBERS, armour};
+use crate::{LedgerId, OperatorKey};
+
+const DOMAIN: &str = "theta/warrant/v1";
+const LABEL: &str = "THETA WARRANT";
+/// How many machines one warrant is for at most.
+pub const MOST_STAND_INS: usize = 16;
+/// Above the longest warrant, in bytes.
+pub(crate) const MOST_WARRANT: usize = MOST_STAND_INS * (MOST_CARD + 64) + MOST_MEMBERS * (2 + SIGNATURE_LEN) + 128;
+
+/// A machine that votes in the place of a member's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandIn {
+    /// The member's number.
+    pub node: NodeId,
+    /// The key of ceremonies of the machine that is gone.
+    pub gone: [u8; 32],
+    /// The card of the machine that votes in its place, and will replace it. Its signature is checked with the warrant.
+    pub card: Card,
+}
+
+/// What operators sign: which machines vote in the place of those that are gone, from one height of one ledger on. It serves as long as
+/// one of them has not replaced the other in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warrant {
+    ledger: LedgerId,
+    from: u64,
+    stand_ins: Vec<StandIn>,
+    signatures: BTreeMap<NodeId, Signature>,
+}
+
+/// Why a warrant does not serve.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WarrantRefusal {
+    /// It is for another ledger.
+    #[error("it is for another group")]
+    Ledger,
+    /// It is for later.
+    #[error("it is for height {0} and after")]
+    Early(u64),
+    /// All that it is for has come about.
+    #[error("the machines that it is for are members, or those that they stand in for are not any more")]
+    Done,
+    /// It is for more machines than it can be without two histories coming about.
+    #[error("it is for {got} machines, and in this group {most} can be stood in for at once")]
+    TooMany {
+        /// How many it is for.
+        got: usize,
+        /// How many it may be for.
+        most: usize,
+    },
+    /// One of its machines cannot be that member's.
+    #[error("node {node} cannot be replaced so: {refusal}")]
+    StandIn {
+        /// The member.
+        node: NodeId,
+        /// Why.
+        refusal: Box<crate::Refusal>,
+    },
+    /// A signature that is not that operator's.
+    #[error("the signature of the operator of node {0} is false, or there is no such member")]
+    Signature(NodeId),
+    /// Too few operators have signed.
+    #[error("{got} operators have signed, and it takes {needed}")]
+    TooFew {
+        /// How many have signed.
+        got: usize,
+        /// How many it takes.
+        needed: usize,
+    },
+}
+
+impl Warrant {
+    /// A warrant that nobody has signed yet. `from` is the height of the entry that is to be decided next.
+    ///
+    /// # Errors
+    /// [`FoundingError::Text`] if it is for nobody, for too many, or for one member twice.
+    pub fn new(ledger: LedgerId, from: u64, mut stand_ins: Vec<StandIn>) -> Result<Self, FoundingError> {
+        stand_ins.sort_by_key(|stand_in| stand_in.node);
+        let warrant = Self { ledger, from, stand_ins, signatures: BTreeMap::new() };
+        if warrant.is_plain() {
+            Ok(warrant)
+        } else {
+            Err(FoundingError::Text("a warrant is for 1 to 16 members, each once"))
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        let nodes = || self.stand_ins.iter().map(|stand_in| stand_in.node);
+        (1..=MOST_STAND_INS).contains(&self.stand_ins.len()) && nodes().zip(nodes().skip(1)).all(|(a, b)| a < b)
+    }
+
+    /// The ledger that it is for.
+    #[must_use]
+    pub const fn ledger(&self) -> &LedgerId {
+        &self.ledger
+    }
+
+    /// From which height on.
+    #[must_use]
+    pub const fn from_height(&self) -> u64 {
+        self.from
+    }
+
+    /// Which machines vote, by rising number of the member.
+    #[must_use]
+    pub fn stand_ins(&self) -> &[StandIn] {
+        &self.stand_ins
+    }
+
+    /// The operators' signatures, by the number of the member.
+    #[must_use]
+    pub const fn signatures(&self) -> &BTreeMap<NodeId, Signature> {
+        &self.signatures
+    }
+
+    /// Whether two warrants are for the same members.
+    #[must_use]
+    pub fn is_for_the_same(&self, other: &Self) -> bool {
+        let nodes = |warrant: &Self| warrant.stand_ins.iter().map(|stand_in| stand_in.node).collect::<Vec<_>>();
+        nodes(self) == nodes(other)
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let count = u16::try_from(self.stand_ins.len()).unwrap_or(u16::MAX);
+        let writer = Writer::of(DOMAIN).raw(self.ledger.as_bytes()).u64(self.from).u16(count);
+        let write = |writer: Writer, stand_in: &StandIn| {
+            writer.node_id(stand_in.node).raw(&stand_in.gone).bytes(&stand_in.card.encode())
+        };
+        self.stand_ins.iter().fold(writer, write).finish()
+    }
+
+    /// What each operator signs.
+    #[must_use]
+    pub fn signed(&self) -> Transcript {
+        Transcript::new(DOMAIN).with("warrant", &self.content())
+    }
+
+    /// With the signature of one more operator, that of this member.
+    ///
+    /// An operator signs when it has heard from the operators of the machines that they are gone. Those that its signatures stand for and
+    /// that are not replaced yet must be no more, together, than can be stood in for at once ([`crate::LedgerState::most_stand_ins`]).
+    #[must_use]
+    pub fn with_signature(mut self, node: NodeId, key: &OperatorKey) -> Self {
+        let signature = key.sign(&self.signed());
+        self.signatures.insert(node, signature);
+        self
+    }
+
+    /// With the signatures that another copy of the same warrant has.
+    #[must_use]
+    pub fn merged(mut self, other: &Self) -> Self {
+        if self.content() == other.content() {
+            self.signatures.extend(other.signatures.iter().map(|(node, signature)| (*node, *signature)));
+        }
+        self
+    }
+
+    /// `[domain]`, ledger, height, machines, signatures.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let count = u16::try_from(self.signatures.len()).unwrap_or(u16::MAX);
+        let writer = Writer::onto(self.content()).u16(count);
+        self.signatures.iter().fold(writer, |writer, (node, signature)| writer.node_id(*node).raw(signature)).finish()
+    }
+
+    /// Reads what [`Warrant::encode`] wrote. Its signatures may still be false.
+    ///
+    /// # Errors
+    /// [`DecodeError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() > MOST_WARRANT {
+            return Err(DecodeError::TooLong { got: bytes.len(), most: MOST_WARRANT });
+        }
+        let mut reader = Reader::of(bytes, DOMAIN)?;
+        let (ledger, from) = (LedgerId::from_bytes(reader.array()?), reader.u64()?);
+        let count = usize::from(reader.u16()?);
+        if count > MOST_STAND_INS {
+            return Err(DecodeError::Field("the number of machines"));
+        }
+        let mut stand_ins = Vec::new();
+        for _ in 0..count {
+            let (node, gone) = (reader.node_id()?, reader.array()?);
+            stand_ins.push(StandIn { node, gone, card: read_card(&mut reader)? });
+        }
+        let mut warrant = Self { ledger, from, stand_ins, signatures: BTreeMap::new() };
+        for _ in 0..reader.u16()? {
+            let node = reader.node_id()?;
+            if warrant.signatures.last_key_value().is_some_and(|(last, _)| *last >= node) {
+                return Err(DecodeError::Field("the order of signatures"));
+            }
+            warrant.signatures.insert(node, reader.array()?);
+        }
+        reader.end(())?;
+        if warrant.is_plain() { Ok(warrant) } else { Err(DecodeError::Field("the order of machines")) }
+    }
+
+    /// Text that survives mail: the encoding in base64 between two lines that say what it is.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        armour::write(LABEL, &self.encode())
+    }
+
+    /// The warrants in a text. What stands around them does not matter.
+    ///
+    /// # Errors
+    /// [`FoundingError`]: one of them is damaged, or there is none.
+    pub fn all_from_text(text: &str) -> Result<Vec<Self>, FoundingError> {
+        let blocks = armour::read(LABEL, text, MOST_WARRANT)?;
+        if blocks.is_empty() {
+            return Err(FoundingError::Text("there is no warrant in it"));
+        }
+        Ok(blocks.iter().map(|bytes| Self::decode(bytes)).collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,307 @@
+//! Members who come, go and change.
+
+use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
+use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
+use theta_ledger::{
+    Action, CertifiedEntry, Consent, DropReason, Entry, Genesis, Input, LedgerError, LedgerState, MemberChange,
+    MemberRefusal, Refusal, Warrant,
+};
+use theta_names::KeyState;
+
+use crate::keys::operator;
+use crate::net::{Net, keys, keys_of, node};
+use crate::states::{activated, create, set};
+
+pub(crate) fn name(number: u16) -> String {
+    format!("node {number:02}")
+}
+
+pub(crate) fn content_of(number: u16, machine: u8) -> CardContent {
+    CardContent {
+        name: name(number).parse().unwrap(),
+        ceremony_key: keys_of(number, machine).member().verifying_key().bytes().try_into().unwrap(),
+        tls_key: [machine.wrapping_mul(40).wrapping_add(u8::try_from(number).unwrap()); 32],
+        operator_key: operator(&name(number)).id().unwrap(),
+        peer_address: format!("n{number}.example:7100").parse().unwrap(),
+        api_address: format!("n{number}.example:7101").parse().unwrap(),
+        made: 1_000_000,
+        until: 2_000_000,
+    }
+}
+
+pub(crate) fn sign(content: CardContent, keys: &MemberKeys) -> Card {
+    let signature = keys.sign(&content.signed());
+    content.with_signature(signature, &NodeSignatures).unwrap()
+}
+
+pub(crate) fn card_of(number: u16, machine: u8) -> Card {
+    sign(content_of(number, machine), &keys_of(number, machine))
+}
+
+pub(crate) fn founding(n: u16, k: u16) -> Founding {
+    Founding::assemble("test", k, (1..=n).map(|number| card_of(number, 7)).collect()).unwrap()
+}
+
+pub(crate) fn founded(n: u16, k: u16) -> LedgerState {
+    LedgerState::new(&Genesis::of(&founding(n, k)).unwrap())
+}
+
+/// A member's next card: something changed, made so much later.
+fn renewed(number: u16, later: u64, change: impl Fn(&mut CardContent)) -> Action {
+    let mut content = content_of(number, 7);
+    content.made += later;
+    change(&mut content);
+    Action::Members(MemberChange::Renew { node: number, card: sign(content, &keys(number)) })
+}
+
+pub(crate) fn replace(number: u16, machine: u8) -> Action {
+    Action::Members(MemberChange::Replace { node: number, card: card_of(number, machine) })
+}
+
+fn add(number: u16) -> Action {
+    Action::Members(MemberChange::Add(card_of(number, 7)))
+}
+
+const fn remove(number: u16) -> Action {
+    Action::Members(MemberChange::Remove { node: number })
+}
+
+/// An entry with the consents that it takes, of these machines.
+fn consented(state: &LedgerState, entry: Entry, machines: &[MemberKeys]) -> Entry {
+    let demand = state.demand(&entry.action).unwrap();
+    let able = machines.iter().filter(|keys| demand.is_of(keys.party().node())).take(demand.needed);
+    let mut consents: Vec<_> = able.map(|keys| Consent::give(state.id(), &entry.action, keys, entry.time)).collect();
+    consents.sort_by_key(|consent| consent.node);
+    Entry { consents, ..entry }
+}
+
+/// The next entry, at this time, with the votes of these machines.
+pub(crate) fn voted(state: &LedgerState, action: Action, time: u64, voters: &[MemberKeys]) -> CertifiedEntry {
+    let entry = consented(state, state.next_entry(action, Vec::new(), time), voters);
+    let digest = entry.digest(state.id());
+    let signed = voters.iter().map(|keys| {
+        let message = theta_groups::Transcript::new("theta/ledger/vote/v1")
+            .with("ledger", state.id().as_bytes())
+            .with("height", &entry.height.to_be_bytes())
+            .with("previous", &entry.previous)
+            .with("author", &keys.party().get().to_be_bytes())
+            .with("ballot", &[7, 0, 0, 0, 0])
+            .with("body", &digest);
+        (keys.party(), keys.sign(&message))
+    });
+    let certificate = VoteCertificate::new(Ballot::new(VoteKind::Precommit, 0), digest, signed.collect());
+    CertifiedEntry { entry, certificate, warrant: None }
+}
+
+fn machines(numbers: &[u16]) -> Vec<MemberKeys> {
+    numbers.iter().map(|number| keys(*number)).collect()
+}
+
+const NOW: u64 = 1_500_000;
+
+fn advance(state: &mut LedgerState, action: Action, voters: &[u16]) {
+    let entry = voted(state, action, NOW, &machines(voters));
+    state.advance(&entry).unwrap();
+}
+
+fn refused(state: &LedgerState, action: &Action) -> MemberRefusal {
+    match state.check(action) {
+        Err(Refusal::Member(refusal)) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_ledger_of_a_founding_has_its_fingerprint() {
+    let founding = founding(4, 2);
+    let state = founded(4, 2);
+    assert_eq!(state.id().as_bytes(), founding.fingerprint().as_bytes());
+    let seats: Vec<_> = state.seats().iter().map(|(node, seat)| (node.get(), seat.card().unwrap().clone())).collect();
+    assert_eq!(seats, (1..=4).map(|number| (number, card_of(number, 7))).collect::<Vec<_>>());
+    assert_eq!(state.next_number(), Some(node(5)));
+    // The same members without cards are another ledger, and its members do not change.
+    let plain = LedgerState::new(&crate::net::genesis(4, 2));
+    assert_ne!(plain.id(), state.id());
+    assert_eq!(refused(&plain, &add(5)), MemberRefusal::NoFounding);
+}
+
+#[test]
+fn whoever_has_the_founding_follows_all_changes() {
+    let mut state = founded(4, 2);
+    advance(&mut state, add(5), &[1, 2, 3]);
+    // Who came counts from the next height on, and a quorum is larger now.
+    let by =
+        |state: &LedgerState, voters: &[u16]| state.clone().advance(&voted(state, remove(1), NOW, &machines(voters)));
+    assert_eq!((state.quorum(), by(&state, &[1, 2, 3])), (4, Err(LedgerError::Certificate(2))));
+    assert_eq!(by(&state, &[1, 2, 3, 5]), Ok(()));
+    advance(&mut state, remove(1), &[2, 3, 4, 5]);
+    let numbers: Vec<u16> = state.members().iter().map(|member| member.node().get()).collect();
+    assert_eq!(numbers, [2, 3, 4, 5]);
+    // Who has left does not count, and its number is nobody's.
+    assert_eq!(by(&state, &[1, 2, 3]), Err(LedgerError::Refused(3, Refusal::NoMember(1))));
+    let of = |voters: &[u16]| state.clone().advance(&voted(&state, add(6), NOW, &machines(voters)));
+    assert_eq!((of(&[1, 2, 3]), of(&[2, 3, 5])), (Err(LedgerError::Certificate(3)), Ok(())));
+    assert_eq!(state.next_number(), Some(node(6)));
+    // A machine in a member's place counts, and the one before it does not.
+    advance(&mut state, replace(2, 8), &[2, 3, 4]);
+    assert_eq!(state.seats()[&node(2)].since(), 3);
+    let entry = |machine| voted(&state, add(6), NOW, &[keys_of(2, machine), keys(3), keys(4)]);
+    assert_eq!(state.clone().advance(&entry(7)), Err(LedgerError::Certificate(4)));
+    assert_eq!(state.clone().advance(&entry(8)), Ok(()));
+}
+
+#[test]
+fn no_member_has_what_another_has_or_had() {
+    let mut state = founded(4, 2);
+    let with = |change: &dyn Fn(&mut CardContent)| {
+        let mut content = content_of(5, 7);
+        change(&mut content);
+        Action::Members(MemberChange::Add(sign(content, &keys(5))))
+    };
+    let one = content_of(1, 7);
+    let double = |what| MemberRefusal::Double { node: 1, what };
+    assert_eq!(refused(&state, &with(&|card| card.name = "NODE 01".parse().unwrap())), double("name"));
+    assert_eq!(refused(&state, &with(&|card| card.tls_key = one.tls_key)), double("TLS key"));
+    assert_eq!(refused(&state, &with(&|card| card.operator_key = one.operator_key)), double("operator's key"));
+    for address in [&one.peer_address, &one.api_address] {
+        assert_eq!(refused(&state, &with(&|card| card.peer_address = address.clone())), double("address"));
+    }
+    assert_eq!(refused(&state, &Action::Members(MemberChange::Add(card_of(1, 7)))), MemberRefusal::SpentKey);
+    // A key that was a member's comes back neither to its place nor to another.
+    advance(&mut state, replace(1, 8), &[1, 2, 3]);
+    assert_eq!(refused(&state, &replace(1, 7)), MemberRefusal::SpentKey);
+    assert_eq!(refused(&state, &replace(1, 8)), MemberRefusal::SpentKey);
+    let other = Action::Members(MemberChange::Replace { node: 2, card: card_of(1, 9) });
+    assert_eq!(refused(&state, &other), MemberRefusal::OtherCard { node: 2, what: "name" });
+}
+
+#[test]
+fn a_member_renews_its_card_with_its_own_key_and_no_other() {
+    let mut state = founded(4, 2);
+    let moved = renewed(2, 5, |card| card.peer_address = "other.example:1".parse().unwrap());
+    assert!(state.vartime_proves_itself(&state.next_entry(moved.clone(), Vec::new(), NOW)));
+    advance(&mut state, moved.clone(), &[1, 3, 4]);
+    let seat = &state.seats()[&node(2)];
+    assert_eq!((seat.card().unwrap().content().peer_address.as_str(), seat.since()), ("other.example:1", 0));
+    // An old card does not undo a newer one.
+    assert_eq!(refused(&state, &moved), MemberRefusal::OldCard(2));
+    assert_eq!(refused(&state, &renewed(2, 4, |_| ())), MemberRefusal::OldCard(2));
+    let other = |what| MemberRefusal::OtherCard { node: 2, what };
+    assert_eq!(refused(&state, &renewed(2, 9, |card| card.name = "x".parse().unwrap())), other("name"));
+    // Whoever has stolen the key of a node is not its operator from then on.
+    let thief = renewed(2, 9, |card| card.operator_key = operator("thief").id().unwrap());
+    assert_eq!(refused(&state, &thief), other("operator's key"));
+    let Action::Members(MemberChange::Renew { card, .. }) = renewed(3, 9, |_| ()) else { unreachable!() };
+    let stolen = Action::Members(MemberChange::Renew { node: 2, card });
+    assert_eq!(refused(&state, &stolen), other("key of ceremonies"));
+    // A card that was changed on the way.
+    let bytes = renewed(2, 9, |_| ()).encode();
+    let mut changed = bytes.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    assert_eq!(state.check(&Action::decode(&bytes).unwrap()), Ok(()));
+    assert_eq!(refused(&state, &Action::decode(&changed).unwrap()), MemberRefusal::Signature);
+}
+
+#[test]
+fn cards_end_and_changes_are_counted() {
+    let mut state = founded(4, 2);
+    let late = state.next_entry(add(5), Vec::new(), 2_000_001);
+    let ended = Err(LedgerError::Refused(1, Refusal::Member(MemberRefusal::Ended)));
+    assert_eq!(state.check_entry(&late), ended);
+    assert_eq!(state.check_entry(&state.next_entry(add(5), Vec::new(), 2_000_000)), Ok(()));
+    for later in 1..=8 {
+        advance(&mut state, renewed(1, later, |_| ()), &[1, 2, 3]);
+    }
+    let ninth = |time| state.check_entry(&state.next_entry(renewed(1, 9, |_| ()), Vec::new(), time));
+    let often = Err(LedgerError::Refused(9, Refusal::Member(MemberRefusal::TooOften(1))));
+    assert_eq!((ninth(NOW), ninth(NOW + 86_399), ninth(NOW + 86_400)), (often.clone(), often, Ok(())));
+    assert_eq!(state.check_entry(&state.next_entry(renewed(2, 1, |_| ()), Vec::new(), NOW)), Ok(()));
+    // Whoever has stolen a node's key cannot keep its operator from replacing the machine.
+    assert_eq!(state.check_entry(&state.next_entry(replace(1, 8), Vec::new(), NOW)), Ok(()));
+    for machine in 8..16 {
+        advance(&mut state, replace(1, machine), &[2, 3, 4]);
+    }
+    let tenth = state.check_entry(&state.next_entry(replace(1, 16), Vec::new(), NOW));
+    assert_eq!(tenth, Err(LedgerError::Refused(17, Refusal::Member(MemberRefusal::TooOften(1)))));
+}
+
+#[test]
+fn who_holds_a_key_does_not_leave() {
+    let mut state = founded(4, 2);
+    advance(&mut state, create("a", 1, 2, &[1, 2, 3]), &[1, 2, 3]);
+    assert_eq!(refused(&state, &remove(1)), MemberRefusal::Busy { node: 1, ceremony: 1 });
+    advance(&mut state, activated(1, 2, 3, 9), &[1, 2, 3]);
+    assert_eq!(refused(&state, &remove(1)), MemberRefusal::Holder { node: 1, keys: "a@1".to_owned() });
+    assert_eq!(state.check(&remove(4)), Ok(()));
+    advance(&mut state, set("a", None, KeyState::Destroyed, 1), &[1, 2, 3]);
+    advance(&mut state, remove(1), &[1, 2, 3]);
+    advance(&mut state, remove(2), &[2, 3, 4]);
+    // k = 2 are left.
+    assert_eq!(refused(&state, &remove(3)), MemberRefusal::TooFew { k: 2 });
+}
+
+#[test]
+fn what_is_read_is_what_was_written() {
+    let actions = [add(5), replace(2, 8), renewed(2, 1, |_| ()), remove(3)];
+    for action in actions {
+        let bytes = action.encode();
+        assert_eq!(Action::decode(&bytes).as_ref(), Ok(&action));
+        assert!((0..bytes.len()).all(|len| Action::decode(&bytes[..len]).is_err()));
+    }
+}
+
+#[test]
+fn an_operator_replaces_its_own_machine_and_no_other() {
+    let state = founded(4, 2);
+    let Action::Members(change) = replace(2, 8) else { unreachable!() };
+    let by = |whom: u16| operator(&name(whom)).sign(&change.signed_by_operator(state.id())).to_vec();
+    let proves = |reason: Vec<u8>| state.vartime_proves_itself(&state.next_entry(replace(2, 8), reason, NOW));
+    assert!(proves(by(2)));
+    assert!(!proves(by(3)) && !proves(Vec::new()) && !proves(vec![0; 64]));
+    // In another group it is nobody's word.
+    let other = operator(&name(2)).sign(&change.signed_by_operator(founded(5, 2).id()));
+    assert!(!proves(other.to_vec()));
+    // The rest is for each node's policy.
+    assert!(!state.vartime_proves_itself(&state.next_entry(remove(2), by(2), NOW)));
+    assert!(!state.vartime_proves_itself(&state.next_entry(add(5), by(2), NOW)));
+}
+
+fn all_know(net: &Net, members: usize) -> bool {
+    net.nodes.values().filter_map(|node| node.replica.as_ref()).all(|it| it.state().members().len() == members)
+}
+
+#[test]
+fn a_group_of_replicas_takes_in_replaces_and_lets_go() {
+    let mut net = Net::of(Genesis::of(&founding(4, 2)).unwrap(), 4, 3);
+    net.ask_all(&add(5));
+    assert!(net.run_until(100, |net| net.all_at(1)));
+    // It knows the founding, and reads the rest.
+    net.join(node(5));
+    assert!(net.run_until(100, |net| net.all_at(1) && all_know(net, 5)));
+    // One loses everything. Its operator brings another machine, and nobody else is asked.
+    let Action::Members(change) = replace(3, 8) else { unreachable!() };
+    let ledger = net.genesis.id();
+    let reason = operator(&name(3)).sign(&change.signed_by_operator(&ledger)).to_vec();
+    net.exchange(node(3), 8);
+    net.feed(node(3), &|replica, disk| replica.handle(Input::Propose(replace(3, 8), reason.clone()), disk));
+    assert!(net.run_until(200, |net| net.all_at(2)), "{:?}", net.nodes[&node(3)].dropped);
+    // Four of five decide, the new ones among them.
+    net.stop(node(1));
+    net.grant(2..=5, &remove(1));
+    net.ask([2, 3, 4, 5], &remove(1));
+    assert!(net.run_until(200, |net| net.all_at(3) && all_know(net, 4)));
+    // Who has left hears of it, and votes no more.
+    net.start(node(1));
+    net.ask_all(&create("a", 1, 2, &[2, 3, 4]));
+    assert!(net.run_until(200, |net| net.all_at(4)));
+    let certificate = &net.nodes[&node(2)].disk.entries[3].certificate;
+    assert!(certificate.signatures().keys().all(|party| party.get() != 1));
+    assert!(net.nodes.values().all(|node| node.blamed.is_empty()));
+    let told = net.nodes[&node(1)].dropped.iter().all(|(_, why)| matches!(why, DropReason::Refused(_)));
+    assert!(told);
+}
+
+#[test]
+fn a_warrant_of_nobody_is_none() {
+    assert!(Warrant::new(*founded(3, 2).id(), 1, Vec::new()).is_err());
+}
