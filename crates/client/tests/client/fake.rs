@@ -10,7 +10,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
 use theta_client::genesis_of;
 use theta_keyfiles::PublicKeyText as _;
-use theta_ledger::{Action, AdoptedKey, CertifiedEntry, LedgerState};
+use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Consent, Entry, LedgerState};
 use theta_names::{Epoch, NodeId, Version};
 use theta_network::{
     Identity,
@@ -111,10 +111,14 @@ pub(crate) fn adopt(name: &str, version: u32, epoch: u32, public: &AnyPublicKey)
 /// The entry that an action would be next, signed by these nodes.
 pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) -> CertifiedEntry {
     let entry = state.next_entry(action, Vec::new(), 5);
+    // As the group of these tests has its identities.
+    let keys_of = |number: u16| MemberKeys::new(NodeId::try_from(number).unwrap(), Secret::new([number as u8; 32]));
+    let demand = state.demand(&entry.action).map_or(Vec::new(), |demand| demand.of[..demand.needed].to_vec());
+    let consents = demand.into_iter().map(|node| Consent::give(state.id(), &entry.action, &keys_of(node), 5)).collect();
+    let entry = Entry { consents, ..entry };
     let (ballot, digest) = (Ballot::new(VoteKind::Precommit, 0), entry.digest(state.id()));
     let signed = signers.iter().map(|number| {
-        // As the group of these tests has its identities.
-        let keys = MemberKeys::new(NodeId::try_from(*number).unwrap(), Secret::new([*number as u8; 32]));
+        let keys = keys_of(*number);
         let message = Transcript::new("theta/ledger/vote/v1")
             .with("ledger", state.id().as_bytes())
             .with("height", &entry.height.to_be_bytes())

@@ -334,7 +334,8 @@ impl Replica {
     }
 
     fn tell(&self, digest: &Digest, out: &mut Vec<Effect>) {
-        out.extend(self.pending.get(digest).map(|wanted| Effect::Send(Recipient::All, candidate(&wanted))));
+        let own = self.keys.as_ref().map(|keys| keys.party().node());
+        out.extend(self.pending.get(digest).map(|wanted| Effect::Send(Recipient::All, candidate(&wanted, own))));
     }
 
     fn tick(&mut self, now: u64, host: &dyn Host, out: &mut Vec<Effect>) {
@@ -365,7 +366,7 @@ impl Replica {
             self.send_status(Recipient::All, out);
             let own = self.keys.as_ref().map(|keys| keys.party().node());
             let told = self.pending.to_tell(own, self.ticks / STATUS_TICKS);
-            out.extend(told.map(|wanted| Effect::Send(Recipient::All, candidate(&wanted))));
+            out.extend(told.map(|wanted| Effect::Send(Recipient::All, candidate(&wanted, own))));
             self.tell_warrants(out);
             self.expect_replacements();
         }
@@ -511,10 +512,11 @@ impl Replica {
     }
 }
 
-/// What others are told of an action that waits.
-fn candidate(wanted: &Wanted<'_>) -> Vec<u8> {
+/// What others are told of an action that waits: with this node's own consent, since the others tell theirs.
+fn candidate(wanted: &Wanted<'_>, own: Option<NodeId>) -> Vec<u8> {
     let (action, reason) = (wanted.action.clone(), wanted.reason.to_vec());
-    Message::Candidate { action, reason, consents: wanted.consents.clone() }.encode()
+    let consents = wanted.consents.iter().filter(|consent| Some(consent.node) == own).copied().collect();
+    Message::Candidate { action, reason, consents }.encode()
 }
 
 /// Whether an entry has room for an action and its reason, beside the consents of all nodes that there can be.

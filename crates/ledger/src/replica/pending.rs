@@ -121,8 +121,10 @@ impl Pending {
     /// Whether a consent would be news: nobody looks at its signature otherwise.
     pub(super) fn lacks(&self, digest: &Digest, consent: &Consent) -> bool {
         let Some(waiting) = self.waiting.get(digest) else { return false };
+        // Of many that consent, as many as it takes are looked at.
         waiting.demand.is_of(consent.node)
-            && waiting.consents.get(&consent.node).is_none_or(|known| known.until < consent.until)
+            && waiting.consents.len() < waiting.demand.needed
+            && !waiting.consents.contains_key(&consent.node)
     }
 
     /// Everything that this node wants by itself.

@@ -118,7 +118,12 @@ impl Custodian {
         let versions = self.table.versions(begun.request.change.key().as_str());
         let about = |version: Version| versions.iter().find(|entry| entry.version == version);
         match &begun.request.change {
-            KeyChange::Create { .. } => Ok(()),
+            // A dealer's key may not be in the ledger yet.
+            KeyChange::Create { key, .. } => match self.store.key(key) {
+                Ok(None) => Ok(()),
+                Ok(Some(_)) => Err(CeremonyError::Exists(key.clone())),
+                Err(error) => Err(CeremonyError::StoreFailed(error.to_string())),
+            },
             KeyChange::Rotate { key } => match versions.iter().find(|entry| entry.primary) {
                 Some(entry) if entry.state != KeyState::Active => {
                     let help = "enable it before it is rotated";
