@@ -100,7 +100,11 @@ pub(crate) async fn first_good<A, T>(
         let enough = judged.doubtful.len() >= judged.question.quorum || is_last;
         if let Some(under) = judged.question.under.filter(|_| !learned && enough && !judged.doubtful.is_empty()) {
             learned = true;
-            under.learn().await;
+            under.follow().await;
+            if let Some((node, value)) = judged.again(&check) {
+                return Ok(judged.chosen(node, value));
+            }
+            under.ask_holders().await;
             if let Some((node, value)) = judged.again(&check) {
                 return Ok(judged.chosen(node, value));
             }

@@ -8,6 +8,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
+use theta_client::ClientFile;
 use theta_names::Operation;
 use theta_network::group::GroupFile;
 use theta_statements::{Approval, ApprovalTerms, Digest, UnixTime, Validity};
@@ -42,11 +43,11 @@ pub(crate) struct ApproveArgs {
     signing_key: PathBuf,
     #[command(flatten)]
     subject: SubjectArgs,
-    /// The group's name, or its group file [default: as in the client directory]
+    /// The group's name, or its group file [default: as in the client file or directory]
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
-    /// Client directory, for the group's name
-    #[arg(long, value_name = "DIR", env = "THETA_CLIENT", default_value = "theta-group/client")]
+    /// Client file or directory, for the group's name
+    #[arg(long, value_name = "FILE", env = "THETA_CLIENT", default_value = "theta-group/client")]
     client: PathBuf,
     /// For how long, at most 31 days
     #[arg(long = "for", value_name = "TIME", default_value = "24h", value_parser = units::parse_duration)]
@@ -128,10 +129,12 @@ fn group_name(args: &ApproveArgs) -> Result<String, Failure> {
     }
 }
 
-/// The group file that was given, or that of the client directory.
+/// The group file that was given, or that of the client.
 fn group_file(args: &ApproveArgs) -> Result<GroupFile, Failure> {
     let file = match &args.group {
         Some(file) if Path::new(file).is_file() => PathBuf::from(file),
+        // A client file has its group in it.
+        _ if args.client.is_file() => return Ok(ClientFile::load(&args.client)?.group),
         _ => args.client.join("group.toml"),
     };
     GroupFile::load(&file)

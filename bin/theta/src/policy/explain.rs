@@ -42,8 +42,8 @@ pub(crate) struct ExplainArgs {
     /// Ask this running node for its policy's answer, instead of a file
     #[arg(long, value_name = "NODE")]
     ask: Option<NonZeroU16>,
-    /// The client directory to ask the node with
-    #[arg(long, value_name = "DIR", env = "THETA_CLIENT", default_value = "theta-group/client")]
+    /// The client file or directory to ask the node with
+    #[arg(long, value_name = "FILE", env = "THETA_CLIENT", default_value = "theta-group/client")]
     client_dir: PathBuf,
     /// Who would ask: a `[[client]]` of the file
     #[arg(long, value_name = "NAME")]

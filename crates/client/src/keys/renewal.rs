@@ -48,15 +48,15 @@ impl<'a> Under<'a> {
         Err(Problem::FalseAnswer(first.unwrap_or_else(|| "there is no key that it could be checked with".to_owned())))
     }
 
-    /// Learns what may be new about the key: from the ledger or, if it says nothing new, from the key's holders. Some keys are not in the
-    /// ledger, since few nodes hold them, and the others come into it a moment after they have changed.
-    pub(crate) async fn learn(&self) {
-        let known = self.client.known();
-        let before = known.book().count(&self.key.name);
+    /// Learns what is new in the ledger.
+    pub(crate) async fn follow(&self) {
         self.client.learn_since(Instant::now(), true).await;
-        if known.book().count(&self.key.name) == before
-            && let Err(error) = self.client.renew_public_key(self.key).await
-        {
+    }
+
+    /// Learns what the key's holders say of it. Some keys are not in the ledger, since few nodes hold them, and the others come into it a
+    /// moment after they have changed.
+    pub(crate) async fn ask_holders(&self) {
+        if let Err(error) = self.client.renew_public_key(self.key).await {
             tracing::debug!(key = %self.key, %error, "the nodes do not tell the public key");
         }
     }

@@ -58,14 +58,6 @@ impl Book {
         found.unwrap_or_default().into_iter().filter_map(|entry| self.decode(name, entry))
     }
 
-    /// How many sharings of a key there are and were.
-    pub(crate) fn count(&self, name: &KeyName) -> usize {
-        let count = |state: &LedgerState| {
-            state.keys().get(name).map(|line| line.versions.values().map(|version| version.epochs.len()).sum())
-        };
-        self.look(count).flatten().unwrap_or(0)
-    }
-
     /// The newest sharing of the version with this public key.
     pub(crate) fn of_id(&self, id: &KeyId) -> Option<Certified> {
         let serving = |state: &LedgerState| -> Vec<(KeyName, Entry)> {

@@ -136,6 +136,45 @@ async fn what_was_not_certified_is_not_taken() {
     assert_eq!(state.height(), 1);
 }
 
+/// One that tells an entry again and again would seem to have much more to say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entry_is_told_once_and_in_its_place() {
+    let mut group = FakeGroup::new();
+    let (old, new) = (key(Suite::Bls04MinPk, 1), key(Suite::Bls04MinPk, 2));
+    group.decide(adopt("seal", 1, 0, &old.0));
+    group.decide(adopt("seal", 2, 0, &new.0));
+    let first = group.node(1).entries[0].clone();
+    group.node(1).entries = vec![first; 1000];
+    group.node(2).entries.reverse();
+    let mut state = LedgerState::new(&theta_client::genesis_of(&group.prepared.group).unwrap());
+    let client = Client::open(&folder(&group)).unwrap();
+    let followed = client.follow_ledger(&mut state).await.unwrap();
+    assert_eq!((state.height(), followed.entries.len()), (2, 2));
+    let blamed: Vec<u16> = followed.problems.iter().map(|problem| problem.node.get()).collect();
+    assert_eq!(blamed, [1, 2], "{:?}", followed.problems);
+    assert!(followed.problems.iter().all(|problem| problem.to_string().contains("in the place of")));
+}
+
+/// More than a node may say at once: one of them is asked for the rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_history_is_read_to_its_end() {
+    let mut group = FakeGroup::new();
+    let public = key(Suite::Bls04MinPk, 1).0;
+    for version in 1..=300 {
+        group.decide(adopt("seal", version, 0, &public));
+    }
+    let client = Client::open(&folder(&group)).unwrap();
+    assert!(client.renew().await.unwrap());
+    assert_eq!(versions(client.known(), "seal").len(), 300);
+    let asked: Vec<Vec<u64>> = (1..=4).map(|node| group.node(node).asked.clone()).collect();
+    assert_eq!(asked.iter().filter(|asked| asked.len() > 2).count(), 1, "one is asked for the rest: {asked:?}");
+    // And all that were quick, whether it has kept something back.
+    assert!(asked.iter().filter(|asked| asked.last() == Some(&299)).count() >= 2, "{asked:?}");
+    drop(client);
+    let known = KnownKeys::open(&folder(&group)).unwrap();
+    assert_eq!(versions(&known, "seal")[0], (300, 0));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_checked_is_kept_and_asked_for_once() {
     let mut group = FakeGroup::new();
@@ -186,7 +225,7 @@ async fn a_changed_file_fools_nobody() {
     };
     assert_eq!(read(&good), all);
     // Whatever byte is changed, wherever it is cut off: what is left is a beginning of the true history.
-    for at in (0..good.len()).step_by(7) {
+    for at in (0..good.len()).step_by(61) {
         let mut changed = good.clone();
         changed[at] ^= 1;
         let found = read(&changed);

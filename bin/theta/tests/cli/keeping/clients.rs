@@ -219,6 +219,11 @@ fn a_directory_becomes_a_file() {
         list.as_array().unwrap().iter().map(|key| key["name"].to_string()).collect()
     };
     assert_eq!(names(keys("gate.client")), names(keys("theta-group/client")));
+    // An approver has the group from it.
+    group.theta(&["approver", "new", "--name", "ben"]).ok();
+    let approve = ["approve", "--as", "ben.key", "--operation", "sign", "--key", "sign", "--message", "m", "--yes"];
+    let shown = group.theta(&[&approve[..], &["-o", "a", "--client", "gate.client"]].concat()).ok();
+    assert!(shown.stderr.contains("group      theta-group"), "{shown:?}");
     // It signs ceremonies, which takes the request key, and needs no directory for what comes of them.
     group.theta(&["keys", "create", "release=frost-ed25519", "--client", "gate.client"]).ok();
     group.theta(&["sign", "m", "--key", "release", "--client", "gate.client"]).ok();
