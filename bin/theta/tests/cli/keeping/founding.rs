@@ -100,8 +100,7 @@ fn a_start_says_in_what_the_group_file_was_edited() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("name = \"node 2\""), "{text}");
     fs::write(&file, text.replace("name = \"node 2\"", "name = \"node two\"")).unwrap();
-    group.start(1);
-    group.start(2);
+    group.start_all();
     let said = "node 2 has another name than when it was founded";
     assert!(group.log(1).contains(said), "{}", group.log(1));
     assert!(!group.log(2).contains("founded"), "{}", group.log(2));
