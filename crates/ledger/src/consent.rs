@@ -9,7 +9,7 @@ use theta_groups::Transcript;
 use theta_names::NodeId;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
-use crate::{Action, LedgerId};
+use crate::{Digest, LedgerId};
 
 /// For how many seconds a consent is given.
 pub(crate) const CONSENT_SECONDS: u64 = 5 * 86_400;
@@ -48,10 +48,22 @@ impl Demand {
     }
 }
 
-fn message(ledger: &LedgerId, action: &Action, node: NodeId, until: u64) -> Message {
+/// What a consent is to: an action, as long as nothing else was decided about its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsentSubject {
+    /// The ledger.
+    pub ledger: LedgerId,
+    /// The digest of the action.
+    pub action: Digest,
+    /// The height of the newest entry about its key; 0 if there is none.
+    pub since: u64,
+}
+
+fn message(subject: &ConsentSubject, node: NodeId, until: u64) -> Message {
     Transcript::new("theta/ledger/consent/v1")
-        .with("ledger", ledger.as_bytes())
-        .with("action", &action.digest())
+        .with("ledger", subject.ledger.as_bytes())
+        .with("action", &subject.action)
+        .with("since", &subject.since.to_be_bytes())
         .with("node", &node.get().to_be_bytes())
         .with("until", &until.to_be_bytes())
 }
@@ -59,15 +71,15 @@ fn message(ledger: &LedgerId, action: &Action, node: NodeId, until: u64) -> Mess
 impl Consent {
     /// A member's consent, from now on for a while. `now` is in seconds since 1970.
     #[must_use]
-    pub fn give(ledger: &LedgerId, action: &Action, keys: &MemberKeys, now: u64) -> Self {
+    pub fn give(subject: &ConsentSubject, keys: &MemberKeys, now: u64) -> Self {
         let (node, until) = (keys.party().node(), now.saturating_add(CONSENT_SECONDS));
-        Self { node, until, signature: keys.sign(&message(ledger, action, node, until)) }
+        Self { node, until, signature: keys.sign(&message(subject, node, until)) }
     }
 
     /// Whether it was given by this member.
     #[must_use]
-    pub fn is_of(&self, member: &Member, ledger: &LedgerId, action: &Action) -> bool {
-        let signed = message(ledger, action, self.node, self.until);
+    pub fn is_of(&self, member: &Member, subject: &ConsentSubject) -> bool {
+        let signed = message(subject, self.node, self.until);
         member.node() == self.node && schnorr::vartime_verify(member.verifying_key(), &signed, &self.signature)
     }
 

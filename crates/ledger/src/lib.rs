@@ -24,7 +24,7 @@ mod warrant;
 
 pub use certified::CertifiedEntry;
 pub use change::MemberChange;
-pub use consent::{Consent, Demand};
+pub use consent::{Consent, ConsentSubject, Demand};
 pub use entry::{Action, AdoptedKey, Entry, MOST_ENTRY, Outcome};
 pub use genesis::{Genesis, GenesisError, LedgerId};
 pub use operator::{OperatorId, OperatorKey};

@@ -10,6 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use theta_agreement::Member;
+use theta_ledger::founding::{Founding, NodeSignatures};
 use theta_ledger::{CertifiedEntry, Digest, Genesis, LedgerError, LedgerState};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
@@ -88,6 +89,9 @@ pub enum GenesisFileError {
     /// An identity that is no key.
     #[error("the ceremony_key of node {0} in the group file is no key")]
     Identity(NodeId),
+    /// A founding that cannot be read.
+    #[error("the founding in the group file cannot be read: {0}")]
+    Founding(theta_ledger::founding::FoundingError),
     /// The members make no group.
     #[error(transparent)]
     Genesis(#[from] theta_ledger::GenesisError),
@@ -104,7 +108,9 @@ pub fn genesis_of(group: &GroupFile) -> Result<Genesis, GenesisFileError> {
         Member::of(node.id, key.as_bytes()).map_err(|_| GenesisFileError::Identity(node.id))
     };
     let members = group.nodes().iter().map(member).collect::<Result<_, _>>()?;
-    Ok(Genesis::new(group.name(), group.threshold(), members)?)
+    let founding = group.founding().map(|text| Founding::from_text(text, &NodeSignatures));
+    let founding = founding.transpose().map_err(GenesisFileError::Founding)?;
+    Ok(Genesis::of_file(group.name(), group.threshold(), members, founding.as_ref())?)
 }
 
 impl Client {

@@ -9,7 +9,7 @@ use theta_ledger::Begun;
 use theta_names::{Epoch, NodeId, ShareIndex, Version};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::Suite;
-use theta_schemes::keys::AnyPublicKey;
+use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_statements::{CeremonyRequest, KeyChange};
 
 use crate::codec::{Reader, Writer, parties};
@@ -71,6 +71,11 @@ impl Subject {
     /// Whether the nodes of the source keep their sharing.
     pub(crate) const fn is_recovery(&self) -> bool {
         matches!(self.request.change, KeyChange::Recover { .. })
+    }
+
+    /// The key, version and sharing that it is about.
+    pub(crate) const fn about(&self) -> (&KeyName, Version, Epoch) {
+        (self.request.change.key(), self.version, self.epoch)
     }
 
     /// All nodes that take part.

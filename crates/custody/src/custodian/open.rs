@@ -76,7 +76,8 @@ impl Custodian {
     }
 
     fn resume(&mut self, ceremony: &Ceremony, work: &mut Work) -> Result<(), CustodyError> {
-        let (memory, plan_id, subject) = decode_subject(&ceremony.subject).map_err(CustodyError::Malformed)?;
+        let ((memory, had_share), plan_id, subject) =
+            decode_subject(&ceremony.subject).map_err(CustodyError::Malformed)?;
         self.now = self.now.max(ceremony.started);
         self.plans.insert(plan_id, ceremony.id);
         if let Some(outcome) = &ceremony.outcome {
@@ -89,7 +90,8 @@ impl Custodian {
         let begun = self.keys.as_ref().zip(ceremony.seed.as_ref()).and_then(|(keys, seed)| {
             let plan = subject.plan(&self.group).ok().filter(|plan| *plan.id().as_bytes() == plan_id)?;
             let keys = (keys, Secret::new(*seed.expose()));
-            begin(plan, keys, self.share_for(&subject).as_deref(), memory).ok()
+            let share = self.share_for(&subject).filter(|_| had_share);
+            begin(plan, keys, share.as_deref(), memory).ok()
         });
         let Some(begun) = begun else {
             // The identities in the group file have changed, or this node's has: it can sign nothing more in this
@@ -114,20 +116,22 @@ fn store_failure(effect: CustodyEffect) -> Option<String> {
     if let CustodyEffect::StoreFailed(text) = effect { Some(text) } else { None }
 }
 
-/// The subject as the journal has it: behind a byte for whether this node remembers its earlier statements, and the id of the
-/// plan, with the identities of its time.
-pub(super) fn encode_subject(memory: Memory, plan: &[u8; 32], subject: &Subject) -> Vec<u8> {
-    let mut bytes = vec![u8::from(memory == Memory::Lost)];
+/// The subject as the journal has it: behind a byte for whether this node remembers its earlier statements (1 if not) and had a share
+/// when it began (2), and the id of the plan, with the identities of its time. What it says depends on both.
+pub(super) fn encode_subject(memory: Memory, share: bool, plan: &[u8; 32], subject: &Subject) -> Vec<u8> {
+    let mut bytes = vec![u8::from(memory == Memory::Lost) + 2 * u8::from(share)];
     bytes.extend_from_slice(plan);
     bytes.extend_from_slice(&subject.encode());
     bytes
 }
 
 /// Splits what [`encode_subject`] made.
-pub(super) fn decode_subject(bytes: &[u8]) -> Result<(Memory, [u8; 32], Subject), Malformed> {
+pub(super) fn decode_subject(bytes: &[u8]) -> Result<((Memory, bool), [u8; 32], Subject), Malformed> {
     let (memory, rest) = match bytes.split_first() {
-        Some((0, rest)) => (Memory::Kept, rest),
-        Some((1, rest)) => (Memory::Lost, rest),
+        Some((0, rest)) => ((Memory::Kept, false), rest),
+        Some((1, rest)) => ((Memory::Lost, false), rest),
+        Some((2, rest)) => ((Memory::Kept, true), rest),
+        Some((3, rest)) => ((Memory::Lost, true), rest),
         _ => return Err(Malformed("a ceremony in the journal of another release")),
     };
     let (plan, subject) = rest.split_first_chunk().ok_or(Malformed("a ceremony without a plan"))?;

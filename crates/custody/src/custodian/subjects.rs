@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use theta_names::{Epoch, KeyState, Version};
-use theta_schemes::keys::{AnyKeyShare, KeyName};
+use theta_names::{Epoch, Holders, KeyState, Version};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 
 use super::Custodian;
 use crate::CustodyError;
 use crate::ceremony::Subject;
-use crate::codec::numbers;
+use crate::codec::{numbers, parties};
+use crate::keys::check_new_key;
 
 impl Custodian {
     /// This node's share of the source of a ceremony, if it has it.
@@ -22,8 +23,7 @@ impl Custodian {
 
     /// Whether the result of the ceremony could still be used here.
     pub(super) fn admits(&self, subject: &Subject) -> Result<bool, CustodyError> {
-        let about = (subject.request.change.key(), subject.version, subject.epoch);
-        self.admits_epoch(about, subject.is_recovery())
+        self.admits_epoch(subject.about(), subject.is_recovery())
     }
 
     /// Whether a sharing could be used here; `again` if it may be the one that serves.
@@ -39,5 +39,22 @@ impl Custodian {
         let serving = known.serving.as_ref().map(|serving| serving.number);
         let newer = serving.is_none_or(|serving| epoch > serving || (again && epoch == serving));
         Ok(newer && record.effective_state(known) != KeyState::Destroyed)
+    }
+
+    /// Whether a sharing can be stored: a version keeps its key, no two keys are one, and its numbers go together. What cannot is not
+    /// written, since it would take everything with it that becomes durable at the same time.
+    pub(super) fn takes(
+        &self,
+        (key, version, _): (&KeyName, Version, Epoch),
+        public: &AnyPublicKey,
+        holders: &[u16],
+    ) -> bool {
+        let versions = self.table.versions(key.as_str());
+        let keeps = match versions.iter().find(|known| known.version == version) {
+            Some(known) => known.key_id == *public.key_id() && known.suite == public.suite(),
+            None => check_new_key(&self.store, key, public).is_ok(),
+        };
+        let n = usize::from(public.threshold().n());
+        keeps && n == holders.len() && Holders::new(parties(holders)).is_ok()
     }
 }

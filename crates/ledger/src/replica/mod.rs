@@ -20,11 +20,12 @@ use theta_rounds::PartyId;
 
 use crate::sitting::Sitting;
 use crate::{
-    Action, CertifiedEntry, Consent, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY, Warrant, WarrantRefusal,
+    Action, CertifiedEntry, Consent, Demand, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY, Warrant,
+    WarrantRefusal,
 };
 use message::{Message, Vote};
 use peers::Peers;
-use pending::{Pending, Source, Wanted};
+use pending::{Inserted, Pending, Source, Terms, Wanted};
 
 pub use message::MOST_MESSAGE;
 pub use said::Said;
@@ -106,6 +107,8 @@ pub enum DropReason {
     TooFew,
     /// It is longer than an entry can be.
     TooLong,
+    /// Too much waits already.
+    Full,
 }
 
 /// What a member did to this one.
@@ -251,7 +254,7 @@ impl Replica {
     /// them; then for members that have not been heard at this height.
     #[must_use]
     pub fn awaited(&self, action: &Digest) -> Vec<NodeId> {
-        let consents = self.pending.missing_consents(action);
+        let consents = self.pending.missing_consents(action, self.time());
         if !consents.is_empty() {
             return consents;
         }
@@ -280,6 +283,7 @@ impl Replica {
         if news {
             self.memory = Memory::Lost;
             self.agreement.abstain();
+            self.peers.forget_told();
         }
         news
     }
@@ -310,24 +314,40 @@ impl Replica {
     }
 
     fn propose(&mut self, action: Action, reason: Vec<u8>, source: Source, out: &mut Vec<Effect>) {
-        let demand = match self.state.check(&action).and_then(|()| self.state.demand(&action)) {
+        let terms = match self.terms(&action) {
             Err(refusal) => return out.push(Effect::Dropped(action, DropReason::Refused(refusal))),
-            Ok(_) if !fits(&action, &reason) => return out.push(Effect::Dropped(action, DropReason::TooLong)),
-            Ok(demand) => demand,
+            Ok(terms) if !fits(&action, &reason, &terms.demand) => {
+                return out.push(Effect::Dropped(action, DropReason::TooLong));
+            }
+            Ok(terms) => terms,
         };
-        let digest = action.digest();
-        let news = self.pending.insert(source, (action, reason), demand, self.ticks);
-        if !self.consent(&digest, out) && news && source == Source::Client {
+        let digest = terms.subject.action;
+        let inserted = self.pending.insert(source, (action.clone(), reason), terms, self.ticks);
+        if inserted == Inserted::Full {
+            return out.push(Effect::Dropped(action, DropReason::Full));
+        }
+        if !self.consent(&digest, out) && inserted == Inserted::News && source == Source::Client {
             self.tell(&digest, out);
         }
+    }
+
+    /// Whose consent an action takes here, if it can follow.
+    fn terms(&self, action: &Action) -> Result<Terms, crate::Refusal> {
+        self.state.check(action)?;
+        Ok(Terms { demand: self.state.demand(action)?, subject: self.state.consent_subject(action) })
+    }
+
+    /// The time of an entry that is proposed now.
+    fn time(&self) -> u64 {
+        self.now.max(self.state.time())
     }
 
     /// Gives this node's consent to what it wants, if it counts and was not given; says whether it was.
     fn consent(&mut self, digest: &Digest, out: &mut Vec<Effect>) -> bool {
         // Before the first tick there is no time until which it could stand.
         let Some(keys) = self.keys.clone().filter(|_| self.now != 0) else { return false };
-        let Some(action) = self.pending.lacking(digest, keys.party().node()) else { return false };
-        let consent = Consent::give(self.state.id(), action, &keys, self.now);
+        let Some(subject) = self.pending.lacking(digest, keys.party().node()) else { return false };
+        let consent = Consent::give(subject, &keys, self.now);
         self.pending.consent(digest, consent);
         self.tell(digest, out);
         true
@@ -378,7 +398,7 @@ impl Replica {
         let for_values = self.heard.iter().filter(|(_, body)| !body.is_empty());
         let spoken: BTreeSet<PartyId> = for_values.map(|((author, _), _)| *author).collect();
         let undecided = self.agreement.is_locked() || self.agreement.polka().is_some();
-        self.pending.is_ready(self.now.max(self.state.time())) || undecided || spoken.len() > self.state.faulty()
+        self.pending.is_ready(self.time()) || undecided || spoken.len() > self.state.faulty()
     }
 
     /// Tells how far this node is. With it goes what the other one has drawn at its start, so that it can tell this from what was said
@@ -469,9 +489,10 @@ impl Replica {
         let action = certified.entry.action.digest();
         out.push(Effect::Decided(Box::new(certified)));
         self.pending.remove(&action);
-        for (action, refusal, own) in
-            self.pending.retain(|action| self.state.check(action).and_then(|()| self.state.demand(action)))
-        {
+        for (action, refusal, own) in self.pending.retain(|action| {
+            self.state.check(action)?;
+            Ok(Terms { demand: self.state.demand(action)?, subject: self.state.consent_subject(action) })
+        }) {
             if own {
                 out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
             }
@@ -519,9 +540,10 @@ fn candidate(wanted: &Wanted<'_>, own: Option<NodeId>) -> Vec<u8> {
     Message::Candidate { action, reason, consents }.encode()
 }
 
-/// Whether an entry has room for an action and its reason, beside the consents of all nodes that there can be.
-fn fits(action: &Action, reason: &[u8]) -> bool {
-    action.encode().len().saturating_add(reason.len()) <= MOST_ENTRY - MOST_CONSENTS
+/// Whether an entry has room for an action and its reason, beside the consents that it may have.
+fn fits(action: &Action, reason: &[u8], demand: &Demand) -> bool {
+    let consents = if demand.needed == 0 { 0 } else { MOST_CONSENTS };
+    action.encode().len().saturating_add(reason.len()).saturating_add(consents).saturating_add(64) <= MOST_ENTRY
 }
 
 /// What a replica thinks of values, for the agreement.
@@ -546,7 +568,8 @@ impl Judge for Chamber<'_> {
     fn judge(&mut self, value: &[u8]) -> Verdict {
         match Entry::decode(value) {
             _ if self.now == 0 => Verdict::Unknown,
-            Ok(entry) if entry.time > self.now.saturating_add(APART) => Verdict::Invalid,
+            // The time of the entry before is everybody's, whatever their clocks say.
+            Ok(entry) if entry.time > self.now.saturating_add(APART).max(self.state.time()) => Verdict::Invalid,
             // Consents that have ended are not used in an entry that says that it is older.
             Ok(entry) if entry.time.saturating_add(APART) < self.now => Verdict::Invalid,
             Ok(entry) if self.state.check_entry(&entry).is_err() => Verdict::Invalid,

@@ -9,6 +9,9 @@ const ANSWERS_PER_TICK: u32 = 4;
 /// Votes, candidates and entries of one peer that are looked at in a tick. An honest one sends a few.
 const MESSAGES_PER_TICK: u32 = 64;
 
+/// Ends of ceremonies that one peer may tell of in a tick.
+const ENDS_PER_TICK: u32 = 2;
+
 #[derive(Default)]
 struct Peer {
     /// What it has drawn at its start.
@@ -19,6 +22,7 @@ struct Peer {
     asked: u32,
     received: u32,
     brought: u32,
+    judged: u32,
 }
 
 /// All other members.
@@ -29,7 +33,7 @@ impl Peers {
     /// A new tick.
     pub(super) fn tick(&mut self) {
         for peer in self.0.values_mut() {
-            (peer.answered, peer.asked, peer.received, peer.brought) = (0, 0, 0, 0);
+            (peer.answered, peer.asked, peer.received, peer.brought, peer.judged) = (0, 0, 0, 0, 0);
         }
     }
 
@@ -60,6 +64,18 @@ impl Peers {
         let brought = &mut self.0.entry(peer).or_default().brought;
         *brought = brought.saturating_add(1);
         *brought <= 1
+    }
+
+    /// Whether one more end of a ceremony that a peer tells of is looked at, which takes the signatures of its members.
+    pub(super) fn may_judge(&mut self, peer: NodeId) -> bool {
+        let judged = &mut self.0.entry(peer).or_default().judged;
+        *judged = judged.saturating_add(1);
+        *judged <= ENDS_PER_TICK
+    }
+
+    /// What peers have told counts no more: it is about the memory that was lost.
+    pub(super) fn forget_told(&mut self) {
+        self.0.values_mut().for_each(|peer| peer.spoken = None);
     }
 
     /// Whether one more message of a peer is looked at.

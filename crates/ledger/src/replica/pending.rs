@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use theta_agreement::Digest;
 use theta_names::NodeId;
 
-use crate::{Action, Consent, Demand, Refusal};
+use crate::{Action, Consent, ConsentSubject, Demand, Refusal};
 
 /// Ticks after which an action that too few agree to is given up.
 const PATIENCE: u64 = 240;
@@ -21,8 +21,15 @@ struct Waiting {
     reason: Vec<u8>,
     since: u64,
     source: Source,
-    demand: Demand,
+    terms: Terms,
     consents: BTreeMap<NodeId, Consent>,
+}
+
+/// Whose consent something takes, and to what exactly.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    pub(super) demand: Demand,
+    pub(super) subject: ConsentSubject,
 }
 
 /// Something that may be decided, with the consents that it has.
@@ -36,8 +43,8 @@ impl Waiting {
     /// The consents that an entry of this time may have; `None` if they are too few.
     fn consents_at(&self, time: u64) -> Option<Vec<Consent>> {
         let good = self.consents.values().filter(|consent| consent.covers(time)).copied();
-        let good: Vec<Consent> = good.take(self.demand.needed).collect();
-        (good.len() >= self.demand.needed).then_some(good)
+        let good: Vec<Consent> = good.take(self.terms.demand.needed).collect();
+        (good.len() >= self.terms.demand.needed).then_some(good)
     }
 
     fn wanted(&self) -> Wanted<'_> {
@@ -54,6 +61,17 @@ pub(super) enum Source {
     Expected,
     /// A peer told of it, and this node agrees.
     Peer(NodeId),
+}
+
+/// What became of something that was to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inserted {
+    /// It waits from now on, or waits as this node's own.
+    News,
+    /// It waited already.
+    Known,
+    /// There was no room.
+    Full,
 }
 
 impl Source {
@@ -92,9 +110,9 @@ impl Pending {
         &mut self,
         source: Source,
         (action, reason): (Action, Vec<u8>),
-        demand: Demand,
+        terms: Terms,
         now: u64,
-    ) -> bool {
+    ) -> Inserted {
         let digest = action.digest();
         if let Some(known) = self.waiting.get_mut(&digest) {
             // From now on it is this node's own.
@@ -103,7 +121,11 @@ impl Pending {
             if taken {
                 (known.source, known.since) = (source, now);
             }
-            return taken;
+            // A peer may have told it with a reason of its own.
+            if taken && source == Source::Client {
+                known.reason = reason;
+            }
+            return if taken { Inserted::News } else { Inserted::Known };
         }
         let room = match source {
             Source::Peer(peer) => self.has_room_for(peer),
@@ -113,18 +135,19 @@ impl Pending {
         };
         if room {
             let consents = BTreeMap::new();
-            self.waiting.insert(digest, Waiting { action, reason, since: now, source, demand, consents });
+            self.waiting.insert(digest, Waiting { action, reason, since: now, source, terms, consents });
         }
-        room
+        if room { Inserted::News } else { Inserted::Full }
     }
 
     /// Whether a consent would be news: nobody looks at its signature otherwise.
-    pub(super) fn lacks(&self, digest: &Digest, consent: &Consent) -> bool {
+    pub(super) fn lacks(&self, digest: &Digest, consent: &Consent, time: u64) -> bool {
         let Some(waiting) = self.waiting.get(digest) else { return false };
-        // Of many that consent, as many as it takes are looked at.
-        waiting.demand.is_of(consent.node)
-            && waiting.consents.len() < waiting.demand.needed
-            && !waiting.consents.contains_key(&consent.node)
+        let better = |known: &Consent| known.until < consent.until && !known.covers(time);
+        // Of many that consent, as many as it takes are looked at; one that has ended does not count.
+        waiting.terms.demand.is_of(consent.node)
+            && waiting.consents_at(time).is_none()
+            && waiting.consents.get(&consent.node).is_none_or(better)
     }
 
     /// Everything that this node wants by itself.
@@ -134,20 +157,21 @@ impl Pending {
     }
 
     /// Those whose consent counts and is missing, if it takes more.
-    pub(super) fn missing_consents(&self, digest: &Digest) -> Vec<NodeId> {
+    pub(super) fn missing_consents(&self, digest: &Digest, time: u64) -> Vec<NodeId> {
         let Some(waiting) = self.waiting.get(digest) else { return Vec::new() };
-        if waiting.consents.len() >= waiting.demand.needed {
+        if waiting.consents_at(time).is_some() {
             return Vec::new();
         }
-        let of = waiting.demand.of.iter().filter_map(|node| NodeId::try_from(*node).ok());
-        of.filter(|node| !waiting.consents.contains_key(node)).collect()
+        let of = waiting.terms.demand.of.iter().filter_map(|node| NodeId::try_from(*node).ok());
+        let given = |node: &NodeId| waiting.consents.get(node).is_some_and(|consent| consent.covers(time));
+        of.filter(|node| !given(node)).collect()
     }
 
     /// An action that this node wants, if its consent counts and is missing.
-    pub(super) fn lacking(&self, digest: &Digest, own: NodeId) -> Option<&Action> {
+    pub(super) fn lacking(&self, digest: &Digest, own: NodeId) -> Option<&ConsentSubject> {
         let waiting = self.waiting.get(digest)?;
-        let lacks = waiting.source.is_own() && waiting.demand.is_of(own) && !waiting.consents.contains_key(&own);
-        lacks.then_some(&waiting.action)
+        let lacks = waiting.source.is_own() && waiting.terms.demand.is_of(own) && !waiting.consents.contains_key(&own);
+        lacks.then_some(&waiting.terms.subject)
     }
 
     /// Members may sign with other keys from now on: they consent again.
@@ -200,13 +224,17 @@ impl Pending {
     /// Takes out what cannot follow any more; says of each whether it was this node's own.
     pub(super) fn retain(
         &mut self,
-        follows: impl Fn(&Action) -> Result<Demand, Refusal>,
+        follows: impl Fn(&Action) -> Result<Terms, Refusal>,
     ) -> Vec<(Action, Refusal, bool)> {
         let mut gone = Vec::new();
         self.waiting.retain(|_, waiting| match follows(&waiting.action) {
-            Ok(demand) => {
-                waiting.consents.retain(|node, _| demand.is_of(*node));
-                waiting.demand = demand;
+            Ok(terms) => {
+                // To what was decided since they were given, nobody has consented.
+                if terms.subject != waiting.terms.subject {
+                    waiting.consents.clear();
+                }
+                waiting.consents.retain(|node, _| terms.demand.is_of(*node));
+                waiting.terms = terms;
                 true
             }
             Err(refusal) => {

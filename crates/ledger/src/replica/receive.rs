@@ -136,21 +136,30 @@ impl Replica {
         if barred || (costly && !self.peers.may_bring(from)) {
             return;
         }
-        let Ok(demand) = self.state.check(&action).and_then(|()| self.state.demand(&action)) else { return };
-        let news = |consent: &&Consent| demand.is_of(consent.node) && (!known || self.pending.lacks(&digest, consent));
-        let news: Vec<Consent> = consents.iter().filter(news).copied().collect();
+        let Ok(terms) = self.terms(&action) else { return };
+        let time = self.time();
+        let news = |consent: &&Consent| {
+            let counts = terms.demand.is_of(consent.node) && consent.covers(time);
+            counts && (!known || self.pending.lacks(&digest, consent, time))
+        };
+        let news: Vec<Consent> = consents.iter().filter(news).take(terms.demand.needed).copied().collect();
         // It may be of a machine that was replaced at a height that one of the two has not seen: nobody is blamed for it.
-        if !news.iter().all(|consent| self.state.is_consent(&demand, &action, consent)) {
+        if !news.iter().all(|consent| self.state.is_consent(&terms.demand, &terms.subject, consent)) {
             self.doubted.insert(from);
             return;
         }
         if !known {
-            let entry = self.state.next_entry(action, reason, self.now);
-            let may = (demand.needed == 0 || !news.is_empty()) && fits(&entry.action, &entry.reason);
-            if !may || (!self.is_proven(&entry) && host.judge(&self.state, &entry) != Verdict::Valid) {
+            let may = (terms.demand.needed == 0 || !news.is_empty()) && fits(&action, &reason, &terms.demand);
+            // To look at the certificate of a ceremony costs as much as all its signatures.
+            let costly = matches!(action, Action::End { .. });
+            if !may || (costly && !self.peers.may_judge(from)) {
                 return;
             }
-            self.pending.insert(Source::Peer(from), (entry.action, entry.reason), demand, self.ticks);
+            let entry = self.state.next_entry(action, reason, self.now);
+            if !self.is_proven(&entry) && host.judge(&self.state, &entry) != Verdict::Valid {
+                return;
+            }
+            self.pending.insert(Source::Peer(from), (entry.action, entry.reason), terms, self.ticks);
         }
         news.into_iter().for_each(|consent| self.pending.consent(&digest, consent));
     }

@@ -7,7 +7,7 @@ use super::message::Message;
 use super::pending::Source;
 use super::{Effect, Memory, Recipient, Replica, Said};
 use crate::sitting::Sitting;
-use crate::{Action, CertifiedEntry, Demand, Entry, MemberChange, Warrant, WarrantRefusal};
+use crate::{Action, CertifiedEntry, Entry, MemberChange, Warrant, WarrantRefusal};
 
 /// Warrants for the same members that are kept: the machine in a member's place may be gone, too.
 const MOST_WARRANTS: usize = 4;
@@ -79,8 +79,8 @@ impl Replica {
         for stand_in in warrant.stand_ins() {
             let (node, card) = (stand_in.node.get(), stand_in.card.clone());
             let action = Action::Members(MemberChange::Replace { node, card });
-            if self.state.check(&action).is_ok() {
-                self.pending.insert(Source::Expected, (action, reason.clone()), Demand::nothing(), self.ticks);
+            if let Ok(terms) = self.terms(&action) {
+                self.pending.insert(Source::Expected, (action, reason.clone()), terms, self.ticks);
             }
         }
     }

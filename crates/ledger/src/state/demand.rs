@@ -3,8 +3,8 @@
 use theta_names::KeyState;
 use theta_statements::KeyChange;
 
-use super::{Epochs, KeyHistory, LedgerState, Refusal};
-use crate::{Action, Consent, Demand, Entry, Outcome};
+use super::{Epochs, LedgerState, Refusal};
+use crate::{Action, Consent, ConsentSubject, Demand, Entry, Outcome};
 
 impl LedgerState {
     /// Whose consent an action takes here.
@@ -18,7 +18,7 @@ impl LedgerState {
     /// [`Refusal`]: the action cannot follow.
     pub fn demand(&self, action: &Action) -> Result<Demand, Refusal> {
         let demand = match action {
-            Action::Adopt(adopted) => match self.keys.get(&adopted.key).and_then(KeyHistory::newest) {
+            Action::Adopt(adopted) => match self.keys.get(&adopted.key).and_then(|line| line.known(adopted.version)) {
                 Some(serving) => of_holders(serving),
                 None => Demand { of: adopted.holders.clone(), needed: self.more_than_lie(adopted.k) },
             },
@@ -60,18 +60,26 @@ impl LedgerState {
         usize::from(k).max(self.faulty.saturating_add(1))
     }
 
+    /// What a consent to an action is to. After any other entry about its key it is to something else.
+    #[must_use]
+    pub fn consent_subject(&self, action: &Action) -> ConsentSubject {
+        let since = self.key_of(action).and_then(|key| self.moved.get(key)).copied().unwrap_or(0);
+        ConsentSubject { ledger: self.id, action: action.digest(), since }
+    }
+
     /// Whether a consent counts for an action that takes this.
     #[must_use]
-    pub fn is_consent(&self, demand: &Demand, action: &Action, consent: &Consent) -> bool {
+    pub fn is_consent(&self, demand: &Demand, subject: &ConsentSubject, consent: &Consent) -> bool {
         let member = self.members().iter().find(|member| member.node() == consent.node);
-        demand.is_of(consent.node) && member.is_some_and(|member| consent.is_of(member, &self.id, action))
+        demand.is_of(consent.node) && member.is_some_and(|member| consent.is_of(member, subject))
     }
 
     /// Whether an entry has the consents that it takes, and no others.
     pub(super) fn check_consents(&self, entry: &Entry) -> Result<(), Refusal> {
         let demand = self.demand(&entry.action)?;
         let (needed, got) = (demand.needed, entry.consents.len());
-        let counts = |consent: &Consent| consent.covers(entry.time) && self.is_consent(&demand, &entry.action, consent);
+        let subject = self.consent_subject(&entry.action);
+        let counts = |consent: &Consent| consent.covers(entry.time) && self.is_consent(&demand, &subject, consent);
         if got < needed || (needed == 0 && got > 0) || !entry.consents.iter().all(counts) {
             return Err(Refusal::Consents { needed, got });
         }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use theta_names::{Epoch, KeyState, SuiteName, Version};
 
+/// The most versions of a key: as many as a node's store takes.
+pub(super) const MOST_VERSIONS: u32 = 1024;
+
 /// A sharing of a key's version, and since when it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epochs {
@@ -72,6 +75,11 @@ impl KeyHistory {
         newest(|state| state == KeyState::Active).or_else(|| newest(|state| state != KeyState::Destroyed))
     }
 
+    /// The sharing that serves of a version; of the newest if there is no such version.
+    pub(super) fn known(&self, version: Version) -> Option<&Epochs> {
+        self.versions.get(&version).map_or_else(|| self.newest(), VersionHistory::serving)
+    }
+
     /// The sharing that serves of the newest version.
     pub(super) fn newest(&self) -> Option<&Epochs> {
         self.versions.last_key_value().and_then(|(_, version)| version.serving())
@@ -84,6 +92,7 @@ impl KeyHistory {
     }
 
     pub(super) fn next_version(&self) -> Option<Version> {
-        self.versions.last_key_value().map_or(Some(Version::FIRST), |(last, _)| last.next())
+        let next = self.versions.last_key_value().map_or(Some(Version::FIRST), |(last, _)| last.next());
+        next.filter(|version| version.get() <= MOST_VERSIONS)
     }
 }

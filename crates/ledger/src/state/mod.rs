@@ -18,6 +18,7 @@ use crate::{Action, AdoptedKey, CertifiedEntry, Entry, Genesis, LedgerId, Outcom
 use members::Roll;
 
 pub use ceremonies::{Begun, Ended, RequestHistory, Source};
+use keys::MOST_VERSIONS;
 pub use keys::{Epochs, KeyHistory, VersionHistory};
 pub use members::{MemberRefusal, Seat};
 pub use refusal::Refusal;
@@ -63,6 +64,8 @@ pub struct LedgerState {
     time: u64,
     keys: BTreeMap<KeyName, KeyHistory>,
     running: BTreeMap<u64, Begun>,
+    /// The height of the newest entry about each key.
+    moved: BTreeMap<KeyName, u64>,
     /// What became of each request, by its digest.
     requests: BTreeMap<Digest, RequestHistory>,
 }
@@ -82,6 +85,7 @@ impl LedgerState {
             time: 0,
             keys: BTreeMap::new(),
             running: BTreeMap::new(),
+            moved: BTreeMap::new(),
             requests: BTreeMap::new(),
         }
     }
@@ -243,6 +247,7 @@ impl LedgerState {
     }
 
     fn apply(&mut self, entry: &Entry, digest: Digest) -> Result<(), Refusal> {
+        let key = self.key_of(&entry.action).cloned();
         match &entry.action {
             Action::Adopt(adopted) => self.adopt(adopted, entry.height),
             Action::Begin(request) => {
@@ -257,13 +262,30 @@ impl LedgerState {
             Action::SetState(change) => self.set_state(change),
             Action::Members(change) => self.change_members(change, (entry.height, entry.time))?,
         }
+        if let Some(key) = key {
+            self.moved.insert(key, entry.height);
+        }
         (self.height, self.head, self.time) = (entry.height, digest, entry.time);
         Ok(())
+    }
+
+    /// The key that an action is about.
+    fn key_of<'a>(&'a self, action: &'a Action) -> Option<&'a KeyName> {
+        match action {
+            Action::Adopt(adopted) => Some(&adopted.key),
+            Action::Begin(request) => Some(request.change.key()),
+            Action::End { ceremony, .. } => self.running.get(ceremony).map(|begun| begun.request.change.key()),
+            Action::SetState(change) => Some(&change.key),
+            Action::Members(_) => None,
+        }
     }
 
     fn check_adopted(&self, adopted: &AdoptedKey) -> Result<(), Refusal> {
         let AdoptedKey { key, version, k, holders, .. } = adopted;
         self.check_holders(*k, holders)?;
+        if version.get() > MOST_VERSIONS {
+            return Err(Refusal::Exhausted("versions of this key"));
+        }
         if holders.len() <= self.faulty {
             return Err(Refusal::Holders("so few nodes hold it that all of them may lie"));
         }

@@ -23,7 +23,7 @@ fn name() -> theta_names::KeyName {
 /// The verdict on an action with the consents of these nodes, given at `now`, in an entry of time 100.
 fn verdict(state: &LedgerState, action: &Action, nodes: &[u16], now: u64) -> Result<(), LedgerError> {
     let entry = state.next_entry(action.clone(), Vec::new(), 100);
-    let consents = nodes.iter().map(|node| Consent::give(state.id(), action, &keys(*node), now)).collect();
+    let consents = nodes.iter().map(|node| Consent::give(&state.consent_subject(action), &keys(*node), now)).collect();
     state.check_entry(&Entry { consents, ..entry })
 }
 
@@ -56,7 +56,7 @@ fn a_consent_is_to_one_action_in_one_ledger() {
     let refresh = |nonce| change(nonce, KeyChange::Refresh { key: name(), version: None });
     let entry = state.next_entry(refresh(2), Vec::new(), 100);
     let with = |ledger: &LedgerState, action: &Action| {
-        let consents = [1, 2, 3].map(|node| Consent::give(ledger.id(), action, &keys(node), 100)).to_vec();
+        let consents = [1, 2, 3].map(|node| Consent::give(&ledger.consent_subject(action), &keys(node), 100)).to_vec();
         state.check_entry(&Entry { consents, ..entry.clone() })
     };
     assert_eq!(with(&state, &refresh(2)), Ok(()));
@@ -65,7 +65,7 @@ fn a_consent_is_to_one_action_in_one_ledger() {
     assert_eq!(with(&LedgerState::new(&genesis(7, 2)), &refresh(2)), few);
     // It ends: an old one is not used in a later entry.
     let old = Entry { time: 100 + 6 * 86_400, ..entry };
-    let consents = [1, 2, 3].map(|node| Consent::give(state.id(), &refresh(2), &keys(node), 100)).to_vec();
+    let consents = [1, 2, 3].map(|node| Consent::give(&state.consent_subject(&refresh(2)), &keys(node), 100)).to_vec();
     assert_eq!(state.check_entry(&Entry { consents, ..old }), few);
 }
 
@@ -102,6 +102,49 @@ fn that_a_share_was_found_its_owner_says() {
     assert!(verdict(&state, &found, &[1], 100).is_err() && verdict(&state, &found, &[], 100).is_err());
 }
 
+/// A consent is to an action as the key stands: after any other entry about the key it is to nothing.
+#[test]
+fn what_was_decided_since_ends_consents() {
+    let mut state = with_key();
+    let key = name();
+    let old = change(2, KeyChange::Reshare { key: key.clone(), version: None, k: 3, holders: vec![1, 2, 3, 5] });
+    let subject = state.consent_subject(&old);
+    advance(&mut state, set("vault", None, KeyState::Disabled, 1));
+    advance(&mut state, set("vault", None, KeyState::Active, 2));
+    let consents: Vec<_> = [1, 2, 3].map(|node| Consent::give(&subject, &keys(node), 100)).to_vec();
+    let entry = Entry { consents, ..state.next_entry(old.clone(), Vec::new(), 100) };
+    let few = Err(LedgerError::Refused(5, Refusal::Consents { needed: 3, got: 3 }));
+    assert_eq!(state.check_entry(&entry), few);
+    assert_eq!(verdict(&state, &old, &[1, 2, 3], 100), Ok(()));
+    // Entries about others do not matter.
+    let subject = state.consent_subject(&old);
+    advance(&mut state, create("other", 9, 3, &[1, 2, 3]));
+    assert_eq!(state.consent_subject(&old), subject);
+}
+
+/// A consent that has ended, told first, does not keep those that stand from being heard.
+#[test]
+fn an_ended_consent_vetoes_nothing() {
+    let mut net = Net::new(4, 2, 2);
+    net.tick();
+    let action = create("a", 1, 2, &[1, 2, 3]);
+    let subject = LedgerState::new(&net.genesis).consent_subject(&action);
+    // One that has ended, and one that ends before anybody else's is there.
+    for given in [0, net.now + 2 - 5 * 86_400] {
+        let ended = Consent::give(&subject, &keys(4), given);
+        let consents = Writer::new(1).u8(5).bytes(&action.encode()).bytes(b"").u16(1);
+        let letter = consents.node_id(ended.node).u64(ended.until).raw(&ended.signature).finish();
+        for to in 1..=3 {
+            net.send(node(4), node(to), letter.clone());
+        }
+    }
+    net.liars.insert(node(4), Box::new(|_, _, _| Vec::new()));
+    net.tick();
+    net.grant(1..=3, &action);
+    net.ask([1, 2], &action);
+    assert!(net.run_until(60, |net| net.all_at(1)));
+}
+
 /// Clients check consents as members do.
 #[test]
 fn whoever_follows_takes_no_entry_without_them() {
@@ -122,8 +165,10 @@ fn liars_alone_begin_nothing() {
     net.grant(1..=4, &action);
     net.ask([4], &action);
     assert!(!net.run_until(100, |net| net.nodes.values().any(|node| !node.disk.entries.is_empty())));
-    let give =
-        |of: u16, by: u16| Consent { node: node(of), ..Consent::give(&net.genesis.id(), &action, &keys(by), net.now) };
+    let give = |of: u16, by: u16| Consent {
+        node: node(of),
+        ..Consent::give(&LedgerState::new(&net.genesis).consent_subject(&action), &keys(by), net.now)
+    };
     let consents = [give(2, 4), give(4, 4)];
     let writer = Writer::new(1).u8(5).bytes(&action.encode()).bytes(b"").u16(2);
     let forged = consents

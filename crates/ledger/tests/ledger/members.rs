@@ -70,7 +70,8 @@ const fn remove(number: u16) -> Action {
 fn consented(state: &LedgerState, entry: Entry, machines: &[MemberKeys]) -> Entry {
     let demand = state.demand(&entry.action).unwrap();
     let able = machines.iter().filter(|keys| demand.is_of(keys.party().node())).take(demand.needed);
-    let mut consents: Vec<_> = able.map(|keys| Consent::give(state.id(), &entry.action, keys, entry.time)).collect();
+    let mut consents: Vec<_> =
+        able.map(|keys| Consent::give(&state.consent_subject(&entry.action), keys, entry.time)).collect();
     consents.sort_by_key(|consent| consent.node);
     Entry { consents, ..entry }
 }

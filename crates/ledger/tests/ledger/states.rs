@@ -40,7 +40,8 @@ pub(crate) fn set(name: &str, version: Option<u32>, state: KeyState, generation:
 pub(crate) fn consented(state: &LedgerState, entry: Entry) -> Entry {
     let mut nodes = state.demand(&entry.action).map_or(Vec::new(), |demand| demand.of[..demand.needed].to_vec());
     nodes.sort_unstable();
-    let give = |node: u16| Consent::give(state.id(), &entry.action, &keys(node), entry.time);
+    let subject = state.consent_subject(&entry.action);
+    let give = |node: u16| Consent::give(&subject, &keys(node), entry.time);
     Entry { consents: nodes.into_iter().map(give).collect(), ..entry }
 }
 
@@ -166,7 +167,7 @@ fn what_is_read_is_what_was_written() {
         assert!((0..bytes.len()).all(|len| Action::decode(&bytes[..len]).is_err()));
         let entry = state.next_entry(action, b"because".to_vec(), 8);
         assert_eq!(Entry::decode(&entry.encode()).as_ref(), Ok(&entry));
-        let consents = vec![Consent::give(state.id(), &entry.action, &keys(1), 9)];
+        let consents = vec![Consent::give(&state.consent_subject(&entry.action), &keys(1), 9)];
         let entry = Entry { consents, ..entry };
         assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
     }

@@ -66,7 +66,7 @@ impl Custodian {
         running.started = self.now;
         // The approvals and signatures of the request are used up in the transaction in which the ceremony begins.
         work.records.push(Record::Use { request: id, now: self.now });
-        let subject = encode_subject(memory, &plan_id, &running.subject);
+        let subject = encode_subject(memory, share.is_some(), &plan_id, &running.subject);
         work.records.push(Record::Begin { id, subject, seed, started: self.now });
         self.running.insert(id, running);
         self.feed(&id, Input::Start, work);
@@ -127,6 +127,10 @@ impl Custodian {
         };
         match (written, self.admits(&subject)) {
             (None, _) => self.close(id, state, epilogue, work),
+            (Some(parts), Ok(true)) if !self.takes(subject.about(), &parts.0, &subject.holders) => {
+                let why = "its key does not go together with what this node has: it is not used here";
+                self.close(id, CeremonyState::Failed(why.to_owned()), Vec::new(), work);
+            }
             (Some(parts), Ok(true)) => {
                 self.write_key(&subject, parts, work);
                 self.close(id, state, epilogue, work);

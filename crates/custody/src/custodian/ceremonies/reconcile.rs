@@ -41,11 +41,12 @@ impl Custodian {
         if let Some(replica) = &self.ledger {
             self.requests.settle(replica.state());
         }
-        for (number, begun) in due {
-            self.begin(number, &begun, work);
-        }
+        // A ceremony may begin with the share that another one ends with.
         for id in self.running.keys().copied().collect::<Vec<_>>() {
             self.conclude(&id, work);
+        }
+        for (number, begun) in due {
+            self.begin(number, &begun, work);
         }
         self.take_over(work);
     }
@@ -56,8 +57,12 @@ impl Custodian {
         if self.running.contains_key(&id) || self.ended.contains_key(&id) || self.barred.contains(&id) {
             return;
         }
-        // The share with which it begins may be about to come into use.
-        if work.changed().any(|name| name == begun.request.change.key()) {
+        // The share with which it begins may be about to come into use, or come late.
+        let of_it = |running: &Running| {
+            running.subject.request.change.key() == begun.request.change.key()
+                && running.subject.version == begun.version
+        };
+        if work.changed().any(|name| name == begun.request.change.key()) || self.running.values().any(of_it) {
             self.unsettled = true;
             return;
         }
@@ -90,7 +95,7 @@ impl Custodian {
             (LedgerEnd::Activated, Some(Ok(ending))) if activated(&ending) => self.finish(id, Ok(ending), work),
             (LedgerEnd::Recovered, Some(Ok(ending))) if recovered(&ending) => self.finish(id, Ok(ending), work),
             // What the others kept may still give this node its share.
-            (LedgerEnd::Activated, None) if running.wait_late(LATE) => {}
+            (LedgerEnd::Activated, None) if running.waits_late(LATE) => {}
             (LedgerEnd::Activated, _) => {
                 let state = self.report_of_ledger(id).map(|report| report.state);
                 let state = state.unwrap_or_else(|| CeremonyState::Failed("the key was changed since then".to_owned()));
@@ -120,7 +125,7 @@ impl Custodian {
             let (epoch, holders) = (sharing.epoch, sharing.holders.clone());
             let parts = (public, None, sharing.certificate.clone());
             let about = (&name, version, epoch);
-            if self.admits_epoch(about, false).unwrap_or(false) {
+            if self.admits_epoch(about, false).unwrap_or(false) && self.takes(about, &parts.0, &holders) {
                 self.write_sharing(about, suite, &holders, parts, work);
             }
         }

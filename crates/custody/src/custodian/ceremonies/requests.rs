@@ -183,6 +183,7 @@ impl Custodian {
         let Action::Begin(request) = action else { return };
         let why = match why {
             DropReason::Refused(refusal) => refusal.to_string(),
+            DropReason::Full => "too much waits for the group's decision already: ask again later".to_owned(),
             DropReason::TooLong => {
                 "the request and its approvals are longer than an entry of the ledger can be".to_owned()
             }

@@ -12,6 +12,8 @@ use crate::request::{CeremonyReport, CeremonyState, CustodyEffect, EvidenceRepor
 
 /// The number of ticks without progress after which a node agrees that nothing will come of a ceremony.
 const STUCK: u32 = 160;
+/// The number of ticks after which it does so of a recovery that goes on and on: honest nodes need fewer for all their attempts.
+const ATTEMPTS: u32 = 2_500;
 /// The number of ticks after which time passes more slowly, and by how much: each tick is a commit of the store.
 const SLOW_AFTER: u32 = 480;
 const SLOWER: u32 = 40;
@@ -34,8 +36,8 @@ pub(in crate::custodian) struct Running {
     progress: (u32, u32),
     /// Its age when it last made progress.
     moved: u32,
-    /// For how many ticks it has waited after the others had ended.
-    late: u32,
+    /// Its age when it learned that the others had ended.
+    late: Option<u32>,
     /// What it has come to here; the group decides whether that counts.
     pub(super) ending: Option<Result<Ending, Abort>>,
     /// For how many ticks it has been over here.
@@ -61,7 +63,7 @@ impl Running {
             signed: false,
             progress: (0, 0),
             moved: 0,
-            late: 0,
+            late: None,
             ending: None,
             over: 0,
             silent: Vec::new(),
@@ -170,13 +172,14 @@ impl Running {
 
     /// Whether it has made no progress for so long that none is to be expected.
     pub(super) const fn is_stuck(&self) -> bool {
-        self.age >= self.moved.saturating_add(STUCK)
+        let endless = self.subject.is_recovery() && self.age >= ATTEMPTS;
+        endless || self.age >= self.moved.saturating_add(STUCK)
     }
 
-    /// Whether it goes on for one more tick after the others have ended, of so many.
-    pub(super) const fn wait_late(&mut self, most: u32) -> bool {
-        self.late = self.late.saturating_add(1);
-        self.late <= most
+    /// Whether it goes on, now that the others have ended, for so many ticks.
+    pub(super) fn waits_late(&mut self, most: u32) -> bool {
+        let since = *self.late.get_or_insert(self.age);
+        self.age < since.saturating_add(most)
     }
 
     fn note_signature(&mut self, part: Part, payload: &Bytes) {

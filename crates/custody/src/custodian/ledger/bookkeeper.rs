@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use theta_ceremonies::QuorumCertificate;
-
 use theta_keyfiles::PublicKeyText;
 use theta_ledger::{Action, AdoptedKey, Begun, CertifiedEntry, Entry, Host, LedgerState, Outcome, Verdict};
-use theta_names::KeyState;
+use theta_names::{KeyState, SuiteName};
+use theta_schemes::keys::AnyPublicKey;
+use theta_statements::KeyChange;
 use theta_store::Store;
 
 use crate::ceremony::{Subject, public_of};
@@ -24,11 +25,17 @@ pub(super) struct Bookkeeper<'a> {
 }
 
 impl Bookkeeper<'_> {
-    fn judge_adopted(&self, adopted: &AdoptedKey) -> Verdict {
+    fn judge_adopted(&self, state: &LedgerState, adopted: &AdoptedKey) -> Verdict {
+        if !is_whole(state, adopted) {
+            return Verdict::Invalid;
+        }
         let versions = self.table.versions(adopted.key.as_str());
         let known = versions.iter().find(|known| known.version == adopted.version);
-        match known.filter(|known| known.epoch >= adopted.epoch) {
-            Some(known) if adopted_key(known).as_ref() != Some(adopted) => Verdict::Invalid,
+        match known {
+            Some(known) if known.epoch >= adopted.epoch && adopted_key(known).as_ref() != Some(adopted) => {
+                Verdict::Invalid
+            }
+            Some(known) if !is_same_key(&adopted.public, &known.public) => Verdict::Invalid,
             // Its holders have said so.
             _ => Verdict::Valid,
         }
@@ -37,11 +44,16 @@ impl Bookkeeper<'_> {
     /// Whether a ceremony's own certificate is for this key.
     fn is_certified(&self, begun: &Begun, public: &[u8], certificate: &[u8]) -> bool {
         let plan = Subject::of_begun(begun).and_then(|subject| subject.plan(self.group));
-        let (Ok(plan), Ok(public)) = (plan, public_of(public)) else { return false };
-        let (Some(public), Ok(certificate)) = (public.encoded(), QuorumCertificate::decode(certificate)) else {
+        let (Ok(plan), Ok(key)) = (plan, public_of(public)) else { return false };
+        let (Some(encoded), Ok(quorum)) = (key.encoded(), QuorumCertificate::decode(certificate)) else {
             return false;
         };
-        certificate.activates(&plan, &public)
+        // What the members signed are points; everything else in the file follows from the request.
+        let written = key.to_text(begun.request.change.key());
+        SuiteName::from(key.suite()) == begun.suite
+            && written.as_bytes() == public
+            && quorum.encode() == certificate
+            && quorum.activates(&plan, &encoded)
     }
 }
 
@@ -50,10 +62,13 @@ impl Host for Bookkeeper<'_> {
     /// ceremony that comes to nothing: that is each node's own judgement.
     fn judge(&self, state: &LedgerState, entry: &Entry) -> Verdict {
         let holds = match &entry.action {
-            Action::Adopt(adopted) => return self.judge_adopted(adopted),
+            Action::Adopt(adopted) => return self.judge_adopted(state, adopted),
             Action::Begin(request) => {
                 let subject = state.begun(request).ok().and_then(|begun| Subject::of_begun(&begun).ok());
-                subject.is_some_and(|subject| subject.plan(self.group).is_ok())
+                // A dealer's key may have the name, and not be in the ledger yet.
+                let create = matches!(request.change, KeyChange::Create { .. });
+                let taken = create && !matches!(self.store.key(request.change.key()), Ok(None));
+                !taken && subject.is_some_and(|subject| subject.plan(self.group).is_ok())
             }
             Action::End { ceremony, outcome } => match (state.running().get(ceremony), outcome) {
                 (Some(begun), Outcome::Activated { public, certificate }) => {
@@ -74,6 +89,24 @@ impl Host for Bookkeeper<'_> {
         let bytes = self.store.ledger_entry(height).ok()??;
         CertifiedEntry::decode(&bytes).ok()
     }
+}
+
+/// Whether all that is said of a key goes together, and with what the ledger has of the version.
+fn is_whole(state: &LedgerState, adopted: &AdoptedKey) -> bool {
+    let Ok(public) = public_of(&adopted.public) else { return false };
+    let threshold = public.threshold();
+    let known = state.keys().get(&adopted.key).and_then(|line| line.versions.get(&adopted.version));
+    let same = known.is_none_or(|known| {
+        known.suite == adopted.suite && known.serving().is_none_or(|serving| is_same_key(&serving.public, &public))
+    });
+    same && public.to_text(&adopted.key).as_bytes() == adopted.public
+        && SuiteName::from(public.suite()) == adopted.suite
+        && (threshold.k(), usize::from(threshold.n())) == (adopted.k, adopted.holders.len())
+}
+
+/// Whether a file is of this key, in whatever sharing.
+fn is_same_key(file: &[u8], public: &AnyPublicKey) -> bool {
+    public_of(file).is_ok_and(|other| other.key_id() == public.key_id())
 }
 
 /// A key of this node's as the ledger has it, if it serves or did.

@@ -127,7 +127,12 @@ impl Custodian {
             self.propose_ends(work);
         }
         if self.ticks.is_multiple_of(ADOPT) && self.is_trusted() {
-            for adopted in self.lacking().into_iter().take(MOST_ADOPTED) {
+            // Others in each turn: some may never have the consents that they take.
+            let mut lacking = self.lacking();
+            let turn = usize::try_from(self.ticks / ADOPT).unwrap_or(0).saturating_mul(MOST_ADOPTED);
+            let first = turn.checked_rem(lacking.len()).unwrap_or(0);
+            lacking.rotate_left(first);
+            for adopted in lacking.into_iter().take(MOST_ADOPTED) {
                 self.drive_ledger(Input::Expect(Action::Adopt(adopted)), work);
             }
         }
@@ -151,6 +156,10 @@ impl Custodian {
         let mut lacking: Vec<AdoptedKey> = Vec::new();
         for entry in self.table.iter() {
             let first = lacking.last().is_none_or(|last| last.key != entry.name);
+            let known = state.keys().get(&entry.name).and_then(|line| line.versions.get(&entry.version));
+            if known.and_then(|known| known.serving()).is_some_and(|serving| serving.epoch >= entry.epoch) {
+                continue;
+            }
             let Some(adopted) = adopted_key(&entry).filter(|_| first) else { continue };
             if state.check(&Action::Adopt(adopted.clone())).is_ok() {
                 lacking.push(adopted);

@@ -1,5 +1,6 @@
 //! The ledger in the nodes that keep it.
 
+use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::LedgerState;
 use theta_names::{Epoch, Version};
 use theta_schemes::Suite;
@@ -108,4 +109,35 @@ fn without_an_identity_of_each_node_there_is_none() {
         net.start(node);
     }
     assert!(net.custodian(1).ledger().is_none());
+}
+
+/// A certificate is for points. Who passes it on writes another name beside them, in whatever carries no signature.
+#[test]
+fn what_a_liar_writes_beside_a_certificate_is_not_decided() {
+    for seed in 36..40 {
+        let mut net = Net::new(2, 4, seed);
+        let rewrite = |bytes: bytes::Bytes| {
+            let (from, to) = (b"\"zone\"", b"\"zonf\"");
+            let mut bytes = bytes.to_vec();
+            if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
+                bytes[at..at + to.len()].copy_from_slice(to);
+            }
+            bytes::Bytes::from(bytes)
+        };
+        net.liars.insert(2, Box::new(move |_, bytes| if bytes[1] == 9 { vec![rewrite(bytes)] } else { vec![bytes] }));
+        let request = net.request(KeyChange::Create {
+            key: name("zone"),
+            suite: Suite::FrostEd25519.into(),
+            k: 2,
+            holders: vec![1, 2, 3, 4],
+        });
+        let id = net.ask(1..=4, &request);
+        assert!(net.until(80, |net| [1, 3, 4].iter().all(|node| net.state(*node, &id).is_over())));
+        let public = net.entry(1, "zone").public.to_text(&name("zone"));
+        for node in [1, 3, 4] {
+            let line = &ledger(&net, node).keys()[&name("zone")];
+            let decided = String::from_utf8(line.versions[&Version::FIRST].epochs[0].public.clone()).unwrap();
+            assert_eq!(decided, public, "seed {seed}, node {node}");
+        }
+    }
 }
