@@ -116,6 +116,9 @@ fn store_failure(effect: CustodyEffect) -> Option<String> {
     if let CustodyEffect::StoreFailed(text) = effect { Some(text) } else { None }
 }
 
+/// How a node began a ceremony: what it remembered, and whether it had a share.
+pub(super) type Began = (Memory, bool);
+
 /// The subject as the journal has it: behind a byte for whether this node remembers its earlier statements (1 if not) and had a share
 /// when it began (2), and the id of the plan, with the identities of its time. What it says depends on both.
 pub(super) fn encode_subject(memory: Memory, share: bool, plan: &[u8; 32], subject: &Subject) -> Vec<u8> {
@@ -126,7 +129,7 @@ pub(super) fn encode_subject(memory: Memory, share: bool, plan: &[u8; 32], subje
 }
 
 /// Splits what [`encode_subject`] made.
-pub(super) fn decode_subject(bytes: &[u8]) -> Result<((Memory, bool), [u8; 32], Subject), Malformed> {
+pub(super) fn decode_subject(bytes: &[u8]) -> Result<(Began, [u8; 32], Subject), Malformed> {
     let (memory, rest) = match bytes.split_first() {
         Some((0, rest)) => ((Memory::Kept, false), rest),
         Some((1, rest)) => ((Memory::Lost, false), rest),

@@ -106,8 +106,7 @@ fn that_a_share_was_found_its_owner_says() {
 #[test]
 fn what_was_decided_since_ends_consents() {
     let mut state = with_key();
-    let key = name();
-    let old = change(2, KeyChange::Reshare { key: key.clone(), version: None, k: 3, holders: vec![1, 2, 3, 5] });
+    let old = change(2, KeyChange::Reshare { key: name(), version: None, k: 3, holders: vec![1, 2, 3, 5] });
     let subject = state.consent_subject(&old);
     advance(&mut state, set("vault", None, KeyState::Disabled, 1));
     advance(&mut state, set("vault", None, KeyState::Active, 2));
