@@ -153,14 +153,22 @@ fn read_group(
             return Err(Failure::Usage(format!("{path} has a client {name} already: choose another --name")));
         }
         let beside = path.with_file_name(FOUNDING);
-        let founding = if beside.is_file() { Some(read_founding(&beside)?) } else { None };
+        let founding = match file.founding() {
+            Some(_) => Some(read_founding(path)?),
+            None if beside.is_file() => Some(read_founding(&beside)?),
+            None => None,
+        };
         let group = GroupFile::new(file.name(), file.threshold(), file.nodes().to_vec(), Vec::new());
-        (group.map_err(|error| usage(&error))?, founding)
+        let group = group.map_err(|error| usage(&error))?;
+        let group = match &founding {
+            Some(founding) => group.with_founding(founding.to_text()),
+            None => group,
+        };
+        (group, founding)
     };
     if let Some(founding) = &founding {
-        check_group(founding, &group).map_err(|reason| {
-            Failure::Failed(format!("{} and the founding beside it do not fit: {reason}", path.display()))
-        })?;
+        check_group(founding, &group)
+            .map_err(|reason| Failure::Failed(format!("{} and its founding do not fit: {reason}", path.display())))?;
     }
     match (told, founding.as_ref().map(Founding::fingerprint)) {
         (None, _) => {}
@@ -173,7 +181,7 @@ fn read_group(
         }
         (Some(_), None) => {
             return Err(Failure::Usage(format!(
-                "{} has no fingerprint, since no {FOUNDING} lies beside it: ask for that, too",
+                "{} has no fingerprint, since it has no founding, and no {FOUNDING} lies beside it: ask for that, too",
                 path.display()
             )));
         }

@@ -96,7 +96,9 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 /// Whether a file is a founding, and no group file.
 pub(crate) fn is_founding(path: &Path) -> Result<bool, Failure> {
-    Ok(read(path)?.contains("-----BEGIN THETA FOUNDING-----"))
+    let text = read(path)?;
+    // A group file has one in it.
+    Ok(text.contains("-----BEGIN THETA FOUNDING-----") && !text.lines().any(|line| line.trim() == "[[node]]"))
 }
 
 /// Reads a founding.

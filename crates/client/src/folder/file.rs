@@ -127,6 +127,11 @@ impl ClientFile {
             (Some(fingerprint), Some(founding)) => Some(checked_founding(fingerprint, founding, &group, path)?),
             _ => return Err(wrong(path, "fingerprint and founding are there both or not at all")),
         };
+        // The ledger begins with it.
+        let group = match &founding {
+            Some(founding) => group.with_founding(founding.to_text()),
+            None => group,
+        };
         let identity = match (fields.certificate, private_key) {
             (None, None) => None,
             (Some(certificate), Some(key)) => Some((certificate, Secret::new(key.to_owned()))),
@@ -183,7 +188,10 @@ impl ClientFile {
 
     /// The group as a table of the file.
     fn group_text(&self) -> String {
-        let lines = self.group.to_text();
+        // The founding stands by itself.
+        let (name, threshold, nodes) = (self.group.name(), self.group.threshold(), self.group.nodes().to_vec());
+        let plain = GroupFile::new(name, threshold, nodes, self.group.clients().to_vec());
+        let lines = plain.map_or_else(|_| self.group.to_text(), |plain| plain.to_text());
         let lines = lines.lines().map(|line| if line == "[[node]]" { "[[group.node]]" } else { line });
         let mut text = String::from("\n[group]\n");
         lines.for_each(|line| text.extend([line, "\n"]));

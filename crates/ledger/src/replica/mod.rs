@@ -258,8 +258,10 @@ impl Replica {
         if !consents.is_empty() {
             return consents;
         }
-        let own = self.keys.as_ref().map(|keys| keys.party());
-        let silent = |party: &PartyId| Some(*party) != own && !self.heard.keys().any(|(author, _)| author == party);
+        let (own, view) = (self.keys.as_ref().map(|keys| keys.party()), self.agreement.view());
+        let last = Ballot::new(VoteKind::Precommit, view);
+        let due = if self.said.contains_key(&last) { last } else { Ballot::new(VoteKind::Prevote, view) };
+        let silent = |party: &PartyId| Some(*party) != own && !self.heard.contains_key(&(*party, due));
         self.sitting.members().iter().copied().filter(silent).map(|party| party.node()).collect()
     }
 

@@ -184,9 +184,14 @@ fn one_file_is_all_that_a_client_needs() {
     let at = text.find("ceremony_key = \"").unwrap() + "ceremony_key = \"".len();
     let changed = [&text[..at], &"11".repeat(32), &text[at + 64..]].concat();
     group.file("group.toml", &changed);
+    new(fingerprint, "group.toml").fails(1, &["do not fit", "node 1 has other keys"]);
+    // One from before foundings were in group files has no fingerprint of its own.
+    let (from, to) = (text.find("founding = ").unwrap(), text.find("END THETA FOUNDING-----").unwrap());
+    let to = to + text[to..].find('\n').unwrap();
+    let to = to + text[to..].find("\"\"\"").map_or(0, |at| at + 3);
+    group.file("group.toml", [&text[..from], &text[to..]].concat());
     new(fingerprint, "group.toml").fails(2, &["group.founding"]);
     fs::copy(group.path().join("theta-group/group.founding"), group.path().join("group.founding")).unwrap();
-    new(fingerprint, "group.toml").fails(1, &["do not fit", "node 1 has other keys"]);
     assert!(!group.path().join("ben.client").exists());
     new(fingerprint, "theta-group/group.founding").ok();
     group.theta(&["client", "new", "--name", "ben", "--group", "group.founding"]).fails(2, &["exists already"]);
