@@ -2,7 +2,7 @@
 
 use std::{fs, time::SystemTime};
 
-use theta_client::{CeremonyRequest, Client, Credentials, KeyChange, state_statement};
+use theta_client::{CeremonyRequest, Client, ClientFile, Credentials, KeyChange, state_statement};
 use theta_names::{KeyState, Operation};
 use theta_statements::{Approval, ApprovalTerms, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity};
 use theta_wire::v1;
@@ -60,8 +60,8 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
 impl People {
     async fn introduce(group: &Group) -> Result<Self, Trouble> {
         let ann = group.tool(&["approver", "new", "--name", "ann"])?;
-        let officer = group.add_client("officer")?;
-        group.begin_policies_with(&format!("{officer}\n{ann}\n{RULES}")).await?;
+        let lines = group.add_client("officer")?;
+        group.begin_policies_with(&format!("{lines}\n{ann}\n{RULES}")).await?;
         let key = |file: &str| {
             let text = fs::read_to_string(group.path(file))?;
             SigningKey::from_pem(&text).map_err(|error| Trouble::new(error.to_string()))
@@ -69,7 +69,10 @@ impl People {
         let since = SystemTime::UNIX_EPOCH.elapsed().map_err(|error| Trouble::new(error.to_string()))?;
         let now = UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
         let validity = Validity { from: UnixTime(now.0.saturating_sub(MINUTE)), until: now.plus(30 * MINUTE) };
-        Ok(Self { client: group.client()?, ann: key("ann.key")?, officer: key("officer/request.key")?, validity })
+        let file = group.path("officer.client");
+        let signer = ClientFile::load(&file)?.signer(&file)?;
+        let officer = signer.ok_or_else(|| Trouble::new("theta client new made no key to sign requests with"))?;
+        Ok(Self { client: group.client()?, ann: key("ann.key")?, officer, validity })
     }
 
     /// The client with ann's approval of this statement.
