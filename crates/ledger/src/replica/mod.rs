@@ -36,6 +36,8 @@ pub(crate) const STATUS_TICKS: u64 = 8;
 const REPEAT_TICKS: u64 = 4;
 /// Ticks between showing the prevotes of the present view to those who were restarted in it.
 const POLKA_TICKS: u64 = 4 * REPEAT_TICKS;
+/// How many members show prevotes and the entry they are for at once.
+const SHOWN_BY: usize = 6;
 /// How far from this node's clock an entry's time may be, in seconds. Time is needed for what ends, such as consents, and must not stop a group
 /// some of whose clocks are wrong. Consents last longer.
 const APART: u64 = 2 * 86_400;
@@ -427,8 +429,18 @@ impl Replica {
         let votes = self.said.values().filter(|said| due(&said.vote.ballot)).map(|said| said.vote.clone()).collect();
         // In its own view the prevotes themselves are on their way, if nobody was restarted.
         let old = self.ticks.is_multiple_of(POLKA_TICKS);
-        let polka = self.polka().filter(|(certificate, _)| certificate.view() < view || old);
+        let polka = self.polka().filter(|(certificate, _)| (certificate.view() < view || old) && self.shows_polka());
         Message::Votes { height: self.sitting.height(), votes, polka }
+    }
+
+    /// Whether it is this node's turn to show the prevotes and the entry that it knows: among many, a few at a time, others each time.
+    fn shows_polka(&self) -> bool {
+        let members = self.sitting.members();
+        let own = self.keys.as_ref().map(|keys| keys.party());
+        let Some(place) = members.iter().position(|member| Some(*member) == own) else { return true };
+        let turn = usize::try_from(self.ticks / REPEAT_TICKS).unwrap_or(0);
+        let at = place.saturating_add(turn.saturating_mul(SHOWN_BY)).checked_rem(members.len()).unwrap_or(0);
+        members.len() <= 2 * SHOWN_BY || at < SHOWN_BY
     }
 
     fn polka(&self) -> Option<message::Polka> {
