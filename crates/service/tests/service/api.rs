@@ -1,6 +1,6 @@
 //! Every call of both services, by real gRPC clients over real sockets to a real group.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -228,7 +228,18 @@ async fn hold(group: &TestGroup, change: KeyChange) {
     }
     let mut watched = Vec::new();
     for client in &mut clients {
-        let id = client.hold_ceremony(request.clone()).await.unwrap().into_inner().id;
+        // The keys that a dealer brought come into the ledger soon after the start; until then the node says: ask again.
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        let id = loop {
+            match client.hold_ceremony(request.clone()).await {
+                Ok(status) => break status.into_inner().id,
+                Err(status) => {
+                    let soon = status.code() == Code::Unavailable && tokio::time::Instant::now() < deadline;
+                    assert!(soon, "{status}");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        };
         watched.push(client.watch_ceremony(v1::WatchCeremonyRequest { id }).await.unwrap().into_inner());
     }
     for mut changes in watched {
