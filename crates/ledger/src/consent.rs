@@ -12,7 +12,7 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 use crate::{Digest, LedgerId};
 
 /// For how many seconds a consent is given.
-pub(crate) const CONSENT_SECONDS: u64 = 5 * 86_400;
+const CONSENT_SECONDS: u64 = 5 * 86_400;
 
 /// One member's consent to one action, until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -99,7 +99,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-keyfiles",
             "theta-payload",
             "theta-schemes",
-            "theta-sharing",
             "theta-network",
             "theta-wire",
         ],

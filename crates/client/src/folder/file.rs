@@ -7,16 +7,15 @@ use std::{
 };
 
 use serde::Deserialize;
-use theta_agreement::Member;
 use theta_keyfiles::PublicKeyText as _;
-use theta_ledger::founding::{Card, CardSignatures, Fingerprint, Founding};
+use theta_ledger::founding::{Card, Fingerprint, Founding, NodeSignatures};
 use theta_names::NodeId;
 use theta_network::{
     Identity,
     group::{GroupFile, GroupNode},
 };
 use theta_schemes::{
-    groups::{Secret, Transcript},
+    groups::Secret,
     keys::{AnyPublicKey, KeyName},
 };
 use theta_statements::{Name, SigningKey};
@@ -66,17 +65,6 @@ struct Fields {
 /// Why a text is no client file.
 fn wrong(path: &Path, reason: impl core::fmt::Display) -> OpenError {
     OpenError::ClientFile { path: path.to_owned(), reason: reason.to_string() }
-}
-
-/// The signatures of cards.
-struct Signatures;
-
-impl CardSignatures for Signatures {
-    fn vartime_verify(&self, key: &[u8; 32], signed: &Transcript, signature: &[u8; 64]) -> bool {
-        // A key is the same whatever number its node has.
-        let Ok(member) = NodeId::try_from(1).map(|first| Member::of(first, key)) else { return false };
-        member.is_ok_and(|member| member.vartime_verify_transcript(signed, signature))
-    }
 }
 
 impl ClientFile {
@@ -245,7 +233,7 @@ fn without_secrets(text: &str) -> (String, [Option<&str>; 2]) {
 /// The founding, if it has that fingerprint and is that group's.
 fn checked_founding(fingerprint: &str, text: &str, group: &GroupFile, path: &Path) -> Result<Founding, OpenError> {
     let fingerprint: Fingerprint = fingerprint.parse().map_err(|error| wrong(path, error))?;
-    let founding = Founding::from_text(text, &Signatures).map_err(|error| wrong(path, error))?;
+    let founding = Founding::from_text(text, &NodeSignatures).map_err(|error| wrong(path, error))?;
     if founding.fingerprint() != fingerprint {
         let found = founding.fingerprint();
         return Err(wrong(path, format!("its founding has the fingerprint {found}, and not the one beside it")));

@@ -5,11 +5,7 @@ use std::sync::PoisonError;
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::{Epochs, KeyHistory, LedgerState};
 use theta_names::{Epoch, KeyName, KeyRef, KeyState, SuiteName, Version};
-use theta_schemes::{
-    Suite,
-    keys::{AnyPublicKey, KeyId},
-};
-use theta_sharing::EncodedKey;
+use theta_schemes::keys::{AnyPublicKey, KeyId};
 
 use super::Book;
 
@@ -109,11 +105,8 @@ fn newest(line: &KeyHistory) -> Vec<Entry> {
     all.collect()
 }
 
-/// A public key as entries have it: the text of its file if it was adopted, its parts if a ceremony of the ledger made it.
-fn decode(name: &KeyName, suite: &SuiteName, bytes: &[u8]) -> Option<AnyPublicKey> {
-    let suite: Suite = suite.as_str().parse().ok()?;
-    if let Some((given, public)) = std::str::from_utf8(bytes).ok().and_then(|text| AnyPublicKey::from_text(text).ok()) {
-        return (given == *name && public.suite() == suite).then_some(public);
-    }
-    AnyPublicKey::from_encoded(suite, &EncodedKey::decode(bytes).ok()?).ok()
+/// A public key as entries have it: the text of its file.
+fn decode(name: &KeyName, suite: &SuiteName, file: &[u8]) -> Option<AnyPublicKey> {
+    let (given, public) = AnyPublicKey::from_text(std::str::from_utf8(file).ok()?).ok()?;
+    (given == *name && SuiteName::from(public.suite()) == *suite).then_some(public)
 }

@@ -38,7 +38,7 @@ pub(super) enum Message {
     Entries(Vec<CertifiedEntry>),
     /// The question for entries after this height.
     Want { after: u64 },
-    /// Something to decide, and the consents to it that the sender knows.
+    /// Something to decide, and the sender's consent to it if it has given one.
     Candidate { action: Action, reason: Vec<u8>, consents: Vec<Consent> },
     /// What lets another machine vote in the place of one that is gone.
     Warrant(Box<Warrant>),

@@ -318,7 +318,7 @@ impl Replica {
     }
 
     fn propose(&mut self, action: Action, reason: Vec<u8>, source: Source, out: &mut Vec<Effect>) {
-        let terms = match self.terms(&action) {
+        let terms = match Terms::of(&self.state, &action) {
             Err(refusal) => return out.push(Effect::Dropped(action, DropReason::Refused(refusal))),
             Ok(terms) if !fits(&action, &reason, &terms.demand) => {
                 return out.push(Effect::Dropped(action, DropReason::TooLong));
@@ -333,12 +333,6 @@ impl Replica {
         if !self.consent(&digest, out) && inserted == Inserted::News && source == Source::Client {
             self.tell(&digest, out);
         }
-    }
-
-    /// Whose consent an action takes here, if it can follow.
-    fn terms(&self, action: &Action) -> Result<Terms, crate::Refusal> {
-        self.state.check(action)?;
-        Ok(Terms { demand: self.state.demand(action)?, subject: self.state.consent_subject(action) })
     }
 
     /// The time of an entry that is proposed now.
@@ -503,10 +497,7 @@ impl Replica {
         let action = certified.entry.action.digest();
         out.push(Effect::Decided(Box::new(certified)));
         self.pending.remove(&action);
-        for (action, refusal, own) in self.pending.retain(|action| {
-            self.state.check(action)?;
-            Ok(Terms { demand: self.state.demand(action)?, subject: self.state.consent_subject(action) })
-        }) {
+        for (action, refusal, own) in self.pending.retain(|action| Terms::of(&self.state, action)) {
             if own {
                 out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
             }

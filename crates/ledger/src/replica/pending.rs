@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use theta_agreement::Digest;
 use theta_names::NodeId;
 
-use crate::{Action, Consent, ConsentSubject, Demand, Refusal};
+use crate::{Action, Consent, ConsentSubject, Demand, LedgerState, Refusal};
 
 /// Ticks after which an action that too few agree to is given up.
 const PATIENCE: u64 = 240;
@@ -30,6 +30,14 @@ struct Waiting {
 pub(super) struct Terms {
     pub(super) demand: Demand,
     pub(super) subject: ConsentSubject,
+}
+
+impl Terms {
+    /// Those of an action, if it can follow.
+    pub(super) fn of(state: &LedgerState, action: &Action) -> Result<Self, Refusal> {
+        state.check(action)?;
+        Ok(Self { demand: state.demand(action)?, subject: state.consent_subject(action) })
+    }
 }
 
 /// Something that may be decided, with the consents that it has.

@@ -5,7 +5,7 @@ use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use super::message::{MESSAGE_BYTES, Message, Polka, Vote};
-use super::pending::Source;
+use super::pending::{Source, Terms};
 use super::{Effect, Host, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, fits};
 use crate::{Action, CertifiedEntry, Consent, Entry, LedgerError, MOST_ENTRY};
 
@@ -136,7 +136,7 @@ impl Replica {
         if barred || (costly && !self.peers.may_bring(from)) {
             return;
         }
-        let Ok(terms) = self.terms(&action) else { return };
+        let Ok(terms) = Terms::of(&self.state, &action) else { return };
         let time = self.time();
         let news = |consent: &&Consent| {
             let counts = terms.demand.is_of(consent.node) && consent.covers(time);

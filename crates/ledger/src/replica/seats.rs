@@ -4,7 +4,7 @@ use theta_agreement::{Ballot, Electorate, VoteCertificate, VoteKind};
 use theta_names::NodeId;
 
 use super::message::Message;
-use super::pending::Source;
+use super::pending::{Source, Terms};
 use super::{Effect, Memory, Recipient, Replica, Said};
 use crate::sitting::Sitting;
 use crate::{Action, CertifiedEntry, Entry, MemberChange, Warrant, WarrantRefusal};
@@ -79,7 +79,7 @@ impl Replica {
         for stand_in in warrant.stand_ins() {
             let (node, card) = (stand_in.node.get(), stand_in.card.clone());
             let action = Action::Members(MemberChange::Replace { node, card });
-            if let Ok(terms) = self.terms(&action) {
+            if let Ok(terms) = Terms::of(&self.state, &action) {
                 self.pending.insert(Source::Expected, (action, reason.clone()), terms, self.ticks);
             }
         }

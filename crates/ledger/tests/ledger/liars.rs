@@ -5,7 +5,7 @@ mod schedules;
 
 use std::collections::BTreeMap;
 
-use theta_agreement::{Ballot, VoteKind};
+use theta_agreement::{Ballot, MemberKeys, VoteKind};
 use theta_groups::Transcript;
 use theta_ledger::{Digest, Entry, LedgerId, ReplicaOffence};
 use theta_names::NodeId;
@@ -54,14 +54,25 @@ pub(crate) fn sign(
     ballot: Ballot,
     body: &[u8],
 ) -> [u8; 64] {
+    sign_with(&keys(author), ledger, (height, previous), ballot, body)
+}
+
+/// The same with the key of any machine.
+pub(crate) fn sign_with(
+    keys: &MemberKeys,
+    ledger: &LedgerId,
+    (height, previous): (u64, &Digest),
+    ballot: Ballot,
+    body: &[u8],
+) -> [u8; 64] {
     let message = Transcript::new("theta/ledger/vote/v1")
         .with("ledger", ledger.as_bytes())
         .with("height", &height.to_be_bytes())
         .with("previous", previous)
-        .with("author", &author.to_be_bytes())
+        .with("author", &keys.party().get().to_be_bytes())
         .with("ballot", &ballot.write(Writer::default()).finish())
         .with("body", body);
-    keys(author).sign(&message)
+    keys.sign(&message)
 }
 
 /// Tells nodes of odd numbers one thing and the others another: in whatever it proposes, and in every vote.

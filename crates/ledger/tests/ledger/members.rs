@@ -1,16 +1,16 @@
 //! Members who come, go and change.
 
-use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
+use theta_agreement::MemberKeys;
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
 use theta_ledger::{
-    Action, CertifiedEntry, Consent, DropReason, Entry, Genesis, Input, LedgerError, LedgerState, MemberChange,
-    MemberRefusal, Refusal, Warrant,
+    Action, CertifiedEntry, DropReason, Genesis, Input, LedgerError, LedgerState, MemberChange, MemberRefusal, Refusal,
+    Warrant,
 };
 use theta_names::KeyState;
 
 use crate::keys::operator;
 use crate::net::{Net, keys, keys_of, node};
-use crate::states::{activated, create, set};
+use crate::states::{self, activated, create, machines, set};
 
 pub(crate) fn name(number: u16) -> String {
     format!("node {number:02}")
@@ -66,36 +66,9 @@ const fn remove(number: u16) -> Action {
     Action::Members(MemberChange::Remove { node: number })
 }
 
-/// An entry with the consents that it takes, of these machines.
-fn consented(state: &LedgerState, entry: Entry, machines: &[MemberKeys]) -> Entry {
-    let demand = state.demand(&entry.action).unwrap();
-    let able = machines.iter().filter(|keys| demand.is_of(keys.party().node())).take(demand.needed);
-    let mut consents: Vec<_> =
-        able.map(|keys| Consent::give(&state.consent_subject(&entry.action), keys, entry.time)).collect();
-    consents.sort_by_key(|consent| consent.node);
-    Entry { consents, ..entry }
-}
-
-/// The next entry, at this time, with the votes of these machines.
+/// The next entry, at this time, with the consents and the votes of these machines.
 pub(crate) fn voted(state: &LedgerState, action: Action, time: u64, voters: &[MemberKeys]) -> CertifiedEntry {
-    let entry = consented(state, state.next_entry(action, Vec::new(), time), voters);
-    let digest = entry.digest(state.id());
-    let signed = voters.iter().map(|keys| {
-        let message = theta_groups::Transcript::new("theta/ledger/vote/v1")
-            .with("ledger", state.id().as_bytes())
-            .with("height", &entry.height.to_be_bytes())
-            .with("previous", &entry.previous)
-            .with("author", &keys.party().get().to_be_bytes())
-            .with("ballot", &[7, 0, 0, 0, 0])
-            .with("body", &digest);
-        (keys.party(), keys.sign(&message))
-    });
-    let certificate = VoteCertificate::new(Ballot::new(VoteKind::Precommit, 0), digest, signed.collect());
-    CertifiedEntry { entry, certificate, warrant: None }
-}
-
-fn machines(numbers: &[u16]) -> Vec<MemberKeys> {
-    numbers.iter().map(|number| keys(*number)).collect()
+    states::voted(state, (action, time), voters, voters)
 }
 
 const NOW: u64 = 1_500_000;

@@ -1,12 +1,12 @@
 //! What may follow from what.
 
-use theta_ledger::{Action, AdoptedKey, Consent, Entry, LedgerState, Outcome, Refusal};
+use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
+use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Consent, Demand, Entry, LedgerState, Outcome, Refusal};
 use theta_names::{Epoch, KeyState, Version};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
+use crate::liars::sign_with;
 use crate::net::{genesis, keys};
-use theta_agreement::{Ballot, VoteCertificate, VoteKind};
-use theta_ledger::CertifiedEntry;
 
 pub(crate) fn create(name: &str, nonce: u8, k: u16, holders: &[u16]) -> Action {
     let change = KeyChange::Create {
@@ -36,32 +36,40 @@ pub(crate) fn set(name: &str, version: Option<u32>, state: KeyState, generation:
     Action::SetState(StateChange { key: name.parse().unwrap(), version, state, generation })
 }
 
-/// An entry with the consents that it takes.
-pub(crate) fn consented(state: &LedgerState, entry: Entry) -> Entry {
-    let mut nodes = state.demand(&entry.action).map_or(Vec::new(), |demand| demand.of[..demand.needed].to_vec());
-    nodes.sort_unstable();
-    let subject = state.consent_subject(&entry.action);
-    let give = |node: u16| Consent::give(&subject, &keys(node), entry.time);
-    Entry { consents: nodes.into_iter().map(give).collect(), ..entry }
+/// An entry with the consents that it takes, of these machines.
+fn consented(state: &LedgerState, entry: Entry, machines: &[MemberKeys]) -> Entry {
+    let (demand, subject) = (state.demand(&entry.action), state.consent_subject(&entry.action));
+    let demand = demand.unwrap_or_else(|_| Demand::nothing());
+    let able = machines.iter().filter(|keys| demand.is_of(keys.party().node())).take(demand.needed);
+    let mut consents: Vec<_> = able.map(|keys| Consent::give(&subject, keys, entry.time)).collect();
+    consents.sort_by_key(|consent| consent.node);
+    Entry { consents, ..entry }
 }
 
-/// An entry that these nodes signed.
-pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) -> CertifiedEntry {
-    let entry = consented(state, state.next_entry(action, Vec::new(), 5));
+/// The next entry, at this time, with the consents that it takes and the votes of these machines.
+pub(crate) fn voted(
+    state: &LedgerState,
+    (action, time): (Action, u64),
+    consenting: &[MemberKeys],
+    voters: &[MemberKeys],
+) -> CertifiedEntry {
+    let entry = consented(state, state.next_entry(action, Vec::new(), time), consenting);
     let (ballot, digest) = (Ballot::new(VoteKind::Precommit, 0), entry.digest(state.id()));
-    let signed = signers.iter().map(|number| {
-        let keys = keys(*number);
-        let message = theta_groups::Transcript::new("theta/ledger/vote/v1")
-            .with("ledger", state.id().as_bytes())
-            .with("height", &entry.height.to_be_bytes())
-            .with("previous", &entry.previous)
-            .with("author", &number.to_be_bytes())
-            .with("ballot", &[7, 0, 0, 0, 0])
-            .with("body", &digest);
-        (keys.party(), keys.sign(&message))
-    });
+    let place = (entry.height, &entry.previous);
+    let signed = voters.iter().map(|keys| (keys.party(), sign_with(keys, state.id(), place, ballot, &digest)));
     let certificate = VoteCertificate::new(ballot, digest, signed.collect());
     CertifiedEntry { entry, certificate, warrant: None }
+}
+
+/// The machines of these numbers.
+pub(crate) fn machines(numbers: &[u16]) -> Vec<MemberKeys> {
+    numbers.iter().map(|number| keys(*number)).collect()
+}
+
+/// An entry that these nodes signed, with the consents of whoever has to give one.
+pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) -> CertifiedEntry {
+    let all: Vec<u16> = state.members().iter().map(|member| member.node().get()).collect();
+    voted(state, (action, 5), &machines(&all), &machines(signers))
 }
 
 pub(crate) fn advance(state: &mut LedgerState, action: Action) {

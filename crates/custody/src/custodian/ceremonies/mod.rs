@@ -21,6 +21,7 @@ pub(super) use early::Early;
 pub(super) use ended::Ended;
 use ended::MOST_ENDED;
 pub(super) use helping::Helped;
+pub(super) use reconcile::Prospects;
 pub(super) use requests::Requests;
 pub(super) use running::Running;
 
@@ -222,11 +223,8 @@ impl Custodian {
     /// Ends the ceremonies of a key, or of one version, and removes the remains of ended ones from which its shares
     /// follow.
     pub(super) fn forget_ceremonies_of(&mut self, key: &KeyName, version: Option<Version>, work: &mut Work) {
-        let of_key = |running: &&Running| {
-            running.subject.request.change.key() == key
-                && version.is_none_or(|version| version == running.subject.version)
-        };
-        let ids: Vec<Id> = self.running.values().filter(of_key).map(|running| running.id).collect();
+        let of_key = self.running.values().filter(|running| running.is_of(key, version));
+        let ids: Vec<Id> = of_key.map(|running| running.id).collect();
         for id in ids {
             self.close(&id, CeremonyState::Failed("the key was destroyed".to_owned()), Vec::new(), work);
         }

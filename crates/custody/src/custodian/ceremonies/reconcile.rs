@@ -7,7 +7,7 @@ use theta_ceremonies::Memory;
 use theta_ledger::{Action, Begun, Ended as LedgerEnd, Input, Outcome};
 use theta_names::{KeyName, Version};
 
-use super::running::Running;
+use super::{Ended, Running};
 use crate::ceremony::{Ending, Subject, public_of};
 use crate::custodian::message::Id;
 use crate::custodian::work::Work;
@@ -57,13 +57,14 @@ impl Custodian {
         if self.running.contains_key(&id) || self.ended.contains_key(&id) || self.barred.contains(&id) {
             return;
         }
-        // The share with which it begins may be about to come into use, or come late.
-        let of_it = |running: &Running| {
-            running.subject.request.change.key() == begun.request.change.key()
-                && running.subject.version == begun.version
-        };
-        if work.changed().any(|name| name == begun.request.change.key()) || self.running.values().any(of_it) {
+        let key = begun.request.change.key();
+        // The share with which it begins may be about to come into use.
+        if work.changed().any(|name| name == key) {
             self.unsettled = true;
+            return;
+        }
+        // Or it comes late: this is asked again when that ceremony ends.
+        if self.running.values().any(|running| running.is_of(key, Some(begun.version))) {
             return;
         }
         // Until its peers have confirmed its store, it does not know whether it took part before.
@@ -142,10 +143,8 @@ impl Custodian {
                 let own = known.iter().find(|entry| entry.version == *version);
                 let holds = sharing.holders.contains(&self.local.get());
                 let is_news = own.map_or(holds, |entry| entry.epoch < sharing.epoch);
-                let of_it = |running: &Running| {
-                    running.subject.request.change.key() == name && running.subject.version == *version
-                };
-                if is_news && !self.running.values().any(of_it) {
+                let runs = || self.running.values().any(|running| running.is_of(name, Some(*version)));
+                if is_news && !runs() {
                     news.push((name.clone(), *version));
                 }
             }
@@ -184,15 +183,31 @@ impl Custodian {
                 let owner = super::requests::recovers(&running.subject.request.change, self.local.get());
                 owner.then_some(Outcome::Recovered)
             }
-            _ => self.is_hopeless(number, id).then_some(Outcome::Aborted),
+            _ => {
+                let Self { running, ended, begun_at, ticks, .. } = self;
+                let prospects = Prospects { running, ended, begun_at, now: *ticks };
+                prospects.are_none(number, id).then_some(Outcome::Aborted)
+            }
         }
     }
+}
 
+/// The ceremonies of the group as this node sees them.
+pub(in crate::custodian) struct Prospects<'a> {
+    pub(in crate::custodian) running: &'a BTreeMap<Id, Running>,
+    pub(in crate::custodian) ended: &'a BTreeMap<Id, Ended>,
+    /// At which tick this node learned of each, by their numbers.
+    pub(in crate::custodian) begun_at: &'a BTreeMap<u64, u64>,
+    /// The present tick.
+    pub(in crate::custodian) now: u64,
+}
+
+impl Prospects<'_> {
     /// Whether nothing will come of a ceremony, for all that this node knows.
-    pub(in crate::custodian) fn is_hopeless(&self, number: u64, id: &Id) -> bool {
+    pub(in crate::custodian) fn are_none(&self, number: u64, id: &Id) -> bool {
         let Some(running) = self.running.get(id) else {
-            let since = self.begun_at.get(&number).copied().unwrap_or(self.ticks);
-            return self.ended.contains_key(id) || self.ticks.saturating_sub(since) >= OTHERS;
+            let since = self.begun_at.get(&number).copied().unwrap_or(self.now);
+            return self.ended.contains_key(id) || self.now.saturating_sub(since) >= OTHERS;
         };
         match &running.ending {
             Some(Ok(Ending::Activated { .. } | Ending::Recovered { .. })) => false,

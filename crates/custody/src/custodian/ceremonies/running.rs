@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_ceremonies::{Ceremony, Effects, ITEMS, Input, Kind, SUMMARY, statements_of};
-use theta_names::NodeId;
+use theta_names::{KeyName, NodeId, Version};
 use theta_rounds::{Abort, Channel, Effect, Evidence, Machine, Malformed, PartyId, Recipient};
 
 use crate::ceremony::{Ending, Entry, Page, Pages, Subject, bundle};
@@ -168,6 +168,12 @@ impl Running {
     pub(in crate::custodian) fn look_who_is_silent(&mut self) {
         self.silent =
             self.ceremony.silent().into_iter().map(PartyId::get).filter(|node| *node != self.local.get()).collect();
+    }
+
+    /// Whether it is about this key, and this version if one is given.
+    pub(super) fn is_of(&self, key: &KeyName, version: Option<Version>) -> bool {
+        let (of, its, _) = self.subject.about();
+        of == key && version.is_none_or(|version| version == its)
     }
 
     /// Whether it has made no progress for so long that none is to be expected.

@@ -1,8 +1,5 @@
 //! What the ledger's replica asks of its node: which keys it has, what became of ceremonies, and the entries in its store.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use theta_ceremonies::QuorumCertificate;
 use theta_keyfiles::PublicKeyText;
 use theta_ledger::{Action, AdoptedKey, Begun, CertifiedEntry, Entry, Host, LedgerState, Outcome, Verdict};
@@ -13,15 +10,15 @@ use theta_store::Store;
 
 use crate::ceremony::{Subject, public_of};
 use crate::codec::numbers;
+use crate::custodian::ceremonies::Prospects;
 use crate::{KeyEntry, KeyTable, Roster};
 
 /// What the replica asks of this node.
 pub(super) struct Bookkeeper<'a> {
-    pub(super) store: Arc<Store>,
-    pub(super) table: Arc<KeyTable>,
+    pub(super) store: &'a Store,
+    pub(super) table: &'a KeyTable,
     pub(super) group: &'a Roster,
-    /// Ceremonies of which nothing will come, by their numbers.
-    pub(super) hopeless: BTreeSet<u64>,
+    pub(super) prospects: Prospects<'a>,
 }
 
 impl Bookkeeper<'_> {
@@ -75,7 +72,7 @@ impl Host for Bookkeeper<'_> {
                     self.is_certified(begun, public, certificate)
                 }
                 (Some(_), Outcome::Recovered) => true,
-                (Some(_), Outcome::Aborted) => self.hopeless.contains(ceremony),
+                (Some(begun), Outcome::Aborted) => self.prospects.are_none(*ceremony, &begun.request.digest()),
                 (None, _) => false,
             },
             // What proves itself is not asked of this node.

@@ -5,7 +5,6 @@
 
 mod bookkeeper;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Input, LedgerState, Memory, Recipient, Replica, Said};
@@ -14,6 +13,7 @@ use theta_store::Store;
 
 use bookkeeper::{Bookkeeper, adopted_key};
 
+use super::ceremonies::Prospects;
 use super::message::Message;
 use super::work::{Record, Work};
 use super::{Custodian, CustodyEffect};
@@ -68,10 +68,10 @@ impl Custodian {
 
     /// Gives the replica an input.
     pub(super) fn drive_ledger(&mut self, input: Input<'_>, work: &mut Work) {
-        let hopeless = self.hopeless();
-        let (store, table) = (Arc::clone(&self.store), Arc::clone(&self.table));
-        let host = Bookkeeper { store, table, group: &self.group, hopeless };
-        let Some(replica) = self.ledger.as_mut() else { return };
+        let Self { store, table, group, running, ended, begun_at, ticks, ledger, .. } = self;
+        let prospects = Prospects { running, ended, begun_at, now: *ticks };
+        let host = Bookkeeper { store, table, group, prospects };
+        let Some(replica) = ledger.as_mut() else { return };
         let (mut decided, mut dropped) = (false, Vec::new());
         for effect in replica.handle(input, &host) {
             match effect {
@@ -104,15 +104,6 @@ impl Custodian {
         if decided {
             self.reconcile(work);
         }
-    }
-
-    /// The numbers of the ceremonies of which nothing will come, for all that this node knows.
-    fn hopeless(&self) -> BTreeSet<u64> {
-        let running = self.ledger().into_iter().flat_map(LedgerState::running);
-        running
-            .filter(|(number, begun)| self.is_hopeless(**number, &begun.request.digest()))
-            .map(|(number, _)| *number)
-            .collect()
     }
 
     pub(super) fn receive_ledger(&mut self, from: NodeId, bytes: &[u8], work: &mut Work) {
