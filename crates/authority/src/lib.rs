@@ -17,6 +17,7 @@ mod gate;
 mod granted;
 mod instance;
 mod presented;
+mod reason;
 mod refusal;
 mod request;
 
@@ -29,5 +30,6 @@ pub use gate::{Gate, Judged};
 pub use granted::{Asker, Granted, Terms};
 pub use instance::InstanceId;
 pub use presented::Presented;
+pub use reason::reason_of;
 pub use refusal::{Denial, EnclosureError, Refusal};
 pub use request::{KeyRequest, ParsedStatement, Request, Seed};

@@ -19,6 +19,8 @@ use crate::{Client, ClientError};
 const BEFORE: u64 = 60_000;
 /// How long a signed request stays valid after it was made, in milliseconds: long enough for slow nodes.
 const AFTER: u64 = 300_000;
+/// The same for what the group decides once: as long as a node's consent to it stands.
+const LONG_AFTER: u64 = 5 * 86_400_000;
 
 /// What a client sends with each request, besides the certificate of its connections.
 #[derive(Debug, Default)]
@@ -78,11 +80,20 @@ impl Client {
 
     /// The credentials of this ask.
     pub(crate) fn enclose(&self, ask: &Ask<'_>) -> Result<Enclosed, ClientError> {
+        self.enclose_until(ask, AFTER)
+    }
+
+    /// The credentials of what the whole group is asked for. Nodes tell each other of it, and one that is down now may be asked later.
+    pub(crate) fn enclose_for_group(&self, ask: &Ask<'_>) -> Result<Enclosed, ClientError> {
+        self.enclose_until(ask, LONG_AFTER)
+    }
+
+    fn enclose_until(&self, ask: &Ask<'_>, after: u64) -> Result<Enclosed, ClientError> {
         let signed_request = match &self.credentials.signer {
             None => Bytes::new(),
             Some(signer) => {
                 let now = now();
-                let validity = Validity { from: UnixTime(now.0.saturating_sub(BEFORE)), until: now.plus(AFTER) };
+                let validity = Validity { from: UnixTime(now.0.saturating_sub(BEFORE)), until: now.plus(after) };
                 let terms = RequestTerms::of(ask, validity, random()?)
                     .map_err(|error| ClientError::Unsigned(error.to_string()))?;
                 SignedRequest::sign(terms, signer).encode().into()

@@ -132,6 +132,24 @@ pub enum ClientError {
         /// What each node did, in ascending order.
         nodes: Vec<NodeProblem>,
     },
+    /// The group has not decided it in time. It may later, by itself.
+    #[error(
+        "{change}: the group has not decided it yet{}{}; nodes that come back within five days go on with it by themselves: look again \
+         with --generation {generation}{}",
+        stopped(.frozen), awaited(.awaits), Lines(.nodes)
+    )]
+    Undecided {
+        /// What is not so yet, such as `"sign is not disabled yet"`.
+        change: String,
+        /// The generation that the change makes.
+        generation: u64,
+        /// The nodes that have stopped using the key already.
+        frozen: Vec<NodeId>,
+        /// For whom it waits, as far as the nodes know.
+        awaits: Vec<NodeId>,
+        /// What the nodes did that did not take it.
+        nodes: Vec<NodeProblem>,
+    },
     /// Too few holders of a key agree on its public key.
     #[error(
         "the nodes do not agree on the public key {name:?}: it takes {needed} with the same; take its .pub file from a \
@@ -246,6 +264,26 @@ fn refused(code: tonic::Code, message: &str) -> String {
         (Code::Internal | Code::Unknown | Code::DataLoss, message) => format!("it failed: {message}"),
         (_, "") => "it refuses, without a reason".to_owned(),
         (_, message) => message.to_owned(),
+    }
+}
+
+fn stopped(frozen: &[NodeId]) -> String {
+    if frozen.is_empty() { String::new() } else { format!(", {} stopped using it", listed(frozen)) }
+}
+
+fn awaited(awaits: &[NodeId]) -> String {
+    if awaits.is_empty() { String::new() } else { format!(", it waits for {}", listed(awaits)) }
+}
+
+/// `node 1`, or `nodes 1, 2 and 3`.
+fn listed(nodes: &[NodeId]) -> String {
+    match nodes {
+        [] => "nobody".to_owned(),
+        [one] => format!("node {one}"),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(ToString::to_string).collect();
+            format!("nodes {} and {last}", first.join(", "))
+        }
     }
 }
 

@@ -5,12 +5,13 @@ mod belief;
 pub(crate) mod ceremonies;
 pub(crate) mod known;
 pub(crate) mod renewal;
+pub(crate) mod states;
 
 use std::time::Duration;
 
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::{KeyRef, MOST_GENERATIONS_AHEAD, NodeId};
-use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
+use theta_names::{KeyRef, NodeId};
+use theta_schemes::keys::{AnyPublicKey, KeyId};
 use theta_wire::v1;
 use tokio::time::{self, Instant};
 
@@ -143,32 +144,6 @@ impl Client {
                 Err(ClientError::KeyDisagreement { name: key.to_string(), needed, nodes: problems.all() })
             }
         }
-    }
-
-    /// The generation that the next change of this key's state has to name: one more than the highest that a node reports,
-    /// limited against liars. At most k - 1 nodes lie, so the k-th highest answer is no higher than an honest one; an
-    /// answer further above it than honest nodes can be apart is ignored.
-    ///
-    /// # Errors
-    /// [`ClientError`] if fewer than k nodes list their keys (which takes the permission `keys.list`).
-    pub async fn next_generation(&self, name: &KeyName) -> Result<u64, ClientError> {
-        const OPERATION: &str = "read the key's generation";
-        let (lists, problems) = self.key_lists().await;
-        let of_key = |keys: Vec<v1::KeyInfo>| {
-            let of_key = keys.iter().filter(|info| info.name == name.as_str());
-            of_key.map(|info| info.generation).max().unwrap_or(0)
-        };
-        let mut told: Vec<u64> = lists.into_iter().map(|(_, keys)| of_key(keys)).collect();
-        told.sort_unstable_by(|a, b| b.cmp(a));
-        let Some(anchor) = self.quorum().checked_sub(1).and_then(|place| told.get(place)) else {
-            let hopeless = problems.hopeless(OPERATION, self.quorum());
-            return Err(
-                hopeless.unwrap_or_else(|| ClientError::NoAnswer { operation: OPERATION, nodes: problems.all() })
-            );
-        };
-        let believed = anchor.saturating_add(MOST_GENERATIONS_AHEAD / 2);
-        let highest = told.iter().find(|generation| **generation <= believed).unwrap_or(anchor);
-        Ok(highest.saturating_add(1))
     }
 
     /// The versions of keys that the nodes know, by name and version, each with the nodes that list it. Several entries of

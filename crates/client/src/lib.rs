@@ -53,9 +53,10 @@ pub use self::{
     keys::{
         ListedKey,
         backup::BackUp,
-        ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, StateChanged, state_statement},
+        ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence},
         known::{KnownKey, KnownKeys},
         renewal::AgreedState,
+        states::{StateChanged, state_statement},
     },
     ledger::{Followed, GenesisFileError, genesis_of},
     operations::{Coin, RandomizedSignature},

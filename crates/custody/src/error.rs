@@ -157,6 +157,32 @@ pub enum ChangeError {
     /// The store refuses.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// The ledger does not have the key yet: a dealer brought it.
+    #[error(
+        "the group has not taken key {name} into its ledger yet: that takes the nodes that hold it, {k} of them at least and as many as \
+         its threshold, all running; ask again in a moment"
+    )]
+    NotInLedger {
+        /// Which key.
+        name: String,
+        /// How many nodes it takes at least.
+        k: u16,
+    },
+    /// The change follows on another one that this node does not know.
+    #[error(
+        "the change names generation {named} and key {name} is at {at} here: this node may lack what was decided last, ask again in a moment"
+    )]
+    Early {
+        /// Which key.
+        name: KeyName,
+        /// The generation that was named.
+        named: u64,
+        /// The key's.
+        at: u64,
+    },
+    /// It cannot follow from what the group has decided.
+    #[error("{0}")]
+    Refused(String),
     /// The store cannot be read, or failed earlier.
     #[error(transparent)]
     Custody(#[from] CustodyError),

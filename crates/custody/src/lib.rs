@@ -28,7 +28,10 @@ pub use certify::{
 pub use custodian::{Custodian, announcement};
 pub use error::{CeremonyError, ChangeError, CustodyError};
 pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, check_new_key, import_dealt, read_keys};
-pub use request::{CeremonyOffence, CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, To};
+pub use request::{
+    CeremonyOffence, CeremonyReport, CeremonyState, ChangeReport, CustodyEffect, CustodyInput, EvidenceReport,
+    GroupRequest, To,
+};
 pub use roster::Roster;
 pub use slots::StoreSlots;
 pub use standing::StoreStanding;

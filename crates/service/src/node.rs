@@ -2,6 +2,7 @@
 
 mod certificate;
 mod error;
+mod forwarded;
 mod founding;
 
 use std::{
@@ -291,6 +292,9 @@ impl NodeBuilder {
         };
         tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
         tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));
+        if let Some(forwarded) = orchestrator.forwarded() {
+            tokio::spawn(forwarded::decide(forwarded, Arc::downgrade(&authority), Arc::downgrade(&orchestrator)));
+        }
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };

@@ -26,7 +26,10 @@ pub use ask::Ask;
 pub use change::{CeremonyRequest, KeyChange, StateChange};
 pub use digest::{Digest, DigestError};
 pub use name::{MOST_NAME, Name, NameError};
-pub use request::{MOST_REQUEST_LIFETIME, RequestTerms, SignedRequest, SignedRequestError, SignedRequestTextError};
+pub use request::{
+    MOST_DECISION_LIFETIME, MOST_REQUEST_LIFETIME, RequestTerms, SignedRequest, SignedRequestError,
+    SignedRequestTextError,
+};
 pub use signing::{FalseSignature, Signature, SigningKey, SigningKeyError, VerifyingKey, VerifyingKeyError};
 pub use theta_names::codec::DecodeError;
 pub use time::{Invalid, TimeError, UnixTime, Validity};

@@ -15,6 +15,20 @@ use crate::{Ask, Digest, MOST_NAME, Name, Signature, SigningKey, UnixTime, Valid
 
 /// The longest that a signed request may be valid: an hour, in milliseconds.
 pub const MOST_REQUEST_LIFETIME: u64 = 3_600_000;
+/// The same for what the group decides, and decides once, whoever sends it how often: six days, so that nodes that are down
+/// can be asked by the others.
+pub const MOST_DECISION_LIFETIME: u64 = 6 * 86_400_000;
+
+/// Whether sending a request for it again has no effect.
+const fn is_decided_once(operation: Operation) -> bool {
+    use Operation::{
+        KeysCreate, KeysDestroy, KeysDisable, KeysEnable, KeysRecover, KeysRefresh, KeysReshare, KeysRotate,
+    };
+    matches!(
+        operation,
+        KeysCreate | KeysRefresh | KeysReshare | KeysRecover | KeysRotate | KeysEnable | KeysDisable | KeysDestroy
+    )
+}
 
 const DOMAIN: &str = "theta/request/v1";
 const ID_DOMAIN: &str = "theta/request-id/v1";
@@ -37,7 +51,8 @@ pub struct RequestTerms {
     pub parameters: Digest,
     /// The slot, where a signing rule counts slots.
     pub slot: Option<u64>,
-    /// When the request is valid; for at most [`MOST_REQUEST_LIFETIME`]. Clocks differ: let it begin a minute ago.
+    /// When the request is valid; for at most [`MOST_REQUEST_LIFETIME`], or [`MOST_DECISION_LIFETIME`] where it asks the group for a
+    /// decision. Clocks differ: let it begin a minute ago.
     pub validity: Validity,
     /// Random bytes, which tell apart two equal requests that are both meant.
     pub nonce: [u8; 16],
@@ -156,7 +171,8 @@ impl SignedRequest {
         if let Some((what, _)) = same.into_iter().find(|(_, same)| !same) {
             return Err(SignedRequestError::Differs(what));
         }
-        terms.validity.check_bounded(now, MOST_REQUEST_LIFETIME)?;
+        let most = if is_decided_once(terms.operation) { MOST_DECISION_LIFETIME } else { MOST_REQUEST_LIFETIME };
+        terms.validity.check_bounded(now, most)?;
         let message = terms.encode(&self.signer);
         self.signer.verify(&message, &self.signature).map_err(|_| SignedRequestError::FalseSignature)
     }

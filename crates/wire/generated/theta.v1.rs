@@ -92,9 +92,12 @@ pub struct KeyInfo {
     /// Whether this node holds a share of it.
     #[prost(bool, tag = "15")]
     pub held: bool,
-    /// Made by the last change of state of any version of the key at this node; 0: none.
+    /// Made by the last change of state of any version of the key that this node knows of; 0: none.
     #[prost(uint64, tag = "16")]
     pub generation: u64,
+    /// Disabled at this node, and the group has not decided so yet.
+    #[prost(bool, tag = "17")]
+    pub frozen: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PeerStatus {
@@ -2294,15 +2297,24 @@ pub struct ChangeKeyStateRequest {
     pub signed_request: ::prost::bytes::Bytes,
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// The generation that this change makes: higher than KeyInfo.generation at every node.
+    /// The generation that this change makes: the one after that of the key in the group's ledger.
     #[prost(uint64, tag = "6")]
     pub generation: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ChangeKeyStateResponse {
-    /// The key's versions after the change.
+    /// The key's versions as they are here now.
     #[prost(message, repeated, tag = "1")]
     pub versions: ::prost::alloc::vec::Vec<KeyInfo>,
+    /// The group has decided it: its ledger has it.
+    #[prost(bool, tag = "2")]
+    pub decided: bool,
+    /// This node has stopped using the key, durably, whatever the group decides first.
+    #[prost(bool, tag = "3")]
+    pub frozen: bool,
+    /// While it is not decided: for whom it waits, as far as this node knows.
+    #[prost(uint32, repeated, tag = "4")]
+    pub awaits: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -2509,7 +2521,8 @@ pub mod threshold_keys_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "ListCeremonies"));
             self.inner.unary(req, path, codec).await
         }
-        /// Disables, enables, retires or destroys a key, or one version of it, at this node.
+        /// Asks the group to disable, enable, retire or destroy a key, or one version of it. To disable takes effect at this node at once. A
+        /// change that was asked for before may be asked for again; the answer says how it stands.
         pub async fn change_key_state(
             &mut self,
             request: impl tonic::IntoRequest<super::ChangeKeyStateRequest>,
@@ -2602,7 +2615,8 @@ pub mod threshold_keys_server {
             tonic::Response<super::ListCeremoniesResponse>,
             tonic::Status,
         >;
-        /// Disables, enables, retires or destroys a key, or one version of it, at this node.
+        /// Asks the group to disable, enable, retire or destroy a key, or one version of it. To disable takes effect at this node at once. A
+        /// change that was asked for before may be asked for again; the answer says how it stands.
         async fn change_key_state(
             &self,
             request: tonic::Request<super::ChangeKeyStateRequest>,

@@ -16,6 +16,8 @@ struct LiveKey {
     name: String,
     version: u32,
     state: String,
+    /// Whether these nodes have disabled it before the group has decided so.
+    frozen: bool,
     primary: bool,
     epoch: u64,
     generation: u64,
@@ -38,6 +40,7 @@ impl From<ListedKey> for LiveKey {
             name: info.name,
             version: info.version,
             state: info.state,
+            frozen: info.frozen,
             primary: info.primary,
             epoch: info.epoch,
             generation,
@@ -59,7 +62,7 @@ impl LiveKey {
         let mark = if self.primary { "" } else { " (older)" };
         [
             format!("{}@{}{mark}", self.name, self.version),
-            self.state.clone(),
+            if self.frozen { format!("{}, not decided", self.state) } else { self.state.clone() },
             self.epoch.to_string(),
             self.generation.to_string(),
             self.suite.clone(),

@@ -22,11 +22,14 @@ use crate::{
 Examples:
   theta keys disable release        nobody signs with it until it is enabled again
   theta keys disable files@1        one version
-  theta keys enable release")]
+  theta keys enable release
+
+The group decides it, and its ledger shows it: nodes that are down follow when they come back. Each node that is asked to disable \
+a key stops using it at once, whatever the others do; it counts as done when the other holders are too few to use it.")]
 pub(crate) struct StateArgs {
     /// The key, or a version of it
     key: KeyRef,
-    /// The generation that the change makes, which approvals of it name [default: the one after the highest of the nodes]
+    /// The generation that the change makes, which approvals of it name [default: the one after the last in the group's ledger]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     generation: Option<u64>,
     #[command(flatten)]
@@ -42,8 +45,8 @@ Examples:
   theta keys destroy old-release
   theta keys destroy files@1 --yes
 
-Every node that is asked destroys its shares, and keeps the public part as a tombstone; the name is never used again. It \
-cannot be undone, and a node that is down keeps its share until it is asked again: this says which. Shares in backups stay \
+When the group has decided it, every node destroys its shares, and keeps the public part as a tombstone; the name is never used \
+again. It cannot be undone. A node that is down keeps its share until it comes back: this says which. Shares in backups stay \
 where they are: destroy those, too.")]
 pub(crate) struct DestroyArgs {
     #[command(flatten)]
@@ -58,7 +61,11 @@ struct Changed {
     key: String,
     state: &'static str,
     generation: u64,
+    /// Whether the group's ledger has it.
+    decided: bool,
     nodes: Vec<u16>,
+    /// For whom the decision waits.
+    awaits: Vec<u16>,
     missing: Vec<u16>,
 }
 
@@ -108,18 +115,29 @@ fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failu
         key: args.key.to_string(),
         state: state.name(),
         generation: changed.generation,
+        decided: changed.decided,
+        awaits: changed.awaits.iter().map(|node| node.get()).collect(),
         nodes: changed.nodes.iter().map(|node| node.get()).collect(),
         missing: changed.problems.iter().map(|problem| problem.node.get()).collect(),
     };
     output.result(&report, |out| {
         // An older version that is enabled decrypts again, but its state is not called active.
         let word = if state == KeyState::Active { "enabled" } else { report.state };
-        let (key, state, nodes) = (&report.key, word, connect::nodes(&report.nodes));
-        writeln!(out, "{GOOD}ok{GOOD:#} {key} is {state} at {nodes}")?;
+        let (key, generation) = (&report.key, report.generation);
+        if !report.decided {
+            let nodes = connect::nodes(&report.nodes);
+            writeln!(out, "{GOOD}ok{GOOD:#} {key} is {word} at {nodes}, and the other holders are too few to use it")?;
+            let awaits = if report.awaits.is_empty() { &report.missing } else { &report.awaits };
+            let awaits = connect::nodes(awaits);
+            return writeln!(
+                out,
+                "the group's decision (generation {generation}) waits for {awaits}, and follows by itself"
+            );
+        }
+        writeln!(out, "{GOOD}ok{GOOD:#} {key} is {word}")?;
         if report.missing.is_empty() {
             return Ok(());
         }
-        let (missing, generation) = (connect::nodes(&report.missing), report.generation);
-        writeln!(out, "ask again with --generation {generation} when {missing} can be reached")
+        writeln!(out, "{} will follow when it can be reached", connect::nodes(&report.missing))
     })
 }

@@ -126,6 +126,7 @@ impl From<ClientError> for Failure {
             ClientError::NoAnswer { nodes, .. } if nodes.iter().any(|node| is_absence(&node.problem)) => {
                 Self::NoAnswer(format!("{text}; theta status shows who is up"))
             }
+            ClientError::Undecided { .. } => Self::NoAnswer(format!("{text}; theta status shows who is up")),
             _ => Self::Failed(text),
         }
     }

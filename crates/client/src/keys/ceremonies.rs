@@ -1,12 +1,12 @@
-//! Ceremonies and states of keys: sent to all nodes, and believed when max(group k, key k) of them report the same.
+//! Ceremonies: sent to all nodes, and believed when max(group k, key k) of them report the same.
 
 use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::{Epoch, KeyRef, KeyState, NodeId, Operation, Version};
+use theta_names::{Epoch, KeyRef, NodeId, Version};
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, KeyChange, StateChange};
+use theta_statements::{CeremonyRequest, KeyChange};
 use theta_wire::v1;
 use tokio::{
     sync::mpsc,
@@ -91,24 +91,6 @@ pub struct Evidence {
     pub evidence: Bytes,
     /// The nodes that report it.
     pub reported_by: Vec<NodeId>,
-}
-
-/// A change of state that k nodes have made.
-#[derive(Clone, Debug)]
-pub struct StateChanged {
-    /// The generation that the change made.
-    pub generation: u64,
-    /// The nodes that have made it.
-    pub nodes: Vec<NodeId>,
-    /// What the other nodes did.
-    pub problems: Vec<NodeProblem>,
-}
-
-/// The statement of a change of state, for those who approve or sign it elsewhere. Without a version it concerns the whole
-/// key. The generation is the one that the change makes ([`Client::next_generation`]).
-#[must_use]
-pub fn state_statement(key: &KeyName, version: Option<Version>, state: KeyState, generation: u64) -> Vec<u8> {
-    StateChange { key: key.clone(), version, state, generation }.encode()
 }
 
 /// What a ceremony does, for error messages.
@@ -223,7 +205,7 @@ impl Client {
         let CeremonyRequest { nonce, change } = asked;
         let (key, statement) = (change.key(), asked.encode());
         let ask = self.ask_for(change.operation(), Some(key.as_ref()), &statement);
-        let enclosed = Arc::new(self.enclose(&ask)?);
+        let enclosed = Arc::new(self.enclose_for_group(&ask)?);
         let request = v1::HoldCeremonyRequest {
             change: change.encode().into(),
             nonce: Bytes::copy_from_slice(nonce),
@@ -280,74 +262,6 @@ impl Client {
         }
         listed.sort_by_key(|(node, _)| *node);
         (listed, problems.all())
-    }
-
-    /// Changes the state of a key, or of one version of it, to [`KeyState::Active`] (which enables it),
-    /// [`KeyState::Disabled`], [`KeyState::Retired`] or [`KeyState::Destroyed`]. Each node makes the change by itself. The
-    /// answer names the nodes that have not made it; they have to be asked again with [`Client::change_state_at`] and the
-    /// same generation. Without a version the change is of the whole key.
-    ///
-    /// The client first reads from the nodes which generation the change makes ([`Client::next_generation`]).
-    ///
-    /// # Errors
-    /// As [`Client::next_generation`] and [`Client::change_state_at`].
-    pub async fn change_state(
-        &self,
-        key: &str,
-        version: Option<Version>,
-        state: KeyState,
-    ) -> Result<StateChanged, ClientError> {
-        let generation = self.next_generation(&key.parse()?).await?;
-        self.change_state_at(key, version, state, generation).await
-    }
-
-    /// Changes the state with a given generation. Approvals cover the generation, and no node makes the change after a
-    /// later one.
-    ///
-    /// # Errors
-    /// [`ClientError`] if fewer than k nodes have made the change.
-    pub async fn change_state_at(
-        &self,
-        key: &str,
-        version: Option<Version>,
-        state: KeyState,
-        generation: u64,
-    ) -> Result<StateChanged, ClientError> {
-        const OPERATION: &str = "change the key's state";
-        let name: KeyName = key.parse()?;
-        let operation = match state {
-            KeyState::Active => Operation::KeysEnable,
-            KeyState::Destroyed => Operation::KeysDestroy,
-            KeyState::Pending | KeyState::Retired | KeyState::Disabled => Operation::KeysDisable,
-        };
-        let statement = state_statement(&name, version, state, generation);
-        let patience = self.shared.options.timeout;
-        let enclosed = self.enclose(&self.ask_for(operation, Some(name.as_ref()), &statement))?;
-        let message = v1::ChangeKeyStateRequest {
-            key: name.to_string(),
-            version: Version::number_of(version),
-            state: state.name().to_owned(),
-            generation,
-            signed_request: enclosed.signed_request.clone(),
-            approvals: enclosed.approvals.clone(),
-        };
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
-            let request = enclosed.request(message.clone(), patience);
-            async move { Ok(connection.keys().change_key_state(request).await?.into_inner()) }
-        });
-        let (mut nodes, mut problems) = (Vec::new(), Problems::new(&self.shared.connections));
-        while let Some((node, reply)) = replies.recv().await {
-            match reply {
-                Ok(_) => nodes.push(node),
-                Err(problem) => problems.add(node, problem),
-            }
-        }
-        nodes.sort_unstable();
-        if nodes.len() >= self.quorum() {
-            return Ok(StateChanged { generation, nodes, problems: problems.all() });
-        }
-        let hopeless = problems.hopeless(OPERATION, self.quorum());
-        Err(hopeless.unwrap_or_else(|| ClientError::NoAnswer { operation: OPERATION, nodes: problems.all() }))
     }
 }
 

@@ -5,6 +5,7 @@ mod greetings;
 mod ledger;
 mod message;
 mod open;
+mod states;
 mod subjects;
 mod witness;
 mod work;
@@ -15,14 +16,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use theta_ceremonies::CeremonyKeys;
 use theta_ledger::{Input, Replica};
-use theta_names::{KeyState, NodeId};
+use theta_names::NodeId;
 use theta_schemes::keys::KeyName;
-use theta_statements::StateChange;
-use theta_store::Store;
+use theta_store::{Frozen, Store};
 
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
-use crate::{Burner, Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
+use crate::{Burner, Certifier, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
 use ceremonies::{Early, Ended, Helped, Requests, Running};
 use greetings::Greetings;
 use message::{Id, Message, Part};
@@ -42,6 +42,8 @@ pub struct Custodian {
     group: Roster,
     keys: Option<Arc<CeremonyKeys>>,
     table: Arc<KeyTable>,
+    /// What is not used here any more, before the group has decided so.
+    frozen: Vec<Frozen>,
     requests: Requests,
     running: BTreeMap<Id, Running>,
     ended: BTreeMap<Id, Ended>,
@@ -195,7 +197,8 @@ impl Custodian {
             // The record needs no commit of its own.
             self.write_down_seen(true, &mut work);
         }
-        let done = self.commit(&work).and_then(|()| work.changed().try_for_each(|name| self.reload(name)));
+        let done = self.commit(&work);
+        let done = done.and_then(|()| work.changed().try_for_each(|name| self.reload(name)));
         match done {
             Ok(()) => work.effects,
             Err(error) => self.fail(&error),
@@ -217,35 +220,13 @@ impl Custodian {
     }
 
     /// Updates the table's entries of a key from the store.
-    fn reload(&self, name: &KeyName) -> Result<(), CustodyError> {
+    fn reload(&mut self, name: &KeyName) -> Result<(), CustodyError> {
+        self.frozen.retain(|frozen| frozen.key != *name);
+        self.frozen.extend(self.store.frozen_of(name)?);
         let Some(record) = self.store.key(name)? else { return Ok(()) };
         let entries = entries(&self.store, &record, self.local, &self.table.versions(name.as_str()))?;
         self.table.check(&entries)?;
         self.table.put(name, entries);
-        Ok(())
-    }
-
-    /// Changes the state of a key or of a version of it, at this node, durably. Destroying also ends the key's
-    /// ceremonies and removes everything from which a share follows. The last change may be asked for again, which does
-    /// nothing.
-    ///
-    /// # Errors
-    /// [`ChangeError`]: there is no such key or version, that state may not follow, or a later change was made.
-    pub fn change(&mut self, change: &StateChange, effects: &mut Vec<CustodyEffect>) -> Result<(), ChangeError> {
-        let StateChange { key, version, state, generation } = change;
-        self.store.write(|transaction| transaction.change_state(key, *version, *state, *generation))?;
-        let before = self.table.versions(key.as_str());
-        self.reload(key)?;
-        let same =
-            |entry: &crate::KeyEntry| before.iter().any(|old| (old.version, old.state) == (entry.version, entry.state));
-        let versions = self.table.versions(key.as_str());
-        let changed = versions.iter().filter(|entry| !same(entry));
-        effects.extend(changed.map(|entry| CustodyEffect::KeyChanged { name: key.clone(), version: entry.version }));
-        if *state == KeyState::Destroyed {
-            let mut work = Work::default();
-            self.forget_ceremonies_of(key, *version, &mut work);
-            effects.append(&mut self.settle(work));
-        }
         Ok(())
     }
 

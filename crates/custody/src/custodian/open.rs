@@ -38,6 +38,7 @@ impl Custodian {
         let seen = seen.into_iter().filter_map(|(peer, seen)| Some((NodeId::try_from(peer).ok()?, seen)));
         let table = Arc::new(read_keys(&store, local)?);
         let ledger = ledger::open(&store, &group, keys.clone())?;
+        let frozen = store.frozen()?;
         let mut custodian = Self {
             witnesses: Witnesses::new(seen, store.contradictions()?, store.is_opening_trusted()?),
             ledger,
@@ -47,6 +48,7 @@ impl Custodian {
             group,
             keys,
             table,
+            frozen,
             requests: Requests::default(),
             running: BTreeMap::new(),
             ended: BTreeMap::new(),

@@ -5,7 +5,7 @@ use theta_groups::Secret;
 use theta_names::Version;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, KeyName};
-use theta_store::{EpochRecord, Incarnation, KeyError, Transaction, Witness};
+use theta_store::{EpochRecord, Frozen, Incarnation, KeyError, KeyStates, Transaction, Witness};
 
 use super::message::{Id, Message};
 use crate::CustodyError;
@@ -52,6 +52,11 @@ pub(super) enum Record {
     ForgetEpilogue(Id),
     Forget(Id),
     Key(Box<KeyWrite>),
+    /// A key is not used here any more, before the group has decided so.
+    Freeze(Box<Frozen>),
+    Thaw(KeyName, Option<Version>),
+    /// What the group has decided about the state of a key.
+    States(KeyName, Box<KeyStates>),
     Seen(u16, Witness),
     /// The incarnation by which a peer contradicts this store.
     Contradicted(u16, Option<Incarnation>),
@@ -84,6 +89,8 @@ impl Work {
     pub(super) fn changed(&self) -> impl Iterator<Item = &KeyName> {
         self.records.iter().filter_map(|record| match record {
             Record::Key(write) => Some(&write.name),
+            Record::Freeze(frozen) => Some(&frozen.key),
+            Record::Thaw(name, _) | Record::States(name, _) => Some(name),
             _ => None,
         })
     }
@@ -107,6 +114,9 @@ impl Record {
             Self::ForgetEpilogue(id) => Ok(transaction.forget_epilogue(id)?),
             Self::Forget(id) => Ok(transaction.forget_ceremony(id)?),
             Self::Key(write) => write.apply(transaction),
+            Self::Freeze(frozen) => Ok(transaction.freeze(frozen)?),
+            Self::Thaw(name, version) => Ok(transaction.thaw(name, *version)?),
+            Self::States(name, states) => Ok(transaction.follow_states(name, states)?),
             Self::Seen(peer, witness) => Ok(transaction.remember_peer(*peer, witness)?),
             Self::LedgerVote(vote) => Ok(transaction.record_ledger_vote(vote)?),
             Self::LedgerEntry { height, entry } => Ok(transaction.append_ledger(*height, entry)?),

@@ -19,6 +19,8 @@ pub struct KeyEntry {
     pub epoch: Epoch,
     /// The state that key and version have together.
     pub state: KeyState,
+    /// Whether it is disabled at this node, and the group has not decided so yet.
+    pub frozen: bool,
     /// The generation of the last change of the key's state, whatever version it was of.
     pub generation: u64,
     /// Whether the bare name of the key means this version.

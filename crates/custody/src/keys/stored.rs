@@ -79,6 +79,7 @@ pub(crate) fn entries(
     let newest = || record.versions().iter().rev().find(|version| version.serving.is_some());
     let primary = record.primary().or_else(newest).map(|version| version.version);
     let generation = store.key_generation(&record.name)?;
+    let stopped = store.frozen_of(&record.name)?;
     let mut entries = Vec::new();
     for version in record.versions() {
         let Some(epoch) = version.serving.as_ref().or(version.pending.as_ref()) else { continue };
@@ -87,11 +88,14 @@ pub(crate) fn entries(
         let holders = Holders::new(parties(&epoch.holders)).map_err(error)?;
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
         let stock = known.map(|entry| Arc::clone(&entry.stock)).unwrap_or_default();
+        let frozen = stopped.iter().any(|stopped| stopped.covers(version.version));
+        let decided = record.effective_state(version);
         let entry = KeyEntry {
             name: name.clone(),
             version: version.version,
             epoch: epoch.number,
-            state: record.effective_state(version),
+            state: if frozen { decided.and(KeyState::Disabled) } else { decided },
+            frozen,
             generation,
             primary: primary == Some(version.version),
             share: share.map(Arc::new),

@@ -284,6 +284,7 @@ fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEn
         version: Version::FIRST,
         epoch: Epoch::FIRST,
         state: KeyState::Active,
+        frozen: false,
         generation: 0,
         primary: true,
         share: Some(Arc::new(share)),

@@ -5,6 +5,7 @@ use theta_ceremonies::CeremonyEvidence;
 use theta_names::{NodeId, Version};
 use theta_rounds::Offence;
 use theta_schemes::keys::KeyName;
+use theta_statements::{CeremonyRequest, StateChange};
 
 use super::CeremonyReport;
 
@@ -37,6 +38,15 @@ pub enum To {
     One(NodeId),
 }
 
+/// What clients ask a group for, and the group decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupRequest {
+    /// A ceremony.
+    Ceremony(CeremonyRequest),
+    /// Another state of a key.
+    State(StateChange),
+}
+
 /// What a custodian wants done, in this order. Everything that an effect reveals has been made durable before.
 #[derive(Clone, Debug)]
 pub enum CustodyEffect {
@@ -53,6 +63,14 @@ pub enum CustodyEffect {
         name: KeyName,
         /// The version.
         version: Version,
+    },
+    /// A peer says that a client has asked for this, and this node's consent would count. If this node's policy grants what the client
+    /// signed, it goes on as if the client had asked here.
+    Asked {
+        /// What was asked for.
+        request: GroupRequest,
+        /// What the client signed, and others approved, as the ledger would have it.
+        reason: Vec<u8>,
     },
     /// A ceremony went on, or ended.
     Report(CeremonyReport),

@@ -3,5 +3,5 @@
 mod effect;
 mod report;
 
-pub use effect::{CeremonyOffence, CustodyEffect, CustodyInput, To};
-pub use report::{CeremonyReport, CeremonyState, EvidenceReport};
+pub use effect::{CeremonyOffence, CustodyEffect, CustodyInput, GroupRequest, To};
+pub use report::{CeremonyReport, CeremonyState, ChangeReport, EvidenceReport};

@@ -1,6 +1,6 @@
 //! The state of a ceremony, for reports.
 
-use theta_names::{Epoch, Version};
+use theta_names::{Epoch, NodeId, Version};
 use theta_rounds::Malformed;
 use theta_schemes::keys::{KeyId, KeyName};
 
@@ -30,6 +30,17 @@ pub struct CeremonyReport {
     pub silent: Vec<u16>,
     /// While it runs, what it waits for, for people; empty when it is over.
     pub awaits: &'static str,
+}
+
+/// How a change of a key's state stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeReport {
+    /// Whether the group has decided it: the ledger has it.
+    pub decided: bool,
+    /// Whether this node has stopped using the key already, durably.
+    pub frozen: bool,
+    /// For whom it waits, as far as this node knows.
+    pub awaits: Vec<NodeId>,
 }
 
 /// Whether a ceremony runs, and how it ended if it does not.

@@ -8,14 +8,15 @@ use bytes::Bytes;
 use rand_core::SeedableRng;
 use theta_ceremonies::{CeremonyKeys, CeremonyMember};
 use theta_custody::{
-    CeremonyError, CeremonyReport, CeremonyState, Custodian, CustodyEffect, CustodyInput, KeyEntry, Roster, To,
+    CeremonyError, CeremonyReport, CeremonyState, ChangeError, ChangeReport, Custodian, CustodyEffect, CustodyInput,
+    KeyEntry, Roster, To,
 };
 use theta_groups::Secret;
 use theta_names::NodeId;
 use theta_rounds::simulator::{SimRng, below};
 use theta_schemes::Suite;
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, KeyChange};
+use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
 /// Changes a node's messages: returns those that are delivered instead.
@@ -235,6 +236,13 @@ impl Net {
     pub(crate) fn hold(&mut self, node: u16, request: &CeremonyRequest) -> Result<CeremonyReport, CeremonyError> {
         let mut effects = Vec::new();
         let report = self.node(node).custodian.as_mut().unwrap().hold(request.clone(), Vec::new(), &mut effects);
+        self.deliver(node, effects);
+        report
+    }
+
+    pub(crate) fn change(&mut self, node: u16, change: &StateChange) -> Result<ChangeReport, ChangeError> {
+        let mut effects = Vec::new();
+        let report = self.node(node).custodian.as_mut().unwrap().change(change, Vec::new(), &mut effects);
         self.deliver(node, effects);
         report
     }

@@ -92,6 +92,9 @@ pub enum Effect {
     Forgot,
     /// An entry was decided. Make it durable; what was recorded of its height may go.
     Decided(Box<CertifiedEntry>),
+    /// A peer says that a client has asked for an action, and this node's consent would count: if its policy grants what the client
+    /// signed, the host proposes it as if the client had asked here.
+    Asked(Action, Vec<u8>),
     /// Nothing comes of an action that this node wanted decided.
     Dropped(Action, DropReason),
     /// A warrant that an operator brought does not serve.

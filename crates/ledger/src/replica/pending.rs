@@ -1,6 +1,6 @@
 //! What waits for its decision.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use theta_agreement::Digest;
 use theta_names::NodeId;
@@ -23,6 +23,8 @@ struct Waiting {
     source: Source,
     terms: Terms,
     consents: BTreeMap<NodeId, Consent>,
+    /// Those whose reason for it this node was shown.
+    shown: BTreeSet<NodeId>,
 }
 
 /// Whose consent something takes, and to what exactly.
@@ -142,8 +144,8 @@ impl Pending {
             }
         };
         if room {
-            let consents = BTreeMap::new();
-            self.waiting.insert(digest, Waiting { action, reason, since: now, source, terms, consents });
+            let (consents, shown) = (BTreeMap::new(), BTreeSet::new());
+            self.waiting.insert(digest, Waiting { action, reason, since: now, source, terms, consents, shown });
         }
         if room { Inserted::News } else { Inserted::Full }
     }
@@ -180,6 +182,14 @@ impl Pending {
         let waiting = self.waiting.get(digest)?;
         let lacks = waiting.source.is_own() && waiting.terms.demand.is_of(own) && !waiting.consents.contains_key(&own);
         lacks.then_some(&waiting.terms.subject)
+    }
+
+    /// Whether this node, whose consent would count, should look at what a peer says that a client has signed: once for each peer, since any
+    /// of them may lie.
+    pub(super) fn show(&mut self, digest: &Digest, own: NodeId, peer: NodeId) -> bool {
+        let Some(waiting) = self.waiting.get_mut(digest) else { return false };
+        let counts = waiting.source != Source::Client && waiting.terms.demand.is_of(own);
+        counts && waiting.shown.insert(peer)
     }
 
     /// Members may sign with other keys from now on: they consent again.

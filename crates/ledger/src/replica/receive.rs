@@ -31,7 +31,7 @@ impl Replica {
             Message::Want { after } => self.answer(from, after, host, out),
             Message::Entries(entries) => self.take_entries(from, entries, out),
             Message::Candidate { action, reason, consents } => {
-                self.take_candidate(from, (action, reason, consents), host);
+                self.take_candidate(from, (action, reason, consents), host, out);
             }
             // What does not serve here may serve where its sender is.
             Message::Warrant(warrant) => {
@@ -127,6 +127,7 @@ impl Replica {
         from: NodeId,
         (action, reason, consents): (Action, Vec<u8>, Vec<Consent>),
         host: &dyn Host,
+        out: &mut Vec<Effect>,
     ) {
         let digest = action.digest();
         let known = self.pending.contains(&digest);
@@ -155,13 +156,19 @@ impl Replica {
             if !may || (costly && !self.peers.may_judge(from)) {
                 return;
             }
-            let entry = self.state.next_entry(action, reason, self.now);
+            let entry = self.state.next_entry(action.clone(), reason.clone(), self.now);
             if !self.is_proven(&entry) && host.judge(&self.state, &entry) != Verdict::Valid {
                 return;
             }
             self.pending.insert(Source::Peer(from), (entry.action, entry.reason), terms, self.ticks);
         }
         news.into_iter().for_each(|consent| self.pending.consent(&digest, consent));
+        if let Some(keys) = &self.keys
+            && !reason.is_empty()
+            && self.pending.show(&digest, keys.party().node(), from)
+        {
+            out.push(Effect::Asked(action, reason));
+        }
     }
 
     /// Whether an entry about members proves itself.

@@ -1,6 +1,5 @@
 //! Whose word an action takes beside the votes of the members.
 
-use theta_names::KeyState;
 use theta_statements::KeyChange;
 
 use super::{Epochs, LedgerState, Refusal};
@@ -11,8 +10,9 @@ impl LedgerState {
     ///
     /// What moves a key takes as many of its holders as it takes to use it: it was made so that one of these is honest. A new key takes
     /// as many members, and more than may lie, so that these do not fill the ledger. That a lost share was found takes the node that
-    /// lost it. New shares have the certificate of their ceremony, and what came to nothing the votes. To disable takes nobody's
-    /// consent: safety does not wait.
+    /// lost it. New shares have the certificate of their ceremony, and what came to nothing the votes. A change of state takes as many
+    /// holders as it takes to use the key; safety does not wait for them, since each node that is asked to disable a key stops using it
+    /// at once.
     ///
     /// # Errors
     /// [`Refusal`]: the action cannot follow.
@@ -43,7 +43,6 @@ impl LedgerState {
             }
             // Changes of members prove themselves, or are nobody's yet.
             Action::Members(_) => Demand::nothing(),
-            Action::SetState(change) if change.state == KeyState::Disabled => Demand::nothing(),
             Action::SetState(change) => {
                 let line = self.keys.get(&change.key);
                 let serving = line.and_then(|line| match change.version {

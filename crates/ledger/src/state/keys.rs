@@ -57,13 +57,15 @@ pub struct KeyHistory {
     pub state: KeyState,
     /// The number of the last change of state.
     pub generation: u64,
+    /// That change: of the version, or of the whole key, and to which state.
+    pub last: Option<(Option<Version>, KeyState)>,
     /// All its versions, whatever their state.
     pub versions: BTreeMap<Version, VersionHistory>,
 }
 
 impl KeyHistory {
     pub(super) const fn new() -> Self {
-        Self { state: KeyState::Active, generation: 0, versions: BTreeMap::new() }
+        Self { state: KeyState::Active, generation: 0, last: None, versions: BTreeMap::new() }
     }
 
     /// The version that is meant where none is named: the newest that is active, or else the newest that was not destroyed.

@@ -347,6 +347,13 @@ impl LedgerState {
         }
     }
 
+    /// Whether this is the last change of state of its key.
+    #[must_use]
+    pub fn is_last_change(&self, change: &StateChange) -> bool {
+        let line = self.keys.get(&change.key).filter(|line| line.generation == change.generation);
+        line.is_some_and(|line| line.last == Some((change.version, change.state)))
+    }
+
     fn check_state(&self, change: &StateChange) -> Result<(), Refusal> {
         let unknown = || Refusal::Unknown(change.key.to_string());
         let line = self.keys.get(&change.key).ok_or_else(unknown)?;
@@ -358,17 +365,23 @@ impl LedgerState {
             None => line.state,
             Some(version) => line.versions.get(&version).ok_or_else(unknown)?.state,
         };
-        if state.may_become(change.state) { Ok(()) } else { Err(Refusal::State { key: change.key.to_string(), state }) }
+        // To enable what is enabled ends what some nodes were asked for before, and the group has not decided.
+        let again = change.state == KeyState::Active && matches!(state, KeyState::Active | KeyState::Retired);
+        let follows = again || state.may_become(change.state);
+        if follows { Ok(()) } else { Err(Refusal::State { key: change.key.to_string(), state }) }
     }
 
     fn set_state(&mut self, change: &StateChange) {
         let Some(line) = self.keys.get_mut(&change.key) else { return };
-        line.generation = change.generation;
+        (line.generation, line.last) = (change.generation, Some((change.version, change.state)));
         match change.version {
             None => line.state = change.state,
             Some(version) => {
+                // An older version that is enabled becomes what it was before: it decrypts and verifies, and makes nothing new.
+                let older = line.versions.last_key_value().is_some_and(|(newest, _)| *newest > version);
+                let enabled = change.state == KeyState::Active;
                 if let Some(history) = line.versions.get_mut(&version) {
-                    history.state = change.state;
+                    history.state = if enabled && older { KeyState::Retired } else { change.state };
                 }
             }
         }

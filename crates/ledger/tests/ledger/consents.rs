@@ -37,6 +37,7 @@ fn what_moves_a_key_takes_its_own_holders() {
         change(2, KeyChange::Reshare { key: key.clone(), version, k: 2, holders: vec![5, 6, 7] }),
         change(2, KeyChange::Recover { key, version, node: 4 }),
         set("vault", None, KeyState::Destroyed, 1),
+        set("vault", None, KeyState::Disabled, 1),
     ] {
         assert_eq!(verdict(&state, &action, &[1, 3, 4], 100), Ok(()), "{action:?}");
         let few = |needed, got| Err(LedgerError::Refused(3, Refusal::Consents { needed, got }));
@@ -46,8 +47,6 @@ fn what_moves_a_key_takes_its_own_holders() {
         // They stand for a while.
         assert_eq!(verdict(&state, &action, &[1, 3, 4], 50), Ok(()), "{action:?}");
     }
-    // Nobody's consent is needed to stop a key.
-    assert_eq!(verdict(&state, &set("vault", None, KeyState::Disabled, 1), &[], 100), Ok(()));
 }
 
 #[test]
@@ -100,6 +99,24 @@ fn that_a_share_was_found_its_owner_says() {
     let found = Action::End { ceremony: 3, outcome: theta_ledger::Outcome::Recovered };
     assert_eq!(verdict(&state, &found, &[4], 100), Ok(()));
     assert!(verdict(&state, &found, &[1], 100).is_err() && verdict(&state, &found, &[], 100).is_err());
+}
+
+/// Who was asked tells the others, and each of them whose consent counts is asked, too: once for each that tells of it.
+#[test]
+fn who_is_asked_by_way_of_another_decides_for_itself() {
+    let mut net = Net::new(4, 2, 8);
+    net.tick();
+    let action = create("a", 1, 2, &[1, 2, 3]);
+    net.grant(1..=4, &action);
+    net.ask([1], &action);
+    net.run_until(40, |_| false);
+    for number in 2..=4 {
+        assert_eq!(net.nodes[&node(number)].asked, [(action.clone(), b"because".to_vec())], "node {number}");
+    }
+    assert!(net.nodes[&node(1)].asked.is_empty(), "it was asked by its client");
+    net.ask([3], &action);
+    assert!(net.run_until(40, |net| net.all_at(1)));
+    assert!(net.nodes[&node(2)].asked.len() <= 2, "once by each that tells of it");
 }
 
 /// A consent is to an action as the key stands: after any other entry about the key it is to nothing.

@@ -58,6 +58,8 @@ pub(crate) struct Node {
     pub(crate) disk: Disk,
     pub(crate) replica: Option<Replica>,
     pub(crate) dropped: Vec<(Action, DropReason)>,
+    /// What it was asked for by way of others.
+    pub(crate) asked: Vec<(Action, Vec<u8>)>,
     pub(crate) blamed: BTreeMap<NodeId, Vec<ReplicaOffence>>,
 }
 
@@ -118,8 +120,8 @@ impl Net {
     /// Starts a node that has nothing.
     pub(crate) fn join(&mut self, id: NodeId) {
         let disk = Disk::default();
-        let (dropped, blamed) = (Vec::new(), BTreeMap::new());
-        self.nodes.insert(id, Node { disk, replica: None, dropped, blamed });
+        let (dropped, asked, blamed) = (Vec::new(), Vec::new(), BTreeMap::new());
+        self.nodes.insert(id, Node { disk, replica: None, dropped, asked, blamed });
         self.start(id);
     }
 
@@ -214,6 +216,7 @@ impl Net {
             }
             Effect::Unserving(refusal) => panic!("{refusal}"),
             Effect::Dropped(action, why) => node.dropped.push((action, why)),
+            Effect::Asked(action, reason) => node.asked.push((action, reason)),
             Effect::Blame(culprit, offence) => node.blamed.entry(culprit).or_default().push(offence),
             Effect::Send(to, bytes) => {
                 let others: Vec<NodeId> = match to {

@@ -11,7 +11,8 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use theta_custody::{
-    CeremonyError, CeremonyReport, CeremonyState, ChangeError, Custodian, CustodyEffect, CustodyInput, To,
+    CeremonyError, CeremonyReport, CeremonyState, ChangeError, ChangeReport, Custodian, CustodyEffect, CustodyInput,
+    GroupRequest, To,
 };
 use theta_names::NodeId;
 use theta_network::PeerState;
@@ -43,7 +44,8 @@ pub(crate) enum Order {
     Tick(u64),
     /// A request, and what the client signed and others approved.
     Hold(CeremonyRequest, Vec<u8>, oneshot::Sender<Result<CeremonyReport, CeremonyError>>),
-    Change(StateChange, oneshot::Sender<Result<(), ChangeError>>),
+    /// The same, for another state of a key.
+    Change(StateChange, Vec<u8>, oneshot::Sender<Result<ChangeReport, ChangeError>>),
     Report([u8; 32], oneshot::Sender<Option<CeremonyReport>>),
     Reports(oneshot::Sender<Vec<CeremonyReport>>),
     Watch([u8; 32], oneshot::Sender<Option<watch::Receiver<CeremonyReport>>>),
@@ -60,6 +62,17 @@ pub(crate) struct Custody {
     connected: BTreeSet<NodeId>,
     /// The ceremonies that this node knows: whether they have ended, and their watchers.
     ceremonies: BTreeMap<[u8; 32], Watched>,
+    /// To whoever asks the policy about requests that came by other nodes.
+    forward: Option<mpsc::Sender<Forwarded>>,
+}
+
+/// A request to the group that another node was asked for, and has granted.
+#[derive(Clone, Debug)]
+pub struct Forwarded {
+    /// What was asked for.
+    pub request: GroupRequest,
+    /// What the client signed, and others approved: see [`theta_authority::Presented::by_reason`].
+    pub reason: Vec<u8>,
 }
 
 struct Watched {
@@ -71,7 +84,12 @@ impl Custody {
     pub(crate) fn new(custodian: Box<Custodian>, shared: Arc<Shared>) -> Self {
         let known = |report: CeremonyReport| (report.id, Watched { over: report.state.is_over(), watch: None });
         let ceremonies = custodian.reports().into_iter().map(known).collect();
-        Self { custodian, shared, connected: BTreeSet::new(), ceremonies }
+        Self { custodian, shared, connected: BTreeSet::new(), ceremonies, forward: None }
+    }
+
+    /// Passes requests that came by other nodes to whoever asks the policy about them.
+    pub(crate) fn forwarding(self, forward: mpsc::Sender<Forwarded>) -> Self {
+        Self { forward: Some(forward), ..self }
     }
 
     pub(crate) const fn custodian(&self) -> &Custodian {
@@ -128,8 +146,8 @@ impl Custody {
                 drop(reply.send(answer));
                 return changed;
             }
-            Order::Change(change, reply) => {
-                let (answer, changed) = self.change(&change);
+            Order::Change(change, reason, reply) => {
+                let (answer, changed) = self.change(&change, reason);
                 drop(reply.send(answer));
                 return changed;
             }
@@ -152,9 +170,14 @@ impl Custody {
         (answer, self.carry_out(effects))
     }
 
-    pub(crate) fn change(&mut self, change: &StateChange) -> (Result<(), ChangeError>, Vec<KeyName>) {
+    /// Asks the group for another state of a key.
+    pub(crate) fn change(
+        &mut self,
+        change: &StateChange,
+        reason: Vec<u8>,
+    ) -> (Result<ChangeReport, ChangeError>, Vec<KeyName>) {
         let mut effects = Vec::new();
-        let answer = self.custodian.change(change, &mut effects);
+        let answer = self.custodian.change(change, reason, &mut effects);
         (answer, self.carry_out(effects))
     }
 
@@ -182,6 +205,10 @@ impl Custody {
                 CustodyEffect::KeyChanged { name, version } => {
                     info!(key = name.as_str(), version = version.get(), "a key has changed");
                     changed.push(name);
+                }
+                CustodyEffect::Asked { request, reason } => {
+                    // One that finds no room is told again, and a client asks the others, too.
+                    drop(self.forward.as_ref().map(|forward| forward.try_send(Forwarded { request, reason })));
                 }
                 CustodyEffect::Report(report) => self.report(report),
                 CustodyEffect::Culprit { node, offence, ceremony } => {

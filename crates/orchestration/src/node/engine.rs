@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use prometheus_client::registry::Registry;
 use theta_authority::{Granted, Request};
-use theta_custody::{CeremonyReport, Custodian, KeyTable, SlotClaim, SlotRefusal};
+use theta_custody::{CeremonyReport, ChangeReport, Custodian, KeyTable, SlotClaim, SlotRefusal};
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
 use theta_schemes::keys::KeyName;
@@ -260,9 +260,13 @@ impl Engine {
     ///
     /// # Errors
     /// [`ChangeKeyError`].
-    pub fn change_key(&mut self, granted: Granted<StateChange>) -> Result<(), ChangeKeyError> {
+    pub fn change_key(
+        &mut self,
+        granted: Granted<StateChange>,
+        reason: Vec<u8>,
+    ) -> Result<ChangeReport, ChangeKeyError> {
         let change = granted.into_request();
-        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.change(&change);
+        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.change(&change, reason);
         self.keys_changed(changed);
         Ok(answer?)
     }

@@ -1,7 +1,7 @@
 //! Requests about a node's keys: ceremonies, changes of state, trust in its store.
 
 use theta_authority::Granted;
-use theta_custody::CeremonyReport;
+use theta_custody::{CeremonyReport, ChangeReport};
 use theta_statements::{CeremonyRequest, StateChange};
 use tokio::sync::watch;
 
@@ -33,13 +33,18 @@ impl Orchestrator {
         self.ask_custodian(|reply| Order::Watch(id, reply)).await.ok().flatten()
     }
 
-    /// Changes the state of a key or of one version of it, at this node alone. Running requests whose key is no longer
-    /// in use end with [`InstanceError::Key`](crate::InstanceError::Key).
+    /// Asks the group to change the state of a key or of one version of it, and says how that stands; to disable takes effect
+    /// here at once. Running requests whose key is no longer in use end with
+    /// [`InstanceError::Key`](crate::InstanceError::Key). The `reason` is as for [`Orchestrator::hold`].
     ///
     /// # Errors
     /// [`ChangeKeyError`]: the custodian's refusal, or there is no custodian.
-    pub async fn change_key(&self, granted: Granted<StateChange>) -> Result<(), ChangeKeyError> {
-        Ok(self.ask_custodian(|reply| Order::Change(granted.into_request(), reply)).await??)
+    pub async fn change_key(
+        &self,
+        granted: Granted<StateChange>,
+        reason: Vec<u8>,
+    ) -> Result<ChangeReport, ChangeKeyError> {
+        Ok(self.ask_custodian(|reply| Order::Change(granted.into_request(), reason, reply)).await??)
     }
 
     /// Whether enough peers have confirmed that this node's store is the one that they know, and not an old copy. A

@@ -16,6 +16,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use prometheus_client::registry::Registry;
 use theta_network::Transport;
 
+pub use custody::Forwarded;
 pub use engine::{Engine, Pending};
 pub use error::{ChangeKeyError, ComputeError, HoldError, NoCustodian, StartError};
 pub use keys::Keys;

@@ -29,7 +29,7 @@ use zeroize::Zeroizing;
 
 use super::{
     ComputeError, Keys, NoCustodian, StartError, burning,
-    custody::{self, Custody, Order},
+    custody::{self, Custody, Forwarded, Order},
     mail::Mail,
     router::{self, Inboxes, Ways, inbox_of},
     slots::{self, Slots, SlotsInbox},
@@ -43,6 +43,8 @@ use crate::{
 
 /// The most commands that a CPU thread takes from its inbox at once.
 const BATCH: usize = 64;
+/// The most requests that came by other nodes and wait for this node's policy.
+const MOST_FORWARDED: usize = 64;
 
 /// Takes requests, brings peers' messages together with them, and keeps the results. Shared by `Arc`; all methods may
 /// be called from any number of tasks at once, and futures may be dropped at any time.
@@ -53,6 +55,7 @@ pub struct Orchestrator {
     custodian: Option<mpsc::Sender<Order>>,
     /// The certifier's inbox, if the node has one.
     slots: Option<SlotsInbox>,
+    forwarded: Mutex<Option<mpsc::Receiver<Forwarded>>>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
     tasks: Vec<AbortHandle>,
     next: AtomicUsize,
@@ -103,13 +106,16 @@ impl Orchestrator {
             threads.push(spawn("theta-burn", move || burning::keep(&burner, to_burn, &inboxes, &shared))?);
         }
         let (custodian, certifier) = keys.into_parts();
+        let (forward, forwarded) = mpsc::channel(MOST_FORWARDED);
+        let forwarded = custodian.is_some().then_some(forwarded);
         let custodian = match custodian {
             None => None,
             Some(custodian) => {
                 let (sender, inbox) = mpsc::channel(config.custody_inbox);
                 let mail = router::custody_mail(config);
                 let waiting = Arc::clone(&mail);
-                let (custody, shards) = (Custody::new(custodian, Arc::clone(&shared)), Arc::clone(&inboxes));
+                let custody = Custody::new(custodian, Arc::clone(&shared)).forwarding(forward);
+                let shards = Arc::clone(&inboxes);
                 threads.push(spawn("theta-custody", move || custody::keep(custody, inbox, &waiting, &shards))?);
                 Some((sender, mail))
             }
@@ -140,10 +146,18 @@ impl Orchestrator {
             inboxes,
             custodian: custodian.map(|(sender, _)| sender),
             slots,
+            forwarded: Mutex::new(forwarded),
             threads: Mutex::new(threads),
             tasks,
             next: AtomicUsize::new(0),
         }))
+    }
+
+    /// The requests that came by other nodes, for whoever asks this node's policy about them. There is one receiver: `None` if it was
+    /// taken before, or there is no custodian.
+    #[must_use]
+    pub fn forwarded(&self) -> Option<mpsc::Receiver<Forwarded>> {
+        self.forwarded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Starts an instance for a request, or joins the one that runs or has a result; returns its id at once.

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use theta_authority::{Asks, Gate, Granted, KeyRequest, Presented};
-use theta_custody::{CeremonyReport, KeyTable};
+use theta_custody::{CeremonyReport, ChangeReport, KeyTable};
 use theta_network::{Inbound, Transport};
 use theta_orchestration::{
     Asker, Certified, ChangeKeyError, Finished, HoldError, InstanceError, InstanceId, InstanceSnapshot, Keys,
@@ -151,8 +151,8 @@ impl Orchestrator {
         self.orchestrator.hold(grant(&self.gate, request), Vec::new()).await
     }
 
-    pub(crate) async fn change_key(&self, change: StateChange) -> Result<(), ChangeKeyError> {
-        self.orchestrator.change_key(grant(&self.gate, change)).await
+    pub(crate) async fn change_key(&self, change: StateChange) -> Result<ChangeReport, ChangeKeyError> {
+        self.orchestrator.change_key(grant(&self.gate, change), Vec::new()).await
     }
 }
 
@@ -226,7 +226,7 @@ impl Engine {
         self.engine.hold(grant(&self.gate, request), Vec::new())
     }
 
-    pub(crate) fn change_key(&mut self, change: &StateChange) -> Result<(), ChangeKeyError> {
-        self.engine.change_key(grant(&self.gate, change.clone()))
+    pub(crate) fn change_key(&mut self, change: &StateChange) -> Result<ChangeReport, ChangeKeyError> {
+        self.engine.change_key(grant(&self.gate, change.clone()), Vec::new())
     }
 }

@@ -77,6 +77,7 @@ pub(crate) fn key_info(entry: &KeyEntry) -> v1::KeyInfo {
         primary: entry.primary,
         held: entry.share.is_some(),
         generation: entry.generation,
+        frozen: entry.frozen,
     }
 }
 

@@ -7,9 +7,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_authority::{BackUp, Look, Place};
-use theta_custody::{CeremonyError, CeremonyReport};
-use theta_names::{KeyState, Version, codec::Writer};
+use theta_authority::{BackUp, Look, Place, reason_of};
+use theta_custody::{CeremonyError, CeremonyReport, ChangeReport};
+use theta_names::{KeyState, Version};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
@@ -88,10 +88,13 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let version = Version::new(*version);
         let change = StateChange { key: key.clone(), version, state, generation: *generation };
         let granted = self.node.decide(&request, (signed_request, approvals), change).await?;
-        self.node.orchestrator.change_key(granted).await.map_err(|error| not_changed(&error))?;
+        let reason = reason_of(signed_request, approvals);
+        let report = self.node.orchestrator.change_key(granted, reason).await.map_err(|error| not_changed(&error))?;
         let versions = self.node.orchestrator.keys().versions(key.as_ref());
         let versions = versions.iter().map(|entry| answer::key_info(entry)).collect();
-        Ok(Response::new(v1::ChangeKeyStateResponse { versions }))
+        let ChangeReport { decided, frozen, awaits } = report;
+        let awaits = awaits.into_iter().map(|node| node.get().into()).collect();
+        Ok(Response::new(v1::ChangeKeyStateResponse { versions, decided, frozen, awaits }))
     }
 
     type BackUpStream = ReceiverStream<Result<v1::BackUpPart, Status>>;
@@ -138,15 +141,6 @@ fn nonce_of(given: &Bytes) -> Result<[u8; 32], Status> {
     <[u8; 32]>::try_from(given.as_ref()).map_err(wrong)
 }
 
-/// Why the group is asked, for the ledger: the signed request and the approvals, each behind its length; empty if there are none.
-fn reason_of(signed_request: &Bytes, approvals: &[Bytes]) -> Vec<u8> {
-    if signed_request.is_empty() && approvals.is_empty() {
-        return Vec::new();
-    }
-    let writer = Writer::default().bytes(signed_request);
-    approvals.iter().fold(writer, |writer, approval| writer.bytes(approval)).finish()
-}
-
 fn not_held(error: &HoldError) -> Status {
     let message = refusal::short(error.to_string());
     match error {
@@ -168,11 +162,15 @@ fn not_changed(error: &ChangeKeyError) -> Status {
     let message = refusal::short(error.to_string());
     match error {
         ChangeKeyError::Change(ChangeError::Key(KeyError::Unknown(_))) => Status::not_found(message),
-        ChangeKeyError::Change(ChangeError::Key(KeyError::Store(_)) | ChangeError::Custody(_))
+        ChangeKeyError::Change(
+            ChangeError::Key(KeyError::Store(_))
+            | ChangeError::Custody(_)
+            | ChangeError::NotInLedger { .. }
+            | ChangeError::Early { .. },
+        )
         | ChangeKeyError::NoCustodian(NoCustodian::ShuttingDown) => Status::unavailable(message),
-        ChangeKeyError::Change(ChangeError::Key(_)) | ChangeKeyError::NoCustodian(NoCustodian::Fixed) => {
-            Status::failed_precondition(message)
-        }
+        ChangeKeyError::Change(ChangeError::Key(_) | ChangeError::Refused(_))
+        | ChangeKeyError::NoCustodian(NoCustodian::Fixed) => Status::failed_precondition(message),
     }
 }
 

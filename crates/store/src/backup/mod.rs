@@ -17,6 +17,7 @@ use std::{
 use theta_groups::Secret;
 use theta_names::{Epoch, KeyName, Version};
 
+use crate::Frozen;
 use crate::audit::{AuditChain, AuditRecord};
 use crate::database::{Settings, Table, Writes};
 use crate::identity::decode_identity;
@@ -219,6 +220,9 @@ impl Check {
             }
             Table::Generations => {
                 decode_generation(record)?;
+            }
+            Table::Frozen => {
+                Frozen::decode(key, record)?;
             }
             Table::Used => {
                 decode_until(record)?;

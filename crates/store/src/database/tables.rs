@@ -37,6 +37,8 @@ pub(crate) enum Table {
     Audit,
     /// The generation of the last change of a key's state, and that change, by name.
     Generations,
+    /// What this node does not use any more, before the group has decided so: by name and version.
+    Frozen,
     /// In clear: used requests, by digest.
     Used,
     /// The entries of the group's ledger by height.
@@ -63,6 +65,7 @@ impl Table {
             Self::Marks => "marks",
             Self::Audit => "audit",
             Self::Generations => "generations",
+            Self::Frozen => "frozen",
             Self::Used => "used",
             Self::Ledger => "ledger",
             Self::LedgerVotes => "ledger-votes",

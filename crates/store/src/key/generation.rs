@@ -3,10 +3,21 @@
 
 use theta_names::{KeyName, KeyState, MOST_GENERATIONS_AHEAD, Version};
 
-use super::KeyError;
+use super::{KeyError, version_prefix};
 use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::{Rows, Table};
 use crate::{Store, StoreError, Transaction};
+
+/// What a group has decided about the state of a key and its versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyStates {
+    /// The number of the last change.
+    pub generation: u64,
+    /// That of the whole key.
+    pub state: KeyState,
+    /// Those of its versions, of those that the store has and others.
+    pub versions: Vec<(Version, KeyState)>,
+}
 
 /// The last change of a key's state.
 struct Last {
@@ -96,8 +107,27 @@ impl Transaction<'_> {
                 Some(version) => self.set_version_state(name, version, goal)?,
             }
         }
-        let record = encoder(16).u64(generation).option(version, Encoder::version).u8(next.code()).finish();
-        self.rows.put(Table::Generations, name.as_str().as_bytes(), record)?;
+        self.put_generation(name, &Last { generation, version, state: next })?;
         Ok(true)
+    }
+
+    /// Takes over what the group has decided, whatever was here. Of what is destroyed the shares go; what is destroyed here stays so, and
+    /// a version that was not certified yet stays as it is.
+    ///
+    /// # Errors
+    /// [`KeyError::Unknown`], [`KeyError::Store`].
+    pub fn follow_states(&mut self, name: &KeyName, states: &KeyStates) -> Result<(), KeyError> {
+        let destroyed = self.change_key(name, |key| Ok(key.follow(states)))?;
+        for version in destroyed {
+            self.rows.remove_all(Table::Shares, &version_prefix(name, version))?;
+        }
+        let KeyStates { generation, state, .. } = *states;
+        Ok(self.put_generation(name, &Last { generation, version: None, state })?)
+    }
+
+    fn put_generation(&mut self, name: &KeyName, last: &Last) -> Result<(), StoreError> {
+        let Last { generation, version, state } = *last;
+        let record = encoder(16).u64(generation).option(version, Encoder::version).u8(state.code()).finish();
+        self.rows.put(Table::Generations, name.as_str().as_bytes(), record)
     }
 }

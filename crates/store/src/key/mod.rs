@@ -6,6 +6,7 @@
 //! Shares are stored apart from the rest, each sealed on its own: listing the keys opens none.
 
 mod error;
+mod frozen;
 mod generation;
 mod record;
 mod removal;
@@ -21,6 +22,8 @@ use crate::name::terminated;
 use crate::{Store, StoreError, Transaction};
 
 pub use error::KeyError;
+pub use frozen::Frozen;
+pub use generation::KeyStates;
 pub(crate) use generation::decode_generation;
 pub use record::{EpochRecord, KeyRecord, VersionRecord};
 pub use used::USED_REMEMBERED;

@@ -3,7 +3,7 @@
 use theta_groups::Secret;
 use theta_names::{Epoch, KeyName, KeyState, Purpose, RuleName, Version};
 
-use super::KeyError;
+use super::{KeyError, KeyStates};
 use crate::StoreError;
 use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::Table;
@@ -221,6 +221,28 @@ impl KeyRecord {
             record.pending = None;
         }
         Ok(())
+    }
+
+    /// Takes over what the group has decided; returns the versions that are destroyed.
+    pub(super) fn follow(&mut self, states: &KeyStates) -> Vec<Version> {
+        if self.state != KeyState::Destroyed {
+            self.state = states.state;
+        }
+        for record in &mut self.versions {
+            let decided =
+                states.versions.iter().find(|(version, _)| *version == record.version).map(|(_, state)| *state);
+            match decided {
+                _ if self.state == KeyState::Destroyed => record.state = KeyState::Destroyed,
+                Some(state) if !matches!(record.state, KeyState::Pending | KeyState::Destroyed) => record.state = state,
+                Some(KeyState::Destroyed) => record.state = KeyState::Destroyed,
+                _ => {}
+            }
+            if record.state == KeyState::Destroyed {
+                record.pending = None;
+            }
+        }
+        let destroyed = self.versions.iter().filter(|record| record.state == KeyState::Destroyed);
+        destroyed.map(|record| record.version).collect()
     }
 
     /// Changes the state of the whole key.

@@ -18,6 +18,7 @@ impl Transaction<'_> {
         let key = self.key(name)?;
         self.rows.remove(Table::Keys, name.as_str().as_bytes())?;
         self.rows.remove_all(Table::Shares, &terminated(name.as_str()))?;
+        self.rows.remove_all(Table::Frozen, &terminated(name.as_str()))?;
         Ok(key)
     }
 }

@@ -49,6 +49,7 @@ impl Custodian {
             self.begin(number, &begun, work);
         }
         self.take_over(work);
+        self.follow_states(work);
     }
 
     /// Takes part in a ceremony that the group has begun, unless it did already.

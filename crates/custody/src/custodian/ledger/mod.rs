@@ -17,7 +17,7 @@ use super::ceremonies::Prospects;
 use super::message::Message;
 use super::work::{Record, Work};
 use super::{Custodian, CustodyEffect};
-use crate::request::To;
+use crate::request::{GroupRequest, To};
 use crate::{CustodyError, Roster};
 
 /// Ticks between looking for keys that the ledger lacks.
@@ -95,6 +95,14 @@ impl Custodian {
                 }
                 // Who brought it is told by whoever asks for it.
                 theta_ledger::Effect::Unserving(_) => {}
+                theta_ledger::Effect::Asked(Action::Begin(request), reason) => {
+                    work.effects.push(CustodyEffect::Asked { request: GroupRequest::Ceremony(request), reason });
+                }
+                theta_ledger::Effect::Asked(Action::SetState(change), reason) => {
+                    work.effects.push(CustodyEffect::Asked { request: GroupRequest::State(change), reason });
+                }
+                // No client asks for the others.
+                theta_ledger::Effect::Asked(..) => {}
                 theta_ledger::Effect::Dropped(action, why) => dropped.push((action, why)),
             }
         }
@@ -117,6 +125,7 @@ impl Custodian {
             self.reconcile(work);
             self.propose_ends(work);
         }
+        self.propose_frozen(work);
         if self.ticks.is_multiple_of(ADOPT) && self.is_trusted() {
             // Others in each turn: some may never have the consents that they take.
             let mut lacking = self.lacking();

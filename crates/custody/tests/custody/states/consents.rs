@@ -68,11 +68,8 @@ fn a_request_is_used_up_where_it_was_never_sent() {
     assert_eq!(versions(&net), [2; 4]);
 }
 
-fn change(net: &mut Net, node: u16, state: KeyState, generation: u64) -> Result<usize, ChangeError> {
-    let mut effects = Vec::new();
-    let change = StateChange { key: name("files"), version: None, state, generation };
-    net.node(node).custodian.as_mut().unwrap().change(&change, &mut effects)?;
-    Ok(effects.len())
+fn files(state: KeyState, generation: u64) -> StateChange {
+    StateChange { key: name("files"), version: None, state, generation }
 }
 
 /// The attack: an old enable, signed and approved at its time, undid a newer disable.
@@ -80,8 +77,10 @@ fn change(net: &mut Net, node: u16, state: KeyState, generation: u64) -> Result<
 fn an_old_change_of_state_does_not_undo_a_newer_one() {
     let mut net = Net::new(2, 4, 12);
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let at = |net: &Net, generation: u64| (1..=4).all(|node| net.entry(node, "files").generation == generation);
     for (state, generation) in [(KeyState::Disabled, 1), (KeyState::Active, 2), (KeyState::Disabled, 3)] {
-        assert_eq!(change(&mut net, 1, state, generation).unwrap(), 1);
+        [1, 2].into_iter().for_each(|node| drop(net.change(node, &files(state, generation)).unwrap()));
+        assert!(net.until(60, |net| at(net, generation)));
     }
     for restarted in [false, true] {
         if restarted {
@@ -91,41 +90,39 @@ fn an_old_change_of_state_does_not_undo_a_newer_one() {
         for (state, generation) in
             [(KeyState::Active, 2), (KeyState::Disabled, 1), (KeyState::Active, 3), (KeyState::Active, 0)]
         {
-            let refused = change(&mut net, 1, state, generation).unwrap_err().to_string();
+            let refused = net.change(1, &files(state, generation)).unwrap_err().to_string();
             let words = format!("names generation {generation} and key files is at 3");
             assert!(refused.contains(&words), "{refused}");
         }
         // The last change may be repeated: its answer may have been lost.
-        assert_eq!(change(&mut net, 1, KeyState::Disabled, 3).unwrap(), 0);
+        assert!(net.change(1, &files(KeyState::Disabled, 3)).unwrap().decided);
         assert_eq!((net.entry(1, "files").state, net.entry(1, "files").generation), (KeyState::Disabled, 3));
     }
     // A generation that leaves no room for later ones is refused, too.
-    let far = change(&mut net, 1, KeyState::Active, u64::MAX).unwrap_err().to_string();
-    assert!(far.contains("too far apart"), "{far}");
-    assert_eq!(change(&mut net, 1, KeyState::Active, 4).unwrap(), 1);
+    let far = net.change(1, &files(KeyState::Active, u64::MAX)).unwrap_err();
+    assert!(matches!(far, ChangeError::Early { at: 3, .. }), "{far}");
+    net.connect();
+    [1, 3].into_iter().for_each(|node| drop(net.change(node, &files(KeyState::Active, 4)).unwrap()));
+    assert!(net.until(60, |net| at(net, 4)));
 }
 
-/// Nodes that have made different changes agree again with the next one, whatever state each was in.
+/// Of two changes that name one generation, the group decides one, and all nodes have that one.
 #[test]
-fn nodes_at_different_generations_come_together() {
-    let mut net = Net::new(2, 4, 13);
-    net.create("files", SG02, 2, &[1, 2, 3, 4]);
-    // Node 3 missed the second change, node 4 both; nodes 1 and 2 got two different changes of generation 3.
-    for node in 1..=3 {
-        change(&mut net, node, KeyState::Disabled, 1).unwrap();
-    }
-    for node in 1..=2 {
-        change(&mut net, node, KeyState::Active, 2).unwrap();
-    }
-    change(&mut net, 1, KeyState::Disabled, 3).unwrap();
-    change(&mut net, 2, KeyState::Active, 3).unwrap();
-    let refused = change(&mut net, 2, KeyState::Disabled, 3).unwrap_err();
-    assert!(
-        matches!(refused, ChangeError::Key(KeyError::Generation { .. })),
-        "each keeps the one that came first: {refused}"
-    );
-    for node in 1..=4 {
-        change(&mut net, node, KeyState::Disabled, 4).unwrap();
-        assert_eq!((net.entry(node, "files").state, net.entry(node, "files").generation), (KeyState::Disabled, 4));
+fn of_two_changes_of_one_generation_one_is_decided() {
+    for seed in 0..4 {
+        let mut net = Net::new(2, 4, 13 + seed);
+        net.create("files", SG02, 2, &[1, 2, 3, 4]);
+        for (node, state) in
+            [(1, KeyState::Disabled), (2, KeyState::Retired), (3, KeyState::Disabled), (4, KeyState::Retired)]
+        {
+            net.change(node, &files(state, 1)).unwrap();
+        }
+        assert_eq!([1, 3].map(|node| net.entry(node, "files").state), [KeyState::Disabled; 2], "they stop at once");
+        assert!(net.until(60, |net| (1..=4).all(|node| net.entry(node, "files").generation == 1)));
+        let state = net.entry(1, "files").state;
+        assert!((1..=4).all(|node| net.entry(node, "files").state == state && !net.entry(node, "files").frozen));
+        let other = if state == KeyState::Disabled { KeyState::Retired } else { KeyState::Disabled };
+        let refused = net.change(1, &files(other, 1)).unwrap_err();
+        assert!(matches!(refused, ChangeError::Key(KeyError::Generation { .. })), "{refused}");
     }
 }

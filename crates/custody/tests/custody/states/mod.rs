@@ -4,27 +4,41 @@ mod consents;
 
 use std::sync::Arc;
 
-use theta_custody::{CeremonyError, CeremonyState, ChangeError, CustodyEffect, ResolveError};
+use theta_custody::{CeremonyError, ChangeError, ResolveError};
 use theta_names::{Epoch, KeyState, Version};
 use theta_schemes::Suite;
 use theta_statements::{KeyChange, StateChange};
 use theta_store::KeyError;
 
 use crate::net::{Net, name};
-use crate::use_keys::{check_decryption, encrypt};
 
 const SG02: Suite = Suite::Sg02Ristretto255;
 
-fn change(net: &mut Net, node: u16, version: Option<u32>, state: KeyState) -> Result<Vec<u32>, ChangeError> {
-    let mut effects = Vec::new();
-    let generation = net.custodian(node).keys().get("files").map_or(0, |entry| entry.generation) + 1;
+/// Asks these nodes for the next change of the key's state.
+fn ask(net: &mut Net, nodes: &[u16], version: Option<u32>, state: KeyState) -> Result<StateChange, ChangeError> {
+    let generation = generation(net, nodes[0]) + 1;
     let change = StateChange { key: name("files"), version: version.and_then(Version::new), state, generation };
-    net.node(node).custodian.as_mut().unwrap().change(&change, &mut effects)?;
-    let versions = effects.into_iter().filter_map(|effect| match effect {
-        CustodyEffect::KeyChanged { version, .. } => Some(version.get()),
-        _ => None,
-    });
-    Ok(versions.collect())
+    nodes.iter().try_for_each(|node| net.change(*node, &change).map(drop))?;
+    Ok(change)
+}
+
+/// Of the last change that this node knows to be decided.
+fn generation(net: &Net, node: u16) -> u64 {
+    net.custodian(node).ledger().unwrap().keys().get(&name("files")).map_or(0, |line| line.generation)
+}
+
+/// Asks k nodes for a change of state, and waits until all nodes that run have followed.
+fn change(net: &mut Net, version: Option<u32>, state: KeyState) {
+    let change = ask(net, &[1, 2], version, state).unwrap();
+    let followed = |net: &Net| {
+        let (up, at) = (net.up(), change.generation);
+        up.iter().all(|node| net.entry(*node, "files").generation == at && generation(net, *node) == at)
+    };
+    assert!(net.until(60, followed), "{change:?}");
+}
+
+fn states(net: &Net, key: &str) -> Vec<KeyState> {
+    net.up().iter().map(|node| net.entry(*node, key).state).collect()
 }
 
 #[test]
@@ -33,66 +47,121 @@ fn a_disabled_key_serves_again_when_it_is_enabled() {
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
     net.run(1..=4, KeyChange::Rotate { key: name("files") });
     let table = Arc::clone(net.custodian(1).keys());
-    let generation = table.generation();
-    assert_eq!(change(&mut net, 1, None, KeyState::Disabled).unwrap(), [1, 2]);
-    assert!(table.generation() > generation);
-    let refused = table.resolve(&"files".parse().unwrap(), None).unwrap_err();
-    assert!(matches!(&refused, ResolveError::Disabled(key) if key == "files"), "{refused}");
+    let before = table.generation();
+    change(&mut net, None, KeyState::Disabled);
+    assert!(table.generation() > before);
+    for node in 1..=4 {
+        let refused = net.custodian(node).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
+        assert!(matches!(&refused, ResolveError::Disabled(key) if key == "files"), "{refused}");
+        assert!(!net.entry(node, "files").frozen, "it is decided");
+    }
     // The state survives a restart.
     net.kill(1);
     net.start(1);
+    net.connect();
     let refused = net.custodian(1).keys().resolve(&"files@1".parse().unwrap(), None).unwrap_err();
     assert!(matches!(refused, ResolveError::Disabled(_)), "{refused}");
-    assert_eq!(change(&mut net, 1, None, KeyState::Active).unwrap(), [1, 2]);
-    assert_eq!(net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap().version.get(), 2);
-    assert_eq!(change(&mut net, 1, Some(1), KeyState::Disabled).unwrap(), [1]);
+    change(&mut net, None, KeyState::Active);
+    assert_eq!(net.custodian(4).keys().resolve(&"files".parse().unwrap(), None).unwrap().version.get(), 2);
+    change(&mut net, Some(1), KeyState::Disabled);
+    assert_eq!(states(&net, "files@1"), [KeyState::Disabled; 4]);
     // An enabled older version decrypts what was encrypted to it, and is not active, since a newer one is.
-    assert_eq!(change(&mut net, 1, Some(1), KeyState::Active).unwrap(), [1]);
-    assert_eq!(net.entry(1, "files@1").state, KeyState::Retired);
+    change(&mut net, Some(1), KeyState::Active);
+    assert_eq!(states(&net, "files@1"), [KeyState::Retired; 4]);
     assert!(net.custodian(1).keys().resolve(&"files@1".parse().unwrap(), None).is_ok());
-    assert!(change(&mut net, 1, Some(1), KeyState::Active).unwrap().is_empty(), "it is so already");
-    assert_eq!(change(&mut net, 1, Some(1), KeyState::Disabled).unwrap(), [1]);
-    let refused = change(&mut net, 1, Some(1), KeyState::Pending).unwrap_err();
+    change(&mut net, Some(1), KeyState::Active);
+    change(&mut net, Some(1), KeyState::Disabled);
+    let refused = ask(&mut net, &[1], Some(1), KeyState::Pending).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::Transition { .. })), "{refused}");
-    let refused = change(&mut net, 1, Some(7), KeyState::Disabled).unwrap_err();
+    let refused = ask(&mut net, &[1], Some(7), KeyState::Disabled).unwrap_err();
     assert!(matches!(refused, ChangeError::Key(KeyError::NoVersion { .. })), "{refused}");
     // A disabled key may be renewed: a suspected theft may be why it is disabled.
-    net.connect();
     net.run(1..=4, KeyChange::Refresh { key: name("files"), version: Version::new(1) });
     assert_eq!(net.entry(1, "files@1").state, KeyState::Disabled);
     assert_eq!(net.entry(1, "files@1").epoch, Epoch::new(1));
+}
+
+/// Safety does not wait: the nodes that were asked stop at once, for good, and the decision follows when enough were asked.
+#[test]
+fn who_is_asked_to_disable_a_key_stops_at_once() {
+    let mut net = Net::new(3, 5, 5);
+    net.create("files", SG02, 3, &[1, 2, 3, 4, 5]);
+    let asked = ask(&mut net, &[1], None, KeyState::Disabled).unwrap();
+    let report = net.change(1, &asked).unwrap();
+    assert!(report.frozen && !report.decided, "{report:?}");
+    net.until(300, |_| false);
+    for restarted in [false, true] {
+        if restarted {
+            net.kill(1);
+            net.start(1);
+            net.connect();
+        }
+        let (here, there) = (net.entry(1, "files"), net.entry(2, "files"));
+        assert_eq!((here.state, here.frozen), (KeyState::Disabled, true));
+        assert_eq!((there.state, there.frozen), (KeyState::Active, false), "nobody else was asked");
+    }
+    // Nor does what waits keep the key from being refreshed.
+    net.run(1..=5, KeyChange::Refresh { key: name("files"), version: None });
+    assert_eq!(net.entry(1, "files").state, KeyState::Disabled);
+    for node in [2, 4] {
+        net.change(node, &asked).unwrap();
+        assert_eq!(net.entry(node, "files").state, KeyState::Disabled);
+    }
+    let decided = |net: &Net| (1..=5).all(|node| generation(net, node) == 1);
+    assert!(net.until(60, decided));
+    assert_eq!(states(&net, "files"), [KeyState::Disabled; 5]);
+    assert!((1..=5).all(|node| !net.entry(node, "files").frozen));
+    // It is asked for again: it is done.
+    assert!(net.change(5, &asked).unwrap().decided);
+}
+
+/// What one node was asked for and the group does not decide ends with the next change that it does decide.
+#[test]
+fn enabling_ends_what_was_not_decided() {
+    let mut net = Net::new(3, 5, 6);
+    net.create("files", SG02, 3, &[1, 2, 3, 4, 5]);
+    let lone = ask(&mut net, &[1], None, KeyState::Disabled).unwrap();
+    assert_eq!(net.entry(1, "files").state, KeyState::Disabled);
+    ask(&mut net, &[2, 3, 4], None, KeyState::Active).unwrap();
+    assert!(net.until(60, |net| (1..=5).all(|node| generation(net, node) == 1)));
+    assert_eq!(states(&net, "files"), [KeyState::Active; 5]);
+    assert!(!net.entry(1, "files").frozen);
+    let refused = net.change(1, &lone).unwrap_err();
+    assert!(matches!(refused, ChangeError::Key(KeyError::Generation { current: 1, .. })), "{refused}");
+    assert_eq!(net.entry(1, "files").state, KeyState::Active);
 }
 
 #[test]
 fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     let mut net = Net::new(2, 4, 2);
     let made = net.create("files", SG02, 2, &[1, 2, 3, 4]);
-    let ciphertext = encrypt(&net.entry(2, "files").public);
     let request = net.request(KeyChange::Refresh { key: name("files"), version: None });
     let id = net.begin([1, 2, 3], &request);
     assert!(!net.custodian(1).store().ceremony_inputs(&made).unwrap().is_empty());
-    assert_eq!(change(&mut net, 1, None, KeyState::Destroyed).unwrap(), [1]);
-    let CeremonyState::Failed(why) = net.state(1, &id) else { panic!("{:?}", net.state(1, &id)) };
-    assert!(why.contains("destroyed"));
+    // One that is down follows when it is back.
+    net.kill(4);
+    change(&mut net, None, KeyState::Destroyed);
+    net.start(4);
+    net.connect();
+    assert!(net.until(60, |net| net.entry(4, "files").state == KeyState::Destroyed));
     net.until(60, |_| false);
-    let store = net.custodian(1).store();
-    assert!(
-        (0..3)
-            .map(Epoch::new)
-            .all(|epoch| store.share(&"files".parse().unwrap(), Version::FIRST, epoch).unwrap().is_none())
-    );
-    for id in [made, id] {
-        assert!(store.ceremony_inputs(&id).unwrap().is_empty());
+    for node in 1..=4 {
+        assert!(net.state(node, &id).is_over(), "{:?}", net.state(node, &id));
+        let store = net.custodian(node).store();
+        let share = |epoch| store.share(&name("files"), Version::FIRST, Epoch::new(epoch)).unwrap();
+        assert!((0..3).all(|epoch| share(epoch).is_none()), "node {node}");
+        for id in [made, id] {
+            assert!(store.ceremony_inputs(&id).unwrap().is_empty(), "node {node}");
+        }
+        let refused = net.custodian(node).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
+        assert!(matches!(refused, ResolveError::Destroyed(_)), "{refused}");
     }
-    let refused = net.custodian(1).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
-    assert!(matches!(refused, ResolveError::Destroyed(_)), "{refused}");
-    // The other three nodes are enough to go on; the node that destroyed the key takes no part.
-    assert!(net.until(60, |net| [2, 3, 4].iter().all(|node| net.epoch(*node, "files") == Some(1))));
-    check_decryption(&net, &[2, 4], "files", &ciphertext);
-    assert_eq!(net.epoch(1, "files"), None);
     let again = KeyChange::Create { key: name("files"), suite: SG02.into(), k: 2, holders: vec![1, 2, 3, 4] };
     let again = net.request(again);
     assert_eq!(net.hold(1, &again), Err(CeremonyError::Exists(name("files"))));
+    // What is destroyed is destroyed, whatever generation is named.
+    let change = StateChange { key: name("files"), version: None, state: KeyState::Destroyed, generation: 7 };
+    assert!(net.change(2, &change).unwrap().decided);
 }
 
 /// The remains of an epoch's ceremony are removed when the next epoch is used, since the old share follows from them.

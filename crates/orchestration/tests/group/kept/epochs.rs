@@ -275,7 +275,11 @@ fn a_key_that_is_rotated_or_disabled_ends_its_requests() {
     assert!(matches!(&ended, InstanceError::Key(ResolveError::Disabled(_))), "{ended}");
     let refused = cluster.engine(1).submit(question.request).unwrap_err();
     assert!(refused.to_string().contains("enable it"), "{refused}");
-    cluster.engine(1).change_key(&StateChange { state: KeyState::Active, generation: 2, ..change }).unwrap();
+    let enable = StateChange { state: KeyState::Active, ..change };
+    for node in [2, 3] {
+        cluster.engine(node).change_key(&enable).unwrap();
+    }
+    cluster.until("it is enabled", |cluster| cluster.key(1).state == KeyState::Active);
     answers(&mut cluster, &[1, 2, 3, 4], "enabled again");
 }
 

@@ -234,7 +234,14 @@ async fn states_change_and_questions_are_answered() {
     assert_eq!(refused, "key key is disabled: enable it to use it again");
     let unknown = node.change_key(StateChange { key: name("nokey"), ..change.clone() }).await.unwrap_err();
     assert!(matches!(unknown, ChangeKeyError::Change(_)), "{unknown}");
-    node.change_key(StateChange { state: KeyState::Active, generation: 2, ..change.clone() }).await.unwrap();
+    // The others have not stopped; the group's decision to go on ends what it did not decide.
+    let enable = StateChange { state: KeyState::Active, ..change.clone() };
+    for other in [2, 3] {
+        group.node(other).change_key(enable.clone()).await.unwrap();
+    }
+    while node.keys().get("key").unwrap().state != KeyState::Active {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     answers(&group.all(), "enabled").await;
     let again = node.hold(ceremony(2, create("key", Suite::Bls04MinPk, 2, &[1, 2, 3]))).await.unwrap_err();
     assert!(matches!(again, HoldError::Ceremony(CeremonyError::Exists(_))), "{again}");

@@ -1,0 +1,283 @@
+//! Changes of the states of keys: all nodes are asked, the group decides, and its ledger says what was decided.
+
+use std::time::Duration;
+
+use theta_ledger::LedgerState;
+use theta_names::{KeyState, MOST_GENERATIONS_AHEAD, NodeId, Operation, Version};
+use theta_schemes::keys::KeyName;
+use theta_statements::StateChange;
+use theta_wire::v1;
+use tokio::time::{self, Instant};
+
+use crate::{
+    Client, ClientError, NodeProblem,
+    answer::node,
+    fan_out::{self, Problems},
+};
+
+/// How long the client waits before it reads the ledger again.
+const AGAIN: Duration = Duration::from_millis(150);
+
+/// A change of state, and how it stands.
+#[derive(Clone, Debug)]
+pub struct StateChanged {
+    /// The generation that the change makes.
+    pub generation: u64,
+    /// Whether the group has decided it: its ledger has it. If not, the key is to be disabled, and so many nodes have stopped using it
+    /// that the others are too few; the decision follows by itself.
+    pub decided: bool,
+    /// The nodes that say that they have taken it, or will as the group decides.
+    pub nodes: Vec<NodeId>,
+    /// For whom it waits, if it is not decided.
+    pub awaits: Vec<NodeId>,
+    /// What the other nodes did. They follow the ledger when they are back.
+    pub problems: Vec<NodeProblem>,
+}
+
+/// The statement of a change of state, for those who approve or sign it elsewhere. Without a version it concerns the whole
+/// key. The generation is the one that the change makes ([`Client::next_generation`]).
+#[must_use]
+pub fn state_statement(key: &KeyName, version: Option<Version>, state: KeyState, generation: u64) -> Vec<u8> {
+    StateChange { key: key.clone(), version, state, generation }.encode()
+}
+
+/// What the nodes answered.
+struct Answers {
+    /// Those that took the request.
+    nodes: Vec<NodeId>,
+    /// Those that have stopped using the key.
+    frozen: Vec<NodeId>,
+    awaits: Vec<NodeId>,
+    /// Whether one says that it is decided. The ledger shows it, if there is one.
+    decided: bool,
+    problems: Problems,
+}
+
+/// How the ledger has a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Decided,
+    /// It has another change of that generation, or a later one.
+    Passed,
+    Open,
+}
+
+impl Client {
+    /// The generation that the next change of this key's state has to name: the one after the last in the group's ledger.
+    ///
+    /// # Errors
+    /// [`ClientError`] if no node gave anything that is true.
+    pub async fn next_generation(&self, name: &KeyName) -> Result<u64, ClientError> {
+        if self.known().book().look(LedgerState::height).is_none() {
+            return self.next_generation_told(name).await;
+        }
+        self.renew().await?;
+        let generation = |state: &LedgerState| state.keys().get(name).map_or(0, |line| line.generation);
+        Ok(self.known().book().look(generation).unwrap_or_default().saturating_add(1))
+    }
+
+    /// In a group without a ledger: one more than the highest that a node reports, limited against liars. At most k - 1 nodes lie, so the
+    /// k-th highest answer is no higher than an honest one; an answer further above it than honest nodes can be apart is ignored.
+    async fn next_generation_told(&self, name: &KeyName) -> Result<u64, ClientError> {
+        const OPERATION: &str = "read the key's generation";
+        let (lists, problems) = self.key_lists().await;
+        let of_key = |keys: Vec<v1::KeyInfo>| {
+            let of_key = keys.iter().filter(|info| info.name == name.as_str());
+            of_key.map(|info| info.generation).max().unwrap_or(0)
+        };
+        let mut told: Vec<u64> = lists.into_iter().map(|(_, keys)| of_key(keys)).collect();
+        told.sort_unstable_by(|a, b| b.cmp(a));
+        let Some(anchor) = self.quorum().checked_sub(1).and_then(|place| told.get(place)) else {
+            let hopeless = problems.hopeless(OPERATION, self.quorum());
+            return Err(
+                hopeless.unwrap_or_else(|| ClientError::NoAnswer { operation: OPERATION, nodes: problems.all() })
+            );
+        };
+        let believed = anchor.saturating_add(MOST_GENERATIONS_AHEAD / 2);
+        let highest = told.iter().find(|generation| **generation <= believed).unwrap_or(anchor);
+        Ok(highest.saturating_add(1))
+    }
+
+    /// Changes the state of a key, or of one version of it, to [`KeyState::Active`] (which enables it),
+    /// [`KeyState::Disabled`], [`KeyState::Retired`] or [`KeyState::Destroyed`], and waits for the group's decision for as long as the
+    /// client's timeout. Each node that is asked to disable a key stops using it at once. Without a version the change is of the whole
+    /// key. What the ledger has already is not asked for again.
+    ///
+    /// The client first reads which generation the change makes ([`Client::next_generation`]).
+    ///
+    /// # Errors
+    /// As [`Client::next_generation`] and [`Client::change_state_at`].
+    pub async fn change_state(
+        &self,
+        key: &str,
+        version: Option<Version>,
+        state: KeyState,
+    ) -> Result<StateChanged, ClientError> {
+        let name: KeyName = key.parse()?;
+        let generation = self.next_generation(&name).await?;
+        let is_so = self.known().book().look(|ledger| {
+            let line = ledger.keys().get(&name)?;
+            version.map_or(Some(line.state), |version| line.state_of(version))
+        });
+        // To enable what is enabled ends what some nodes were asked for and the group has not decided.
+        if is_so.flatten() == Some(state) && state != KeyState::Active {
+            let (generation, nodes) = (generation.saturating_sub(1), Vec::new());
+            return Ok(StateChanged { generation, decided: true, nodes, awaits: Vec::new(), problems: Vec::new() });
+        }
+        self.change_state_at(key, version, state, generation).await
+    }
+
+    /// Changes the state with a given generation. Approvals cover the generation, and the group does not decide it after another change
+    /// of that generation or a later one. A change that was asked for before may be asked for again.
+    ///
+    /// # Errors
+    /// [`ClientError::Undecided`] if the group has not decided it in time: it goes on by itself. Otherwise [`ClientError`] if the nodes
+    /// refuse it, or too few can be asked.
+    pub async fn change_state_at(
+        &self,
+        key: &str,
+        version: Option<Version>,
+        state: KeyState,
+        generation: u64,
+    ) -> Result<StateChanged, ClientError> {
+        const OPERATION: &str = "change the key's state";
+        let change = StateChange { key: key.parse()?, version, state, generation };
+        let deadline = Instant::now() + self.shared.options.timeout;
+        let answers = self.ask_for_state(&change).await?;
+        if answers.nodes.is_empty() {
+            let hopeless = answers.problems.hopeless(OPERATION, self.quorum());
+            let nodes = answers.problems.all();
+            return Err(hopeless.unwrap_or(ClientError::NoAnswer { operation: OPERATION, nodes }));
+        }
+        let standing = self.await_state(&change, &answers, deadline).await;
+        let stopped = state == KeyState::Disabled && self.is_stopped(&change, &answers.frozen);
+        let Answers { nodes, awaits, problems, .. } = answers;
+        match standing {
+            Standing::Decided => {
+                let (awaits, problems) = (Vec::new(), problems.all());
+                Ok(StateChanged { generation, decided: true, nodes, awaits, problems })
+            }
+            Standing::Passed => {
+                let reason = format!(
+                    "another change of {key} was decided first: look at the key, and ask again for generation {} or without one",
+                    self.next_generation(&change.key).await?
+                );
+                Err(ClientError::Refused { operation: OPERATION, reason })
+            }
+            Standing::Open if stopped => {
+                Ok(StateChanged { generation, decided: false, nodes, awaits, problems: problems.all() })
+            }
+            Standing::Open => match problems.hopeless(OPERATION, self.quorum()) {
+                Some(error) => Err(error),
+                None => Err(ClientError::Undecided {
+                    change: format!("{key} is not {} yet", in_words(state)),
+                    generation,
+                    frozen: answers.frozen,
+                    awaits,
+                    nodes: problems.all(),
+                }),
+            },
+        }
+    }
+
+    async fn ask_for_state(&self, change: &StateChange) -> Result<Answers, ClientError> {
+        let StateChange { key, version, state, generation } = change;
+        let operation = match state {
+            KeyState::Active => Operation::KeysEnable,
+            KeyState::Destroyed => Operation::KeysDestroy,
+            KeyState::Pending | KeyState::Retired | KeyState::Disabled => Operation::KeysDisable,
+        };
+        let statement = change.encode();
+        let patience = self.shared.options.timeout;
+        let enclosed = self.enclose_for_group(&self.ask_for(operation, Some(key.as_ref()), &statement))?;
+        let message = v1::ChangeKeyStateRequest {
+            key: key.to_string(),
+            version: Version::number_of(*version),
+            state: state.name().to_owned(),
+            generation: *generation,
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+        };
+        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            let request = enclosed.request(message.clone(), patience);
+            async move { Ok(connection.keys().change_key_state(request).await?.into_inner()) }
+        });
+        let problems = Problems::new(&self.shared.connections);
+        let (nodes, frozen, awaits) = (Vec::new(), Vec::new(), Vec::new());
+        let mut answers = Answers { nodes, frozen, awaits, decided: false, problems };
+        while let Some((from, reply)) = replies.recv().await {
+            match reply {
+                Ok(v1::ChangeKeyStateResponse { decided, frozen, awaits, .. }) => {
+                    answers.nodes.push(from);
+                    answers.decided |= decided;
+                    if frozen || decided {
+                        answers.frozen.push(from);
+                    }
+                    answers.awaits.extend(awaits.into_iter().filter_map(node));
+                }
+                Err(problem) => answers.problems.add(from, problem),
+            }
+        }
+        for nodes in [&mut answers.nodes, &mut answers.frozen, &mut answers.awaits] {
+            nodes.sort_unstable();
+            nodes.dedup();
+        }
+        Ok(answers)
+    }
+
+    /// Follows the ledger until it has the change, or another one in its place, or the time is over.
+    async fn await_state(&self, change: &StateChange, answers: &Answers, deadline: Instant) -> Standing {
+        loop {
+            if self.known().book().look(LedgerState::height).is_none() {
+                // Without a ledger each node decides alone.
+                let enough = answers.decided && answers.nodes.len() >= self.quorum();
+                return if enough { Standing::Decided } else { Standing::Open };
+            }
+            if let Err(error) = self.renew().await {
+                tracing::debug!(%error, "the ledger was not read");
+            }
+            let standing = self.known().book().look(|ledger| standing(ledger, change)).unwrap_or(Standing::Open);
+            if standing != Standing::Open || Instant::now() + AGAIN >= deadline {
+                return standing;
+            }
+            time::sleep(AGAIN).await;
+        }
+    }
+
+    /// Whether so many holders have stopped using the key that the others are too few.
+    fn is_stopped(&self, change: &StateChange, frozen: &[NodeId]) -> bool {
+        let left_too_few = |ledger: &LedgerState| {
+            let line = ledger.keys().get(&change.key)?;
+            let versions = line.versions.iter().filter(|(number, _)| change.version.is_none_or(|it| it == **number));
+            let mut serving = versions.filter_map(|(_, history)| history.serving()).peekable();
+            serving.peek()?;
+            Some(serving.all(|sharing| {
+                let goes_on = |holder: &&u16| frozen.iter().all(|node| node.get() != **holder);
+                sharing.holders.iter().filter(goes_on).count() < usize::from(sharing.k)
+            }))
+        };
+        self.known().book().look(left_too_few).flatten().unwrap_or(false)
+    }
+}
+
+fn standing(ledger: &LedgerState, change: &StateChange) -> Standing {
+    let line = ledger.keys().get(&change.key);
+    if ledger.is_last_change(change) {
+        return Standing::Decided;
+    }
+    let destroyed = |state: Option<KeyState>| state == Some(KeyState::Destroyed) && change.state == KeyState::Destroyed;
+    match line {
+        Some(line) if destroyed(change.version.map_or(Some(line.state), |version| line.state_of(version))) => {
+            Standing::Decided
+        }
+        Some(line) if line.generation >= change.generation => Standing::Passed,
+        _ => Standing::Open,
+    }
+}
+
+const fn in_words(state: KeyState) -> &'static str {
+    match state {
+        KeyState::Active => "enabled",
+        KeyState::Pending | KeyState::Retired | KeyState::Disabled | KeyState::Destroyed => state.name(),
+    }
+}
