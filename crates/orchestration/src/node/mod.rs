@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 use theta_network::Transport;
 
 pub use engine::{Engine, Pending};
-pub use error::{ChangeKeyError, ComputeError, HoldError, NoCustodian, StartError};
+pub use error::{ChangeKeyError, ChangeMembersError, ComputeError, HoldError, NoCustodian, StartError};
 pub use keys::Keys;
 pub use orchestrator::Orchestrator;
 
