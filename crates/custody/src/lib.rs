@@ -26,11 +26,11 @@ pub use certify::{
     encode_promises, promises_of,
 };
 pub use custodian::{Custodian, announcement};
-pub use error::{CeremonyError, ChangeError, CustodyError};
+pub use error::{CeremonyError, ChangeError, CustodyError, MembersError};
 pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, check_new_key, import_dealt, read_keys};
 pub use request::{
     CeremonyOffence, CeremonyReport, CeremonyState, ChangeReport, CustodyEffect, CustodyInput, EvidenceReport,
-    GroupRequest, To,
+    GroupRequest, MembersState, To,
 };
 pub use roster::Roster;
 pub use slots::StoreSlots;

@@ -62,7 +62,9 @@ impl MemberChange {
         Transcript::new("theta/operator/change/v1").with("ledger", ledger.as_bytes()).with("action", &action)
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// Its encoding, which is that of the action of an entry.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Add(card) => Writer::new(5).bytes(&card.encode()),
             Self::Replace { node, card } => Writer::new(6).u16(*node).bytes(&card.encode()),
@@ -70,6 +72,17 @@ impl MemberChange {
             Self::Remove { node } => Writer::new(8).u16(*node),
         }
         .finish()
+    }
+
+    /// Reads what [`MemberChange::encode`] wrote, and nothing else. The signature of a card is still to be checked.
+    ///
+    /// # Errors
+    /// [`DecodeError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        match Action::decode(bytes)? {
+            Action::Members(change) => Ok(change),
+            _ => Err(DecodeError::Field("a change of members")),
+        }
     }
 
     /// Reads what stands behind the tag.

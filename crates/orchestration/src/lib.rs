@@ -82,7 +82,8 @@ pub use culprits::CulpritRecord;
 pub use instances::{EnvelopeError, Load};
 pub use metrics::Stage;
 pub use node::{
-    ChangeKeyError, ComputeError, Engine, Forwarded, HoldError, Keys, NoCustodian, Orchestrator, Pending, StartError,
+    ChangeKeyError, ChangeMembersError, ComputeError, Engine, Forwarded, HoldError, Keys, NoCustodian, Orchestrator,
+    Pending, StartError,
 };
 pub use request::{Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, Misdeed, SubmitError};
 pub use theta_authority::{Asker, InstanceId};

@@ -22,6 +22,10 @@ pub enum Deed {
     ChangedAgain,
     /// The node answered that it has made later changes.
     OutOfDate,
+    /// A node stopped using a key before the group had decided that.
+    Frozen,
+    /// Another change of a key's state waited for the group's decision.
+    ChangeWaits,
     /// A thief ran a stolen copy of a node.
     Stolen,
     /// The copy was made during a ceremony.

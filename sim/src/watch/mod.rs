@@ -52,6 +52,8 @@ pub enum Invariant {
     SetBack,
     /// One request leads to one ceremony at most, and no change of a key's state is made after a later one.
     ConsentOnce,
+    /// Who was asked to disable a key, and may be, stops using it at once, whatever the group has decided by then.
+    Frozen,
     /// No key goes back to an earlier epoch, and at least k honest nodes hold right shares of each key.
     Shares,
     /// Stolen stores give only the shares in them, and fewer than k of each epoch do not give the key.

@@ -82,12 +82,15 @@ impl World<'_> {
         faults.chain(ceremonies).chain(thefts).chain(again).all(|at| at + 4_000 <= self.now)
     }
 
-    /// An honest node that has not made a change of a key's state although its policy allows it.
+    /// An honest node that has not made a change of a key's state although its policy allows it, and that of k honest ones.
     fn unmade(&self) -> Option<(usize, u16)> {
         let changes = self.scenario.changes.iter().enumerate();
         let all = changes.flat_map(|(change, wish)| self.scenario.honest().map(move |node| (wish.key, (change, node))));
         let refuses = |key: usize, node| self.scenario.keys.get(key).is_some_and(|key| key.refused_by.contains(&node));
-        let due = all.filter(|(key, (_, node))| !refuses(*key, *node) && !self.watch.stores.has_forgotten(*node));
+        let allows = |key, node| !refuses(key, node) && !self.watch.stores.has_forgotten(node);
+        let k = usize::from(self.scenario.k);
+        let decided = |key| self.scenario.honest().filter(|node| allows(key, *node)).count() >= k;
+        let due = all.filter(|(key, (_, node))| allows(*key, *node) && decided(*key));
         due.map(|(_, made)| made).find(|made| !self.taken.contains(made))
     }
 

@@ -3,6 +3,7 @@
 use theta_authority::{Asks, Granted};
 use theta_custody::{CeremonyError, ChangeError, Custodian};
 use theta_orchestration::{ChangeKeyError, HoldError};
+use theta_names::KeyState;
 use theta_statements::UnixTime;
 use theta_store::{KeyError, disk::SimulatedDisk};
 
@@ -125,13 +126,24 @@ impl World<'_> {
         let Some(change_of) = self.changes.get(change).cloned() else { return Ok(()) };
         let key = change_of.key.clone();
         let Some((granted, life)) = self.granted(number, change_of) else { return Ok(()) };
-        let answer = life.engine.change_key(granted);
+        let disables = granted.request().state == KeyState::Disabled;
+        let answer = life.engine.change_key(granted, Vec::new());
         let entry = life.engine.keys().versions(key.as_str()).first().cloned();
         if self.taken.contains(&(change, number)) {
             self.watch.deeds.note(Deed::ChangedAgain);
         }
         match answer {
-            Ok(()) => {}
+            Ok(report) if report.decided => {}
+            // The client asks again; who was asked to disable a key has stopped.
+            Ok(report) => {
+                let goes_on = entry.is_some_and(|entry| entry.state < KeyState::Disabled || !report.frozen);
+                if disables && goes_on && self.is_honest(number) {
+                    let text = format!("node {number} was asked to disable key {key}, and goes on using it");
+                    return self.watch.violated(Invariant::Frozen, text);
+                }
+                self.watch.deeds.note(if disables { Deed::Frozen } else { Deed::ChangeWaits });
+                return Ok(());
+            }
             Err(ChangeKeyError::Change(ChangeError::Key(KeyError::Generation { .. }))) => {
                 self.watch.deeds.note(Deed::OutOfDate);
             }
@@ -139,7 +151,7 @@ impl World<'_> {
             Err(_) => return Ok(()),
         }
         self.taken.insert((change, number));
-        if let Some(entry) = entry.filter(|_| self.is_honest(number)) {
+        if let Some(entry) = entry.filter(|entry| self.is_honest(number) && !entry.frozen) {
             let changed = self.watch.consents.changed(number, &entry.name, entry.generation, entry.state);
             changed.or_else(|text| self.watch.violated(Invariant::ConsentOnce, text))?;
         }

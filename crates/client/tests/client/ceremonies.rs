@@ -258,10 +258,13 @@ async fn an_old_enable_does_not_undo_a_newer_disable() {
     assert!(matches!(&stretched, ClientError::Denied { .. }), "{stretched}");
     refused_as(governed.client.sign(SIGNER, "disabled".into()).await, "is disabled");
 
+    // Node 1 alone is asked, for what the officer has signed: the others hear of it, and ask their own policies.
     let mut node = tonic_keys(&governed.group).await;
     let (enable, disable) = (governed.signed(KeyState::Active, 4), governed.signed(KeyState::Disabled, 5));
-    node.change_key_state(enable.clone()).await.unwrap();
-    node.change_key_state(disable.clone()).await.unwrap();
+    decided(&mut node, &enable).await;
+    let frozen = node.change_key_state(disable.clone()).await.unwrap().into_inner();
+    assert!(frozen.frozen || frozen.decided, "it stops at once");
+    decided(&mut node, &disable).await;
     let replayed = node.change_key_state(enable.clone()).await.unwrap_err();
     assert_eq!(replayed.code(), tonic::Code::FailedPrecondition);
     assert!(replayed.message().contains("names generation 4 and key"), "{replayed}");
@@ -272,7 +275,16 @@ async fn an_old_enable_does_not_undo_a_newer_disable() {
     governed.group.shutdown().await;
 }
 
-async fn tonic_keys(group: &TestGroup) -> v1::threshold_keys_client::ThresholdKeysClient<tonic::transport::Channel> {
+type Keys = v1::threshold_keys_client::ThresholdKeysClient<tonic::transport::Channel>;
+
+/// Asks one node for a change of state until the group has decided it.
+async fn decided(node: &mut Keys, change: &v1::ChangeKeyStateRequest) {
+    while !node.change_key_state(change.clone()).await.unwrap().into_inner().decided {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn tonic_keys(group: &TestGroup) -> Keys {
     v1::threshold_keys_client::ThresholdKeysClient::new(group.channel(1).await)
 }
 

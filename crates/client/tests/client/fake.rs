@@ -259,6 +259,15 @@ impl governance::Governance for Api {
     async fn prune_audit(&self, _: Request<v1::PruneAuditRequest>) -> Result<Response<v1::PruneAuditResponse>, Status> {
         nothing()
     }
+    async fn change_members(
+        &self,
+        _: Request<v1::ChangeMembersRequest>,
+    ) -> Result<Response<v1::MembersStatus>, Status> {
+        nothing()
+    }
+    async fn bring_warrant(&self, _: Request<v1::BringWarrantRequest>) -> Result<Response<v1::MembersStatus>, Status> {
+        nothing()
+    }
     async fn explain_policy(
         &self,
         _: Request<v1::ExplainPolicyRequest>,

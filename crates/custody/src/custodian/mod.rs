@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_ceremonies::CeremonyKeys;
-use theta_ledger::{Input, Replica};
+use theta_ledger::{Input, Replica, WarrantRefusal};
 use theta_names::NodeId;
 use theta_schemes::keys::KeyName;
 use theta_store::{Frozen, Store};
@@ -25,6 +25,7 @@ use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
 use crate::{Burner, Certifier, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
 use ceremonies::{Early, Ended, Helped, Requests, Running};
 use greetings::Greetings;
+use ledger::MemberRequests;
 use message::{Id, Message, Part};
 use witness::Witnesses;
 use work::Work;
@@ -64,6 +65,9 @@ pub struct Custodian {
     witnesses: Witnesses,
     /// The group's ledger; `None` if a node of the group has no identity to vote with.
     ledger: Option<Replica>,
+    requests_of_members: MemberRequests,
+    /// Why the warrant that was brought last does not serve.
+    unserving: Option<WarrantRefusal>,
     /// The time of the last tick, in seconds since 1970.
     now: u64,
     ticks: u64,

@@ -59,6 +59,8 @@ impl Custodian {
             unsettled: false,
             helped: None,
             early: Early::default(),
+            requests_of_members: super::ledger::MemberRequests::default(),
+            unserving: None,
             now: 0,
             ticks: 0,
             failed: None,

@@ -4,4 +4,4 @@ mod effect;
 mod report;
 
 pub use effect::{CeremonyOffence, CustodyEffect, CustodyInput, GroupRequest, To};
-pub use report::{CeremonyReport, CeremonyState, ChangeReport, EvidenceReport};
+pub use report::{CeremonyReport, CeremonyState, ChangeReport, EvidenceReport, MembersState};

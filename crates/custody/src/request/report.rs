@@ -43,6 +43,23 @@ pub struct ChangeReport {
     pub awaits: Vec<NodeId>,
 }
 
+/// How far a change of the members is, or a warrant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MembersState {
+    /// It waits for its decision.
+    Waiting {
+        /// For whom.
+        awaits: Vec<NodeId>,
+    },
+    /// It was decided.
+    Decided {
+        /// By the entry of this height.
+        height: u64,
+    },
+    /// Nothing comes of it; why, for people.
+    Refused(String),
+}
+
 /// Whether a ceremony runs, and how it ended if it does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CeremonyState {

@@ -255,6 +255,12 @@ impl Replica {
         matches!(self.memory, Memory::Kept | Memory::Unconfirmed)
     }
 
+    /// Whether an action waits at this node for its decision.
+    #[must_use]
+    pub fn wants(&self, action: &Digest) -> bool {
+        self.pending.contains(action)
+    }
+
     /// For whom something waits that this node wants decided: for those whose consent counts and is missing, while there are too few of
     /// them; then for members that have not been heard at this height.
     #[must_use]

@@ -96,16 +96,22 @@ impl LedgerState {
     #[must_use]
     pub fn vartime_proves_itself(&self, entry: &Entry) -> bool {
         let crate::Action::Members(change) = &entry.action else { return false };
+        self.vartime_proves(change, &entry.reason)
+    }
+
+    /// Whether a change of the members proves itself with this reason: see [`LedgerState::vartime_proves_itself`].
+    #[must_use]
+    pub fn vartime_proves(&self, change: &MemberChange, reason: &[u8]) -> bool {
         let Some(old) = change.node().and_then(|node| theta_names::NodeId::try_from(node).ok()) else { return false };
         let Some(current) = self.seats().get(&old).and_then(|seat| seat.card()) else { return false };
         match change {
-            MemberChange::Renew { .. } => entry.reason.is_empty(),
-            MemberChange::Replace { card, .. } => match <[u8; 64]>::try_from(entry.reason.as_slice()) {
+            MemberChange::Renew { .. } => reason.is_empty(),
+            MemberChange::Replace { card, .. } => match <[u8; 64]>::try_from(reason) {
                 Ok(signature) => {
                     let signed = change.signed_by_operator(self.id());
                     current.content().operator_key.vartime_verify(&signed, &signature)
                 }
-                Err(_) => Warrant::decode(&entry.reason).is_ok_and(|warrant| {
+                Err(_) => Warrant::decode(reason).is_ok_and(|warrant| {
                     let same = |known: &crate::StandIn| known.node == old && known.card == *card;
                     warrant.stand_ins().iter().any(same) && self.check_warrant(&warrant).is_ok()
                 }),

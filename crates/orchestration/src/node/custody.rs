@@ -12,12 +12,12 @@ use core::time::Duration;
 use bytes::Bytes;
 use theta_custody::{
     CeremonyError, CeremonyReport, CeremonyState, ChangeError, ChangeReport, Custodian, CustodyEffect, CustodyInput,
-    GroupRequest, To,
+    GroupRequest, MembersError, MembersState, To,
 };
 use theta_names::NodeId;
 use theta_network::PeerState;
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, StateChange};
+use theta_statements::{CeremonyRequest, MemberRequest, StateChange};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{MissedTickBehavior, interval},
@@ -46,6 +46,10 @@ pub(crate) enum Order {
     Hold(CeremonyRequest, Vec<u8>, oneshot::Sender<Result<CeremonyReport, CeremonyError>>),
     /// The same, for another state of a key.
     Change(StateChange, Vec<u8>, oneshot::Sender<Result<ChangeReport, ChangeError>>),
+    /// A request, and what the client signed and others approved.
+    Members(MemberRequest, Vec<u8>, oneshot::Sender<Result<MembersState, MembersError>>),
+    /// An encoded warrant.
+    Warrant(Bytes, oneshot::Sender<Result<MembersState, MembersError>>),
     Report([u8; 32], oneshot::Sender<Option<CeremonyReport>>),
     Reports(oneshot::Sender<Vec<CeremonyReport>>),
     Watch([u8; 32], oneshot::Sender<Option<watch::Receiver<CeremonyReport>>>),
@@ -148,6 +152,20 @@ impl Custody {
             }
             Order::Change(change, reason, reply) => {
                 let (answer, changed) = self.change(&change, reason);
+                drop(reply.send(answer));
+                return changed;
+            }
+            Order::Members(request, reason, reply) => {
+                let mut effects = Vec::new();
+                let answer = self.custodian.change_members(&request, reason, &mut effects);
+                let changed = self.carry_out(effects);
+                drop(reply.send(answer));
+                return changed;
+            }
+            Order::Warrant(warrant, reply) => {
+                let mut effects = Vec::new();
+                let answer = self.custodian.bring_warrant(&warrant, &mut effects);
+                let changed = self.carry_out(effects);
                 drop(reply.send(answer));
                 return changed;
             }

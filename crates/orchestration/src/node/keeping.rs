@@ -1,11 +1,11 @@
 //! Requests about a node's keys: ceremonies, changes of state, trust in its store.
 
-use theta_authority::Granted;
-use theta_custody::{CeremonyReport, ChangeReport};
-use theta_statements::{CeremonyRequest, StateChange};
+use theta_authority::{BringWarrant, Granted};
+use theta_custody::{CeremonyReport, ChangeReport, MembersState};
+use theta_statements::{CeremonyRequest, MemberRequest, StateChange};
 use tokio::sync::watch;
 
-use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};
+use super::{ChangeKeyError, ChangeMembersError, HoldError, Orchestrator, custody::Order};
 
 impl Orchestrator {
     /// Asks the group for a ceremony; returns its state. It begins when as many nodes as it takes were asked and their
@@ -45,6 +45,27 @@ impl Orchestrator {
         reason: Vec<u8>,
     ) -> Result<ChangeReport, ChangeKeyError> {
         Ok(self.ask_custodian(|reply| Order::Change(granted.into_request(), reason, reply)).await??)
+    }
+
+    /// Asks the group for a change of its members, or says how far it is if it was asked for before. The `reason` is what the client
+    /// signed, and others approved, for the ledger.
+    ///
+    /// # Errors
+    /// [`ChangeMembersError`]: it cannot be read, the store failed, or there is no custodian.
+    pub async fn change_members(
+        &self,
+        granted: Granted<MemberRequest>,
+        reason: Vec<u8>,
+    ) -> Result<MembersState, ChangeMembersError> {
+        Ok(self.ask_custodian(|reply| Order::Members(granted.into_request(), reason, reply)).await??)
+    }
+
+    /// Brings the group a warrant, or says how far it is.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::change_members`].
+    pub async fn bring_warrant(&self, granted: Granted<BringWarrant>) -> Result<MembersState, ChangeMembersError> {
+        Ok(self.ask_custodian(|reply| Order::Warrant(granted.into_request().warrant, reply)).await??)
     }
 
     /// Whether enough peers have confirmed that this node's store is the one that they know, and not an old copy. A

@@ -18,7 +18,7 @@ use theta_network::Transport;
 
 pub use custody::Forwarded;
 pub use engine::{Engine, Pending};
-pub use error::{ChangeKeyError, ComputeError, HoldError, NoCustodian, StartError};
+pub use error::{ChangeKeyError, ChangeMembersError, ComputeError, HoldError, NoCustodian, StartError};
 pub use keys::Keys;
 pub use orchestrator::Orchestrator;
 
