@@ -55,6 +55,10 @@ def ceremony(value):
     return bytes([1, 18]) + bytes.fromhex(value["nonce"]) + change(value["change"])
 
 
+def cancel(value):
+    return bytes([1, 20]) + bytes.fromhex(value["nonce"]) + change(value["change"])
+
+
 def state(value):
     encoded = bytes([1, 17]) + word(value["key"]) + number(4)(value["version"])
     return encoded + word(value["state"]) + number(8)(value["generation"])
@@ -106,7 +110,7 @@ def sign(seed, message):
 
 def encoded(case):
     """The bytes that a case stands for, by its kind."""
-    kinds = {"change": change, "ceremony": ceremony, "state": state, "members": members}
+    kinds = {"change": change, "ceremony": ceremony, "cancel": cancel, "state": state, "members": members}
     if case["kind"] in kinds:
         return {"encoded": kinds[case["kind"]](case["value"])}
     terms = {"request": request, "approval": approval}[case["kind"]]

@@ -167,6 +167,7 @@ fn hold(args: &CeremonyArgs, session: &Session, cluster: &Cluster, number: u16) 
             CeremonyEnd::Activated { .. } => format!("made by {} nodes", outcome.agreed.len()),
             CeremonyEnd::Recovered => "recovered".to_owned(),
             CeremonyEnd::Aborted => "aborted".to_owned(),
+            CeremonyEnd::Cancelled => "cancelled".to_owned(),
             CeremonyEnd::Failed(why) => why,
         },
         cpu_busiest_seconds: busiest.as_secs_f64(),

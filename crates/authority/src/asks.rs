@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_names::{KeyRef, Label, Operation};
 use theta_statements::audit::Checkpoint;
-use theta_statements::{Approval, Ask, CeremonyRequest, MemberRequest, StateChange};
+use theta_statements::{Approval, Ask, CancelRequest, CeremonyRequest, MemberRequest, StateChange};
 
 use crate::{ParsedStatement, Request};
 
@@ -165,6 +165,19 @@ impl Asks for CeremonyRequest {
             statement: self.encode().into(),
             recorded_first: true,
             ..Asked::new(self.change.operation())
+        }
+    }
+}
+
+impl sealed::Sealed for CancelRequest {}
+impl Asks for CancelRequest {
+    fn asked(&self) -> Asked {
+        let CeremonyRequest { change, .. } = &self.request;
+        Asked {
+            key: Some(change.key().to_string()),
+            statement: self.encode().into(),
+            recorded_first: true,
+            ..Asked::new(change.operation())
         }
     }
 }

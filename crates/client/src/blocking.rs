@@ -47,8 +47,8 @@ use tokio::{
 };
 
 use crate::{
-    Answer, CeremonyOutcome, CeremonyProgress, ClientError, ClientOptions, Coin, Credentials, ListedKey, NodeProblem,
-    NodeStatus, OpenError, RandomizedSignature, StateChanged,
+    Answer, CeremonyEnded, CeremonyOutcome, CeremonyProgress, ClientError, ClientOptions, Coin, Credentials, ListedKey,
+    NodeProblem, NodeStatus, OpenError, RandomizedSignature, StateChanged,
 };
 
 /// A client of one group whose methods block. Clones share the connections and the thread that drives them.
@@ -254,6 +254,16 @@ waits_for! {
         state: KeyState,
         generation: u64
     ) -> Result<StateChanged, ClientError>;
+    /// As [`crate::Client::running_ceremonies`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    running_ceremonies() -> Result<Vec<CeremonyRequest>, ClientError>;
+    /// As [`crate::Client::cancel`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    cancel(request: &CeremonyRequest) -> Result<CeremonyEnded, ClientError>;
     /// As [`crate::Client::hold`].
     ///
     /// # Errors

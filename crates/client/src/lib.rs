@@ -63,6 +63,7 @@ pub use self::{
     status::NodeStatus,
 };
 pub use theta_agreement::Member;
+pub use theta_ledger::Ended as CeremonyEnded;
 pub use theta_names::{Epoch, KeyRef, KeyState, Operation, Version};
 pub use theta_statements::{Approval, CeremonyRequest, KeyChange, SigningKey, Token, audit};
 

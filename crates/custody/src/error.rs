@@ -135,6 +135,9 @@ pub enum CeremonyError {
          another with a new nonce, and new approvals of it"
     )]
     Used,
+    /// There is no such ceremony.
+    #[error("the group has begun no such ceremony: what waits for more nodes to agree ends by itself if they do not")]
+    NotBegun,
     /// A threshold or list of holders is impossible.
     #[error("{0}")]
     Plan(#[from] PlanError),

@@ -84,6 +84,8 @@ pub enum Outcome {
     Recovered,
     /// Nothing came of it.
     Aborted,
+    /// Whoever may ask for it has asked for its end.
+    Cancelled,
 }
 
 impl Entry {
@@ -143,6 +145,7 @@ impl Action {
                     Outcome::Activated { public, certificate } => writer.u8(1).bytes(public).bytes(certificate),
                     Outcome::Recovered => writer.u8(2),
                     Outcome::Aborted => writer.u8(3),
+                    Outcome::Cancelled => writer.u8(4),
                 }
             }
             Self::SetState(StateChange { key, version, state, generation }) => {
@@ -177,6 +180,7 @@ impl Action {
                     1 => Outcome::Activated { public: reader.bytes()?.to_vec(), certificate: reader.bytes()?.to_vec() },
                     2 => Outcome::Recovered,
                     3 => Outcome::Aborted,
+                    4 => Outcome::Cancelled,
                     _ => return Err(DecodeError::Field("how a ceremony ended")),
                 };
                 Self::End { ceremony, outcome }

@@ -173,7 +173,24 @@ impl CeremonyRequest {
     }
 }
 
-/// A change of state that each node makes for itself.
+/// That a ceremony that runs come to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CancelRequest {
+    /// The request with which it began.
+    pub request: CeremonyRequest,
+}
+
+impl CancelRequest {
+    /// The statement that policies, approvals and signatures are about: format (1), the tag 20 (1), nonce, change. Who may ask for a
+    /// ceremony may ask for its end, and a request to begin is none to end.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let CeremonyRequest { nonce, change } = &self.request;
+        Writer::new(FORMAT).u8(20).raw(nonce).raw(&change.encode()).finish()
+    }
+}
+
+/// A change of state that a group decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateChange {
     /// Which key.

@@ -1,6 +1,6 @@
 //! What clients sign and what nodes record of it. An SDK can ask and an auditor can check with this crate, without a node's code.
 //!
-//! - [`KeyChange`], [`CeremonyRequest`], [`StateChange`]: changes of keys, and the statements that are signed for them;
+//! - [`KeyChange`], [`CeremonyRequest`], [`CancelRequest`], [`StateChange`]: changes of keys, and the statements that are signed for them;
 //! - [`MemberRequest`]: a change of a group's members;
 //! - [`Ask`], [`SignedRequest`], [`Approval`]: what a client asks, and who approves it;
 //! - [`SigningKey`], [`Token`]: how clients and approvers prove who they are;
@@ -25,7 +25,7 @@ mod token;
 pub use approval::{Approval, ApprovalTerms, ApprovalTextError, MOST_APPROVAL_LIFETIME, MOST_APPROVALS};
 pub use armor::ArmorError;
 pub use ask::Ask;
-pub use change::{CeremonyRequest, KeyChange, StateChange};
+pub use change::{CancelRequest, CeremonyRequest, KeyChange, StateChange};
 pub use digest::{Digest, DigestError};
 pub use members::{MOST_MEMBER_CHANGE, MOST_MEMBER_PROOF, MemberRequest};
 pub use name::{MOST_NAME, Name, NameError};

@@ -5,8 +5,8 @@ use serde_json::Value;
 use theta_groups::Secret;
 use theta_names::{Label, Operation, Version};
 use theta_statements::{
-    Approval, ApprovalTerms, Ask, CeremonyRequest, Digest, KeyChange, MemberRequest, RequestTerms, SignedRequest,
-    SigningKey, StateChange, UnixTime, Validity,
+    Approval, ApprovalTerms, Ask, CancelRequest, CeremonyRequest, Digest, KeyChange, MemberRequest, RequestTerms,
+    SignedRequest, SigningKey, StateChange, UnixTime, Validity,
 };
 
 fn cases(file: &str) -> Vec<Value> {
@@ -75,6 +75,10 @@ fn changes_of_keys_are_encoded_as_specified() {
                 let state = theta_names::KeyState::ALL.into_iter().find(|state| state.name() == text(&value["state"]));
                 let (key, generation) = (text(&value["key"]).parse().unwrap(), number(&value["generation"]));
                 StateChange { key, version, state: state.unwrap(), generation }.encode()
+            }
+            "cancel" => {
+                let change = change(&value["change"]);
+                CancelRequest { request: CeremonyRequest { nonce: array(&value["nonce"]), change } }.encode()
             }
             "members" => {
                 let (nonce, change, proof) = (array(&value["nonce"]), bytes(&value["change"]), bytes(&value["proof"]));

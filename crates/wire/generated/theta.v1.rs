@@ -2283,6 +2283,18 @@ pub struct Evidence {
     #[prost(bytes = "bytes", tag = "3")]
     pub evidence: ::prost::bytes::Bytes,
 }
+/// The request with which the ceremony began, as the group's ledger has it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CancelCeremonyRequest {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub change: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub nonce: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub signed_request: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ChangeKeyStateRequest {
     #[prost(string, tag = "1")]
@@ -2329,6 +2341,8 @@ pub enum CeremonyState {
     Aborted = 4,
     /// Failed at this node.
     Failed = 5,
+    /// The group cancelled it, as a client asked: no node changed anything.
+    Cancelled = 6,
 }
 impl CeremonyState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2343,6 +2357,7 @@ impl CeremonyState {
             Self::Recovered => "CEREMONY_STATE_RECOVERED",
             Self::Aborted => "CEREMONY_STATE_ABORTED",
             Self::Failed => "CEREMONY_STATE_FAILED",
+            Self::Cancelled => "CEREMONY_STATE_CANCELLED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2354,6 +2369,7 @@ impl CeremonyState {
             "CEREMONY_STATE_RECOVERED" => Some(Self::Recovered),
             "CEREMONY_STATE_ABORTED" => Some(Self::Aborted),
             "CEREMONY_STATE_FAILED" => Some(Self::Failed),
+            "CEREMONY_STATE_CANCELLED" => Some(Self::Cancelled),
             _ => None,
         }
     }
@@ -2496,6 +2512,29 @@ pub mod threshold_keys_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "WatchCeremony"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Asks the group to let a ceremony come to nothing that it has begun; the answer says how it stands. Takes the permission that it
+        /// takes to begin it.
+        pub async fn cancel_ceremony(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CancelCeremonyRequest>,
+        ) -> std::result::Result<tonic::Response<super::CeremonyStatus>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/theta.v1.ThresholdKeys/CancelCeremony",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "CancelCeremony"));
+            self.inner.unary(req, path, codec).await
+        }
         /// The ceremonies that this node holds, or held lately.
         pub async fn list_ceremonies(
             &mut self,
@@ -2607,6 +2646,12 @@ pub mod threshold_keys_server {
             tonic::Response<Self::WatchCeremonyStream>,
             tonic::Status,
         >;
+        /// Asks the group to let a ceremony come to nothing that it has begun; the answer says how it stands. Takes the permission that it
+        /// takes to begin it.
+        async fn cancel_ceremony(
+            &self,
+            request: tonic::Request<super::CancelCeremonyRequest>,
+        ) -> std::result::Result<tonic::Response<super::CeremonyStatus>, tonic::Status>;
         /// The ceremonies that this node holds, or held lately.
         async fn list_ceremonies(
             &self,
@@ -2800,6 +2845,51 @@ pub mod threshold_keys_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/theta.v1.ThresholdKeys/CancelCeremony" => {
+                    #[allow(non_camel_case_types)]
+                    struct CancelCeremonySvc<T: ThresholdKeys>(pub Arc<T>);
+                    impl<
+                        T: ThresholdKeys,
+                    > tonic::server::UnaryService<super::CancelCeremonyRequest>
+                    for CancelCeremonySvc<T> {
+                        type Response = super::CeremonyStatus;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CancelCeremonyRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ThresholdKeys>::cancel_ceremony(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CancelCeremonySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

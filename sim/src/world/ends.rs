@@ -119,6 +119,7 @@ impl World<'_> {
                     Some(CeremonyState::Activated { key_id, .. }) => format!("activated {key_id}"),
                     Some(CeremonyState::Recovered) => "recovered".to_owned(),
                     Some(CeremonyState::Aborted) => "aborted".to_owned(),
+                    Some(CeremonyState::Cancelled) => "cancelled".to_owned(),
                     Some(CeremonyState::Failed(why)) => format!("failed: {why}"),
                     Some(CeremonyState::Running { .. }) | None => continue,
                 };

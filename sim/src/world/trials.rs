@@ -2,8 +2,8 @@
 
 use theta_authority::{Asks, Granted};
 use theta_custody::{CeremonyError, ChangeError, Custodian};
-use theta_orchestration::{ChangeKeyError, HoldError};
 use theta_names::KeyState;
+use theta_orchestration::{ChangeKeyError, HoldError};
 use theta_statements::UnixTime;
 use theta_store::{KeyError, disk::SimulatedDisk};
 

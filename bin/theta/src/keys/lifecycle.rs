@@ -6,7 +6,7 @@ use theta_policy::SlotQuorum;
 use theta_schemes::Purpose;
 
 use super::{
-    ceremony::{CeremonyArgs, Held, hold, report},
+    ceremonies::{CeremonyArgs, Held, hold, report},
     change::HoldersArgs,
 };
 use crate::{

@@ -2,7 +2,6 @@
 
 mod add;
 mod ceremonies;
-mod ceremony;
 pub(crate) mod change;
 mod evidence;
 mod export;
@@ -41,6 +40,8 @@ pub(crate) enum KeysCommand {
     Recover(lifecycle::RecoverArgs),
     /// See which ceremonies run, how far they are, and for whom they wait
     Ceremonies(ceremonies::CeremoniesArgs),
+    /// Cancel a ceremony that runs
+    Cancel(ceremonies::CancelArgs),
     /// Check evidence that a node lied in a ceremony; it takes the group file and nobody's word
     CheckEvidence(evidence::EvidenceArgs),
     /// Let a disabled key serve again
@@ -80,6 +81,7 @@ impl KeysCommand {
             Self::Reshare(args) => lifecycle::reshare(&args, output),
             Self::Recover(args) => lifecycle::recover(&args, output),
             Self::Ceremonies(args) => ceremonies::ceremonies(&args, output),
+            Self::Cancel(args) => ceremonies::cancel(&args, output),
             Self::CheckEvidence(args) => evidence::check(&args, output),
             Self::Enable(args) => state::enable(&args, output),
             Self::Disable(args) => state::disable(&args, output),

@@ -54,6 +54,7 @@ fn what(action: &Action) -> String {
             Outcome::Activated { .. } => format!("what was begun at {ceremony} has come about"),
             Outcome::Recovered => format!("the share of {ceremony} was found"),
             Outcome::Aborted => format!("nothing came of what was begun at {ceremony}"),
+            Outcome::Cancelled => format!("what was begun at {ceremony} is cancelled"),
         },
         Action::SetState(change) => {
             let version = change.version.map(|version| format!("@{version}")).unwrap_or_default();

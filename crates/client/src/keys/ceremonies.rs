@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use theta_keyfiles::PublicKeyText as _;
+use theta_ledger::{Ended, LedgerState};
 use theta_names::{Epoch, KeyRef, NodeId, Version};
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, KeyChange};
+use theta_statements::{CancelRequest, CeremonyRequest, KeyChange};
 use theta_wire::v1;
 use tokio::{
     sync::mpsc,
@@ -76,6 +77,8 @@ pub enum CeremonyEnd {
     Recovered,
     /// The ceremony was aborted; no node changed anything.
     Aborted,
+    /// The group cancelled it, as a client asked; no node changed anything.
+    Cancelled,
     /// The ceremony failed, for the reason given.
     Failed(String),
 }
@@ -181,6 +184,62 @@ impl Client {
             self.keep_public_key(request.change.key()).await;
         }
         Ok(outcome)
+    }
+
+    /// The ceremonies that run in the group, as its ledger has them, by their numbers.
+    ///
+    /// # Errors
+    /// [`ClientError`] if no node gave anything that is true.
+    pub async fn running_ceremonies(&self) -> Result<Vec<CeremonyRequest>, ClientError> {
+        self.renew().await?;
+        let running = |ledger: &LedgerState| ledger.running().values().map(|begun| begun.request.clone()).collect();
+        Ok(self.known().book().look(running).unwrap_or_default())
+    }
+
+    /// Asks all nodes to let a ceremony come to nothing that runs, and waits for the group's decision for as long as the client's timeout.
+    /// Says how it ended: it may have ended otherwise before. It takes as many nodes as it took to begin it.
+    ///
+    /// # Errors
+    /// [`ClientError`] if the nodes refuse, too few can be asked, or it is not decided in time.
+    pub async fn cancel(&self, request: &CeremonyRequest) -> Result<Ended, ClientError> {
+        const OPERATION: &str = "cancel the ceremony";
+        let cancel = CancelRequest { request: request.clone() };
+        let (change, statement) = (&request.change, cancel.encode());
+        let enclosed =
+            self.enclose_for_group(&self.ask_for(change.operation(), Some(change.key().as_ref()), &statement))?;
+        let message = v1::CancelCeremonyRequest {
+            change: change.encode().into(),
+            nonce: Bytes::copy_from_slice(&request.nonce),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+        };
+        let patience = self.shared.options.timeout;
+        let deadline = Instant::now() + patience;
+        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+            let request = enclosed.request(message.clone(), patience);
+            async move { Ok(connection.keys().cancel_ceremony(request).await?.into_inner()) }
+        });
+        let (mut taken, mut problems) = (0, Problems::new(&self.shared.connections));
+        while let Some((node, reply)) = replies.recv().await {
+            match reply {
+                Ok(_) => taken += 1,
+                Err(problem) => problems.add(node, problem),
+            }
+        }
+        loop {
+            let read = self.renew().await;
+            let ended = |ledger: &LedgerState| ledger.request(&request.digest()).and_then(|history| history.ended);
+            if let Some(ended) = self.known().book().look(ended).flatten() {
+                return Ok(ended);
+            }
+            if taken == 0 || read.is_err() || Instant::now() + AGAIN >= deadline {
+                let hopeless = problems.hopeless(OPERATION, self.quorum());
+                return Err(
+                    hopeless.unwrap_or_else(|| ClientError::NoAnswer { operation: OPERATION, nodes: problems.all() })
+                );
+            }
+            time::sleep(AGAIN).await;
+        }
     }
 
     /// The larger of the key's k before and after the change: one more than the holders that may lie.
@@ -408,6 +467,7 @@ impl<'a> Reports<'a> {
             },
             v1::CeremonyState::Recovered => CeremonyEnd::Recovered,
             v1::CeremonyState::Aborted => CeremonyEnd::Aborted,
+            v1::CeremonyState::Cancelled => CeremonyEnd::Cancelled,
             v1::CeremonyState::Failed | v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
                 CeremonyEnd::Failed(status.failure.clone())
             }
@@ -441,6 +501,7 @@ impl<'a> Reports<'a> {
                 v1::CeremonyState::Failed => status.failure.clone(),
                 v1::CeremonyState::Activated | v1::CeremonyState::Recovered => "it is done there".to_owned(),
                 v1::CeremonyState::Aborted => "it was given up there".to_owned(),
+                v1::CeremonyState::Cancelled => "it was cancelled".to_owned(),
                 v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
                     format!("it goes on there, {} of {} steps are done", status.done, status.of)
                 }

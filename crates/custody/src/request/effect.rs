@@ -5,7 +5,7 @@ use theta_ceremonies::CeremonyEvidence;
 use theta_names::{NodeId, Version};
 use theta_rounds::Offence;
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, StateChange};
+use theta_statements::{CancelRequest, CeremonyRequest, StateChange};
 
 use super::CeremonyReport;
 
@@ -43,6 +43,8 @@ pub enum To {
 pub enum GroupRequest {
     /// A ceremony.
     Ceremony(CeremonyRequest),
+    /// The end of a ceremony.
+    Cancel(CancelRequest),
     /// Another state of a key.
     State(StateChange),
 }

@@ -81,6 +81,8 @@ pub enum CeremonyState {
     Recovered,
     /// A quorum agreed to abort it.
     Aborted,
+    /// The group cancelled it, as a client asked.
+    Cancelled,
     /// It failed at this node, with the reason.
     Failed(String),
 }
@@ -116,6 +118,7 @@ impl CeremonyReport {
             CeremonyState::Activated { key_id, certificate } => writer.u8(1).raw(key_id.as_bytes()).bytes(certificate),
             CeremonyState::Recovered => writer.u8(2),
             CeremonyState::Aborted => writer.u8(3),
+            CeremonyState::Cancelled => writer.u8(5),
             CeremonyState::Failed(why) => writer.u8(4).bytes(why.as_bytes()),
         };
         let mut writer = writer.nodes(&self.silent);
@@ -141,6 +144,7 @@ impl CeremonyReport {
             },
             2 => CeremonyState::Recovered,
             3 => CeremonyState::Aborted,
+            5 => CeremonyState::Cancelled,
             4 => {
                 let why = core::str::from_utf8(reader.bytes()?).map_err(|_| Malformed("not text"))?;
                 CeremonyState::Failed(why.to_owned())
@@ -169,6 +173,7 @@ mod tests {
             CeremonyState::Activated { key_id: KeyId::from_bytes([4; 32]), certificate: vec![1, 2, 3] },
             CeremonyState::Recovered,
             CeremonyState::Aborted,
+            CeremonyState::Cancelled,
             CeremonyState::Failed("nobody came".to_owned()),
         ];
         for (state, aim) in states.into_iter().zip(AIMS) {

@@ -16,7 +16,7 @@ use theta_names::NodeId;
 use theta_rounds::simulator::{SimRng, below};
 use theta_schemes::Suite;
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, KeyChange, StateChange};
+use theta_statements::{CancelRequest, CeremonyRequest, KeyChange, StateChange};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
 /// Changes a node's messages: returns those that are delivered instead.
@@ -236,6 +236,13 @@ impl Net {
     pub(crate) fn hold(&mut self, node: u16, request: &CeremonyRequest) -> Result<CeremonyReport, CeremonyError> {
         let mut effects = Vec::new();
         let report = self.node(node).custodian.as_mut().unwrap().hold(request.clone(), Vec::new(), &mut effects);
+        self.deliver(node, effects);
+        report
+    }
+
+    pub(crate) fn cancel(&mut self, node: u16, cancel: &CancelRequest) -> Result<CeremonyReport, CeremonyError> {
+        let mut effects = Vec::new();
+        let report = self.node(node).custodian.as_mut().unwrap().cancel(cancel, Vec::new(), &mut effects);
         self.deliver(node, effects);
         report
     }

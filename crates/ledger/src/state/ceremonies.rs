@@ -57,6 +57,8 @@ pub enum Ended {
     Recovered,
     /// Nothing came of it.
     Aborted,
+    /// It was cancelled.
+    Cancelled,
 }
 
 /// What became of a request for a ceremony.
@@ -188,7 +190,7 @@ impl LedgerState {
         let begun = self.running.get(&number).ok_or(Refusal::NoCeremony(number))?;
         let recovery = matches!(begun.request.change, KeyChange::Recover { .. });
         match outcome {
-            Outcome::Aborted => Ok(None),
+            Outcome::Aborted | Outcome::Cancelled => Ok(None),
             Outcome::Recovered if recovery => Ok(None),
             Outcome::Recovered => Err(Refusal::Outcome("it was not to recover a share")),
             Outcome::Activated { .. } if recovery => Err(Refusal::Outcome("a recovery makes no sharing")),

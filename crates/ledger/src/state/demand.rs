@@ -2,7 +2,7 @@
 
 use theta_statements::KeyChange;
 
-use super::{Epochs, LedgerState, Refusal};
+use super::{Begun, Epochs, LedgerState, Refusal};
 use crate::{Action, Consent, ConsentSubject, Demand, Entry, Outcome};
 
 impl LedgerState {
@@ -24,19 +24,13 @@ impl LedgerState {
             },
             Action::Begin(request) => {
                 let begun = self.begun(request)?;
-                match (&request.change, &begun.source) {
-                    (KeyChange::Create { .. }, _) => {
-                        let of = self.members().iter().map(|member| member.node().get()).collect();
-                        Demand { of, needed: self.more_than_lie(begun.k) }
-                    }
-                    (_, Some(source)) => Demand { of: source.holders.clone(), needed: usize::from(source.k) },
-                    // The next version has the holders of the one before.
-                    (_, None) => Demand { of: begun.holders, needed: usize::from(begun.k) },
-                }
+                self.demand_of(&begun)
             }
             Action::End { ceremony, outcome } => {
                 let begun = self.running.get(ceremony).ok_or(Refusal::NoCeremony(*ceremony))?;
                 match (outcome, &begun.request.change) {
+                    // As many as it took to begin.
+                    (Outcome::Cancelled, _) => self.demand_of(begun),
                     (Outcome::Recovered, KeyChange::Recover { node, .. }) => Demand { of: vec![*node], needed: 1 },
                     (Outcome::Recovered | Outcome::Aborted | Outcome::Activated { .. }, _) => Demand::nothing(),
                 }
@@ -53,6 +47,19 @@ impl LedgerState {
             }
         };
         Ok(demand)
+    }
+
+    /// What it takes to begin a ceremony.
+    fn demand_of(&self, begun: &Begun) -> Demand {
+        match (&begun.request.change, &begun.source) {
+            (KeyChange::Create { .. }, _) => {
+                let of = self.members().iter().map(|member| member.node().get()).collect();
+                Demand { of, needed: self.more_than_lie(begun.k) }
+            }
+            (_, Some(source)) => Demand { of: source.holders.clone(), needed: usize::from(source.k) },
+            // The next version has the holders of the one before.
+            (_, None) => Demand { of: begun.holders.clone(), needed: usize::from(begun.k) },
+        }
     }
 
     fn more_than_lie(&self, k: u16) -> usize {

@@ -328,6 +328,7 @@ impl LedgerState {
             Outcome::Activated { .. } => Ended::Activated,
             Outcome::Recovered => Ended::Recovered,
             Outcome::Aborted => Ended::Aborted,
+            Outcome::Cancelled => Ended::Cancelled,
         };
         self.note_end(&begun.request.digest(), ended);
         let (Some(serving), Begun { request, version, suite, source, .. }) = (serving, begun) else { return Ok(()) };

@@ -17,7 +17,7 @@ use theta_custody::{
 use theta_names::NodeId;
 use theta_network::PeerState;
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, MemberRequest, StateChange};
+use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{MissedTickBehavior, interval},
@@ -44,6 +44,8 @@ pub(crate) enum Order {
     Tick(u64),
     /// A request, and what the client signed and others approved.
     Hold(CeremonyRequest, Vec<u8>, oneshot::Sender<Result<CeremonyReport, CeremonyError>>),
+    /// The same, for the end of a ceremony.
+    Cancel(CancelRequest, Vec<u8>, oneshot::Sender<Result<CeremonyReport, CeremonyError>>),
     /// The same, for another state of a key.
     Change(StateChange, Vec<u8>, oneshot::Sender<Result<ChangeReport, ChangeError>>),
     /// A request, and what the client signed and others approved.
@@ -147,6 +149,13 @@ impl Custody {
         match order {
             Order::Hold(request, reason, reply) => {
                 let (answer, changed) = self.hold(request, reason);
+                drop(reply.send(answer));
+                return changed;
+            }
+            Order::Cancel(cancel, reason, reply) => {
+                let mut effects = Vec::new();
+                let answer = self.custodian.cancel(&cancel, reason, &mut effects);
+                let changed = self.carry_out(effects);
                 drop(reply.send(answer));
                 return changed;
             }
@@ -297,6 +306,7 @@ const fn outcome(state: &CeremonyState) -> &'static str {
         CeremonyState::Activated { .. } => "activated",
         CeremonyState::Recovered => "recovered",
         CeremonyState::Aborted => "aborted",
+        CeremonyState::Cancelled => "cancelled",
         CeremonyState::Failed(_) => "failed",
     }
 }

@@ -2,7 +2,7 @@
 
 use theta_authority::{BringWarrant, Granted};
 use theta_custody::{CeremonyReport, ChangeReport, MembersState};
-use theta_statements::{CeremonyRequest, MemberRequest, StateChange};
+use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
 use tokio::sync::watch;
 
 use super::{ChangeKeyError, ChangeMembersError, HoldError, Orchestrator, custody::Order};
@@ -15,6 +15,14 @@ impl Orchestrator {
     /// [`HoldError`]: the custodian's refusal, or there is no custodian.
     pub async fn hold(&self, granted: Granted<CeremonyRequest>, reason: Vec<u8>) -> Result<CeremonyReport, HoldError> {
         Ok(self.ask_custodian(|reply| Order::Hold(granted.into_request(), reason, reply)).await??)
+    }
+
+    /// Asks the group to let a ceremony come to nothing; returns its state.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::hold`].
+    pub async fn cancel(&self, granted: Granted<CancelRequest>, reason: Vec<u8>) -> Result<CeremonyReport, HoldError> {
+        Ok(self.ask_custodian(|reply| Order::Cancel(granted.into_request(), reason, reply)).await??)
     }
 
     /// The state of a ceremony, by its id; `None` if it is not known here.

@@ -105,6 +105,7 @@ pub(crate) fn ceremony(report: &CeremonyReport) -> v1::CeremonyStatus {
         }
         CeremonyState::Recovered => v1::CeremonyState::Recovered,
         CeremonyState::Aborted => v1::CeremonyState::Aborted,
+        CeremonyState::Cancelled => v1::CeremonyState::Cancelled,
         CeremonyState::Failed(why) => {
             status.failure.clone_from(why);
             v1::CeremonyState::Failed

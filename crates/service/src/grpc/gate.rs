@@ -196,7 +196,7 @@ fn split_path(path: &str) -> (&str, &str) {
 
 /// The method's name as a metric label: one of a fixed list, whatever the caller wrote.
 fn known_method(method: &str) -> &'static str {
-    const KNOWN: [&str; 27] = [
+    const KNOWN: [&str; 28] = [
         "Decapsulate",
         "Sign",
         "FlipCoin",
@@ -215,6 +215,7 @@ fn known_method(method: &str) -> &'static str {
         "HoldCeremony",
         "WatchCeremony",
         "ListCeremonies",
+        "CancelCeremony",
         "ChangeKeyState",
         "ReadAudit",
         "ExplainPolicy",

@@ -11,7 +11,7 @@ use theta_authority::{BackUp, Look, Place, reason_of};
 use theta_custody::{CeremonyError, CeremonyReport, ChangeReport};
 use theta_names::{KeyState, Version};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
-use theta_statements::{CeremonyRequest, KeyChange, StateChange};
+use theta_statements::{CancelRequest, CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
 use tokio::sync::mpsc;
 use tokio_stream::{
@@ -46,6 +46,20 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
         let reason = reason_of(signed_request, approvals);
         let report = self.node.orchestrator.hold(granted, reason).await.map_err(|error| not_held(&error))?;
+        Ok(Response::new(answer::ceremony(&report)))
+    }
+
+    async fn cancel_ceremony(
+        &self,
+        request: Request<v1::CancelCeremonyRequest>,
+    ) -> Result<Response<v1::CeremonyStatus>, Status> {
+        let v1::CancelCeremonyRequest { change, nonce, signed_request, approvals } = request.get_ref();
+        let change =
+            KeyChange::decode(change).map_err(|error| refusal::invalid(format!("not a change of a key: {error}")))?;
+        let asks = CancelRequest { request: CeremonyRequest { nonce: nonce_of(nonce)?, change } };
+        let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        let reason = reason_of(signed_request, approvals);
+        let report = self.node.orchestrator.cancel(granted, reason).await.map_err(|error| not_held(&error))?;
         Ok(Response::new(answer::ceremony(&report)))
     }
 
@@ -144,7 +158,7 @@ pub(super) fn nonce_of(given: &Bytes) -> Result<[u8; 32], Status> {
 fn not_held(error: &HoldError) -> Status {
     let message = refusal::short(error.to_string());
     match error {
-        HoldError::Ceremony(CeremonyError::UnknownKey { .. }) => Status::not_found(message),
+        HoldError::Ceremony(CeremonyError::UnknownKey { .. } | CeremonyError::NotBegun) => Status::not_found(message),
         HoldError::Ceremony(CeremonyError::Exists(_)) => Status::already_exists(message),
         HoldError::Ceremony(CeremonyError::Busy { .. }) => Status::aborted(message),
         HoldError::Ceremony(CeremonyError::NotInLedger { .. } | CeremonyError::StoreFailed(_))

@@ -36,6 +36,10 @@ async fn ask(
             let granted = authority.decide(presented, request).await.map_err(|refusal| refusal.to_string())?;
             orchestrator.hold(granted, reason).await.map(drop).map_err(|error| error.to_string())
         }
+        GroupRequest::Cancel(cancel) => {
+            let granted = authority.decide(presented, cancel).await.map_err(|refusal| refusal.to_string())?;
+            orchestrator.cancel(granted, reason).await.map(drop).map_err(|error| error.to_string())
+        }
         GroupRequest::State(change) => {
             let granted = authority.decide(presented, change).await.map_err(|refusal| refusal.to_string())?;
             orchestrator.change_key(granted, reason).await.map(drop).map_err(|error| error.to_string())

@@ -105,6 +105,7 @@ impl Custodian {
             }
             (LedgerEnd::Recovered, _) => self.close(id, CeremonyState::Recovered, Vec::new(), work),
             (LedgerEnd::Aborted, _) => self.close(id, CeremonyState::Aborted, Vec::new(), work),
+            (LedgerEnd::Cancelled, _) => self.close(id, CeremonyState::Cancelled, Vec::new(), work),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use theta_ledger::{Action, Begun, DropReason, Input, LedgerState, Refusal};
+use theta_ledger::{Action, Begun, DropReason, Input, LedgerState, Outcome, Refusal};
 use theta_names::{Epoch, KeyState, Version};
-use theta_statements::{CeremonyRequest, KeyChange};
+use theta_statements::{CancelRequest, CeremonyRequest, KeyChange};
 
 use crate::ceremony::Subject;
 use crate::custodian::message::Id;
@@ -84,6 +84,32 @@ impl Custodian {
             Some(why) => Err(CeremonyError::StoreFailed(why.clone())),
             None => Ok(self.report(&id).unwrap_or(report)),
         }
+    }
+
+    /// Asks the group to let a ceremony come to nothing that this node's policy has granted to a client, or reports how it ended.
+    ///
+    /// # Errors
+    /// [`CeremonyError`] with the reason.
+    pub fn cancel(
+        &mut self,
+        cancel: &CancelRequest,
+        reason: Vec<u8>,
+        effects: &mut Vec<CustodyEffect>,
+    ) -> Result<CeremonyReport, CeremonyError> {
+        if let Some(why) = &self.failed {
+            return Err(CeremonyError::StoreFailed(why.clone()));
+        }
+        let id = cancel.request.digest();
+        let Some(history) = self.ledger().and_then(|ledger| ledger.request(&id)) else {
+            return Err(CeremonyError::NotBegun);
+        };
+        if history.ended.is_none() {
+            let action = Action::End { ceremony: history.number, outcome: Outcome::Cancelled };
+            let mut work = Work::default();
+            self.drive_ledger(Input::Propose(action, reason), &mut work);
+            effects.append(&mut self.settle(work));
+        }
+        self.report(&id).or_else(|| self.report_of_ledger(&id)).ok_or(CeremonyError::NotBegun)
     }
 
     /// A request that waits, with those for whom it does, or that came to nothing.
@@ -206,6 +232,7 @@ impl Custodian {
             None => CeremonyState::Running { done: 0, of: 1 },
             Some(theta_ledger::Ended::Recovered) => CeremonyState::Recovered,
             Some(theta_ledger::Ended::Aborted) => CeremonyState::Aborted,
+            Some(theta_ledger::Ended::Cancelled) => CeremonyState::Cancelled,
             Some(theta_ledger::Ended::Activated) => activated(ledger, &key, version, epoch)?,
         };
         let awaits = if history.ended.is_none() { "the nodes that take part" } else { "" };

@@ -71,7 +71,8 @@ impl Host for Bookkeeper<'_> {
                 (Some(begun), Outcome::Activated { public, certificate }) => {
                     self.is_certified(begun, public, certificate)
                 }
-                (Some(_), Outcome::Recovered) => true,
+                // Those whose word it takes have consented.
+                (Some(_), Outcome::Recovered | Outcome::Cancelled) => true,
                 (Some(begun), Outcome::Aborted) => self.prospects.are_none(*ceremony, &begun.request.digest()),
                 (None, _) => false,
             },

@@ -8,8 +8,9 @@ mod members;
 
 use std::sync::Arc;
 
-use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Input, LedgerState, Memory, Recipient, Replica, Said};
+use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Input, LedgerState, Memory, Outcome, Recipient, Replica, Said};
 use theta_names::NodeId;
+use theta_statements::CancelRequest;
 use theta_store::Store;
 
 use bookkeeper::{Bookkeeper, adopted_key};
@@ -101,6 +102,12 @@ impl Custodian {
                 }
                 theta_ledger::Effect::Asked(Action::SetState(change), reason) => {
                     work.effects.push(CustodyEffect::Asked { request: GroupRequest::State(change), reason });
+                }
+                theta_ledger::Effect::Asked(Action::End { ceremony, outcome: Outcome::Cancelled }, reason) => {
+                    let begun = replica.state().running().get(&ceremony);
+                    let request = begun.map(|begun| CancelRequest { request: begun.request.clone() });
+                    let asked = request.map(GroupRequest::Cancel);
+                    work.effects.extend(asked.map(|request| CustodyEffect::Asked { request, reason }));
                 }
                 // No client asks for the others.
                 theta_ledger::Effect::Asked(..) => {}

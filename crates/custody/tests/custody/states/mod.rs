@@ -4,10 +4,10 @@ mod consents;
 
 use std::sync::Arc;
 
-use theta_custody::{CeremonyError, ChangeError, ResolveError};
+use theta_custody::{CeremonyError, CeremonyState, ChangeError, ResolveError};
 use theta_names::{Epoch, KeyState, Version};
 use theta_schemes::Suite;
-use theta_statements::{KeyChange, StateChange};
+use theta_statements::{CancelRequest, KeyChange, StateChange};
 use theta_store::KeyError;
 
 use crate::net::{Net, name};
@@ -162,6 +162,34 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     // What is destroyed is destroyed, whatever generation is named.
     let change = StateChange { key: name("files"), version: None, state: KeyState::Destroyed, generation: 7 };
     assert!(net.change(2, &change).unwrap().decided);
+}
+
+/// A ceremony that goes nowhere ends at once, and everywhere, when as many ask for that as it took to begin it.
+#[test]
+fn a_ceremony_is_cancelled_as_it_was_begun() {
+    let mut net = Net::new(3, 7, 7);
+    net.create("files", SG02, 3, &[1, 2, 3, 4]);
+    let request = net.request(KeyChange::Refresh { key: name("files"), version: None });
+    let id = net.begin([1, 2, 3], &request);
+    net.kill(4);
+    let cancel = CancelRequest { request };
+    assert!(!net.cancel(1, &cancel).unwrap().state.is_over());
+    net.until(20, |_| false);
+    assert!((1..=3).all(|node| !net.state(node, &id).is_over()), "it takes three");
+    for node in [5, 2, 3] {
+        net.cancel(node, &cancel).unwrap();
+    }
+    let up = |net: &Net| net.up();
+    assert!(net.until(40, |net| up(net).iter().all(|node| net.state(*node, &id) == CeremonyState::Cancelled)));
+    assert!((1..=3).all(|node| net.entry(node, "files").epoch == Epoch::FIRST));
+    // It is asked for again: it is cancelled.
+    assert_eq!(net.cancel(6, &cancel).unwrap().state, CeremonyState::Cancelled);
+    net.start(4);
+    net.connect();
+    assert!(net.until(60, |net| net.state(4, &id) == CeremonyState::Cancelled));
+    net.run(1..=4, KeyChange::Refresh { key: name("files"), version: None });
+    let unknown = net.request(KeyChange::Rotate { key: name("files") });
+    assert_eq!(net.cancel(1, &CancelRequest { request: unknown }), Err(CeremonyError::NotBegun));
 }
 
 /// The remains of an epoch's ceremony are removed when the next epoch is used, since the old share follows from them.

@@ -9,7 +9,7 @@ use theta_names::{Epoch, Version};
 use theta_schemes::keys::KeyName;
 use theta_wire::v1::CeremonyState;
 
-use super::change::Nonce;
+use crate::keys::change::Nonce;
 use crate::{
     access::ApprovalFiles,
     connect::{self, ClientArgs, Session},
@@ -101,6 +101,10 @@ pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) ->
         CeremonyEnd::Activated { key_id, certificate } => (Some(hex::encode(key_id)), Some(hex::encode(certificate))),
         CeremonyEnd::Recovered => (None, None),
         CeremonyEnd::Aborted => return Err(aborted(&outcome, &silent)),
+        CeremonyEnd::Cancelled => {
+            let (aim, key) = (&outcome.aim, &outcome.key);
+            return Err(Failure::Failed(format!("the ceremony to {aim} {key} was cancelled; nothing has changed")));
+        }
         CeremonyEnd::Failed(reason) => {
             return Err(Failure::Failed(format!("{} {}: {reason}", outcome.aim, outcome.key)));
         }

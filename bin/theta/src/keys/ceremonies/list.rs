@@ -71,6 +71,7 @@ const fn in_words(state: CeremonyState) -> (&'static str, bool) {
         CeremonyState::Activated => ("done", false),
         CeremonyState::Recovered => ("done: the share is there again", false),
         CeremonyState::Aborted => ("given up by agreement, nothing was changed", false),
+        CeremonyState::Cancelled => ("cancelled, nothing was changed", false),
         CeremonyState::Failed => ("failed at this node", false),
         CeremonyState::Unspecified => ("of a state that this release does not know", false),
     }
@@ -138,7 +139,7 @@ fn gather(listed: Vec<(NodeId, Vec<CeremonyStatus>)>, args: &CeremoniesArgs) -> 
 }
 
 /// `theta keys ceremonies`.
-pub(super) fn ceremonies(args: &CeremoniesArgs, output: Output) -> Result<(), Failure> {
+pub(in crate::keys) fn ceremonies(args: &CeremoniesArgs, output: Output) -> Result<(), Failure> {
     let session = args.client.open()?;
     let (listed, problems) = session.block_on(session.client().ceremonies());
     for problem in &problems {
