@@ -57,7 +57,7 @@ pub use self::{
         known::{KnownKey, KnownKeys},
         renewal::AgreedState,
     },
-    ledger::{Followed, GenesisFileError, genesis_of},
+    ledger::{Followed, GenesisFileError, genesis_of, read_kept_ledger},
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
