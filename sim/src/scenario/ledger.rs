@@ -28,7 +28,7 @@ impl Scenario {
         let (t, n) = one_of(&mut rng, &GROUPS).unwrap_or((1, 4));
         let (first, calm) = (below(&mut rng, SUITES.len() as u64), 4 * SECONDS);
         let suites = SUITES.iter().cycle().skip(usize::try_from(first).unwrap_or(0));
-        let keys = suites.take(1 + usize::from(below(&mut rng, 3) == 0)).map(|suite| key(*suite)).collect();
+        let keys = suites.take(1 + usize::from(below(&mut rng, 4) == 0)).map(|suite| key(*suite)).collect();
         let mut scenario = Self {
             kept: true,
             n,
@@ -47,6 +47,9 @@ impl Scenario {
         scenario.draw_absences(&mut rng, if n > 3 * t { t } else { 0 });
         scenario.draw_storm(&mut rng);
         scenario.draw_changes(&mut rng);
+        if below(&mut rng, 24) == 0 {
+            scenario.draw_parting(&mut rng);
+        }
         scenario
     }
 
@@ -104,7 +107,7 @@ impl Scenario {
             self.draw_loss(rng);
         }
         let mut reshared = false;
-        for _ in self.ceremonies.len() as u64..1 + below(rng, 3) {
+        for _ in self.ceremonies.len() as u64..1 + below(rng, 5) / 3 {
             let at = below(rng, self.calm);
             let key = usize::try_from(below(rng, self.keys.len() as u64)).unwrap_or(0);
             let is_lost = self.keys.get(key).is_some_and(|key| key.lost_by.is_some());
@@ -133,6 +136,18 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// Nobody has a quorum for so long that ceremonies which have begun come to nothing.
+    fn draw_parting(&mut self, rng: &mut ChaCha8Rng) {
+        let (at, until) = (SECONDS + below(rng, 2 * SECONDS), 22 * SECONDS);
+        let first = node(rng, self.n);
+        let side = (0..self.n / 2).map(|place| 1 + (first + place) % self.n).collect();
+        self.faults.retain(|fault| !matches!(fault, Fault::Partition { .. }));
+        self.faults.push(Fault::Partition { at, until, side });
+        let later = until.saturating_sub(self.calm);
+        self.calm = until;
+        self.end += later;
+    }
+
     /// An honest member that is there has lost its share of the first key, and recovers it.
     fn draw_loss(&mut self, rng: &mut ChaCha8Rng) {
         let away: BTreeSet<u16> = self.faults.iter().filter_map(Fault::node).collect();

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use theta_agreement::{Ballot, Digest, VoteKind, quorum};
+use theta_agreement::{Ballot, Digest, VoteKind};
 use theta_ledger::{Action, Outcome};
 
 use super::{Deed, Deeds, Invariant};
@@ -124,7 +124,8 @@ impl LedgerWatch {
             all.len()
         };
         let most = views.map(|(_, voted)| voters(voted)).max().unwrap_or(0);
-        let needed = quorum(self.n, self.t);
+        // So many that any two such sets have an honest member in common.
+        let needed = self.n.min(usize::midpoint(self.n, self.t) + 1);
         if most < needed {
             let text = format!("{who} believes entry {height}, for which {most} of {needed} can have voted");
             return Err((Invariant::Certified, text));
