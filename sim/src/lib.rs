@@ -15,6 +15,7 @@
 
 mod byzantine;
 mod client;
+mod ledger;
 mod node;
 mod permission;
 mod scenario;
@@ -24,7 +25,7 @@ mod trace;
 mod watch;
 mod world;
 
-pub use byzantine::{Behaviour, CeremonyLie};
+pub use byzantine::{Behaviour, CeremonyLie, LedgerLie};
 pub use scenario::{
     Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Sabotage, Scenario, StateWish, Theft, Weather,
 };

@@ -3,13 +3,13 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use theta_sim::{Scenario, run};
+use theta_sim::{Deed, Deeds, Outcome, Scenario, run};
 
 /// Runs whole groups of nodes on an imagined network, clock and disk.
 #[derive(Debug, Parser)]
@@ -26,6 +26,9 @@ struct Arguments {
     /// The first of them.
     #[arg(long, default_value_t = 0)]
     from: u64,
+    /// Scenarios about the group's ledger, and ceremonies that begin and end by it.
+    #[arg(long)]
+    ledger: bool,
     /// How many run at once; 0 for as many as there are cores.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
@@ -34,17 +37,23 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let well = match arguments.seed {
-        Some(seed) => one(seed, arguments.trace),
+        Some(seed) => one(&arguments.scenario(seed), arguments.trace),
         None => many(&arguments),
     };
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+impl Arguments {
+    fn scenario(&self, seed: u64) -> Scenario {
+        if self.ledger { Scenario::of_ledger(seed) } else { Scenario::of(seed) }
+    }
+}
+
 /// Runs one seed; returns whether everything held.
-fn one(seed: u64, trace: bool) -> bool {
-    let scenario = Scenario::of(seed);
+fn one(scenario: &Scenario, trace: bool) -> bool {
+    let seed = scenario.seed;
     println!("{scenario:#?}");
-    let outcome = run(&scenario, true);
+    let outcome = run(scenario, true);
     if trace || outcome.violation.is_some() {
         outcome.lines.iter().for_each(|line| println!("{line}"));
     }
@@ -60,67 +69,102 @@ fn one(seed: u64, trace: bool) -> bool {
     outcome.violation.is_none()
 }
 
+/// What many runs came to.
+#[derive(Default)]
+struct Sum {
+    done: u64,
+    events: u64,
+    results: u64,
+    deeds: Deeds,
+    /// The seeds that failed.
+    failures: Vec<u64>,
+}
+
+impl Sum {
+    fn add(&mut self, seed: u64, outcome: &Outcome) {
+        self.done += 1;
+        self.events += outcome.events;
+        self.results += outcome.results as u64;
+        self.deeds.absorb(&outcome.deeds);
+        if let Some(violation) = &outcome.violation {
+            println!("seed {seed}: {violation}");
+            self.failures.push(seed);
+        }
+    }
+
+    fn print(&self, from: u64, seconds: u64) {
+        let count = |deed| self.deeds.count(deed);
+        let (begun, activated) = (count(Deed::Begun), count(Deed::Activated));
+        let (recovered, aborted) = (count(Deed::Recovered), count(Deed::Aborted));
+        let entries = count(Deed::Adopted) + begun + activated + recovered + aborted + count(Deed::OtherEntry);
+        let (crashes, partitions) = (count(Deed::Crashed), count(Deed::Parted));
+        let (set_back, confirmed) = (count(Deed::SetBack), count(Deed::Confirmed));
+        let (followed, false_ones) = (count(Deed::Followed), count(Deed::FalseAnswer));
+        println!(
+            "ledger: {entries} entries decided, of them {begun} begins of ceremonies, which ended: {activated} with new shares, \
+             {recovered} with a lost share, {aborted} with nothing"
+        );
+        println!("clients: {followed} entries believed, {false_ones} false answers refused");
+        println!(
+            "faults: {crashes} crashes, {partitions} partitions, {set_back} stores set back, {confirmed} confirmed"
+        );
+        let lies: Vec<String> = self.deeds.lies().map(|(kind, times)| format!("{kind} {times}")).collect();
+        println!("lies: {}", lies.join(", "));
+        println!(
+            "slowest, in ticks with a quorum connected: entry at all {}, ceremony {}, everything {}",
+            count(Deed::SlowestSpread),
+            count(Deed::SlowestCeremony),
+            count(Deed::SlowestEnd)
+        );
+        println!(
+            "{} seeds from {from}: {} events, {} results, {seconds} s, {} violations",
+            self.done,
+            self.events,
+            self.results,
+            self.failures.len()
+        );
+        if !self.failures.is_empty() {
+            println!("replay with: cargo run --release -p theta-sim -- --trace --seed SEED, for {:?}", self.failures);
+        }
+    }
+}
+
 /// Runs many seeds on all cores; returns whether everything held in all of them.
 fn many(arguments: &Arguments) -> bool {
     let cores = thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get);
     let jobs = if arguments.jobs == 0 { cores } else { arguments.jobs };
     let until = arguments.from.saturating_add(arguments.seeds);
-    let [next, done, events, results, ceremonies] = [arguments.from, 0, 0, 0, 0].map(AtomicU64::new);
-    let (failures, over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-    let began = Instant::now();
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs)
-            .map(|_| {
-                scope.spawn(|| {
-                    loop {
-                        let seed = next.fetch_add(1, Ordering::Relaxed);
-                        if seed >= until {
-                            return;
-                        }
-                        let outcome = run(&Scenario::of(seed), false);
-                        done.fetch_add(1, Ordering::Relaxed);
-                        events.fetch_add(outcome.events, Ordering::Relaxed);
-                        results.fetch_add(outcome.results as u64, Ordering::Relaxed);
-                        ceremonies.fetch_add(outcome.ceremonies as u64, Ordering::Relaxed);
-                        if let Some(violation) = outcome.violation {
-                            println!("seed {seed}: {violation}");
-                            failures.lock().unwrap_or_else(PoisonError::into_inner).push(seed);
-                        }
-                    }
-                })
-            })
-            .collect();
-        scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                thread::sleep(Duration::from_millis(200));
-                let (done, seconds) = (done.load(Ordering::Relaxed), began.elapsed().as_secs());
-                if seconds.is_multiple_of(10) && seconds > 0 && began.elapsed().subsec_millis() < 200 {
-                    eprintln!("{done} of {} seeds, {seconds} s", arguments.seeds);
-                }
+    let (next, sum, began) = (AtomicU64::new(arguments.from), Mutex::new(Sum::default()), Instant::now());
+    let lock = || sum.lock().unwrap_or_else(PoisonError::into_inner);
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= until {
+                return;
             }
-        });
-        for worker in workers {
-            if worker.join().is_err() {
-                failures.lock().unwrap_or_else(PoisonError::into_inner).push(u64::MAX);
+            let outcome = run(&arguments.scenario(seed), false);
+            lock().add(seed, &outcome);
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let mut told = 0;
+        while workers.iter().any(|worker| !worker.is_finished()) {
+            thread::sleep(Duration::from_millis(200));
+            let seconds = began.elapsed().as_secs();
+            if seconds >= told + 10 {
+                told = seconds;
+                eprintln!("{} of {} seeds, {seconds} s", lock().done, arguments.seeds);
             }
         }
-        over.store(true, Ordering::Relaxed);
+        for worker in workers {
+            if worker.join().is_err() {
+                lock().failures.push(u64::MAX);
+            }
+        }
     });
-    let mut failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failures.sort_unstable();
-    let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
-    println!(
-        "{} seeds from {}: {} events, {} results, {} ends of ceremonies, {} s, {} violations",
-        count(&done),
-        arguments.from,
-        count(&events),
-        count(&results),
-        count(&ceremonies),
-        began.elapsed().as_secs(),
-        failures.len()
-    );
-    if !failures.is_empty() {
-        println!("replay with: cargo run --release -p theta-sim -- --trace --seed SEED, for {failures:?}");
-    }
-    failures.is_empty()
+    let mut sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    sum.failures.sort_unstable();
+    sum.print(arguments.from, began.elapsed().as_secs());
+    sum.failures.is_empty()
 }

@@ -122,6 +122,8 @@ pub(crate) struct Node {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) liar: Option<Liar>,
     pub(crate) lives: u64,
+    /// When it was started last, in milliseconds.
+    pub(crate) since: u64,
     /// The error of its wall clock, in seconds.
     pub(crate) wall: i64,
     /// The time until which it is paused.
@@ -135,7 +137,7 @@ impl Node {
         let outbox =
             Outbox { local: peer(number)?, peers, sent: Mutex::default(), reached: Mutex::new(BTreeSet::new()) };
         let (disk, outbox) = (setup.disk(number)?, Arc::new(outbox));
-        Ok(Self { number, disk, copy: None, life: None, outbox, liar, lives: 0, wall: 0, paused: 0 })
+        Ok(Self { number, disk, copy: None, life: None, outbox, liar, lives: 0, since: 0, wall: 0, paused: 0 })
     }
 
     /// Starts the node as its process would.

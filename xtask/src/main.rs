@@ -21,7 +21,7 @@ Commands:
   bench   The benchmarks of bench/benches (minutes); figures are kept in bench/RESULTS.md
   proto   Generates the code of crates/wire from its .proto files, after one of them was changed
   fuzz    The fuzz targets of fuzz/, 20 seconds each; with --seconds N another time, with TARGET that one alone
-  sim     Runs of whole simulated groups: --seeds N of them (default: 10,000), the first being --from S (default: 0)
+  sim     Runs of whole simulated groups: --seeds N of them (default: 10,000), the first being --from S (default: 0); with --ledger about its ledger
   attack  Groups of real nodes (release build) attacked one way after another, and a table of what held; with --short the
           dev build and small loads (five minutes), with --only NAME one attack, with --list what there is, with --json for programs
   help    This text

@@ -58,7 +58,7 @@ pub use self::{
         renewal::AgreedState,
         states::{StateChanged, state_statement},
     },
-    ledger::{Followed, GenesisFileError, genesis_of},
+    ledger::{Followed, GenesisFileError, genesis_of, read_kept_ledger},
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };

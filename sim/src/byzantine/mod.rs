@@ -1,6 +1,8 @@
 //! Byzantine nodes. Each runs an honest node, and a liar between that node and the network.
 
 mod ceremony;
+mod forger;
+mod ledger;
 mod omission;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +13,15 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use theta_ceremonies::CeremonyKeys;
 use theta_custody::{Promise, encode_promises, promises_of};
+use theta_ledger::LedgerState;
 use theta_wire::peer::{Envelope, INSTANCES, SLOTS};
 
 pub use ceremony::CeremonyLie;
+pub use ledger::LedgerLie;
 
 use crate::scenario::below;
 use crate::setup::GROUP;
+use ledger::LedgerLiar;
 
 /// The length of an overlong payload in bytes.
 const OVERLONG: usize = 1 << 20;
@@ -69,9 +74,37 @@ pub enum Behaviour {
     Overlong,
     /// Lies in ceremonies, under its signature.
     Ceremony(CeremonyLie),
+    /// Lies in the ledger, under its signature.
+    Ledger(LedgerLie),
 }
 
 impl Behaviour {
+    /// What it is called in counts.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Silent => "silent",
+            Self::Garbage => "garbage",
+            Self::BitFlip => "flips bits of payloads",
+            Self::EnvelopeFlip => "flips bits of envelopes",
+            Self::Truncate => "cuts",
+            Self::WrongSlot => "wrong slots",
+            Self::Replay => "payloads of other instances",
+            Self::OtherInstance => "for other instances",
+            Self::Equivocate => "equivocates",
+            Self::TwoVersions => "two versions",
+            Self::Selective => "selective",
+            Self::Late => "late",
+            Self::Flood => "floods",
+            Self::CopyOthers => "copies others",
+            Self::StopAfter(_) => "stops",
+            Self::PromiseTwice | Self::PromiseAsLiked => "promises twice",
+            Self::Overlong => "overlong",
+            Self::Ceremony(_) => "lies in ceremonies",
+            Self::Ledger(lie) => lie.name(),
+        }
+    }
+
     pub(crate) fn draw(rng: &mut impl Rng, (k, n): (u16, u16), ceremonies: bool) -> Self {
         if ceremonies && below(rng, 3) > 0 {
             return Self::Ceremony(CeremonyLie::draw(rng, (k, n)));
@@ -115,17 +148,58 @@ pub(crate) struct Liar {
     said: Vec<Envelope>,
     answered: BTreeMap<Bytes, u8>,
     count: u16,
-    /// The number of messages of ceremonies that it has changed.
+    ledger: Option<LedgerLiar>,
+    /// The number of messages that it has changed, left out or added to.
     lies: u64,
 }
 
 impl Liar {
-    pub(crate) const fn new(behaviour: Behaviour, keys: CeremonyKeys, rng: ChaCha8Rng) -> Self {
-        Self { behaviour, keys, rng, said: Vec::new(), answered: BTreeMap::new(), count: 0, lies: 0 }
+    /// `group` makes the keys of all liars of the group, which help each other.
+    pub(crate) fn new<E>(
+        behaviour: Behaviour,
+        keys: CeremonyKeys,
+        rng: ChaCha8Rng,
+        group: impl Fn() -> Result<(CeremonyKeys, Vec<CeremonyKeys>), E>,
+    ) -> Result<Self, E> {
+        let ledger = match behaviour {
+            Behaviour::Ledger(lie) => {
+                let (own, all) = group()?;
+                Some(LedgerLiar::new(lie, own, all))
+            }
+            _ => None,
+        };
+        Ok(Self { behaviour, keys, rng, said: Vec::new(), answered: BTreeMap::new(), count: 0, ledger, lies: 0 })
     }
 
-    /// What the liar sends to `to` in place of an honest message.
-    pub(crate) fn send(&mut self, to: u16, bytes: Bytes) -> Vec<Lie> {
+    /// What the liar sends to `to` in place of an honest message. `state` is the ledger that its node has.
+    pub(crate) fn send(&mut self, to: u16, bytes: Bytes, state: Option<&LedgerState>) -> Vec<Lie> {
+        let told = self.make(to, bytes.clone(), state);
+        let honest = matches!(&told[..], [(0, same)] if *same == bytes);
+        self.lies += u64::from(!honest);
+        told
+    }
+
+    /// What the liar answers a client that follows the ledger, in place of the entries that its node has.
+    pub(crate) fn serves(&mut self, entries: Vec<Vec<u8>>, state: &LedgerState) -> Vec<Vec<u8>> {
+        let before = entries.clone();
+        let told = match (&mut self.ledger, self.behaviour) {
+            (Some(liar), _) => liar.serves(entries, (state, &mut self.rng)),
+            (None, Behaviour::Silent | Behaviour::StopAfter(0)) => Vec::new(),
+            (None, Behaviour::Garbage) => entries.iter().map(|entry| self.garbage(entry.len()).to_vec()).collect(),
+            (None, Behaviour::BitFlip | Behaviour::Equivocate) => {
+                entries.iter().map(|entry| self.flip(&Bytes::copy_from_slice(entry)).to_vec()).collect()
+            }
+            (None, Behaviour::Truncate) => {
+                entries.iter().map(|entry| entry.split_at(entry.len() / 2).0.to_vec()).collect()
+            }
+            (None, Behaviour::Replay) => entries.into_iter().rev().collect(),
+            (None, _) => entries,
+        };
+        self.lies += u64::from(told != before);
+        told
+    }
+
+    fn make(&mut self, to: u16, bytes: Bytes, state: Option<&LedgerState>) -> Vec<Lie> {
         let now = |bytes| vec![(0, bytes)];
         let Ok(envelope) = Envelope::decode(bytes.clone()) else { return now(bytes) };
         self.count = self.count.saturating_add(1);
@@ -139,8 +213,14 @@ impl Liar {
             Behaviour::Selective | Behaviour::StopAfter(_) => now(bytes),
             Behaviour::Ceremony(lie) => {
                 let told = lie.tell(&self.keys, to, envelope.clone());
-                self.lies += u64::from(told != envelope);
-                now(with(told))
+                if told == envelope { now(bytes) } else { now(with(told)) }
+            }
+            Behaviour::Ledger(_) => {
+                let told = self.ledger.as_mut().zip(state);
+                match told.and_then(|(liar, state)| liar.tell(to, &bytes, (state, &mut self.rng))) {
+                    None => now(bytes),
+                    Some(told) => told.into_iter().map(|bytes| (0, bytes)).collect(),
+                }
             }
             Behaviour::Late if below(&mut self.rng, 5) == 0 => Vec::new(),
             Behaviour::Late => vec![(2_000 + below(&mut self.rng, 4_000), bytes)],
@@ -161,9 +241,9 @@ impl Liar {
         }
     }
 
-    /// The number of messages of ceremonies that it has changed.
-    pub(crate) const fn lies(&self) -> u64 {
-        self.lies
+    /// What it does, and how often it has.
+    pub(crate) const fn lies(&self) -> (Behaviour, u64) {
+        (self.behaviour, self.lies)
     }
 
     /// What the liar sends in response to a message, and whether to all nodes or only to the sender.

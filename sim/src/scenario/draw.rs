@@ -1,6 +1,6 @@
 //! The scenario of a seed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -17,15 +17,15 @@ pub(crate) fn below(rng: &mut impl Rng, bound: u64) -> u64 {
     rng.next_u64().checked_rem(bound).unwrap_or(0)
 }
 
-fn one_of<T: Clone>(rng: &mut impl Rng, list: &[T]) -> Option<T> {
+pub(super) fn one_of<T: Clone>(rng: &mut impl Rng, list: &[T]) -> Option<T> {
     list.get(usize::try_from(below(rng, list.len() as u64)).ok()?).cloned()
 }
 
-fn node(rng: &mut impl Rng, n: u16) -> u16 {
+pub(super) fn node(rng: &mut impl Rng, n: u16) -> u16 {
     1 + u16::try_from(below(rng, u64::from(n))).unwrap_or(0)
 }
 
-fn some_nodes(rng: &mut impl Rng, n: u16, most: u64) -> BTreeSet<u16> {
+pub(super) fn some_nodes(rng: &mut impl Rng, n: u16, most: u64) -> BTreeSet<u16> {
     (0..below(rng, most + 1)).map(|_| node(rng, n)).collect()
 }
 
@@ -62,26 +62,18 @@ impl Scenario {
             keys.extend(Some(other).filter(|other| !keys.iter().any(|key| alike(key.suite, other.suite))));
         }
         let mut scenario = Self {
-            seed,
             n,
             k: t + 1,
             kept,
             keys,
-            requests: Vec::new(),
-            ceremonies: Vec::new(),
-            changes: Vec::new(),
-            again_from: None,
-            thefts: Vec::new(),
             weather: Weather {
                 delay: 1 + below(&mut rng, 300),
                 loss: below(&mut rng, 4) * below(&mut rng, 100),
                 duplicates: below(&mut rng, 100),
             },
-            faults: Vec::new(),
-            liars: BTreeMap::new(),
             calm: 8_000,
             end: 90_000,
-            sabotage: None,
+            ..Self::empty(seed)
         };
         scenario.draw_liars(&mut rng, t);
         scenario.draw_faults(&mut rng);

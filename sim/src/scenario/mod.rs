@@ -1,6 +1,7 @@
 //! Scenarios as data, either drawn from a seed or written by a test.
 
 mod draw;
+mod ledger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -261,11 +262,45 @@ pub enum Sabotage {
     NoRates,
     /// A node trusts its store whatever its peers say.
     TrustsItself,
+    /// A client that follows the ledger believes entries without looking at their votes.
+    Credulous,
     /// A node's policy asks for no approvals.
     NoConsents,
 }
 
+impl Fault {
+    /// The node that it befalls, if it befalls one.
+    pub(crate) const fn node(&self) -> Option<u16> {
+        match self {
+            Self::Partition { .. } => None,
+            Self::Crash { node, .. } | Self::SetBack { node, .. } | Self::Jump { node, .. } => Some(*node),
+        }
+    }
+}
+
 impl Scenario {
+    /// A group of nobody in which nothing happens.
+    const fn empty(seed: u64) -> Self {
+        Self {
+            seed,
+            n: 0,
+            k: 0,
+            kept: false,
+            keys: Vec::new(),
+            requests: Vec::new(),
+            ceremonies: Vec::new(),
+            changes: Vec::new(),
+            again_from: None,
+            thefts: Vec::new(),
+            weather: Weather { delay: 1, loss: 0, duplicates: 0 },
+            faults: Vec::new(),
+            liars: BTreeMap::new(),
+            calm: 0,
+            end: 0,
+            sabotage: None,
+        }
+    }
+
     /// The honest nodes.
     pub fn honest(&self) -> impl Iterator<Item = u16> {
         (1..=self.n).filter(|node| !self.liars.contains_key(node))

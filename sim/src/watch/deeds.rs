@@ -34,11 +34,49 @@ pub enum Deed {
     EpochsRobbed,
     /// The thief had k shares of one epoch, and so the key.
     KeyCombined,
+    /// A node lost its power.
+    Crashed,
+    /// The network parted.
+    Parted,
+    /// An entry of the ledger: a dealer's key.
+    Adopted,
+    /// An entry: a ceremony begins.
+    Begun,
+    /// An entry: a ceremony has ended with new shares,
+    Activated,
+    /// with a share that was found,
+    Recovered,
+    /// or with nothing.
+    Aborted,
+    /// Any other entry.
+    OtherEntry,
+    /// A client took an entry.
+    Followed,
+    /// A client was told something false, and did not believe it.
+    FalseAnswer,
+    /// The most ticks that an honest node lacked an entry which another one had, once it was connected.
+    SlowestSpread,
+    /// The most ticks that a ceremony ran once a quorum was connected.
+    SlowestCeremony,
+    /// The most ticks that it took until nothing was left to do, once a quorum was connected.
+    SlowestEnd,
+}
+
+impl Deed {
+    /// Whether it is the largest of some numbers, and not a count.
+    #[must_use]
+    pub const fn is_most(self) -> bool {
+        matches!(self, Self::SlowestSpread | Self::SlowestCeremony | Self::SlowestEnd)
+    }
 }
 
 /// How often each of them happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deeds(BTreeMap<Deed, u64>);
+pub struct Deeds {
+    counts: BTreeMap<Deed, u64>,
+    /// By the name of the behaviour.
+    lies: BTreeMap<&'static str, u64>,
+}
 
 impl Deeds {
     pub(crate) fn note(&mut self, deed: Deed) {
@@ -46,12 +84,38 @@ impl Deeds {
     }
 
     pub(crate) fn add(&mut self, deed: Deed, times: u64) {
-        *self.0.entry(deed).or_default() += times;
+        *self.counts.entry(deed).or_default() += times;
+    }
+
+    /// Notes a number of which the largest counts.
+    pub(crate) fn most(&mut self, deed: Deed, number: u64) {
+        let most = self.counts.entry(deed).or_default();
+        *most = number.max(*most);
+    }
+
+    /// Counts the lies of one liar.
+    pub(crate) fn lied(&mut self, kind: &'static str, times: u64) {
+        if times > 0 {
+            *self.lies.entry(kind).or_default() += times;
+        }
+    }
+
+    /// Adds those of another run.
+    pub fn absorb(&mut self, other: &Self) {
+        for (deed, times) in &other.counts {
+            if deed.is_most() { self.most(*deed, *times) } else { self.add(*deed, *times) }
+        }
+        other.lies.iter().for_each(|(kind, times)| self.lied(kind, *times));
+    }
+
+    /// How many messages liars of each kind left out, changed or added to.
+    pub fn lies(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.lies.iter().map(|(kind, times)| (*kind, *times))
     }
 
     /// How often it happened.
     #[must_use]
     pub fn count(&self, deed: Deed) -> u64 {
-        self.0.get(&deed).copied().unwrap_or_default()
+        self.counts.get(&deed).copied().unwrap_or_default()
     }
 }

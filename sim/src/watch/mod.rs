@@ -2,6 +2,7 @@
 
 mod consents;
 mod deeds;
+mod ledger;
 mod masks;
 mod stores;
 
@@ -10,13 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use prost::Message as _;
+use theta_ledger::{Action, Digest};
 use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
 use theta_wire::peer::{Envelope, INSTANCES};
 
 pub use deeds::{Deed, Deeds};
 
-use crate::scenario::{BURST, PER_SECOND};
+use crate::ledger::ledger_of;
+use crate::scenario::{BURST, PER_SECOND, Scenario};
 use consents::Consents;
+use ledger::LedgerWatch;
 use masks::Masks;
 use stores::Stores;
 
@@ -46,6 +50,11 @@ pub enum Invariant {
     Ends,
     /// All honest nodes agree on the outcomes of ceremonies and on the keys.
     Agreement,
+    /// No two honest nodes have different entries at a height, no node's ledger loses entries, and no honest member says two things
+    /// under one ballot.
+    Ledger,
+    /// Neither an honest node nor a client believes an entry that no quorum has certified.
+    Certified,
     /// No honest helper's mask hides answers to two requests of a recovery.
     MaskOnce,
     /// A node whose store was set back does not trust it until a person confirms the store.
@@ -109,6 +118,7 @@ pub(crate) struct Watch {
     masks: Option<Masks>,
     pub(crate) stores: Stores,
     pub(crate) consents: Consents,
+    pub(crate) ledger: LedgerWatch,
     pub(crate) deeds: Deeds,
 }
 
@@ -129,6 +139,10 @@ struct Uses {
 }
 
 impl Watch {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        Self { ledger: LedgerWatch::new(scenario), ..Self::default() }
+    }
+
     pub(crate) fn violated<T>(&self, invariant: Invariant, text: impl Into<String>) -> Result<T, Violation> {
         Err(Violation { at: self.now, invariant, text: text.into() })
     }
@@ -212,6 +226,24 @@ impl Watch {
     pub(crate) fn helped(&mut self, node: u16, bytes: &Bytes, honest: impl Fn(u16) -> bool) -> Result<(), Violation> {
         let answered = self.masks.as_mut().map_or(Ok(()), |masks| masks.sent(node, bytes, honest));
         answered.or_else(|text| self.violated(Invariant::MaskOnce, text))
+    }
+
+    /// A message leaves an honest node, possibly with votes on an entry of the ledger.
+    pub(crate) fn voted(&mut self, node: u16, bytes: &Bytes) -> Result<(), Violation> {
+        let said = ledger_of(bytes).map_or(Ok(()), |message| self.ledger.said(node, &message));
+        said.or_else(|(invariant, text)| self.violated(invariant, text))
+    }
+
+    /// An honest node has an entry: its height, its digest, and what was decided.
+    pub(crate) fn has_entry(&mut self, node: u16, entry: (u64, Digest, &Action)) -> Result<(), Violation> {
+        let has = self.ledger.has(node, entry, self.now, &mut self.deeds);
+        has.or_else(|(invariant, text)| self.violated(invariant, text))
+    }
+
+    /// A client believes an entry.
+    pub(crate) fn client_believes(&mut self, entry: (u64, Digest)) -> Result<(), Violation> {
+        let believes = self.ledger.believes("a client", entry);
+        believes.or_else(|(invariant, text)| self.violated(invariant, text))
     }
 
     /// A message leaves an honest node.

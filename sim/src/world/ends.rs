@@ -68,12 +68,14 @@ impl World<'_> {
             && (0..self.ceremonies.len()).all(|ceremony| self.unended(ceremony).is_empty())
             && self.unmade().is_none()
             && self.is_tried()
+            && self.undecided().is_none()
     }
 
     /// Whether all late events of the scenario have happened, and have had time to take effect.
     fn is_tried(&self) -> bool {
         let faults = self.scenario.faults.iter().map(|fault| match fault {
             Fault::SetBack { until, confirmed, .. } => confirmed.unwrap_or(*until),
+            Fault::Crash { until, .. } => until.saturating_sub(4_000),
             _ => 0,
         });
         let ceremonies = self.scenario.ceremonies.iter().map(|planned| planned.at);
@@ -109,6 +111,14 @@ impl World<'_> {
         self.scenario.honest().filter(|node| !self.ended.contains_key(&(ceremony, *node))).collect()
     }
 
+    /// Whether clients want something else with the key of a ceremony, too, and the group has not begun this one.
+    fn is_busy(&self, ceremony: usize) -> bool {
+        let Some(request) = self.ceremonies.get(ceremony) else { return false };
+        let others = self.ceremonies.iter().enumerate().filter(|(other, _)| *other != ceremony);
+        let alone = others.into_iter().all(|(_, other)| other.change.key() != request.change.key());
+        !alone && !self.watch.ledger.has_begun(&request.digest())
+    }
+
     fn note_ends(&mut self) {
         let honest: Vec<u16> = self.scenario.honest().collect();
         for (ceremony, id) in self.names.clone() {
@@ -120,6 +130,8 @@ impl World<'_> {
                     Some(CeremonyState::Recovered) => "recovered".to_owned(),
                     Some(CeremonyState::Aborted) => "aborted".to_owned(),
                     Some(CeremonyState::Cancelled) => "cancelled".to_owned(),
+                    // It may begin as soon as another one about the key has ended: clients ask again.
+                    Some(CeremonyState::Failed(_)) if self.is_busy(ceremony) => continue,
                     Some(CeremonyState::Failed(why)) => format!("failed: {why}"),
                     Some(CeremonyState::Running { .. }) | None => continue,
                 };
@@ -145,6 +157,9 @@ impl World<'_> {
                 let text = format!("ceremony {ceremony} has no end at nodes {unended:?}");
                 return self.watch.violated(Invariant::Ends, text);
             }
+        }
+        if let Some(text) = self.undecided() {
+            return self.watch.violated(Invariant::Ends, text);
         }
         match self.unmade() {
             None => Ok(()),

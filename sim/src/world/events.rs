@@ -31,6 +31,7 @@ impl World<'_> {
             Event::Ask { node, request } => self.ask(node, request),
             Event::Hold { node, ceremony } => self.hold(node, ceremony),
             Event::Change { node, change } => self.change(node, change),
+            Event::Read(node) => self.read(node),
             Event::Copy(node) => {
                 self.copy(node);
                 Ok(())
@@ -49,6 +50,7 @@ impl World<'_> {
             }
             Event::Crash(node) => {
                 self.watch.crashed(node);
+                self.watch.deeds.note(Deed::Crashed);
                 if let Some(node) = self.nodes.get_mut(&node) {
                     node.crash(&mut self.rng);
                 }
@@ -56,6 +58,7 @@ impl World<'_> {
             }
             Event::Start(node) => self.start(node),
             Event::Part(side) => {
+                self.watch.deeds.note(Deed::Parted);
                 self.side = side;
                 Ok(())
             }
@@ -77,7 +80,9 @@ impl World<'_> {
         let (run, sabotage) = ((self.scenario.seed, self.scenario.kept), self.bug(number));
         let moment = after(self.base, self.now);
         let Some(policy) = self.policies.get(&number) else { return Ok(()) };
+        let now = self.now;
         let Some(node) = self.nodes.get_mut(&number).filter(|node| node.life.is_none()) else { return Ok(()) };
+        node.since = now;
         match node.start(run, (&self.setup, policy), moment, sabotage) {
             Ok(()) => self.drain(number),
             Err(text) => self.watch.violated(Invariant::Works, format!("node {number} does not start: {text}")),
@@ -136,6 +141,7 @@ impl World<'_> {
         if !self.is_honest(number) {
             return Ok(());
         }
+        self.look_at_ledger(number)?;
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         self.watch.load(number, &life.engine.load(), &self.setup.config, self.scenario.n)?;
         let over = |(_, pending): &mut (usize, Pending)| pending.outcome().is_some();
@@ -209,6 +215,7 @@ impl World<'_> {
             asks.extend(self.nodes.keys().filter(due).map(|node| Event::Hold { node: *node, ceremony }));
         }
         asks.extend(self.changes_and_repetitions());
+        self.plan_reading();
         for ask in asks {
             let time = self.now + 1 + below(&mut self.rng, late);
             self.at(time, ask);

@@ -2,6 +2,7 @@
 
 mod ends;
 mod events;
+mod ledger;
 mod trials;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,14 +11,17 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_authority::Gate;
+use theta_ceremonies::CeremonyKeys;
+use theta_ledger::Genesis;
 use theta_names::{Epoch, KeyName, Version};
 use theta_policy::{MemorySlots, Policy};
 use theta_schemes::keys::AnyPublicKey;
 use theta_statements::{CeremonyRequest, StateChange};
 use tokio::time::Instant;
 
-use crate::byzantine::Liar;
+use crate::byzantine::{Behaviour, Liar};
 use crate::client::{Wanted, ceremony, changes};
+use crate::ledger::Reader;
 use crate::node::{Life, Node};
 use crate::scenario::{Aim, Fault, Sabotage, Scenario, below};
 use crate::setup::{Failed, Setup, identity};
@@ -64,6 +68,7 @@ enum Event {
     Ask { node: u16, request: usize },
     Hold { node: u16, ceremony: usize },
     Change { node: u16, change: usize },
+    Read(u16),
     Copy(u16),
     SetBack { node: u16, copied: bool },
     Confirm(u16),
@@ -111,6 +116,9 @@ struct World<'a> {
     /// The newest epoch of each version of a key at any honest node.
     newest: BTreeMap<(KeyName, Version), Epoch>,
     thief: Thief,
+    /// With what the ledger begins, and a client that follows it.
+    genesis: Genesis,
+    reader: Option<Reader>,
     shares: usize,
     saboteur: u16,
 }
@@ -146,7 +154,9 @@ impl<'a> World<'a> {
                 Some(behaviour) => {
                     let mut rng = ChaCha8Rng::seed_from_u64(scenario.seed);
                     rng.set_stream(u64::from(number));
-                    Some(Liar::new(*behaviour, identity(number)?, rng))
+                    let all = || scenario.liars.keys().map(|liar| identity(*liar)).collect::<Result<Vec<_>, _>>();
+                    let group = || Ok::<(CeremonyKeys, _), Failed>((identity(number)?, all()?));
+                    Some(Liar::new(*behaviour, identity(number)?, rng, group)?)
                 }
             };
             nodes.insert(number, Node::new(number, &setup, scenario.n, liar)?);
@@ -157,6 +167,8 @@ impl<'a> World<'a> {
         let ceremonies = ceremonies.collect::<Result<_, _>>()?;
         let changes = changes(scenario, &setup)?;
         let open = setup.open_gate()?;
+        let genesis = setup.roster.genesis().ok_or("a group without a ledger")?;
+        let watch = Watch::new(scenario);
         let mut world = Self {
             scenario,
             setup,
@@ -172,7 +184,7 @@ impl<'a> World<'a> {
             queue: BTreeMap::new(),
             events: 0,
             side: BTreeSet::new(),
-            watch: Watch::default(),
+            watch,
             trace: Trace::new(verbose),
             permitted: BTreeSet::new(),
             served: BTreeSet::new(),
@@ -184,6 +196,8 @@ impl<'a> World<'a> {
             taken: BTreeSet::new(),
             newest: BTreeMap::new(),
             thief: Thief::default(),
+            genesis,
+            reader: None,
             shares: 0,
             saboteur,
         };
@@ -245,8 +259,13 @@ impl<'a> World<'a> {
         }
         let ceremonies = self.ended.values().filter(|end| end.starts_with("activated") || *end == "recovered").count();
         let accused = self.accused();
-        let lies = self.nodes.values().filter_map(|node| node.liar.as_ref()).map(Liar::lies).sum();
-        self.watch.deeds.add(Deed::Lied, lies);
+        for liar in self.nodes.values().filter_map(|node| node.liar.as_ref()) {
+            let (behaviour, lies) = liar.lies();
+            self.watch.deeds.lied(behaviour.name(), lies);
+            if matches!(behaviour, Behaviour::Ceremony(_)) {
+                self.watch.deeds.add(Deed::Lied, lies);
+            }
+        }
         Outcome {
             trace: self.trace.hash(),
             lines: self.trace.into_lines(),
@@ -270,7 +289,11 @@ impl<'a> World<'a> {
             }
             let is_round = matches!(event, Event::Round);
             self.step(event)?;
+            if is_round && time >= self.scenario.calm {
+                self.ledger_moves()?;
+            }
             if is_round && time >= self.scenario.calm && self.is_done() {
+                self.watch.deeds.most(Deed::SlowestEnd, (time - self.scenario.calm) / TICK);
                 break;
             }
             if time >= self.scenario.end {
@@ -279,6 +302,7 @@ impl<'a> World<'a> {
             }
         }
         self.all_agree()?;
+        self.newcomer_learns_all()?;
         self.shares = self.shares_are_right()?;
         self.consents_held()?;
         self.nothing_is_learnt()
@@ -308,13 +332,15 @@ impl<'a> World<'a> {
             self.trace.absorb(&[&number.to_be_bytes(), &to.to_be_bytes(), &bytes]);
             let Some(node) = self.nodes.get_mut(&number) else { break };
             if let Some(liar) = &mut node.liar {
-                for (late, bytes) in liar.send(to, bytes) {
+                let state = node.life.as_ref().and_then(|life| life.engine.custodian()?.ledger());
+                for (late, bytes) in liar.send(to, bytes, state) {
                     self.post(number, to, late, &bytes);
                 }
             } else {
                 let liars = &self.scenario.liars;
                 self.watch.helped(number, &bytes, |node| !liars.contains_key(&node))?;
                 self.watch.sent(number, to, &bytes)?;
+                self.watch.voted(number, &bytes)?;
                 self.post(number, to, 0, &bytes);
             }
         }

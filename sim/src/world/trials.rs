@@ -39,6 +39,7 @@ impl World<'_> {
         let peers = honest.filter_map(|(_, node)| node.life.as_ref()?.engine.custodian());
         self.watch.stores.set_back(number, copy, peers, (self.scenario.k, self.scenario.n));
         self.watch.consents.set_back(number);
+        self.watch.ledger.set_back(number);
         self.watch.deeds.note(Deed::SetBack);
         self.taken.retain(|(_, node)| *node != number);
         if let Some(node) = self.nodes.get_mut(&number) {

@@ -9,6 +9,7 @@
 
 mod consents;
 mod dealers;
+mod ledger;
 mod owners;
 mod set_back;
 mod setting;
@@ -28,7 +29,7 @@ use crate::setting::{catches, invariant, quiet};
 /// cores. `cargo xtask sim` runs more.
 const SEEDS: u64 = 2_000;
 
-fn seeds() -> u64 {
+pub(crate) fn seeds() -> u64 {
     let Ok(number) = env::var("THETA_SEEDS") else { return SEEDS };
     number.parse().unwrap_or_else(|_| panic!("THETA_SEEDS is not a number: {number:?}"))
 }

@@ -130,6 +130,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "theta-statements",
             "theta-names",
+            "theta-rounds",
+            "theta-agreement",
+            "theta-ledger",
             "theta-orchestration",
             "theta-authority",
             "theta-custody",

@@ -92,6 +92,13 @@ impl Book {
     }
 }
 
+/// What a kept history (`spec/client.md`) leads to as far as it is certified, and where the last entry of that ends in the file. Any bytes are
+/// taken: what is no history of the group that began so is an empty one, and its end may lie behind the file's.
+#[must_use]
+pub fn read_kept_ledger(bytes: &[u8], genesis: &Genesis) -> (LedgerState, usize) {
+    file::read(bytes, genesis)
+}
+
 impl History for &Book {
     fn height(&self) -> u64 {
         self.look(LedgerState::height).unwrap_or_default()

@@ -1,0 +1,174 @@
+//! Entries that nobody decided, with certificates that are almost right.
+
+use std::collections::BTreeMap;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng as _;
+use theta_agreement::{Ballot, SIGNATURE_LEN, Signature, VoteCertificate, VoteKind};
+use theta_ceremonies::CeremonyKeys;
+use theta_ledger::{Action, CertifiedEntry, Consent, Entry, LedgerState, Outcome};
+use theta_names::KeyState;
+use theta_rounds::PartyId;
+use theta_schemes::Suite;
+use theta_statements::{CeremonyRequest, KeyChange, StateChange};
+
+use crate::ledger::sign;
+use crate::scenario::below;
+use crate::setup::EPOCH;
+
+/// All liars of a group, and what they have heard.
+pub(super) struct Forger {
+    keys: Vec<CeremonyKeys>,
+    own: CeremonyKeys,
+    /// The last quorum of prevotes that was shown, and the entry that it is for.
+    heard: Option<(VoteCertificate, Vec<u8>)>,
+}
+
+impl Forger {
+    /// `keys` are those of all liars.
+    pub(super) fn new(own: CeremonyKeys, keys: Vec<CeremonyKeys>) -> Self {
+        Self { keys, own, heard: None }
+    }
+
+    pub(super) const fn own(&self) -> &CeremonyKeys {
+        &self.own
+    }
+
+    pub(super) fn hears(&mut self, shown: Option<&(VoteCertificate, Vec<u8>)>) {
+        if let Some(shown) = shown {
+            self.heard = Some(shown.clone());
+        }
+    }
+
+    /// A decided entry, changed, or with a certificate that has become a false one.
+    pub(super) fn changes(
+        &self,
+        true_one: &CertifiedEntry,
+        state: &LedgerState,
+        rng: &mut ChaCha8Rng,
+    ) -> CertifiedEntry {
+        let CertifiedEntry { entry, certificate, .. } = true_one.clone();
+        let (ballot, mut signatures) = (certificate.ballot(), certificate.signatures().clone());
+        let other = Entry { time: entry.time.saturating_add(1 + below(rng, 1_000)), ..entry.clone() };
+        let digest = other.digest(state.id());
+        let (entry, certificate) = match below(rng, 5) {
+            // The true votes, of another entry.
+            0 => (other, certificate),
+            // The same under the digest of this one, with the liars' own votes for it.
+            1 => {
+                signatures.extend(self.votes(&other, state, ballot));
+                (other, VoteCertificate::new(ballot, digest, signatures))
+            }
+            // The liars' votes alone.
+            2 => {
+                let votes = self.votes(&other, state, ballot);
+                (other, VoteCertificate::new(ballot, digest, votes))
+            }
+            // Prevotes in the place of precommits.
+            3 => {
+                let ballot = Ballot::new(VoteKind::Prevote, ballot.view);
+                (other, VoteCertificate::new(ballot, digest, signatures))
+            }
+            // The entry as it is, with one vote fewer than a quorum.
+            _ => {
+                while signatures.len() >= state.quorum() {
+                    signatures.pop_first();
+                }
+                let digest = *certificate.digest();
+                (entry, VoteCertificate::new(ballot, digest, signatures))
+            }
+        };
+        CertifiedEntry { entry, certificate, warrant: None }
+    }
+
+    /// An entry that would be next, and is not decided.
+    pub(super) fn invents(&self, state: &LedgerState, rng: &mut ChaCha8Rng) -> CertifiedEntry {
+        // A quorum wants the entry in this view, and has not decided it.
+        if let Some((certificate, entry)) = self.heard.clone().filter(|_| below(rng, 2) == 0)
+            && let Ok(entry) = Entry::decode(&entry)
+        {
+            return CertifiedEntry { entry, certificate, warrant: None };
+        }
+        let entry = self.wanted_by_liars(state, rng);
+        let ballot = Ballot::new(VoteKind::Precommit, u32::try_from(below(rng, 3)).unwrap_or(0));
+        let mut votes = self.votes(&entry, state, ballot);
+        if below(rng, 3) > 0 {
+            self.pad(&mut votes, state, rng);
+        }
+        let certificate = VoteCertificate::new(ballot, entry.digest(state.id()), votes);
+        CertifiedEntry { entry, certificate, warrant: None }
+    }
+
+    /// Prevotes that nobody cast, and an entry that they are for.
+    pub(super) fn prevotes(&self, state: &LedgerState, view: u32, rng: &mut ChaCha8Rng) -> (VoteCertificate, Vec<u8>) {
+        let entry = self.wanted_by_liars(state, rng);
+        let ballot = Ballot::new(VoteKind::Prevote, view);
+        let mut votes = self.votes(&entry, state, ballot);
+        self.pad(&mut votes, state, rng);
+        (VoteCertificate::new(ballot, entry.digest(state.id()), votes), entry.encode())
+    }
+
+    /// What only liars want to begin, with their consents, which are true, and false ones of others.
+    pub(super) fn unasked(&self, state: &LedgerState, rng: &mut ChaCha8Rng) -> (Action, Vec<Consent>) {
+        let action = unasked_action(state, rng);
+        let subject = state.consent_subject(&action);
+        let give = |keys: &CeremonyKeys| Consent::give(&subject, keys, EPOCH);
+        let mut consents: Vec<Consent> = self.keys.iter().map(give).collect();
+        if let Some(consent) = consents.first().copied().filter(|_| below(rng, 2) == 0) {
+            let others = state.members().iter().map(|member| member.node());
+            let others: Vec<_> = others.filter(|node| consents.iter().all(|known| known.node != *node)).collect();
+            for node in others {
+                let Consent { until, signature, .. } = consent;
+                consents.push(Consent { node, until, signature });
+            }
+        }
+        consents.sort_by_key(|consent| consent.node);
+        (action, consents)
+    }
+
+    /// The liars' votes for an entry, as true as theirs can be.
+    fn votes(&self, entry: &Entry, state: &LedgerState, ballot: Ballot) -> BTreeMap<PartyId, Signature> {
+        let digest = entry.digest(state.id());
+        let vote = |keys: &CeremonyKeys| {
+            (keys.party(), sign(keys, state.id(), (entry.height, &entry.previous), ballot, &digest))
+        };
+        self.keys.iter().map(vote).collect()
+    }
+
+    /// Adds signatures of the others, which are none.
+    fn pad(&self, votes: &mut BTreeMap<PartyId, Signature>, state: &LedgerState, rng: &mut ChaCha8Rng) {
+        let own = votes.values().next().copied();
+        for member in state.members() {
+            let mut garbage = [0; SIGNATURE_LEN];
+            rng.fill_bytes(&mut garbage);
+            votes.entry(member.party()).or_insert(own.filter(|_| below(rng, 2) == 0).unwrap_or(garbage));
+        }
+    }
+
+    /// An entry that lacks nothing but votes, if there is a key that could be disabled: that takes nobody's consent.
+    fn wanted_by_liars(&self, state: &LedgerState, rng: &mut ChaCha8Rng) -> Entry {
+        let disable = state.keys().iter().map(|(key, line)| StateChange {
+            key: key.clone(),
+            version: None,
+            state: KeyState::Disabled,
+            generation: line.generation.saturating_add(1),
+        });
+        let disable = disable.map(Action::SetState).find(|action| state.check(action).is_ok());
+        let (action, consents) = disable.map_or_else(|| self.unasked(state, rng), |action| (action, Vec::new()));
+        Entry { consents, ..state.next_entry(action, Vec::new(), EPOCH) }
+    }
+}
+
+/// A ceremony that no client asked for.
+fn unasked_action(state: &LedgerState, rng: &mut ChaCha8Rng) -> Action {
+    let mut nonce = [0; 32];
+    rng.fill_bytes(&mut nonce);
+    let holders = state.members().iter().map(|member| member.node().get()).collect();
+    let known = state.keys().keys().next().filter(|_| below(rng, 2) == 0);
+    let change = match (known, "unasked".parse()) {
+        (Some(key), _) => KeyChange::Refresh { key: key.clone(), version: None },
+        (None, Ok(key)) => KeyChange::Create { key, suite: Suite::FrostEd25519.into(), k: 1, holders },
+        (None, Err(_)) => return Action::End { ceremony: state.height(), outcome: Outcome::Aborted },
+    };
+    Action::Begin(CeremonyRequest { nonce, change })
+}

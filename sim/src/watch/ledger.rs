@@ -1,0 +1,156 @@
+//! Checks the ledger: what honest nodes have in it, what they vote, and what clients believe.
+//!
+//! Whether an entry was certified is counted from the votes that honest nodes were heard to give, and not asked of the code that checks
+//! certificates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use theta_agreement::{Ballot, Digest, VoteKind};
+use theta_ledger::{Action, Outcome};
+
+use super::{Deed, Deeds, Invariant};
+use crate::ledger::{Letter, Votes};
+use crate::scenario::Scenario;
+
+/// What may be said of an entry that somebody believes.
+type Verdict = Result<(), (Invariant, String)>;
+
+/// What was seen of the ledger.
+#[derive(Default)]
+pub(crate) struct LedgerWatch {
+    /// The members, the most of them that may lie, and who does.
+    n: usize,
+    t: usize,
+    liars: BTreeSet<u16>,
+    /// Every vote of every honest node.
+    votes: BTreeMap<(u16, u64, Ballot), Vec<u8>>,
+    /// Which honest nodes gave their second votes to an entry of a height in a view.
+    precommits: BTreeMap<(u64, Digest, u32), BTreeSet<u16>>,
+    /// What an honest node or a client believed first, at each height.
+    believed: BTreeMap<u64, Digest>,
+    /// When the first honest node had each entry, in milliseconds.
+    decided: BTreeMap<u64, u64>,
+    /// How far each honest node is.
+    reached: BTreeMap<u16, u64>,
+    /// Nodes whose stores were set back: they may vote again, like liars.
+    forgetful: BTreeSet<u16>,
+    /// When ceremonies began that run.
+    running: BTreeMap<u64, u64>,
+    /// The requests whose ceremonies have begun.
+    begun: BTreeSet<Digest>,
+}
+
+impl LedgerWatch {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let (n, t) = (usize::from(scenario.n), usize::from(scenario.k.saturating_sub(1)));
+        Self { n, t, liars: scenario.liars.keys().copied().collect(), ..Self::default() }
+    }
+
+    /// An honest node sends a message of the ledger.
+    pub(crate) fn said(&mut self, node: u16, message: &[u8]) -> Verdict {
+        let Some(Letter::Votes(Votes { height, votes, .. })) = Letter::read(message) else { return Ok(()) };
+        for vote in votes {
+            let first = self.votes.entry((node, height, vote.ballot)).or_insert_with(|| vote.body.clone());
+            if *first != vote.body && !self.forgetful.contains(&node) {
+                let text = format!("node {node} says two things under {:?} at height {height}", vote.ballot);
+                return Err((Invariant::Ledger, text));
+            }
+            let digest = Digest::try_from(vote.body.as_slice()).ok();
+            if let Some(digest) = digest.filter(|_| vote.ballot.kind == VoteKind::Precommit) {
+                self.precommits.entry((height, digest, vote.ballot.view)).or_default().insert(node);
+            }
+        }
+        Ok(())
+    }
+
+    /// A node's store was set back: it has less, and may say again what it has said.
+    pub(crate) fn set_back(&mut self, node: u16) {
+        self.forgetful.insert(node);
+        self.reached.remove(&node);
+    }
+
+    /// How far an honest node is.
+    pub(crate) fn reached(&self, node: u16) -> u64 {
+        self.reached.get(&node).copied().unwrap_or(0)
+    }
+
+    /// The height of the last entry that an honest node has.
+    pub(crate) fn top(&self) -> u64 {
+        self.decided.last_key_value().map_or(0, |(height, _)| *height)
+    }
+
+    /// When the first honest node had an entry.
+    pub(crate) fn decided_at(&self, height: u64) -> Option<u64> {
+        self.decided.get(&height).copied()
+    }
+
+    /// The ceremonies that run, with the times of their begins.
+    pub(crate) fn running(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.running.iter().map(|(number, at)| (*number, *at))
+    }
+
+    /// Whether a ceremony has begun for a request, by the request's digest.
+    pub(crate) fn has_begun(&self, request: &Digest) -> bool {
+        self.begun.contains(request)
+    }
+
+    /// An honest node has an entry in its ledger.
+    pub(crate) fn has(
+        &mut self,
+        node: u16,
+        (height, digest, action): (u64, Digest, &Action),
+        now: u64,
+        deeds: &mut Deeds,
+    ) -> Verdict {
+        let news = height > self.top();
+        self.believes(&format!("node {node}"), (height, digest))?;
+        self.reached.insert(node, height);
+        if news {
+            self.decided.insert(height, now);
+            self.counts(height, action, now, deeds);
+        }
+        Ok(())
+    }
+
+    /// A client, or an honest node, believes an entry.
+    pub(crate) fn believes(&mut self, who: &str, (height, digest): (u64, Digest)) -> Verdict {
+        let first = *self.believed.entry(height).or_insert(digest);
+        if first != digest {
+            return Err((Invariant::Ledger, format!("{who} has another entry {height} than others")));
+        }
+        let views = self.precommits.range((height, digest, 0)..=(height, digest, u32::MAX));
+        let voters = |voted: &BTreeSet<u16>| {
+            let all: BTreeSet<&u16> = voted.iter().chain(&self.liars).chain(&self.forgetful).collect();
+            all.len()
+        };
+        let most = views.map(|(_, voted)| voters(voted)).max().unwrap_or(0);
+        // So many that any two such sets have an honest member in common.
+        let needed = self.n.min(usize::midpoint(self.n, self.t) + 1);
+        if most < needed {
+            let text = format!("{who} believes entry {height}, for which {most} of {needed} can have voted");
+            return Err((Invariant::Certified, text));
+        }
+        Ok(())
+    }
+
+    fn counts(&mut self, height: u64, action: &Action, now: u64, deeds: &mut Deeds) {
+        deeds.note(match action {
+            Action::Adopt(_) => Deed::Adopted,
+            Action::Begin(_) => Deed::Begun,
+            Action::End { outcome: Outcome::Activated { .. }, .. } => Deed::Activated,
+            Action::End { outcome: Outcome::Recovered, .. } => Deed::Recovered,
+            Action::End { outcome: Outcome::Aborted, .. } => Deed::Aborted,
+            Action::SetState(_) | Action::Members(_) => Deed::OtherEntry,
+        });
+        match action {
+            Action::Begin(request) => {
+                self.running.insert(height, now);
+                self.begun.insert(request.digest());
+            }
+            Action::End { ceremony, .. } => {
+                self.running.remove(ceremony);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The ledger in the run: what nodes have of it, the clients that follow it, and that it moves.
+
+use std::collections::BTreeSet;
+
+use theta_ledger::{Action, CertifiedEntry, LedgerState, Outcome};
+use theta_names::KeyState;
+
+use super::{Event, ROUND, TICK, World};
+use crate::ledger::{Reader, Served};
+use crate::node::Life;
+use crate::scenario::{Sabotage, below};
+use crate::watch::{Deed, Invariant, Violation};
+
+/// The most ticks in which an entry that one honest node has reaches every honest node that is connected.
+pub(super) const SPREAD: u64 = 100;
+/// The most ticks for which a ceremony runs while a quorum is connected.
+pub(super) const CEREMONY: u64 = 900;
+/// The most entries in one answer to a client.
+const ANSWER: usize = 64;
+
+impl World<'_> {
+    /// Looks at what is new in an honest node's ledger: in its store, which survives crashes.
+    pub(super) fn look_at_ledger(&mut self, number: u16) -> Result<(), Violation> {
+        let seen = self.watch.ledger.reached(number);
+        let life = self.nodes.get(&number).and_then(|node| node.life.as_ref());
+        let Some(custodian) = life.and_then(|life| life.engine.custodian()) else { return Ok(()) };
+        let Some(ledger) = custodian.ledger().filter(|ledger| ledger.height() != seen) else { return Ok(()) };
+        let (id, height, store) = (*ledger.id(), ledger.height(), custodian.store());
+        if height < seen {
+            let text = format!("node {number} had entry {seen}, and has {height} entries");
+            return self.watch.violated(Invariant::Ledger, text);
+        }
+        let entries = (seen + 1..=height).map_while(|height| store.ledger_entry(height).ok().flatten());
+        for bytes in entries.collect::<Vec<_>>() {
+            let Ok(certified) = CertifiedEntry::decode(&bytes) else {
+                return self.watch.violated(Invariant::Ledger, format!("node {number} has an entry that is none"));
+            };
+            let entry = certified.entry;
+            self.watch.has_entry(number, (entry.height, entry.digest(&id), &entry.action))?;
+            let (now, height) = (self.now, entry.height);
+            self.trace.tell(|| format!("{now:>6} node {number} has entry {height}: {}", said(&entry.action)));
+        }
+        Ok(())
+    }
+
+    /// A client asks some node, which may lie, for what is new.
+    pub(super) fn read(&mut self, number: u16) -> Result<(), Violation> {
+        if self.awake(number).is_none() {
+            return Ok(());
+        }
+        // Every other time it is one that has only just come.
+        let newcomer = below(&mut self.rng, 4) == 0;
+        let mut reader = self.reader.take().filter(|_| !newcomer).unwrap_or_else(|| self.newcomer());
+        let judged = self.serve(number, &mut reader);
+        self.reader = Some(reader);
+        judged.map(drop)
+    }
+
+    fn newcomer(&self) -> Reader {
+        Reader::new(&self.genesis, self.scenario.sabotage == Some(Sabotage::Credulous))
+    }
+
+    /// Gives a client what a node answers, and judges what the client believes then. Returns whether it believed something.
+    fn serve(&mut self, number: u16, reader: &mut Reader) -> Result<bool, Violation> {
+        let after = reader.state().height();
+        let Some(node) = self.nodes.get_mut(&number) else { return Ok(false) };
+        let custodian = node.life.as_ref().and_then(|life: &Life| life.engine.custodian());
+        let Some((custodian, state)) = custodian.and_then(|custodian| Some((custodian, custodian.ledger()?))) else {
+            return Ok(false);
+        };
+        let store = custodian.store();
+        let entries = (after + 1..=state.height()).map_while(|height| store.ledger_entry(height).ok().flatten());
+        let mut answer: Vec<Vec<u8>> = entries.take(ANSWER).collect();
+        if let Some(liar) = &mut node.liar {
+            answer = liar.serves(answer, state);
+        }
+        let Served { believed, refused } = reader.takes(&answer);
+        if refused {
+            self.watch.deeds.note(Deed::FalseAnswer);
+            if self.is_honest(number) {
+                let text = format!("a client calls the ledger of node {number} false");
+                return self.watch.violated(Invariant::NoFalseBlame, text);
+            }
+        }
+        self.watch.deeds.add(Deed::Followed, believed.len() as u64);
+        let any = !believed.is_empty();
+        for entry in believed {
+            self.watch.client_believes(entry)?;
+        }
+        Ok(any)
+    }
+
+    /// At the end a client that knows nothing but the founding members asks all nodes, those that lie first, and has everything.
+    pub(super) fn newcomer_learns_all(&mut self) -> Result<(), Violation> {
+        if !self.scenario.kept {
+            return Ok(());
+        }
+        let mut reader = self.newcomer();
+        let liars: BTreeSet<u16> = self.scenario.liars.keys().copied().collect();
+        let honest: Vec<u16> = self.scenario.honest().collect();
+        for number in liars.into_iter().chain(honest) {
+            while self.serve(number, &mut reader)? {}
+        }
+        let (height, top) = (reader.state().height(), self.watch.ledger.top());
+        if height >= top {
+            return Ok(());
+        }
+        let text = format!("a client that asks all nodes learns of {height} entries, where there are {top}");
+        self.watch.violated(Invariant::Ends, text)
+    }
+
+    /// Plans a client's next question.
+    pub(super) fn plan_reading(&mut self) {
+        if self.scenario.kept {
+            let number = 1 + u16::try_from(below(&mut self.rng, u64::from(self.scenario.n))).unwrap_or(0);
+            let at = self.now + 1 + below(&mut self.rng, ROUND);
+            self.at(at, Event::Read(number));
+        }
+    }
+
+    /// Since when a node has been connected to the others without a fault, in milliseconds; `None` if it is not.
+    fn connected_since(&self, number: u16) -> Option<u64> {
+        let node = self.nodes.get(&number).filter(|node| node.life.is_some() && node.paused <= self.now)?;
+        Some(node.since.max(node.paused).max(self.scenario.calm))
+    }
+
+    /// Checks, when nothing is lost any more, that entries reach everybody and ceremonies end in the time that is stated for it.
+    pub(super) fn ledger_moves(&mut self) -> Result<(), Violation> {
+        let top = self.watch.ledger.top();
+        let honest: Vec<u16> = self.scenario.honest().collect();
+        for number in honest {
+            let reached = self.watch.ledger.reached(number);
+            let Some(since) = self.connected_since(number).filter(|_| reached < top) else { continue };
+            let since = self.watch.ledger.decided_at(reached + 1).unwrap_or(0).max(since);
+            let late = self.now.saturating_sub(since) / TICK;
+            self.watch.deeds.most(Deed::SlowestSpread, late);
+            if late > SPREAD {
+                let text = format!("node {number} lacks entry {} after {late} ticks", reached + 1);
+                return self.watch.violated(Invariant::Ends, text);
+            }
+        }
+        let running: Vec<(u64, u64)> = self.watch.ledger.running().collect();
+        for (ceremony, begun) in running {
+            let ticks = self.now.saturating_sub(begun.max(self.scenario.calm)) / TICK;
+            self.watch.deeds.most(Deed::SlowestCeremony, ticks);
+            if ticks > CEREMONY {
+                let text = format!("the ceremony that began with entry {ceremony} runs for {ticks} ticks");
+                return self.watch.violated(Invariant::Ends, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is still to be decided, or has not reached every honest node; `None` if nothing is.
+    pub(super) fn undecided(&self) -> Option<String> {
+        let top = self.watch.ledger.top();
+        for number in self.scenario.honest() {
+            let Some(life) = self.nodes.get(&number).and_then(|node| node.life.as_ref()) else {
+                return Some(format!("node {number} is down"));
+            };
+            let Some(ledger) = life.engine.custodian().and_then(|custodian| custodian.ledger()) else { continue };
+            if ledger.height() < top {
+                return Some(format!("node {number} has {} of {top} entries", ledger.height()));
+            }
+            if let Some(number) = ledger.running().keys().next() {
+                return Some(format!("the ceremony that began with entry {number} has no end"));
+            }
+            if let Some(key) = unadopted(life, ledger) {
+                return Some(format!("the ledger lacks the key {key} of node {number}"));
+            }
+        }
+        None
+    }
+}
+
+/// What an entry is about, in a trace.
+fn said(action: &Action) -> String {
+    match action {
+        Action::Adopt(adopted) => format!("adopts {}@{}", adopted.key, adopted.version),
+        Action::End { ceremony, outcome: Outcome::Activated { .. } } => format!("ceremony {ceremony} has made shares"),
+        Action::End { ceremony, outcome } => format!("ceremony {ceremony}: {outcome:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// A key that serves at a node, and that the ledger does not have.
+fn unadopted(life: &Life, ledger: &LedgerState) -> Option<String> {
+    let keys = life.engine.keys();
+    let missing = keys.iter().find(|entry| {
+        let serves = !matches!(entry.state, KeyState::Pending | KeyState::Destroyed);
+        let line = ledger.keys().get(&entry.name);
+        let known = line.and_then(|line| line.versions.get(&entry.version)?.serving());
+        serves && known.is_none_or(|known| known.epoch < entry.epoch)
+    });
+    missing.map(|entry| entry.qualified_name().to_string())
+}

@@ -1,0 +1,103 @@
+//! The group's ledger: nobody honest disagrees about it, everything in it ends, and clients believe nothing that was not certified.
+
+use std::collections::BTreeMap;
+
+use theta_schemes::Suite;
+use theta_sim::{Aim, Behaviour, Deed, Deeds, Fault, Invariant, LedgerLie, Planned, Sabotage, Scenario, run};
+
+use crate::seeds;
+use crate::setting::{invariant, quiet};
+
+/// One of so many seeds of [`crate::all_holds_in_thousands_of_runs`] is run as a scenario about the ledger.
+const SHARE: u64 = 8;
+
+/// Four members, a ceremony, and one of them lies all the time.
+fn with_liar(seed: u64, lie: LedgerLie) -> Scenario {
+    let mut scenario = quiet(seed, Suite::Cks05Ristretto255);
+    scenario.kept = true;
+    scenario.requests.clear();
+    scenario.ceremonies = vec![Planned { at: 1_500, aim: Aim::Refresh(0) }];
+    scenario.liars.insert(1 + u16::try_from(seed % 4).unwrap(), Behaviour::Ledger(lie));
+    scenario
+}
+
+#[test]
+fn all_holds_in_many_ledgers() {
+    let mut deeds = Deeds::default();
+    for seed in 0..(seeds() / SHARE).max(1) {
+        let outcome = run(&Scenario::of_ledger(seed), false);
+        assert_eq!(outcome.violation, None, "replay with: cargo run -p theta-sim -- --ledger --trace --seed {seed}");
+        deeds.absorb(&outcome.deeds);
+    }
+    assert!(deeds.count(Deed::Begun) > 0 && deeds.count(Deed::Followed) > 0);
+}
+
+#[test]
+fn every_lie_in_the_ledger_is_told_and_changes_nothing() {
+    let mut told: BTreeMap<&str, u64> = BTreeMap::new();
+    for lie in LedgerLie::ALL {
+        for seed in 0..4 {
+            let outcome = run(&with_liar(seed, lie), false);
+            assert_eq!(outcome.violation, None, "{lie:?}, seed {seed}");
+            assert_eq!(outcome.deeds.count(Deed::Activated), 1, "{lie:?}, seed {seed}");
+            outcome.deeds.lies().for_each(|(kind, times)| *told.entry(kind).or_default() += times);
+        }
+    }
+    for lie in LedgerLie::ALL {
+        assert!(told.contains_key(lie.name()), "{lie:?} was never told: {told:?}");
+    }
+}
+
+#[test]
+fn clients_are_told_false_entries_and_believe_none() {
+    let mut refused = 0;
+    for seed in 0..6 {
+        let outcome = run(&with_liar(seed, LedgerLie::FalseCertificates), false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        assert!(outcome.deeds.count(Deed::Followed) > 0, "seed {seed}: no client followed");
+        refused += outcome.deeds.count(Deed::FalseAnswer);
+    }
+    assert!(refused > 0);
+}
+
+#[test]
+fn a_client_that_looks_at_no_votes_is_caught() {
+    let caught = (0..20).any(|seed| {
+        let sound = with_liar(seed, LedgerLie::FalseCertificates);
+        let broken = run(&Scenario { sabotage: Some(Sabotage::Credulous), ..sound }, false);
+        // Either it believes something else than the others, or something for which nobody has voted.
+        matches!(invariant(&broken), Some(Invariant::Certified | Invariant::Ledger))
+    });
+    assert!(caught);
+}
+
+/// It was away while keys and ceremonies were decided, and comes back when nobody asks for anything any more.
+#[test]
+fn a_member_that_was_away_learns_everything() {
+    for seed in 0..4 {
+        let mut scenario = with_liar(seed, LedgerLie::Repeats);
+        scenario.liars.clear();
+        scenario.faults = vec![Fault::Crash { at: 50, until: 12_000, node: 3, writes: u64::MAX }];
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        // It has no share of the new epoch, and all that is public.
+        assert_eq!((outcome.deeds.count(Deed::Activated), outcome.shares), (1, 3), "seed {seed}");
+    }
+}
+
+/// While nobody has a quorum nothing is decided; the ceremony that had begun ends with nothing when there is one again.
+#[test]
+fn a_ceremony_that_nobody_could_finish_ends_when_a_quorum_is_connected() {
+    let mut aborted = 0;
+    for seed in 0..6 {
+        let mut scenario = with_liar(seed, LedgerLie::Repeats);
+        scenario.liars.clear();
+        scenario.weather.delay = 100;
+        scenario.faults = vec![Fault::Partition { at: 2_000 + 150 * seed, until: 30_000, side: [1, 2].into() }];
+        (scenario.calm, scenario.end) = (30_000, 120_000);
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        aborted += outcome.deeds.count(Deed::Aborted);
+    }
+    assert!(aborted > 0);
+}
