@@ -1,10 +1,11 @@
 //! Changes of the members.
 
+use theta_agreement::SIGNATURE_LEN;
 use theta_groups::Transcript;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
 use crate::founding::{Card, CardSignatures, FoundingError, MOST_CARD};
-use crate::{Action, LedgerId};
+use crate::{Action, LedgerId, Warrant};
 
 /// What the group decides about who belongs to it. The signature of a card in one is
 /// checked when the change is, by [`crate::LedgerState::check`]: whoever reads a list of them stops at the first that is false.
@@ -52,6 +53,17 @@ impl MemberChange {
         match self {
             Self::Add(card) | Self::Replace { card, .. } | Self::Renew { card, .. } => Some(card),
             Self::Remove { .. } => None,
+        }
+    }
+
+    /// Whether it is said to prove itself by its reason, so that it takes nobody's consent, and is refused if it does not. A reason of a
+    /// client is never of 64 bytes, and begins otherwise than a warrant does.
+    #[must_use]
+    pub fn claims_proof(&self, reason: &[u8]) -> bool {
+        match self {
+            Self::Renew { .. } => true,
+            Self::Replace { .. } => reason.len() == SIGNATURE_LEN || Warrant::is_like(reason),
+            Self::Add(_) | Self::Remove { .. } => false,
         }
     }
 

@@ -79,7 +79,7 @@ impl Replica {
         for stand_in in warrant.stand_ins() {
             let (node, card) = (stand_in.node.get(), stand_in.card.clone());
             let action = Action::Members(MemberChange::Replace { node, card });
-            if let Ok(terms) = Terms::of(&self.state, &action) {
+            if let Ok(terms) = Terms::of(&self.state, &action, &reason) {
                 self.pending.insert(Source::Expected, (action, reason.clone()), terms, self.ticks);
             }
         }

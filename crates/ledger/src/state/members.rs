@@ -105,6 +105,11 @@ pub enum MemberRefusal {
     /// The card is not newer.
     #[error("node {0} has a card that was made then or later")]
     OldCard(u16),
+    /// It comes with somebody's word, and that is not the one that it takes.
+    #[error(
+        "it does not prove itself: it takes a signature of the member's present operator, or a warrant that serves"
+    )]
+    Unproven,
     /// The card's time is over.
     #[error("the card has ended: ask for a new one (theta node card)")]
     Ended,

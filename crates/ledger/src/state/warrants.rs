@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::LedgerState;
 use super::members::member_of;
 use crate::sitting::Sitting;
-use crate::{Entry, MemberChange, Warrant, WarrantRefusal};
+use crate::{MemberChange, Warrant, WarrantRefusal};
 
 impl LedgerState {
     /// How many members can be stood in for at once: 2q - n - t - 1 where n < 3t + 1, and none where the honest members are a quorum.
@@ -90,16 +90,9 @@ impl LedgerState {
         Ok(())
     }
 
-    /// Whether an entry needs nobody's consent but what it has: a member renews its own card, its operator replaces its machine, or a
-    /// quorum of the operators does. The reason is empty in the first case, the operator's signature in the second, and a warrant in the
-    /// third. Whatever else changes the members, each node judges by its own policy. In variable time: all of it is public.
-    #[must_use]
-    pub fn vartime_proves_itself(&self, entry: &Entry) -> bool {
-        let crate::Action::Members(change) = &entry.action else { return false };
-        self.vartime_proves(change, &entry.reason)
-    }
-
-    /// Whether a change of the members proves itself with this reason: see [`LedgerState::vartime_proves_itself`].
+    /// Whether a change of the members needs nobody's consent with this reason: a member renews its own card, its operator replaces its
+    /// machine, or a quorum of the operators does. The reason is empty in the first case, the operator's signature in the second, and a
+    /// warrant in the third. In variable time: all of it is public.
     #[must_use]
     pub fn vartime_proves(&self, change: &MemberChange, reason: &[u8]) -> bool {
         let Some(old) = change.node().and_then(|node| theta_names::NodeId::try_from(node).ok()) else { return false };

@@ -2,7 +2,9 @@
 
 use theta_ceremonies::QuorumCertificate;
 use theta_keyfiles::PublicKeyText;
-use theta_ledger::{Action, AdoptedKey, Begun, CertifiedEntry, Entry, Host, LedgerState, Outcome, Verdict};
+use theta_ledger::{
+    Action, AdoptedKey, Begun, CertifiedEntry, Entry, Host, LedgerState, MemberChange, Outcome, Verdict,
+};
 use theta_names::{KeyState, SuiteName};
 use theta_schemes::keys::AnyPublicKey;
 use theta_statements::KeyChange;
@@ -36,6 +38,17 @@ impl Bookkeeper<'_> {
             // Its holders have said so.
             _ => Verdict::Valid,
         }
+    }
+
+    /// Whether nothing that this node has speaks against a change of the members: a dealer may have given a member shares that the ledger
+    /// does not know of yet.
+    fn fits_members(&self, state: &LedgerState, change: &MemberChange) -> bool {
+        let MemberChange::Remove { node } = change else { return true };
+        let unknown = |entry: &KeyEntry| {
+            let line = state.keys().get(&entry.name);
+            entry.state != KeyState::Destroyed && line.is_none_or(|line| !line.versions.contains_key(&entry.version))
+        };
+        !self.table.iter().any(|entry| unknown(&entry) && numbers(entry.holders.nodes()).contains(node))
     }
 
     /// Whether a ceremony's own certificate is for this key.
@@ -78,8 +91,8 @@ impl Host for Bookkeeper<'_> {
             },
             // Its holders have consented, by their policies.
             Action::SetState(_) => true,
-            // What proves itself is not asked of this node.
-            Action::Members(_) => false,
+            // It has the consents of those who asked their own policies. What proves itself is not asked of this node.
+            Action::Members(change) => self.fits_members(state, change),
         };
         if holds { Verdict::Valid } else { Verdict::Invalid }
     }
