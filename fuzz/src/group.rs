@@ -89,7 +89,7 @@ impl Group {
         let outcome = Outcome::Activated { public: b"a public key".to_vec(), certificate: b"a certificate".to_vec() };
         group.decides(Action::End { ceremony: 1, outcome }, n);
         let (key, state) = ("a".parse().expect("a name"), KeyState::Disabled);
-        group.decides(Action::SetState(StateChange { key, version: None, state, generation: 1 }), n);
+        group.decides(Action::SetState(StateChange { key, version: None, state, generation: 1, not_before: 0 }), n);
         group.decides(Action::Members(MemberChange::Renew { node: 2, card: card(2, 7, 90_000) }), n);
         group.warrant = group.warrant();
         group
@@ -246,7 +246,7 @@ fn honest_messages(group: &Group) -> Vec<Vec<u8>> {
     inputs.extend(group.warrant.clone().map(Input::Warrant));
     let want = Writer::new(1).u8(4).u64(0).finish();
     inputs.push(Input::Message(node(1), &want));
-    let disable = StateChange { key: "a".parse().expect("a name"), version: None, state: KeyState::Active, generation: 2 };
+    let disable = StateChange { key: "a".parse().expect("a name"), version: None, state: KeyState::Active, generation: 2, not_before: 0 };
     inputs.push(Input::Expect(Action::SetState(disable)));
     inputs.extend((11..20).map(|later| Input::Tick(group.state().time() + later)));
     let effects = inputs.into_iter().flat_map(|input| replica.handle(input, &shelf)).collect::<Vec<_>>();

@@ -134,7 +134,7 @@ pub(crate) fn changes(scenario: &Scenario, setup: &Setup) -> Result<Vec<StateCha
     for (place, wish) in scenario.changes.iter().enumerate() {
         let before = scenario.changes.iter().take(place).filter(|before| before.key == wish.key).count();
         let (key, generation) = (setup.key(wish.key)?.0.clone(), before as u64 + 1);
-        changes.push(StateChange { key, version: None, state: wish.state, generation });
+        changes.push(StateChange { key, version: None, state: wish.state, generation, not_before: 0 });
     }
     Ok(changes)
 }

@@ -61,7 +61,7 @@ def cancel(value):
 
 def state(value):
     encoded = bytes([1, 17]) + word(value["key"]) + number(4)(value["version"])
-    return encoded + word(value["state"]) + number(8)(value["generation"])
+    return encoded + word(value["state"]) + number(8)(value["generation"]) + number(8)(value["not_before"])
 
 
 def members(value):

@@ -36,7 +36,7 @@ use theta_schemes::{
     keys::{AnyPublicKey, KeyName},
 };
 use theta_statements::{
-    CeremonyRequest, KeyChange,
+    CeremonyRequest, KeyChange, StateChange,
     audit::{Checkpoint, LogEntry},
 };
 use theta_wire::v1;
@@ -254,6 +254,11 @@ waits_for! {
         state: KeyState,
         generation: u64
     ) -> Result<StateChanged, ClientError>;
+    /// As [`crate::Client::make_change`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    make_change(change: StateChange) -> Result<StateChanged, ClientError>;
     /// As [`crate::Client::running_ceremonies`].
     ///
     /// # Errors

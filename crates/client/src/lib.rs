@@ -65,7 +65,7 @@ pub use self::{
 pub use theta_agreement::Member;
 pub use theta_ledger::Ended as CeremonyEnded;
 pub use theta_names::{Epoch, KeyRef, KeyState, Operation, Version};
-pub use theta_statements::{Approval, CeremonyRequest, KeyChange, SigningKey, Token, audit};
+pub use theta_statements::{Approval, CeremonyRequest, KeyChange, SigningKey, StateChange, Token, audit};
 
 /// How a client behaves.
 #[derive(Clone, Debug)]

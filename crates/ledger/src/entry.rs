@@ -148,8 +148,9 @@ impl Action {
                     Outcome::Cancelled => writer.u8(4),
                 }
             }
-            Self::SetState(StateChange { key, version, state, generation }) => {
-                Writer::new(4).word(key.as_str()).named_version(*version).word(state.name()).u64(*generation)
+            Self::SetState(StateChange { key, version, state, generation, not_before }) => {
+                let writer = Writer::new(4).word(key.as_str()).named_version(*version).word(state.name());
+                writer.u64(*generation).u64(*not_before)
             }
             Self::Members(change) => return change.encode(),
         }
@@ -190,7 +191,8 @@ impl Action {
                 let word = reader.word()?;
                 let state = KeyState::ALL.into_iter().find(|state| state.name() == word);
                 let state = state.ok_or(DecodeError::Field("a state"))?;
-                Self::SetState(StateChange { key, version, state, generation: reader.u64()? })
+                let (generation, not_before) = (reader.u64()?, reader.u64()?);
+                Self::SetState(StateChange { key, version, state, generation, not_before })
             }
             tag if MemberChange::TAGS.contains(&tag) => Self::Members(MemberChange::read(tag, &mut reader)?),
             _ => return Err(DecodeError::Field("the kind of action")),

@@ -199,18 +199,21 @@ pub struct StateChange {
     pub version: Option<Version>,
     /// The new state: [`KeyState::Disabled`], [`KeyState::Active`] (enables), [`KeyState::Retired`] or [`KeyState::Destroyed`].
     pub state: KeyState,
-    /// The generation of the key that the change makes, higher than that of every change before.
+    /// The generation of the key that the change makes: the one after that of the last change.
     pub generation: u64,
+    /// When it is destroyed, in seconds since 1970, if it is to be destroyed; until then it is disabled, and whoever may enable it takes
+    /// it back. 0: at once; always 0 for other states.
+    pub not_before: u64,
 }
 
 impl StateChange {
     /// The statement that policies, approvals and signatures are about: format (1), the tag 17 (1), which no change by a ceremony
-    /// has, key, version (4; 0 for the key as a whole), state, generation (8). Because of the generation, an approved or signed
+    /// has, key, version (4; 0 for the key as a whole), state, generation (8), the time of a destruction (8). Because of the generation, an approved or signed
     /// change is made once at most, and not after a later change.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT).u8(17).word(self.key.as_str()).named_version(self.version);
-        writer.word(self.state.name()).u64(self.generation).finish()
+        writer.word(self.state.name()).u64(self.generation).u64(self.not_before).finish()
     }
 }
 

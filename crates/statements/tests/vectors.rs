@@ -74,7 +74,8 @@ fn changes_of_keys_are_encoded_as_specified() {
                 let version = Version::new(number(&value["version"]));
                 let state = theta_names::KeyState::ALL.into_iter().find(|state| state.name() == text(&value["state"]));
                 let (key, generation) = (text(&value["key"]).parse().unwrap(), number(&value["generation"]));
-                StateChange { key, version, state: state.unwrap(), generation }.encode()
+                let not_before = number(&value["not_before"]);
+                StateChange { key, version, state: state.unwrap(), generation, not_before }.encode()
             }
             "cancel" => {
                 let change = change(&value["change"]);

@@ -2309,6 +2309,9 @@ pub struct ChangeKeyStateRequest {
     pub signed_request: ::prost::bytes::Bytes,
     #[prost(bytes = "bytes", repeated, tag = "5")]
     pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Of a destruction: when, in seconds since 1970; 0: at once. Until then the key is disabled.
+    #[prost(uint64, tag = "7")]
+    pub not_before: u64,
     /// The generation that this change makes: the one after that of the key in the group's ledger.
     #[prost(uint64, tag = "6")]
     pub generation: u64,

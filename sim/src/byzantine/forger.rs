@@ -148,6 +148,7 @@ impl Forger {
     /// An entry that lacks nothing but votes, if there is a key that could be disabled: that takes nobody's consent.
     fn wanted_by_liars(&self, state: &LedgerState, rng: &mut ChaCha8Rng) -> Entry {
         let disable = state.keys().iter().map(|(key, line)| StateChange {
+            not_before: 0,
             key: key.clone(),
             version: None,
             state: KeyState::Disabled,

@@ -140,7 +140,9 @@ impl LedgerWatch {
             Action::End { outcome: Outcome::Activated { .. }, .. } => Deed::Activated,
             Action::End { outcome: Outcome::Recovered, .. } => Deed::Recovered,
             Action::End { outcome: Outcome::Aborted, .. } => Deed::Aborted,
-            Action::End { outcome: Outcome::Cancelled, .. } | Action::SetState(_) | Action::Members(_) => Deed::OtherEntry,
+            Action::End { outcome: Outcome::Cancelled, .. } | Action::SetState(_) | Action::Members(_) => {
+                Deed::OtherEntry
+            }
         });
         match action {
             Action::Begin(request) => {

@@ -12,6 +12,7 @@ use theta_schemes::{
     Purpose,
     keys::{AnyPublicKey, KeyId, KeyName},
 };
+use theta_statements::UnixTime;
 
 use crate::{connect::ClientDir, exit::Failure, files, output};
 
@@ -26,6 +27,8 @@ pub struct NamedKey {
     pub version: Option<Version>,
     /// The version's state, as far as the ledger says.
     pub(crate) state: Option<KeyState>,
+    /// When it will be destroyed, in seconds since 1970, if the ledger says so.
+    pub(crate) doomed: Option<u64>,
     /// Whether this version was asked for.
     is_asked: bool,
 }
@@ -35,12 +38,12 @@ impl NamedKey {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let (name, public) = AnyPublicKey::from_text(&files::read_text(path)?)
             .map_err(|error| Failure::Usage(format!("{} is not a usable public key: {error}", path.display())))?;
-        Ok(Self { name, public, version: None, state: None, is_asked: false })
+        Ok(Self { name, public, version: None, state: None, doomed: None, is_asked: false })
     }
 
     fn of(key: KnownKey, asked: Option<Version>) -> Self {
-        let KnownKey { name, version, state, public, .. } = key;
-        Self { name, public, version: version.or(asked), state, is_asked: asked.is_some() }
+        let KnownKey { name, version, state, doomed, public, .. } = key;
+        Self { name, public, version: version.or(asked), state, doomed, is_asked: asked.is_some() }
     }
 
     /// What the nodes are asked for: NAME, or NAME@VERSION if the version was named.
@@ -243,6 +246,13 @@ impl KeyArgs {
         let (keyring, key, told) = self.client.ask_state(self.key.as_deref(), choose)?;
         let name = key.asked();
         let successor = keyring.successor(&key);
+        if let Some(doom) = key.doomed {
+            let when = UnixTime(doom.saturating_mul(1_000));
+            return Err(Failure::Usage(format!(
+                "the key {name} will be destroyed at {when}: then nobody could decrypt what is encrypted to it; theta keys enable \
+                 {name} takes that back, and theta keys list shows other keys"
+            )));
+        }
         match (told.or(key.state), successor) {
             (Some(KeyState::Destroyed), _) => Err(Failure::Usage(format!(
                 "the key {name} is destroyed: nobody could ever decrypt what is encrypted to it; theta keys list shows other keys, \

@@ -5,6 +5,7 @@ use serde::Serialize;
 use theta_client::{KeyState, Version};
 use theta_keyfiles::PublicKeyText as _;
 use theta_schemes::keys::{AnyPublicKey, TypedPublicKey};
+use theta_statements::UnixTime;
 
 use super::NamedKey;
 use crate::{
@@ -55,6 +56,9 @@ struct KeyView {
     /// As far as the ledger says.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<&'static str>,
+    /// When it will be destroyed, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destroyed_at: Option<u64>,
     suite: &'static str,
     scheme: &'static str,
     group: &'static str,
@@ -77,6 +81,7 @@ impl From<&NamedKey> for KeyView {
             name: key.name.to_string(),
             version: key.version.map(Version::get),
             state: key.state.map(KeyState::name),
+            destroyed_at: key.doomed,
             suite: suite.name(),
             scheme: suite.scheme(),
             group: suite.group(),
@@ -131,7 +136,8 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
     output.result(&view, |out| {
         writeln!(out, "name        {}", view.name)?;
         if let (Some(version), Some(state)) = (view.version, view.state) {
-            writeln!(out, "version     {version} ({state})")?;
+            let doom = key.doomed.map(|doom| format!(", destroyed at {}", UnixTime(doom.saturating_mul(1_000))));
+            writeln!(out, "version     {version} ({state}{})", doom.unwrap_or_default())?;
         }
         writeln!(out, "suite       {} ({} on {})", view.suite, view.scheme, view.on)?;
         writeln!(out, "purpose     {}", view.purpose)?;

@@ -3,17 +3,20 @@
 use std::{
     io::{self, BufRead, IsTerminal},
     path::Path,
+    time::Duration,
 };
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{KeyRef, KeyState};
+use theta_client::{KeyRef, KeyState, StateChange};
+use theta_statements::UnixTime;
 
 use crate::{
-    access::ApprovalFiles,
+    access::{ApprovalFiles, now},
     connect::{self, ClientArgs},
     exit::Failure,
     output::{self, GOOD, Output},
+    units,
 };
 
 /// Options of `theta keys enable` and `theta keys disable`.
@@ -42,15 +45,22 @@ pub(crate) struct StateArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  theta keys destroy old-release
-  theta keys destroy files@1 --yes
+  theta keys destroy old-release            disabled now, destroyed in seven days
+  theta keys enable old-release             takes it back until an hour before
+  theta keys destroy files@1 --now --yes    no way back
 
-When the group has decided it, every node destroys its shares, and keeps the public part as a tombstone; the name is never used \
-again. It cannot be undone. A node that is down keeps its share until it comes back: this says which. Shares in backups stay \
+When its time has come, every node destroys its shares, and keeps the public part as a tombstone; the name is never used \
+again. That cannot be undone. A node that is down keeps its share until it comes back: this says which. Shares in backups stay \
 where they are: destroy those, too.")]
 pub(crate) struct DestroyArgs {
     #[command(flatten)]
     state: StateArgs,
+    /// How long the key is disabled before, and can be taken back
+    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, default_value = "7d", conflicts_with = "now")]
+    after: Duration,
+    /// Destroy at once
+    #[arg(long)]
+    now: bool,
     /// Destroy without being asked
     #[arg(long)]
     yes: bool,
@@ -61,6 +71,8 @@ struct Changed {
     key: String,
     state: &'static str,
     generation: u64,
+    /// When it is destroyed, in seconds since 1970; 0: at once.
+    not_before: u64,
     /// Whether the group's ledger has it.
     decided: bool,
     nodes: Vec<u16>,
@@ -71,20 +83,22 @@ struct Changed {
 
 /// `theta keys enable`.
 pub(super) fn enable(args: &StateArgs, output: Output) -> Result<(), Failure> {
-    change(args, KeyState::Active, output)
+    change(args, (KeyState::Active, 0), output)
 }
 
 /// `theta keys disable`.
 pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
-    change(args, KeyState::Disabled, output)
+    change(args, (KeyState::Disabled, 0), output)
 }
 
 /// `theta keys destroy`.
 pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure> {
     if !args.yes {
-        confirm_by_name(&args.state.key.to_string(), "destroyed for ever")?;
+        let fate = if args.now { "destroyed for ever, now" } else { "disabled, and later destroyed for ever" };
+        confirm_by_name(&args.state.key.to_string(), fate)?;
     }
-    change(&args.state, KeyState::Destroyed, output)
+    let not_before = if args.now { 0 } else { now().0 / 1_000 + args.after.as_secs() };
+    change(&args.state, (KeyState::Destroyed, not_before), output)
 }
 
 /// Asks for confirmation of a loss: a person types the key's name, a program has to pass `--yes`.
@@ -98,15 +112,17 @@ pub(crate) fn confirm_by_name(key: &str, fate: &str) -> Result<(), Failure> {
     if answer.trim() == key { Ok(()) } else { Err(Failure::Failed(format!("{key} is left as it is"))) }
 }
 
-fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failure> {
+fn change(args: &StateArgs, (state, not_before): (KeyState, u64), output: Output) -> Result<(), Failure> {
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
     let (name, version) = (args.key.name.as_str(), args.key.version);
     let changed = session.block_on(async {
         let client = session.client();
-        match args.generation {
-            None => client.change_state(name, version, state).await,
-            Some(generation) => client.change_state_at(name, version, state, generation).await,
-        }
+        let generation = match args.generation {
+            None if not_before == 0 => return client.change_state(name, version, state).await,
+            None => client.next_generation(&args.key.name).await?,
+            Some(generation) => generation,
+        };
+        client.make_change(StateChange { key: args.key.name.clone(), version, state, generation, not_before }).await
     })?;
     for problem in &changed.problems {
         output::diagnostic("warning", &crate::exit::tidy(&problem.to_string()));
@@ -115,6 +131,7 @@ fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failu
         key: args.key.to_string(),
         state: state.name(),
         generation: changed.generation,
+        not_before,
         decided: changed.decided,
         awaits: changed.awaits.iter().map(|node| node.get()).collect(),
         nodes: changed.nodes.iter().map(|node| node.get()).collect(),
@@ -134,7 +151,13 @@ fn change(args: &StateArgs, state: KeyState, output: Output) -> Result<(), Failu
                 "the group's decision (generation {generation}) waits for {awaits}, and follows by itself"
             );
         }
-        writeln!(out, "{GOOD}ok{GOOD:#} {key} is {word}")?;
+        if not_before > 0 {
+            let when = UnixTime(not_before.saturating_mul(1_000));
+            writeln!(out, "{GOOD}ok{GOOD:#} {key} is disabled, and destroyed at {when}")?;
+            writeln!(out, "until an hour before, theta keys enable {key} takes it back")?;
+        } else {
+            writeln!(out, "{GOOD}ok{GOOD:#} {key} is {word}")?;
+        }
         if report.missing.is_empty() {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use theta_client::Member;
 use theta_ledger::{Action, CertifiedEntry, MemberChange, Outcome};
 use theta_names::NodeId;
-use theta_statements::KeyChange;
+use theta_statements::{KeyChange, UnixTime};
 
 use super::place::EntryLine;
 
@@ -58,7 +58,12 @@ fn what(action: &Action) -> String {
         },
         Action::SetState(change) => {
             let version = change.version.map(|version| format!("@{version}")).unwrap_or_default();
-            format!("key {}{version} is {}", change.key, change.state.name())
+            if change.not_before == 0 {
+                format!("key {}{version} is {}", change.key, change.state.name())
+            } else {
+                let when = UnixTime(change.not_before.saturating_mul(1_000));
+                format!("key {}{version} is disabled, and destroyed at {when} unless it is enabled before", change.key)
+            }
         }
         Action::Members(change) => members(change),
     }

@@ -152,7 +152,7 @@ fn an_older_version_is_enabled_wherever_it_was_disabled_and_destroyed_is_destroy
     assert_eq!(states, ["retired", "active"], "{keys}");
 
     for generation in [&[][..], &["--generation", "1"], &[]] {
-        let destroy = [&["keys", "destroy", "files", "--yes", "--json"], generation].concat();
+        let destroy = [&["keys", "destroy", "files", "--now", "--yes", "--json"], generation].concat();
         let gone = group.theta(&destroy).ok().json();
         assert_eq!((&gone["state"], &gone["decided"]), (&"destroyed".into(), &true.into()), "{gone}");
     }
@@ -170,7 +170,9 @@ fn a_disabled_key_says_how_far_it_is() {
         group.kill(node);
     }
     let pending = ["keys", "disable", "sign", "--timeout", "2s"];
-    group.theta(&pending).fails(3, &["sign is not disabled yet", "node 1 stopped using it", "go on with it by themselves"]);
+    group
+        .theta(&pending)
+        .fails(3, &["sign is not disabled yet", "node 1 stopped using it", "go on with it by themselves"]);
     let live = group.theta(&["keys", "list", "--live"]).text();
     assert!(live.contains("disabled, not decided"), "{live}");
     group.start(2);

@@ -33,6 +33,8 @@ pub struct KnownKey {
     pub epoch: Option<Epoch>,
     /// The version's state, as far as the ledger says; `None` for a key that is not in it.
     pub state: Option<KeyState>,
+    /// When it will be destroyed, in seconds since 1970, if the ledger says so; until then it is disabled.
+    pub doomed: Option<u64>,
     /// The key.
     pub public: AnyPublicKey,
 }
@@ -40,14 +42,14 @@ pub struct KnownKey {
 impl KnownKey {
     /// A key that is not in the ledger.
     fn alone(key: &KeyRef, public: AnyPublicKey) -> Self {
-        Self { name: key.name.clone(), version: key.version, epoch: None, state: None, public }
+        Self { name: key.name.clone(), version: key.version, epoch: None, state: None, doomed: None, public }
     }
 }
 
 impl From<Certified> for KnownKey {
     fn from(found: Certified) -> Self {
         let (version, epoch, state) = (Some(found.version), Some(found.epoch), Some(found.state));
-        Self { name: found.name, version, epoch, state, public: found.public }
+        Self { name: found.name, version, epoch, state, doomed: found.doomed, public: found.public }
     }
 }
 
@@ -147,7 +149,7 @@ impl KnownKeys {
         let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
         let (text, public) = given.iter().find(|(_, key)| key.key_id() == id)?;
         let KeyRef { name, version } = text.parse().ok()?;
-        Some(KnownKey { name, version, epoch: None, state: None, public: public.clone() })
+        Some(KnownKey { name, version, epoch: None, state: None, doomed: None, public: public.clone() })
     }
 
     /// The version that is meant where none is named, if the ledger says.

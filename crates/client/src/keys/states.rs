@@ -38,7 +38,7 @@ pub struct StateChanged {
 /// key. The generation is the one that the change makes ([`Client::next_generation`]).
 #[must_use]
 pub fn state_statement(key: &KeyName, version: Option<Version>, state: KeyState, generation: u64) -> Vec<u8> {
-    StateChange { key: key.clone(), version, state, generation }.encode()
+    StateChange { key: key.clone(), version, state, generation, not_before: 0 }.encode()
 }
 
 /// What the nodes answered.
@@ -140,8 +140,16 @@ impl Client {
         state: KeyState,
         generation: u64,
     ) -> Result<StateChanged, ClientError> {
+        self.make_change(StateChange { key: key.parse()?, version, state, generation, not_before: 0 }).await
+    }
+
+    /// Asks for a change of state as it is: with it a key can be destroyed later than now, and is disabled until then.
+    ///
+    /// # Errors
+    /// As [`Client::change_state_at`].
+    pub async fn make_change(&self, change: StateChange) -> Result<StateChanged, ClientError> {
         const OPERATION: &str = "change the key's state";
-        let change = StateChange { key: key.parse()?, version, state, generation };
+        let StateChange { key, state, generation, .. } = change.clone();
         let deadline = Instant::now() + self.shared.options.timeout;
         let answers = self.ask_for_state(&change).await?;
         if answers.nodes.is_empty() {
@@ -181,7 +189,7 @@ impl Client {
     }
 
     async fn ask_for_state(&self, change: &StateChange) -> Result<Answers, ClientError> {
-        let StateChange { key, version, state, generation } = change;
+        let StateChange { key, version, state, generation, not_before } = change;
         let operation = match state {
             KeyState::Active => Operation::KeysEnable,
             KeyState::Destroyed => Operation::KeysDestroy,
@@ -195,6 +203,7 @@ impl Client {
             version: Version::number_of(*version),
             state: state.name().to_owned(),
             generation: *generation,
+            not_before: *not_before,
             signed_request: enclosed.signed_request.clone(),
             approvals: enclosed.approvals.clone(),
         };

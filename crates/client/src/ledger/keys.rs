@@ -20,6 +20,8 @@ pub(crate) struct Certified {
     pub(crate) epoch: Epoch,
     /// Of this version, as far as the ledger says.
     pub(crate) state: KeyState,
+    /// When it will be destroyed, in seconds since 1970.
+    pub(crate) doomed: Option<u64>,
     pub(crate) public: AnyPublicKey,
 }
 
@@ -28,6 +30,7 @@ struct Entry {
     version: Version,
     suite: SuiteName,
     state: KeyState,
+    doomed: Option<u64>,
     epochs: Epochs,
 }
 
@@ -65,7 +68,7 @@ impl Book {
     }
 
     fn decode(&self, name: &KeyName, entry: Entry) -> Option<Certified> {
-        let Entry { version, suite, state, epochs } = entry;
+        let Entry { version, suite, state, doomed, epochs } = entry;
         let place = (name.clone(), version, epochs.epoch);
         let known = self.decoded.read().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         let public = match known {
@@ -80,7 +83,7 @@ impl Book {
                 public
             }
         };
-        Some(Certified { name: name.clone(), version, epoch: epochs.epoch, state, public })
+        Some(Certified { name: name.clone(), version, epoch: epochs.epoch, state, doomed, public })
     }
 }
 
@@ -91,7 +94,8 @@ fn of_line(line: &KeyHistory, version: Option<Version>, most: usize) -> Vec<Entr
     let all = versions.into_iter().flat_map(|(version, history)| {
         let (state, suite) = (line.state_of(*version).unwrap_or(history.state), history.suite.clone());
         let epochs = history.epochs.iter().rev().take(most).cloned();
-        epochs.map(move |epochs| Entry { version: *version, suite: suite.clone(), state, epochs })
+        let doomed = line.doom_of(*version);
+        epochs.map(move |epochs| Entry { version: *version, suite: suite.clone(), state, doomed, epochs })
     });
     all.collect()
 }
@@ -100,7 +104,8 @@ fn of_line(line: &KeyHistory, version: Option<Version>, most: usize) -> Vec<Entr
 fn newest(line: &KeyHistory) -> Vec<Entry> {
     let all = line.versions.iter().filter_map(|(version, history)| {
         let state = line.state_of(*version).unwrap_or(history.state);
-        Some(Entry { version: *version, suite: history.suite.clone(), state, epochs: history.serving()?.clone() })
+        let (suite, doomed) = (history.suite.clone(), line.doom_of(*version));
+        Some(Entry { version: *version, suite, state, doomed, epochs: history.serving()?.clone() })
     });
     all.collect()
 }

@@ -67,7 +67,7 @@ impl Custodian {
         change: &StateChange,
         effects: &mut Vec<CustodyEffect>,
     ) -> Result<ChangeReport, ChangeError> {
-        let StateChange { key, version, state, generation } = change;
+        let StateChange { key, version, state, generation, .. } = change;
         self.store.write(|transaction| transaction.change_state(key, *version, *state, *generation))?;
         let before = self.table.versions(key.as_str());
         self.reload(key)?;
@@ -101,10 +101,11 @@ impl Custodian {
 
     /// Whether the group could decide it next, for all that this node knows.
     fn may_follow(&self, change: &StateChange) -> Result<(), ChangeError> {
-        let StateChange { key, version, state, generation } = change;
+        let StateChange { key, version, state, generation, .. } = change;
         let Some(ledger) = self.ledger() else { return Ok(()) };
         let here = self.table.versions(key.as_str());
-        let refusal = match ledger.check(&Action::SetState(change.clone())) {
+        let checked = ledger.check(&Action::SetState(change.clone()));
+        let refusal = match checked.and_then(|()| ledger.check_state_time(change, self.now)) {
             Ok(()) => return Ok(()),
             Err(refusal) => refusal,
         };
@@ -158,7 +159,7 @@ impl Custodian {
             return;
         }
         for Frozen { key, version, generation, reason } in self.frozen.clone() {
-            let change = StateChange { key, version, state: KeyState::Disabled, generation };
+            let change = StateChange { key, version, state: KeyState::Disabled, generation, not_before: 0 };
             if self.may_follow(&change).is_ok() {
                 self.drive_ledger(Input::Propose(Action::SetState(change), reason), work);
             }
@@ -202,13 +203,18 @@ impl Custodian {
             let Some(known) = entries.first().filter(|entry| entry.generation <= line.generation) else { continue };
             let thaws = || self.frozen.iter().any(|frozen| frozen.key == *name && frozen.generation <= line.generation);
             let differs = |entry: &&std::sync::Arc<crate::KeyEntry>| {
-                let decided = line.state_of(entry.version);
+                let decided = line.state_at(entry.version, self.now);
                 let decided = decided.map(|state| if entry.frozen { state.and(KeyState::Disabled) } else { state });
                 entry.state != KeyState::Pending && decided.is_some_and(|decided| decided != entry.state)
             };
             if known.generation < line.generation || entries.iter().any(|entry| differs(&entry)) || thaws() {
-                let versions = line.versions.iter().map(|(version, history)| (*version, history.state)).collect();
-                let states = KeyStates { generation: line.generation, state: line.state, versions };
+                let due = |doomed: Option<u64>, state| {
+                    if doomed.is_some_and(|doom| doom <= self.now) { KeyState::Destroyed } else { state }
+                };
+                let versions = line.versions.iter();
+                let versions = versions.map(|(version, history)| (*version, due(history.doomed, history.state)));
+                let (state, versions) = (due(line.doomed, line.state), versions.collect());
+                let states = KeyStates { generation: line.generation, state, versions };
                 differing.push((name.clone(), states));
             }
         }

@@ -31,6 +31,8 @@ pub struct VersionHistory {
     pub suite: SuiteName,
     /// Its own state; what counts is this and the key's.
     pub state: KeyState,
+    /// When it will be destroyed, in seconds since 1970; until then it is disabled.
+    pub doomed: Option<u64>,
     /// All its sharings, the one that serves last. Old ones stay: what was proven under them can be checked for ever.
     pub epochs: Vec<Epochs>,
 }
@@ -55,6 +57,8 @@ impl VersionHistory {
 pub struct KeyHistory {
     /// The state of the key as a whole.
     pub state: KeyState,
+    /// When it will be destroyed, in seconds since 1970; until then it is disabled.
+    pub doomed: Option<u64>,
     /// The number of the last change of state.
     pub generation: u64,
     /// That change: of the version, or of the whole key, and to which state.
@@ -65,7 +69,7 @@ pub struct KeyHistory {
 
 impl KeyHistory {
     pub(super) const fn new() -> Self {
-        Self { state: KeyState::Active, generation: 0, last: None, versions: BTreeMap::new() }
+        Self { state: KeyState::Active, doomed: None, generation: 0, last: None, versions: BTreeMap::new() }
     }
 
     /// The version that is meant where none is named: the newest that is active, or else the newest that was not destroyed.
@@ -91,6 +95,21 @@ impl KeyHistory {
     #[must_use]
     pub fn state_of(&self, version: Version) -> Option<KeyState> {
         Some(self.versions.get(&version)?.state.and(self.state))
+    }
+
+    /// When a version will be destroyed, if it is not yet.
+    #[must_use]
+    pub fn doom_of(&self, version: Version) -> Option<u64> {
+        let own = self.versions.get(&version).and_then(|history| history.doomed);
+        self.doomed.into_iter().chain(own).min()
+    }
+
+    /// What holds for a version at this time, in seconds since 1970: what is doomed is destroyed when its time has come, whether an entry
+    /// has been decided since or not.
+    #[must_use]
+    pub fn state_at(&self, version: Version, now: u64) -> Option<KeyState> {
+        let due = self.doom_of(version).is_some_and(|doom| doom <= now);
+        if due { Some(KeyState::Destroyed) } else { self.state_of(version) }
     }
 
     pub(super) fn next_version(&self) -> Option<Version> {

@@ -5,13 +5,13 @@ mod demand;
 mod keys;
 mod members;
 mod refusal;
+mod states;
 mod warrants;
 
 use std::collections::BTreeMap;
 
 use theta_agreement::{Digest, Electorate, Member, VoteKind};
 use theta_names::{KeyName, KeyState, Version};
-use theta_statements::StateChange;
 
 use crate::sitting::Sitting;
 use crate::{Action, AdoptedKey, CertifiedEntry, Entry, Genesis, LedgerId, Outcome, WarrantRefusal};
@@ -206,6 +206,7 @@ impl LedgerState {
         self.check(&entry.action).map_err(refused)?;
         match &entry.action {
             Action::Members(change) => self.check_member_time(change, entry.time).map_err(refused),
+            Action::SetState(change) => self.check_state_time(change, entry.time).map_err(refused),
             _ => Ok(()),
         }
     }
@@ -266,6 +267,7 @@ impl LedgerState {
             self.moved.insert(key, entry.height);
         }
         (self.height, self.head, self.time) = (entry.height, digest, entry.time);
+        self.destroy_due(entry.time);
         Ok(())
     }
 
@@ -309,7 +311,11 @@ impl LedgerState {
             known.serve(serving);
             return;
         }
-        self.add_version(key, version, VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] });
+        self.add_version(
+            key,
+            version,
+            VersionHistory { suite, state: KeyState::Active, doomed: None, epochs: vec![serving] },
+        );
     }
 
     /// A new version takes the place of the one before, which serves no new signatures from then on.
@@ -334,7 +340,7 @@ impl LedgerState {
         let (Some(serving), Begun { request, version, suite, source, .. }) = (serving, begun) else { return Ok(()) };
         let key = request.change.key().clone();
         if source.is_none() {
-            let history = VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] };
+            let history = VersionHistory { suite, state: KeyState::Active, doomed: None, epochs: vec![serving] };
             self.add_version(key, version, history);
         } else if let Some(history) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
             history.serve(serving);
@@ -345,55 +351,6 @@ impl LedgerState {
     fn note_end(&mut self, request: &Digest, ended: Ended) {
         if let Some(history) = self.requests.get_mut(request) {
             history.ended = Some(ended);
-        }
-    }
-
-    /// Whether this is the last change of state of its key.
-    #[must_use]
-    pub fn is_last_change(&self, change: &StateChange) -> bool {
-        let line = self.keys.get(&change.key).filter(|line| line.generation == change.generation);
-        line.is_some_and(|line| line.last == Some((change.version, change.state)))
-    }
-
-    fn check_state(&self, change: &StateChange) -> Result<(), Refusal> {
-        let unknown = || Refusal::Unknown(change.key.to_string());
-        let line = self.keys.get(&change.key).ok_or_else(unknown)?;
-        let at = line.generation;
-        if change.generation != at.saturating_add(1) {
-            return Err(Refusal::Generation { at, named: change.generation });
-        }
-        let state = match change.version {
-            None => line.state,
-            Some(version) => line.versions.get(&version).ok_or_else(unknown)?.state,
-        };
-        // To enable what is enabled ends what some nodes were asked for before, and the group has not decided.
-        let again = change.state == KeyState::Active && matches!(state, KeyState::Active | KeyState::Retired);
-        let follows = again || state.may_become(change.state);
-        if follows { Ok(()) } else { Err(Refusal::State { key: change.key.to_string(), state }) }
-    }
-
-    fn set_state(&mut self, change: &StateChange) {
-        let Some(line) = self.keys.get_mut(&change.key) else { return };
-        (line.generation, line.last) = (change.generation, Some((change.version, change.state)));
-        match change.version {
-            None => line.state = change.state,
-            Some(version) => {
-                // An older version that is enabled becomes what it was before: it decrypts and verifies, and makes nothing new.
-                let older = line.versions.last_key_value().is_some_and(|(newest, _)| *newest > version);
-                let enabled = change.state == KeyState::Active;
-                if let Some(history) = line.versions.get_mut(&version) {
-                    history.state = if enabled && older { KeyState::Retired } else { change.state };
-                }
-            }
-        }
-        // What is destroyed has no ceremonies any more.
-        if change.state == KeyState::Destroyed {
-            let gone = |begun: &Begun| {
-                begun.request.change.key() == &change.key && change.version.is_none_or(|it| it == begun.version)
-            };
-            let over: Vec<Begun> =
-                self.running.extract_if(.., |_, begun| gone(begun)).map(|(_, begun)| begun).collect();
-            over.iter().for_each(|begun| self.note_end(&begun.request.digest(), Ended::Aborted));
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What may follow from what.
 
 use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
-use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Consent, Demand, Entry, LedgerState, Outcome, Refusal};
+use theta_ledger::{
+    Action, AdoptedKey, CertifiedEntry, Consent, Demand, Entry, LedgerError, LedgerState, Outcome, Refusal,
+};
 use theta_names::{Epoch, KeyState, Version};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
@@ -33,7 +35,7 @@ pub(crate) fn activated(ceremony: u64, k: u16, n: u16, key: u8) -> Action {
 
 pub(crate) fn set(name: &str, version: Option<u32>, state: KeyState, generation: u64) -> Action {
     let version = version.map(|number| Version::new(number).unwrap());
-    Action::SetState(StateChange { key: name.parse().unwrap(), version, state, generation })
+    Action::SetState(StateChange { key: name.parse().unwrap(), version, state, generation, not_before: 0 })
 }
 
 /// An entry with the consents that it takes, of these machines.
@@ -190,4 +192,44 @@ fn what_is_read_is_what_was_written() {
         assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
     }
     assert!(Entry::decode(&vec![1; theta_ledger::MOST_ENTRY + 1]).is_err());
+}
+
+/// What is doomed is destroyed by the first entry of that time or later, and is taken back by none that comes within an hour of it.
+#[test]
+fn what_is_doomed_is_destroyed_in_time() {
+    let mut state = LedgerState::new(&genesis(4, 2));
+    advance(&mut state, create("a", 1, 2, &[1, 2, 3, 4]));
+    advance(&mut state, activated(1, 2, 4, 1));
+    let key: theta_names::KeyName = "a".parse().unwrap();
+    let start = state.time().max(1_000);
+    let doom = |generation| {
+        let not_before = start + 10_000;
+        let (key, version, destroyed) = (key.clone(), None, KeyState::Destroyed);
+        Action::SetState(StateChange { key, version, state: destroyed, generation, not_before })
+    };
+    let at = |state: &LedgerState, action: Action, time: u64| {
+        let machines = machines(&[1, 2, 3, 4]);
+        voted(state, (action, time), &machines, &machines)
+    };
+    let entry = at(&state, doom(1), start);
+    state.advance(&entry).unwrap();
+    let line = |state: &LedgerState| state.keys()[&key].clone();
+    assert_eq!(line(&state).state_of(Version::FIRST), Some(KeyState::Disabled));
+    assert_eq!(line(&state).doom_of(Version::FIRST), Some(start + 10_000));
+    assert_eq!(line(&state).state_at(Version::FIRST, start + 9_999), Some(KeyState::Disabled));
+    assert_eq!(line(&state).state_at(Version::FIRST, start + 10_000), Some(KeyState::Destroyed));
+    // Taken back in time, and then not.
+    let entry = at(&state, set("a", None, KeyState::Active, 2), start + 6_399);
+    state.advance(&entry).unwrap();
+    assert_eq!((line(&state).state, line(&state).doomed), (KeyState::Active, None));
+    let entry = at(&state, doom(3), start + 6_400);
+    state.advance(&entry).unwrap();
+    let late = at(&state, set("a", None, KeyState::Active, 4), start + 6_400);
+    assert!(matches!(
+        state.advance(&late),
+        Err(LedgerError::Refused(6, Refusal::State { state: KeyState::Destroyed, .. }))
+    ));
+    let entry = at(&state, create("b", 9, 2, &[1, 2, 3]), start + 10_000);
+    state.advance(&entry).unwrap();
+    assert_eq!((line(&state).state, line(&state).doomed), (KeyState::Destroyed, None));
 }

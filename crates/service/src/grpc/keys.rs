@@ -91,7 +91,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         &self,
         request: Request<v1::ChangeKeyStateRequest>,
     ) -> Result<Response<v1::ChangeKeyStateResponse>, Status> {
-        let v1::ChangeKeyStateRequest { key, version, state, generation, signed_request, approvals } =
+        let v1::ChangeKeyStateRequest { key, version, state, generation, not_before, signed_request, approvals } =
             request.get_ref();
         let (key, state) = (refusal::key_ref(key)?.name, state_of(state)?);
         if *generation == 0 {
@@ -100,7 +100,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
             ));
         }
         let version = Version::new(*version);
-        let change = StateChange { key: key.clone(), version, state, generation: *generation };
+        let (generation, not_before) = (*generation, *not_before);
+        let change = StateChange { key: key.clone(), version, state, generation, not_before };
         let granted = self.node.decide(&request, (signed_request, approvals), change).await?;
         let reason = reason_of(signed_request, approvals);
         let report = self.node.orchestrator.change_key(granted, reason).await.map_err(|error| not_changed(&error))?;

@@ -128,7 +128,18 @@ fn versions_have_names() {
         "{warned:?}"
     );
     second(&group);
-    group.theta(&["keys", "destroy", "files-bls", "--yes"]).ok();
+    // Until its time has come it can be taken back, and nothing is encrypted to it.
+    let doomed = group.theta(&["keys", "destroy", "files-bls", "--yes"]).ok().text();
+    assert!(
+        doomed.contains("files-bls is disabled, and destroyed at 20") && doomed.contains("takes it back"),
+        "{doomed}"
+    );
+    let shown = group.theta(&["keys", "show", "files-bls"]).ok().text();
+    assert!(shown.contains("(disabled, destroyed at 20"), "{shown}");
+    group.theta(&["encrypt", "m", "--key", "files-bls", "-o", "x"]).fails(2, &["files-bls will be destroyed at 20"]);
+    group.theta(&["keys", "enable", "files-bls"]).ok();
+    group.theta(&["encrypt", "m", "--key", "files-bls", "-o", "back.theta"]).ok();
+    group.theta(&["keys", "destroy", "files-bls", "--now", "--yes"]).ok();
     let refused = ["encrypt", "m", "--key", "files-bls", "-o", "x", "--client", "second"];
     group.theta(&refused).fails(2, &["files-bls is destroyed", "theta keys create"]);
     assert!(!group.path().join("x").exists());

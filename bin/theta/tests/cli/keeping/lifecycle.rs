@@ -67,7 +67,7 @@ fn a_key_lives_and_dies() {
     group.theta(&["keys", "enable", "vault"]).ok();
     opens(&group, &new);
     group.theta(&["keys", "destroy", "vault"]).fails(2, &["for ever", "--yes"]);
-    let gone = group.theta(&["keys", "destroy", "vault", "--yes", "--json"]).ok().json();
+    let gone = group.theta(&["keys", "destroy", "vault", "--now", "--yes", "--json"]).ok().json();
     assert_eq!((&gone["state"], gone["nodes"].as_array().unwrap().len()), (&"destroyed".into(), 4));
     group.theta(&["decrypt", &file, "-o", "-"]).fails(1, &["destroyed"]);
     group.theta(&["keys", "create", "vault=sg02-ristretto255"]).fails(1, &["vault", "exist"]);

@@ -69,7 +69,7 @@ fn a_request_is_used_up_where_it_was_never_sent() {
 }
 
 fn files(state: KeyState, generation: u64) -> StateChange {
-    StateChange { key: name("files"), version: None, state, generation }
+    StateChange { key: name("files"), version: None, state, generation, not_before: 0 }
 }
 
 /// The attack: an old enable, signed and approved at its time, undid a newer disable.

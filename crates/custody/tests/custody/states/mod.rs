@@ -17,7 +17,8 @@ const SG02: Suite = Suite::Sg02Ristretto255;
 /// Asks these nodes for the next change of the key's state.
 fn ask(net: &mut Net, nodes: &[u16], version: Option<u32>, state: KeyState) -> Result<StateChange, ChangeError> {
     let generation = generation(net, nodes[0]) + 1;
-    let change = StateChange { key: name("files"), version: version.and_then(Version::new), state, generation };
+    let change =
+        StateChange { key: name("files"), version: version.and_then(Version::new), state, generation, not_before: 0 };
     nodes.iter().try_for_each(|node| net.change(*node, &change).map(drop))?;
     Ok(change)
 }
@@ -160,8 +161,53 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
     let again = net.request(again);
     assert_eq!(net.hold(1, &again), Err(CeremonyError::Exists(name("files"))));
     // What is destroyed is destroyed, whatever generation is named.
-    let change = StateChange { key: name("files"), version: None, state: KeyState::Destroyed, generation: 7 };
+    let change =
+        StateChange { key: name("files"), version: None, state: KeyState::Destroyed, generation: 7, not_before: 0 };
     assert!(net.change(2, &change).unwrap().decided);
+}
+
+/// What is to be destroyed is disabled until its time has come, and can be taken back until then.
+#[test]
+fn a_key_is_destroyed_when_its_time_has_come() {
+    let mut net = Net::new(2, 4, 9);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let doom = |net: &Net, generation: u64, seconds: u64| {
+        let (key, not_before) = (name("files"), net.now + seconds);
+        StateChange { key, version: None, state: KeyState::Destroyed, generation, not_before }
+    };
+    let decided = |net: &mut Net, change: &StateChange| {
+        for node in [1, 2] {
+            net.change(node, change).unwrap();
+        }
+        assert!(net.until(60, |net| (1..=4).all(|node| generation(net, node) == change.generation)), "{change:?}");
+    };
+    let week = doom(&net, 1, 7 * 86_400);
+    decided(&mut net, &week);
+    assert_eq!(states(&net, "files"), [KeyState::Disabled; 4]);
+    change(&mut net, None, KeyState::Active);
+    assert_eq!(states(&net, "files"), [KeyState::Active; 4]);
+    // A time for anything else is no change.
+    let odd = StateChange { state: KeyState::Disabled, ..doom(&net, 3, 60) };
+    assert!(net.change(1, &odd).is_err());
+    assert_eq!(net.entry(1, "files").state, KeyState::Active, "nothing stops for what cannot be");
+    let soon = doom(&net, 3, 30);
+    decided(&mut net, &soon);
+    assert_eq!(states(&net, "files"), [KeyState::Disabled; 4]);
+    // It is too late to take it back: clocks differ.
+    let back = StateChange { state: KeyState::Active, generation: 4, not_before: 0, ..soon.clone() };
+    let late = net.change(1, &back).unwrap_err();
+    assert!(late.to_string().contains("destroyed"), "{late}");
+    // No entry is needed for it: each node knows the time.
+    let shares = |net: &Net, node: u16| net.custodian(node).store().share(&name("files"), Version::FIRST, Epoch::FIRST);
+    assert!((1..=4).all(|node| shares(&net, node).unwrap().is_some()));
+    net.kill(3);
+    let due = |net: &Net| net.up().iter().all(|node| net.entry(*node, "files").state == KeyState::Destroyed);
+    assert!(net.until(40, due));
+    net.start(3);
+    net.connect();
+    assert!(net.until(10, due));
+    assert!((1..=4).all(|node| shares(&net, node).unwrap().is_none()));
+    assert!(net.now >= soon.not_before);
 }
 
 /// A ceremony that goes nowhere ends at once, and everywhere, when as many ask for that as it took to begin it.

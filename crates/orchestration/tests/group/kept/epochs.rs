@@ -269,7 +269,8 @@ fn a_key_that_is_rotated_or_disabled_ends_its_requests() {
     answers(&mut cluster, &[1, 2, 3, 4], "asked again");
     let lone = Question::new(&new, "alone");
     let lone = cluster.submit(1, &lone.request);
-    let change = StateChange { key: name("key"), version: None, state: KeyState::Disabled, generation: 1 };
+    let change =
+        StateChange { key: name("key"), version: None, state: KeyState::Disabled, generation: 1, not_before: 0 };
     cluster.engine(1).change_key(&change).unwrap();
     let ended = lone.outcome().unwrap().unwrap_err();
     assert!(matches!(&ended, InstanceError::Key(ResolveError::Disabled(_))), "{ended}");

@@ -227,7 +227,8 @@ async fn states_change_and_questions_are_answered() {
     let group = Kept::new(2, 3);
     hold(&group.all(), &ceremony(1, create("key", Suite::Bls04MinPk, 2, &[1, 2, 3]))).await;
     let node = group.node(1);
-    let change = StateChange { key: name("key"), version: None, state: KeyState::Disabled, generation: 1 };
+    let change =
+        StateChange { key: name("key"), version: None, state: KeyState::Disabled, generation: 1, not_before: 0 };
     node.change_key(change.clone()).await.unwrap();
     let question = Question::new(&node.keys().get("key").unwrap(), "disabled");
     let refused = node.submit(question.request).await.unwrap_err().to_string();

@@ -1,0 +1,103 @@
+//! The states of keys and their versions.
+
+use theta_names::{KeyName, KeyState, Version};
+use theta_statements::StateChange;
+
+use super::{Begun, Ended, KeyHistory, LedgerState, Refusal};
+
+/// How long before its time, in seconds, what is doomed can be taken back no more: clocks differ.
+const GRACE: u64 = 3_600;
+
+impl LedgerState {
+    /// Whether this is the last change of state of its key.
+    #[must_use]
+    pub fn is_last_change(&self, change: &StateChange) -> bool {
+        let line = self.keys.get(&change.key).filter(|line| line.generation == change.generation);
+        line.is_some_and(|line| line.last == Some((change.version, change.state)))
+    }
+
+    pub(super) fn check_state(&self, change: &StateChange) -> Result<(), Refusal> {
+        let unknown = || Refusal::Unknown(change.key.to_string());
+        let line = self.keys.get(&change.key).ok_or_else(unknown)?;
+        let at = line.generation;
+        if change.generation != at.saturating_add(1) {
+            return Err(Refusal::Generation { at, named: change.generation });
+        }
+        if change.not_before != 0 && change.state != KeyState::Destroyed {
+            return Err(Refusal::Outcome("only what is destroyed waits for its time"));
+        }
+        let state = match change.version {
+            None => line.state,
+            Some(version) => line.versions.get(&version).ok_or_else(unknown)?.state,
+        };
+        // To enable what is enabled ends what some nodes were asked for before, and the group has not decided.
+        let again = change.state == KeyState::Active && matches!(state, KeyState::Active | KeyState::Retired);
+        let follows = again || state.may_become(change.state);
+        if follows { Ok(()) } else { Err(Refusal::State { key: change.key.to_string(), state }) }
+    }
+
+    /// Whether a change comes in time, in seconds since 1970: what is doomed is taken back before nodes begin to destroy it.
+    ///
+    /// # Errors
+    /// [`Refusal::State`].
+    pub fn check_state_time(&self, change: &StateChange, time: u64) -> Result<(), Refusal> {
+        let doom = self.keys.get(&change.key).and_then(|line| match change.version {
+            None => line.doomed,
+            Some(version) => line.doom_of(version),
+        });
+        let late = doom.is_some_and(|doom| time.saturating_add(GRACE) >= doom);
+        if late && change.state != KeyState::Destroyed {
+            return Err(Refusal::State { key: change.key.to_string(), state: KeyState::Destroyed });
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_state(&mut self, change: &StateChange) {
+        let StateChange { key, version, state, generation, not_before } = change;
+        let Some(line) = self.keys.get_mut(key) else { return };
+        (line.generation, line.last) = (*generation, Some((*version, *state)));
+        let doomed = (*state == KeyState::Destroyed && *not_before > 0).then_some(*not_before);
+        let state = if doomed.is_some() { KeyState::Disabled } else { *state };
+        match version {
+            None => (line.state, line.doomed) = (state, doomed),
+            Some(version) => {
+                // An older version that is enabled becomes what it was before: it decrypts and verifies, and makes nothing new.
+                let older = line.versions.last_key_value().is_some_and(|(newest, _)| newest > version);
+                let enabled = state == KeyState::Active;
+                if let Some(history) = line.versions.get_mut(version) {
+                    history.state = if enabled && older { KeyState::Retired } else { state };
+                    history.doomed = doomed;
+                }
+            }
+        }
+        if state == KeyState::Destroyed {
+            self.end_ceremonies_of(key, *version);
+        }
+    }
+
+    /// Destroys what is doomed and whose time has come by an entry's time.
+    pub(super) fn destroy_due(&mut self, time: u64) {
+        let due = |doomed: Option<u64>| doomed.is_some_and(|doom| doom <= time);
+        let mut over: Vec<(KeyName, Option<Version>)> = Vec::new();
+        for (name, line) in &mut self.keys {
+            let KeyHistory { state, doomed, versions, .. } = line;
+            if due(*doomed) {
+                (*state, *doomed) = (KeyState::Destroyed, None);
+                over.push((name.clone(), None));
+            }
+            for (version, history) in versions.iter_mut().filter(|(_, history)| due(history.doomed)) {
+                (history.state, history.doomed) = (KeyState::Destroyed, None);
+                over.push((name.clone(), Some(*version)));
+            }
+        }
+        over.iter().for_each(|(key, version)| self.end_ceremonies_of(key, *version));
+    }
+
+    /// What is destroyed has no ceremonies any more.
+    fn end_ceremonies_of(&mut self, key: &KeyName, version: Option<Version>) {
+        let gone =
+            |begun: &Begun| begun.request.change.key() == key && version.is_none_or(|version| version == begun.version);
+        let over: Vec<Begun> = self.running.extract_if(.., |_, begun| gone(begun)).map(|(_, begun)| begun).collect();
+        over.iter().for_each(|begun| self.note_end(&begun.request.digest(), Ended::Aborted));
+    }
+}
