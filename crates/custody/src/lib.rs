@@ -16,6 +16,7 @@ mod error;
 mod keys;
 mod request;
 mod roster;
+mod seating;
 mod slots;
 mod standing;
 
@@ -32,6 +33,8 @@ pub use request::{
     CeremonyOffence, CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, MembersState, To,
 };
 pub use roster::Roster;
+pub use seating::{Members, Standing};
 pub use slots::StoreSlots;
 pub use standing::StoreStanding;
+pub use theta_ledger::founding::Card;
 pub use theta_policy::{SlotClaim, SlotQuorum, SlotStanding};
