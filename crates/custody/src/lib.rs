@@ -16,6 +16,7 @@ mod error;
 mod keys;
 mod request;
 mod roster;
+mod seating;
 mod slots;
 mod standing;
 
@@ -33,6 +34,8 @@ pub use request::{
     GroupRequest, MembersState, To,
 };
 pub use roster::Roster;
+pub use seating::{Members, Standing};
 pub use slots::StoreSlots;
 pub use standing::StoreStanding;
+pub use theta_ledger::founding::Card;
 pub use theta_policy::{SlotClaim, SlotQuorum, SlotStanding};

@@ -4,6 +4,7 @@ mod certificate;
 mod error;
 mod forwarded;
 mod founding;
+mod seats;
 
 use std::{
     net::{SocketAddr, TcpListener as StdListener},
@@ -11,7 +12,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU16, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -39,6 +40,7 @@ use tokio::{
 use self::certificate::CertificateCollector;
 pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
+use self::seats::Seats;
 use crate::{
     config::{AuditConfig, LimitsConfig, NodeConfig},
     grpc::{Admission, ApiServer, Backups, Connections, NodeState, Serving},
@@ -281,12 +283,13 @@ impl NodeBuilder {
             api: local_address(&api)?,
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
+        let nodes = Arc::new(AtomicU16::new(u16::try_from(group.nodes().len()).unwrap_or(u16::MAX)));
         let state = NodeState {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
             transport,
             certificate: Arc::clone(&certificate),
-            nodes: u16::try_from(group.nodes().len()).unwrap_or(u16::MAX),
+            nodes: Arc::clone(&nodes),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
         };
@@ -295,6 +298,8 @@ impl NodeBuilder {
         if let Some(forwarded) = orchestrator.forwarded() {
             tokio::spawn(forwarded::decide(forwarded, Arc::downgrade(&authority), Arc::downgrade(&orchestrator)));
         }
+        let seats = Seats::new(&config, &group, nodes, &mesh, &orchestrator);
+        tokio::spawn(seats.follow(orchestrator.members()));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
@@ -443,6 +448,9 @@ fn readiness(
         let warning = authority.standing()?;
         if let Some(why) = orchestrator.store_failure() {
             return Err(format!("its store failed: {why}"));
+        }
+        if let Some(why) = orchestrator.departure() {
+            return Err(why);
         }
         let peers = transport.status();
         let connected = peers.iter().filter(|peer| peer.state == PeerState::Connected).count();

@@ -5,6 +5,7 @@ mod greetings;
 mod ledger;
 mod message;
 mod open;
+mod seats;
 mod states;
 mod subjects;
 mod witness;
@@ -22,6 +23,7 @@ use theta_store::{Frozen, Store};
 
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
+use crate::seating::{Members, Seating};
 use crate::{Burner, Certifier, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
 use ceremonies::{Early, Ended, Helped, Requests, Running};
 use greetings::Greetings;
@@ -41,6 +43,10 @@ pub struct Custodian {
     store: Arc<Store>,
     local: NodeId,
     group: Roster,
+    /// The same, for those who run beside this.
+    seating: Arc<Seating>,
+    /// The members that others were told of last.
+    followed: Option<Members>,
     keys: Option<Arc<CeremonyKeys>>,
     table: Arc<KeyTable>,
     /// What is not used here any more, before the group has decided so.
@@ -98,7 +104,7 @@ impl Custodian {
     #[must_use]
     pub fn certifier(&self) -> Certifier {
         let memory = Box::new(StoreSlots::new(Arc::clone(&self.store)));
-        Certifier::new(self.group.clone(), self.local, self.keys.clone(), memory)
+        Certifier::following(Arc::clone(&self.seating), self.local, self.keys.clone(), memory)
     }
 
     /// The standing of the store, for code that only asks whether it may be believed.

@@ -60,6 +60,8 @@ pub(super) enum Record {
     Seen(u16, Witness),
     /// The incarnation by which a peer contradicts this store.
     Contradicted(u16, Option<Incarnation>),
+    /// Nothing is known of this peer's store any more, and of what it remembers.
+    ForgetPeer(u16),
     /// What this node is about to say about the next entry of the ledger.
     LedgerVote(Vec<u8>),
     /// What was decided at a height of the ledger.
@@ -117,6 +119,10 @@ impl Record {
             Self::Freeze(frozen) => Ok(transaction.freeze(frozen)?),
             Self::Thaw(name, version) => Ok(transaction.thaw(name, *version)?),
             Self::States(name, states) => Ok(transaction.follow_states(name, states)?),
+            Self::ForgetPeer(peer) => {
+                transaction.forget_peer(*peer)?;
+                Ok(transaction.remember_contradiction(*peer, None)?)
+            }
             Self::Seen(peer, witness) => Ok(transaction.remember_peer(*peer, witness)?),
             Self::LedgerVote(vote) => Ok(transaction.record_ledger_vote(vote)?),
             Self::LedgerEntry { height, entry } => Ok(transaction.append_ledger(*height, entry)?),

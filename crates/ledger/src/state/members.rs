@@ -256,6 +256,12 @@ impl LedgerState {
         self.roll.changed
     }
 
+    /// Whether a key of ceremonies is or ever was a member's.
+    #[must_use]
+    pub fn was_member(&self, key: &[u8]) -> bool {
+        <[u8; 32]>::try_from(key).is_ok_and(|key| self.roll.spent.contains(&key))
+    }
+
     /// The number that the next new member gets; `None` if there are no more.
     #[must_use]
     pub fn next_number(&self) -> Option<NodeId> {

@@ -89,6 +89,9 @@ struct Watched {
 impl Custody {
     pub(crate) fn new(custodian: Box<Custodian>, shared: Arc<Shared>) -> Self {
         let known = |report: CeremonyReport| (report.id, Watched { over: report.state.is_over(), watch: None });
+        if let Some(members) = custodian.members() {
+            shared.seat(members);
+        }
         let ceremonies = custodian.reports().into_iter().map(known).collect();
         Self { custodian, shared, connected: BTreeSet::new(), ceremonies, forward: None }
     }
@@ -242,6 +245,7 @@ impl Custody {
                     let (misdeed, instance) = (Misdeed::Ceremony(offence), InstanceId(ceremony));
                     self.shared.blame(Culprit { party: node, misdeed, instance });
                 }
+                CustodyEffect::Members(members) => self.shared.seat(*members),
                 CustodyEffect::RolledBack { node, text } => {
                     warn!(node = node.get(), text, "a node's store is older than what was seen of it");
                 }

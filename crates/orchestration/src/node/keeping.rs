@@ -1,7 +1,7 @@
 //! Requests about a node's keys: ceremonies, changes of state, trust in its store.
 
 use theta_authority::{BringWarrant, Granted};
-use theta_custody::{CeremonyReport, ChangeReport, MembersState};
+use theta_custody::{CeremonyReport, ChangeReport, Members, MembersState};
 use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
 use tokio::sync::watch;
 
@@ -82,6 +82,23 @@ impl Orchestrator {
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.shared().is_trusted()
+    }
+
+    /// The members as the ledger has them, from now on; nothing in a group that was not founded with cards.
+    #[must_use]
+    pub fn members(&self) -> watch::Receiver<Option<Members>> {
+        self.shared().members.subscribe()
+    }
+
+    /// Takes over which peers the transport has, after they were changed.
+    pub fn follow_transport(&self) {
+        self.shared().follow_transport();
+    }
+
+    /// Why this machine serves no requests though all of it works: it is not its member's any more, or not yet.
+    #[must_use]
+    pub fn departure(&self) -> Option<String> {
+        self.shared().departure.get()
     }
 
     /// Why the store failed, if it did: then this node refuses all requests until it has recovered, which it tries by

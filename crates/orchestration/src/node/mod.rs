@@ -11,10 +11,11 @@ mod orchestrator;
 mod router;
 mod slots;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::{Arc, RwLock, atomic::AtomicBool};
 
 use prometheus_client::registry::Registry;
 use theta_network::Transport;
+use tokio::sync::watch;
 
 pub use custody::Forwarded;
 pub use engine::{Engine, Pending};
@@ -47,7 +48,7 @@ fn share(
     }
     Ok(Arc::new(Shared {
         local,
-        peers: transport.peers(),
+        peers: RwLock::new(transport.peers().into()),
         metrics: Metrics::new(registry),
         culprits: Culprits::default(),
         running: Quota::new(config.max_instances),
@@ -58,6 +59,8 @@ fn share(
         stopping: AtomicBool::new(false),
         store,
         failure: Failure::default(),
+        departure: Failure::default(),
+        members: watch::Sender::new(None),
         burning,
         today: Today::default(),
         config,

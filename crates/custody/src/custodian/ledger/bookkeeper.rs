@@ -13,13 +13,14 @@ use theta_store::Store;
 use crate::ceremony::{Subject, public_of};
 use crate::codec::numbers;
 use crate::custodian::ceremonies::Prospects;
-use crate::{KeyEntry, KeyTable, Roster};
+use crate::{KeyEntry, KeyTable};
 
 /// What the replica asks of this node.
 pub(super) struct Bookkeeper<'a> {
     pub(super) store: &'a Store,
     pub(super) table: &'a KeyTable,
-    pub(super) group: &'a Roster,
+    /// The group's name.
+    pub(super) group: &'a str,
     pub(super) prospects: Prospects<'a>,
 }
 
@@ -53,7 +54,7 @@ impl Bookkeeper<'_> {
 
     /// Whether a ceremony's own certificate is for this key.
     fn is_certified(&self, begun: &Begun, public: &[u8], certificate: &[u8]) -> bool {
-        let plan = Subject::of_begun(begun).and_then(|subject| subject.plan(self.group));
+        let plan = Subject::of_begun(begun).and_then(|subject| subject.plan(self.group, &begun.members));
         let (Ok(plan), Ok(key)) = (plan, public_of(public)) else { return false };
         let (Some(encoded), Ok(quorum)) = (key.encoded(), QuorumCertificate::decode(certificate)) else {
             return false;
@@ -74,11 +75,11 @@ impl Host for Bookkeeper<'_> {
         let holds = match &entry.action {
             Action::Adopt(adopted) => return self.judge_adopted(state, adopted),
             Action::Begin(request) => {
-                let subject = state.begun(request).ok().and_then(|begun| Subject::of_begun(&begun).ok());
+                let plan = |begun: Begun| Subject::of_begun(&begun)?.plan(self.group, &begun.members);
                 // A dealer's key may have the name, and not be in the ledger yet.
                 let create = matches!(request.change, KeyChange::Create { .. });
                 let taken = create && !matches!(self.store.key(request.change.key()), Ok(None));
-                !taken && subject.is_some_and(|subject| subject.plan(self.group).is_ok())
+                !taken && state.begun(request).is_ok_and(|begun| plan(begun).is_ok())
             }
             Action::End { ceremony, outcome } => match (state.running().get(ceremony), outcome) {
                 (Some(begun), Outcome::Activated { public, certificate }) => {

@@ -73,9 +73,9 @@ impl Custodian {
     pub(super) fn drive_ledger(&mut self, input: Input<'_>, work: &mut Work) {
         let Self { store, table, group, running, ended, begun_at, ticks, ledger, unserving, .. } = self;
         let prospects = Prospects { running, ended, begun_at, now: *ticks };
-        let host = Bookkeeper { store, table, group, prospects };
+        let host = Bookkeeper { store, table, group: &group.name, prospects };
         let Some(replica) = ledger.as_mut() else { return };
-        let (mut decided, mut dropped) = (false, Vec::new());
+        let (mut decided, mut dropped, warrants) = (false, Vec::new(), replica.stand_ins());
         for effect in replica.handle(input, &host) {
             match effect {
                 theta_ledger::Effect::Record(said) => work.records.push(Record::LedgerVote(said.encode())),
@@ -113,6 +113,9 @@ impl Custodian {
                 theta_ledger::Effect::Asked(..) => {}
                 theta_ledger::Effect::Dropped(action, why) => dropped.push((action, why)),
             }
+        }
+        if decided || replica.stand_ins() != warrants {
+            self.follow_members(work);
         }
         for (action, why) in dropped {
             match &action {
