@@ -298,7 +298,7 @@ impl NodeBuilder {
         if let Some(forwarded) = orchestrator.forwarded() {
             tokio::spawn(forwarded::decide(forwarded, Arc::downgrade(&authority), Arc::downgrade(&orchestrator)));
         }
-        let seats = Seats::new(&config, &group, nodes, &mesh, &orchestrator);
+        let seats = Seats::new((&config, identity.fingerprint()), &group, nodes, &mesh, &orchestrator);
         tokio::spawn(seats.follow(orchestrator.members()));
         let (serving, scrapes) = (None, None);
         let mut node =

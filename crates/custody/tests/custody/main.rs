@@ -12,6 +12,7 @@ mod forward;
 mod late;
 mod lies;
 mod life;
+mod members;
 mod net;
 mod offline;
 mod refusals;
