@@ -167,7 +167,7 @@ impl<'a> World<'a> {
         let ceremonies = ceremonies.collect::<Result<_, _>>()?;
         let changes = changes(scenario, &setup)?;
         let open = setup.open_gate()?;
-        let genesis = setup.roster.genesis().ok_or("a group without a ledger")?;
+        let genesis = setup.roster.genesis().ok().flatten().ok_or("a group without a ledger")?;
         let watch = Watch::new(scenario);
         let mut world = Self {
             scenario,
