@@ -80,6 +80,9 @@ struct Report {
     threshold: u16,
     suite: &'static str,
     connect_seconds: f64,
+    /// CPU of the nodes until then: the busiest, all together.
+    connect_cpu_busiest_seconds: f64,
+    connect_cpu_all_seconds: f64,
     peak_memory_before_bytes: u64,
     keys: Vec<Held>,
 }
@@ -88,6 +91,8 @@ impl Report {
     fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let Self { nodes, threshold, suite, connect_seconds, .. } = self;
         writeln!(out, "any {threshold} of {nodes}, {suite}; all were connected after {connect_seconds:.1} s")?;
+        let (busiest, all) = (self.connect_cpu_busiest_seconds, self.connect_cpu_all_seconds);
+        writeln!(out, "  CPU     busiest {busiest:.2} s, all {all:.1} s")?;
         let bytes = |count| units::Bytes(count).to_string();
         for held in &self.keys {
             writeln!(out, "{} in {:.2} s", held.outcome, held.seconds)?;
@@ -122,7 +127,10 @@ pub(crate) fn run(args: &CeremonyArgs, output: Output) -> Result<(), Failure> {
     session.block_on(cluster.listening(GETTING_READY))?;
     session.block_on(connected(&cluster, args.nodes, started))?;
     let connect_seconds = started.elapsed().as_secs_f64();
-    output::note(format_args!("connected after {connect_seconds:.1} s"));
+    let used = cpu(&cluster);
+    let connect_cpu_busiest_seconds = used.iter().max().copied().unwrap_or_default().as_secs_f64();
+    let connect_cpu_all_seconds = used.iter().sum::<Duration>().as_secs_f64();
+    output::note(format_args!("connected after {connect_seconds:.1} s, {connect_cpu_all_seconds:.1} s of CPU"));
     let peak_memory_before_bytes = peak_memory(&cluster);
     let mut keys = Vec::new();
     for number in 1..=args.times {
@@ -131,7 +139,16 @@ pub(crate) fn run(args: &CeremonyArgs, output: Output) -> Result<(), Failure> {
         keys.push(held);
     }
     let (suite, nodes, threshold) = (args.suite.name(), args.nodes, args.threshold);
-    let report = Report { nodes, threshold, suite, connect_seconds, peak_memory_before_bytes, keys };
+    let report = Report {
+        nodes,
+        threshold,
+        suite,
+        connect_seconds,
+        connect_cpu_busiest_seconds,
+        connect_cpu_all_seconds,
+        peak_memory_before_bytes,
+        keys,
+    };
     output.result(&report, |out| report.write(out))
 }
 

@@ -138,7 +138,9 @@ impl Agreement {
         self.tally.value(&digest).is_none().then_some(digest)
     }
 
-    fn leader(&self, view: u32) -> Option<PartyId> {
+    /// Whose turn it is to propose in a view.
+    #[must_use]
+    pub fn leader(&self, view: u32) -> Option<PartyId> {
         let turn = self.first_leader.checked_add(usize::try_from(view).ok()?)?;
         self.members.get(turn.checked_rem(self.members.len())?).copied()
     }
@@ -183,6 +185,23 @@ impl Agreement {
         self.tally.keep_value(digest, value);
         self.tally.propose(ballot.view, digest, polka.as_ref().map(VoteCertificate::view));
         polka.into_iter().for_each(|polka| self.adopt(polka));
+    }
+
+    /// Takes all votes of a certificate that is valid. One of a view that is not kept is ignored.
+    pub fn take_votes(&mut self, certificate: &VoteCertificate) {
+        let (ballot, digest) = (certificate.ballot(), certificate.digest());
+        for (author, signature) in certificate.signatures() {
+            if self.admits(*author, ballot) {
+                self.tally.note(*author, ballot.view);
+                self.tally.vote(*author, ballot, digest, signature);
+            }
+        }
+    }
+
+    /// A quorum's votes for a value under a ballot, if they are here.
+    #[must_use]
+    pub fn quorum_at(&self, ballot: Ballot) -> Option<VoteCertificate> {
+        self.tally.quorum_at(ballot)
     }
 
     /// Takes the value behind a digest that is wanted.

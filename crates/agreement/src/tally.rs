@@ -81,14 +81,18 @@ impl Tally {
         self.votes.get(&ballot)?.iter().find(won).map(|(vote, _)| *vote)
     }
 
+    /// A quorum's votes for a value in a slot.
+    pub(crate) fn quorum_at(&self, ballot: Ballot) -> Option<VoteCertificate> {
+        let votes = self.votes.get(&ballot)?;
+        let (vote, signatures) =
+            votes.iter().find(|(vote, signatures)| vote.is_some() && signatures.len() >= self.quorum)?;
+        Some(VoteCertificate::new(ballot, (*vote)?, signatures.clone()))
+    }
+
     /// Quorums of votes of a kind for a value, the latest first.
     fn certificates(&self, kind: VoteKind) -> impl Iterator<Item = VoteCertificate> {
         let from = Ballot::new(kind, 0)..=Ballot::new(kind, u32::MAX);
-        self.votes.range(from).rev().filter_map(|(ballot, votes)| {
-            let (vote, signatures) =
-                votes.iter().find(|(vote, signatures)| vote.is_some() && signatures.len() >= self.quorum)?;
-            Some(VoteCertificate::new(*ballot, (*vote)?, signatures.clone()))
-        })
+        self.votes.range(from).rev().filter_map(|(ballot, _)| self.quorum_at(*ballot))
     }
 
     pub(crate) fn polka(&self) -> Option<VoteCertificate> {

@@ -22,6 +22,7 @@ mod outcome;
 mod plan;
 mod record;
 mod recovery;
+mod relay;
 mod signed;
 mod typed;
 mod wellformed;

@@ -4,7 +4,8 @@
 //! the word of as many of its holders as it takes to use it: one of them is honest, and has asked its own policy. They give it beforehand,
 //! and it stands in the entry; so the votes need not be anybody's in particular.
 
-use theta_agreement::{Member, MemberKeys, Message, SIGNATURE_LEN, Signature, schnorr};
+use theta_agreement::schnorr::{self, Claim};
+use theta_agreement::{Member, MemberKeys, Message, SIGNATURE_LEN, Signature};
 use theta_groups::Transcript;
 use theta_names::NodeId;
 use theta_names::codec::{DecodeError, Reader, Writer};
@@ -79,8 +80,14 @@ impl Consent {
     /// Whether it was given by this member.
     #[must_use]
     pub fn is_of(&self, member: &Member, subject: &ConsentSubject) -> bool {
-        let signed = message(subject, self.node, self.until);
-        member.node() == self.node && schnorr::vartime_verify(member.verifying_key(), &signed, &self.signature)
+        self.claim(member, subject).is_some_and(|claim| schnorr::vartime_verify_all(&[claim]))
+    }
+
+    /// The claim that it was given by this member; `None` if it says that it is another's.
+    pub(crate) fn claim<'a>(&'a self, member: &'a Member, subject: &ConsentSubject) -> Option<Claim<'a>> {
+        let message = message(subject, self.node, self.until);
+        let claim = Claim { key: member.verifying_key(), message, signature: &self.signature };
+        (member.node() == self.node).then_some(claim)
     }
 
     /// Whether an entry of this time may have it.

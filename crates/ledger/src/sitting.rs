@@ -1,6 +1,9 @@
 //! The members that decide the entry of one height.
 
-use theta_agreement::{Ballot, Digest, Electorate, Member, MemberKeys, Message, Signature, VoteCertificate, schnorr};
+use std::collections::BTreeMap;
+
+use theta_agreement::schnorr::{self, Claim};
+use theta_agreement::{Ballot, Digest, Electorate, Member, MemberKeys, Message, Signature, VoteCertificate};
 use theta_groups::Transcript;
 use theta_names::codec::Writer;
 use theta_rounds::PartyId;
@@ -54,6 +57,20 @@ impl Sitting {
         }
     }
 
+    /// Members that the entry before draws for a view: so many, or fewer where one is drawn twice.
+    pub(crate) fn drawn(&self, view: u32, count: usize) -> impl Iterator<Item = PartyId> {
+        let drawn = Transcript::new("theta/ledger/collectors/v1")
+            .with("ledger", self.ledger.as_bytes())
+            .with("height", &self.height.to_be_bytes())
+            .with("previous", &self.previous)
+            .with("view", &view.to_be_bytes())
+            .finish32();
+        let (numbers, _) = drawn.as_chunks::<2>();
+        let places = numbers.iter().take(count).map(|number| usize::from(u16::from_be_bytes(*number)));
+        let places: Vec<usize> = places.collect();
+        places.into_iter().filter_map(|place| self.parties.get(place.checked_rem(self.parties.len())?).copied())
+    }
+
     pub(crate) const fn height(&self) -> u64 {
         self.height
     }
@@ -103,5 +120,22 @@ impl Electorate for Sitting {
         let message = self.message(author, ballot, body);
         let signs = |member: &Member| schnorr::vartime_verify(member.verifying_key(), &message, signature);
         member.is_some_and(signs) || others.iter().any(signs)
+    }
+
+    /// Together, but for members in whose place other machines may have signed.
+    fn are_signed(&self, ballot: Ballot, body: &[u8], signatures: &BTreeMap<PartyId, Signature>) -> bool {
+        let mut claims = Vec::with_capacity(signatures.len());
+        for (author, signature) in signatures {
+            if self.is_double(*author) {
+                if !self.is_signed(*author, ballot, body, signature) {
+                    return false;
+                }
+                continue;
+            }
+            let Some(member) = self.members.iter().find(|member| member.party() == *author) else { return false };
+            let message = self.message(*author, ballot, body);
+            claims.push(Claim { key: member.verifying_key(), message, signature });
+        }
+        schnorr::vartime_verify_all(&claims)
     }
 }

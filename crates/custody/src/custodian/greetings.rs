@@ -13,6 +13,9 @@ use crate::request::To;
 
 /// The number of ticks between greetings.
 pub(super) const GREET: u64 = 8;
+/// How many peers are greeted at once, if there are more: so many, or as many as it takes to greet all in `ROUND` turns.
+const GREETED: usize = 12;
+const ROUND: usize = 8;
 /// The number of ticks between records of how many commits peers' stores have made.
 const WRITE_SEEN: u64 = 40;
 /// The most greetings of one peer that are examined between two of this node's: an honest peer sends one, and one for
@@ -108,8 +111,20 @@ impl Custodian {
         self.write_down_seen(self.ticks.is_multiple_of(WRITE_SEEN), work);
         if self.ticks.is_multiple_of(GREET) {
             self.greetings = Greetings::default();
-            self.others().collect::<Vec<_>>().into_iter().for_each(|peer| self.greet(peer, work));
+            self.due().into_iter().for_each(|peer| self.greet(peer, work));
         }
+    }
+
+    /// The peers whose turn it is to be greeted. Each node begins with those after itself, so that not all greet the same.
+    fn due(&self) -> Vec<NodeId> {
+        let (mut after, before): (Vec<NodeId>, Vec<NodeId>) = self.others().partition(|peer| *peer > self.local);
+        after.extend(before);
+        let count = GREETED.max(after.len().div_ceil(ROUND));
+        let turn = usize::try_from(self.ticks / GREET).unwrap_or(0);
+        let first = turn.saturating_mul(count).checked_rem(after.len()).unwrap_or(0);
+        after.rotate_left(first);
+        after.truncate(count);
+        after
     }
 
     /// Records what was seen of peers: openings and forks at once, new commits only if `all`.

@@ -42,6 +42,8 @@ pub(super) enum Message {
     Candidate { action: Action, reason: Vec<u8>, consents: Vec<Consent> },
     /// What lets another machine vote in the place of one that is gone.
     Warrant(Box<Warrant>),
+    /// A quorum's votes for an entry of this height, which the receiver may have: of prevotes, or of precommits.
+    Quorum { height: u64, certificate: VoteCertificate },
 }
 
 impl Vote {
@@ -61,8 +63,11 @@ pub(super) fn write_polka(writer: Writer, polka: &Polka) -> Writer {
 }
 
 pub(super) fn read_polka(reader: &mut Reader<'_>) -> Result<Polka, DecodeError> {
-    let certificate = VoteCertificate::decode(reader.bytes()?).map_err(|_| DecodeError::Field("a certificate"))?;
-    Ok((certificate, reader.bytes()?.to_vec()))
+    Ok((read_certificate(reader)?, reader.bytes()?.to_vec()))
+}
+
+fn read_certificate(reader: &mut Reader<'_>) -> Result<VoteCertificate, DecodeError> {
+    VoteCertificate::decode(reader.bytes()?).map_err(|_| DecodeError::Field("a certificate"))
 }
 
 impl Message {
@@ -84,6 +89,7 @@ impl Message {
             Self::Entries(entries) => entries.iter().fold(writer.u8(3), |writer, entry| writer.raw(&entry.encode())),
             Self::Want { after } => writer.u8(4).u64(*after),
             Self::Warrant(warrant) => writer.u8(6).bytes(&warrant.encode()),
+            Self::Quorum { height, certificate } => writer.u8(7).u64(*height).bytes(&certificate.encode()),
             Self::Candidate { action, reason, consents } => {
                 write_consents(writer.u8(5).bytes(&action.encode()).bytes(reason), consents)
             }
@@ -123,6 +129,10 @@ impl Message {
             6 => {
                 let warrant = Warrant::decode(reader.bytes()?)?;
                 reader.end(Self::Warrant(Box::new(warrant)))
+            }
+            7 => {
+                let (height, certificate) = (reader.u64()?, read_certificate(&mut reader)?);
+                reader.end(Self::Quorum { height, certificate })
             }
             _ => Err(DecodeError::Field("the kind of message")),
         }

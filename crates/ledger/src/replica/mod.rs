@@ -4,6 +4,7 @@
 //! this node wants it, its [`Host`] says. It decides one height after the other, each by an [`Agreement`]; it works while somebody wants
 //! something decided, and otherwise says every [`STATUS_TICKS`] ticks how far it is.
 
+mod gathering;
 mod message;
 mod peers;
 mod pending;
@@ -23,6 +24,7 @@ use crate::{
     Action, CertifiedEntry, Consent, Demand, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY, Warrant,
     WarrantRefusal,
 };
+use gathering::Gathering;
 use message::{Message, Vote};
 use peers::Peers;
 use pending::{Inserted, Pending, Source, Terms, Wanted};
@@ -36,8 +38,6 @@ pub(crate) const STATUS_TICKS: u64 = 8;
 const REPEAT_TICKS: u64 = 4;
 /// Ticks between showing the prevotes of the present view to those who were restarted in it.
 const POLKA_TICKS: u64 = 4 * REPEAT_TICKS;
-/// How many members show prevotes and the entry they are for at once.
-const SHOWN_BY: usize = 6;
 /// How far from this node's clock an entry's time may be, in seconds. Time is needed for what ends, such as consents, and must not stop a group
 /// some of whose clocks are wrong. Consents last longer.
 const APART: u64 = 2 * 86_400;
@@ -176,6 +176,7 @@ pub struct Replica {
     noted: BTreeSet<PartyId>,
     pending: Pending,
     peers: Peers,
+    gathering: Gathering,
     /// Under which other machines vote at this height: all for the same members.
     warrants: Vec<Warrant>,
     now: u64,
@@ -236,6 +237,7 @@ impl Replica {
             noted: BTreeSet::new(),
             pending: Pending::default(),
             peers: Peers::default(),
+            gathering: Gathering::default(),
             warrants: Vec::new(),
             now: 0,
             ticks: 0,
@@ -316,7 +318,7 @@ impl Replica {
         let mut out = Vec::new();
         match input {
             Input::Tick(now) => self.tick(now, host, &mut out),
-            Input::Connected(peer) => self.send_status(Recipient::One(peer), &mut out),
+            Input::Connected(peer) => self.send_status(vec![peer], &mut out),
             Input::Message(from, bytes) => self.receive(from, bytes, host, &mut out),
             Input::Propose(action, reason) => self.propose(action, reason, Source::Client, &mut out),
             Input::Expect(action) => self.propose(action, Vec::new(), Source::Expected, &mut out),
@@ -362,7 +364,9 @@ impl Replica {
 
     fn tell(&self, digest: &Digest, out: &mut Vec<Effect>) {
         let own = self.keys.as_ref().map(|keys| keys.party().node());
-        out.extend(self.pending.get(digest).map(|wanted| Effect::Send(Recipient::All, candidate(&wanted, own))));
+        if let Some(wanted) = self.pending.get(digest) {
+            self.tell_proposers(candidate(&wanted, own), out);
+        }
     }
 
     fn tick(&mut self, now: u64, host: &dyn Host, out: &mut Vec<Effect>) {
@@ -386,14 +390,16 @@ impl Replica {
             self.agreement.tick();
             self.settle(host, out);
             if repeat {
-                out.push(Effect::Send(Recipient::All, self.votes().encode()));
+                out.extend(self.votes().map(|votes| Effect::Send(Recipient::All, votes.encode())));
             }
         }
+        self.tell_overdue(out);
+        self.ask_ahead(out);
+        self.tell_unproposed(out);
+        let due = self.due();
+        self.tell_candidates(&due, out);
         if self.ticks.is_multiple_of(STATUS_TICKS) {
-            self.send_status(Recipient::All, out);
-            let own = self.keys.as_ref().map(|keys| keys.party().node());
-            let told = self.pending.to_tell(own, self.ticks / STATUS_TICKS);
-            out.extend(told.map(|wanted| Effect::Send(Recipient::All, candidate(&wanted, own))));
+            self.send_status(due, out);
             self.tell_warrants(out);
             self.expect_replacements();
         }
@@ -405,17 +411,19 @@ impl Replica {
         let for_values = self.heard.iter().filter(|(_, body)| !body.is_empty());
         let spoken: BTreeSet<PartyId> = for_values.map(|((author, _), _)| *author).collect();
         let undecided = self.agreement.is_locked() || self.agreement.polka().is_some();
-        self.pending.is_ready(self.time()) || undecided || spoken.len() > self.state.faulty()
+        // Among many, who proposes next is told first.
+        let since = self.ticks.saturating_sub(self.patience());
+        self.pending.is_ready(self.time(), since) || undecided || spoken.len() > self.state.faulty()
     }
 
     /// Tells how far this node is. With it goes what the other one has drawn at its start, so that it can tell this from what was said
     /// before.
-    fn send_status(&self, to: Recipient, out: &mut Vec<Effect>) {
-        let parties = self.sitting.members().iter().map(|party| party.node());
+    fn send_status(&self, to: Vec<NodeId>, out: &mut Vec<Effect>) {
         let own = self.keys.as_ref().map(|keys| keys.party().node());
-        let others = parties.filter(|node| Some(*node) != own && (to == Recipient::All || to == Recipient::One(*node)));
         let (height, session) = (self.state.height(), self.session);
-        for node in others {
+        let members = self.sitting.members();
+        let is_other = |node: &NodeId| Some(*node) != own && members.contains(&PartyId::of_node(*node));
+        for node in to.into_iter().filter(is_other) {
             let (echo, spoken) = (self.peers.session(node), self.spoken());
             let message = Message::Status { height, session, echo, spoken };
             out.push(Effect::Send(Recipient::One(node), message.encode()));
@@ -423,27 +431,25 @@ impl Replica {
     }
 
     /// What this node says in its view and voted in the one before, and what locked it or others. A member that lacks votes to leave a
-    /// view is one view behind at most: from two on more than t honest ones are ahead of it, and it follows them.
-    fn votes(&self) -> Message {
-        let view = self.agreement.view();
+    /// view is one view behind at most: from two on more than t honest ones are ahead of it, and it follows them. Among many what is on
+    /// its way is not repeated, and who has nothing to say says so in turn.
+    fn votes(&self) -> Option<Message> {
+        let (view, patience) = (self.agreement.view(), self.patience());
         let due = |ballot: &Ballot| {
-            ballot.view == view || (ballot.view.saturating_add(1) == view && ballot.kind != VoteKind::Proposal)
+            let now = ballot.view == view;
+            let before = ballot.view.saturating_add(1) == view && ballot.kind != VoteKind::Proposal;
+            (now || before) && self.gathering.is_old(*ballot, self.ticks, patience)
         };
-        let votes = self.said.values().filter(|said| due(&said.vote.ballot)).map(|said| said.vote.clone()).collect();
+        let votes: Vec<Vote> =
+            self.said.values().filter(|said| due(&said.vote.ballot)).map(|said| said.vote.clone()).collect();
         // In its own view the prevotes themselves are on their way, if nobody was restarted.
-        let old = self.ticks.is_multiple_of(POLKA_TICKS);
-        let polka = self.polka().filter(|(certificate, _)| (certificate.view() < view || old) && self.shows_polka());
-        Message::Votes { height: self.sitting.height(), votes, polka }
-    }
-
-    /// Whether it is this node's turn to show the prevotes and the entry that it knows: among many, a few at a time, others each time.
-    fn shows_polka(&self) -> bool {
-        let members = self.sitting.members();
-        let own = self.keys.as_ref().map(|keys| keys.party());
-        let Some(place) = members.iter().position(|member| Some(*member) == own) else { return true };
-        let turn = usize::try_from(self.ticks / REPEAT_TICKS).unwrap_or(0);
-        let at = place.saturating_add(turn.saturating_mul(SHOWN_BY)).checked_rem(members.len()).unwrap_or(0);
-        members.len() <= 2 * SHOWN_BY || at < SHOWN_BY
+        let (old, turn) = (self.ticks.is_multiple_of(POLKA_TICKS), self.has_turn());
+        let polka = self.polka().filter(|(certificate, _)| (certificate.view() < view || old) && turn);
+        (turn || polka.is_some() || !votes.is_empty()).then(|| Message::Votes {
+            height: self.sitting.height(),
+            votes,
+            polka,
+        })
     }
 
     fn polka(&self) -> Option<message::Polka> {
@@ -459,6 +465,7 @@ impl Replica {
                 self.say(ballot, body, out);
                 continue;
             }
+            self.show_quorums(out);
             let oldest = self.agreement.oldest_view();
             self.heard.retain(|(_, ballot), _| ballot.view >= oldest);
             // Precommits for values stay: an entry that has one of this node's must not surprise it.
@@ -473,7 +480,7 @@ impl Replica {
             if self.take_entry(certified, out).is_err() {
                 return;
             }
-            self.tell_height(out);
+            self.send_status(self.heralds(), out);
         }
     }
 
@@ -487,10 +494,10 @@ impl Replica {
         let locks = ballot.kind == VoteKind::Precommit && !body.is_empty();
         let polka = if locks { self.polka() } else { None };
         let said = Said { height: self.sitting.height(), vote: Vote { ballot, body, signature }, polka };
-        let message = Message::Votes { height: said.height, votes: vec![said.vote.clone()], polka: None };
         out.push(Effect::Record(said.clone()));
+        let vote = said.vote.clone();
         self.said.insert(ballot, said);
-        out.push(Effect::Send(Recipient::All, message.encode()));
+        self.tell_vote(vote, out);
     }
 
     /// Takes the next entry, and begins the height after it.
@@ -525,19 +532,8 @@ impl Replica {
         self.heard.clear();
         self.ignored.clear();
         self.distrusted.clear();
+        self.gathering.begin(self.ticks);
         Ok(())
-    }
-
-    /// Tells the others at once that an entry was decided. Votes that came while a member was still at the height before are lost for it, and
-    /// what an entry begins does not wait. More than may lie do so, others at each height.
-    fn tell_height(&self, out: &mut Vec<Effect>) {
-        let Some(own) = self.keys.as_ref().map(|keys| keys.party()) else { return };
-        let members = self.sitting.members();
-        let Some(place) = members.iter().position(|member| *member == own) else { return };
-        let turn = place.saturating_add(self.sitting.first_leader()).checked_rem(members.len()).unwrap_or(0);
-        if turn <= self.state.faulty() {
-            self.send_status(Recipient::All, out);
-        }
     }
 
     /// Whether a certificate has this node's own vote, which is not among what it has said.

@@ -109,9 +109,9 @@ impl Pending {
         self.waiting.len()
     }
 
-    /// Whether something waits that could be an entry of this time.
-    pub(super) fn is_ready(&self, time: u64) -> bool {
-        self.waiting.values().any(|waiting| waiting.consents_at(time).is_some())
+    /// Whether something waits, since that tick or before, that could be an entry of this time.
+    pub(super) fn is_ready(&self, time: u64, since: u64) -> bool {
+        self.waiting.values().any(|waiting| waiting.since <= since && waiting.consents_at(time).is_some())
     }
 
     pub(super) fn contains(&self, digest: &Digest) -> bool {
@@ -243,11 +243,12 @@ impl Pending {
         ready.min_by_key(|(order, _)| *order).map(|(_, wanted)| wanted)
     }
 
-    /// What others are told of: a few, others in each turn. It is what clients have asked this node for, and what has this
-    /// node's consent.
-    pub(super) fn to_tell(&self, own: Option<NodeId>, turn: u64) -> impl Iterator<Item = Wanted<'_>> {
+    /// What others are told of that waits since that tick or before: a few, others in each turn. It is what clients have asked this
+    /// node for, and what has this node's consent.
+    pub(super) fn to_tell(&self, own: Option<NodeId>, turn: u64, since: u64) -> impl Iterator<Item = Wanted<'_>> {
         let is_told = move |waiting: &&Waiting| {
-            waiting.source == Source::Client || own.is_some_and(|own| waiting.consents.contains_key(&own))
+            let told = waiting.source == Source::Client || own.is_some_and(|own| waiting.consents.contains_key(&own));
+            told && waiting.since <= since
         };
         let told = move || self.waiting.values().filter(is_told);
         let parts = told().count().div_ceil(MOST_TOLD).max(1);

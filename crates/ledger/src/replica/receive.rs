@@ -43,25 +43,37 @@ impl Replica {
                 self.hear_height(from, height.saturating_sub(1), host, out);
                 if height == self.sitting.height() && !self.ignored.contains(&party) {
                     let taken = self.take_votes(party, &votes).and_then(|()| self.take_polka(polka));
-                    if let Err(offence) = taken {
-                        self.ignored.insert(party);
-                        // It may be a vote under a warrant that has not come here yet: what is ignored is heard again when it has.
-                        if !(self.state.is_small() && offence.is_of_signatures()) {
-                            out.push(Effect::Blame(from, offence));
-                        }
-                    }
+                    self.judge_sender(from, taken, out);
                 }
             }
+            Message::Quorum { height, certificate } => {
+                if height > self.sitting.height() {
+                    self.follow(from, height.saturating_sub(1), out);
+                } else if height == self.sitting.height() && !self.ignored.contains(&party) {
+                    let taken = self.take_quorum(from, &certificate, out);
+                    self.judge_sender(from, taken, out);
+                }
+            }
+        }
+    }
+
+    /// After an offence the sender's votes of this height are not looked at any more.
+    fn judge_sender(&mut self, from: NodeId, taken: Result<(), ReplicaOffence>, out: &mut Vec<Effect>) {
+        let Err(offence) = taken else { return };
+        self.ignored.insert(PartyId::of_node(from));
+        // It may be a vote under a warrant that has not come here yet: what is ignored is heard again when it has.
+        if !(self.state.is_small() && offence.is_of_signatures()) {
+            out.push(Effect::Blame(from, offence));
         }
     }
 
     /// A peer says how far it is: who is behind is sent what it lacks, who is ahead is asked.
     fn hear_height(&mut self, from: NodeId, height: u64, host: &dyn Host, out: &mut Vec<Effect>) {
         let own = self.state.height();
-        if height < own {
+        if height < own && self.brings(height) {
             self.answer(from, height, host, out);
-        } else if height > own && self.peers.may_ask(from) {
-            out.push(Effect::Send(Recipient::One(from), Message::Want { after: own }.encode()));
+        } else if height > own {
+            self.follow(from, height, out);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Whose word an action takes beside the votes of the members.
 
+use theta_agreement::schnorr::{self, Claim};
 use theta_statements::KeyChange;
 
 use super::{Begun, Epochs, LedgerState, MemberRefusal, Refusal};
@@ -96,11 +97,16 @@ impl LedgerState {
         let demand = self.demand(&entry.action, &entry.reason)?;
         let (needed, got) = (demand.needed, entry.consents.len());
         let subject = self.consent_subject(&entry.action);
-        let counts = |consent: &Consent| consent.covers(entry.time) && self.is_consent(&demand, &subject, consent);
-        if got < needed || (needed == 0 && got > 0) || !entry.consents.iter().all(counts) {
-            return Err(Refusal::Consents { needed, got });
-        }
-        Ok(())
+        let counts = |consent: &&Consent| consent.covers(entry.time) && demand.is_of(consent.node);
+        let claim = |consent| self.claim_of(consent, &subject);
+        let claims: Vec<_> = entry.consents.iter().filter(counts).filter_map(claim).collect();
+        let number = got >= needed && (needed > 0 || got == 0) && claims.len() == got;
+        if number && schnorr::vartime_verify_all(&claims) { Ok(()) } else { Err(Refusal::Consents { needed, got }) }
+    }
+
+    /// The claim that a consent is its member's; `None` if there is no such member.
+    fn claim_of<'a>(&'a self, consent: &'a Consent, subject: &ConsentSubject) -> Option<Claim<'a>> {
+        consent.claim(self.members().iter().find(|member| member.node() == consent.node)?, subject)
     }
 }
 

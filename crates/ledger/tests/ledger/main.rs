@@ -9,6 +9,7 @@ mod founding;
 mod honest;
 mod keys;
 mod liars;
+mod many;
 mod members;
 mod net;
 mod runs;

@@ -86,6 +86,9 @@ pub(crate) struct Net {
     pub(crate) skew: BTreeMap<NodeId, i64>,
     /// Bytes sent.
     pub(crate) sent: usize,
+    /// Letters sent, and how many of them with entries.
+    pub(crate) letters: usize,
+    pub(crate) entries: usize,
     /// Nodes on one side of a partition; empty if there is none.
     pub(crate) cut: BTreeSet<NodeId>,
 }
@@ -109,6 +112,8 @@ impl Net {
             delay: 1,
             skew: BTreeMap::new(),
             sent: 0,
+            letters: 0,
+            entries: 0,
             cut: BTreeSet::new(),
         };
         for number in 1..=n {
@@ -243,6 +248,8 @@ impl Net {
     /// Puts a letter on its way, whoever wrote it.
     pub(crate) fn send(&mut self, from: NodeId, to: NodeId, bytes: Vec<u8>) {
         self.sent += bytes.len();
+        self.letters += 1;
+        self.entries += usize::from(bytes.get(1) == Some(&3));
         let parted = self.cut.contains(&from) != self.cut.contains(&to);
         if !parted && self.below(100) >= u64::from(self.loss) {
             let at = self.now + self.rng.next_u64() % (self.delay + 1);

@@ -93,6 +93,7 @@ async fn serve(reception: &Reception, handshake: Handshake, tcp: TcpStream, from
     };
     let ended = match greeted {
         Ok(greeted) => {
+            link.came.notify_one();
             let is_pinned =
                 || reception.links.present().link_of(&certificate).is_some_and(|now| Arc::ptr_eq(now, &link));
             inbound::receive(&link, greeted, &reception.inbox, is_pinned).await

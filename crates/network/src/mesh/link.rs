@@ -11,7 +11,7 @@ use rustls::{ClientConfig, crypto::SecureRandom};
 use theta_names::NodeId;
 use tokio::{
     net::lookup_host,
-    sync::{Semaphore, watch},
+    sync::{Notify, Semaphore, watch},
 };
 use tracing::{debug, info, warn};
 
@@ -36,6 +36,8 @@ pub(super) struct Link {
     pub(super) received: tokio::sync::Mutex<Received>,
     /// The number of the newest incoming connection; all others end.
     pub(super) newest: watch::Sender<u64>,
+    /// The peer has connected to this node, so that it can be reached again.
+    pub(super) came: Notify,
     /// Room for large messages that the application has not dropped yet, in bytes.
     pub(super) large_bytes: Arc<Semaphore>,
     health: Mutex<Health>,
@@ -93,6 +95,7 @@ impl Link {
             queue: SendQueue::new(limits.queue_messages, limits.queue_bytes),
             received: tokio::sync::Mutex::default(),
             newest: watch::Sender::new(0),
+            came: Notify::new(),
             large_bytes: Arc::new(Semaphore::new(limits.inbound_large_bytes)),
             health: Mutex::default(),
             places: Mutex::new(place_of(&peer.address)),

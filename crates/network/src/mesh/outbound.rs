@@ -93,7 +93,11 @@ async fn keep_connected(link: &Link, tls: &TlsConnector) {
             }
         };
         link.disconnected(error.to_string());
-        sleep(backoff.pause()).await;
+        // A peer that has just connected to this node is up: whoever waited for it longest need not wait longest now.
+        tokio::select! {
+            () = sleep(backoff.pause()) => {}
+            () = link.came.notified() => {}
+        }
     }
 }
 

@@ -183,3 +183,22 @@ fn a_mesh_needs_a_runtime() {
     let config = Group::new(1).config(1, quick());
     assert!(matches!(Mesh::start(config), Err(MeshError::NoRuntime)));
 }
+
+/// Nodes that come up one after the other reach each other when the last one is up: whoever dialled it in vain does not wait for its turn,
+/// which among many that start together would come seconds later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_comes_is_dialled_at_once() {
+    let mut group = Group::new(2);
+    let never = Duration::from_secs(86_400);
+    let limits = MeshLimits { backoff_min: never, backoff_max: never, ..MeshLimits::default() };
+    let absent = group.config(2, limits.clone());
+    // Nobody listens there any more until node 2 starts.
+    drop(absent);
+    let (first, _inbox) = group.start(1, limits.clone());
+    until("a dial in vain", || status(&first, 2).last_error.is_some()).await;
+    let (second, _other) = group.start(2, limits);
+    until("both ways", || {
+        [(&first, 2), (&second, 1)].iter().all(|(mesh, peer)| status(mesh, *peer).state == PeerState::Connected)
+    })
+    .await;
+}

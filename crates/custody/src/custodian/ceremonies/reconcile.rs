@@ -18,6 +18,8 @@ use crate::{CeremonyError, Custodian};
 const OTHERS: u64 = 480;
 /// Ticks between the turns of two nodes.
 const TURN: u64 = 8;
+/// Of so many nodes two have their turn at once, of twice as many three, and so on.
+const AT_ONCE_OF: u64 = 16;
 /// Ticks for which a node goes on after the others have ended, so that it gets its share from what they kept.
 const LATE: u32 = 240;
 
@@ -219,9 +221,11 @@ impl Prospects<'_> {
     }
 }
 
-/// After how many ticks it is a node's turn to tell the others of a ceremony's end. They begin with another one each time.
+/// After how many ticks it is a node's turn to tell the others of a ceremony's end. They begin with another one each time; of many, some
+/// have their turn at once, since one that is done late would keep all others waiting.
 fn turn(nodes: &[u16], local: u16, number: u64) -> u64 {
     let place = nodes.iter().position(|node| *node == local).unwrap_or(nodes.len());
     let (place, count) = (u64::try_from(place).unwrap_or(0), u64::try_from(nodes.len().max(1)).unwrap_or(1));
-    place.saturating_add(number).checked_rem(count).unwrap_or(0).saturating_mul(TURN)
+    let at = place.saturating_add(number).checked_rem(count).unwrap_or(0);
+    at.checked_div(1 + count / AT_ONCE_OF).unwrap_or(0).saturating_mul(TURN)
 }
