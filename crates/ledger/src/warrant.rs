@@ -135,6 +135,12 @@ impl Warrant {
         nodes(self) == nodes(other)
     }
 
+    /// Whether two warrants are one, whoever has signed which copy.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.content() == other.content()
+    }
+
     fn content(&self) -> Vec<u8> {
         let count = u16::try_from(self.stand_ins.len()).unwrap_or(u16::MAX);
         let writer = Writer::of(DOMAIN).raw(self.ledger.as_bytes()).u64(self.from).u16(count);
@@ -164,7 +170,7 @@ impl Warrant {
     /// With the signatures that another copy of the same warrant has.
     #[must_use]
     pub fn merged(mut self, other: &Self) -> Self {
-        if self.content() == other.content() {
+        if self.is_same(other) {
             self.signatures.extend(other.signatures.iter().map(|(node, signature)| (*node, *signature)));
         }
         self

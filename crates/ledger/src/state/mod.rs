@@ -5,6 +5,7 @@ mod demand;
 mod keys;
 mod members;
 mod refusal;
+mod signing;
 mod warrants;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use keys::MOST_VERSIONS;
 pub use keys::{Epochs, KeyHistory, VersionHistory};
 pub use members::{MemberRefusal, Seat};
 pub use refusal::Refusal;
+pub use signing::{SignedWarrant, SigningRefusal};
 pub(crate) use warrants::StandIns;
 
 /// Why a certified entry is not the next one.

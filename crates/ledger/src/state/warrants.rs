@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use theta_agreement::Member;
+
 use super::LedgerState;
 use super::members::member_of;
 use crate::sitting::Sitting;
@@ -36,47 +38,55 @@ impl LedgerState {
         let mut sitting = self.sitting();
         for warrant in warrants {
             self.check_seats(warrant)?;
-            let mut pending = 0_usize;
-            for stand_in in warrant.stand_ins() {
-                let (node, card) = (stand_in.node, stand_in.card.clone());
-                let current = self.seats().get(&node).and_then(|seat| seat.card());
-                let Some(current) = current.filter(|card| card.content().ceremony_key == stand_in.gone) else {
-                    continue;
-                };
-                let refused = |refusal| WarrantRefusal::StandIn { node, refusal: Box::new(refusal) };
-                if current.content().operator_key != card.content().operator_key {
-                    let refusal = super::MemberRefusal::OtherCard { node: node.get(), what: "operator's key" };
-                    return Err(refused(refusal.into()));
-                }
-                let member = member_of(node, &card).map_err(refused)?;
-                self.check_member_change(&MemberChange::Replace { node: node.get(), card }).map_err(refused)?;
-                sitting.stand_in(member);
-                pending += 1;
-            }
-            let most = self.most_stand_ins();
-            if pending == 0 {
-                return Err(WarrantRefusal::Done);
-            }
-            if pending > most {
-                return Err(WarrantRefusal::TooMany { got: pending, most });
-            }
+            self.pending_stand_ins(warrant)?.into_iter().for_each(|member| sitting.stand_in(member));
             self.check_signatures(warrant)?;
         }
         Ok(sitting)
     }
 
-    fn check_seats(&self, warrant: &Warrant) -> Result<(), WarrantRefusal> {
+    /// The machines of a warrant that have not replaced those that are gone yet, as far as the members allow them, whoever has signed.
+    pub(super) fn pending_stand_ins(&self, warrant: &Warrant) -> Result<Vec<Member>, WarrantRefusal> {
+        let mut pending = Vec::new();
+        for stand_in in warrant.stand_ins() {
+            let (node, card) = (stand_in.node, stand_in.card.clone());
+            let current = self.seats().get(&node).and_then(|seat| seat.card());
+            let Some(current) = current.filter(|card| card.content().ceremony_key == stand_in.gone) else {
+                continue;
+            };
+            let refused = |refusal| WarrantRefusal::StandIn { node, refusal: Box::new(refusal) };
+            if current.content().operator_key != card.content().operator_key {
+                let refusal = super::MemberRefusal::OtherCard { node: node.get(), what: "operator's key" };
+                return Err(refused(refusal.into()));
+            }
+            let member = member_of(node, &card).map_err(refused)?;
+            self.check_member_change(&MemberChange::Replace { node: node.get(), card }).map_err(refused)?;
+            pending.push(member);
+        }
+        let (got, most) = (pending.len(), self.most_stand_ins());
+        if got == 0 {
+            return Err(WarrantRefusal::Done);
+        }
+        if got > most {
+            return Err(WarrantRefusal::TooMany { got, most });
+        }
+        Ok(pending)
+    }
+
+    /// Whether a warrant is for this ledger, and not for later.
+    pub(super) fn check_warrant_place(&self, warrant: &Warrant) -> Result<(), WarrantRefusal> {
         if warrant.ledger() != self.id() {
             return Err(WarrantRefusal::Ledger);
         }
         if warrant.from_height() > self.height().saturating_add(1) {
             return Err(WarrantRefusal::Early(warrant.from_height()));
         }
-        let (got, needed) = (warrant.signatures().len(), self.quorum());
-        if got < needed {
-            return Err(WarrantRefusal::TooFew { got, needed });
-        }
         Ok(())
+    }
+
+    fn check_seats(&self, warrant: &Warrant) -> Result<(), WarrantRefusal> {
+        self.check_warrant_place(warrant)?;
+        let (got, needed) = (warrant.signatures().len(), self.quorum());
+        if got < needed { Err(WarrantRefusal::TooFew { got, needed }) } else { Ok(()) }
     }
 
     fn check_signatures(&self, warrant: &Warrant) -> Result<(), WarrantRefusal> {

@@ -12,5 +12,6 @@ mod liars;
 mod members;
 mod net;
 mod runs;
+mod signing;
 mod states;
 mod warrants;

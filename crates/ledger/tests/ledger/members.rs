@@ -58,7 +58,7 @@ pub(crate) fn replace(number: u16, machine: u8) -> Action {
     Action::Members(MemberChange::Replace { node: number, card: card_of(number, machine) })
 }
 
-fn add(number: u16) -> Action {
+pub(crate) fn add(number: u16) -> Action {
     Action::Members(MemberChange::Add(card_of(number, 7)))
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn voted(state: &LedgerState, action: Action, time: u64, voters: &[Me
 
 const NOW: u64 = 1_500_000;
 
-fn advance(state: &mut LedgerState, action: Action, voters: &[u16]) {
+pub(crate) fn advance(state: &mut LedgerState, action: Action, voters: &[u16]) {
     let entry = voted(state, action, NOW, &machines(voters));
     state.advance(&entry).unwrap();
 }

@@ -12,11 +12,11 @@ use crate::runs::{liar, stir};
 use crate::states::{create, voted_for};
 
 /// Machine 8 in the place of machine 7.
-fn stand_in(number: u16, machine: u8) -> StandIn {
+pub(crate) fn stand_in(number: u16, machine: u8) -> StandIn {
     StandIn { node: node(number), gone: content_of(number, 7).ceremony_key, card: card_of(number, machine) }
 }
 
-fn unsigned(state: &LedgerState, numbers: &[u16]) -> Warrant {
+pub(crate) fn unsigned(state: &LedgerState, numbers: &[u16]) -> Warrant {
     let stand_ins = numbers.iter().map(|number| stand_in(*number, 8)).collect();
     Warrant::new(*state.id(), state.height() + 1, stand_ins).unwrap()
 }
