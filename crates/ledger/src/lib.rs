@@ -34,4 +34,4 @@ pub use state::{
     SignedWarrant, SigningRefusal, Source, VersionHistory,
 };
 pub use theta_agreement::{Digest, Verdict};
-pub use warrant::{MOST_STAND_INS, StandIn, Warrant, WarrantRefusal};
+pub use warrant::{LONGEST_WARRANT, MOST_STAND_INS, MOST_WARRANTS, StandIn, Warrant, WarrantRefusal};

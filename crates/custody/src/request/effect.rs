@@ -99,6 +99,8 @@ pub enum CustodyEffect {
         /// What it did, for people.
         text: String,
     },
+    /// A fault of this program, for its makers. It goes on.
+    Fault(String),
     /// The operator of a node has confirmed its store, although it does not continue what was seen of it.
     StoreConfirmed {
         /// The node.

@@ -7,7 +7,7 @@ use theta_ledger::{LedgerState, SignedWarrant, SigningRefusal, StandIn, Warrant,
 use crate::keys::operator;
 use crate::members::{add, advance, card_of, content_of, founded, name, replace};
 use crate::net::node;
-use crate::warrants::{stand_in, unsigned};
+use crate::warrants::{END, stand_in, unsigned};
 
 fn signed(state: &LedgerState, numbers: &[u16]) -> SignedWarrant {
     SignedWarrant { height: state.height(), warrant: unsigned(state, numbers) }
@@ -34,7 +34,7 @@ fn an_operator_lets_no_second_machine_in_besides_the_first() {
     assert_eq!(asked(&state, &unsigned(&state, &[2]), std::slice::from_ref(&first)), besides(&[3], &[2]));
     // A third machine of the same member makes no more members that are two machines.
     let other = StandIn { card: card_of(3, 9), ..stand_in(3, 8) };
-    let other = Warrant::new(*state.id(), 1, vec![other]).unwrap();
+    let other = Warrant::new(*state.id(), 1, END, vec![other]).unwrap();
     assert_eq!(asked(&state, &other, std::slice::from_ref(&first)), Ok(1));
     // What was signed in another group does not count here.
     let elsewhere = founded(3, 1);
@@ -58,10 +58,10 @@ fn what_cannot_serve_is_not_signed() {
     assert_eq!(verdict(&unsigned(&state, &[2, 3])), Err(too_many.clone().into()));
     assert_eq!(state.check_unsigned_warrant(&unsigned(&state, &[2, 3])), Err(too_many));
     assert_eq!(state.check_unsigned_warrant(&unsigned(&state, &[3])), Ok(()));
-    let early = Warrant::new(*state.id(), 2, vec![stand_in(3, 8)]).unwrap();
+    let early = Warrant::new(*state.id(), 2, END, vec![stand_in(3, 8)]).unwrap();
     assert_eq!(verdict(&early), Err(WarrantRefusal::Early(2).into()));
     let gone = StandIn { gone: content_of(3, 9).ceremony_key, ..stand_in(3, 8) };
-    assert_eq!(verdict(&Warrant::new(*state.id(), 1, vec![gone]).unwrap()), Err(WarrantRefusal::Done.into()));
+    assert_eq!(verdict(&Warrant::new(*state.id(), 1, END, vec![gone]).unwrap()), Err(WarrantRefusal::Done.into()));
     let nobody = operator("somebody else").id().unwrap();
     assert_eq!(state.check_signing(&nobody, &unsigned(&state, &[3]), &[]), Err(SigningRefusal::NoOperator));
     // Where no machine can be stood in for, none is.
