@@ -104,7 +104,7 @@ impl Group {
     fn warrant(&self) -> Option<Warrant> {
         let gone = machine(3, 7).member().verifying_key().bytes().try_into().expect("32 bytes");
         let stand_in = StandIn { node: node(3), gone, card: card(3, 8, 90_000) };
-        let warrant = Warrant::new(*self.state().id(), self.state().height() + 1, vec![stand_in]).expect("a warrant");
+        let warrant = Warrant::new(*self.state().id(), self.state().height() + 1, 2 * NOW, vec![stand_in]).expect("a warrant");
         let signed = [1, 2, 3].into_iter().fold(warrant, |all, number| all.with_signature(node(number), &operator(number)));
         self.state().check_warrant(&signed).is_ok().then_some(signed)
     }
@@ -113,8 +113,10 @@ impl Group {
         let mut state = self.state().clone();
         let all: Vec<MemberKeys> = (1..=n).map(|number| machine(number, 7)).collect();
         let time = NOW + 100_000 * (state.height() + 1);
-        let mut entry = state.next_entry(action, b"because".to_vec(), time);
-        let demand = state.demand(&entry.action).unwrap_or_else(|_| Demand::nothing());
+        // What a member says of itself needs no reason.
+        let reason = if matches!(action, Action::Members(_)) { Vec::new() } else { b"because".to_vec() };
+        let mut entry = state.next_entry(action, reason, time);
+        let demand = state.demand(&entry.action, &entry.reason).unwrap_or_else(|_| Demand::nothing());
         let subject = state.consent_subject(&entry.action);
         let able = all.iter().filter(|keys| demand.is_of(keys.party().node())).take(demand.needed);
         entry.consents = able.map(|keys| Consent::give(&subject, keys, entry.time)).collect();
@@ -156,7 +158,7 @@ fn certified(state: &LedgerState, entry: Entry, voters: &[MemberKeys]) -> Certif
     let (ballot, digest) = (Ballot::new(VoteKind::Precommit, 0), entry.digest(state.id()));
     let vote = |keys: &MemberKeys| (keys.party(), sign(state, keys, (&entry, ballot), &digest));
     let certificate = VoteCertificate::new(ballot, digest, voters.iter().map(vote).collect());
-    CertifiedEntry { entry, certificate, warrant: None }
+    CertifiedEntry { entry, certificate, warrants: Vec::new() }
 }
 
 /// A member's vote, as `spec/ledger.md` has it.

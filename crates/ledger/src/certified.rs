@@ -3,7 +3,7 @@
 use theta_agreement::VoteCertificate;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
-use crate::warrant::MOST_WARRANT;
+use crate::warrant::{MOST_WARRANT, MOST_WARRANTS};
 use crate::{Entry, MOST_ENTRY, Warrant};
 
 /// An entry, and the precommits of a quorum for it: convinces whoever knows the members.
@@ -13,22 +13,23 @@ pub struct CertifiedEntry {
     pub entry: Entry,
     /// The votes.
     pub certificate: VoteCertificate,
-    /// Under which machines voted that are no members' yet, if some did.
-    pub warrant: Option<Box<Warrant>>,
+    /// Under which machines voted that are no members' yet, if some did: as few as it takes, [`MOST_WARRANTS`] at most.
+    pub warrants: Vec<Warrant>,
 }
 
 impl CertifiedEntry {
     /// The longest in bytes, in a group of so many nodes.
     #[must_use]
     pub const fn longest(nodes: usize) -> usize {
-        MOST_ENTRY + MOST_WARRANT + 128 + 66 * nodes
+        MOST_ENTRY + MOST_WARRANTS * (MOST_WARRANT + 4) + 128 + 66 * nodes
     }
 
-    /// `[entry]`, `[certificate]`, (0, or 1 and `[warrant]`).
+    /// `[entry]`, `[certificate]`, their number (1) and each `[warrant]`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let writer = Writer::default().bytes(&self.entry.encode()).bytes(&self.certificate.encode());
-        writer.option(self.warrant.as_ref(), |writer, warrant| writer.bytes(&warrant.encode())).finish()
+        let writer = writer.u8(u8::try_from(self.warrants.len()).unwrap_or(u8::MAX));
+        self.warrants.iter().fold(writer, |writer, warrant| writer.bytes(&warrant.encode())).finish()
     }
 
     /// Reads what [`CertifiedEntry::encode`] wrote. The certificate may still be false.
@@ -49,7 +50,12 @@ impl CertifiedEntry {
         let entry = Entry::decode(reader.bytes()?)?;
         let certificate = VoteCertificate::decode(reader.bytes()?);
         let certificate = certificate.map_err(|_| DecodeError::Field("a certificate"))?;
-        let warrant = reader.option(|reader| Warrant::decode(reader.bytes_within(MOST_WARRANT)?).map(Box::new))?;
-        Ok(Self { entry, certificate, warrant })
+        let count = usize::from(reader.u8()?);
+        if count > MOST_WARRANTS {
+            return Err(DecodeError::Field("the number of warrants"));
+        }
+        let warrants = (0..count).map(|_| Warrant::decode(reader.bytes_within(MOST_WARRANT)?));
+        let warrants = warrants.collect::<Result<_, _>>()?;
+        Ok(Self { entry, certificate, warrants })
     }
 }

@@ -4,7 +4,7 @@ use theta_agreement::SIGNATURE_LEN;
 use theta_groups::Transcript;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
-use crate::founding::{Card, CardSignatures, FoundingError, MOST_CARD};
+use crate::founding::{Card, FoundingError, MOST_CARD};
 use crate::{Action, LedgerId, Warrant};
 
 /// What the group decides about who belongs to it. The signature of a card in one is
@@ -67,11 +67,16 @@ impl MemberChange {
         }
     }
 
-    /// What a member's operator signs so that its own machine is replaced: nobody else need agree, since the place stays its.
+    /// What a member's operator signs so that its own machine is replaced: nobody else need agree, since the place stays its. `gone` is the
+    /// key of ceremonies of the machine that the member has now: who has signed for one machine, and then for another instead, must not find
+    /// the first in its place one day.
     #[must_use]
-    pub fn signed_by_operator(&self, ledger: &LedgerId) -> Transcript {
+    pub fn signed_by_operator(&self, ledger: &LedgerId, gone: &[u8; 32]) -> Transcript {
         let action = Action::Members(self.clone()).encode();
-        Transcript::new("theta/operator/change/v1").with("ledger", ledger.as_bytes()).with("action", &action)
+        Transcript::new("theta/operator/change/v1")
+            .with("ledger", ledger.as_bytes())
+            .with("gone", gone)
+            .with("action", &action)
     }
 
     /// Its encoding, which is that of the action of an entry.
@@ -109,18 +114,9 @@ impl MemberChange {
     }
 }
 
-/// Leaves the signature of a card for later.
-struct Later;
-
-impl CardSignatures for Later {
-    fn vartime_verify(&self, _: &[u8; 32], _: &Transcript, _: &[u8; 64]) -> bool {
-        true
-    }
-}
-
-/// Reads a card behind its length, whose signature is still to be checked.
+/// Reads a card behind its length, whose signature and operator's key are still to be checked.
 pub(crate) fn read_card(reader: &mut Reader<'_>) -> Result<Card, DecodeError> {
-    Card::decode(reader.bytes_within(MOST_CARD)?, &Later).map_err(|error| match error {
+    Card::decode_unchecked(reader.bytes_within(MOST_CARD)?).map_err(|error| match error {
         FoundingError::Encoding(error) => error,
         _ => DecodeError::Field("a card"),
     })

@@ -30,8 +30,8 @@ pub use genesis::{Genesis, GenesisError, LedgerId};
 pub use operator::{OperatorId, OperatorKey};
 pub use replica::{DropReason, Effect, Host, Input, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, Said};
 pub use state::{
-    Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, MemberRefusal, Refusal, RequestHistory, Seat, Source,
-    VersionHistory,
+    Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, MemberRefusal, Refusal, RequestHistory, Seat,
+    SignedWarrant, SigningRefusal, Source, VersionHistory,
 };
 pub use theta_agreement::{Digest, Member, Verdict};
-pub use warrant::{MOST_STAND_INS, StandIn, Warrant, WarrantRefusal};
+pub use warrant::{LONGEST_WARRANT, MOST_STAND_INS, MOST_WARRANTS, StandIn, Warrant, WarrantRefusal};

@@ -34,8 +34,15 @@ impl OperatorId {
         &self.0
     }
 
+    /// Reads bytes that may still be no key, under which nothing verifies then: to look costs a square root, and is for
+    /// [`OperatorId::check`], once somebody has signed for it.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Self::from_bytes(reader.array()?)
+        Ok(Self(reader.array()?))
+    }
+
+    /// Whether what was read is a key.
+    pub(crate) fn check(self) -> Result<(), DecodeError> {
+        Self::from_bytes(self.0).map(drop)
     }
 
     /// Whether the signature is this operator's on the transcript. In variable time: all of it is public.

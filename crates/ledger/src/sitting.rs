@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use theta_agreement::schnorr::{self, Claim};
 use theta_agreement::{Ballot, Digest, Electorate, Member, MemberKeys, Message, Signature, VoteCertificate};
 use theta_groups::Transcript;
+use theta_names::NodeId;
 use theta_names::codec::Writer;
 use theta_rounds::PartyId;
 
 use crate::state::StandIns;
 use crate::{Entry, LedgerId};
+
+/// A machine, by its key of ceremonies.
+pub(crate) type MachineKey = [u8; 32];
 
 /// The members of the ledger at one height. Every signature is on ledger, height and entry before, so that no vote counts anywhere
 /// else.
@@ -33,7 +37,15 @@ impl Sitting {
 
     /// From now on the machine with this key votes for its member, too.
     pub(crate) fn stand_in(&mut self, member: Member) {
-        self.stand_ins.entry(member.party()).or_default().push(member);
+        let others = self.stand_ins.entry(member.party()).or_default();
+        if !others.contains(&member) {
+            others.push(member);
+        }
+    }
+
+    /// The members that are stood in for.
+    pub(crate) fn stood_in_for(&self) -> impl Iterator<Item = NodeId> {
+        self.stand_ins.keys().map(|party| party.node())
     }
 
     /// Whether a certificate has the vote of the machine with these keys, and not of another one in its place.
@@ -47,6 +59,44 @@ impl Sitting {
     /// Whether two machines may vote for a member.
     pub(crate) fn is_double(&self, party: PartyId) -> bool {
         self.stand_ins.contains_key(&party)
+    }
+
+    /// Whether a key of ceremonies is that of a machine which votes for a member.
+    pub(crate) fn is_machine_of(&self, party: PartyId, key: &MachineKey) -> bool {
+        self.machines(party).any(|member| member.verifying_key().bytes() == key)
+    }
+
+    fn machines(&self, party: PartyId) -> impl Iterator<Item = &Member> {
+        let others = self.stand_ins.get(&party).map(Vec::as_slice).unwrap_or_default();
+        self.members.iter().filter(move |member| member.party() == party).chain(others)
+    }
+
+    /// Which of a member's machines signed; `None` if none did.
+    pub(crate) fn signer(
+        &self,
+        author: PartyId,
+        ballot: Ballot,
+        body: &[u8],
+        signature: &Signature,
+    ) -> Option<MachineKey> {
+        let message = self.message(author, ballot, body);
+        let mut machines = self.machines(author);
+        let signer = machines.find(|member| schnorr::vartime_verify(member.verifying_key(), &message, signature))?;
+        signer.verifying_key().bytes().try_into().ok()
+    }
+
+    /// The same for a vote that was checked: where there is one machine, it is that.
+    pub(crate) fn signer_of_checked(
+        &self,
+        author: PartyId,
+        ballot: Ballot,
+        body: &[u8],
+        signature: &Signature,
+    ) -> Option<MachineKey> {
+        if self.stand_ins.contains_key(&author) {
+            return self.signer(author, ballot, body, signature);
+        }
+        self.machines(author).next()?.verifying_key().bytes().try_into().ok()
     }
 
     /// Whether a machine votes. That which is stood in for does not, if it lives after all.
@@ -115,11 +165,7 @@ impl Electorate for Sitting {
     }
 
     fn is_signed(&self, author: PartyId, ballot: Ballot, body: &[u8], signature: &Signature) -> bool {
-        let member = self.members.iter().find(|member| member.party() == author);
-        let others = self.stand_ins.get(&author).map(Vec::as_slice).unwrap_or_default();
-        let message = self.message(author, ballot, body);
-        let signs = |member: &Member| schnorr::vartime_verify(member.verifying_key(), &message, signature);
-        member.is_some_and(signs) || others.iter().any(signs)
+        self.signer(author, ballot, body, signature).is_some()
     }
 
     /// Together, but for members in whose place other machines may have signed.

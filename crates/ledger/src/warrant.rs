@@ -4,7 +4,7 @@
 //! end all change. A warrant lets another machine vote in its place until it is replaced by an entry. A quorum of the *operators* signs
 //! it, with keys that are on no node. See `spec/ledger.md`, Small groups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use theta_agreement::{SIGNATURE_LEN, Signature};
 use theta_groups::Transcript;
@@ -19,6 +19,11 @@ const DOMAIN: &str = "theta/warrant/v1";
 const LABEL: &str = "THETA WARRANT";
 /// How many machines one warrant is for at most.
 pub const MOST_STAND_INS: usize = 16;
+/// How many warrants one entry is decided under at most, and a replica knows at once.
+pub const MOST_WARRANTS: usize = 4;
+/// For how long an operator signs, in seconds from its own clock: four weeks. A machine may come back, and the paper lies in a drawer: whoever
+/// brings it afterwards silences that machine, and lets the discarded one vote.
+pub const LONGEST_WARRANT: u64 = 28 * 86_400;
 /// Above the longest warrant, in bytes.
 pub(crate) const MOST_WARRANT: usize = MOST_STAND_INS * (MOST_CARD + 64) + MOST_MEMBERS * (2 + SIGNATURE_LEN) + 128;
 
@@ -33,12 +38,13 @@ pub struct StandIn {
     pub card: Card,
 }
 
-/// What operators sign: which machines vote in the place of those that are gone, from one height of one ledger on. It serves as long as
-/// one of them has not replaced the other in the ledger.
+/// What operators sign: which machines vote in the place of those that are gone, from one height of one ledger on, and for entries until a
+/// time. It serves as long as one of them has not replaced the other in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warrant {
     ledger: LedgerId,
     from: u64,
+    until: u64,
     stand_ins: Vec<StandIn>,
     signatures: BTreeMap<NodeId, Signature>,
 }
@@ -52,6 +58,18 @@ pub enum WarrantRefusal {
     /// It is for later.
     #[error("it is for height {0} and after")]
     Early(u64),
+    /// Its time is over.
+    #[error("it was for entries until {0} (seconds since 1970): ask the operators for another one")]
+    Ended(u64),
+    /// It is for longer than operators sign for.
+    #[error("it is for entries until {0} (seconds since 1970), which is more than four weeks")]
+    Long(u64),
+    /// It is for other members than one that serves: together they are for too many.
+    #[error("another warrant serves for other members: ask for one that is for all of them")]
+    Besides,
+    /// As many serve as can be kept.
+    #[error("{MOST_WARRANTS} other warrants serve already")]
+    Full,
     /// All that it is for has come about.
     #[error("the machines that it is for are members, or those that they stand in for are not any more")]
     Done,
@@ -72,7 +90,9 @@ pub enum WarrantRefusal {
         refusal: Box<crate::Refusal>,
     },
     /// A signature that is not that operator's.
-    #[error("the signature of the operator of node {0} is false, or there is no such member")]
+    #[error(
+        "too few operators have signed it truly, and the signature as that of node {0} is false, or there is no such member"
+    )]
     Signature(NodeId),
     /// Too few operators have signed.
     #[error("{got} operators have signed, and it takes {needed}")]
@@ -85,13 +105,14 @@ pub enum WarrantRefusal {
 }
 
 impl Warrant {
-    /// A warrant that nobody has signed yet. `from` is the height of the entry that is to be decided next.
+    /// A warrant that nobody has signed yet. `from` is the height of the entry that is to be decided next, `until` the latest time that an
+    /// entry may have which is decided under it, in seconds since 1970: [`LONGEST_WARRANT`] from now at most, and no later than the cards.
     ///
     /// # Errors
     /// [`FoundingError::Text`] if it is for nobody, for too many, or for one member twice.
-    pub fn new(ledger: LedgerId, from: u64, mut stand_ins: Vec<StandIn>) -> Result<Self, FoundingError> {
+    pub fn new(ledger: LedgerId, from: u64, until: u64, mut stand_ins: Vec<StandIn>) -> Result<Self, FoundingError> {
         stand_ins.sort_by_key(|stand_in| stand_in.node);
-        let warrant = Self { ledger, from, stand_ins, signatures: BTreeMap::new() };
+        let warrant = Self { ledger, from, until, stand_ins, signatures: BTreeMap::new() };
         if warrant.is_plain() {
             Ok(warrant)
         } else {
@@ -116,6 +137,26 @@ impl Warrant {
         self.from
     }
 
+    /// Until when: no entry of a later time is decided under it. Seconds since 1970.
+    #[must_use]
+    pub const fn until(&self) -> u64 {
+        self.until
+    }
+
+    /// Whether an operator whose clock shows `now` may sign it, as far as its end goes.
+    ///
+    /// # Errors
+    /// [`WarrantRefusal::Ended`] or [`WarrantRefusal::Long`].
+    pub const fn check_end(&self, now: u64) -> Result<(), WarrantRefusal> {
+        if self.until < now {
+            return Err(WarrantRefusal::Ended(self.until));
+        }
+        if self.until > now.saturating_add(LONGEST_WARRANT) {
+            return Err(WarrantRefusal::Long(self.until));
+        }
+        Ok(())
+    }
+
     /// Which machines vote, by rising number of the member.
     #[must_use]
     pub fn stand_ins(&self) -> &[StandIn] {
@@ -128,16 +169,15 @@ impl Warrant {
         &self.signatures
     }
 
-    /// Whether two warrants are for the same members.
+    /// Whether two warrants are one, whoever has signed which copy.
     #[must_use]
-    pub fn is_for_the_same(&self, other: &Self) -> bool {
-        let nodes = |warrant: &Self| warrant.stand_ins.iter().map(|stand_in| stand_in.node).collect::<Vec<_>>();
-        nodes(self) == nodes(other)
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.content() == other.content()
     }
 
     fn content(&self) -> Vec<u8> {
         let count = u16::try_from(self.stand_ins.len()).unwrap_or(u16::MAX);
-        let writer = Writer::of(DOMAIN).raw(self.ledger.as_bytes()).u64(self.from).u16(count);
+        let writer = Writer::of(DOMAIN).raw(self.ledger.as_bytes()).u64(self.from).u64(self.until).u16(count);
         let write = |writer: Writer, stand_in: &StandIn| {
             writer.node_id(stand_in.node).raw(&stand_in.gone).bytes(&stand_in.card.encode())
         };
@@ -152,8 +192,8 @@ impl Warrant {
 
     /// With the signature of one more operator, that of this member.
     ///
-    /// An operator signs when it has heard from the operators of the machines that they are gone. Those that its signatures stand for and
-    /// that are not replaced yet must be no more, together, than can be stood in for at once ([`crate::LedgerState::most_stand_ins`]).
+    /// An operator signs when it has heard from the operators of the machines that they are gone, and only what
+    /// [`crate::LedgerState::check_signing`] and [`Warrant::check_end`] allow.
     #[must_use]
     pub fn with_signature(mut self, node: NodeId, key: &OperatorKey) -> Self {
         let signature = key.sign(&self.signed());
@@ -161,16 +201,26 @@ impl Warrant {
         self
     }
 
-    /// With the signatures that another copy of the same warrant has.
+    /// With the signatures that another copy of the same warrant has, and this one lacks. Which of them are true says
+    /// [`crate::LedgerState::vartime_signers`].
     #[must_use]
     pub fn merged(mut self, other: &Self) -> Self {
-        if self.content() == other.content() {
-            self.signatures.extend(other.signatures.iter().map(|(node, signature)| (*node, *signature)));
+        if self.is_same(other) {
+            other.signatures.iter().for_each(|(node, signature)| {
+                self.signatures.entry(*node).or_insert(*signature);
+            });
         }
         self
     }
 
-    /// `[domain]`, ledger, height, machines, signatures.
+    /// With the signatures of these alone.
+    #[must_use]
+    pub fn signed_by(mut self, operators: &BTreeSet<NodeId>) -> Self {
+        self.signatures.retain(|node, _| operators.contains(node));
+        self
+    }
+
+    /// `[domain]`, ledger, height, end, machines, signatures.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let count = u16::try_from(self.signatures.len()).unwrap_or(u16::MAX);
@@ -192,7 +242,7 @@ impl Warrant {
             return Err(DecodeError::TooLong { got: bytes.len(), most: MOST_WARRANT });
         }
         let mut reader = Reader::of(bytes, DOMAIN)?;
-        let (ledger, from) = (LedgerId::from_bytes(reader.array()?), reader.u64()?);
+        let (ledger, from, until) = (LedgerId::from_bytes(reader.array()?), reader.u64()?, reader.u64()?);
         let count = usize::from(reader.u16()?);
         if count > MOST_STAND_INS {
             return Err(DecodeError::Field("the number of machines"));
@@ -202,7 +252,7 @@ impl Warrant {
             let (node, gone) = (reader.node_id()?, reader.array()?);
             stand_ins.push(StandIn { node, gone, card: read_card(&mut reader)? });
         }
-        let mut warrant = Self { ledger, from, stand_ins, signatures: BTreeMap::new() };
+        let mut warrant = Self { ledger, from, until, stand_ins, signatures: BTreeMap::new() };
         for _ in 0..reader.u16()? {
             let node = reader.node_id()?;
             if warrant.signatures.last_key_value().is_some_and(|(last, _)| *last >= node) {

@@ -78,7 +78,7 @@ impl Forger {
                 (entry, VoteCertificate::new(ballot, digest, signatures))
             }
         };
-        CertifiedEntry { entry, certificate, warrant: None }
+        CertifiedEntry { entry, certificate, warrants: Vec::new() }
     }
 
     /// An entry that would be next, and is not decided.
@@ -87,7 +87,7 @@ impl Forger {
         if let Some((certificate, entry)) = self.heard.clone().filter(|_| below(rng, 2) == 0)
             && let Ok(entry) = Entry::decode(&entry)
         {
-            return CertifiedEntry { entry, certificate, warrant: None };
+            return CertifiedEntry { entry, certificate, warrants: Vec::new() };
         }
         let entry = self.wanted_by_liars(state, rng);
         let ballot = Ballot::new(VoteKind::Precommit, u32::try_from(below(rng, 3)).unwrap_or(0));
@@ -96,7 +96,7 @@ impl Forger {
             self.pad(&mut votes, state, rng);
         }
         let certificate = VoteCertificate::new(ballot, entry.digest(state.id()), votes);
-        CertifiedEntry { entry, certificate, warrant: None }
+        CertifiedEntry { entry, certificate, warrants: Vec::new() }
     }
 
     /// Prevotes that nobody cast, and an entry that they are for.

@@ -1,7 +1,7 @@
 //! Entries in words.
 
 use theta_client::Member;
-use theta_ledger::{Action, CertifiedEntry, MemberChange, Outcome};
+use theta_ledger::{Action, CertifiedEntry, MemberChange, Outcome, Warrant};
 use theta_names::NodeId;
 use theta_statements::{KeyChange, UnixTime};
 
@@ -26,7 +26,9 @@ pub(super) fn line_of(certified: &CertifiedEntry) -> EntryLine {
 /// What was decided, and under which warrant if not by the members' machines alone.
 pub(super) fn what_of(certified: &CertifiedEntry) -> String {
     let what = what(&certified.entry.action);
-    let Some(warrant) = &certified.warrant else { return what };
+    // Of several the one is for all that the other is for.
+    let most = |warrant: &&Warrant| warrant.stand_ins().len();
+    let Some(warrant) = certified.warrants.iter().max_by_key(most) else { return what };
     let nodes: Vec<u16> = warrant.stand_ins().iter().map(|stand_in| stand_in.node.get()).collect();
     format!(
         "{what} (decided with other machines in the place of {}, by a warrant of {} operators)",

@@ -133,7 +133,7 @@ pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) ->
         (keys.party(), keys.sign(&message))
     });
     let certificate = VoteCertificate::new(ballot, digest, signed.collect());
-    CertifiedEntry { entry, certificate, warrant: None }
+    CertifiedEntry { entry, certificate, warrants: Vec::new() }
 }
 
 impl FakeGroup {

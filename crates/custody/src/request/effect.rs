@@ -102,6 +102,8 @@ pub enum CustodyEffect {
     },
     /// The group has other members, or other machines speak for some.
     Members(Box<Members>),
+    /// A fault of this program, for its makers. It goes on.
+    Fault(String),
     /// The operator of a node has confirmed its store, although it does not continue what was seen of it.
     StoreConfirmed {
         /// The node.

@@ -72,6 +72,15 @@ impl CardContent {
         signature: [u8; SIGNATURE_LEN],
         signatures: &dyn CardSignatures,
     ) -> Result<Card, FoundingError> {
+        let card = self.with_unchecked(signature)?;
+        card.content.operator_key.check()?;
+        if !card.vartime_is_signed(signatures) {
+            return Err(FoundingError::Signature(card.content.name.to_string()));
+        }
+        Ok(card)
+    }
+
+    fn with_unchecked(self, signature: [u8; SIGNATURE_LEN]) -> Result<Card, FoundingError> {
         if self.peer_address == self.api_address {
             return Err(FoundingError::OneAddress(self.name.to_string()));
         }
@@ -80,9 +89,6 @@ impl CardContent {
         }
         if self.until < self.made {
             return Err(FoundingError::Period(self.name.to_string()));
-        }
-        if !signatures.vartime_verify(&self.ceremony_key, &self.signed(), &signature) {
-            return Err(FoundingError::Signature(self.name.to_string()));
         }
         Ok(Card { content: self, signature })
     }
@@ -130,10 +136,11 @@ impl Card {
         &self.content.name
     }
 
-    /// Whether its signature is its key's: of a card that came in an entry or a warrant that is still to be checked.
+    /// Whether its signature is its key's, and its operator's key is one: of a card that came in an entry or a warrant that is still to be checked.
     #[must_use]
     pub fn vartime_is_signed(&self, signatures: &dyn CardSignatures) -> bool {
-        signatures.vartime_verify(&self.content.ceremony_key, &self.content.signed(), &self.signature)
+        self.content.operator_key.check().is_ok()
+            && signatures.vartime_verify(&self.content.ceremony_key, &self.content.signed(), &self.signature)
     }
 
     /// Content and signature.
@@ -147,11 +154,22 @@ impl Card {
     /// # Errors
     /// [`FoundingError`]: what is wrong with it.
     pub fn decode(bytes: &[u8], signatures: &dyn CardSignatures) -> Result<Self, FoundingError> {
+        let (content, signature) = Self::read(bytes)?;
+        content.with_signature(signature, signatures)
+    }
+
+    /// The same, with its signature and its operator's key still to be checked.
+    pub(crate) fn decode_unchecked(bytes: &[u8]) -> Result<Self, FoundingError> {
+        let (content, signature) = Self::read(bytes)?;
+        content.with_unchecked(signature)
+    }
+
+    fn read(bytes: &[u8]) -> Result<(CardContent, [u8; SIGNATURE_LEN]), FoundingError> {
         let mut reader = Reader::of(bytes, DOMAIN)?;
         let content = CardContent::read(&mut reader)?;
         let signature = reader.array()?;
         reader.end(())?;
-        content.with_signature(signature, signatures)
+        Ok((content, signature))
     }
 
     /// Text that survives mail: the encoding in base64 between two lines that say what it is.

@@ -135,18 +135,20 @@ impl Replica {
     pub(super) fn tell_unproposed(&mut self, out: &mut Vec<Effect>) {
         let (view, time, patience) = (self.agreement.view(), self.time(), self.patience());
         let told = self.gathering.spread == Some(view) || self.agreement.proposed_value().is_some();
-        if told || !self.are_many() || !self.pending.is_ready(time, self.ticks.saturating_sub(patience)) {
+        if told || !self.are_many() || !self.is_ready(self.ticks.saturating_sub(patience)) {
             return;
         }
         // One after the other, since one is enough.
         let own = self.keys.as_ref().map(|keys| keys.party());
         let Some(place) = self.collectors(view).iter().position(|party| Some(*party) == own) else { return };
         let turn = u64::try_from(place).unwrap_or(u64::MAX).saturating_add(1);
-        if !self.pending.is_ready(time, self.ticks.saturating_sub(patience.saturating_mul(turn))) {
+        if !self.is_ready(self.ticks.saturating_sub(patience.saturating_mul(turn))) {
             return;
         }
         self.gathering.spread = Some(view);
-        if let Some(wanted) = self.pending.oldest(time) {
+        let bounds = self.bounds();
+        let wanted = self.pending.oldest(time, |action, reason, time| bounds.allow(action, reason, time));
+        if let Some(wanted) = wanted {
             let (action, reason, consents) = (wanted.action.clone(), wanted.reason.to_vec(), wanted.consents);
             let message = Message::Candidate { action, reason, consents };
             out.push(Effect::Send(Recipient::All, message.encode()));
@@ -222,8 +224,10 @@ impl Replica {
             return Err(ReplicaOffence::FalsePrevotes);
         }
         self.agreement.take_votes(certificate);
-        for author in certificate.signatures().keys() {
-            let known = self.heard.entry((*author, ballot)).or_insert_with(|| certificate.digest().to_vec());
+        for (author, signature) in certificate.signatures() {
+            let digest = certificate.digest();
+            let Some(machine) = self.sitting.signer_of_checked(*author, ballot, digest, signature) else { continue };
+            let known = self.heard.entry((*author, ballot, machine)).or_insert_with(|| digest.to_vec());
             let double = known.as_slice() != certificate.digest() && !self.sitting.is_double(*author);
             if double && self.ignored.insert(*author) {
                 out.push(Effect::Blame(author.node(), ReplicaOffence::Equivocation(self.sitting.height())));

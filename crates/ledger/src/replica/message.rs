@@ -4,10 +4,13 @@ use theta_agreement::{Ballot, SIGNATURE_LEN, Signature, VoteCertificate};
 use theta_names::codec::{DecodeError, Reader, Writer};
 
 use crate::consent::{read_consents, write_consents};
+use crate::sitting::MachineKey;
 use crate::{Action, CertifiedEntry, Consent, MOST_ENTRY, Warrant};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
+/// Bytes of format and tag.
+const HEAD: usize = 2;
 /// Bytes of entries that travel in one message, but for a single one that is longer.
 pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 /// The longest message in bytes: a proposal, with the prevotes of every node that there can be.
@@ -30,8 +33,8 @@ pub(super) type Polka = (VoteCertificate, Vec<u8>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     /// How far the sender is, what it has drawn at its start, what it knows that the receiver has drawn at its own, and the highest
-    /// height at which it may have precommitted an entry, if it knows.
-    Status { height: u64, session: u64, echo: Option<u64>, spoken: Option<u64> },
+    /// height at which it may have precommitted an entry, if it knows; and which machine it is, by its key of ceremonies.
+    Status { height: u64, session: u64, echo: Option<u64>, spoken: Option<u64>, machine: MachineKey },
     /// What the sender says in its view of the height that it decides, and the latest quorum of prevotes that it knows.
     Votes { height: u64, votes: Vec<Vote>, polka: Option<Polka> },
     /// Entries, one after the other.
@@ -71,6 +74,11 @@ fn read_certificate(reader: &mut Reader<'_>) -> Result<VoteCertificate, DecodeEr
 }
 
 impl Message {
+    /// Whether bytes are said to be entries.
+    pub(super) fn is_of_entries(bytes: &[u8]) -> bool {
+        bytes.starts_with(&[FORMAT, 3])
+    }
+
     /// Whether it is looked at whoever sent it: entries prove themselves, and a node that was away knows not all members.
     pub(super) const fn is_for_strangers(&self) -> bool {
         matches!(self, Self::Status { .. } | Self::Entries(_) | Self::Want { .. } | Self::Warrant(_))
@@ -79,9 +87,13 @@ impl Message {
     pub(super) fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT);
         match self {
-            Self::Status { height, session, echo, spoken } => {
-                writer.u8(1).u64(*height).u64(*session).option(*echo, Writer::u64).option(*spoken, Writer::u64)
-            }
+            Self::Status { height, session, echo, spoken, machine } => writer
+                .u8(1)
+                .u64(*height)
+                .u64(*session)
+                .option(*echo, Writer::u64)
+                .option(*spoken, Writer::u64)
+                .raw(machine),
             Self::Votes { height, votes, polka } => {
                 let writer = writer.u8(2).u64(*height).option(polka.as_ref(), write_polka);
                 votes.iter().fold(writer, |writer, vote| vote.write(writer))
@@ -106,7 +118,8 @@ impl Message {
             1 => {
                 let (height, session) = (reader.u64()?, reader.u64()?);
                 let (echo, spoken) = (reader.option(Reader::u64)?, reader.option(Reader::u64)?);
-                reader.end(Self::Status { height, session, echo, spoken })
+                let machine = reader.array()?;
+                reader.end(Self::Status { height, session, echo, spoken, machine })
             }
             2 => {
                 let (height, polka) = (reader.u64()?, reader.option(read_polka)?);
@@ -116,7 +129,17 @@ impl Message {
                 }
                 Ok(Self::Votes { height, votes, polka })
             }
-            3 => Ok(Self::Entries(reader.all(CertifiedEntry::read)?)),
+            3 => {
+                let mut entries = Vec::new();
+                while !reader.is_empty() {
+                    // Nobody honest sends more than one where they are so long.
+                    if bytes.len() > MESSAGE_BYTES + HEAD && !entries.is_empty() {
+                        return Err(DecodeError::TooLong { got: bytes.len(), most: MESSAGE_BYTES + HEAD });
+                    }
+                    entries.push(CertifiedEntry::read(&mut reader)?);
+                }
+                Ok(Self::Entries(entries))
+            }
             4 => {
                 let after = reader.u64()?;
                 reader.end(Self::Want { after })

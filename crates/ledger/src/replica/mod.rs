@@ -19,10 +19,10 @@ use theta_agreement::{Agreement, Ballot, Electorate, Judge, MemberKeys, Verdict,
 use theta_names::NodeId;
 use theta_rounds::PartyId;
 
-use crate::sitting::Sitting;
+use crate::sitting::{MachineKey, Sitting};
 use crate::{
-    Action, CertifiedEntry, Consent, Demand, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY, Warrant,
-    WarrantRefusal,
+    Action, CertifiedEntry, Consent, Demand, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY, MemberChange,
+    StandIn, Warrant, WarrantRefusal,
 };
 use gathering::Gathering;
 use message::{Message, Vote};
@@ -99,6 +99,8 @@ pub enum Effect {
     Dropped(Action, DropReason),
     /// A warrant that an operator brought does not serve.
     Unserving(WarrantRefusal),
+    /// The votes of a quorum have come together that decide nothing, which is a fault of ours: the height begins anew, as after a restart.
+    Undecided(LedgerError),
     /// A member did what nobody honest does.
     Blame(NodeId, ReplicaOffence),
 }
@@ -165,7 +167,8 @@ pub struct Replica {
     session: u64,
     memory: Memory,
     said: BTreeMap<Ballot, Said>,
-    heard: BTreeMap<(PartyId, Ballot), Vec<u8>>,
+    /// What each machine has said: of a member that is stood in for, either may have been stolen.
+    heard: BTreeMap<(PartyId, Ballot, MachineKey), Vec<u8>>,
     /// Whose votes of this height are not looked at any more.
     ignored: BTreeSet<PartyId>,
     /// Whose entries are not looked at any more before the next height.
@@ -177,7 +180,7 @@ pub struct Replica {
     pending: Pending,
     peers: Peers,
     gathering: Gathering,
-    /// Under which other machines vote at this height: all for the same members.
+    /// Under which other machines vote at this height: of any two, one is for all that the other is for.
     warrants: Vec<Warrant>,
     now: u64,
     ticks: u64,
@@ -206,22 +209,9 @@ impl Replica {
         // What was said of a later height shows that entries are missing that were there.
         let ahead = said.iter().any(|said| said.height > sitting.height());
         let memory = if ahead { Memory::Lost } else { memory };
-        let recalls = matches!(memory, Memory::Kept | Memory::Unconfirmed);
-        let voter = keys.as_ref().filter(|_| recalls).map(|keys| keys.party());
-        let mut agreement = Agreement::new(&sitting, voter);
-        let mut kept = BTreeMap::new();
-        for said in said.into_iter().filter(|said| said.height == sitting.height()) {
-            let Vote { ballot, body, signature } = &said.vote;
-            agreement.recall(&sitting, *ballot, body, signature);
-            if let Some((certificate, value)) = &said.polka {
-                agreement.take_polka(certificate.clone(), value);
-            }
-            kept.insert(*ballot, said);
-        }
-        // A machine that votes by a warrant has said something, and votes again when it has the warrant again.
-        if memory == Memory::Unconfirmed || !keys.as_ref().is_some_and(|keys| sitting.seats(keys)) {
-            agreement.abstain();
-        }
+        let here = said.into_iter().filter(|said| said.height == sitting.height());
+        let kept: BTreeMap<Ballot, Said> = here.map(|said| (said.vote.ballot, said)).collect();
+        let agreement = begin(&sitting, keys.as_deref(), memory, &kept);
         Self {
             keys,
             state,
@@ -274,7 +264,9 @@ impl Replica {
         let (own, view) = (self.keys.as_ref().map(|keys| keys.party()), self.agreement.view());
         let last = Ballot::new(VoteKind::Precommit, view);
         let due = if self.said.contains_key(&last) { last } else { Ballot::new(VoteKind::Prevote, view) };
-        let silent = |party: &PartyId| Some(*party) != own && !self.heard.contains_key(&(*party, due));
+        let heard: BTreeSet<PartyId> =
+            self.heard.keys().filter(|(_, ballot, _)| *ballot == due).map(|(party, ..)| *party).collect();
+        let silent = |party: &PartyId| Some(*party) != own && !heard.contains(party);
         self.sitting.members().iter().copied().filter(silent).map(|party| party.node()).collect()
     }
 
@@ -346,9 +338,13 @@ impl Replica {
         }
     }
 
-    /// The time of an entry that is proposed now.
+    /// The time of an entry that is proposed now: not after the end of the warrants under which it may be decided.
     fn time(&self) -> u64 {
-        self.now.max(self.state.time())
+        self.bounds().time(self.now)
+    }
+
+    fn bounds(&self) -> Bounds<'_> {
+        Bounds { state: &self.state, sitting: &self.sitting, warrants: &self.warrants, latest: self.latest() }
     }
 
     /// Gives this node's consent to what it wants, if it counts and was not given; says whether it was.
@@ -400,6 +396,7 @@ impl Replica {
         self.tell_candidates(&due, out);
         if self.ticks.is_multiple_of(STATUS_TICKS) {
             self.send_status(due, out);
+            self.end_warrants();
             self.tell_warrants(out);
             self.expect_replacements();
         }
@@ -409,11 +406,17 @@ impl Replica {
     /// do what they like. Votes for none are no reason: they would keep each other going for ever.
     fn is_active(&self) -> bool {
         let for_values = self.heard.iter().filter(|(_, body)| !body.is_empty());
-        let spoken: BTreeSet<PartyId> = for_values.map(|((author, _), _)| *author).collect();
+        let spoken: BTreeSet<PartyId> = for_values.map(|((author, ..), _)| *author).collect();
         let undecided = self.agreement.is_locked() || self.agreement.polka().is_some();
         // Among many, who proposes next is told first.
         let since = self.ticks.saturating_sub(self.patience());
-        self.pending.is_ready(self.time(), since) || undecided || spoken.len() > self.state.faulty()
+        self.is_ready(since) || undecided || spoken.len() > self.state.faulty()
+    }
+
+    /// Whether something waits, since that tick or before, that could be decided now.
+    fn is_ready(&self, since: u64) -> bool {
+        let bounds = self.bounds();
+        self.pending.is_ready((self.time(), since), |action, reason, time| bounds.allow(action, reason, time))
     }
 
     /// Tells how far this node is. With it goes what the other one has drawn at its start, so that it can tell this from what was said
@@ -423,9 +426,11 @@ impl Replica {
         let (height, session) = (self.state.height(), self.session);
         let members = self.sitting.members();
         let is_other = |node: &NodeId| Some(*node) != own && members.contains(&PartyId::of_node(*node));
+        let key = self.keys.as_ref().and_then(|keys| keys.member().verifying_key().bytes().try_into().ok());
+        let machine = key.unwrap_or_default();
         for node in to.into_iter().filter(is_other) {
             let (echo, spoken) = (self.peers.session(node), self.spoken());
-            let message = Message::Status { height, session, echo, spoken };
+            let message = Message::Status { height, session, echo, spoken, machine };
             out.push(Effect::Send(Recipient::One(node), message.encode()));
         }
     }
@@ -460,14 +465,16 @@ impl Replica {
     /// Says what there is to say, and takes what is decided.
     fn settle(&mut self, host: &dyn Host, out: &mut Vec<Effect>) {
         loop {
-            let mut chamber = Chamber { state: &self.state, pending: &self.pending, host, now: self.now };
+            let (state, sitting, warrants) = (&self.state, &self.sitting, self.warrants.as_slice());
+            let bounds = Bounds { state, sitting, warrants, latest: self.latest() };
+            let mut chamber = Chamber { bounds, pending: &self.pending, host, now: self.now };
             if let Some((ballot, body)) = self.agreement.next(&mut chamber) {
                 self.say(ballot, body, out);
                 continue;
             }
             self.show_quorums(out);
             let oldest = self.agreement.oldest_view();
-            self.heard.retain(|(_, ballot), _| ballot.view >= oldest);
+            self.heard.retain(|(_, ballot, _), _| ballot.view >= oldest);
             // Precommits for values stay: an entry that has one of this node's must not surprise it.
             self.said.retain(|ballot, said| {
                 ballot.view >= oldest || (ballot.kind == VoteKind::Precommit && !said.vote.body.is_empty())
@@ -477,8 +484,9 @@ impl Replica {
             // Honest members have read it before they voted for it.
             let Ok(entry) = Entry::decode(value) else { return };
             let certified = self.certified(entry, certificate.clone());
-            if self.take_entry(certified, out).is_err() {
-                return;
+            if let Err(error) = self.take_entry(certified, out) {
+                out.push(Effect::Undecided(error));
+                return self.begin_again();
             }
             self.send_status(self.heralds(), out);
         }
@@ -498,6 +506,13 @@ impl Replica {
         let vote = said.vote.clone();
         self.said.insert(ballot, said);
         self.tell_vote(vote, out);
+    }
+
+    /// Begins the height anew, as after a restart: with what this node has said, and without what it has heard, which the others repeat.
+    fn begin_again(&mut self) {
+        self.agreement = begin(&self.sitting, self.keys.as_deref(), self.memory, &self.said);
+        self.heard.clear();
+        self.ignored.clear();
     }
 
     /// Takes the next entry, and begins the height after it.
@@ -543,6 +558,26 @@ impl Replica {
     }
 }
 
+/// The agreement on the entry of a height at which this node has said this.
+fn begin(sitting: &Sitting, keys: Option<&MemberKeys>, memory: Memory, said: &BTreeMap<Ballot, Said>) -> Agreement {
+    let recalls = matches!(memory, Memory::Kept | Memory::Unconfirmed);
+    let mut agreement = Agreement::new(sitting, keys.filter(|_| recalls).map(MemberKeys::party));
+    let mut said: Vec<&Said> = said.values().collect();
+    said.sort_by_key(|said| (said.vote.ballot.view, said.vote.ballot.kind));
+    for said in said {
+        let Vote { ballot, body, signature } = &said.vote;
+        agreement.recall(sitting, *ballot, body, signature);
+        if let Some((certificate, value)) = &said.polka {
+            agreement.take_polka(certificate.clone(), value);
+        }
+    }
+    // A machine that votes by a warrant has said something, and votes again when it has the warrant again.
+    if memory == Memory::Unconfirmed || !keys.is_some_and(|keys| sitting.seats(keys)) {
+        agreement.abstain();
+    }
+    agreement
+}
+
 /// What others are told of an action that waits: with this node's own consent, since the others tell theirs.
 fn candidate(wanted: &Wanted<'_>, own: Option<NodeId>) -> Vec<u8> {
     let (action, reason) = (wanted.action.clone(), wanted.reason.to_vec());
@@ -556,9 +591,57 @@ fn fits(action: &Action, reason: &[u8], demand: &Demand) -> bool {
     action.encode().len().saturating_add(reason.len()).saturating_add(consents).saturating_add(64) <= MOST_ENTRY
 }
 
+/// What entries may be, whoever wants them, as far as is seen without a signature.
+struct Bounds<'a> {
+    state: &'a LedgerState,
+    sitting: &'a Sitting,
+    warrants: &'a [Warrant],
+    /// The latest time that the warrants allow.
+    latest: u64,
+}
+
+impl Bounds<'_> {
+    fn time(&self, now: u64) -> u64 {
+        now.min(self.latest).max(self.state.time())
+    }
+
+    /// Whether an action may be decided at this time. What may not is not proposed, however long it waits: nobody would vote for it.
+    fn allow(&self, action: &Action, reason: &[u8], time: u64) -> bool {
+        match action {
+            Action::Members(change) => {
+                self.keep_warrants(change)
+                    && self.is_newest(change, reason)
+                    && self.state.check_member_time(change, reason, time).is_ok()
+            }
+            Action::SetState(change) => self.state.check_state_time(change, time).is_ok(),
+            Action::Adopt(_) | Action::Begin(_) | Action::End { .. } => true,
+        }
+    }
+
+    /// Whether no warrant is for a machine in the same place whose card is newer: the older one may be gone, too.
+    fn is_newest(&self, change: &MemberChange, reason: &[u8]) -> bool {
+        let MemberChange::Replace { node, card } = change else { return true };
+        let newer = |other: &StandIn| other.node.get() == *node && other.card.content().made > card.content().made;
+        !Warrant::is_like(reason) || !self.warrants.iter().flat_map(Warrant::stand_ins).any(newer)
+    }
+
+    /// While machines vote in the place of others, nobody joins, and nobody leaves but those: with another number of members the warrant would be
+    /// for too many, and nobody be left who can decide.
+    fn keep_warrants(&self, change: &MemberChange) -> bool {
+        let mut stood_in_for = self.sitting.stood_in_for().peekable();
+        match change {
+            MemberChange::Add(_) => stood_in_for.peek().is_none(),
+            MemberChange::Remove { node } => {
+                stood_in_for.peek().is_none() || stood_in_for.any(|other| other.get() == *node)
+            }
+            MemberChange::Replace { .. } | MemberChange::Renew { .. } => true,
+        }
+    }
+}
+
 /// What a replica thinks of values, for the agreement.
 struct Chamber<'a> {
-    state: &'a LedgerState,
+    bounds: Bounds<'a>,
     pending: &'a Pending,
     host: &'a dyn Host,
     now: u64,
@@ -570,22 +653,28 @@ impl Judge for Chamber<'_> {
         if self.now == 0 {
             return None;
         }
-        let wanted = self.pending.oldest(self.now.max(self.state.time()))?;
-        let entry = self.state.next_entry(wanted.action.clone(), wanted.reason.to_vec(), self.now);
+        let time = self.bounds.time(self.now);
+        let allowed = |action: &Action, reason: &[u8], time| self.bounds.allow(action, reason, time);
+        let wanted = self.pending.oldest(time, allowed)?;
+        let entry = self.bounds.state.next_entry(wanted.action.clone(), wanted.reason.to_vec(), time);
         Some(Entry { consents: wanted.consents, ..entry }.encode())
     }
 
     fn judge(&mut self, value: &[u8]) -> Verdict {
+        let state = self.bounds.state;
         match Entry::decode(value) {
             _ if self.now == 0 => Verdict::Unknown,
             // The time of the entry before is everybody's, whatever their clocks say.
-            Ok(entry) if entry.time > self.now.saturating_add(APART).max(self.state.time()) => Verdict::Invalid,
+            Ok(entry) if entry.time > self.now.saturating_add(APART).max(state.time()) => Verdict::Invalid,
             // Consents that have ended are not used in an entry that says that it is older.
             Ok(entry) if entry.time.saturating_add(APART) < self.now => Verdict::Invalid,
-            Ok(entry) if self.state.check_entry(&entry).is_err() => Verdict::Invalid,
+            // A machine that votes by a warrant may have voted for it, and that would not count.
+            Ok(entry) if entry.time > self.bounds.latest => Verdict::Invalid,
+            Ok(entry) if !self.bounds.allow(&entry.action, &entry.reason, entry.time) => Verdict::Invalid,
+            Ok(entry) if state.check_entry(&entry).is_err() => Verdict::Invalid,
             // It was proven above.
             Ok(Entry { action: Action::Members(change), reason, .. }) if change.claims_proof(&reason) => Verdict::Valid,
-            Ok(entry) => self.host.judge(self.state, &entry),
+            Ok(entry) => self.host.judge(state, &entry),
             Err(_) => Verdict::Invalid,
         }
     }

@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 
 use theta_names::NodeId;
 
+use super::MOST_MESSAGE;
+use crate::sitting::MachineKey;
+
 /// Messages with entries that one peer is sent in a tick, and that are asked of one peer.
 const ANSWERS_PER_TICK: u32 = 4;
 /// Votes, candidates and entries of one peer that are looked at in a tick. An honest one sends a few.
 const MESSAGES_PER_TICK: u32 = 64;
+/// Their bytes: to read them costs something, too.
+const BYTES_PER_TICK: usize = 4 * MOST_MESSAGE;
 
 /// Ends of ceremonies that one peer may tell of in a tick.
 const ENDS_PER_TICK: u32 = 2;
@@ -18,9 +23,12 @@ struct Peer {
     session: Option<u64>,
     /// The highest height at which it has told to have precommitted an entry, since this node's start.
     spoken: Option<u64>,
+    /// Which machine it is, as it says.
+    machine: MachineKey,
     answered: u32,
     asked: u32,
     received: u32,
+    bytes: usize,
     brought: u32,
     judged: u32,
 }
@@ -34,6 +42,7 @@ impl Peers {
     pub(super) fn tick(&mut self) {
         for peer in self.0.values_mut() {
             (peer.answered, peer.asked, peer.received, peer.brought, peer.judged) = (0, 0, 0, 0, 0);
+            peer.bytes = 0;
         }
     }
 
@@ -43,8 +52,12 @@ impl Peers {
     }
 
     /// Notes what a peer has drawn at its start, and at which height it may have precommitted, if it says so since this node's start.
-    pub(super) fn greet(&mut self, peer: NodeId, session: u64, spoken: Option<u64>) {
+    pub(super) fn greet(&mut self, peer: NodeId, machine: MachineKey, session: u64, spoken: Option<u64>) {
         let peer = self.0.entry(peer).or_default();
+        if peer.machine != machine {
+            // What another machine told is not what this one did.
+            (peer.machine, peer.spoken) = (machine, None);
+        }
         peer.session = Some(session);
         peer.spoken = spoken.map(|spoken| peer.spoken.map_or(spoken, |before| before.max(spoken))).or(peer.spoken);
     }
@@ -54,9 +67,10 @@ impl Peers {
         self.0.get(&peer)?.session
     }
 
-    /// The highest height at which a peer may have precommitted an entry, as it has told since this node's start.
-    pub(super) fn spoken(&self, peer: NodeId) -> Option<u64> {
-        self.0.get(&peer)?.spoken
+    /// The highest height at which a peer may have precommitted an entry, as it has told since this node's start, and which of its machines has.
+    pub(super) fn spoken(&self, peer: NodeId) -> Option<(u64, &MachineKey)> {
+        let peer = self.0.get(&peer)?;
+        Some((peer.spoken?, &peer.machine))
     }
 
     /// Whether one more warrant of a peer is looked at, which takes a signature of each operator.
@@ -79,10 +93,11 @@ impl Peers {
     }
 
     /// Whether one more message of a peer is looked at.
-    pub(super) fn may_speak(&mut self, peer: NodeId) -> bool {
-        let received = &mut self.0.entry(peer).or_default().received;
-        *received = received.saturating_add(1);
-        *received <= MESSAGES_PER_TICK
+    pub(super) fn may_speak(&mut self, peer: NodeId, bytes: usize) -> bool {
+        let peer = self.0.entry(peer).or_default();
+        peer.received = peer.received.saturating_add(1);
+        peer.bytes = peer.bytes.saturating_add(bytes);
+        peer.received <= MESSAGES_PER_TICK && peer.bytes <= BYTES_PER_TICK
     }
 
     /// Whether a peer is sent entries once more.

@@ -110,8 +110,12 @@ impl Pending {
     }
 
     /// Whether something waits, since that tick or before, that could be an entry of this time.
-    pub(super) fn is_ready(&self, time: u64, since: u64) -> bool {
-        self.waiting.values().any(|waiting| waiting.since <= since && waiting.consents_at(time).is_some())
+    pub(super) fn is_ready(&self, (time, since): (u64, u64), allowed: impl Fn(&Action, &[u8], u64) -> bool) -> bool {
+        let ready = |waiting: &Waiting| {
+            let waits = waiting.since <= since && waiting.consents_at(time).is_some();
+            waits && allowed(&waiting.action, &waiting.reason, time)
+        };
+        self.waiting.values().any(ready)
     }
 
     pub(super) fn contains(&self, digest: &Digest) -> bool {
@@ -234,10 +238,15 @@ impl Pending {
         self.waiting.remove(digest);
     }
 
+    /// Takes out what no client of this node's asked for.
+    pub(super) fn withdraw(&mut self, digest: &Digest) {
+        self.waiting.retain(|known, waiting| known != digest || waiting.source == Source::Client);
+    }
+
     /// What has waited longest of what could be an entry of this time.
-    pub(super) fn oldest(&self, time: u64) -> Option<Wanted<'_>> {
+    pub(super) fn oldest(&self, time: u64, allowed: impl Fn(&Action, &[u8], u64) -> bool) -> Option<Wanted<'_>> {
         let ready = self.waiting.iter().filter_map(|(digest, waiting)| {
-            let consents = waiting.consents_at(time)?;
+            let consents = waiting.consents_at(time).filter(|_| allowed(&waiting.action, &waiting.reason, time))?;
             Some(((waiting.since, *digest), Wanted { consents, ..waiting.wanted() }))
         });
         ready.min_by_key(|(order, _)| *order).map(|(_, wanted)| wanted)

@@ -13,7 +13,10 @@ impl Replica {
     pub(super) fn receive(&mut self, from: NodeId, bytes: &[u8], host: &dyn Host, out: &mut Vec<Effect>) {
         let party = PartyId::of_node(from);
         let own = self.keys.as_ref().is_some_and(|keys| keys.party() == party);
-        if own || bytes.len() > MOST_MESSAGE || !self.peers.may_speak(from) {
+        if own || bytes.len() > MOST_MESSAGE || !self.peers.may_speak(from, bytes.len()) {
+            return;
+        }
+        if Message::is_of_entries(bytes) && self.distrusted.contains(&from) {
             return;
         }
         // Who sends what cannot be read harms nobody but itself.
@@ -22,9 +25,9 @@ impl Replica {
             return;
         }
         match message {
-            Message::Status { height, session, echo, spoken } => {
+            Message::Status { height, session, echo, spoken, machine } => {
                 let spoken = spoken.filter(|_| echo == Some(self.session));
-                self.peers.greet(from, session, spoken.map(|spoken| spoken.max(height)));
+                self.peers.greet(from, machine, session, spoken.map(|spoken| spoken.max(height)));
                 self.remember();
                 self.hear_height(from, height, host, out);
             }
@@ -35,7 +38,7 @@ impl Replica {
             }
             // What does not serve here may serve where its sender is.
             Message::Warrant(warrant) => {
-                if self.peers.may_bring(from) {
+                if !self.knows_warrant(&warrant) && self.peers.may_bring(from) {
                     drop(self.take_warrant(*warrant));
                 }
             }
@@ -213,26 +216,26 @@ impl Replica {
         let kept = self.agreement.admits(author, *ballot);
         let ahead = ballot.view > self.agreement.view() && self.agreement.is_news(author, ballot.view);
         let noted = ahead && !self.noted.contains(&author);
-        let first = self.heard.get(&(author, *ballot));
-        if (!kept && !noted) || first == Some(body) {
+        let mut machines = self.heard.range((author, *ballot, [0; 32])..=(author, *ballot, [u8::MAX; 32]));
+        if (!kept && !noted) || machines.any(|(_, heard)| heard == body) {
             return Ok(());
         }
-        if !self.sitting.is_signed(author, *ballot, body, signature) {
+        let Some(machine) = self.sitting.signer(author, *ballot, body, signature) else {
             return Err(ReplicaOffence::FalseSignature);
-        }
+        };
         if !kept {
             self.noted.insert(author);
             self.agreement.note(author, ballot.view);
             return Ok(());
         }
-        if first.is_some() && self.sitting.is_double(author) {
-            return Ok(());
-        }
-        if first.is_some() {
-            return Err(ReplicaOffence::Equivocation(self.sitting.height()));
+        // Of a member that is stood in for both machines' votes are kept, and it counts once for each value: one that was stolen does not
+        // keep the other from voting. Who has the one does not answer for the other.
+        if self.heard.contains_key(&(author, *ballot, machine)) {
+            let offence = ReplicaOffence::Equivocation(self.sitting.height());
+            return if self.sitting.is_double(author) { Ok(()) } else { Err(offence) };
         }
         check(&self.sitting, *ballot, body).map_err(|malformed| ReplicaOffence::Malformed(malformed.0))?;
-        self.heard.insert((author, *ballot), body.clone());
+        self.heard.insert((author, *ballot, machine), body.clone());
         self.agreement.take(&self.sitting, (author, *ballot), body, signature);
         Ok(())
     }

@@ -2,17 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use theta_agreement::{Digest, Member};
+use theta_agreement::{Digest, Member, SIGNATURE_LEN};
 use theta_names::{KeyState, NodeId};
 
 use super::{LedgerState, Refusal};
 use crate::founding::{Card, MOST_MEMBERS, NodeSignatures};
-use crate::{Action, Genesis, MemberChange};
+use crate::{Action, Genesis, MemberChange, Warrant};
 
-/// Seconds in which a member renews its card, and is replaced, [`MOST_CHANGES`] times at most. It needs nobody's consent, and every entry
-/// stays.
+/// Seconds in which a member renews its card, and is replaced by its own operator, so many times at most. It needs nobody's consent, and every entry
+/// stays, for each new client to read.
 const DAY: u64 = 24 * 60 * 60;
-const MOST_CHANGES: usize = 8;
+const MONTH: u64 = 30 * DAY;
+const MOST_RENEWALS_A_DAY: usize = 8;
+const MOST_REPLACEMENTS_A_DAY: usize = 2;
+const MOST_A_MONTH: usize = 40;
+/// How much later than an entry its cards may say that they were made, in seconds: some clocks are wrong. A card of the end of time would be its
+/// machine's last.
+const MADE_AHEAD: u64 = 2 * DAY;
 
 /// A member as of one height.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +29,7 @@ pub struct Seat {
     past: Past,
 }
 
-/// When a member last changed, the latest last. A thief of a node's key renews its card as often as may be, and must not keep the operator
+/// When a member last changed by its own word, the latest last. A thief of a node's key renews its card as often as may be, and must not keep the operator
 /// from replacing the machine by that: so they are counted apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Past {
@@ -32,20 +38,25 @@ struct Past {
 }
 
 impl Past {
-    const fn of(&self, change: &MemberChange) -> &VecDeque<u64> {
-        match change {
-            MemberChange::Renew { .. } => &self.renewed,
-            _ => &self.replaced,
-        }
+    /// Whether one more change is too many. What others agree to is not counted.
+    fn is_full_for(&self, change: &MemberChange, reason: &[u8], time: u64) -> bool {
+        let (times, most) = match change {
+            MemberChange::Renew { .. } => (&self.renewed, MOST_RENEWALS_A_DAY),
+            MemberChange::Replace { .. } if reason.len() == SIGNATURE_LEN => (&self.replaced, MOST_REPLACEMENTS_A_DAY),
+            _ => return false,
+        };
+        let within = |seconds: u64| times.iter().filter(|at| at.saturating_add(seconds) > time).count();
+        within(DAY) >= most || within(MONTH) >= MOST_A_MONTH
     }
 
-    fn note(&mut self, change: &MemberChange, time: u64) {
+    fn note(&mut self, change: &MemberChange, reason: &[u8], time: u64) {
         let times = match change {
             MemberChange::Renew { .. } => &mut self.renewed,
-            _ => &mut self.replaced,
+            MemberChange::Replace { .. } if reason.len() == SIGNATURE_LEN => &mut self.replaced,
+            _ => return,
         };
         times.push_back(time);
-        while times.len() > MOST_CHANGES {
+        while times.len() > MOST_A_MONTH {
             times.pop_front();
         }
     }
@@ -114,8 +125,11 @@ pub enum MemberRefusal {
     #[error("the card has ended: ask for a new one (theta node card)")]
     Ended,
     /// The same member changes again and again.
-    #[error("node {0} has changed {MOST_CHANGES} times within a day: wait until tomorrow")]
+    #[error("node {0} has changed too often by its own word alone, within a day or a month: wait")]
     TooOften(u16),
+    /// The card says that it is of the future.
+    #[error("the card says that it was made later than now: see whether the clock of its machine is right")]
+    Future,
     /// It holds a share.
     #[error("node {node} holds a share of {keys}: reshare first, to holders without it, or destroy")]
     Holder {
@@ -210,13 +224,12 @@ impl Roll {
             let Some(old) = seat.card.as_ref().map(Card::content).filter(|_| Some(number.get()) != node) else {
                 continue;
             };
-            let held = [&old.peer_address, &old.api_address];
+            // Who names another's address cannot answer there, and anybody could: so addresses bar nobody.
             let same = [
                 (old.name.folded() == new.name.folded(), "name"),
                 (old.ceremony_key == new.ceremony_key, "key of ceremonies"),
                 (old.operator_key == new.operator_key, "operator's key"),
                 (old.tls_key == new.tls_key, "TLS key"),
-                (held.contains(&&new.peer_address) || held.contains(&&new.api_address), "address"),
             ];
             if let Some((_, what)) = same.into_iter().find(|(same, _)| *same) {
                 return Err(MemberRefusal::Double { node: number.get(), what });
@@ -323,15 +336,23 @@ impl LedgerState {
     }
 
     /// What depends on the entry's time as well.
-    pub(super) fn check_member_time(&self, change: &MemberChange, time: u64) -> Result<(), Refusal> {
-        if change.card().is_some_and(|card| card.content().until < time) {
-            return Err(MemberRefusal::Ended.into());
+    pub(crate) fn check_member_time(&self, change: &MemberChange, reason: &[u8], time: u64) -> Result<(), Refusal> {
+        if let Some(card) = change.card().map(Card::content) {
+            if card.until < time {
+                return Err(MemberRefusal::Ended.into());
+            }
+            if card.made > time.saturating_add(MADE_AHEAD) {
+                return Err(MemberRefusal::Future.into());
+            }
         }
         let Some(node) = change.node() else { return Ok(()) };
         let (seat, _) = self.roll.seat(node)?;
-        let recent = seat.past.of(change).iter().filter(|at| at.saturating_add(DAY) > time).count();
-        if recent >= MOST_CHANGES && change.card().is_some() {
+        if seat.past.is_full_for(change, reason, time) {
             return Err(MemberRefusal::TooOften(node).into());
+        }
+        let by_warrant = matches!(change, MemberChange::Replace { .. }) && Warrant::is_like(reason);
+        if by_warrant && !Warrant::decode(reason).is_ok_and(|warrant| time <= warrant.until()) {
+            return Err(MemberRefusal::Unproven.into());
         }
         Ok(())
     }
@@ -358,13 +379,18 @@ impl LedgerState {
         if held.is_empty() { Ok(()) } else { Err(MemberRefusal::Holder { node, keys: held.join(", ") }.into()) }
     }
 
-    pub(super) fn change_members(&mut self, change: &MemberChange, (height, time): (u64, u64)) -> Result<(), Refusal> {
+    pub(super) fn change_members(
+        &mut self,
+        change: &MemberChange,
+        reason: &[u8],
+        (height, time): (u64, u64),
+    ) -> Result<(), Refusal> {
         let node = match change.node() {
             Some(node) => NodeId::try_from(node).map_err(|_| Refusal::NoMember(node))?,
             None => self.roll.next().ok_or(Refusal::Exhausted("numbers of nodes"))?,
         };
         let mut past = self.roll.seats.get(&node).map(|seat| seat.past.clone()).unwrap_or_default();
-        past.note(change, time);
+        past.note(change, reason, time);
         self.roll.changes.insert(Action::Members(change.clone()).digest(), height);
         self.roll.changed = height;
         match change {

@@ -5,6 +5,7 @@ mod demand;
 mod keys;
 mod members;
 mod refusal;
+mod signing;
 mod states;
 mod warrants;
 
@@ -22,6 +23,7 @@ use keys::MOST_VERSIONS;
 pub use keys::{Epochs, KeyHistory, VersionHistory};
 pub use members::{MemberRefusal, Seat};
 pub use refusal::Refusal;
+pub use signing::{SignedWarrant, SigningRefusal};
 pub(crate) use warrants::StandIns;
 
 /// Why a certified entry is not the next one.
@@ -45,7 +47,7 @@ pub enum LedgerError {
     #[error("the votes for entry {0} are false, or too few")]
     Certificate(u64),
     /// Machines voted for members that they do not stand in for.
-    #[error("the warrant under which entry {0} was decided does not serve: {1}")]
+    #[error("a warrant under which entry {0} was decided does not serve: {1}")]
     Warrant(u64, WarrantRefusal),
     /// It does not follow.
     #[error("entry {0} cannot be: {1}")]
@@ -205,7 +207,7 @@ impl LedgerState {
         let refused = |refusal| LedgerError::Refused(entry.height, refusal);
         self.check(&entry.action).map_err(refused)?;
         match &entry.action {
-            Action::Members(change) => self.check_member_time(change, entry.time).map_err(refused),
+            Action::Members(change) => self.check_member_time(change, &entry.reason, entry.time).map_err(refused),
             Action::SetState(change) => self.check_state_time(change, entry.time).map_err(refused),
             _ => Ok(()),
         }
@@ -220,14 +222,10 @@ impl LedgerState {
     /// # Errors
     /// [`LedgerError`]; nothing changes then.
     pub fn advance(&mut self, certified: &CertifiedEntry) -> Result<(), LedgerError> {
-        let CertifiedEntry { entry, certificate, warrant } = certified;
+        let CertifiedEntry { entry, certificate, warrants } = certified;
         self.check_place(entry)?;
-        let sitting = match warrant {
-            None => self.sitting(),
-            Some(warrant) => self
-                .under_warrants(core::slice::from_ref(warrant))
-                .map_err(|refusal| LedgerError::Warrant(entry.height, refusal))?,
-        };
+        let sitting = self.under_warrants(warrants, entry.time);
+        let sitting = sitting.map_err(|refusal| LedgerError::Warrant(entry.height, refusal))?;
         let digest = entry.digest(&self.id);
         let decided = certificate.kind() == VoteKind::Precommit && *certificate.digest() == digest;
         if !decided || !certificate.is_valid(&sitting) {
@@ -261,7 +259,7 @@ impl LedgerState {
             }
             Action::End { ceremony, outcome } => self.end(*ceremony, outcome, entry.height)?,
             Action::SetState(change) => self.set_state(change),
-            Action::Members(change) => self.change_members(change, (entry.height, entry.time))?,
+            Action::Members(change) => self.change_members(change, &entry.reason, (entry.height, entry.time))?,
         }
         if let Some(key) = key {
             self.moved.insert(key, entry.height);

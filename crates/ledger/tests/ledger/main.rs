@@ -13,5 +13,6 @@ mod many;
 mod members;
 mod net;
 mod runs;
+mod signing;
 mod states;
 mod warrants;

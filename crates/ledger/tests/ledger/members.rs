@@ -29,6 +29,11 @@ pub(crate) fn content_of(number: u16, machine: u8) -> CardContent {
     }
 }
 
+/// The key of ceremonies of a member's first machine.
+pub(crate) fn first_key(number: u16) -> [u8; 32] {
+    content_of(number, 7).ceremony_key
+}
+
 pub(crate) fn sign(content: CardContent, keys: &MemberKeys) -> Card {
     let signature = keys.sign(&content.signed());
     content.with_signature(signature, &NodeSignatures).unwrap()
@@ -58,7 +63,7 @@ pub(crate) fn replace(number: u16, machine: u8) -> Action {
     Action::Members(MemberChange::Replace { node: number, card: card_of(number, machine) })
 }
 
-fn add(number: u16) -> Action {
+pub(crate) fn add(number: u16) -> Action {
     Action::Members(MemberChange::Add(card_of(number, 7)))
 }
 
@@ -73,7 +78,15 @@ pub(crate) fn voted(state: &LedgerState, action: Action, time: u64, voters: &[Me
 
 const NOW: u64 = 1_500_000;
 
-fn advance(state: &mut LedgerState, action: Action, voters: &[u16]) {
+/// The entry in which a member's operator replaces its machine.
+pub(crate) fn by_operator(state: &LedgerState, number: u16, machine: u8) -> theta_ledger::Entry {
+    let Action::Members(change) = replace(number, machine) else { unreachable!() };
+    let gone = state.seats()[&node(number)].card().unwrap().content().ceremony_key;
+    let reason = operator(&name(number)).sign(&change.signed_by_operator(state.id(), &gone)).to_vec();
+    state.next_entry(Action::Members(change), reason, NOW)
+}
+
+pub(crate) fn advance(state: &mut LedgerState, action: Action, voters: &[u16]) {
     let entry = voted(state, action, NOW, &machines(voters));
     state.advance(&entry).unwrap();
 }
@@ -137,8 +150,9 @@ fn no_member_has_what_another_has_or_had() {
     assert_eq!(refused(&state, &with(&|card| card.name = "NODE 01".parse().unwrap())), double("name"));
     assert_eq!(refused(&state, &with(&|card| card.tls_key = one.tls_key)), double("TLS key"));
     assert_eq!(refused(&state, &with(&|card| card.operator_key = one.operator_key)), double("operator's key"));
+    // An address is nobody's: who names another's cannot answer there, and keeps nobody away by it.
     for address in [&one.peer_address, &one.api_address] {
-        assert_eq!(refused(&state, &with(&|card| card.peer_address = address.clone())), double("address"));
+        assert_eq!(state.check(&with(&|card| card.peer_address = address.clone())), Ok(()));
     }
     assert_eq!(refused(&state, &Action::Members(MemberChange::Add(card_of(1, 7)))), MemberRefusal::SpentKey);
     // A key that was a member's comes back neither to its place nor to another.
@@ -196,11 +210,35 @@ fn cards_end_and_changes_are_counted() {
     // Whoever has stolen a node's key cannot keep its operator from replacing the machine.
     let replaced = consented(&state, state.next_entry(replace(1, 8), Vec::new(), NOW), &machines(&[2, 3, 4]));
     assert_eq!(state.check_entry(&replaced), Ok(()));
-    for machine in 8..16 {
+    // By its word alone twice a day; what the members agree to is not counted.
+    for machine in 8..10 {
+        assert_eq!(state.check_entry(&by_operator(&state, 1, machine)), Ok(()));
+        let entry = by_operator(&state, 1, machine);
+        let entry = states::voted_for(&state, (entry.action, NOW), entry.reason, (&[], &machines(&[2, 3, 4])));
+        state.advance(&entry).unwrap();
+    }
+    let third = state.check_entry(&by_operator(&state, 1, 10));
+    assert_eq!(third, Err(LedgerError::Refused(11, Refusal::Member(MemberRefusal::TooOften(1)))));
+    for machine in 10..16 {
         advance(&mut state, replace(1, machine), &[2, 3, 4]);
     }
-    let tenth = state.check_entry(&state.next_entry(replace(1, 16), Vec::new(), NOW));
-    assert_eq!(tenth, Err(LedgerError::Refused(17, Refusal::Member(MemberRefusal::TooOften(1)))));
+}
+
+#[test]
+fn a_members_own_word_fills_no_ledger() {
+    let mut state = founded(4, 2);
+    for later in 1..=40 {
+        let time = NOW + later * 50_000;
+        let action = renewed(1, later, |card| card.until = 9_000_000);
+        state.advance(&voted(&state, action, time, &machines(&[1, 2, 3]))).unwrap();
+    }
+    let next = |time| {
+        let action = renewed(1, 41, |card| card.until = 9_000_000);
+        state.check_entry(&state.next_entry(action, Vec::new(), time))
+    };
+    let often = Err(LedgerError::Refused(41, Refusal::Member(MemberRefusal::TooOften(1))));
+    let month = 30 * 86_400;
+    assert_eq!((next(NOW + 49_999 + month), next(NOW + 50_000 + month)), (often, Ok(())));
 }
 
 #[test]
@@ -232,7 +270,7 @@ fn what_is_read_is_what_was_written() {
 fn an_operator_replaces_its_own_machine_and_no_other() {
     let state = founded(4, 2);
     let Action::Members(change) = replace(2, 8) else { unreachable!() };
-    let by = |whom: u16| operator(&name(whom)).sign(&change.signed_by_operator(state.id())).to_vec();
+    let by = |whom: u16| operator(&name(whom)).sign(&change.signed_by_operator(state.id(), &first_key(2))).to_vec();
     let demand = |action: &Action, reason: &[u8]| state.demand(action, reason).map(|demand| demand.needed);
     let unproven = || Err(MemberRefusal::Unproven.into());
     assert_eq!(demand(&replace(2, 8), &by(2)), Ok(0));
@@ -247,10 +285,49 @@ fn an_operator_replaces_its_own_machine_and_no_other() {
     entry = states::voted_for(&state, (replace(2, 8), NOW), by(2), (&[], &machines(&[1, 2, 3])));
     assert_eq!(state.clone().advance(&entry), Ok(()));
     // In another group it is nobody's word.
-    let other = operator(&name(2)).sign(&change.signed_by_operator(founded(5, 2).id()));
+    let other = operator(&name(2)).sign(&change.signed_by_operator(founded(5, 2).id(), &first_key(2)));
     assert_eq!(demand(&replace(2, 8), &other), unproven());
     // The rest is for each node's policy.
     assert_eq!((demand(&remove(2), &by(2)), demand(&add(5), &by(2))), (Ok(3), Ok(3)));
+}
+
+/// What an operator signed for a machine that it then threw away is good for nothing once another one is there.
+#[test]
+fn an_operators_word_is_for_the_machine_that_it_has_now() {
+    let mut state = founded(4, 2);
+    let thrown_away = by_operator(&state, 2, 8);
+    assert_eq!(state.check_entry(&thrown_away), Ok(()));
+    advance(&mut state, replace(2, 9), &[1, 2, 3]);
+    let again = state.next_entry(thrown_away.action, thrown_away.reason, NOW);
+    assert_eq!(state.check_entry(&again), Err(LedgerError::Refused(2, MemberRefusal::Unproven.into())));
+}
+
+/// No member keeps another from coming, moving or being replaced by naming what is the other's.
+#[test]
+fn a_members_own_word_bars_nobody() {
+    let mut state = founded(4, 2);
+    let new = content_of(5, 7);
+    advance(&mut state, renewed(2, 5, |card| card.api_address = new.peer_address.clone()), &[1, 2, 3]);
+    assert_eq!(state.check(&add(5)), Ok(()));
+    // The key of another operator does not come by one's own operator's word.
+    let mut own = content_of(2, 8);
+    own.operator_key = new.operator_key;
+    let change = MemberChange::Replace { node: 2, card: sign(own, &keys_of(2, 8)) };
+    let reason = operator(&name(2)).sign(&change.signed_by_operator(state.id(), &first_key(2))).to_vec();
+    assert_eq!(state.demand(&Action::Members(change), &reason), Err(MemberRefusal::Unproven.into()));
+    assert_eq!(state.check(&add(5)), Ok(()));
+}
+
+/// A clock that is years ahead, or a thief, does not make a card that no other one follows.
+#[test]
+fn a_card_is_not_of_the_future() {
+    let state = founded(4, 2);
+    let made = |made: u64| {
+        let action = renewed(2, 5, |card| (card.made, card.until) = (made, u64::MAX));
+        state.check_entry(&state.next_entry(action, Vec::new(), NOW))
+    };
+    let future = Err(LedgerError::Refused(1, MemberRefusal::Future.into()));
+    assert_eq!((made(NOW + 172_800), made(NOW + 172_801), made(u64::MAX)), (Ok(()), future.clone(), future));
 }
 
 fn all_know(net: &Net, members: usize) -> bool {
@@ -268,7 +345,7 @@ fn a_group_of_replicas_takes_in_replaces_and_lets_go() {
     // One loses everything. Its operator brings another machine, and nobody else is asked.
     let Action::Members(change) = replace(3, 8) else { unreachable!() };
     let ledger = net.genesis.id();
-    let reason = operator(&name(3)).sign(&change.signed_by_operator(&ledger)).to_vec();
+    let reason = operator(&name(3)).sign(&change.signed_by_operator(&ledger, &first_key(3))).to_vec();
     net.exchange(node(3), 8);
     net.feed(node(3), &|replica, disk| replica.handle(Input::Propose(replace(3, 8), reason.clone()), disk));
     assert!(net.run_until(200, |net| net.all_at(2)), "{:?}", net.nodes[&node(3)].dropped);
@@ -290,7 +367,7 @@ fn a_group_of_replicas_takes_in_replaces_and_lets_go() {
 
 #[test]
 fn a_warrant_of_nobody_is_none() {
-    assert!(Warrant::new(*founded(3, 2).id(), 1, Vec::new()).is_err());
+    assert!(Warrant::new(*founded(3, 2).id(), 1, NOW, Vec::new()).is_err());
 }
 
 /// What t members want they do not get, and what a quorum agreed to before other changes it has not agreed to after them.
@@ -342,7 +419,7 @@ fn an_operators_word_is_news_though_the_change_is_not() {
     assert!(net.all_at(0));
     assert!(net.nodes[&node(1)].replica.as_ref().unwrap().wants(&replace(3, 8).digest()));
     let Action::Members(change) = replace(3, 8) else { unreachable!() };
-    let reason = operator(&name(3)).sign(&change.signed_by_operator(&net.genesis.id())).to_vec();
+    let reason = operator(&name(3)).sign(&change.signed_by_operator(&net.genesis.id(), &first_key(3))).to_vec();
     net.feed(node(2), &|replica, disk| replica.handle(Input::Propose(replace(3, 8), reason.clone()), disk));
     assert!(net.run_until(100, |net| net.all_at(1)));
     assert_eq!(net.nodes[&node(1)].disk.entries[0].entry.reason, reason);

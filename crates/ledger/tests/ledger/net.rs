@@ -220,6 +220,7 @@ impl Net {
                 node.disk.entries.push(*entry);
             }
             Effect::Unserving(refusal) => panic!("{refusal}"),
+            Effect::Undecided(error) => panic!("a quorum has decided nothing: {error}"),
             Effect::Dropped(action, why) => node.dropped.push((action, why)),
             Effect::Asked(action, reason) => node.asked.push((action, reason)),
             Effect::Blame(culprit, offence) => node.blamed.entry(culprit).or_default().push(offence),

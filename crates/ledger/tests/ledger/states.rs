@@ -70,7 +70,7 @@ pub(crate) fn voted_for(
     let place = (entry.height, &entry.previous);
     let signed = voters.iter().map(|keys| (keys.party(), sign_with(keys, state.id(), place, ballot, &digest)));
     let certificate = VoteCertificate::new(ballot, digest, signed.collect());
-    CertifiedEntry { entry, certificate, warrant: None }
+    CertifiedEntry { entry, certificate, warrants: Vec::new() }
 }
 
 /// The machines of these numbers.

@@ -1,5 +1,8 @@
 //! Small groups of which a machine is gone.
 
+mod ends;
+mod several;
+
 use theta_agreement::MemberKeys;
 use theta_ledger::{
     Action, CertifiedEntry, Genesis, Input, LedgerError, LedgerState, StandIn, Warrant, WarrantRefusal,
@@ -11,21 +14,24 @@ use crate::net::{Net, genesis, keys, keys_of, node};
 use crate::runs::{liar, stir};
 use crate::states::{create, voted_for};
 
+/// Until when warrants are signed here.
+pub(crate) const END: u64 = 1_900_000;
+
 /// Machine 8 in the place of machine 7.
-fn stand_in(number: u16, machine: u8) -> StandIn {
+pub(crate) fn stand_in(number: u16, machine: u8) -> StandIn {
     StandIn { node: node(number), gone: content_of(number, 7).ceremony_key, card: card_of(number, machine) }
 }
 
-fn unsigned(state: &LedgerState, numbers: &[u16]) -> Warrant {
+pub(crate) fn unsigned(state: &LedgerState, numbers: &[u16]) -> Warrant {
     let stand_ins = numbers.iter().map(|number| stand_in(*number, 8)).collect();
-    Warrant::new(*state.id(), state.height() + 1, stand_ins).unwrap()
+    Warrant::new(*state.id(), state.height() + 1, END, stand_ins).unwrap()
 }
 
-fn signed(warrant: Warrant, operators: &[u16]) -> Warrant {
+pub(crate) fn signed(warrant: Warrant, operators: &[u16]) -> Warrant {
     operators.iter().fold(warrant, |warrant, number| warrant.with_signature(node(*number), &operator(&name(*number))))
 }
 
-fn warrant(state: &LedgerState, numbers: &[u16], operators: &[u16]) -> Warrant {
+pub(crate) fn warrant(state: &LedgerState, numbers: &[u16], operators: &[u16]) -> Warrant {
     signed(unsigned(state, numbers), operators)
 }
 
@@ -54,7 +60,9 @@ fn a_warrant_takes_a_quorum_of_operators() {
     let verdict = |numbers: &[u16], operators: &[u16]| state.check_warrant(&warrant(&state, numbers, operators));
     assert_eq!(verdict(&[3], &[1, 2, 3]), Ok(()));
     assert_eq!(verdict(&[3], &[1, 2]), Err(WarrantRefusal::TooFew { got: 2, needed: 3 }));
-    assert_eq!(verdict(&[3], &[1, 2, 3, 4]), Err(WarrantRefusal::Signature(node(4))));
+    // A signature of nobody's neither counts nor spoils.
+    assert_eq!(verdict(&[3], &[1, 2, 3, 4]), Ok(()));
+    assert_eq!(verdict(&[3], &[1, 2, 4]), Err(WarrantRefusal::Signature(node(4))));
     assert_eq!(verdict(&[2, 3], &[1, 2, 3]), Err(WarrantRefusal::TooMany { got: 2, most: 1 }));
     // One operator signs for itself alone.
     let forged = warrant(&state, &[3], &[1, 2]).with_signature(node(3), &operator(&name(2)));
@@ -62,13 +70,13 @@ fn a_warrant_takes_a_quorum_of_operators() {
     let other = founded(3, 1);
     let elsewhere = signed(unsigned(&other, &[3]), &[1, 2, 3]);
     assert_eq!(state.check_warrant(&elsewhere), Err(WarrantRefusal::Ledger));
-    let early = Warrant::new(*state.id(), 2, vec![stand_in(3, 8)]).unwrap();
+    let early = Warrant::new(*state.id(), 2, END, vec![stand_in(3, 8)]).unwrap();
     assert_eq!(state.check_warrant(&signed(early, &[1, 2, 3])), Err(WarrantRefusal::Early(2)));
     // A key that is not on the node cannot be exchanged with the machine.
     let mut content = content_of(3, 8);
     content.operator_key = operator("thief").id().unwrap();
     let thief = StandIn { card: sign(content, &keys_of(3, 8)), ..stand_in(3, 8) };
-    let thief = signed(Warrant::new(*state.id(), 1, vec![thief]).unwrap(), &[1, 2, 3]);
+    let thief = signed(Warrant::new(*state.id(), 1, END, vec![thief]).unwrap(), &[1, 2, 3]);
     assert!(matches!(state.check_warrant(&thief), Err(WarrantRefusal::StandIn { .. })));
     // Where a quorum can be had without liars, and where one may be all that is honest, nobody is stood in for.
     for (n, k) in [(4, 2), (3, 3), (2, 2)] {
@@ -96,7 +104,7 @@ fn operators_sign_one_after_the_other_or_each_a_copy() {
         assert!(read.is_err() || state.check_warrant(&read.unwrap()).is_err(), "byte {at}");
     }
     // Signatures for something else are not taken over.
-    let other = signed(Warrant::new(*state.id(), 2, vec![stand_in(3, 8)]).unwrap(), &[1]);
+    let other = signed(Warrant::new(*state.id(), 2, END, vec![stand_in(3, 8)]).unwrap(), &[1]);
     assert_eq!(merged.clone().merged(&other), merged);
 }
 
@@ -108,11 +116,11 @@ fn who_follows_sees_under_which_warrant_was_decided() {
     let for_it = |voters: &[MemberKeys]| voted_for(&state, (replace(3, 8), 1_500_000), served.encode(), (&[], voters));
     let mut entry = for_it(&votes(8));
     assert_eq!(state.clone().advance(&entry), Err(LedgerError::Certificate(1)));
-    entry.warrant = Some(Box::new(served.clone()));
+    entry.warrants = vec![served.clone()];
     assert_eq!(theta_ledger::CertifiedEntry::decode(&entry.encode()).as_ref(), Ok(&entry));
     // Either machine, each once: what the first said before it was gone stays said.
     let mut before = for_it(&votes(7));
-    before.warrant.clone_from(&entry.warrant);
+    before.warrants.clone_from(&entry.warrants);
     assert_eq!(state.clone().advance(&before), Ok(()));
     let mut state = state;
     state.advance(&entry).unwrap();
@@ -122,18 +130,18 @@ fn who_follows_sees_under_which_warrant_was_decided() {
 }
 
 /// Two of three, in trouble: machine 7 of node 3 is gone.
-fn bereaved(seed: u64) -> Net {
+pub(crate) fn bereaved(seed: u64) -> Net {
     let mut net = Net::of(Genesis::of(&founding(3, 2)).unwrap(), 3, seed);
     net.run_until(20, |_| false);
     net.stop(node(3));
     net
 }
 
-fn bring(net: &mut Net, to: u16, warrant: &Warrant) {
+pub(crate) fn bring(net: &mut Net, to: u16, warrant: &Warrant) {
     net.feed(node(to), &|replica, disk| replica.handle(Input::Warrant(warrant.clone()), disk));
 }
 
-fn state_of(net: &Net, number: u16) -> LedgerState {
+pub(crate) fn state_of(net: &Net, number: u16) -> LedgerState {
     net.nodes[&node(number)].replica.as_ref().unwrap().state().clone()
 }
 
@@ -149,12 +157,12 @@ fn a_machine_that_is_gone_ends_nothing() {
     assert!(net.run_until(400, |net| net.all_at(1)));
     assert_eq!(state_of(&net, 1).members()[2], keys_of(3, 8).member().clone());
     let entry = &net.nodes[&node(1)].disk.entries[0];
-    assert_eq!(entry.warrant.as_deref(), Some(&served), "never silent");
+    assert_eq!(entry.warrants, [served.clone()], "never silent");
     assert_eq!(Warrant::decode(&entry.entry.reason).as_ref(), Ok(&served));
     // From then on it is a member as any other.
     net.ask_all(&create("b", 2, 2, &[1, 2, 3]));
     assert!(net.run_until(200, |net| net.all_at(2)));
-    assert!(net.nodes[&node(1)].disk.entries[1].warrant.is_none());
+    assert!(net.nodes[&node(1)].disk.entries[1].warrants.is_empty());
     assert!(net.nodes.values().all(|node| node.blamed.is_empty()));
 }
 
@@ -184,7 +192,7 @@ fn what_a_client_may_have_seen_decided_stays_decided() {
             heights[0] == heights[1]
         };
         net.run_until(60, level);
-        let served = signed(Warrant::new(net.genesis.id(), 1, vec![stand_in(3, 8)]).unwrap(), &[1, 2, 3]);
+        let served = signed(Warrant::new(net.genesis.id(), 1, END, vec![stand_in(3, 8)]).unwrap(), &[1, 2, 3]);
         for number in 1..=3 {
             bring(&mut net, number, &served);
         }
@@ -227,7 +235,7 @@ fn liars_and_two_machines_of_a_member_divide_nobody() {
         }
         let seen = net.nodes[&node(6)].disk.entries.clone();
         net.exchange(node(6), 8);
-        let served = signed(Warrant::new(net.genesis.id(), 1, vec![stand_in(6, 8)]).unwrap(), &[1, 2, 3, 4, 5, 6]);
+        let served = signed(Warrant::new(net.genesis.id(), 1, END, vec![stand_in(6, 8)]).unwrap(), &[1, 2, 3, 4, 5, 6]);
         for step in 0..640 {
             let is_change = |entry: &CertifiedEntry| matches!(entry.entry.action, Action::Members(_));
             if net.honest().any(|(_, honest)| honest.disk.entries.iter().any(is_change)) {
@@ -260,5 +268,5 @@ fn liars_and_two_machines_of_a_member_divide_nobody() {
         let mut blamed = net.honest().flat_map(|(_, honest)| honest.blamed.keys());
         assert!(blamed.all(|culprit| net.liars.contains_key(culprit)), "seed {seed}");
     }
-    assert!(decided > 40 && replaced == 24, "{decided} entries, {replaced} machines");
+    assert!(decided > 30 && replaced == 24, "{decided} entries, {replaced} machines");
 }

@@ -252,6 +252,7 @@ impl Custody {
                 CustodyEffect::LedgerOffence { node, text } => {
                     warn!(node = node.get(), text, "a node broke the rules of the ledger");
                 }
+                CustodyEffect::Fault(text) => error!(text, "a fault of this program: please report it"),
                 CustodyEffect::StoreConfirmed { node } => {
                     warn!(
                         node = node.get(),

@@ -104,6 +104,9 @@ impl Custodian {
                     work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
                 }
                 theta_ledger::Effect::Unserving(refusal) => *unserving = Some(refusal),
+                theta_ledger::Effect::Undecided(error) => work.effects.push(CustodyEffect::Fault(format!(
+                    "the votes of a quorum of the ledger decide nothing: {error}; the height begins anew"
+                ))),
                 theta_ledger::Effect::Asked(Action::Begin(request), reason) => {
                     work.effects.push(CustodyEffect::Asked { request: GroupRequest::Ceremony(request), reason });
                 }

@@ -54,7 +54,8 @@ async fn a_machine_that_lost_everything_is_replaced_by_its_operators_word() {
     group.stop(3).await;
     let mut old = group.machine(3, 8).unwrap();
     let change = MemberChange::Replace { node: 3, card: group.machines[&3].card.clone() };
-    let signed = change.signed_by_operator(&theta_ledger::Genesis::of(&group.founding).unwrap().id());
+    let gone = old.card.content().ceremony_key;
+    let signed = change.signed_by_operator(&theta_ledger::Genesis::of(&group.founding).unwrap().id(), &gone);
     // Another operator's word is refused at once.
     let other = operator(2).sign(&signed).to_vec();
     let request = MemberRequest { nonce: [99; 32], change: change.encode(), proof: other };
@@ -128,7 +129,8 @@ async fn two_of_three_go_on_by_a_warrant_when_one_is_dead() {
     let card = group.machines[&3].card.clone();
     let gone = old.card.content().ceremony_key;
     let ledger = theta_ledger::Genesis::of(&group.founding).unwrap().id();
-    let warrant = Warrant::new(ledger, height + 1, vec![StandIn { node: node(3), gone, card }]).unwrap();
+    let until = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() + 86_400;
+    let warrant = Warrant::new(ledger, height + 1, until, vec![StandIn { node: node(3), gone, card }]).unwrap();
     let few = [1, 2].into_iter().fold(warrant, |warrant, id| warrant.with_signature(node(id), &operator(id)));
     let refused = group.bring(1, &few).await;
     assert!(refused.state == "refused" && refused.text.contains("2 operators have signed"), "{refused:?}");
