@@ -22,7 +22,6 @@ mod outcome;
 mod plan;
 mod record;
 mod recovery;
-mod relay;
 mod signed;
 mod typed;
 mod wellformed;

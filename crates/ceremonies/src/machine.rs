@@ -21,7 +21,6 @@ use super::evidence::CeremonyEvidence;
 use super::outcome::{JoinError, Outcome};
 use super::participant::Participant;
 use super::plan::{Aim, CeremonyPlan};
-use super::relay::Relay;
 use super::signed::Signed;
 use super::statement::{Digest, Kind, Statement, StatementSlot};
 use super::summary::{Part, Summary};
@@ -130,10 +129,10 @@ pub struct Ceremony {
     pub(super) plan: Arc<CeremonyPlan>,
     pub(super) own: Arc<Participant>,
     logic: Box<dyn Logic>,
-    pub(super) board: BulletinBoard,
+    board: BulletinBoard,
     outbox: Outbox,
     started: bool,
-    pub(super) finished: bool,
+    finished: bool,
     revision: u64,
     /// Items of the last input that changed what this party knows.
     accepted: Vec<u8>,
@@ -146,7 +145,6 @@ pub struct Ceremony {
     evidence: Vec<CeremonyEvidence>,
     /// What is known of the messages that come next.
     pub(super) ahead: Signed,
-    pub(super) relay: Relay,
 }
 
 /// The inputs of a ceremony: it asks no stock for anything.
@@ -179,7 +177,6 @@ impl Ceremony {
 
     fn new(plan: Arc<CeremonyPlan>, own: Arc<Participant>, logic: Box<dyn Logic>) -> Self {
         Self {
-            relay: Relay::of(&plan, own.party()),
             plan,
             own,
             logic,
@@ -202,7 +199,7 @@ impl Ceremony {
     /// randomness is derived from its secret.
     pub fn take(&mut self, input: Input) -> Effects {
         let mut out = Vec::new();
-        let (before, ticked) = (self.revision, matches!(input, Input::Tick));
+        let before = self.revision;
         self.accepted.clear();
         match input {
             Input::Start => {
@@ -217,7 +214,6 @@ impl Ceremony {
         // An input that changes nothing makes nothing possible: a repeated message costs no more than reading it.
         if self.started && self.revision != before {
             self.settle(&mut out);
-            self.pass_on(ticked, &mut out);
         }
         out
     }
@@ -358,7 +354,7 @@ impl Ceremony {
                 Ok(()) => return,
                 Err(malformed) => Offence::Malformed(malformed),
             },
-            _ => match Item::decode_all(payload).and_then(|items| self.take_all(from, items, out)) {
+            _ => match Item::decode_all(payload).and_then(|items| self.take_all(items, out)) {
                 Ok(()) => return,
                 Err(malformed) => Offence::Malformed(malformed),
             },
@@ -370,7 +366,7 @@ impl Ceremony {
     }
 
     /// Takes items up to the first that the sender cannot have checked. So a party costs one false signature at most.
-    fn take_all(&mut self, from: PartyId, items: Vec<Item>, out: &mut Effects) -> Result<(), Malformed> {
+    fn take_all(&mut self, items: Vec<Item>, out: &mut Effects) -> Result<(), Malformed> {
         let signed = self.signed_among(&items);
         for item in items {
             let news = match &item {
@@ -381,10 +377,6 @@ impl Ceremony {
             if news {
                 self.revision += 1;
                 item.encode_into(&mut self.accepted);
-                // Who comes later than the end is helped by the certificate.
-                if !self.finished {
-                    self.relay.keep(from, item);
-                }
             }
         }
         Ok(())
@@ -433,9 +425,7 @@ impl Ceremony {
         for replies in self.replies.values_mut() {
             *replies = REPLIES.min(*replies + REPLIES_PER_TICK);
         }
-        if self.relay.asks(self.own.party(), self.board.ticks()) {
-            self.ask(out);
-        }
+        self.ask(out);
     }
 
     pub(super) fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
@@ -497,7 +487,7 @@ impl Ceremony {
             }
             // The inputs that made this party sign are replayed to it, so it never meets its own statements as news.
             self.revision += 1;
-            self.send_said(said, out);
+            send(Recipient::All, &said, out);
         }
         if !self.finished
             && let Some(outcome) = self.logic.outcome(&self.board, &self.evidence)
@@ -527,7 +517,7 @@ fn effect(to: Recipient, slot: Slot, payload: Vec<u8>) -> Effect<Outcome, Ceremo
     Effect::Send { to, slot, channel: Channel::Broadcast, payload: Bytes::from(payload) }
 }
 
-pub(super) fn send(to: Recipient, items: &[Item], out: &mut Effects) {
+fn send(to: Recipient, items: &[Item], out: &mut Effects) {
     let sent = messages(items).into_iter();
     out.extend(sent.map(|payload| Effect::Send { to, slot: ITEMS, channel: Channel::Broadcast, payload }));
 }

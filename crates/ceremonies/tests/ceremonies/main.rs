@@ -21,8 +21,6 @@ mod recovery;
 #[cfg(test)]
 mod recovery_resume;
 #[cfg(test)]
-mod relays;
-#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod schemes;

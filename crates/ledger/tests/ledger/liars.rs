@@ -1,6 +1,7 @@
 //! Up to t members do what they like: nobody honest disagrees, everything ends, and who can be named is.
 
 mod chaos;
+mod many;
 mod schedules;
 
 use std::collections::BTreeMap;

@@ -9,7 +9,6 @@ mod founding;
 mod honest;
 mod keys;
 mod liars;
-mod many;
 mod members;
 mod net;
 mod runs;
