@@ -75,8 +75,10 @@ fn ask(net: &mut Net, node: u16, request: &MemberRequest) -> MembersState {
 
 fn replacement(node: u16) -> (MemberChange, Vec<u8>) {
     let change = MemberChange::Replace { node, card: card(node, second(node), 8000 + 2 * node) };
-    let ledger = Genesis::of(&founding(2, 4)).unwrap().id();
-    let proof = operator(node).sign(&change.signed_by_operator(&ledger)).to_vec();
+    let founding = founding(2, 4);
+    let (ledger, gone) =
+        (Genesis::of(&founding).unwrap().id(), founding.members()[usize::from(node) - 1].content().ceremony_key);
+    let proof = operator(node).sign(&change.signed_by_operator(&ledger, &gone)).to_vec();
     (change, proof)
 }
 
