@@ -7,7 +7,7 @@ from curves import ED25519 as GROUP
 OPERATIONS = (
     "decrypt decapsulate sign flip-coin keys.list keys.create keys.refresh keys.reshare keys.recover keys.rotate "
     "keys.enable keys.disable keys.destroy keys.export keys.import keys.backup status audit.read policy.read "
-    "audit.prune sign-digest"
+    "audit.prune sign-digest group.change group.renew"
 ).split()
 
 
@@ -60,6 +60,12 @@ def state(value):
     return encoded + word(value["state"]) + number(8)(value["generation"])
 
 
+def members(value):
+    """A request for a change of the members: what the change is the ledger says."""
+    encoded = bytes([1, 19]) + bytes.fromhex(value["nonce"])
+    return encoded + field(bytes.fromhex(value["change"])) + field(bytes.fromhex(value["proof"]))
+
+
 def digest(hexadecimal):
     return hashlib.sha256(bytes.fromhex(hexadecimal)).digest()
 
@@ -100,7 +106,7 @@ def sign(seed, message):
 
 def encoded(case):
     """The bytes that a case stands for, by its kind."""
-    kinds = {"change": change, "ceremony": ceremony, "state": state}
+    kinds = {"change": change, "ceremony": ceremony, "state": state, "members": members}
     if case["kind"] in kinds:
         return {"encoded": kinds[case["kind"]](case["value"])}
     terms = {"request": request, "approval": approval}[case["kind"]]

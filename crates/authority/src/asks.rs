@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_names::{KeyRef, Label, Operation};
 use theta_statements::audit::Checkpoint;
-use theta_statements::{Approval, Ask, CeremonyRequest, StateChange};
+use theta_statements::{Approval, Ask, CeremonyRequest, MemberRequest, StateChange};
 
 use crate::{ParsedStatement, Request};
 
@@ -166,6 +166,28 @@ impl Asks for CeremonyRequest {
             recorded_first: true,
             ..Asked::new(self.change.operation())
         }
+    }
+}
+
+impl sealed::Sealed for MemberRequest {}
+impl Asks for MemberRequest {
+    fn asked(&self) -> Asked {
+        Asked { statement: self.encode().into(), recorded_first: true, ..Asked::new(self.operation()) }
+    }
+}
+
+/// A warrant, under which other machines vote in the place of lost ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BringWarrant {
+    /// Its encoding.
+    pub warrant: Bytes,
+}
+
+impl sealed::Sealed for BringWarrant {}
+impl Asks for BringWarrant {
+    fn asked(&self) -> Asked {
+        // A quorum of the operators has signed it: whoever brings it decides nothing.
+        Asked { statement: self.warrant.clone(), recorded_first: true, ..Asked::new(Operation::GroupRenew) }
     }
 }
 

@@ -20,7 +20,7 @@ mod presented;
 mod refusal;
 mod request;
 
-pub use asks::{Asked, Asks, BackUp, Look, PruneAudit};
+pub use asks::{Asked, Asks, BackUp, BringWarrant, Look, PruneAudit};
 pub use authority::{
     AuditKeeping, AuditUnavailable, Authority, AuthorityError, Place, PolicyLoadError, PruneError, Pruned, QuotaError,
     load_policy, now, watch,

@@ -2,6 +2,7 @@
 
 use theta_ceremonies::{JoinError, PlanError};
 use theta_keyfiles::KeyFileError;
+use theta_names::codec::DecodeError;
 use theta_names::{KeyRef, NodeId};
 use theta_rounds::Malformed;
 use theta_schemes::keys::KeyName;
@@ -160,6 +161,20 @@ pub enum ChangeError {
     /// The store cannot be read, or failed earlier.
     #[error(transparent)]
     Custody(#[from] CustodyError),
+}
+
+/// Why a change of the members, or a warrant, is not looked at.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum MembersError {
+    /// It cannot be read.
+    #[error("not a change of members: {0}")]
+    Change(DecodeError),
+    /// It cannot be read.
+    #[error("not a warrant: {0}")]
+    Warrant(DecodeError),
+    /// The store failed.
+    #[error("the store failed: {0}")]
+    StoreFailed(String),
 }
 
 impl From<StoreError> for ChangeError {

@@ -16,6 +16,7 @@ mod error;
 mod keys;
 mod request;
 mod roster;
+mod seating;
 mod slots;
 mod standing;
 
@@ -26,10 +27,14 @@ pub use certify::{
     encode_promises, promises_of,
 };
 pub use custodian::{Custodian, announcement};
-pub use error::{CeremonyError, ChangeError, CustodyError};
+pub use error::{CeremonyError, ChangeError, CustodyError, MembersError};
 pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, check_new_key, import_dealt, read_keys};
-pub use request::{CeremonyOffence, CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, To};
+pub use request::{
+    CeremonyOffence, CeremonyReport, CeremonyState, CustodyEffect, CustodyInput, EvidenceReport, MembersState, To,
+};
 pub use roster::Roster;
+pub use seating::{Members, Standing};
 pub use slots::StoreSlots;
 pub use standing::StoreStanding;
+pub use theta_ledger::founding::Card;
 pub use theta_policy::{SlotClaim, SlotQuorum, SlotStanding};

@@ -33,7 +33,9 @@ impl Roster {
     /// With what the group's ledger begins; `None` if a node of the group has no identity to vote with.
     #[must_use]
     pub fn genesis(&self) -> Option<Genesis> {
-        let members = self.nodes.iter().map(|node| self.member(*node).cloned()).collect::<Option<_>>()?;
+        let known = || self.nodes.iter().map(|node| self.member(*node).cloned()).collect::<Option<_>>();
+        // Who founded the group says nothing about its members of now.
+        let members = if self.founding.is_some() { known().unwrap_or_default() } else { known()? };
         Genesis::of_file(&self.name, self.k, members, self.founding.as_ref()).ok()
     }
 

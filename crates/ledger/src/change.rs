@@ -1,10 +1,11 @@
 //! Changes of the members.
 
+use theta_agreement::SIGNATURE_LEN;
 use theta_groups::Transcript;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
 use crate::founding::{Card, CardSignatures, FoundingError, MOST_CARD};
-use crate::{Action, LedgerId};
+use crate::{Action, LedgerId, Warrant};
 
 /// What the group decides about who belongs to it. The signature of a card in one is
 /// checked when the change is, by [`crate::LedgerState::check`]: whoever reads a list of them stops at the first that is false.
@@ -55,6 +56,17 @@ impl MemberChange {
         }
     }
 
+    /// Whether it is said to prove itself by its reason, so that it takes nobody's consent, and is refused if it does not. A reason of a
+    /// client is never of 64 bytes, and begins otherwise than a warrant does.
+    #[must_use]
+    pub fn claims_proof(&self, reason: &[u8]) -> bool {
+        match self {
+            Self::Renew { .. } => true,
+            Self::Replace { .. } => reason.len() == SIGNATURE_LEN || Warrant::is_like(reason),
+            Self::Add(_) | Self::Remove { .. } => false,
+        }
+    }
+
     /// What a member's operator signs so that its own machine is replaced: nobody else need agree, since the place stays its.
     #[must_use]
     pub fn signed_by_operator(&self, ledger: &LedgerId) -> Transcript {
@@ -62,7 +74,9 @@ impl MemberChange {
         Transcript::new("theta/operator/change/v1").with("ledger", ledger.as_bytes()).with("action", &action)
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// Its encoding, which is that of the action of an entry.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Add(card) => Writer::new(5).bytes(&card.encode()),
             Self::Replace { node, card } => Writer::new(6).u16(*node).bytes(&card.encode()),
@@ -70,6 +84,17 @@ impl MemberChange {
             Self::Remove { node } => Writer::new(8).u16(*node),
         }
         .finish()
+    }
+
+    /// Reads what [`MemberChange::encode`] wrote, and nothing else. The signature of a card is still to be checked.
+    ///
+    /// # Errors
+    /// [`DecodeError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        match Action::decode(bytes)? {
+            Action::Members(change) => Ok(change),
+            _ => Err(DecodeError::Field("a change of members")),
+        }
     }
 
     /// Reads what stands behind the tag.

@@ -105,8 +105,8 @@ impl Genesis {
         Ok(Self { founding: Some(founding.clone()), ..genesis })
     }
 
-    /// A group whose file lists these members, and has this founding: it begins with the founding if that has the same name, k, numbers and
-    /// keys of ceremonies, and otherwise with the list.
+    /// A group whose file lists these members, and has this founding: it begins with the founding if that has the same name and k, whoever
+    /// the members are by now, and otherwise with the list.
     ///
     /// # Errors
     /// [`GenesisError`].
@@ -116,10 +116,10 @@ impl Genesis {
         members: Vec<Member>,
         founding: Option<&Founding>,
     ) -> Result<Self, GenesisError> {
-        let listed = Self::new(name, k, members)?;
-        let Some(founded) = founding.map(Self::of).transpose()? else { return Ok(listed) };
-        let same = (&founded.name, founded.k, &founded.members) == (&listed.name, listed.k, &listed.members);
-        Ok(if same { founded } else { listed })
+        match founding.map(Self::of).transpose()? {
+            Some(founded) if (founded.name.as_str(), founded.k) == (name, k) => Ok(founded),
+            _ => Self::new(name, k, members),
+        }
     }
 
     /// With which cards the group was founded, if it was.

@@ -33,5 +33,5 @@ pub use state::{
     Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, MemberRefusal, Refusal, RequestHistory, Seat,
     SignedWarrant, SigningRefusal, Source, VersionHistory,
 };
-pub use theta_agreement::{Digest, Verdict};
+pub use theta_agreement::{Digest, Member, Verdict};
 pub use warrant::{MOST_STAND_INS, StandIn, Warrant, WarrantRefusal};

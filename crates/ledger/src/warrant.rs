@@ -184,6 +184,11 @@ impl Warrant {
         self.signatures.iter().fold(writer, |writer, (node, signature)| writer.node_id(*node).raw(signature)).finish()
     }
 
+    /// Whether bytes begin as a warrant does.
+    pub(crate) fn is_like(bytes: &[u8]) -> bool {
+        Reader::of(bytes, DOMAIN).is_ok()
+    }
+
     /// Reads what [`Warrant::encode`] wrote. Its signatures may still be false.
     ///
     /// # Errors

@@ -50,11 +50,15 @@ pub enum Operation {
     AuditPrune,
     /// Sign a message of which the node sees the digest alone.
     SignDigest,
+    /// Change who belongs to the group.
+    GroupChange,
+    /// Bring the group a change of its members that proves itself: a member's new card, its operator's or a quorum of operators' word.
+    GroupRenew,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Decrypt,
         Self::Decapsulate,
         Self::Sign,
@@ -76,6 +80,8 @@ impl Operation {
         Self::PolicyRead,
         Self::AuditPrune,
         Self::SignDigest,
+        Self::GroupChange,
+        Self::GroupRenew,
     ];
 
     const fn code_and_name(self) -> (u8, &'static str) {
@@ -101,6 +107,8 @@ impl Operation {
             Self::PolicyRead => (19, "policy.read"),
             Self::AuditPrune => (20, "audit.prune"),
             Self::SignDigest => (21, "sign-digest"),
+            Self::GroupChange => (22, "group.change"),
+            Self::GroupRenew => (23, "group.renew"),
         }
     }
 
@@ -173,7 +181,7 @@ mod tests {
             assert_eq!(Operation::from_code(operation.code()), Some(operation));
             assert_eq!(operation.name().parse(), Ok(operation));
         }
-        assert_eq!((Operation::from_code(0), Operation::from_code(22)), (None, None));
+        assert_eq!((Operation::from_code(0), Operation::from_code(24)), (None, None));
         let refused = "Sign".parse::<Operation>().unwrap_err().to_string();
         assert!(refused.contains("\"Sign\" is not an operation; there are decrypt, decapsulate, sign"), "{refused}");
     }

@@ -81,7 +81,10 @@ pub use config::{ConfigError, OrchestratorConfig};
 pub use culprits::CulpritRecord;
 pub use instances::{EnvelopeError, Load};
 pub use metrics::Stage;
-pub use node::{ChangeKeyError, ComputeError, Engine, HoldError, Keys, NoCustodian, Orchestrator, Pending, StartError};
+pub use node::{
+    ChangeKeyError, ChangeMembersError, ComputeError, Engine, HoldError, Keys, NoCustodian, Orchestrator, Pending,
+    StartError,
+};
 pub use request::{Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, Misdeed, SubmitError};
 pub use theta_authority::{Asker, InstanceId};
 pub use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};

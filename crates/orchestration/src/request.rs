@@ -115,6 +115,9 @@ pub enum SubmitError {
     /// The node's store failed, so the node cannot record anything.
     #[error("this node's store failed, ask another node: {0}")]
     Store(String),
+    /// The machine is not its member's any more, or not yet.
+    #[error("{0}")]
+    Departed(String),
     /// The node is stopping.
     #[error("this node is shutting down")]
     ShuttingDown,

@@ -9,9 +9,12 @@ use theta_names::{Operation, OperationError};
 pub struct OperationSet(u32);
 
 impl OperationSet {
-    /// All operations but two, which have to be named: `sign-digest`, since a rule for everything was perhaps written to come after one
-    /// that puts conditions on `sign`; and `audit.prune`, since it takes away what a stolen identity did.
-    pub const ALL: Self = Self(!(Self::bit(Operation::SignDigest) | Self::bit(Operation::AuditPrune)));
+    /// All operations but three, which have to be named: `sign-digest`, since a rule for everything was perhaps written to come after one
+    /// that puts conditions on `sign`; `audit.prune`, since it takes away what a stolen identity did; and `group.change`, since all that
+    /// a group promises rests on who its members are.
+    pub const ALL: Self = Self(
+        !(Self::bit(Operation::SignDigest) | Self::bit(Operation::AuditPrune) | Self::bit(Operation::GroupChange)),
+    );
     /// None.
     pub const NONE: Self = Self(0);
 
@@ -82,7 +85,9 @@ mod tests {
         let keys = OperationSet::of("keys.*").unwrap();
         assert!(keys.contains(Operation::KeysDestroy) && !keys.contains(Operation::Sign));
         let all = OperationSet::of("*").unwrap();
-        let named = |operation: &Operation| !matches!(operation, Operation::SignDigest | Operation::AuditPrune);
+        let named = |operation: &Operation| {
+            !matches!(operation, Operation::SignDigest | Operation::AuditPrune | Operation::GroupChange)
+        };
         assert!(Operation::ALL.into_iter().all(|operation| all.contains(operation) == named(&operation)));
         assert!(OperationSet::of("sign-digest").unwrap().contains(Operation::SignDigest));
         let two = OperationSet::of("sign").unwrap().union(OperationSet::of("status").unwrap());

@@ -3,6 +3,7 @@
 mod certificate;
 mod error;
 mod founding;
+mod seats;
 
 use std::{
     net::{SocketAddr, TcpListener as StdListener},
@@ -10,7 +11,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU16, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -38,6 +39,7 @@ use tokio::{
 use self::certificate::CertificateCollector;
 pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
+use self::seats::Seats;
 use crate::{
     config::{AuditConfig, LimitsConfig, NodeConfig},
     grpc::{Admission, ApiServer, Backups, Connections, NodeState, Serving},
@@ -280,17 +282,20 @@ impl NodeBuilder {
             api: local_address(&api)?,
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
+        let nodes = Arc::new(AtomicU16::new(u16::try_from(group.nodes().len()).unwrap_or(u16::MAX)));
         let state = NodeState {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
             transport,
             certificate: Arc::clone(&certificate),
-            nodes: u16::try_from(group.nodes().len()).unwrap_or(u16::MAX),
+            nodes: Arc::clone(&nodes),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
         };
         tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
         tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));
+        let seats = Seats::new(&config, &group, nodes, &mesh, &orchestrator);
+        tokio::spawn(seats.follow(orchestrator.members()));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
@@ -439,6 +444,9 @@ fn readiness(
         let warning = authority.standing()?;
         if let Some(why) = orchestrator.store_failure() {
             return Err(format!("its store failed: {why}"));
+        }
+        if let Some(why) = orchestrator.departure() {
+            return Err(why);
         }
         let peers = transport.status();
         let connected = peers.iter().filter(|peer| peer.state == PeerState::Connected).count();

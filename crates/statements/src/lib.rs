@@ -1,6 +1,7 @@
 //! What clients sign and what nodes record of it. An SDK can ask and an auditor can check with this crate, without a node's code.
 //!
 //! - [`KeyChange`], [`CeremonyRequest`], [`StateChange`]: changes of keys, and the statements that are signed for them;
+//! - [`MemberRequest`]: a change of a group's members;
 //! - [`Ask`], [`SignedRequest`], [`Approval`]: what a client asks, and who approves it;
 //! - [`SigningKey`], [`Token`]: how clients and approvers prove who they are;
 //! - [`audit`]: the log of decisions.
@@ -14,6 +15,7 @@ mod ask;
 pub mod audit;
 mod change;
 mod digest;
+mod members;
 mod name;
 mod request;
 mod signing;
@@ -25,6 +27,7 @@ pub use armor::ArmorError;
 pub use ask::Ask;
 pub use change::{CeremonyRequest, KeyChange, StateChange};
 pub use digest::{Digest, DigestError};
+pub use members::{MOST_MEMBER_CHANGE, MOST_MEMBER_PROOF, MemberRequest};
 pub use name::{MOST_NAME, Name, NameError};
 pub use request::{MOST_REQUEST_LIFETIME, RequestTerms, SignedRequest, SignedRequestError, SignedRequestTextError};
 pub use signing::{FalseSignature, Signature, SigningKey, SigningKeyError, VerifyingKey, VerifyingKeyError};

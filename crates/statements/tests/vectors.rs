@@ -5,8 +5,8 @@ use serde_json::Value;
 use theta_groups::Secret;
 use theta_names::{Label, Operation, Version};
 use theta_statements::{
-    Approval, ApprovalTerms, Ask, CeremonyRequest, Digest, KeyChange, RequestTerms, SignedRequest, SigningKey,
-    StateChange, UnixTime, Validity,
+    Approval, ApprovalTerms, Ask, CeremonyRequest, Digest, KeyChange, MemberRequest, RequestTerms, SignedRequest,
+    SigningKey, StateChange, UnixTime, Validity,
 };
 
 fn cases(file: &str) -> Vec<Value> {
@@ -75,6 +75,12 @@ fn changes_of_keys_are_encoded_as_specified() {
                 let state = theta_names::KeyState::ALL.into_iter().find(|state| state.name() == text(&value["state"]));
                 let (key, generation) = (text(&value["key"]).parse().unwrap(), number(&value["generation"]));
                 StateChange { key, version, state: state.unwrap(), generation }.encode()
+            }
+            "members" => {
+                let (nonce, change, proof) = (array(&value["nonce"]), bytes(&value["change"]), bytes(&value["proof"]));
+                let request = MemberRequest { nonce, change, proof };
+                assert_eq!(MemberRequest::decode(&bytes(&case["encoded"])).as_ref(), Ok(&request), "{name}");
+                request.encode()
             }
             other => panic!("{other}"),
         };

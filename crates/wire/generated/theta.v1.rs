@@ -2967,6 +2967,48 @@ pub mod threshold_keys_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ChangeMembersRequest {
+    /// The encoded change: an action of the ledger (spec/ledger.md).
+    #[prost(bytes = "bytes", tag = "1")]
+    pub change: ::prost::bytes::Bytes,
+    /// 32 random bytes, the same for all nodes, used once. Approvals and signatures cover it.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub nonce: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub signed_request: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// For a replacement: the signature of the member's operator, or a warrant. Otherwise empty.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub proof: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BringWarrantRequest {
+    /// Its encoding (spec/ledger.md).
+    #[prost(bytes = "bytes", tag = "1")]
+    pub warrant: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub signed_request: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+/// What one node says of a change of the members; that it was decided the ledger proves.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MembersStatus {
+    /// "waiting", "decided" or "refused".
+    #[prost(string, tag = "1")]
+    pub state: ::prost::alloc::string::String,
+    /// When decided: the number of the entry.
+    #[prost(uint64, tag = "2")]
+    pub height: u64,
+    /// When refused: why, and what would help.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    /// When waiting: the members that it waits for.
+    #[prost(uint32, repeated, tag = "4")]
+    pub awaits: ::prost::alloc::vec::Vec<u32>,
+}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReadLedgerRequest {
     /// The height of the last entry that the caller has; 0: from the beginning.
@@ -3295,6 +3337,51 @@ pub mod governance_client {
                 .insert(GrpcMethod::new("theta.v1.Governance", "ReadLedger"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Asks the group for a change of its members. Returns at once; sent again, it says how far the change is. Send it to all nodes, with
+        /// the same nonce and the same signed request.
+        pub async fn change_members(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ChangeMembersRequest>,
+        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/theta.v1.Governance/ChangeMembers",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("theta.v1.Governance", "ChangeMembers"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Brings a warrant, under which other machines vote in the places of lost ones. Returns at once; sent again, it says how far it is.
+        pub async fn bring_warrant(
+            &mut self,
+            request: impl tonic::IntoRequest<super::BringWarrantRequest>,
+        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/theta.v1.Governance/BringWarrant",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("theta.v1.Governance", "BringWarrant"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -3358,6 +3445,17 @@ pub mod governance_server {
             &self,
             request: tonic::Request<super::ReadLedgerRequest>,
         ) -> std::result::Result<tonic::Response<Self::ReadLedgerStream>, tonic::Status>;
+        /// Asks the group for a change of its members. Returns at once; sent again, it says how far the change is. Send it to all nodes, with
+        /// the same nonce and the same signed request.
+        async fn change_members(
+            &self,
+            request: tonic::Request<super::ChangeMembersRequest>,
+        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status>;
+        /// Brings a warrant, under which other machines vote in the places of lost ones. Returns at once; sent again, it says how far it is.
+        async fn bring_warrant(
+            &self,
+            request: tonic::Request<super::BringWarrantRequest>,
+        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct GovernanceServer<T> {
@@ -3658,6 +3756,96 @@ pub mod governance_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/theta.v1.Governance/ChangeMembers" => {
+                    #[allow(non_camel_case_types)]
+                    struct ChangeMembersSvc<T: Governance>(pub Arc<T>);
+                    impl<
+                        T: Governance,
+                    > tonic::server::UnaryService<super::ChangeMembersRequest>
+                    for ChangeMembersSvc<T> {
+                        type Response = super::MembersStatus;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ChangeMembersRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Governance>::change_members(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ChangeMembersSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/theta.v1.Governance/BringWarrant" => {
+                    #[allow(non_camel_case_types)]
+                    struct BringWarrantSvc<T: Governance>(pub Arc<T>);
+                    impl<
+                        T: Governance,
+                    > tonic::server::UnaryService<super::BringWarrantRequest>
+                    for BringWarrantSvc<T> {
+                        type Response = super::MembersStatus;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::BringWarrantRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Governance>::bring_warrant(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = BringWarrantSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -69,6 +69,14 @@ clients = ["CLIENT"]
 keys = ["*"]
 operations = ["keys.create", "keys.refresh", "keys.reshare", "keys.rotate", "keys.enable", "keys.disable", "keys.destroy"]
 
+# What members and their operators have signed themselves: their new cards, new machines in their places.
+[[rule]]
+name = "CLIENT-brings-cards"
+effect = "allow"
+clients = ["CLIENT"]
+keys = ["*"]
+operations = ["group.renew"]
+
 # A lost share found again. The others compute it for the node that lost it, so that somebody should know that it did: nobody
 # recovers a share until there is an approver here, other than this client. At k nodes at least:
 #
@@ -87,6 +95,17 @@ operations = ["keys.create", "keys.refresh", "keys.reshare", "keys.rotate", "key
 #
 # And each time: theta approve --as ann.key --operation keys.recover --key files --node 3 -o ann.approval
 #                theta keys recover files --node 3 --approval ann.approval
+#
+# Who belongs to the group. With members of its own a stolen client would take the group over, so this takes an approval, too; at as
+# many nodes as decide:
+#
+# [[rule]]
+# name = "members-take-an-approval"
+# effect = "allow"
+# clients = ["CLIENT"]
+# keys = ["*"]
+# operations = ["group.change"]
+# approvals = { of = ["ann"], need = 1 }
 "#;
 
 const MORE: &str = r#"# Examples of what else can be said. The first allow rule that is about a request decides, and a deny rule beats them all:
@@ -163,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_may_do_everything_but_take_keys_out_recover_shares_and_shorten_the_log() {
+    fn the_client_may_do_everything_but_take_keys_out_recover_shares_change_members_and_shorten_the_log() {
         let lines = "[[client]]\nname = \"client\"\ncertificates = [\"".to_owned() + &"0a".repeat(32) + "\"]\n";
         let policy = Policy::parse(&of_client("client", &lines), "policy.toml").unwrap();
         for operation in Operation::ALL {
@@ -171,7 +190,8 @@ mod tests {
             let answer = policy.explain("client", &ask, UnixTime(0)).answer;
             let offline = matches!(operation, Operation::KeysExport | Operation::KeysImport | Operation::KeysBackup);
             // What the operator of one node does, and somebody who has stolen this client's identity should not.
-            let needs_more = offline || matches!(operation, Operation::KeysRecover | Operation::AuditPrune);
+            let needs_more =
+                offline || matches!(operation, Operation::KeysRecover | Operation::AuditPrune | Operation::GroupChange);
             assert_eq!(answer == Answer::Allow, !needs_more, "{operation}");
         }
     }

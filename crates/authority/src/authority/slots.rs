@@ -20,7 +20,7 @@ impl Authority {
                     key,
                     "a signing rule covers this key, and this node has no identity to promise slots with"
                 );
-            } else if let Some(warning) = certifier.quorum(k).warning() {
+            } else if let Some(warning) = certifier.quorum(k, key).warning() {
                 tracing::warn!(key, "{warning}");
             }
         }

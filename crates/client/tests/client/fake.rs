@@ -113,7 +113,8 @@ pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) ->
     let entry = state.next_entry(action, Vec::new(), 5);
     // As the group of these tests has its identities.
     let keys_of = |number: u16| MemberKeys::new(NodeId::try_from(number).unwrap(), Secret::new([number as u8; 32]));
-    let demand = state.demand(&entry.action).map_or(Vec::new(), |demand| demand.of[..demand.needed].to_vec());
+    let demand =
+        state.demand(&entry.action, &entry.reason).map_or(Vec::new(), |demand| demand.of[..demand.needed].to_vec());
     let consents = demand
         .into_iter()
         .map(|node| Consent::give(&state.consent_subject(&entry.action), &keys_of(node), 5))
@@ -257,6 +258,15 @@ impl governance::Governance for Api {
         nothing()
     }
     async fn prune_audit(&self, _: Request<v1::PruneAuditRequest>) -> Result<Response<v1::PruneAuditResponse>, Status> {
+        nothing()
+    }
+    async fn change_members(
+        &self,
+        _: Request<v1::ChangeMembersRequest>,
+    ) -> Result<Response<v1::MembersStatus>, Status> {
+        nothing()
+    }
+    async fn bring_warrant(&self, _: Request<v1::BringWarrantRequest>) -> Result<Response<v1::MembersStatus>, Status> {
         nothing()
     }
     async fn explain_policy(

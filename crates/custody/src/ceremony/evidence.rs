@@ -44,7 +44,7 @@ pub enum EvidenceError {
 pub fn check_evidence(bytes: &[u8], group: &Roster) -> Result<ProvenLie, EvidenceError> {
     let (subject, evidence) = unbundle(bytes)?;
     let evidence = CeremonyEvidence::decode(evidence)?;
-    let plan = subject.plan(group)?;
+    let plan = subject.plan(&group.name, &group.members)?;
     let ceremony = subject.request.digest();
     if !evidence.verify(&plan) {
         return Err(EvidenceError::Unproven);

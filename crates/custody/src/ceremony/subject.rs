@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use theta_ceremonies::{Aim, CeremonyPlan, EncodedKey, PlanParts, Source};
+use theta_ceremonies::{Aim, CeremonyMember, CeremonyPlan, EncodedKey, PlanParts, Source};
 use theta_groups::Transcript;
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::Begun;
@@ -12,9 +12,9 @@ use theta_schemes::Suite;
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_statements::{CeremonyRequest, KeyChange};
 
+use crate::CeremonyError;
 use crate::codec::{Reader, Writer, parties};
 use crate::request::{CeremonyReport, CeremonyState};
-use crate::{CeremonyError, Roster};
 
 /// The version of the encoding. Format 1 had the text of a public key's file in the place of its bytes.
 const FORMAT: u8 = 2;
@@ -148,11 +148,11 @@ impl Subject {
         of_change && change.version().is_none_or(|named| named == *version)
     }
 
-    /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities.
+    /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities. `group` is the group's name.
     ///
     /// # Errors
     /// [`CeremonyError`] if there can be no such ceremony in this group.
-    pub(crate) fn plan(&self, group: &Roster) -> Result<Arc<CeremonyPlan>, CeremonyError> {
+    pub(crate) fn plan(&self, group: &str, members: &[CeremonyMember]) -> Result<Arc<CeremonyPlan>, CeremonyError> {
         let change = &self.request.change;
         let no_curve = CeremonyError::TakesDealer(self.suite);
         let key_group = self.suite.key_group().ok_or(no_curve)?;
@@ -169,9 +169,12 @@ impl Subject {
             (_, Some(source)) => Aim::Reshare(source),
             (_, None) => Aim::Generate,
         };
-        let identity = |node: NodeId| group.member(node).cloned().ok_or(CeremonyError::NoCeremonyKey(node));
+        let identity = |node: NodeId| {
+            let member = members.iter().find(|member| member.node() == node);
+            member.cloned().ok_or(CeremonyError::NoCeremonyKey(node))
+        };
         let nonce = Transcript::new("theta/custody/ceremony/v1")
-            .with("group", group.name.as_bytes())
+            .with("group", group.as_bytes())
             .with("request", &self.request.digest())
             .with("version", &self.version.to_be_bytes())
             .finish32();

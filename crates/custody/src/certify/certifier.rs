@@ -17,6 +17,7 @@ use super::promise::{Equivocation, Promise, Subject};
 use super::refusal::SlotRefusal;
 use crate::Roster;
 use crate::request::To;
+use crate::seating::Seating;
 
 /// The most slots that are asked for at one tick: a node that is behind must not add to its peers' load.
 const ASKS_PER_TICK: usize = 256;
@@ -101,7 +102,7 @@ type Effects = Vec<CertifierEffect>;
 /// milliseconds, which never falls; effects come out. It promises only what [`SlotClaim`]s or the memory say that the
 /// node has decided durably.
 pub struct Certifier {
-    group: Roster,
+    seating: Arc<Seating>,
     local: NodeId,
     keys: Option<Arc<CeremonyKeys>>,
     memory: Box<dyn SlotState + Send>,
@@ -135,10 +136,20 @@ impl Certifier {
         keys: Option<Arc<CeremonyKeys>>,
         memory: Box<dyn SlotState + Send>,
     ) -> Self {
+        Self::following(Seating::of(group), local, keys, memory)
+    }
+
+    /// The same, of a group whose members change.
+    pub(crate) fn following(
+        seating: Arc<Seating>,
+        local: NodeId,
+        keys: Option<Arc<CeremonyKeys>>,
+        memory: Box<dyn SlotState + Send>,
+    ) -> Self {
         let limits = CertifierLimits::default();
         let early = Early::new(limits.early, limits.early_age);
         Self {
-            group,
+            seating,
             local,
             keys,
             memory,
@@ -162,12 +173,13 @@ impl Certifier {
         Self { limits, ..self }
     }
 
-    /// The number of promises that certify a slot of a key with threshold k: of the group's nodes, fewer than k may
-    /// lie, and fewer than the group's own k.
+    /// The number of promises that certify a slot of a key with threshold k: of the nodes that promise its slots, fewer than k may
+    /// lie, and fewer than the group's own k. These are the group's members of when the key was born (`spec/policy.md`, Slots).
     #[must_use]
-    pub fn quorum(&self, k: u16) -> SlotQuorum {
-        let n = u16::try_from(self.group.nodes.len()).unwrap_or(u16::MAX);
-        SlotQuorum { n, t: k.max(self.group.k).saturating_sub(1) }
+    pub fn quorum(&self, k: u16, key: &str) -> SlotQuorum {
+        let present = self.seating.present();
+        let n = u16::try_from(present.voters(key)).unwrap_or(u16::MAX);
+        SlotQuorum { n, t: k.max(present.roster.k).saturating_sub(1) }
     }
 
     /// Whether it has the identity that the group knows; without it, it promises nothing.
@@ -205,8 +217,8 @@ impl Certifier {
         let open: BTreeSet<Subject> = claims.iter().map(Subject::of).collect();
         self.waiting.insert(ticket, (open, deadline));
         self.deadlines.insert((deadline, ticket));
-        let quorum = self.quorum(k);
         for claim in claims {
+            let quorum = self.quorum(k, &claim.key);
             let want = Want { ticket, digest: claim.digest, quorum, standing: claim.standing };
             self.open(now, claim, Some(want), effects);
         }
@@ -231,14 +243,14 @@ impl Certifier {
     /// Why the slots of a request are not certified for it, in words; `None` if they are.
     #[must_use]
     pub fn standing(&self, k: u16, claims: &[SlotClaim]) -> Option<SlotRefusal> {
-        let quorum = self.quorum(k);
         claims.iter().find_map(|claim| {
+            let quorum = self.quorum(k, &claim.key);
             let subject = Subject::of(claim);
             let want = Want { ticket: 0, digest: claim.digest, quorum, standing: claim.standing };
             let entry = self.entries.get(&subject)?;
             let certified = entry.tally.supporters(&want.digest).len() >= usize::from(quorum.need());
             let others = || self.early.under_other_rules(&subject);
-            (!certified).then(|| entry.refusal(&subject, &want, &self.group.nodes, &others()))
+            (!certified).then(|| entry.refusal(&subject, &want, &self.seating.present().roster.nodes, &others()))
         })
     }
 
@@ -247,7 +259,7 @@ impl Certifier {
         if self.silenced.get(&from).is_some_and(|(until, _)| now < *until) {
             return;
         }
-        let most = self.group.nodes.len().saturating_mul(MOST_PROMISES_OF_ONE);
+        let most = self.seating.present().roster.nodes.len().saturating_mul(MOST_PROMISES_OF_ONE);
         let known = match Known::decode(bytes, most) {
             Ok(known) => known,
             Err(malformed) => return self.silence(now, from, PromiseOffence::Malformed(malformed), effects),
@@ -286,7 +298,10 @@ impl Certifier {
     }
 
     fn identity(&self) -> Option<&Arc<CeremonyKeys>> {
-        self.keys.as_ref().filter(|keys| self.group.member(self.local) == Some(keys.member()))
+        {
+            let present = self.seating.present();
+            self.keys.as_ref().filter(|keys| present.roster.member(self.local) == Some(keys.member()))
+        }
     }
 
     /// Opens the slot's entry, with what this node has promised for it and what others have sent before.
@@ -337,7 +352,12 @@ impl Certifier {
     /// Signs this node's promise for a slot once, as its durable memory has it.
     fn promise(&mut self, subject: &Subject, digest: Digest) {
         let Some(keys) = self.identity().cloned() else { return };
-        let promise = Promise::sign(&self.group.name, &keys, subject, digest);
+        let present = self.seating.present();
+        // This machine may not know what was promised before it came.
+        if !present.counts(self.local, &subject.key) {
+            return;
+        }
+        let promise = Promise::sign(&present.roster.name, &keys, subject, digest);
         let entry = self.entries.entry(subject.clone()).or_default();
         entry.has_own = true;
         if !entry.tally.has(&promise) {
@@ -358,13 +378,18 @@ impl Certifier {
 
     /// Adds promises whose signatures are valid.
     fn merge(&mut self, now: u64, from: NodeId, subject: &Subject, promises: Vec<Promise>, effects: &mut Effects) {
+        let present = self.seating.present();
         for promise in promises {
             let Some(entry) = self.entries.get_mut(subject) else { return };
             if entry.tally.has(&promise) || !entry.tally.has_room(&promise, entry.is_wanted(&promise.digest)) {
                 continue;
             }
-            let member = self.group.member(promise.node);
-            if !member.is_some_and(|member| promise.vartime_verify(&self.group.name, subject, member)) {
+            // The identities of members who were replaced, or left, are not known any more: nobody is blamed for passing on their promises.
+            if !present.counts(promise.node, &subject.key) {
+                continue;
+            }
+            let member = present.roster.member(promise.node);
+            if !member.is_some_and(|member| promise.vartime_verify(&present.roster.name, subject, member)) {
                 return self.silence(now, from, PromiseOffence::FalseSignature(promise.node), effects);
             }
             let node = promise.node;
@@ -378,7 +403,7 @@ impl Certifier {
 
     /// Reports the requests that are decided.
     fn settle(&mut self, subject: &Subject, effects: &mut Effects) {
-        let others = self.group.nodes.len().saturating_sub(1);
+        let others = self.seating.present().roster.nodes.len().saturating_sub(1);
         let Some(entry) = self.entries.get_mut(subject) else { return };
         for (ticket, verdict) in entry.decide(subject, others) {
             match verdict {
@@ -408,7 +433,7 @@ impl Certifier {
         effects: &mut Effects,
     ) {
         let ask_after = self.limits.ask_after;
-        let need = self.quorum(0).need();
+        let need = self.quorum(0, &subject.key).need();
         let Some(entry) = self.entries.get_mut(subject) else { return };
         let passed = |since: Option<u64>, least: u64| since.is_none_or(|since| now.saturating_sub(since) >= least);
         let known = entry.tally.promises(entry.tally.certified(need));
@@ -438,7 +463,7 @@ impl Certifier {
 
     fn send(&self, to: To, subject: &Subject, asks: bool, mut promises: Vec<Promise>, effects: &mut Effects) {
         // Peers accept no more in one message.
-        promises.truncate(self.group.nodes.len().saturating_mul(MOST_PROMISES_OF_ONE));
+        promises.truncate(self.seating.present().roster.nodes.len().saturating_mul(MOST_PROMISES_OF_ONE));
         let bytes = Known { asks, subject: subject.clone(), promises }.encode().into();
         effects.push(CertifierEffect::Send { to, bytes });
     }
@@ -456,7 +481,7 @@ impl Certifier {
             let entry = self.entries.get(subject)?;
             let want = entry.wants.iter().find(|want| want.ticket == ticket)?;
             let other_rules = self.early.under_other_rules(subject);
-            Some(entry.refusal(subject, want, &self.group.nodes, &other_rules))
+            Some(entry.refusal(subject, want, &self.seating.present().roster.nodes, &other_rules))
         };
         let mut open = open.filter_map(refusal);
         open.next().unwrap_or_else(|| SlotRefusal::Undecided("the slot was not decided in time".to_owned()))

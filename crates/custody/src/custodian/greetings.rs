@@ -34,7 +34,14 @@ impl Greetings {
 
 impl Custodian {
     pub(super) fn receive(&mut self, from: NodeId, bytes: &Bytes, work: &mut Work) -> Result<(), CustodyError> {
-        if from == self.local || !self.group.nodes.contains(&from) {
+        if from == self.local {
+            return Ok(());
+        }
+        if !self.group.nodes.contains(&from) {
+            // A node that was away does not know all members: what they show of the ledger proves itself.
+            if let Ok(Message::Ledger(bytes)) = Message::decode(bytes) {
+                self.receive_ledger(from, &bytes, work);
+            }
             return Ok(());
         }
         // A message that does not decode is ignored: it harms nobody but its sender.

@@ -5,6 +5,7 @@ mod greetings;
 mod ledger;
 mod message;
 mod open;
+mod seats;
 mod subjects;
 mod witness;
 mod work;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_ceremonies::CeremonyKeys;
-use theta_ledger::{Input, Replica};
+use theta_ledger::{Input, Replica, WarrantRefusal};
 use theta_names::{KeyState, NodeId};
 use theta_schemes::keys::KeyName;
 use theta_statements::StateChange;
@@ -22,9 +23,11 @@ use theta_store::Store;
 
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
+use crate::seating::{Members, Seating};
 use crate::{Burner, Certifier, ChangeError, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
 use ceremonies::{Early, Ended, Helped, Requests, Running};
 use greetings::Greetings;
+use ledger::MemberRequests;
 use message::{Id, Message, Part};
 use witness::Witnesses;
 use work::Work;
@@ -40,6 +43,10 @@ pub struct Custodian {
     store: Arc<Store>,
     local: NodeId,
     group: Roster,
+    /// The same, for those who run beside this.
+    seating: Arc<Seating>,
+    /// The members that others were told of last.
+    followed: Option<Members>,
     keys: Option<Arc<CeremonyKeys>>,
     table: Arc<KeyTable>,
     requests: Requests,
@@ -62,6 +69,9 @@ pub struct Custodian {
     witnesses: Witnesses,
     /// The group's ledger; `None` if a node of the group has no identity to vote with.
     ledger: Option<Replica>,
+    requests_of_members: MemberRequests,
+    /// Why the warrant that was brought last does not serve.
+    unserving: Option<WarrantRefusal>,
     /// The time of the last tick, in seconds since 1970.
     now: u64,
     ticks: u64,
@@ -92,7 +102,7 @@ impl Custodian {
     #[must_use]
     pub fn certifier(&self) -> Certifier {
         let memory = Box::new(StoreSlots::new(Arc::clone(&self.store)));
-        Certifier::new(self.group.clone(), self.local, self.keys.clone(), memory)
+        Certifier::following(Arc::clone(&self.seating), self.local, self.keys.clone(), memory)
     }
 
     /// The standing of the store, for code that only asks whether it may be believed.

@@ -19,6 +19,7 @@ use super::{Custodian, CustodyEffect, ledger};
 use crate::ceremony::{Subject, begin};
 use crate::keys::read_keys;
 use crate::request::{CeremonyReport, CeremonyState};
+use crate::seating::Seating;
 use crate::{CustodyError, Roster};
 
 impl Custodian {
@@ -29,7 +30,8 @@ impl Custodian {
     /// the group file.
     pub fn open(store: Arc<Store>, local: NodeId, group: Roster) -> Result<Self, CustodyError> {
         let keys = store.identity()?.map(|secret| Arc::new(CeremonyKeys::new(local, secret)));
-        if let (Some(keys), Some(member)) = (&keys, group.member(local))
+        // Of a group that was founded with cards the ledger says whose machine is whose.
+        if let (Some(keys), Some(member), None) = (&keys, group.member(local), &group.founding)
             && keys.member() != member
         {
             return Err(CustodyError::OtherIdentity(local));
@@ -44,6 +46,8 @@ impl Custodian {
             greetings: Greetings::default(),
             store,
             local,
+            seating: Seating::of(group.clone()),
+            followed: None,
             group,
             keys,
             table,
@@ -57,10 +61,17 @@ impl Custodian {
             unsettled: false,
             helped: None,
             early: Early::default(),
+            requests_of_members: super::ledger::MemberRequests::default(),
+            unserving: None,
             now: 0,
             ticks: 0,
             failed: None,
         };
+        if let (Some(roster), Some(state)) = (custodian.roster_of_ledger(), custodian.ledger()) {
+            custodian.seating.follow(roster.clone(), state);
+            custodian.group = roster;
+        }
+        custodian.followed = custodian.members();
         let mut work = Work::default();
         for ceremony in custodian.store.ceremonies()? {
             custodian.resume(&ceremony, &mut work)?;
@@ -88,7 +99,10 @@ impl Custodian {
             return Ok(());
         }
         let begun = self.keys.as_ref().zip(ceremony.seed.as_ref()).and_then(|(keys, seed)| {
-            let plan = subject.plan(&self.group).ok().filter(|plan| *plan.id().as_bytes() == plan_id)?;
+            let begun = self.ledger().into_iter().flat_map(|ledger| ledger.running().values());
+            let begun = begun.clone().find(|begun| begun.request.digest() == ceremony.id);
+            let members = begun.map_or(&self.group.members, |begun| &begun.members);
+            let plan = subject.plan(&self.group.name, members).ok().filter(|plan| *plan.id().as_bytes() == plan_id)?;
             let keys = (keys, Secret::new(*seed.expose()));
             let share = self.share_for(&subject).filter(|_| had_share);
             begin(plan, keys, share.as_deref(), memory).ok()

@@ -101,6 +101,17 @@ impl Witnesses {
         known
     }
 
+    /// Forgets all of a peer: there is another machine in its place.
+    pub(super) fn forget(&mut self, peer: NodeId) {
+        self.seen.remove(&peer);
+        self.written.remove(&peer);
+        self.agree.remove(&peer);
+        self.contradict.remove(&peer);
+        self.unwritten.remove(&peer);
+        self.shown.remove(&peer);
+        self.told.retain(|(node, _)| *node != peer);
+    }
+
     /// What the store has not recorded yet: new openings and forks only, or also new commits (`all`).
     pub(super) fn unwritten(&mut self, all: bool) -> Vec<(NodeId, Witness)> {
         let all = all | core::mem::take(&mut self.hasty);

@@ -55,6 +55,8 @@ pub(super) enum Record {
     Seen(u16, Witness),
     /// The incarnation by which a peer contradicts this store.
     Contradicted(u16, Option<Incarnation>),
+    /// Nothing is known of this peer's store any more, and of what it remembers.
+    ForgetPeer(u16),
     /// What this node is about to say about the next entry of the ledger.
     LedgerVote(Vec<u8>),
     /// What was decided at a height of the ledger.
@@ -107,6 +109,10 @@ impl Record {
             Self::ForgetEpilogue(id) => Ok(transaction.forget_epilogue(id)?),
             Self::Forget(id) => Ok(transaction.forget_ceremony(id)?),
             Self::Key(write) => write.apply(transaction),
+            Self::ForgetPeer(peer) => {
+                transaction.forget_peer(*peer)?;
+                Ok(transaction.remember_contradiction(*peer, None)?)
+            }
             Self::Seen(peer, witness) => Ok(transaction.remember_peer(*peer, witness)?),
             Self::LedgerVote(vote) => Ok(transaction.record_ledger_vote(vote)?),
             Self::LedgerEntry { height, entry } => Ok(transaction.append_ledger(*height, entry)?),

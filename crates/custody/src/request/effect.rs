@@ -7,6 +7,7 @@ use theta_rounds::Offence;
 use theta_schemes::keys::KeyName;
 
 use super::CeremonyReport;
+use crate::Members;
 
 /// An offence in a ceremony. A signed statement is evidence that convinces anybody; an unsigned message convinces only
 /// its receiver.
@@ -79,6 +80,8 @@ pub enum CustodyEffect {
         /// What it did, for people.
         text: String,
     },
+    /// The group has other members, or other machines speak for some.
+    Members(Box<Members>),
     /// The operator of a node has confirmed its store, although it does not continue what was seen of it.
     StoreConfirmed {
         /// The node.

@@ -4,4 +4,4 @@ mod effect;
 mod report;
 
 pub use effect::{CeremonyOffence, CustodyEffect, CustodyInput, To};
-pub use report::{CeremonyReport, CeremonyState, EvidenceReport};
+pub use report::{CeremonyReport, CeremonyState, EvidenceReport, MembersState};

@@ -1,6 +1,6 @@
 //! The state of a ceremony, for reports.
 
-use theta_names::{Epoch, Version};
+use theta_names::{Epoch, NodeId, Version};
 use theta_rounds::Malformed;
 use theta_schemes::keys::{KeyId, KeyName};
 
@@ -30,6 +30,23 @@ pub struct CeremonyReport {
     pub silent: Vec<u16>,
     /// While it runs, what it waits for, for people; empty when it is over.
     pub awaits: &'static str,
+}
+
+/// How far a change of the members is, or a warrant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MembersState {
+    /// It waits for its decision.
+    Waiting {
+        /// For whom.
+        awaits: Vec<NodeId>,
+    },
+    /// It was decided.
+    Decided {
+        /// By the entry of this height.
+        height: u64,
+    },
+    /// Nothing comes of it; why, for people.
+    Refused(String),
 }
 
 /// Whether a ceremony runs, and how it ended if it does not.

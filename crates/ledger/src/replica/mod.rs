@@ -252,6 +252,12 @@ impl Replica {
         matches!(self.memory, Memory::Kept | Memory::Unconfirmed)
     }
 
+    /// Whether an action waits at this node for its decision.
+    #[must_use]
+    pub fn wants(&self, action: &Digest) -> bool {
+        self.pending.contains(action)
+    }
+
     /// For whom something waits that this node wants decided: for those whose consent counts and is missing, while there are too few of
     /// them; then for members that have not been heard at this height.
     #[must_use]
@@ -318,7 +324,7 @@ impl Replica {
     }
 
     fn propose(&mut self, action: Action, reason: Vec<u8>, source: Source, out: &mut Vec<Effect>) {
-        let terms = match Terms::of(&self.state, &action) {
+        let terms = match Terms::of(&self.state, &action, &reason) {
             Err(refusal) => return out.push(Effect::Dropped(action, DropReason::Refused(refusal))),
             Ok(terms) if !fits(&action, &reason, &terms.demand) => {
                 return out.push(Effect::Dropped(action, DropReason::TooLong));
@@ -497,7 +503,7 @@ impl Replica {
         let action = certified.entry.action.digest();
         out.push(Effect::Decided(Box::new(certified)));
         self.pending.remove(&action);
-        for (action, refusal, own) in self.pending.retain(|action| Terms::of(&self.state, action)) {
+        for (action, refusal, own) in self.pending.retain(|action, reason| Terms::of(&self.state, action, reason)) {
             if own {
                 out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
             }
@@ -578,7 +584,8 @@ impl Judge for Chamber<'_> {
             // Consents that have ended are not used in an entry that says that it is older.
             Ok(entry) if entry.time.saturating_add(APART) < self.now => Verdict::Invalid,
             Ok(entry) if self.state.check_entry(&entry).is_err() => Verdict::Invalid,
-            Ok(entry) if self.state.vartime_proves_itself(&entry) => Verdict::Valid,
+            // It was proven above.
+            Ok(Entry { action: Action::Members(change), reason, .. }) if change.claims_proof(&reason) => Verdict::Valid,
             Ok(entry) => self.host.judge(self.state, &entry),
             Err(_) => Verdict::Invalid,
         }

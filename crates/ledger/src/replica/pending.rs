@@ -34,9 +34,9 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Those of an action, if it can follow.
-    pub(super) fn of(state: &LedgerState, action: &Action) -> Result<Self, Refusal> {
+    pub(super) fn of(state: &LedgerState, action: &Action, reason: &[u8]) -> Result<Self, Refusal> {
         state.check(action)?;
-        Ok(Self { demand: state.demand(action)?, subject: state.consent_subject(action) })
+        Ok(Self { demand: state.demand(action, reason)?, subject: state.consent_subject(action) })
     }
 }
 
@@ -48,6 +48,14 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Waiting {
+    /// Takes another reason for the same action.
+    fn explain(&mut self, reason: Vec<u8>, terms: Terms) {
+        if terms.demand.needed != self.terms.demand.needed {
+            self.consents.clear();
+        }
+        (self.reason, self.terms) = (reason, terms);
+    }
+
     /// The consents that an entry of this time may have; `None` if they are too few.
     fn consents_at(&self, time: u64) -> Option<Vec<Consent>> {
         let good = self.consents.values().filter(|consent| consent.covers(time)).copied();
@@ -108,6 +116,18 @@ impl Pending {
         self.waiting.contains_key(digest)
     }
 
+    /// What an action that waits takes.
+    pub(super) fn terms(&self, digest: &Digest) -> Option<&Terms> {
+        self.waiting.get(digest).map(|waiting| &waiting.terms)
+    }
+
+    /// What waits proves itself by this reason, and takes nobody's consent any more.
+    pub(super) fn prove(&mut self, digest: &Digest, reason: Vec<u8>, terms: Terms) {
+        if let Some(waiting) = self.waiting.get_mut(digest) {
+            waiting.explain(reason, terms);
+        }
+    }
+
     /// Whether one more action of a peer would be taken.
     pub(super) fn has_room_for(&self, peer: NodeId) -> bool {
         self.waiting.values().filter(|waiting| waiting.source == Source::Peer(peer)).count() < MOST_OF_PEER
@@ -129,9 +149,11 @@ impl Pending {
             if taken {
                 (known.source, known.since) = (source, now);
             }
-            // A peer may have told it with a reason of its own.
-            if taken && source == Source::Client {
-                known.reason = reason;
+            // What proves itself now needs no consents any more, and what a peer told may have a reason of its own.
+            if terms.demand.needed < known.terms.demand.needed
+                || (taken && source == Source::Client && terms.demand == known.terms.demand)
+            {
+                known.explain(reason, terms);
             }
             return if taken { Inserted::News } else { Inserted::Known };
         }
@@ -232,10 +254,10 @@ impl Pending {
     /// Takes out what cannot follow any more; says of each whether it was this node's own.
     pub(super) fn retain(
         &mut self,
-        follows: impl Fn(&Action) -> Result<Terms, Refusal>,
+        follows: impl Fn(&Action, &[u8]) -> Result<Terms, Refusal>,
     ) -> Vec<(Action, Refusal, bool)> {
         let mut gone = Vec::new();
-        self.waiting.retain(|_, waiting| match follows(&waiting.action) {
+        self.waiting.retain(|_, waiting| match follows(&waiting.action, &waiting.reason) {
             Ok(terms) => {
                 // To what was decided since they were given, nobody has consented.
                 if terms.subject != waiting.terms.subject {

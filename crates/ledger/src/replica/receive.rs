@@ -7,7 +7,7 @@ use theta_rounds::PartyId;
 use super::message::{MESSAGE_BYTES, Message, Polka, Vote};
 use super::pending::{Source, Terms};
 use super::{Effect, Host, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, fits};
-use crate::{Action, CertifiedEntry, Consent, Entry, LedgerError, MOST_ENTRY};
+use crate::{Action, CertifiedEntry, Consent, LedgerError, MOST_ENTRY};
 
 impl Replica {
     pub(super) fn receive(&mut self, from: NodeId, bytes: &[u8], host: &dyn Host, out: &mut Vec<Effect>) {
@@ -129,14 +129,25 @@ impl Replica {
         host: &dyn Host,
     ) {
         let digest = action.digest();
-        let known = self.pending.contains(&digest);
+        let known = self.pending.terms(&digest).cloned();
+        let claimed = matches!(&action, Action::Members(change) if change.claims_proof(&reason));
+        let proves = claimed && known.as_ref().is_none_or(|terms| terms.demand.needed > 0);
+        let barred = self.doubted.contains(&from) || (known.is_none() && !self.pending.has_room_for(from));
         // Its reason may be a warrant, which takes a signature of each operator.
-        let costly = !known && matches!(action, Action::Members(_)) && !reason.is_empty();
-        let barred = self.doubted.contains(&from) || (!known && !self.pending.has_room_for(from));
-        if barred || (costly && !self.peers.may_bring(from)) {
+        if barred || (proves && !reason.is_empty() && !self.peers.may_bring(from)) {
             return;
         }
-        let Ok(terms) = Terms::of(&self.state, &action) else { return };
+        let terms = match known.clone().filter(|_| !proves) {
+            Some(terms) => terms,
+            None => match Terms::of(&self.state, &action, &reason) {
+                Ok(terms) => terms,
+                Err(_) => return,
+            },
+        };
+        if proves && known.is_some() {
+            return self.pending.prove(&digest, reason, terms);
+        }
+        let known = known.is_some();
         let time = self.time();
         let news = |consent: &&Consent| {
             let counts = terms.demand.is_of(consent.node) && consent.covers(time);
@@ -156,19 +167,17 @@ impl Replica {
                 return;
             }
             let entry = self.state.next_entry(action, reason, self.now);
-            if !self.is_proven(&entry) && host.judge(&self.state, &entry) != Verdict::Valid {
+            let valid = if claimed {
+                self.state.check_entry(&entry).is_ok()
+            } else {
+                host.judge(&self.state, &entry) == Verdict::Valid
+            };
+            if !valid {
                 return;
             }
             self.pending.insert(Source::Peer(from), (entry.action, entry.reason), terms, self.ticks);
         }
         news.into_iter().for_each(|consent| self.pending.consent(&digest, consent));
-    }
-
-    /// Whether an entry about members proves itself.
-    fn is_proven(&self, entry: &Entry) -> bool {
-        matches!(entry.action, Action::Members(_))
-            && self.state.check_entry(entry).is_ok()
-            && self.state.vartime_proves_itself(entry)
     }
 
     fn take_votes(&mut self, author: PartyId, votes: &[Vote]) -> Result<(), ReplicaOffence> {

@@ -1,11 +1,14 @@
 //! What changes of the members are to a replica: whose votes count, and who votes in the place of a machine that is gone.
 
+use std::collections::BTreeMap;
+
 use theta_agreement::{Ballot, Electorate, VoteCertificate, VoteKind};
 use theta_names::NodeId;
 
 use super::message::Message;
 use super::pending::{Source, Terms};
 use super::{Effect, Memory, Recipient, Replica, Said};
+use crate::founding::Card;
 use crate::sitting::Sitting;
 use crate::{Action, CertifiedEntry, Entry, MemberChange, Warrant, WarrantRefusal};
 
@@ -53,6 +56,18 @@ impl Replica {
         Ok(())
     }
 
+    /// The machines that vote in the place of members' now, by rising number.
+    #[must_use]
+    pub fn stand_ins(&self) -> Vec<(NodeId, Card)> {
+        let gone = |node: NodeId, key: &[u8; 32]| {
+            let current = self.state.seats().get(&node).and_then(|seat| seat.card());
+            current.is_some_and(|card| card.content().ceremony_key == *key)
+        };
+        let all = self.warrants.iter().flat_map(Warrant::stand_ins).filter(|it| gone(it.node, &it.gone));
+        // Of several in one place the last that was heard of.
+        all.map(|it| (it.node, it.card.clone())).collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+
     /// The highest height at which this node may have precommitted an entry. One that forgot what it has said does not know.
     pub(super) fn spoken(&self) -> Option<u64> {
         let precommitted =
@@ -79,7 +94,7 @@ impl Replica {
         for stand_in in warrant.stand_ins() {
             let (node, card) = (stand_in.node.get(), stand_in.card.clone());
             let action = Action::Members(MemberChange::Replace { node, card });
-            if let Ok(terms) = Terms::of(&self.state, &action) {
+            if let Ok(terms) = Terms::of(&self.state, &action, &reason) {
                 self.pending.insert(Source::Expected, (action, reason.clone()), terms, self.ticks);
             }
         }

@@ -1,5 +1,6 @@
 //! What a request for a ceremony comes to.
 
+use theta_agreement::Member;
 use theta_names::{Epoch, KeyName, KeyState, SuiteName, Version};
 use theta_statements::{CeremonyRequest, KeyChange};
 
@@ -34,6 +35,8 @@ pub struct Begun {
     pub holders: Vec<u16>,
     /// The sharing that it begins with; `None` for a new key.
     pub source: Option<Source>,
+    /// The identities of those who take part, by rising number: as they were when it began, though a member be replaced while it runs.
+    pub members: Vec<Member>,
 }
 
 impl Begun {
@@ -91,7 +94,16 @@ impl LedgerState {
                 self.check_holders(*k, holders)?;
                 let (suite, holders) = (suite.clone(), holders.clone());
                 let (version, epoch) = (Version::FIRST, Epoch::FIRST);
-                Begun { request: request.clone(), version, epoch, suite, k: *k, holders, source: None }
+                Begun {
+                    request: request.clone(),
+                    version,
+                    epoch,
+                    suite,
+                    k: *k,
+                    holders,
+                    source: None,
+                    members: Vec::new(),
+                }
             }
             KeyChange::Rotate { key } => self.rotation(request, key)?,
             KeyChange::Refresh { key, version } => {
@@ -117,7 +129,11 @@ impl LedgerState {
         };
         match self.running_of(request.change.key(), begun.version) {
             Some(number) => Err(Refusal::Busy(number)),
-            None => Ok(begun),
+            None => {
+                let nodes = begun.nodes();
+                let takes_part = |member: &&Member| nodes.binary_search(&member.node().get()).is_ok();
+                Ok(Begun { members: self.members().iter().filter(takes_part).cloned().collect(), ..begun })
+            }
         }
     }
 
@@ -166,6 +182,7 @@ impl LedgerState {
             k: serving.k,
             holders: serving.holders.clone(),
             source: None,
+            members: Vec::new(),
         })
     }
 
@@ -220,5 +237,6 @@ fn renewal(
         k,
         holders: holders.to_vec(),
         source: Some(source),
+        members: Vec::new(),
     })
 }

@@ -59,11 +59,13 @@ pub struct KeyHistory {
     pub generation: u64,
     /// All its versions, whatever their state.
     pub versions: BTreeMap<Version, VersionHistory>,
+    /// The height of the first entry of it, and how many members there were: those who promise its slots (`spec/policy.md`, Slots).
+    pub born: (u64, usize),
 }
 
 impl KeyHistory {
-    pub(super) const fn new() -> Self {
-        Self { state: KeyState::Active, generation: 0, versions: BTreeMap::new() }
+    pub(super) const fn new(born: (u64, usize)) -> Self {
+        Self { state: KeyState::Active, generation: 0, versions: BTreeMap::new(), born }
     }
 
     /// The version that is meant where none is named: the newest that is active, or else the newest that was not destroyed.

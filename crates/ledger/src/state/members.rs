@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use theta_agreement::Member;
+use theta_agreement::{Digest, Member};
 use theta_names::{KeyState, NodeId};
 
 use super::{LedgerState, Refusal};
 use crate::founding::{Card, MOST_MEMBERS, NodeSignatures};
-use crate::{Genesis, MemberChange};
+use crate::{Action, Genesis, MemberChange};
 
 /// Seconds in which a member renews its card, and is replaced, [`MOST_CHANGES`] times at most. It needs nobody's consent, and every entry
 /// stays.
@@ -105,6 +105,11 @@ pub enum MemberRefusal {
     /// The card is not newer.
     #[error("node {0} has a card that was made then or later")]
     OldCard(u16),
+    /// It comes with somebody's word, and that is not the one that it takes.
+    #[error(
+        "it does not prove itself: it takes a signature of the member's present operator, or a warrant that serves"
+    )]
+    Unproven,
     /// The card's time is over.
     #[error("the card has ended: ask for a new one (theta node card)")]
     Ended,
@@ -145,6 +150,11 @@ pub(super) struct Roll {
     last: u16,
     /// Every key of ceremonies that was ever a member's.
     spent: BTreeSet<[u8; 32]>,
+    /// The height of each change, by the digest of its action: none is decided twice, since keys and numbers are given once, and a
+    /// member's cards are ever newer.
+    changes: BTreeMap<Digest, u64>,
+    /// The height of the newest of them.
+    changed: u64,
     founded: bool,
 }
 
@@ -155,6 +165,8 @@ impl Roll {
             members: Vec::new(),
             last: 0,
             spent: BTreeSet::new(),
+            changes: BTreeMap::new(),
+            changed: 0,
             founded: genesis.founding().is_some(),
         };
         let cards = genesis.founding().map(crate::founding::Founding::members).unwrap_or_default();
@@ -230,6 +242,24 @@ impl LedgerState {
     #[must_use]
     pub const fn seats(&self) -> &BTreeMap<NodeId, Seat> {
         &self.roll.seats
+    }
+
+    /// The height at which a change of the members was decided, by the digest of its action.
+    #[must_use]
+    pub fn changed_at(&self, action: &Digest) -> Option<u64> {
+        self.roll.changes.get(action).copied()
+    }
+
+    /// The height of the newest change of the members; 0 if there is none.
+    #[must_use]
+    pub const fn members_since(&self) -> u64 {
+        self.roll.changed
+    }
+
+    /// Whether a key of ceremonies is or ever was a member's.
+    #[must_use]
+    pub fn was_member(&self, key: &[u8]) -> bool {
+        <[u8; 32]>::try_from(key).is_ok_and(|key| self.roll.spent.contains(&key))
     }
 
     /// The number that the next new member gets; `None` if there are no more.
@@ -326,6 +356,8 @@ impl LedgerState {
         };
         let mut past = self.roll.seats.get(&node).map(|seat| seat.past.clone()).unwrap_or_default();
         past.note(change, time);
+        self.roll.changes.insert(Action::Members(change.clone()).digest(), height);
+        self.roll.changed = height;
         match change {
             MemberChange::Add(card) | MemberChange::Replace { card, .. } => {
                 self.roll.sit(member_of(node, card)?, Some(card.clone()), height, past);

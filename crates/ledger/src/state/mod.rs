@@ -311,12 +311,14 @@ impl LedgerState {
             known.serve(serving);
             return;
         }
-        self.add_version(key, version, VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] });
+        let history = VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] };
+        self.add_version((key, version), history, height);
     }
 
     /// A new version takes the place of the one before, which serves no new signatures from then on.
-    fn add_version(&mut self, key: KeyName, version: Version, history: VersionHistory) {
-        let line = self.keys.entry(key).or_insert_with(KeyHistory::new);
+    fn add_version(&mut self, (key, version): (KeyName, Version), history: VersionHistory, height: u64) {
+        let members = self.members().len();
+        let line = self.keys.entry(key).or_insert_with(|| KeyHistory::new((height, members)));
         for older in line.versions.values_mut().filter(|older| older.state == KeyState::Active) {
             older.state = KeyState::Retired;
         }
@@ -336,7 +338,7 @@ impl LedgerState {
         let key = request.change.key().clone();
         if source.is_none() {
             let history = VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] };
-            self.add_version(key, version, history);
+            self.add_version((key, version), history, height);
         } else if let Some(history) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
             history.serve(serving);
         }

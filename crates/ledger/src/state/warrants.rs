@@ -7,7 +7,7 @@ use theta_agreement::Member;
 use super::LedgerState;
 use super::members::member_of;
 use crate::sitting::Sitting;
-use crate::{Entry, MemberChange, Warrant, WarrantRefusal};
+use crate::{MemberChange, Warrant, WarrantRefusal};
 
 impl LedgerState {
     /// How many members can be stood in for at once: 2q - n - t - 1 where n < 3t + 1, and none where the honest members are a quorum.
@@ -100,22 +100,21 @@ impl LedgerState {
         Ok(())
     }
 
-    /// Whether an entry needs nobody's consent but what it has: a member renews its own card, its operator replaces its machine, or a
-    /// quorum of the operators does. The reason is empty in the first case, the operator's signature in the second, and a warrant in the
-    /// third. Whatever else changes the members, each node judges by its own policy. In variable time: all of it is public.
+    /// Whether a change of the members needs nobody's consent with this reason: a member renews its own card, its operator replaces its
+    /// machine, or a quorum of the operators does. The reason is empty in the first case, the operator's signature in the second, and a
+    /// warrant in the third. In variable time: all of it is public.
     #[must_use]
-    pub fn vartime_proves_itself(&self, entry: &Entry) -> bool {
-        let crate::Action::Members(change) = &entry.action else { return false };
+    pub fn vartime_proves(&self, change: &MemberChange, reason: &[u8]) -> bool {
         let Some(old) = change.node().and_then(|node| theta_names::NodeId::try_from(node).ok()) else { return false };
         let Some(current) = self.seats().get(&old).and_then(|seat| seat.card()) else { return false };
         match change {
-            MemberChange::Renew { .. } => entry.reason.is_empty(),
-            MemberChange::Replace { card, .. } => match <[u8; 64]>::try_from(entry.reason.as_slice()) {
+            MemberChange::Renew { .. } => reason.is_empty(),
+            MemberChange::Replace { card, .. } => match <[u8; 64]>::try_from(reason) {
                 Ok(signature) => {
                     let signed = change.signed_by_operator(self.id());
                     current.content().operator_key.vartime_verify(&signed, &signature)
                 }
-                Err(_) => Warrant::decode(&entry.reason).is_ok_and(|warrant| {
+                Err(_) => Warrant::decode(reason).is_ok_and(|warrant| {
                     let same = |known: &crate::StandIn| known.node == old && known.card == *card;
                     warrant.stand_ins().iter().any(same) && self.check_warrant(&warrant).is_ok()
                 }),

@@ -3,14 +3,14 @@
 use theta_agreement::MemberKeys;
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
 use theta_ledger::{
-    Action, CertifiedEntry, DropReason, Genesis, Input, LedgerError, LedgerState, MemberChange, MemberRefusal, Refusal,
-    Warrant,
+    Action, CertifiedEntry, Consent, Demand, DropReason, Genesis, Input, LedgerError, LedgerState, MemberChange,
+    MemberRefusal, Refusal, Warrant,
 };
 use theta_names::KeyState;
 
 use crate::keys::operator;
 use crate::net::{Net, keys, keys_of, node};
-use crate::states::{self, activated, create, machines, set};
+use crate::states::{self, activated, consented, create, machines, set};
 
 pub(crate) fn name(number: u16) -> String {
     format!("node {number:02}")
@@ -153,7 +153,9 @@ fn no_member_has_what_another_has_or_had() {
 fn a_member_renews_its_card_with_its_own_key_and_no_other() {
     let mut state = founded(4, 2);
     let moved = renewed(2, 5, |card| card.peer_address = "other.example:1".parse().unwrap());
-    assert!(state.vartime_proves_itself(&state.next_entry(moved.clone(), Vec::new(), NOW)));
+    assert_eq!(state.demand(&moved, &[]), Ok(Demand::nothing()));
+    // It has no other reason: the card is all.
+    assert_eq!(state.demand(&moved, b"because"), Err(MemberRefusal::Unproven.into()));
     advance(&mut state, moved.clone(), &[1, 3, 4]);
     let seat = &state.seats()[&node(2)];
     assert_eq!((seat.card().unwrap().content().peer_address.as_str(), seat.since()), ("other.example:1", 0));
@@ -182,7 +184,8 @@ fn cards_end_and_changes_are_counted() {
     let late = state.next_entry(add(5), Vec::new(), 2_000_001);
     let ended = Err(LedgerError::Refused(1, Refusal::Member(MemberRefusal::Ended)));
     assert_eq!(state.check_entry(&late), ended);
-    assert_eq!(state.check_entry(&state.next_entry(add(5), Vec::new(), 2_000_000)), Ok(()));
+    let in_time = state.next_entry(add(5), Vec::new(), 2_000_000);
+    assert_eq!(state.check_entry(&consented(&state, in_time, &machines(&[1, 2, 3]))), Ok(()));
     for later in 1..=8 {
         advance(&mut state, renewed(1, later, |_| ()), &[1, 2, 3]);
     }
@@ -191,7 +194,8 @@ fn cards_end_and_changes_are_counted() {
     assert_eq!((ninth(NOW), ninth(NOW + 86_399), ninth(NOW + 86_400)), (often.clone(), often, Ok(())));
     assert_eq!(state.check_entry(&state.next_entry(renewed(2, 1, |_| ()), Vec::new(), NOW)), Ok(()));
     // Whoever has stolen a node's key cannot keep its operator from replacing the machine.
-    assert_eq!(state.check_entry(&state.next_entry(replace(1, 8), Vec::new(), NOW)), Ok(()));
+    let replaced = consented(&state, state.next_entry(replace(1, 8), Vec::new(), NOW), &machines(&[2, 3, 4]));
+    assert_eq!(state.check_entry(&replaced), Ok(()));
     for machine in 8..16 {
         advance(&mut state, replace(1, machine), &[2, 3, 4]);
     }
@@ -229,15 +233,24 @@ fn an_operator_replaces_its_own_machine_and_no_other() {
     let state = founded(4, 2);
     let Action::Members(change) = replace(2, 8) else { unreachable!() };
     let by = |whom: u16| operator(&name(whom)).sign(&change.signed_by_operator(state.id())).to_vec();
-    let proves = |reason: Vec<u8>| state.vartime_proves_itself(&state.next_entry(replace(2, 8), reason, NOW));
-    assert!(proves(by(2)));
-    assert!(!proves(by(3)) && !proves(Vec::new()) && !proves(vec![0; 64]));
+    let demand = |action: &Action, reason: &[u8]| state.demand(action, reason).map(|demand| demand.needed);
+    let unproven = || Err(MemberRefusal::Unproven.into());
+    assert_eq!(demand(&replace(2, 8), &by(2)), Ok(0));
+    assert_eq!((demand(&replace(2, 8), &by(3)), demand(&replace(2, 8), &[0; 64])), (unproven(), unproven()));
+    // Without a word of its own it takes that of the members.
+    assert_eq!(demand(&replace(2, 8), &[]), Ok(3));
+    // Whoever follows the ledger sees it, whoever voted for it.
+    let mut entry = voted(&state, replace(2, 8), NOW, &machines(&[1, 2, 3]));
+    assert_eq!(state.clone().advance(&entry), Ok(()));
+    entry = states::voted_for(&state, (replace(2, 8), NOW), by(3), (&[], &machines(&[1, 2, 3])));
+    assert_eq!(state.clone().advance(&entry), Err(LedgerError::Refused(1, MemberRefusal::Unproven.into())));
+    entry = states::voted_for(&state, (replace(2, 8), NOW), by(2), (&[], &machines(&[1, 2, 3])));
+    assert_eq!(state.clone().advance(&entry), Ok(()));
     // In another group it is nobody's word.
     let other = operator(&name(2)).sign(&change.signed_by_operator(founded(5, 2).id()));
-    assert!(!proves(other.to_vec()));
+    assert_eq!(demand(&replace(2, 8), &other), unproven());
     // The rest is for each node's policy.
-    assert!(!state.vartime_proves_itself(&state.next_entry(remove(2), by(2), NOW)));
-    assert!(!state.vartime_proves_itself(&state.next_entry(add(5), by(2), NOW)));
+    assert_eq!((demand(&remove(2), &by(2)), demand(&add(5), &by(2))), (Ok(3), Ok(3)));
 }
 
 fn all_know(net: &Net, members: usize) -> bool {
@@ -278,4 +291,72 @@ fn a_group_of_replicas_takes_in_replaces_and_lets_go() {
 #[test]
 fn a_warrant_of_nobody_is_none() {
     assert!(Warrant::new(*founded(3, 2).id(), 1, Vec::new()).is_err());
+}
+
+/// What t members want they do not get, and what a quorum agreed to before other changes it has not agreed to after them.
+#[test]
+fn who_joins_and_leaves_takes_the_consents_of_a_quorum() {
+    let mut state = founded(4, 2);
+    for action in [add(5), remove(4), replace(4, 8)] {
+        let with = |consenting: &[u16]| {
+            let entry = states::voted_for(
+                &state,
+                (action.clone(), NOW),
+                b"because".to_vec(),
+                (&machines(consenting), &machines(&[1, 2, 3, 4])),
+            );
+            state.clone().advance(&entry)
+        };
+        let few = |got| Err(LedgerError::Refused(1, Refusal::Consents { needed: 3, got }));
+        assert_eq!((with(&[]), with(&[1]), with(&[1, 2]), with(&[1, 2, 3])), (few(0), few(1), few(2), Ok(())));
+    }
+    // A machine that was replaced consents to nothing, as it votes for nothing.
+    advance(&mut state, replace(4, 8), &[1, 2, 3]);
+    let by = |machine: u8| {
+        let consenting = [keys(1), keys(2), keys_of(4, machine)];
+        let voters = machines(&[1, 2, 3]);
+        let entry = states::voted_for(&state, (add(5), NOW), Vec::new(), (&consenting, &voters));
+        state.clone().advance(&entry)
+    };
+    assert!(matches!(by(7), Err(LedgerError::Refused(2, Refusal::Consents { .. }))));
+    assert_eq!(by(8), Ok(()));
+    // Once the members have changed, what was agreed to before is not agreed to any more.
+    let old = state.consent_subject(&remove(3));
+    advance(&mut state, renewed(1, 3, |_| ()), &[1, 2, 3]);
+    let consents = [1, 2, 3].map(|number| Consent::give(&old, &keys(number), NOW)).to_vec();
+    let entry = theta_ledger::Entry { consents, ..state.next_entry(remove(3), Vec::new(), NOW) };
+    assert!(matches!(state.check_entry(&entry), Err(LedgerError::Refused(3, Refusal::Consents { .. }))));
+    let entry = consented(&state, entry, &machines(&[1, 2, 3]));
+    assert_eq!(state.check_entry(&entry), Ok(()));
+}
+
+/// A liar tells of the replacement first, with its own consent, so that its operator's word is not news.
+#[test]
+fn an_operators_word_is_news_though_the_change_is_not() {
+    let mut net = Net::of(Genesis::of(&founding(4, 2)).unwrap(), 4, 5);
+    net.stop(node(3));
+    // One member wants it by its policy: too few.
+    net.ask([4], &replace(3, 8));
+    net.grant([1, 2], &replace(3, 8));
+    net.run_until(20, |_| false);
+    assert!(net.all_at(0));
+    assert!(net.nodes[&node(1)].replica.as_ref().unwrap().wants(&replace(3, 8).digest()));
+    let Action::Members(change) = replace(3, 8) else { unreachable!() };
+    let reason = operator(&name(3)).sign(&change.signed_by_operator(&net.genesis.id())).to_vec();
+    net.feed(node(2), &|replica, disk| replica.handle(Input::Propose(replace(3, 8), reason.clone()), disk));
+    assert!(net.run_until(100, |net| net.all_at(1)));
+    assert_eq!(net.nodes[&node(1)].disk.entries[0].entry.reason, reason);
+}
+
+/// Nobody takes part in a change of members that too few want, whatever t members say.
+#[test]
+fn members_do_not_join_by_the_word_of_a_few() {
+    let mut net = Net::of(Genesis::of(&founding(4, 2)).unwrap(), 4, 6);
+    net.grant(1..=4, &add(5));
+    net.ask([1, 2], &add(5));
+    assert!(!net.run_until(60, |net| !net.all_at(0)));
+    let waits = net.nodes[&node(1)].replica.as_ref().unwrap().awaited(&add(5).digest());
+    assert_eq!(waits, [node(3), node(4)]);
+    net.ask([3], &add(5));
+    assert!(net.run_until(100, |net| net.all_at(1)));
 }

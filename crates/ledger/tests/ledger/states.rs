@@ -37,8 +37,8 @@ pub(crate) fn set(name: &str, version: Option<u32>, state: KeyState, generation:
 }
 
 /// An entry with the consents that it takes, of these machines.
-fn consented(state: &LedgerState, entry: Entry, machines: &[MemberKeys]) -> Entry {
-    let (demand, subject) = (state.demand(&entry.action), state.consent_subject(&entry.action));
+pub(crate) fn consented(state: &LedgerState, entry: Entry, machines: &[MemberKeys]) -> Entry {
+    let (demand, subject) = (state.demand(&entry.action, &entry.reason), state.consent_subject(&entry.action));
     let demand = demand.unwrap_or_else(|_| Demand::nothing());
     let able = machines.iter().filter(|keys| demand.is_of(keys.party().node())).take(demand.needed);
     let mut consents: Vec<_> = able.map(|keys| Consent::give(&subject, keys, entry.time)).collect();
@@ -53,7 +53,17 @@ pub(crate) fn voted(
     consenting: &[MemberKeys],
     voters: &[MemberKeys],
 ) -> CertifiedEntry {
-    let entry = consented(state, state.next_entry(action, Vec::new(), time), consenting);
+    voted_for(state, (action, time), Vec::new(), (consenting, voters))
+}
+
+/// The same with a reason.
+pub(crate) fn voted_for(
+    state: &LedgerState,
+    (action, time): (Action, u64),
+    reason: Vec<u8>,
+    (consenting, voters): (&[MemberKeys], &[MemberKeys]),
+) -> CertifiedEntry {
+    let entry = consented(state, state.next_entry(action, reason, time), consenting);
     let (ballot, digest) = (Ballot::new(VoteKind::Precommit, 0), entry.digest(state.id()));
     let place = (entry.height, &entry.previous);
     let signed = voters.iter().map(|keys| (keys.party(), sign_with(keys, state.id(), place, ballot, &digest)));

@@ -6,10 +6,10 @@ use theta_ledger::{
 };
 
 use crate::keys::operator;
-use crate::members::{card_of, content_of, founded, founding, name, replace, sign, voted};
+use crate::members::{card_of, content_of, founded, founding, name, replace, sign};
 use crate::net::{Net, genesis, keys, keys_of, node};
 use crate::runs::{liar, stir};
-use crate::states::create;
+use crate::states::{create, voted_for};
 
 /// Machine 8 in the place of machine 7.
 pub(crate) fn stand_in(number: u16, machine: u8) -> StandIn {
@@ -102,17 +102,19 @@ fn operators_sign_one_after_the_other_or_each_a_copy() {
 
 #[test]
 fn who_follows_sees_under_which_warrant_was_decided() {
-    let mut state = founded(3, 2);
+    let state = founded(3, 2);
     let votes = |machine| -> Vec<MemberKeys> { vec![keys(1), keys(2), keys_of(3, machine)] };
-    let mut entry = voted(&state, replace(3, 8), 1_500_000, &votes(8));
-    assert_eq!(state.clone().advance(&entry), Err(LedgerError::Certificate(1)));
     let served = warrant(&state, &[3], &[1, 2, 3]);
+    let for_it = |voters: &[MemberKeys]| voted_for(&state, (replace(3, 8), 1_500_000), served.encode(), (&[], voters));
+    let mut entry = for_it(&votes(8));
+    assert_eq!(state.clone().advance(&entry), Err(LedgerError::Certificate(1)));
     entry.warrant = Some(Box::new(served.clone()));
     assert_eq!(theta_ledger::CertifiedEntry::decode(&entry.encode()).as_ref(), Ok(&entry));
     // Either machine, each once: what the first said before it was gone stays said.
-    let mut before = voted(&state, replace(3, 8), 1_500_000, &votes(7));
+    let mut before = for_it(&votes(7));
     before.warrant.clone_from(&entry.warrant);
     assert_eq!(state.clone().advance(&before), Ok(()));
+    let mut state = state;
     state.advance(&entry).unwrap();
     // It has come about, and serves nothing any more.
     assert_eq!(state.check_warrant(&served), Err(WarrantRefusal::Done));

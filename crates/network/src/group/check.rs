@@ -19,6 +19,7 @@ struct RawGroup {
     name: Spanned<String>,
     threshold: Spanned<i64>,
     founding: Option<String>,
+    members_at: Option<u64>,
     #[serde(default)]
     node: Vec<RawNode>,
     #[serde(default)]
@@ -56,11 +57,13 @@ pub(super) fn parse(text: &str) -> Result<GroupFile, Fault> {
         Err(_) => return Err((None, GroupProblem::TooManyNodes(raw.node.len()))),
     };
     let threshold = in_range(&raw.threshold, n, |k| GroupProblem::Threshold { k, n })?;
-    let mut nodes = raw.node.into_iter().map(|node| seen.node(node, n)).collect::<Result<Vec<_>, _>>()?;
-    // The ids are n different numbers between 1 and n, so all of them are there.
+    // As long as nobody has left, the ids are n different numbers between 1 and n, so all of them are there.
+    let last = if raw.members_at.is_some() { u16::MAX } else { n };
+    let mut nodes = raw.node.into_iter().map(|node| seen.node(node, last)).collect::<Result<Vec<_>, _>>()?;
     nodes.sort_unstable_by_key(|node| node.id);
     let clients = raw.client.into_iter().map(|client| seen.client(client)).collect::<Result<_, _>>()?;
-    Ok(GroupFile { name, threshold, founding: raw.founding, nodes, clients })
+    let (founding, members_at) = (raw.founding, raw.members_at);
+    Ok(GroupFile { name, threshold, founding, members_at, nodes, clients })
 }
 
 /// Values that must not occur twice.

@@ -41,13 +41,14 @@ pub use error::{GroupFileError, GroupProblem};
 
 use crate::{Fingerprint, IdentityError, Subject, mesh::MeshPeer};
 
-/// A checked group file: ids are 1 to n, `1 <= k <= n`, and no two members share an address, a certificate or a
-/// ceremony key.
+/// A checked group file: ids are 1 to n, or of a group whose members have changed any, each once; `1 <= k <= n`, and no two members share
+/// an address, a certificate or a ceremony key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupFile {
     name: String,
     threshold: u16,
     founding: Option<String>,
+    members_at: Option<u64>,
     nodes: Vec<GroupNode>,
     clients: Vec<GroupClient>,
 }
@@ -104,9 +105,21 @@ impl GroupFile {
         nodes: Vec<GroupNode>,
         clients: Vec<GroupClient>,
     ) -> Result<Self, GroupFileError> {
-        let group = Self { name: name.to_owned(), threshold, founding: None, nodes, clients };
+        Self { name: name.to_owned(), threshold, founding: None, members_at: None, nodes, clients }.checked()
+    }
+
+    /// The same group with the members that it has by the entry of its ledger of this height: their numbers may have gaps, since none is
+    /// given twice.
+    ///
+    /// # Errors
+    /// As [`GroupFile::new`].
+    pub fn with_members(self, nodes: Vec<GroupNode>, height: u64) -> Result<Self, GroupFileError> {
+        Self { nodes, members_at: Some(height), ..self }.checked()
+    }
+
+    fn checked(self) -> Result<Self, GroupFileError> {
         // The members are checked in their text form, by the same checks as a file.
-        check::parse(&group.to_text()).map_err(|(_, problem)| GroupFileError::Invalid {
+        check::parse(&self.to_text()).map_err(|(_, problem)| GroupFileError::Invalid {
             path: PathBuf::from("the new group"),
             line: None,
             problem: Box::new(problem),
@@ -143,6 +156,7 @@ impl GroupFile {
             name: &self.name,
             threshold: self.threshold,
             founding: self.founding.as_deref(),
+            members_at: self.members_at,
             node: self.nodes.iter().map(NodeText::from).collect(),
             client: self.clients.iter().map(ClientText::from).collect(),
         })
@@ -161,6 +175,21 @@ impl GroupFile {
         self.founding.as_deref()
     }
 
+    /// The height of the ledger's entry that the nodes are from: node programs write it. `None` if they are those that founded the group,
+    /// or were written by hand.
+    #[must_use]
+    pub const fn members_at(&self) -> Option<u64> {
+        self.members_at
+    }
+
+    /// The same group with these clients.
+    ///
+    /// # Errors
+    /// As [`GroupFile::new`].
+    pub fn with_clients(self, clients: Vec<GroupClient>) -> Result<Self, GroupFileError> {
+        Self { clients, ..self }.checked()
+    }
+
     /// The group's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -173,7 +202,7 @@ impl GroupFile {
         self.threshold
     }
 
-    /// All nodes, by ascending id: node 1 comes first.
+    /// All nodes, by ascending id.
     #[must_use]
     pub fn nodes(&self) -> &[GroupNode] {
         &self.nodes
@@ -188,7 +217,8 @@ impl GroupFile {
     /// The node with this id.
     #[must_use]
     pub fn node(&self, id: NodeId) -> Option<&GroupNode> {
-        self.nodes.get(usize::from(id.get()).checked_sub(1)?)
+        let place = self.nodes.binary_search_by_key(&id, |node| node.id).ok()?;
+        self.nodes.get(place)
     }
 
     /// The node that owns this certificate.
@@ -214,6 +244,8 @@ struct GroupText<'a> {
     threshold: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     founding: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members_at: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     node: Vec<NodeText<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -210,3 +210,18 @@ proptest! {
         }
     }
 }
+
+/// Who has left leaves a gap, and a file that nodes have written says as of when it is.
+#[test]
+fn members_that_left_leave_gaps() {
+    let group = parse(GOOD).unwrap();
+    let mut nodes = group.nodes().to_vec();
+    nodes.remove(1);
+    let left = |number: u16| NodeId::try_from(number).unwrap();
+    assert!(GroupFile::new(group.name(), group.threshold(), nodes.clone(), Vec::new()).is_err(), "a typing error");
+    let later = group.with_members(nodes, 17).unwrap();
+    let read = parse(&later.to_text()).unwrap();
+    assert_eq!((&read, read.members_at()), (&later, Some(17)));
+    assert_eq!((read.node(left(2)), read.node(left(3)).map(|node| node.id)), (None, Some(left(3))));
+    assert_eq!(read.mesh_peers(left(3)).len(), 1);
+}

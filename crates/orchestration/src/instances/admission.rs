@@ -60,6 +60,9 @@ impl Shared {
         if let Some(text) = self.failure.get() {
             return Err(SubmitError::Store(text));
         }
+        if let Some(text) = self.departure.get() {
+            return Err(SubmitError::Departed(text));
+        }
         let (request, key, generation) = certified.into_parts();
         let asked = Asked::of(request, key.version);
         let (purpose, suited) = (asked.statement.as_statement().purpose(), key.suite.purpose());

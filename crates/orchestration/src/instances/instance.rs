@@ -287,7 +287,7 @@ impl Instance {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
         let awaited = |node: NodeId| self.party_of(node).is_some_and(|party| self.machine.awaits(party));
-        for node in shared.peers.iter().copied().filter(|node| awaited(*node)) {
+        for node in shared.peers().iter().copied().filter(|node| awaited(*node)) {
             self.sent.remind(node, shared);
             shared.send_to(node, request.clone());
             shared.metrics.asked.inc();

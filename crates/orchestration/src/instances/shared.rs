@@ -1,15 +1,16 @@
 //! What all threads of an orchestrator share.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex, PoisonError, RwLock,
     atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release},
 };
 
 use bytes::Bytes;
-use theta_custody::{KeyEntry, KeyTable, StoreStanding};
+use theta_custody::{KeyEntry, KeyTable, Members, Standing, StoreStanding};
 use theta_names::NodeId;
 use theta_network::{SendError, Transport};
-use tracing::{debug, warn};
+use tokio::sync::watch;
+use tracing::{debug, error, warn};
 
 use super::Content;
 use crate::{
@@ -47,7 +48,8 @@ pub(crate) struct Shared {
     pub(crate) keys: Arc<KeyTable>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) local: NodeId,
-    pub(crate) peers: Vec<NodeId>,
+    /// The other nodes, ascending: they change while the node runs.
+    pub(crate) peers: RwLock<Arc<[NodeId]>>,
     pub(crate) metrics: Metrics,
     pub(crate) culprits: Culprits,
     pub(crate) running: Arc<Quota>,
@@ -60,6 +62,10 @@ pub(crate) struct Shared {
     pub(crate) store: Option<StoreStanding>,
     /// Why the store failed, until it has recovered.
     pub(crate) failure: Failure,
+    /// Why this machine serves no more: its member has left the group, or has another one.
+    pub(crate) departure: Failure,
+    /// The members as the ledger has them.
+    pub(crate) members: watch::Sender<Option<Members>>,
     /// Records used nonces, if the node is configured to.
     pub(crate) burning: Burning,
     pub(crate) today: Today,
@@ -135,11 +141,45 @@ impl Shared {
         }
     }
 
+    /// The other nodes, ascending.
+    pub(crate) fn peers(&self) -> Arc<[NodeId]> {
+        Arc::clone(&self.peers.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes over which peers the transport has.
+    pub(crate) fn follow_transport(&self) {
+        *self.peers.write().unwrap_or_else(PoisonError::into_inner) = self.transport.peers().into();
+    }
+
+    /// The ledger has these members: whoever speaks for none of them serves no more.
+    pub(crate) fn seat(&self, members: Members) {
+        let node = self.local.get();
+        match members.standing {
+            Standing::Member => self.departure.clear(),
+            Standing::Gone if members.cards.iter().any(|(member, _)| *member == self.local) => {
+                error!(node, height = members.height, "another machine is in this one's place: this one serves no more");
+                self.departure.set(format!(
+                    "another machine has taken the place of this one as node {node}: ask the group's other nodes, and follow the ledger"
+                ));
+            }
+            Standing::Gone => {
+                error!(node, height = members.height, "this node has left the group: it serves no more");
+                self.departure.set(format!(
+                    "node {node} has left the group: ask the group's other nodes, and follow the ledger"
+                ));
+            }
+            Standing::Expected => self.departure.set(format!(
+                "this machine is not a member yet: it reads the group's ledger, and becomes node {node} when the group has decided it"
+            )),
+        }
+        self.members.send_replace(Some(members));
+    }
+
     /// Sends to one peer; does nothing if the node is none. A peer that cannot take the message now will ask for it
     /// later.
     pub(crate) fn send_to(&self, peer: NodeId, bytes: Bytes) {
         // Transports list peers in ascending order.
-        if self.peers.binary_search(&peer).is_err() {
+        if self.peers().binary_search(&peer).is_err() {
             return;
         }
         if let Err(error) = self.transport.send(peer, bytes) {
@@ -150,10 +190,11 @@ impl Shared {
     /// Sends to all other holders of a key.
     pub(crate) fn send_to_holders(&self, key: &KeyEntry, bytes: Bytes) {
         // Holders are different nodes of the group, and this node is one of them.
-        if key.holders.len() == self.peers.len().saturating_add(1) {
+        let peers = self.peers();
+        if key.holders.len() == peers.len().saturating_add(1) {
             return self.send_to_all(bytes);
         }
-        for peer in self.peers.iter().filter(|peer| key.holders.contains(**peer)) {
+        for peer in peers.iter().filter(|peer| key.holders.contains(**peer)) {
             self.send_to(*peer, bytes.clone());
         }
     }

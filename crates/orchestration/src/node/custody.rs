@@ -11,12 +11,13 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use theta_custody::{
-    CeremonyError, CeremonyReport, CeremonyState, ChangeError, Custodian, CustodyEffect, CustodyInput, To,
+    CeremonyError, CeremonyReport, CeremonyState, ChangeError, Custodian, CustodyEffect, CustodyInput, MembersError,
+    MembersState, To,
 };
 use theta_names::NodeId;
 use theta_network::PeerState;
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, StateChange};
+use theta_statements::{CeremonyRequest, MemberRequest, StateChange};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{MissedTickBehavior, interval},
@@ -44,6 +45,10 @@ pub(crate) enum Order {
     /// A request, and what the client signed and others approved.
     Hold(CeremonyRequest, Vec<u8>, oneshot::Sender<Result<CeremonyReport, CeremonyError>>),
     Change(StateChange, oneshot::Sender<Result<(), ChangeError>>),
+    /// A request, and what the client signed and others approved.
+    Members(MemberRequest, Vec<u8>, oneshot::Sender<Result<MembersState, MembersError>>),
+    /// An encoded warrant.
+    Warrant(Bytes, oneshot::Sender<Result<MembersState, MembersError>>),
     Report([u8; 32], oneshot::Sender<Option<CeremonyReport>>),
     Reports(oneshot::Sender<Vec<CeremonyReport>>),
     Watch([u8; 32], oneshot::Sender<Option<watch::Receiver<CeremonyReport>>>),
@@ -70,6 +75,9 @@ struct Watched {
 impl Custody {
     pub(crate) fn new(custodian: Box<Custodian>, shared: Arc<Shared>) -> Self {
         let known = |report: CeremonyReport| (report.id, Watched { over: report.state.is_over(), watch: None });
+        if let Some(members) = custodian.members() {
+            shared.seat(members);
+        }
         let ceremonies = custodian.reports().into_iter().map(known).collect();
         Self { custodian, shared, connected: BTreeSet::new(), ceremonies }
     }
@@ -133,6 +141,20 @@ impl Custody {
                 drop(reply.send(answer));
                 return changed;
             }
+            Order::Members(request, reason, reply) => {
+                let mut effects = Vec::new();
+                let answer = self.custodian.change_members(&request, reason, &mut effects);
+                let changed = self.carry_out(effects);
+                drop(reply.send(answer));
+                return changed;
+            }
+            Order::Warrant(warrant, reply) => {
+                let mut effects = Vec::new();
+                let answer = self.custodian.bring_warrant(&warrant, &mut effects);
+                let changed = self.carry_out(effects);
+                drop(reply.send(answer));
+                return changed;
+            }
             Order::Report(id, reply) => drop(reply.send(self.custodian.report(&id))),
             Order::Reports(reply) => drop(reply.send(self.custodian.reports())),
             Order::Watch(id, reply) => drop(reply.send(self.watch(&id))),
@@ -188,6 +210,7 @@ impl Custody {
                     let (misdeed, instance) = (Misdeed::Ceremony(offence), InstanceId(ceremony));
                     self.shared.blame(Culprit { party: node, misdeed, instance });
                 }
+                CustodyEffect::Members(members) => self.shared.seat(*members),
                 CustodyEffect::RolledBack { node, text } => {
                     warn!(node = node.get(), text, "a node's store is older than what was seen of it");
                 }

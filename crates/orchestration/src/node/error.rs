@@ -2,7 +2,7 @@
 
 use std::io;
 
-use theta_custody::{CeremonyError, ChangeError};
+use theta_custody::{CeremonyError, ChangeError, MembersError};
 
 use crate::ConfigError;
 
@@ -67,6 +67,17 @@ pub enum ChangeKeyError {
     /// The custodian's refusal.
     #[error(transparent)]
     Change(#[from] ChangeError),
+    /// There is no custodian.
+    #[error(transparent)]
+    NoCustodian(#[from] NoCustodian),
+}
+
+/// Why a change of the members, or a warrant, is not looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeMembersError {
+    /// The custodian's refusal.
+    #[error(transparent)]
+    Members(#[from] MembersError),
     /// There is no custodian.
     #[error(transparent)]
     NoCustodian(#[from] NoCustodian),

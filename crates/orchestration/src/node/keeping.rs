@@ -1,11 +1,11 @@
 //! Requests about a node's keys: ceremonies, changes of state, trust in its store.
 
-use theta_authority::Granted;
-use theta_custody::CeremonyReport;
-use theta_statements::{CeremonyRequest, StateChange};
+use theta_authority::{BringWarrant, Granted};
+use theta_custody::{CeremonyReport, Members, MembersState};
+use theta_statements::{CeremonyRequest, MemberRequest, StateChange};
 use tokio::sync::watch;
 
-use super::{ChangeKeyError, HoldError, Orchestrator, custody::Order};
+use super::{ChangeKeyError, ChangeMembersError, HoldError, Orchestrator, custody::Order};
 
 impl Orchestrator {
     /// Asks the group for a ceremony; returns its state. It begins when as many nodes as it takes were asked and their
@@ -42,12 +42,50 @@ impl Orchestrator {
         Ok(self.ask_custodian(|reply| Order::Change(granted.into_request(), reply)).await??)
     }
 
+    /// Asks the group for a change of its members, or says how far it is if it was asked for before. The `reason` is what the client
+    /// signed, and others approved, for the ledger.
+    ///
+    /// # Errors
+    /// [`ChangeMembersError`]: it cannot be read, the store failed, or there is no custodian.
+    pub async fn change_members(
+        &self,
+        granted: Granted<MemberRequest>,
+        reason: Vec<u8>,
+    ) -> Result<MembersState, ChangeMembersError> {
+        Ok(self.ask_custodian(|reply| Order::Members(granted.into_request(), reason, reply)).await??)
+    }
+
+    /// Brings the group a warrant, or says how far it is.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::change_members`].
+    pub async fn bring_warrant(&self, granted: Granted<BringWarrant>) -> Result<MembersState, ChangeMembersError> {
+        Ok(self.ask_custodian(|reply| Order::Warrant(granted.into_request().warrant, reply)).await??)
+    }
+
     /// Whether enough peers have confirmed that this node's store is the one that they know, and not an old copy. A
     /// node with fixed keys has nothing to confirm. [`Orchestrator::certify`] and the gate refuse requests for slots
     /// without it; this method is for callers that want to refuse them sooner.
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.shared().is_trusted()
+    }
+
+    /// The members as the ledger has them, from now on; nothing in a group that was not founded with cards.
+    #[must_use]
+    pub fn members(&self) -> watch::Receiver<Option<Members>> {
+        self.shared().members.subscribe()
+    }
+
+    /// Takes over which peers the transport has, after they were changed.
+    pub fn follow_transport(&self) {
+        self.shared().follow_transport();
+    }
+
+    /// Why this machine serves no requests though all of it works: it is not its member's any more, or not yet.
+    #[must_use]
+    pub fn departure(&self) -> Option<String> {
+        self.shared().departure.get()
     }
 
     /// Why the store failed, if it did: then this node refuses all requests until it has recovered, which it tries by

@@ -11,13 +11,14 @@ mod orchestrator;
 mod router;
 mod slots;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::{Arc, RwLock, atomic::AtomicBool};
 
 use prometheus_client::registry::Registry;
 use theta_network::Transport;
+use tokio::sync::watch;
 
 pub use engine::{Engine, Pending};
-pub use error::{ChangeKeyError, ComputeError, HoldError, NoCustodian, StartError};
+pub use error::{ChangeKeyError, ChangeMembersError, ComputeError, HoldError, NoCustodian, StartError};
 pub use keys::Keys;
 pub use orchestrator::Orchestrator;
 
@@ -46,7 +47,7 @@ fn share(
     }
     Ok(Arc::new(Shared {
         local,
-        peers: transport.peers(),
+        peers: RwLock::new(transport.peers().into()),
         metrics: Metrics::new(registry),
         culprits: Culprits::default(),
         running: Quota::new(config.max_instances),
@@ -57,6 +58,8 @@ fn share(
         stopping: AtomicBool::new(false),
         store,
         failure: Failure::default(),
+        departure: Failure::default(),
+        members: watch::Sender::new(None),
         burning,
         today: Today::default(),
         config,

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::Ordering::Acquire},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering::Acquire},
 };
 
 use core::time::Duration;
@@ -29,6 +29,8 @@ use crate::{
 const BATCH: usize = 64;
 /// The most messages of one peer that wait for the certifier: each costs a few signatures to check.
 const MOST_OF_PEER: usize = 64;
+/// More peers than a group can have.
+const MOST_PEERS: usize = 1_024;
 /// The most questions of this node that wait.
 const QUESTIONS: usize = 1_024;
 
@@ -54,21 +56,31 @@ pub(crate) enum SlotCommand {
 #[derive(Clone)]
 pub(crate) struct SlotsInbox {
     sender: mpsc::Sender<SlotCommand>,
-    peers: Arc<BTreeMap<NodeId, Arc<Quota>>>,
+    shared: Arc<Shared>,
+    peers: Arc<Mutex<BTreeMap<NodeId, Arc<Quota>>>>,
 }
 
 impl SlotsInbox {
-    pub(crate) fn new(shared: &Shared) -> (Self, mpsc::Receiver<SlotCommand>) {
-        let peers: BTreeMap<_, _> = shared.peers.iter().map(|node| (*node, Quota::new(MOST_OF_PEER))).collect();
-        let places = peers.len().saturating_mul(MOST_OF_PEER).saturating_add(QUESTIONS);
-        let (sender, inbox) = mpsc::channel(places);
-        (Self { sender, peers: Arc::new(peers) }, inbox)
+    pub(crate) fn new(shared: &Arc<Shared>) -> (Self, mpsc::Receiver<SlotCommand>) {
+        // Room for as many peers as there may be: each has its own places, and only peers have any.
+        let (sender, inbox) = mpsc::channel(MOST_PEERS.saturating_mul(MOST_OF_PEER).saturating_add(QUESTIONS));
+        (Self { sender, shared: Arc::clone(shared), peers: Arc::default() }, inbox)
     }
 
     /// Adds a peer's message, unless too many of its messages wait; a dropped message is sent again.
     pub(crate) fn post(&self, from: NodeId, bytes: Bytes) -> bool {
-        let Some(place) = self.peers.get(&from).and_then(|quota| quota.take(1)) else { return false };
+        let Some(place) = self.quota_of(from).and_then(|quota| quota.take(1)) else { return false };
         self.sender.try_send(SlotCommand::Message { from, bytes, _place: Some(place) }).is_ok()
+    }
+
+    fn quota_of(&self, from: NodeId) -> Option<Arc<Quota>> {
+        let peers = self.shared.peers();
+        let mut known = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if peers.binary_search(&from).is_err() {
+            known.remove(&from);
+            return None;
+        }
+        Some(Arc::clone(known.entry(from).or_insert_with(|| Quota::new(MOST_OF_PEER))))
     }
 
     /// Wakes the thread so that it stops; with a full inbox it is awake.

@@ -196,7 +196,7 @@ fn split_path(path: &str) -> (&str, &str) {
 
 /// The method's name as a metric label: one of a fixed list, whatever the caller wrote.
 fn known_method(method: &str) -> &'static str {
-    const KNOWN: [&str; 24] = [
+    const KNOWN: [&str; 27] = [
         "Decapsulate",
         "Sign",
         "FlipCoin",
@@ -221,6 +221,9 @@ fn known_method(method: &str) -> &'static str {
         "GetPolicy",
         "PruneAudit",
         "BackUp",
+        "ReadLedger",
+        "ChangeMembers",
+        "BringWarrant",
     ];
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("unknown")
 }

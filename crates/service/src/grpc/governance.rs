@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_authority::{Look, PruneAudit, PruneError, now};
+use theta_authority::{BringWarrant, Look, PruneAudit, PruneError, now};
+use theta_custody::{MembersError, MembersState};
 use theta_names::{Label, Operation};
+use theta_orchestration::{ChangeMembersError, NoCustodian};
 use theta_policy::Answer;
 use theta_statements::audit::Checkpoint;
-use theta_statements::{Approval, Ask, Digest, UnixTime};
+use theta_statements::{Approval, Ask, Digest, MOST_MEMBER_CHANGE, MOST_MEMBER_PROOF, MemberRequest, UnixTime};
 use theta_store::{AuditRecord, Store};
 use theta_wire::v1;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
+use super::keys::{nonce_of, reason_of};
 use super::{gate::Arrival, refusal, state::NodeState};
 
 /// The number of records read from the store at a time.
@@ -127,6 +130,33 @@ impl v1::governance_server::Governance for Governance {
         }))
     }
 
+    async fn change_members(
+        &self,
+        request: Request<v1::ChangeMembersRequest>,
+    ) -> Result<Response<v1::MembersStatus>, Status> {
+        let v1::ChangeMembersRequest { change, nonce, signed_request, approvals, proof } = request.get_ref();
+        if change.len() > MOST_MEMBER_CHANGE || proof.len() > MOST_MEMBER_PROOF {
+            return Err(refusal::invalid("the change or its proof is longer than any can be"));
+        }
+        let (nonce, change, proof) = (nonce_of(nonce)?, change.to_vec(), proof.to_vec());
+        let asks = MemberRequest { nonce, change, proof };
+        let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        let reason = reason_of(signed_request, approvals);
+        let state = self.node.orchestrator.change_members(granted, reason).await;
+        Ok(Response::new(members_status(state.map_err(|error| not_looked_at(&error))?)))
+    }
+
+    async fn bring_warrant(
+        &self,
+        request: Request<v1::BringWarrantRequest>,
+    ) -> Result<Response<v1::MembersStatus>, Status> {
+        let v1::BringWarrantRequest { warrant, signed_request, approvals } = request.get_ref();
+        let asks = BringWarrant { warrant: warrant.clone() };
+        let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        let state = self.node.orchestrator.bring_warrant(granted).await;
+        Ok(Response::new(members_status(state.map_err(|error| not_looked_at(&error))?)))
+    }
+
     async fn explain_policy(
         &self,
         request: Request<v1::ExplainPolicyRequest>,
@@ -228,5 +258,28 @@ fn entry(record: AuditRecord) -> v1::AuditEntry {
         previous: Bytes::copy_from_slice(&previous),
         hash: Bytes::copy_from_slice(&hash),
         record: body.into(),
+    }
+}
+
+fn members_status(state: MembersState) -> v1::MembersStatus {
+    let status = |word: &str| v1::MembersStatus { state: word.to_owned(), ..Default::default() };
+    match state {
+        MembersState::Waiting { awaits } => {
+            v1::MembersStatus { awaits: awaits.iter().map(|node| u32::from(node.get())).collect(), ..status("waiting") }
+        }
+        MembersState::Decided { height } => v1::MembersStatus { height, ..status("decided") },
+        MembersState::Refused(text) => v1::MembersStatus { text: refusal::short(text), ..status("refused") },
+    }
+}
+
+fn not_looked_at(error: &ChangeMembersError) -> Status {
+    let message = refusal::short(error.to_string());
+    match error {
+        ChangeMembersError::Members(MembersError::Change(_) | MembersError::Warrant(_)) => {
+            Status::invalid_argument(message)
+        }
+        ChangeMembersError::Members(MembersError::StoreFailed(_))
+        | ChangeMembersError::NoCustodian(NoCustodian::ShuttingDown) => Status::unavailable(message),
+        ChangeMembersError::NoCustodian(NoCustodian::Fixed) => Status::failed_precondition(message),
     }
 }

@@ -133,13 +133,13 @@ fn state_of(name: &str) -> Result<KeyState, Status> {
 }
 
 /// The nonce, which determines the ceremony; approvals and signatures cover it.
-fn nonce_of(given: &Bytes) -> Result<[u8; 32], Status> {
+pub(super) fn nonce_of(given: &Bytes) -> Result<[u8; 32], Status> {
     let wrong = |_| refusal::invalid("the nonce has not 32 bytes: give random ones, the same to all nodes");
     <[u8; 32]>::try_from(given.as_ref()).map_err(wrong)
 }
 
 /// Why the group is asked, for the ledger: the signed request and the approvals, each behind its length; empty if there are none.
-fn reason_of(signed_request: &Bytes, approvals: &[Bytes]) -> Vec<u8> {
+pub(super) fn reason_of(signed_request: &Bytes, approvals: &[Bytes]) -> Vec<u8> {
     if signed_request.is_empty() && approvals.is_empty() {
         return Vec::new();
     }

@@ -126,7 +126,7 @@ pub(crate) fn submit(error: &SubmitError) -> Status {
         SubmitError::Key(error) => key(error),
         SubmitError::Request(_) | SubmitError::Seed(_) => Status::invalid_argument(message),
         SubmitError::Overloaded(_) => Status::resource_exhausted(message),
-        SubmitError::Store(_) => Status::unavailable(message),
+        SubmitError::Store(_) | SubmitError::Departed(_) => Status::unavailable(message),
         SubmitError::ShuttingDown => Status::unavailable(format!("{message}: ask another node")),
         SubmitError::Bug(_) => Status::internal(message),
     }

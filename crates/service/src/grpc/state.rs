@@ -2,7 +2,10 @@
 
 use std::{
     fs, mem,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -32,7 +35,7 @@ pub(crate) struct NodeState {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) certificate: Arc<CertificateKeeper>,
     /// How many nodes the group has.
-    pub(crate) nodes: u16,
+    pub(crate) nodes: Arc<AtomicU16>,
     pub(crate) started: Instant,
     pub(crate) backups: Backups,
 }
@@ -245,7 +248,7 @@ impl NodeState {
         v1::GetStatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             node: u32::from(self.transport.local().get()),
-            nodes: u32::from(self.nodes),
+            nodes: u32::from(self.nodes.load(Relaxed)),
             peers: self.transport.status().into_iter().map(answer::peer).collect(),
             instances_running: u64::try_from(load.running).unwrap_or(u64::MAX),
             results_cached: u64::try_from(load.results).unwrap_or(u64::MAX),

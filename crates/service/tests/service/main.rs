@@ -12,6 +12,7 @@ mod api;
 mod doors;
 mod faults;
 mod group;
+mod members;
 mod quotas;
 mod sound;
 mod start;

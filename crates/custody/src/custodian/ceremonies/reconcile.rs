@@ -70,7 +70,7 @@ impl Custodian {
         // Until its peers have confirmed its store, it does not know whether it took part before.
         let Some(memory) = self.memory_of(number) else { return };
         let launched = Subject::of_begun(begun).and_then(|subject| {
-            let plan = subject.plan(&self.group)?;
+            let plan = subject.plan(&self.group.name, &begun.members)?;
             self.launch(subject, plan, memory, work)
         });
         if let Err(error) = launched

@@ -109,7 +109,7 @@ impl Custodian {
         let begun = ledger.begun(request).map_err(|refusal| self.not_begun(ledger, request, refusal))?;
         let subject = Subject::of_begun(&begun)?;
         self.check_here(&subject, &begun)?;
-        subject.plan(&self.group)?;
+        subject.plan(&self.group.name, &begun.members)?;
         Ok(subject)
     }
 

@@ -2,7 +2,9 @@
 
 use theta_ceremonies::QuorumCertificate;
 use theta_keyfiles::PublicKeyText;
-use theta_ledger::{Action, AdoptedKey, Begun, CertifiedEntry, Entry, Host, LedgerState, Outcome, Verdict};
+use theta_ledger::{
+    Action, AdoptedKey, Begun, CertifiedEntry, Entry, Host, LedgerState, MemberChange, Outcome, Verdict,
+};
 use theta_names::{KeyState, SuiteName};
 use theta_schemes::keys::AnyPublicKey;
 use theta_statements::KeyChange;
@@ -11,13 +13,14 @@ use theta_store::Store;
 use crate::ceremony::{Subject, public_of};
 use crate::codec::numbers;
 use crate::custodian::ceremonies::Prospects;
-use crate::{KeyEntry, KeyTable, Roster};
+use crate::{KeyEntry, KeyTable};
 
 /// What the replica asks of this node.
 pub(super) struct Bookkeeper<'a> {
     pub(super) store: &'a Store,
     pub(super) table: &'a KeyTable,
-    pub(super) group: &'a Roster,
+    /// The group's name.
+    pub(super) group: &'a str,
     pub(super) prospects: Prospects<'a>,
 }
 
@@ -38,9 +41,20 @@ impl Bookkeeper<'_> {
         }
     }
 
+    /// Whether nothing that this node has speaks against a change of the members: a dealer may have given a member shares that the ledger
+    /// does not know of yet.
+    fn fits_members(&self, state: &LedgerState, change: &MemberChange) -> bool {
+        let MemberChange::Remove { node } = change else { return true };
+        let unknown = |entry: &KeyEntry| {
+            let line = state.keys().get(&entry.name);
+            entry.state != KeyState::Destroyed && line.is_none_or(|line| !line.versions.contains_key(&entry.version))
+        };
+        !self.table.iter().any(|entry| unknown(&entry) && numbers(entry.holders.nodes()).contains(node))
+    }
+
     /// Whether a ceremony's own certificate is for this key.
     fn is_certified(&self, begun: &Begun, public: &[u8], certificate: &[u8]) -> bool {
-        let plan = Subject::of_begun(begun).and_then(|subject| subject.plan(self.group));
+        let plan = Subject::of_begun(begun).and_then(|subject| subject.plan(self.group, &begun.members));
         let (Ok(plan), Ok(key)) = (plan, public_of(public)) else { return false };
         let (Some(encoded), Ok(quorum)) = (key.encoded(), QuorumCertificate::decode(certificate)) else {
             return false;
@@ -61,11 +75,11 @@ impl Host for Bookkeeper<'_> {
         let holds = match &entry.action {
             Action::Adopt(adopted) => return self.judge_adopted(state, adopted),
             Action::Begin(request) => {
-                let subject = state.begun(request).ok().and_then(|begun| Subject::of_begun(&begun).ok());
+                let plan = |begun: Begun| Subject::of_begun(&begun)?.plan(self.group, &begun.members);
                 // A dealer's key may have the name, and not be in the ledger yet.
                 let create = matches!(request.change, KeyChange::Create { .. });
                 let taken = create && !matches!(self.store.key(request.change.key()), Ok(None));
-                !taken && subject.is_some_and(|subject| subject.plan(self.group).is_ok())
+                !taken && state.begun(request).is_ok_and(|begun| plan(begun).is_ok())
             }
             Action::End { ceremony, outcome } => match (state.running().get(ceremony), outcome) {
                 (Some(begun), Outcome::Activated { public, certificate }) => {
@@ -75,8 +89,9 @@ impl Host for Bookkeeper<'_> {
                 (Some(begun), Outcome::Aborted) => self.prospects.are_none(*ceremony, &begun.request.digest()),
                 (None, _) => false,
             },
-            // What proves itself is not asked of this node.
-            Action::SetState(_) | Action::Members(_) => false,
+            // It has the consents of those who asked their own policies. What proves itself is not asked of this node.
+            Action::Members(change) => self.fits_members(state, change),
+            Action::SetState(_) => false,
         };
         if holds { Verdict::Valid } else { Verdict::Invalid }
     }

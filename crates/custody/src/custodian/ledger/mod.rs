@@ -4,6 +4,7 @@
 //! who knows the founding members can check which keys the group has. See `spec/ledger.md`.
 
 mod bookkeeper;
+mod members;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use theta_names::NodeId;
 use theta_store::Store;
 
 use bookkeeper::{Bookkeeper, adopted_key};
+pub(super) use members::MemberRequests;
 
 use super::ceremonies::Prospects;
 use super::message::Message;
@@ -68,11 +70,11 @@ impl Custodian {
 
     /// Gives the replica an input.
     pub(super) fn drive_ledger(&mut self, input: Input<'_>, work: &mut Work) {
-        let Self { store, table, group, running, ended, begun_at, ticks, ledger, .. } = self;
+        let Self { store, table, group, running, ended, begun_at, ticks, ledger, unserving, .. } = self;
         let prospects = Prospects { running, ended, begun_at, now: *ticks };
-        let host = Bookkeeper { store, table, group, prospects };
+        let host = Bookkeeper { store, table, group: &group.name, prospects };
         let Some(replica) = ledger.as_mut() else { return };
-        let (mut decided, mut dropped) = (false, Vec::new());
+        let (mut decided, mut dropped, warrants) = (false, Vec::new(), replica.stand_ins());
         for effect in replica.handle(input, &host) {
             match effect {
                 theta_ledger::Effect::Record(said) => work.records.push(Record::LedgerVote(said.encode())),
@@ -93,13 +95,18 @@ impl Custodian {
                 theta_ledger::Effect::Blame(node, offence) => {
                     work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
                 }
-                // Who brought it is told by whoever asks for it.
-                theta_ledger::Effect::Unserving(_) => {}
+                theta_ledger::Effect::Unserving(refusal) => *unserving = Some(refusal),
                 theta_ledger::Effect::Dropped(action, why) => dropped.push((action, why)),
             }
         }
+        if decided || replica.stand_ins() != warrants {
+            self.follow_members(work);
+        }
         for (action, why) in dropped {
-            self.dropped(&action, &why, work);
+            match &action {
+                Action::Members(_) => self.dropped_members(&action, &why),
+                _ => self.dropped(&action, &why, work),
+            }
         }
         if decided {
             self.reconcile(work);

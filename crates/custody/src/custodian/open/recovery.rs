@@ -55,6 +55,15 @@ impl Custodian {
         fresh.witnesses.write_again();
         (fresh.now, fresh.ticks) = (self.now, self.ticks);
         effects.extend(fresh.reports().into_iter().map(CustodyEffect::Report));
+        // Those who follow the members hold on to what this node has.
+        let present = fresh.seating.present();
+        self.seating.replace(present);
+        fresh.seating = Arc::clone(&self.seating);
+        if fresh.followed != self.followed
+            && let Some(members) = fresh.followed.clone()
+        {
+            effects.push(CustodyEffect::Members(Box::new(members)));
+        }
         *self = fresh;
         Ok(effects)
     }

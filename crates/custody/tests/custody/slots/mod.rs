@@ -479,7 +479,7 @@ fn nodes_without_an_identity_certify_nothing() {
     let ticket = group.ask(1, A);
     assert_eq!(group.verdict(1, ticket), Some(&Err(SlotRefusal::NoIdentity)));
     assert!(group.wire.is_empty());
-    let quorum = |k, n, key_k| Group::new(k, n).nodes[&1].certifier.quorum(key_k);
+    let quorum = |k, n, key_k| Group::new(k, n).nodes[&1].certifier.quorum(key_k, "key");
     assert_eq!((quorum(2, 4, 2).need(), quorum(2, 4, 2).warning()), (3, None));
     assert_eq!((quorum(2, 4, 3).need(), quorum(2, 4, 3).spare()), (4, 0));
     assert_eq!(quorum(3, 5, 2), quorum(3, 5, 3), "a key with a smaller k has no fewer liars around it");

@@ -63,7 +63,7 @@ pub fn write_private(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-fn write_identity(folder: &Path, name: &str) -> theta_network::Fingerprint {
+pub fn write_identity(folder: &Path, name: &str) -> theta_network::Fingerprint {
     let made = Identity::generate(name).unwrap();
     let stem = name.split('-').next().unwrap();
     fs::create_dir_all(folder).unwrap();
@@ -74,18 +74,29 @@ fn write_identity(folder: &Path, name: &str) -> theta_network::Fingerprint {
 
 /// An empty store, sealed by a key file, with an identity for ceremonies.
 fn create_store(here: &Path, id: u16) -> CeremonyKey {
+    store_with(here, id, [u8::try_from(id).unwrap(); 32])
+}
+
+/// The secret of one of a member's machines.
+pub fn secret_of(id: u16, machine: u8) -> [u8; 32] {
+    let mut secret = [machine; 32];
+    secret[..2].copy_from_slice(&id.to_be_bytes());
+    secret
+}
+
+pub fn store_with(here: &Path, id: u16, secret: [u8; 32]) -> CeremonyKey {
     fs::set_permissions(here, fs::Permissions::from_mode(0o700)).unwrap();
     write_private(&here.join("store.key"), &format!("{id:02x}").repeat(32));
     let config = StoreConfig { path: here.join("theta.redb"), sealing: Sealing::File(here.join("store.key")) };
     let store = config.create().unwrap();
-    let secret = || Secret::new([u8::try_from(id).unwrap(); 32]);
+    let secret = || Secret::new(secret);
     store.set_identity(&secret()).unwrap();
     let keys = CeremonyKeys::new(NodeId::try_from(id).unwrap(), secret());
     let encoded: [u8; 32] = keys.member().encode()[2..].try_into().unwrap();
     encoded.into()
 }
 
-fn bound() -> (TcpListener, SocketAddr) {
+pub fn bound() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     (listener, address)
@@ -261,20 +272,29 @@ impl TestGroup {
 
     pub async fn channel_as(&self, id: u16, identity: &Identity) -> Result<Channel, tonic::transport::Error> {
         let node = self.group.node(NodeId::try_from(id).unwrap()).unwrap().clone();
-        let config = tls::client_config(identity, node.certificate, &[b"h2"]).unwrap();
-        let address = node.api_address.clone();
-        let connector = tower::service_fn(move |_| {
-            let (address, config) = (address.clone(), Arc::clone(&config));
-            async move {
-                let tcp = TcpStream::connect(&address).await?;
-                tcp.set_nodelay(true)?;
-                let tls = TlsConnector::from(config).connect(tls::server_name(), tcp).await?;
-                Ok::<_, std::io::Error>(TokioIo::new(tls))
-            }
-        });
-        Endpoint::from_shared(format!("http://{}", node.api_address))?
-            .connect_timeout(Duration::from_secs(20))
-            .connect_with_connector(connector)
-            .await
+        channel_to(&node.api_address, node.certificate, identity).await
     }
+}
+
+/// A connection to the API at this address, of the node with this certificate.
+pub async fn channel_to(
+    address: &str,
+    certificate: theta_network::Fingerprint,
+    identity: &Identity,
+) -> Result<Channel, tonic::transport::Error> {
+    let config = tls::client_config(identity, certificate, &[b"h2"]).unwrap();
+    let place = address.to_owned();
+    let connector = tower::service_fn(move |_| {
+        let (address, config) = (place.clone(), Arc::clone(&config));
+        async move {
+            let tcp = TcpStream::connect(&address).await?;
+            tcp.set_nodelay(true)?;
+            let tls = TlsConnector::from(config).connect(tls::server_name(), tcp).await?;
+            Ok::<_, std::io::Error>(TokioIo::new(tls))
+        }
+    });
+    Endpoint::from_shared(format!("http://{address}"))?
+        .connect_timeout(Duration::from_secs(20))
+        .connect_with_connector(connector)
+        .await
 }
