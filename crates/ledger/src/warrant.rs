@@ -167,6 +167,16 @@ impl Warrant {
         self
     }
 
+    /// The same without any signature.
+    pub(crate) fn unsigned(&self) -> Self {
+        Self { signatures: BTreeMap::new(), ..self.clone() }
+    }
+
+    /// Adds an operator's signature that was checked.
+    pub(crate) fn add_signature(&mut self, node: NodeId, signature: Signature) {
+        self.signatures.insert(node, signature);
+    }
+
     /// With the signatures that another copy of the same warrant has.
     #[must_use]
     pub fn merged(mut self, other: &Self) -> Self {
