@@ -121,10 +121,8 @@ async fn a_member_moves_and_the_others_find_it() {
 async fn two_of_three_go_on_by_a_warrant_when_one_is_dead() {
     let mut group = Founded::new(2, 3).await;
     group.ready(&[1, 2, 3]).await;
-    eventually("the dealt keys are in the ledger", async || {
-        group.height(1) >= u64::try_from(KEYS.len()).unwrap()
-    })
-    .await;
+    eventually("the dealt keys are in the ledger", async || group.height(1) >= u64::try_from(KEYS.len()).unwrap())
+        .await;
     group.stop(3).await;
     let old = group.machine(3, 8).unwrap();
     let height = group.height(1);
