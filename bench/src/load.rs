@@ -127,7 +127,7 @@ fn measure(args: &LoadArgs, session: &Session, pids: &[(u16, u32)], output: Outp
         report::write_csv(path, &run.samples)?;
     }
     let group = session.client().group();
-    let setting = Setting { operation: args.operation, key: &key, size: args.size.0, group, pace };
+    let setting = Setting { operation: args.operation, key: &key, size: args.size.0, group: &group, pace };
     let report = Report::new(&run, &setting, &nodes, own)?;
     output.result(&report, |out| report.write(out))?;
     if report.succeeded() == 0 {

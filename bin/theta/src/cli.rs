@@ -76,7 +76,7 @@ pub struct ProductCommand(Box<Work>);
 
 #[derive(Debug, Subcommand)]
 enum Work {
-    /// Make the directories of a new group: certificates, configuration, keys
+    /// Make a group, and change who belongs to it while it runs
     #[command(subcommand)]
     Group(group::GroupCommand),
     /// Run a node of a group

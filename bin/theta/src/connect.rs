@@ -258,6 +258,12 @@ impl Session {
         &self.client
     }
 
+    /// Learns what the group has decided since, if the nodes tell at once.
+    pub(crate) fn renew(&self) {
+        // What cannot be learned now is found out by whoever needs it.
+        let _ = self.block_on(async { timeout(AT_ONCE, self.client.renew()).await });
+    }
+
     /// The nonce of the ceremony that its approvals are for, if they name one.
     pub(crate) const fn approved(&self) -> Option<Nonce> {
         self.approved

@@ -16,6 +16,7 @@ mod founding;
 pub mod group;
 pub mod keys;
 mod ledger;
+mod members;
 pub mod node;
 mod policy;
 pub mod random;

@@ -32,10 +32,10 @@ use crate::{
 pub enum NodeCommand {
     /// Make the keys of a new node, here, and its public card
     Init(Box<founding::InitArgs>),
-    /// Write a node's card anew, when the old one has ended
+    /// Write a node's card anew, when the old one has ended, or the node moves
     Card(founding::CardArgs),
-    /// Make a node one of the group that was put together from its card and others
-    Join(founding::JoinArgs),
+    /// Make a node one of the group that was put together with its card, or has taken it in since
+    Join(Box<founding::JoinArgs>),
     /// Run a node until SIGTERM or Ctrl-C
     Run(RunArgs),
 }

@@ -33,12 +33,16 @@ const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 /// How long a node may take to say why it closes a connection.
 const PROBE: Duration = Duration::from_secs(2);
+/// How long a node is looked for at its first address, if it may be at another one.
+const ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// The connection to one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) node: NodeId,
     pub(crate) address: Arc<str>,
+    /// Where else it may be.
+    others: Arc<[Arc<str>]>,
     channel: Channel,
     max_message_bytes: usize,
     config: Arc<ClientConfig>,
@@ -50,9 +54,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Prepares the connection; nothing is sent yet.
+    /// Prepares the connection; nothing is sent yet. The node is looked for at its address, and then at these other ones.
     pub(crate) fn new(
         node: &GroupNode,
+        others: &[String],
         identity: Option<&Identity>,
         options: &ClientOptions,
     ) -> Result<Self, OpenError> {
@@ -71,13 +76,14 @@ impl Connection {
             .keep_alive_timeout(Duration::from_secs(10))
             .keep_alive_while_idle(true);
         let address: Arc<str> = Arc::from(node.api_address.as_str());
-        let target = Arc::clone(&address);
+        let others: Arc<[Arc<str>]> = others.iter().map(|other| Arc::from(other.as_str())).collect();
+        let targets = (Arc::clone(&address), Arc::clone(&others));
         let expected = node.certificate;
         let tls = Arc::clone(&config);
         let since = Arc::new(Mutex::new(None));
         let made = Arc::clone(&since);
         let connector = service_fn(move |_| {
-            let (connecting, made) = (connect(Arc::clone(&target), Arc::clone(&tls), expected), Arc::clone(&made));
+            let (connecting, made) = (connect(targets.clone(), Arc::clone(&tls), expected), Arc::clone(&made));
             async move {
                 let connected = connecting.await;
                 *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
@@ -86,7 +92,22 @@ impl Connection {
         });
         let channel = endpoint.connect_with_connector_lazy(connector);
         let (max_message_bytes, shown) = (options.max_message_bytes, identity.map(Identity::fingerprint));
-        Ok(Self { node: node.id, address, channel, max_message_bytes, config, expected, shown, since })
+        Ok(Self { node: node.id, address, others, channel, max_message_bytes, config, expected, shown, since })
+    }
+
+    /// Whether it leads to this node, by this address first.
+    pub(crate) fn leads_to(&self, node: &GroupNode) -> bool {
+        (self.node, &*self.address, self.expected) == (node.id, node.api_address.as_str(), node.certificate)
+    }
+
+    /// Whether the node is looked for at these other addresses.
+    pub(crate) fn has_others(&self, others: &[String]) -> bool {
+        self.others.iter().map(|other| &**other).eq(others.iter().map(String::as_str))
+    }
+
+    /// Whether it leads to the same machine by the same address.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.node, &self.address, self.expected) == (other.node, &other.address, other.expected)
     }
 
     /// The time at which a request that was ready at `wanted` left: at once, or as soon as there was a connection. The time
@@ -109,7 +130,8 @@ impl Connection {
     /// learns this only after its own part of the handshake is done, as the first thing that it reads.
     async fn is_turned_away(&self) -> bool {
         let ask = async {
-            let stream = connect(Arc::clone(&self.address), Arc::clone(&self.config), self.expected).await;
+            let targets = (Arc::clone(&self.address), Arc::clone(&self.others));
+            let stream = connect(targets, Arc::clone(&self.config), self.expected).await;
             match stream {
                 Ok(stream) => stream.into_inner().read_u8().await.map(drop),
                 Err(error) => Err(error),
@@ -147,17 +169,38 @@ impl Connection {
     }
 }
 
+/// Connects to the first of the addresses at which the node is.
 async fn connect(
-    address: Arc<str>,
+    (address, others): (Arc<str>, Arc<[Arc<str>]>),
     config: Arc<ClientConfig>,
     expected: Fingerprint,
 ) -> io::Result<TokioIo<TlsStream<TcpStream>>> {
-    let tcp = TcpStream::connect(&*address).await?;
+    let first = connect_to(&address, &config, expected);
+    if others.is_empty() {
+        return first.await;
+    }
+    // An address at which nobody answers must not take the time of the others.
+    let mut tried = time::timeout(ELSEWHERE, first).await.unwrap_or_else(|late| Err(late.into()));
+    for other in others.iter() {
+        if tried.is_ok() {
+            break;
+        }
+        tried = connect_to(other, &config, expected).await;
+    }
+    tried
+}
+
+async fn connect_to(
+    address: &str,
+    config: &Arc<ClientConfig>,
+    expected: Fingerprint,
+) -> io::Result<TokioIo<TlsStream<TcpStream>>> {
+    let tcp = TcpStream::connect(address).await?;
     tcp.set_nodelay(true)?;
-    let tls = TlsConnector::from(config).connect(tls::server_name(), tcp).await?;
+    let tls = TlsConnector::from(Arc::clone(config)).connect(tls::server_name(), tcp).await?;
     // The handshake has already refused any other certificate; this checks it a second time.
     if tls::peer_fingerprint(tls.get_ref().1) != Some(expected) {
-        return Err(io::Error::other("another certificate than the group file's"));
+        return Err(io::Error::other("another certificate than the group's"));
     }
     Ok(TokioIo::new(tls))
 }

@@ -64,7 +64,7 @@ impl Client {
     /// An operation of this client's group on this statement, for those who approve or sign it elsewhere.
     #[must_use]
     pub fn ask_for<'a>(&'a self, operation: Operation, key: Option<&'a str>, statement: &'a [u8]) -> Ask<'a> {
-        Ask { key, statement, ..Ask::new(self.group().name(), operation) }
+        Ask { key, statement, ..Ask::new(self.given_group().name(), operation) }
     }
 
     /// The credentials of a request that cannot be signed, because it changes nothing.

@@ -351,7 +351,7 @@ impl Problem {
 }
 
 /// Makes a node's text safe for one line of a terminal.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.chars().take(1000).map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 

@@ -9,11 +9,14 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use crate::{ClientError, Connection, NodeProblem, Problem, keys::renewal::Under};
+use crate::{Client, ClientError, Connection, NodeProblem, Problem, keys::renewal::Under};
 
 /// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that
 /// it receives itself, and the nodes that have not answered yet may need its share.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a good answer of the other nodes has to come after one could not be reached, before the client looks for new members.
+const SOON: Duration = Duration::from_millis(100);
 
 /// What one node answered.
 type Reply<T> = (NodeId, Result<T, Problem>);
@@ -39,27 +42,94 @@ where
 {
     let (replies, receiver) = mpsc::channel(connections.len().max(1));
     for connection in connections {
-        let (node, replies, answer) = (connection.node, replies.clone(), call(connection.clone()));
-        let connection = connection.clone();
-        tokio::spawn(async move {
-            let answer = async {
-                match time::timeout(patience, answer).await {
-                    Ok(Ok(value)) => Ok(value),
-                    Ok(Err(status)) => Err(connection.problem(&status, patience).await),
-                    Err(_) => Err(Problem::Silent(patience)),
-                }
-            };
-            let unwanted = async {
-                replies.closed().await;
-                time::sleep(GRACE).await;
-            };
-            tokio::select! {
-                answer = answer => { let _ = replies.try_send((node, answer)); }
-                () = unwanted => {}
-            }
-        });
+        let answer = call(connection.clone());
+        tokio::spawn(ask(connection.clone(), patience, answer, replies.clone(), None));
     }
     receiver
+}
+
+/// The same. If a node cannot be reached and there is no good answer soon, the client looks whether the group has other members by now, or
+/// the same at other addresses, and asks these, too.
+pub(crate) fn ask_all_members<T, F>(
+    client: &Client,
+    connections: &[Connection],
+    patience: Duration,
+    call: impl Fn(Connection) -> F + Send + Sync + 'static,
+) -> mpsc::Receiver<Reply<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Status>> + Send + 'static,
+{
+    let (replies, receiver) = mpsc::channel(connections.len().saturating_mul(2).max(1));
+    let (away, missed) = mpsc::channel(1);
+    for connection in connections {
+        let answer = call(connection.clone());
+        tokio::spawn(ask(connection.clone(), patience, answer, replies.clone(), Some(away.clone())));
+    }
+    drop(away);
+    tokio::spawn(ask_others(client.clone(), (connections.to_vec(), missed), patience, call, replies));
+    receiver
+}
+
+/// Waits until a node cannot be reached, and asks those that are members by now. While it lives, answers may come.
+async fn ask_others<T, F>(
+    client: Client,
+    (before, mut missed): (Vec<Connection>, mpsc::Receiver<()>),
+    patience: Duration,
+    call: impl Fn(Connection) -> F + Send + Sync + 'static,
+    replies: mpsc::Sender<Reply<T>>,
+) where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Status>> + Send + 'static,
+{
+    let began = Instant::now();
+    let learning = async {
+        missed.recv().await?;
+        // With a good answer of the others nobody has to know.
+        time::sleep(SOON).await;
+        client.learn_since(began, false).await;
+        Some(client.connections())
+    };
+    let now = tokio::select! {
+        now = learning => now.unwrap_or_default(),
+        () = replies.closed() => return,
+    };
+    for connection in now.into_iter().filter(|now| !before.iter().any(|before| before.is_same(now))) {
+        let answer = call(connection.clone());
+        tokio::spawn(ask(connection, patience, answer, replies.clone(), None));
+    }
+}
+
+/// Asks one node; says at once if it cannot be reached.
+async fn ask<T, F>(
+    connection: Connection,
+    patience: Duration,
+    answer: F,
+    replies: mpsc::Sender<Reply<T>>,
+    away: Option<mpsc::Sender<()>>,
+) where
+    F: Future<Output = Result<T, Status>>,
+{
+    let answer = async {
+        match time::timeout(patience, answer).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(status)) => Err(connection.problem(&status, patience).await),
+            Err(_) => Err(Problem::Silent(patience)),
+        }
+    };
+    let unwanted = async {
+        replies.closed().await;
+        time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        answer = answer => {
+            if let (Err(Problem::Unreachable(_) | Problem::Silent(_)), Some(away)) = (&answer, &away) {
+                let _ = away.try_send(());
+            }
+            let _ = replies.try_send((connection.node, answer));
+        }
+        () = unwanted => {}
+    }
 }
 
 /// What all nodes were asked.

@@ -17,7 +17,7 @@ impl Client {
     /// [`ClientError::NoAnswer`] with what the node did instead; [`ClientError::UnknownNode`].
     pub async fn audit(&self, node: NodeId, from: u64, count: u64) -> Result<Vec<LogEntry>, ClientError> {
         const OPERATION: &str = "read the audit log";
-        let connection = self.connection(node)?;
+        let connection = &self.connection(node)?;
         let request = self.enclose_token().request(v1::ReadAuditRequest { from, count }, self.shared.options.timeout);
         let opened = connection.governance().read_audit(request).await;
         let mut stream = self.answered(OPERATION, connection, opened.map(tonic::Response::into_inner)).await?;
@@ -37,7 +37,7 @@ impl Client {
     /// As [`Client::audit`]; [`ClientError::Denied`].
     pub async fn prune_audit(&self, node: NodeId, through: Checkpoint) -> Result<(u64, Checkpoint), ClientError> {
         const OPERATION: &str = "prune the audit log";
-        let connection = self.connection(node)?;
+        let connection = &self.connection(node)?;
         let statement = through.to_string();
         let enclosed = self.enclose(&self.ask_for(Operation::AuditPrune, None, statement.as_bytes()))?;
         let message = v1::PruneAuditRequest {
@@ -65,7 +65,7 @@ impl Client {
         node: NodeId,
         question: v1::ExplainPolicyRequest,
     ) -> Result<v1::ExplainPolicyResponse, ClientError> {
-        let (connection, patience) = (self.connection(node)?, self.shared.options.timeout);
+        let (connection, patience) = (&self.connection(node)?, self.shared.options.timeout);
         let request = self.enclose_token().request(question, patience);
         let answer = connection.governance().explain_policy(request).await;
         self.answered("explain the policy", connection, answer.map(tonic::Response::into_inner)).await
@@ -76,7 +76,7 @@ impl Client {
     /// # Errors
     /// As [`Client::audit`].
     pub async fn policy(&self, node: NodeId) -> Result<v1::GetPolicyResponse, ClientError> {
-        let (connection, patience) = (self.connection(node)?, self.shared.options.timeout);
+        let (connection, patience) = (&self.connection(node)?, self.shared.options.timeout);
         let request = self.enclose_token().request(v1::GetPolicyRequest {}, patience);
         let answer = connection.governance().get_policy(request).await;
         self.answered("read the policy", connection, answer.map(tonic::Response::into_inner)).await

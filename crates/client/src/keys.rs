@@ -112,11 +112,12 @@ impl Client {
     async fn ask_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
         let (patience, enclosed, name) = (self.shared.options.timeout, self.enclose_token(), &key.name);
         let known = self.known().given(&key.to_string());
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+        let connections = self.connections();
+        let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(v1::GetPublicKeyRequest { key: key.to_string() }, patience);
             async move { Ok(connection.protocol().get_public_key(request).await?.into_inner()) }
         });
-        let mut problems = Problems::new(&self.shared.connections);
+        let mut problems = Problems::new(&connections);
         let (mut told, mut deadline) = (Told::default(), None);
         loop {
             // Wait until all nodes have answered, or had the time to contradict.
@@ -177,11 +178,12 @@ impl Client {
     /// What each node lists, in the order of the answers, and the failures of the others.
     async fn key_lists(&self) -> (Vec<(NodeId, Vec<v1::KeyInfo>)>, Problems) {
         let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+        let connections = self.connections();
+        let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(v1::ListKeysRequest {}, patience);
             async move { Ok(connection.protocol().list_keys(request).await?.into_inner().keys) }
         });
-        let (mut lists, mut problems) = (Vec::new(), Problems::new(&self.shared.connections));
+        let (mut lists, mut problems) = (Vec::new(), Problems::new(&connections));
         while let Some((node, reply)) = replies.recv().await {
             match reply {
                 Err(problem) => problems.add(node, problem),

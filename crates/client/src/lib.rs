@@ -25,7 +25,9 @@ mod folder;
 mod governance;
 mod keys;
 mod ledger;
+mod members;
 mod operations;
+mod roster;
 mod status;
 
 use std::{
@@ -43,12 +45,13 @@ use theta_wire::v1::{
 use tonic::transport::Channel;
 
 use connection::Connection;
+use roster::{Present, Roster};
 
 pub use self::{
     answer::{Answer, Culprit},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
-    folder::{ClientFile, check_group},
+    folder::{ClientFile, changed_since, check_group},
     governance::explain_request,
     keys::{
         ListedKey,
@@ -59,13 +62,16 @@ pub use self::{
         states::{StateChanged, state_statement},
     },
     ledger::{Followed, GenesisFileError, genesis_of, read_kept_ledger},
+    members::{MembersChanged, MembersProgress},
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };
 pub use theta_agreement::Member;
 pub use theta_ledger::Ended as CeremonyEnded;
 pub use theta_names::{Epoch, KeyRef, KeyState, Operation, Version};
-pub use theta_statements::{Approval, CeremonyRequest, KeyChange, SigningKey, StateChange, Token, audit};
+pub use theta_statements::{
+    Approval, CeremonyRequest, KeyChange, MemberRequest, SigningKey, StateChange, Token, audit,
+};
 
 /// How a client behaves.
 #[derive(Clone, Debug)]
@@ -104,8 +110,7 @@ pub struct Client {
 
 #[derive(Debug)]
 struct Inner {
-    group: GroupFile,
-    connections: Vec<Connection>,
+    roster: Roster,
     known: Arc<KnownKeys>,
     options: ClientOptions,
     /// The client folder, if the client was opened from one.
@@ -132,7 +137,9 @@ impl Client {
         let place = options.ledger.clone().or(Some(public.ledger));
         let known = KnownKeys::new(&public.group, public.keys, place);
         let keys = folder.is_dir().then(|| folder.to_owned());
-        Self::make(public.group, identity.as_ref(), known, options, keys)
+        // A client file is as good as the fingerprint in it; whoever keeps a directory vouches for its group file.
+        let roster = Roster::new(public.group, folder.is_dir(), identity.as_ref(), &options)?;
+        Ok(Self::make(roster, known, options, keys))
     }
 
     /// A client from its parts. Without an identity it shows no certificate, and its requests need credentials
@@ -148,26 +155,33 @@ impl Client {
         options: ClientOptions,
     ) -> Result<Self, OpenError> {
         let known = KnownKeys::new(&group, keys, options.ledger.clone());
-        Self::make(group, identity, known, options, None)
+        Ok(Self::make(Roster::new(group, true, identity, &options)?, known, options, None))
     }
 
-    fn make(
-        group: GroupFile,
-        identity: Option<&Identity>,
-        known: KnownKeys,
-        options: ClientOptions,
-        folder: Option<PathBuf>,
-    ) -> Result<Self, OpenError> {
-        let connections =
-            group.nodes().iter().map(|node| Connection::new(node, identity, &options)).collect::<Result<_, _>>()?;
-        let shared = Inner { group, connections, known: Arc::new(known), options, folder };
-        Ok(Self { shared: Arc::new(shared), credentials: Arc::default() })
+    fn make(roster: Roster, known: KnownKeys, options: ClientOptions, folder: Option<PathBuf>) -> Self {
+        let shared = Inner { roster, known: Arc::new(known), options, folder };
+        Self { shared: Arc::new(shared), credentials: Arc::default() }
     }
 
-    /// The group.
+    /// The group: its members as far as this client has checked the group's ledger. They change when the client learns of a change.
     #[must_use]
-    pub fn group(&self) -> &GroupFile {
-        &self.shared.group
+    pub fn group(&self) -> Arc<GroupFile> {
+        Arc::clone(&self.present().group)
+    }
+
+    /// The group as the client was given it: with what its ledger begins ([`genesis_of`]) does not change.
+    #[must_use]
+    pub fn given_group(&self) -> &GroupFile {
+        self.shared.roster.file()
+    }
+
+    fn present(&self) -> Arc<Present> {
+        self.shared.roster.present(self.known().book(), &self.shared.options)
+    }
+
+    /// The connections to the present members.
+    pub(crate) fn connections(&self) -> Vec<Connection> {
+        self.present().connections.clone()
     }
 
     /// The public keys that this client knows, with all versions and epochs that the group's ledger has.
@@ -198,11 +212,13 @@ impl Client {
         Ok(self.connection(node)?.protocol())
     }
 
-    fn connection(&self, node: NodeId) -> Result<&Connection, ClientError> {
-        self.shared.connections.iter().find(|connection| connection.node == node).ok_or(ClientError::UnknownNode(node))
+    fn connection(&self, node: NodeId) -> Result<Connection, ClientError> {
+        let present = self.present();
+        let found = present.connections.iter().find(|connection| connection.node == node);
+        found.cloned().ok_or(ClientError::UnknownNode(node))
     }
 
     fn quorum(&self) -> usize {
-        usize::from(self.shared.group.threshold())
+        usize::from(self.shared.roster.file().threshold())
     }
 }

@@ -246,25 +246,27 @@ impl Client {
         operation: &'static str,
         (enclosed, under): (&Enclosed, Option<Under<'_>>),
         message: R,
-        call: impl Fn(Connection, Request<R>) -> F,
+        call: impl Fn(Connection, Request<R>) -> F + Send + Sync + 'static,
         check: impl Fn(&v1::Outcome) -> Result<T, Problem>,
     ) -> Result<Answer<T>, ClientError>
     where
-        R: Clone,
+        R: Clone + Send + Sync + 'static,
         F: Future<Output = Result<Unchecked, Status>> + Send + 'static,
     {
         let patience = self.shared.options.timeout;
         // Read before anything leaves: answers may arrive before this task runs again.
         let asked = Instant::now();
-        let replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
-            call(connection, enclosed.request(message.clone(), patience))
+        let connections = self.connections();
+        let to_all = enclosed.clone();
+        let replies = fan_out::ask_all_members(self, &connections, patience, move |connection| {
+            call(connection, to_all.request(message.clone(), patience))
         });
         let check = |answer: &Unchecked| {
             let instance_id = <[u8; 32]>::try_from(answer.instance_id.as_ref())
                 .map_err(|_| Problem::FalseAnswer("the instance id has not 32 bytes".to_owned()))?;
             Ok((check(&answer.outcome)?, instance_id, answer.outcome.clone()))
         };
-        let (connections, quorum) = (&self.shared.connections, self.quorum());
+        let (connections, quorum) = (connections.as_slice(), self.quorum());
         let question = Question { operation, connections, quorum, asked, under };
         let chosen = fan_out::first_good(question, replies, check).await?;
         let (result, instance_id, outcome) = chosen.value;

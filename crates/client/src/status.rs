@@ -6,7 +6,7 @@ use theta_names::NodeId;
 use theta_wire::v1;
 use tokio::time::Instant;
 
-use crate::{Client, NodeProblem, fan_out};
+use crate::{Client, Connection, NodeProblem, Problem, fan_out};
 
 /// One node's report about itself, or why there is none.
 #[derive(Debug)]
@@ -22,12 +22,27 @@ pub struct NodeStatus {
 }
 
 impl Client {
-    /// Asks every node for its state. There is one entry a node, in ascending order, also for nodes that do not answer.
+    /// Asks every node for its state. There is one entry a node, in ascending order, also for nodes that do not answer. If some cannot be
+    /// reached, the client looks whether the group has other members by now.
     pub async fn status(&self) -> Vec<NodeStatus> {
+        let (asked, before) = (Instant::now(), self.present());
+        let statuses = self.statuses(&before.connections).await;
+        let is_away = |status: &NodeStatus| {
+            matches!(&status.status, Err(NodeProblem { problem: Problem::Unreachable(_) | Problem::Silent(_), .. }))
+        };
+        if !statuses.iter().any(is_away) {
+            return statuses;
+        }
+        self.learn_since(asked, false).await;
+        let now = self.present();
+        if now.is_of(&before) { statuses } else { self.statuses(&now.connections).await }
+    }
+
+    async fn statuses(&self, connections: &[Connection]) -> Vec<NodeStatus> {
         let patience = self.shared.options.timeout;
         let asked = Instant::now();
         let enclosed = self.enclose_token();
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+        let mut replies = fan_out::ask_all(connections, patience, |connection| {
             let request = enclosed.request(v1::GetStatusRequest {}, patience);
             async move {
                 let status = connection.protocol().get_status(request).await?.into_inner();
@@ -36,9 +51,10 @@ impl Client {
                 Ok((status, took, offset))
             }
         });
-        let mut statuses = Vec::with_capacity(self.shared.connections.len());
+        let mut statuses = Vec::with_capacity(connections.len());
         while let Some((node, reply)) = replies.recv().await {
-            let address = self.connection(node).map(|connection| connection.address.to_string()).unwrap_or_default();
+            let address = connections.iter().find(|connection| connection.node == node);
+            let address = address.map(|connection| connection.address.to_string()).unwrap_or_default();
             let clock_offset_ms = reply.as_ref().map_or(0, |(_, _, offset)| *offset);
             let status = reply.map(|(status, took, _)| (status, took));
             let status = status.map_err(|problem| NodeProblem { node, address: address.clone(), problem });

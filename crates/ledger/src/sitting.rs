@@ -66,6 +66,12 @@ impl Sitting {
         self.machines(party).any(|member| member.verifying_key().bytes() == key)
     }
 
+    /// Whether it is that of a machine which votes in the place of the member's.
+    pub(crate) fn is_stand_in(&self, party: PartyId, key: &MachineKey) -> bool {
+        let others = self.stand_ins.get(&party).map(Vec::as_slice).unwrap_or_default();
+        others.iter().any(|member| member.verifying_key().bytes() == key)
+    }
+
     fn machines(&self, party: PartyId) -> impl Iterator<Item = &Member> {
         let others = self.stand_ins.get(&party).map(Vec::as_slice).unwrap_or_default();
         self.members.iter().filter(move |member| member.party() == party).chain(others)

@@ -201,6 +201,16 @@ impl Warrant {
         self
     }
 
+    /// The same without any signature.
+    pub(crate) fn unsigned(&self) -> Self {
+        Self { signatures: BTreeMap::new(), ..self.clone() }
+    }
+
+    /// Adds an operator's signature that was checked.
+    pub(crate) fn add_signature(&mut self, node: NodeId, signature: Signature) {
+        self.signatures.insert(node, signature);
+    }
+
     /// With the signatures that another copy of the same warrant has, and this one lacks. Which of them are true says
     /// [`crate::LedgerState::vartime_signers`].
     #[must_use]

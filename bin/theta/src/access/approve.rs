@@ -30,6 +30,7 @@ Examples:
   theta approve --as ann.key --group prod --operation sign --key release --message app.tar -o ann.approval
   theta approve --as ann.key --operation decapsulate --key vault --message letter.txt.theta --for 7d --yes > ann.approval
   theta approve --as ann.key --operation keys.reshare --key release --threshold 3 --holders 1,2,3,4 -o ann.approval
+  theta approve --as ann.key --operation group.change --card echo/node.card -o ann.approval
   theta sign app.tar --key release --approval ann.approval --approval ben.approval
 
 What is consented to is shown first: the group, the key, the operation, the SHA-256 of the message (as sha256sum prints it) and \
@@ -84,7 +85,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
     let Some(about) = &subject.about else {
         let operation = args.subject.operation();
         return Err(Failure::Usage(format!(
-            "say what {operation} is about: --message FILE, --coin NAME, --digest for sign-digest, --checkpoint for audit.prune, or --key with what changes, and --generation for a \
+            "say what {operation} is about: --message FILE, --coin NAME, --digest for sign-digest, --checkpoint for audit.prune, --card or --node for group.change, or --key with what changes, and --generation for a \
              change of state; an approval is for one thing alone"
         )));
     };
@@ -98,7 +99,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
     }
     let terms = ApprovalTerms::of(&subject.ask(&group), validity).map_err(|error| usage(&error))?;
     show(&terms, about, subject.nonce);
-    confirm(args.yes)?;
+    confirm(args.yes, "Consent?")?;
     let approval = Approval::sign(terms, &key);
     let terms = approval.terms();
     let consent = Consent {
@@ -158,15 +159,15 @@ fn show(terms: &ApprovalTerms, about: &str, nonce: Option<Nonce>) {
 }
 
 /// Asks a person for confirmation; a program has to pass `--yes`.
-fn confirm(yes: bool) -> Result<(), Failure> {
+pub(crate) fn confirm(yes: bool, question: &str) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage("nobody is there to consent: add --yes if this is meant".to_owned()));
     }
-    output::note("Consent? Type yes:");
+    output::note(format_args!("{question} Type yes:"));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::reading(Path::new("standard input"), &error))?;
-    if answer.trim() == "yes" { Ok(()) } else { Err(Failure::Failed("not approved".to_owned())) }
+    if answer.trim() == "yes" { Ok(()) } else { Err(Failure::Failed("nothing was signed".to_owned())) }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{ClientFile, check_group};
+use theta_client::{ClientFile, changed_since, check_group};
 use theta_ledger::founding::{Fingerprint, Founding};
 use theta_network::{
     GeneratedIdentity, Identity,
@@ -18,11 +18,12 @@ use theta_statements::{Name, SigningKey};
 
 use super::{policy_client, read_signing_key};
 use crate::{
+    connect,
     exit::Failure,
     files::{Source, Target, new_directory, read_text, write_new},
     founding::{FOUNDING, group_text, is_founding, read_founding},
     keys::NamedKey,
-    output::Output,
+    output::{self, Output},
 };
 
 /// The file name of the key with which a client signs requests.
@@ -158,8 +159,7 @@ fn read_group(
             None if beside.is_file() => Some(read_founding(&beside)?),
             None => None,
         };
-        let group = GroupFile::new(file.name(), file.threshold(), file.nodes().to_vec(), Vec::new());
-        let group = group.map_err(|error| usage(&error))?;
+        let group = file.clone().without_founding().with_clients(Vec::new()).map_err(|error| usage(&error))?;
         let group = match &founding {
             Some(founding) => group.with_founding(founding.to_text()),
             None => group,
@@ -169,6 +169,13 @@ fn read_group(
     if let Some(founding) = &founding {
         check_group(founding, &group)
             .map_err(|reason| Failure::Failed(format!("{} and its founding do not fit: {reason}", path.display())))?;
+        let changed: Vec<u16> = changed_since(founding, &group).iter().map(|node| node.get()).collect();
+        if !changed.is_empty() {
+            let (file, nodes) = (path.display(), connect::nodes(&changed));
+            output::note(format_args!(
+                "{file} has {nodes} otherwise than the group was founded; the client believes what the group's ledger says of them"
+            ));
+        }
     }
     match (told, founding.as_ref().map(Founding::fingerprint)) {
         (None, _) => {}

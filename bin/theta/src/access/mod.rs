@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use theta_statements::{Approval, MOST_APPROVALS, SigningKey, UnixTime};
 
 pub(crate) use self::{
-    approve::{ApproveArgs, approve},
+    approve::{ApproveArgs, approve, confirm},
     client::{Credentials, request_key},
     subject::{Subject, SubjectArgs},
 };

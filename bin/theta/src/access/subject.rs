@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use theta_client::{CeremonyRequest, KeyRef, KeyState, state_statement};
+use theta_client::{CeremonyRequest, Client, KeyRef, KeyState, state_statement};
+use theta_ledger::MemberChange;
 use theta_names::{Label, Operation};
 use theta_network::group::GroupFile;
 use theta_payload::{self as payload, Header};
@@ -15,6 +16,7 @@ use crate::{
     exit::Failure,
     files::Source,
     keys::change::{ChangeArgs, Nonce},
+    members::{aloud, one_card},
     signature::DigestWord,
 };
 
@@ -41,6 +43,9 @@ pub(crate) struct SubjectArgs {
     checkpoint: Option<Checkpoint>,
     #[command(flatten)]
     change: ChangeArgs,
+    /// For group.change: the card of a new member or, with --node, of another machine in a member's place; without it, --node is removed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["message", "coin"])]
+    card: Option<PathBuf>,
     /// For ceremonies: the nonce of the request, as the first approver was shown it [default: a new one]
     #[arg(long, value_name = "HEX")]
     nonce: Option<Nonce>,
@@ -114,10 +119,14 @@ impl SubjectArgs {
             Operation::FlipCoin => self.coin()?,
             Operation::KeysBackup => Some(of_text("a backup of each node that is asked", Vec::new())),
             Operation::AuditPrune => self.checkpoint(),
+            Operation::GroupChange => self.change_of_members()?,
             _ => self.change_of_key(whole, group)?,
         };
         if self.checkpoint.is_some() && self.operation != Operation::AuditPrune {
             return Err(Failure::Usage(format!("--checkpoint is for audit.prune, not for {}", self.operation)));
+        }
+        if self.card.is_some() && self.operation != Operation::GroupChange {
+            return Err(Failure::Usage(format!("--card is for group.change, not for {}", self.operation)));
         }
         if self.digest.is_some() && self.operation != Operation::SignDigest {
             return Err(Failure::Usage(format!("--digest is for sign-digest, not for {}", self.operation)));
@@ -168,6 +177,28 @@ impl SubjectArgs {
     fn digest(&self) -> Option<Statement> {
         let DigestWord(algorithm, digest) = self.digest.as_ref()?;
         Some(of_text(&format!("the message of digest {algorithm}:{}", hex::encode(digest)), digest.clone()))
+    }
+
+    /// A change of the group's members that takes their consent.
+    fn change_of_members(&self) -> Result<Option<Statement>, Failure> {
+        let card = self.card.as_deref().map(one_card).transpose()?;
+        let (change, about) = match (card, self.change.node()) {
+            (Some(card), None) => {
+                let about =
+                    format!("{} is a new member, with the key {}", card.name(), aloud(&card.content().ceremony_key));
+                (MemberChange::Add(card), about)
+            }
+            (Some(card), Some(node)) => {
+                let key = aloud(&card.content().ceremony_key);
+                let about = format!("node {node} ({}) is another machine, with the key {key}", card.name());
+                (MemberChange::Replace { node, card }, about)
+            }
+            (None, Some(node)) => (MemberChange::Remove { node }, format!("node {node} is no member any more")),
+            (None, None) => return Ok(None),
+        };
+        let nonce = self.nonce.map_or_else(Nonce::draw, Ok)?;
+        let request = Client::member_request(&change, Vec::new(), Some(nonce.0))?;
+        Ok(Some(Statement { bytes: request.encode(), about, label: Label::default(), nonce: Some(nonce) }))
     }
 
     fn checkpoint(&self) -> Option<Statement> {

@@ -5,10 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use theta_ledger::founding::CardContent;
 use theta_names::NodeId;
 use theta_service::{NodeConfig, config::ListenConfig};
 
-use super::CARD;
+use super::{CARD, init::listen_at};
 use crate::{
     exit::Failure,
     files::{self, Target},
@@ -81,6 +82,42 @@ impl Unjoined {
         let target = Target::choose(Some(&self.file), None)?;
         target.write(with_number(&self.text, number).as_bytes(), false)
     }
+}
+
+/// Whether a `node.toml` is that of a node in no group.
+pub(super) fn is_unjoined_at(file: &Path) -> bool {
+    files::read_text(file).is_ok_and(|text| is_unjoined(&text))
+}
+
+/// Makes a node that moves listen where it is reached now, if it has listened where it was reached before. Says what it did.
+pub(super) fn move_listeners(file: &Path, before: &CardContent, after: &CardContent) -> Result<String, Failure> {
+    let text = files::read_text(file)?;
+    let (old, new) =
+        (listen_at(&before.peer_address, &before.api_address), listen_at(&after.peer_address, &after.api_address));
+    let mut lines = vec![("peer", old.peer, new.peer), ("api", old.api, new.api)];
+    lines.extend(old.metrics.zip(new.metrics).map(|(old, new)| ("metrics", old, new)));
+    let (mut edited, mut kept) = (text.clone(), Vec::new());
+    for (field, old, new) in lines.into_iter().filter(|(_, old, new)| old != new) {
+        let line = format!("\n{field} = \"{old}\"");
+        if edited.matches(&line).count() == 1 {
+            edited = edited.replacen(&line, &format!("\n{field} = \"{new}\""), 1);
+        } else if field != "metrics" {
+            kept.push(field);
+        }
+    }
+    if edited != text {
+        NodeConfig::parse(&with_number(&edited, NonZeroU16::MIN), file)
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        Target::choose(Some(file), None)?.write(edited.as_bytes(), false)?;
+    }
+    let file = file.display();
+    Ok(match kept.as_slice() {
+        [] => format!("the node listens at {} and {} from now on ({file})", new.peer, new.api),
+        kept => format!(
+            "{file} stays as it is in [listen] {}: see whether the node listens where it is reached",
+            kept.join(" and ")
+        ),
+    })
 }
 
 fn is_unjoined(text: &str) -> bool {

@@ -5,23 +5,42 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use theta_ledger::founding::{Card, Fingerprint, Founding};
+use theta_ledger::{LedgerId, LedgerState};
 use theta_names::NodeId;
 use theta_network::Identity;
 
 use super::{
-    FOUNDING, MemberView, card, config::Unjoined, group_node, group_text, keys, member_table, members, read_founding,
+    FOUNDING, MemberView, card, config::Unjoined, group_node, group_text, is_export, keys, member_table, member_view,
+    present_text, read_founding,
 };
-use crate::{access::now, exit::Failure, files::Target, interrupt::Whole, output::Output, vault};
+use crate::{
+    access::now,
+    connect::ClientArgs,
+    exit::Failure,
+    files::Target,
+    interrupt::Whole,
+    ledger,
+    members::{read_warrant, why},
+    output::Output,
+    vault,
+};
 
 /// Options of `theta node join`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   theta node join --dir alpha payments.founding --fingerprint \"XEVM 0ACS QDGE EEGD CH3F 9F3R T6CC BS2T V59N 4RDS VQSE SAM2 TDV0\"
+  theta node join --dir echo payments.ledger --fingerprint \"XEVM 0ACS ...\"       into a running group, after theta group add
+  theta node join --dir echo --client ann.client --fingerprint \"XEVM 0ACS ...\"    the same, asking the nodes with a client's file
+  theta node join --dir gamma2 payments.ledger --warrant payments-node-3.warrant --fingerprint \"XEVM 0ACS ...\"
 
-It makes the node one of the group, if the founding has the fingerprint that you give: the one that all members said to each other, \
+It makes the node one of the group, if the group has the fingerprint that you give: the one that all members said to each other, \
 not one that came with the file. It writes group.toml and group.founding into DIR, and the node's number into node.toml. Then: \
-theta node run --dir DIR. Capital or small letters, spaces and hyphens do not matter.")]
+theta node run --dir DIR. Capital or small letters, spaces and hyphens do not matter.
+
+A group that begins is joined with its founding. One that runs has decided things since: the file is what theta ledger export wrote, and \
+each entry of it is checked, from the founding on. The node is in it after theta group add, or in a member's place after theta group \
+replace; a machine that a warrant lets vote in another's place joins before it is replaced, with --warrant.")]
 pub struct JoinArgs {
     /// The directory that theta node init made
     #[arg(long, value_name = "DIR")]
@@ -29,9 +48,14 @@ pub struct JoinArgs {
     /// The fingerprint that all members have compared
     #[arg(long, value_name = "FINGERPRINT")]
     fingerprint: Fingerprint,
-    /// The founding, as theta group assemble wrote it
+    /// The founding, as theta group assemble wrote it, or the ledger, as theta ledger export wrote it [default: ask the nodes]
     #[arg(value_name = "FILE")]
-    founding: PathBuf,
+    file: Option<PathBuf>,
+    /// The warrant by which the machine votes in the place of another
+    #[arg(long, value_name = "FILE")]
+    warrant: Vec<PathBuf>,
+    #[command(flatten)]
+    client: ClientArgs,
 }
 
 #[derive(Serialize)]
@@ -43,26 +67,33 @@ struct Joined<'a> {
     members: Vec<MemberView>,
 }
 
+/// The group that a node joins.
+struct Found {
+    founding: Founding,
+    /// Its members as of now, by rising number; this node is one of them, or votes in the place of one.
+    members: Vec<(NodeId, Card)>,
+    /// The height of the newest change of them; `None` of a group that begins.
+    height: Option<u64>,
+    node: NodeId,
+}
+
 /// Makes a node one of a group.
 pub(crate) fn join(args: &JoinArgs, output: Output) -> Result<(), Failure> {
     let unjoined = Unjoined::read(&args.dir)?;
-    let founding = read_founding(&args.founding)?;
-    let found = founding.fingerprint();
-    if found != args.fingerprint {
-        return Err(Failure::Failed(format!(
-            "{} is not what the members agreed on: its fingerprint is {found}, and not the one given; nothing was changed. If you \
-             did not mistype it, ask the others: somebody exchanged a card, or the whole file",
-            args.founding.display()
-        )));
-    }
-    let node = place(args, &unjoined, &founding)?;
-    install(&args.dir, &unjoined, &founding, node)?;
+    let own = card::own(&args.dir)?;
+    check_keys(&own, &unjoined)?;
+    let found = match args.file.as_deref() {
+        Some(file) if !is_export(file)? => in_founding(args, file, &own)?,
+        file => in_ledger(args, file, &own)?,
+    };
+    install(&args.dir, (&unjoined, &own), &found)?;
+    let Found { founding, members, node, .. } = &found;
     let joined = Joined {
         directory: &args.dir,
         node: node.get(),
         group: founding.name(),
-        fingerprint: found.to_string(),
-        members: members(&founding),
+        fingerprint: founding.fingerprint().to_string(),
+        members: members.iter().map(|(node, card)| member_view(*node, card)).collect(),
     };
     output.result(&joined, |out| {
         let (dir, n, k) = (args.dir.display(), joined.members.len(), founding.threshold());
@@ -74,59 +105,131 @@ pub(crate) fn join(args: &JoinArgs, output: Output) -> Result<(), Failure> {
     })
 }
 
-/// The number that the founding gives this node.
-fn place(args: &JoinArgs, unjoined: &Unjoined, founding: &Founding) -> Result<NodeId, Failure> {
-    let own = card::own(&args.dir)?;
-    let config = unjoined.config();
+/// A group that begins.
+fn in_founding(args: &JoinArgs, file: &Path, own: &Card) -> Result<Found, Failure> {
+    let founding = read_founding(file)?;
+    let found = founding.fingerprint();
+    if found != args.fingerprint {
+        return Err(Failure::Failed(format!(
+            "{} is not what the members agreed on: its fingerprint is {found}, and not the one given; nothing was changed. If you \
+             did not mistype it, ask the others: somebody exchanged a card, or the whole file",
+            file.display()
+        )));
+    }
     let same_key = |(_, card): &(NodeId, &Card)| card.content().ceremony_key == own.content().ceremony_key;
     let Some((node, card)) = founding.numbered().find(same_key) else {
         return Err(Failure::Failed(format!(
-            "this node's card is not in {}: the group was put together without it, or with another in its place",
-            args.founding.display()
+            "this node's card is not in {}: the group was put together without it, or with another in its place. If the group runs and has \
+             taken it in since, join with its ledger (theta ledger export)",
+            file.display()
         )));
     };
-    if *card != own {
+    if card != own {
         return Err(Failure::Failed(format!(
             "{} has another card of this node than the present one in {}: send that, and have the group put together again",
-            args.founding.display(),
+            file.display(),
             args.dir.display()
         )));
     }
-    // The card must be that of the keys that are here, or the node would be a member that cannot say a word.
+    let members = founding.numbered().map(|(node, card)| (node, card.clone())).collect();
+    Ok(Found { members, height: None, node, founding })
+}
+
+/// A group that runs, and has this node as a member by now, or under a warrant.
+fn in_ledger(args: &JoinArgs, file: Option<&Path>, own: &Card) -> Result<Found, Failure> {
+    let id = LedgerId::from_bytes(*args.fingerprint.as_bytes());
+    let checked = match file {
+        Some(file) => ledger::read_file(file, id)?,
+        None => ledger::read(None, None, &args.client)?,
+    };
+    let founding = checked.genesis.founding().cloned();
+    let founding = founding.filter(|founding| founding.fingerprint() == args.fingerprint).ok_or_else(|| {
+        Failure::Failed("the group has another fingerprint than the one given, or none; nothing was changed".to_owned())
+    })?;
+    let state = &checked.state;
+    let seats = state.seats().iter().filter_map(|(node, seat)| Some((*node, seat.card()?.clone())));
+    let mut members: Vec<(NodeId, Card)> = seats.collect();
+    let key = own.content().ceremony_key;
+    let sits = members.iter().find(|(_, card)| card.content().ceremony_key == key).map(|(node, _)| *node);
+    let node = match sits {
+        Some(node) => node,
+        None => stands_in(args, state, &key)?,
+    };
+    // Its own present card: under a warrant it is no member's yet, and the node has to find itself in its group file.
+    for (_, card) in members.iter_mut().filter(|(number, _)| *number == node) {
+        *card = own.clone();
+    }
+    let height = Some(state.members_since());
+    Ok(Found { founding, members, height, node })
+}
+
+/// The member in whose place the machine with this key votes by a warrant.
+fn stands_in(args: &JoinArgs, state: &LedgerState, key: &[u8; 32]) -> Result<NodeId, Failure> {
+    if state.was_member(key) {
+        return Err(Failure::Failed(
+            "another machine is in the place of this one by now, or it was removed: theta node init --replaces makes one with keys of its own".to_owned(),
+        ));
+    }
+    if args.warrant.is_empty() {
+        return Err(Failure::Failed(format!(
+            "the group has not taken this node in, as far as this ledger goes (entry {}): theta group add or theta group replace with {}, from any \
+             client; then export the ledger again",
+            state.height(),
+            args.dir.join(super::CARD).display()
+        )));
+    }
+    let warrant = read_warrant(&args.warrant, state)?;
+    if let Err(refusal) = state.check_warrant(&warrant) {
+        return Err(Failure::Failed(format!("the warrant does not serve: {}", why(&refusal))));
+    }
+    let mut stand_ins = warrant.stand_ins().iter();
+    let own = stand_ins.find(|stand_in| stand_in.card.content().ceremony_key == *key).map(|stand_in| stand_in.node);
+    own.ok_or_else(|| Failure::Failed("the warrant is for other machines than this one".to_owned()))
+}
+
+/// The card must be that of the keys that are here, or the node would be a member that cannot say a word.
+fn check_keys(own: &Card, unjoined: &Unjoined) -> Result<(), Failure> {
+    let config = unjoined.config();
     let identity =
         Identity::load(&config.certificate, &config.private_key).map_err(|error| Failure::Usage(error.to_string()))?;
-    if *identity.fingerprint().as_bytes() != card.content().tls_key {
+    if *identity.fingerprint().as_bytes() != own.content().tls_key {
         let key = config.private_key.display();
         return Err(Failure::Failed(format!(
             "{key} is not the key of this node's card: theta node card writes a new one"
         )));
     }
-    if keys::public(&keys::of_store(&vault::open(config)?)?)? != card.content().ceremony_key {
+    if keys::public(&keys::of_store(&vault::open(config)?)?)? != own.content().ceremony_key {
         let store = config.store.path.display();
         return Err(Failure::Failed(format!(
             "{store} has not the key of this node's card: theta node card writes a new one"
         )));
     }
-    Ok(node)
+    Ok(())
 }
 
 /// Writes what the node runs with; its number, without which it does not run, comes last.
-fn install(dir: &Path, unjoined: &Unjoined, founding: &Founding, node: NodeId) -> Result<(), Failure> {
+fn install(
+    dir: &Path,
+    (unjoined, own): (&Unjoined, &Card),
+    Found { founding, members, height, node }: &Found,
+) -> Result<(), Failure> {
     // What is half installed would be in nobody's way, and take a second command all the same.
     let _whole = Whole::begin()?;
     let config = unjoined.config();
     let write = |path: &Path, text: &str| Target::choose(Some(path), None)?.write(text.as_bytes(), false);
     write(&dir.join(FOUNDING), &founding.to_text())?;
-    write(&config.group, &group_text(founding, Vec::new())?)?;
+    let text = match height {
+        None => group_text(founding, Vec::new())?,
+        Some(height) => present_text(founding, members, *height)?,
+    };
+    write(&config.group, &text)?;
     // The same key, and a certificate that knows the number: libraries in other languages expect the host node-N.
-    let card = founding.numbered().find(|(number, _)| *number == node);
-    let (_, card) = card.ok_or_else(|| Failure::internal("a member without a number"))?;
-    let subject = group_node(node, card).subject().map_err(Failure::internal)?;
+    let subject = group_node(*node, own).subject().map_err(Failure::internal)?;
     let failed = |error: theta_network::IdentityError| Failure::Failed(error.to_string());
     let identity = Identity::load(&config.certificate, &config.private_key).map_err(failed)?;
     // One that somebody else issued is theirs to renew.
     if identity.is_own() {
         identity.renew(&config.certificate, &config.private_key, &subject, now().0 / 1_000).map_err(failed)?;
     }
-    unjoined.number(node)
+    unjoined.number(*node)
 }

@@ -31,13 +31,19 @@ pub(crate) struct About {
 pub(crate) struct NodeKeys {
     identity: GeneratedIdentity,
     ceremonies: CeremonyKeys,
-    operator: OperatorKey,
+    /// A new one, unless the node's operator has one.
+    operator: Option<OperatorKey>,
     card: Card,
 }
 
 impl NodeKeys {
-    /// Makes them. `now` is in seconds since 1970.
-    pub(crate) fn generate(about: About, now: u64, rng: &mut dyn CryptoRng) -> Result<Self, Failure> {
+    /// Makes them, and a key for the operator if none is given. `now` is in seconds since 1970.
+    pub(crate) fn generate(
+        about: About,
+        operator: Option<OperatorId>,
+        now: u64,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Self, Failure> {
         let subject = Subject::new(about.name.as_str()).map_err(Failure::internal)?;
         let subject = subject.at(about.api.host()).at(about.peer.host());
         let subject = match about.number {
@@ -46,11 +52,17 @@ impl NodeKeys {
         };
         let identity = Identity::generate_for_a_year(&subject, now).map_err(Failure::internal)?;
         let ceremonies = CeremonyKeys::generate(any_node()?, rng);
-        let mut master = Secret::new([0; 32]);
-        rng.fill_bytes(master.expose_mut());
-        let operator = OperatorKey::new(master);
-        let keys = (identity.fingerprint, operator.id().map_err(Failure::internal)?);
-        let card = card(&ceremonies, about, keys, now)?;
+        let (operator, id) = match operator {
+            Some(known) => (None, known),
+            None => {
+                let mut master = Secret::new([0; 32]);
+                rng.fill_bytes(master.expose_mut());
+                let made = OperatorKey::new(master);
+                let id = made.id().map_err(Failure::internal)?;
+                (Some(made), id)
+            }
+        };
+        let card = card(&ceremonies, about, (identity.fingerprint, id), now)?;
         Ok(Self { identity, ceremonies, operator, card })
     }
 
@@ -59,9 +71,12 @@ impl NodeKeys {
         &self.card
     }
 
-    /// Writes the operator's key, which is not to be where the node is.
+    /// Writes the operator's key, if it is new: it is not to be where the node is.
     pub(crate) fn write_operator(&self, file: &Path) -> Result<(), Failure> {
-        write_new(file, self.operator.to_text().expose().as_bytes(), true)
+        match &self.operator {
+            Some(key) => write_new(file, key.to_text().expose().as_bytes(), true),
+            None => Ok(()),
+        }
     }
 
     /// Writes keys and card into the node's directory, makes its store, and gives it with the key of ceremonies in it. Relative

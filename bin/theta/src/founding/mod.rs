@@ -9,11 +9,11 @@ mod join;
 mod keys;
 mod show;
 
-use std::path::Path;
+use std::{collections::BTreeMap, io::Read as _, path::Path};
 
 use serde::Serialize;
 use theta_ledger::founding::{Card, Founding, NodeSignatures};
-use theta_names::{Address, NodeId};
+use theta_names::{Address, NodeId, NodeName};
 use theta_network::{
     Fingerprint,
     group::{CeremonyKey, GroupClient, GroupFile, GroupNode},
@@ -28,7 +28,12 @@ pub(crate) use self::{
     keys::{About, NodeKeys},
     show::{ShowArgs, show},
 };
-use crate::{exit::Failure, files::Source, output::Table};
+use crate::{
+    exit::Failure,
+    files::Source,
+    ledger,
+    output::{self, Table},
+};
 
 /// A node's card, in its directory.
 pub(crate) const CARD: &str = "node.card";
@@ -51,13 +56,16 @@ pub(crate) struct MemberView {
 }
 
 pub(crate) fn members(founding: &Founding) -> Vec<MemberView> {
-    let view = |(node, card): (NodeId, &Card)| MemberView {
+    founding.numbered().map(|(node, card)| member_view(node, card)).collect()
+}
+
+pub(crate) fn member_view(node: NodeId, card: &Card) -> MemberView {
+    MemberView {
         node: node.get(),
         name: card.name().to_string(),
         peer_address: card.content().peer_address.to_string(),
         api_address: card.content().api_address.to_string(),
-    };
-    founding.numbered().map(view).collect()
+    }
 }
 
 pub(crate) fn member_table(members: &[MemberView]) -> Table {
@@ -89,7 +97,7 @@ fn group_node(id: NodeId, card: &Card) -> GroupNode {
 }
 
 /// Reads a text that may be as long as a founding of the most members.
-fn read(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let bytes = Source::open(path)?.read_all(4 << 20, "this is not the file that was meant")?;
     String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{} is not a text file", path.display())))
 }
@@ -108,9 +116,50 @@ pub(crate) fn read_founding(path: &Path) -> Result<Founding, Failure> {
 }
 
 /// Reads the cards of a file.
-fn read_cards(path: &Path) -> Result<Vec<Card>, Failure> {
+pub(crate) fn read_cards(path: &Path) -> Result<Vec<Card>, Failure> {
     let text = read(path)?;
     Card::all_from_text(&text, &NodeSignatures).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+}
+
+/// Warns of names that look alike to whoever reads them in a hurry: somebody may want to be taken for another.
+pub(crate) fn warn_of_lookalikes<'a>(names: impl Iterator<Item = &'a NodeName>) {
+    let mut seen: BTreeMap<String, &NodeName> = BTreeMap::new();
+    for name in names {
+        let looks = name.folded().replace(['l', 'i', '|'], "1").replace('o', "0").replace("rn", "m").replace("vv", "w");
+        if let Some(first) = seen.insert(looks, name).filter(|first| first.folded() != name.folded()) {
+            output::diagnostic(
+                "warning",
+                &format!("{:?} and {:?} look alike: see that both are who you think", first.as_str(), name.as_str()),
+            );
+        }
+    }
+}
+
+/// The cards of a group's members, from cards, a founding, or an exported ledger, which is taken for what it says it is.
+fn cards_of_members(path: &Path) -> Result<Vec<Card>, Failure> {
+    if is_export(path)? {
+        let checked = ledger::read_any(path)?;
+        return Ok(checked.state.seats().values().filter_map(|seat| seat.card().cloned()).collect());
+    }
+    if read(path)?.contains("-----BEGIN THETA FOUNDING-----") {
+        return Ok(read_founding(path)?.members().to_vec());
+    }
+    read_cards(path)
+}
+
+/// Whether a file is what theta ledger export writes.
+fn is_export(path: &Path) -> Result<bool, Failure> {
+    let mut first = [0; 1];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut first));
+    Ok(read.map_err(|error| Failure::reading(path, &error))? == 1 && first == *b"{")
+}
+
+/// The text of the group file of a group whose ledger has come to a height: its founding, and its members as of then.
+fn present_text(founding: &Founding, members: &[(NodeId, Card)], height: u64) -> Result<String, Failure> {
+    let text = group_text(founding, Vec::new())?;
+    let nodes = members.iter().map(|(id, card)| group_node(*id, card)).collect();
+    let group = GroupFile::parse(&text, Path::new("the founding")).and_then(|group| group.with_members(nodes, height));
+    Ok(format!("{GROUP_HEAD}{}", group.map_err(Failure::internal)?.to_text()))
 }
 
 /// An address on the command line.

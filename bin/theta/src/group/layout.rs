@@ -86,7 +86,7 @@ fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) ->
     let now = now().0 / 1_000;
     let numbers: Vec<NonZeroU16> = (1..=plan.nodes()).filter_map(NonZeroU16::new).collect();
     let members = numbers.iter().zip(addresses).map(|(number, addresses)| {
-        NodeKeys::generate(about(NodeId::from(*number), plan.nodes(), addresses)?, now, &mut rng)
+        NodeKeys::generate(about(NodeId::from(*number), plan.nodes(), addresses)?, None, now, &mut rng)
     });
     let members = members.collect::<Result<Vec<_>, _>>()?;
     let client = Credentials::generate(CLIENT)?;

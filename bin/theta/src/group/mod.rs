@@ -1,4 +1,4 @@
-//! `theta group`: how groups begin.
+//! `theta group`: how groups begin, and how their members change.
 
 mod deal;
 mod layout;
@@ -18,7 +18,7 @@ pub use self::layout::create;
 use self::plan::{KeySpec, Plan};
 use crate::{
     exit::Failure,
-    founding,
+    founding, members,
     output::{self, Output},
     vault::SealWord,
 };
@@ -30,8 +30,22 @@ pub(crate) enum GroupCommand {
     Init(InitArgs),
     /// Put a group together from the cards of its members, who need not trust each other
     Assemble(founding::AssembleArgs),
-    /// Show who founds a group, and the fingerprint that all members compare
+    /// Show who founds a group, and the fingerprint that all members compare; or what a card says
     Show(founding::ShowArgs),
+    /// Take a new member into the running group
+    Add(Box<members::AddArgs>),
+    /// Put another machine in a member's place: by its operator's signature, or as the others agree
+    Replace(Box<members::ReplaceArgs>),
+    /// Bring members' new cards: other addresses, another TLS key
+    #[command(visible_alias = "readdress")]
+    Renew(Box<members::RenewArgs>),
+    /// Let a member go, which holds no share any more
+    Remove(Box<members::RemoveArgs>),
+    /// Bring a warrant that operators have signed, and wait until its machines are in their places
+    Bring(Box<members::BringArgs>),
+    /// Let another machine vote in the place of one that is gone for ever, in a small group such as 2 of 3: what its operators sign
+    #[command(subcommand)]
+    Warrant(Box<members::WarrantCommand>),
 }
 
 const AFTER_HELP: &str = "\
@@ -109,6 +123,12 @@ impl GroupCommand {
             Self::Init(args) => init(args, output),
             Self::Assemble(args) => founding::assemble(&args, output),
             Self::Show(args) => founding::show(&args, output),
+            Self::Add(args) => members::add(&args, output),
+            Self::Replace(args) => members::replace(&args, output),
+            Self::Renew(args) => members::renew(&args, output),
+            Self::Remove(args) => members::remove(&args, output),
+            Self::Bring(args) => members::bring(&args, output),
+            Self::Warrant(command) => command.run(output),
         }
     }
 }

@@ -65,10 +65,8 @@ impl HoldersArgs {
             return Err(Failure::Usage("--holders names a node twice: name each once".to_owned()));
         }
         if let Some(unknown) = holders.iter().find(|holder| !nodes.contains(holder)) {
-            let count = nodes.len();
-            return Err(Failure::Usage(format!(
-                "--holders: there is no node {unknown}; the group has nodes 1 to {count}"
-            )));
+            let nodes = crate::connect::nodes(&nodes);
+            return Err(Failure::Usage(format!("--holders: there is no node {unknown}; the group has {nodes}")));
         }
         let k = self.threshold.unwrap_or_else(|| group.threshold());
         if k == 0 || usize::from(k) > holders.len() {
@@ -90,7 +88,7 @@ pub(crate) struct ChangeArgs {
     suite: Option<Suite>,
     #[command(flatten)]
     holders: HoldersArgs,
-    /// The node whose share is lost, for keys.recover
+    /// The node whose share is lost, for keys.recover; the member, for group.change
     #[arg(long, value_name = "NODE")]
     node: Option<u16>,
 }
@@ -99,6 +97,11 @@ impl ChangeArgs {
     /// Whether any argument was given.
     pub(crate) fn is_given(&self) -> bool {
         self.suite.is_some() || self.node.is_some() || self.holders.is_given()
+    }
+
+    /// The node that was named.
+    pub(crate) const fn node(&self) -> Option<u16> {
+        self.node
     }
 
     /// The change, if the operation is a ceremony.

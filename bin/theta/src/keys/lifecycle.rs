@@ -113,7 +113,7 @@ pub(crate) struct RecoverArgs {
 pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     plan::check_names(&args.keys)?;
     let session = args.ceremony.open()?;
-    let (k, holders) = args.holders.resolve(session.client().group())?;
+    let (k, holders) = args.holders.resolve(&session.client().group())?;
     let group = session.client().group();
     let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
     let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };
@@ -161,7 +161,7 @@ pub(super) fn reshare(args: &ReshareArgs, output: Output) -> Result<(), Failure>
         ));
     }
     let session = args.ceremony.open()?;
-    let (k, holders) = args.holders.resolve(session.client().group())?;
+    let (k, holders) = args.holders.resolve(&session.client().group())?;
     let (key, version) = (args.key.name.clone(), args.key.version);
     report(&[hold(&args.ceremony, &session, KeyChange::Reshare { key, version, k, holders })?], output)
 }

@@ -10,9 +10,12 @@ use std::{
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use theta_ledger::{LedgerState, Seat};
+use theta_names::NodeId;
 use theta_statements::UnixTime;
 
-use self::place::{Checked, GenesisLine, MemberLine, PlaceArgs};
+pub(crate) use self::place::{Checked, read, read_any, read_file};
+use self::place::{GenesisLine, MemberLine, PlaceArgs};
 use crate::{
     exit::Failure,
     files::Target,
@@ -22,7 +25,7 @@ use crate::{
 /// See [`crate::cli`].
 #[derive(Debug, Subcommand)]
 pub(crate) enum LedgerCommand {
-    /// Show the keys that the group has, as a quorum of its nodes has certified
+    /// Show the members and keys that the group has, as a quorum of its nodes has certified
     Show(ShowArgs),
     /// Check every entry, and the votes for it, from the founding members on
     Verify(VerifyArgs),
@@ -98,7 +101,34 @@ struct Summary {
     height: u64,
     head: String,
     time: u64,
+    members: Vec<SeatView>,
     keys: Vec<KeyView>,
+}
+
+/// A member of now.
+#[derive(Serialize)]
+struct SeatView {
+    node: u16,
+    /// Its name and addresses, in a group that was founded with cards.
+    name: Option<String>,
+    peer_address: Option<String>,
+    api_address: Option<String>,
+    /// The entry by which it is a member with its machine of now; 0 for those who founded the group.
+    since: u64,
+}
+
+fn seats(state: &LedgerState) -> Vec<SeatView> {
+    let view = |(node, seat): (&NodeId, &Seat)| {
+        let content = seat.card().map(|card| card.content());
+        SeatView {
+            node: node.get(),
+            name: content.map(|content| content.name.to_string()),
+            peer_address: content.map(|content| content.peer_address.to_string()),
+            api_address: content.map(|content| content.api_address.to_string()),
+            since: seat.since(),
+        }
+    };
+    state.seats().iter().map(view).collect()
 }
 
 #[derive(Serialize)]
@@ -153,6 +183,7 @@ fn summary(Checked { genesis, state, .. }: &Checked) -> Summary {
         height: state.height(),
         head: hex::encode(state.head()),
         time: state.time(),
+        members: seats(state),
         keys,
     }
 }
@@ -170,6 +201,12 @@ fn show(checked: &Checked, output: Output) -> Result<(), Failure> {
         if let Some(fingerprint) = &summary.fingerprint {
             writeln!(out, "founded {fingerprint}")?;
         }
+        let mut table = Table::new(&["member", "name", "for nodes", "for clients", "since"], &[4]);
+        for SeatView { node, name, peer_address, api_address, since } in &summary.members {
+            let text = |field: &Option<String>| field.clone().unwrap_or_else(|| "-".to_owned());
+            table.row([node.to_string(), text(name), text(peer_address), text(api_address), since.to_string()]);
+        }
+        table.write(out)?;
         if *height == 0 {
             return writeln!(out, "height  0: nothing has been decided yet");
         }

@@ -31,10 +31,10 @@ pub(crate) struct PlaceArgs {
 }
 
 /// A ledger that was checked from its beginning.
-pub(super) struct Checked {
-    pub(super) genesis: Genesis,
-    pub(super) state: LedgerState,
-    pub(super) entries: Vec<CertifiedEntry>,
+pub(crate) struct Checked {
+    pub(crate) genesis: Genesis,
+    pub(crate) state: LedgerState,
+    pub(crate) entries: Vec<CertifiedEntry>,
 }
 
 /// The first line of an export.
@@ -75,52 +75,72 @@ fn parse_id(text: &str) -> Result<LedgerId, String> {
 impl PlaceArgs {
     /// Reads the ledger and checks each entry: its place, what it says, and the votes for it.
     pub(super) fn read(&self) -> Result<Checked, Failure> {
-        match &self.file {
-            Some(file) => self.read_file(file),
-            None => self.ask(),
-        }
+        read(self.file.as_deref(), self.ledger, &self.client)
     }
+}
 
-    fn ask(&self) -> Result<Checked, Failure> {
-        let session = self.client.open()?;
-        let genesis = genesis_of(session.client().group()).map_err(|error| Failure::Usage(error.to_string()))?;
-        let mut state = LedgerState::new(&genesis);
-        let followed = session.block_on(session.client().follow_ledger(&mut state))?;
-        for problem in &followed.problems {
-            output::diagnostic("warning", &problem.to_string());
+/// Reads a ledger and checks each entry, from the nodes or from a file; from the latter that with this id, or else that of the client's
+/// group.
+pub(crate) fn read(file: Option<&Path>, id: Option<LedgerId>, client: &ClientArgs) -> Result<Checked, Failure> {
+    match (file, id) {
+        (Some(file), Some(id)) => read_file(file, id),
+        (Some(file), None) => {
+            let session = client.open()?;
+            let genesis =
+                genesis_of(session.client().given_group()).map_err(|error| Failure::Usage(error.to_string()))?;
+            read_file(file, genesis.id())
         }
-        Ok(Checked { genesis, state, entries: followed.entries })
+        (None, _) => ask(client),
     }
+}
 
-    fn read_file(&self, path: &Path) -> Result<Checked, Failure> {
-        let source = Source::open(path)?;
-        let name = source.name.clone();
-        let mut lines = Lines { reader: BufReader::new(source.reader), name: &name, number: 0 };
-        let first: GenesisLine = lines.next()?.ok_or_else(|| lines.wrong(&"the file is empty"))?;
-        let genesis = read_genesis(&first).map_err(|error| lines.wrong(&error))?;
-        let expected = match self.ledger {
-            Some(id) => id,
-            None => {
-                let session = self.client.open()?;
-                genesis_of(session.client().group()).map_err(|error| Failure::Usage(error.to_string()))?.id()
-            }
-        };
-        if genesis.id() != expected {
-            let found = genesis.id();
-            return Err(Failure::Failed(format!("{} is of ledger {found}, not of {expected}", name.display())));
-        }
-        let (mut state, mut entries) = (LedgerState::new(&genesis), Vec::new());
-        while let Some(line) = lines.next::<EntryLine>()? {
-            let bytes = hex::decode(&line.certified).map_err(|error| lines.wrong(&error))?;
-            let certified = CertifiedEntry::decode(&bytes).map_err(|error| lines.wrong(&error))?;
-            state.advance(&certified).map_err(|error| lines.wrong(&error))?;
-            if words::line_of(&certified).what != line.what || line.height != certified.entry.height {
-                return Err(lines.wrong(&"what the line says is not what the entry says"));
-            }
-            entries.push(certified);
-        }
-        Ok(Checked { genesis, state, entries })
+fn ask(client: &ClientArgs) -> Result<Checked, Failure> {
+    let session = client.open()?;
+    let genesis = genesis_of(session.client().given_group()).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut state = LedgerState::new(&genesis);
+    let followed = session.block_on(session.client().follow_ledger(&mut state))?;
+    for problem in &followed.problems {
+        output::diagnostic("warning", &problem.to_string());
     }
+    Ok(Checked { genesis, state, entries: followed.entries })
+}
+
+/// Reads the ledger with this id from a file.
+pub(crate) fn read_file(path: &Path, expected: LedgerId) -> Result<Checked, Failure> {
+    read_as(path, Some(expected))
+}
+
+/// Reads a ledger from a file, whichever it is: for what somebody checks later.
+pub(crate) fn read_any(path: &Path) -> Result<Checked, Failure> {
+    read_as(path, None)
+}
+
+fn read_as(path: &Path, expected: Option<LedgerId>) -> Result<Checked, Failure> {
+    let source = Source::open(path)?;
+    let name = source.name.clone();
+    let mut lines = Lines { reader: BufReader::new(source.reader), name: &name, number: 0 };
+    let first: GenesisLine = lines.next()?.ok_or_else(|| lines.wrong(&"the file is empty"))?;
+    let genesis = read_genesis(&first).map_err(|error| lines.wrong(&error))?;
+    if let Some(expected) = expected.filter(|expected| *expected != genesis.id()) {
+        let (found, expected) = (in_words(&genesis.id()), in_words(&expected));
+        return Err(Failure::Failed(format!("{} is of ledger {found}, not of {expected}", name.display())));
+    }
+    let (mut state, mut entries) = (LedgerState::new(&genesis), Vec::new());
+    while let Some(line) = lines.next::<EntryLine>()? {
+        let bytes = hex::decode(&line.certified).map_err(|error| lines.wrong(&error))?;
+        let certified = CertifiedEntry::decode(&bytes).map_err(|error| lines.wrong(&error))?;
+        state.advance(&certified).map_err(|error| lines.wrong(&error))?;
+        if words::line_of(&certified).what != line.what || line.height != certified.entry.height {
+            return Err(lines.wrong(&"what the line says is not what the entry says"));
+        }
+        entries.push(certified);
+    }
+    Ok(Checked { genesis, state, entries })
+}
+
+/// A ledger's id as its hexadecimal digits, and as the fingerprint that people compare.
+fn in_words(id: &LedgerId) -> String {
+    format!("{id} (fingerprint {})", Fingerprint::from(*id.as_bytes()))
 }
 
 fn read_genesis(line: &GenesisLine) -> Result<Genesis, String> {

@@ -92,7 +92,7 @@ pub(super) fn explain(args: &ExplainArgs, output: Output) -> Result<(), Failure>
 
 fn by_node(args: &ExplainArgs, node: NonZeroU16, approvals: &[Approval], output: Output) -> Result<(), Failure> {
     let session = Session::open(&args.client_dir, PATIENCE)?;
-    let group = session.client().group().clone();
+    let group = GroupFile::clone(&session.client().group());
     let name = group.name().to_owned();
     let subject = args.subject(|| Ok(group))?;
     let ask = Ask { slot: args.slot, approvals, ..subject.ask(&name) };

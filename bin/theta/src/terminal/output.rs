@@ -90,6 +90,11 @@ pub(crate) fn diagnose_in_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
+/// Whether programs read the diagnostics.
+pub(crate) fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
 /// A diagnostic for programs: one object in one line of standard error.
 #[derive(Serialize)]
 struct Diagnostic<'a> {

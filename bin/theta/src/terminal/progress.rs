@@ -112,3 +112,41 @@ impl Drop for CeremonyBar {
         self.bar.finish_and_clear();
     }
 }
+
+/// Shows on a terminal, or line by line, for whom a change waits.
+pub(crate) struct WaitBar {
+    bar: ProgressBar,
+    what: String,
+    said: Option<String>,
+}
+
+impl WaitBar {
+    /// A display of what is waited for.
+    pub(crate) fn new(what: &str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self { bar, what: what.to_owned(), said: None }
+    }
+
+    /// Says how it stands. The same is not said twice.
+    pub(crate) fn stands(&mut self, how: String) {
+        if self.said.as_ref() == Some(&how) {
+            return;
+        }
+        self.bar.set_message(format!("{}: {how}", self.what));
+        if !output::stderr_is_terminal() && !output::is_json() {
+            output::note(format_args!("{}: {how}", self.what));
+        }
+        self.said = Some(how);
+    }
+}
+
+impl Drop for WaitBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -89,6 +89,11 @@ impl Group {
         (self.base + 10 * node, self.base + 10 * node + 1)
     }
 
+    /// Room for one more node.
+    pub(crate) fn grow(&mut self) {
+        self.nodes.push(None);
+    }
+
     fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
         1..=u16::try_from(self.nodes.len()).unwrap()
     }

@@ -1,6 +1,7 @@
 //! The client file: everything that a client needs, in one file for any language (`spec/client.md`).
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::Read as _,
     path::{Path, PathBuf},
@@ -178,7 +179,10 @@ impl ClientFile {
     fn group_text(&self) -> String {
         // The founding stands by itself.
         let (name, threshold, nodes) = (self.group.name(), self.group.threshold(), self.group.nodes().to_vec());
-        let plain = GroupFile::new(name, threshold, nodes, self.group.clients().to_vec());
+        let plain = match self.group.members_at() {
+            None => GroupFile::new(name, threshold, nodes, self.group.clients().to_vec()),
+            Some(_) => Ok(self.group.clone().without_founding()),
+        };
         let lines = plain.map_or_else(|_| self.group.to_text(), |plain| plain.to_text());
         let lines = lines.lines().map(|line| if line == "[[node]]" { "[[group.node]]" } else { line });
         let mut text = String::from("\n[group]\n");
@@ -242,27 +246,31 @@ fn checked_founding(fingerprint: &str, text: &str, group: &GroupFile, path: &Pat
     Ok(founding)
 }
 
-/// Whether the group's nodes are those of a founding: addresses may change, keys may not.
+/// Whether a group file can be of the group that was founded so. Its nodes may be others by now: what it says of them counts as far as the
+/// group's ledger says the same, and is otherwise a hint where to ask for the ledger.
 ///
 /// # Errors
 /// What differs, for people.
 pub fn check_group(founding: &Founding, group: &GroupFile) -> Result<(), String> {
-    let same = |(number, card): (NodeId, &Card)| {
-        let key = |node: &GroupNode| node.ceremony_key.map(|key| *key.as_bytes());
-        let content = card.content();
-        let node = group.node(number);
-        node.is_some_and(|node| {
-            key(node) == Some(content.ceremony_key) && *node.certificate.as_bytes() == content.tls_key
+    let (name, k, n) = (founding.name(), founding.threshold(), founding.members().len());
+    if name == group.name() && k == group.threshold() {
+        return Ok(());
+    }
+    Err(format!("the group is not that of the founding, which is {name}, any {k} of {n}"))
+}
+
+/// The nodes of a group file that have other keys than when the group was founded, or came later.
+#[must_use]
+pub fn changed_since(founding: &Founding, group: &GroupFile) -> Vec<NodeId> {
+    let founders: BTreeMap<NodeId, &Card> = founding.numbered().collect();
+    let same = |node: &GroupNode| {
+        founders.get(&node.id).is_some_and(|card| {
+            let content = card.content();
+            node.ceremony_key.is_some_and(|key| *key.as_bytes() == content.ceremony_key)
+                && *node.certificate.as_bytes() == content.tls_key
         })
     };
-    let (name, k, n) = (founding.name(), founding.threshold(), founding.members().len());
-    if name != group.name() || k != group.threshold() || n != group.nodes().len() {
-        return Err(format!("the group is not that of the founding, which is {name}, any {k} of {n}"));
-    }
-    match founding.numbered().find(|member| !same(*member)) {
-        None => Ok(()),
-        Some((number, card)) => Err(format!("node {number} has other keys than {} has in the founding", card.name())),
-    }
+    group.nodes().iter().filter(|node| !same(node)).map(|node| node.id).collect()
 }
 
 #[cfg(unix)]

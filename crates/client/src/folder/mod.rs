@@ -11,7 +11,7 @@ use theta_keyfiles::PublicKeyText as _;
 use theta_network::{Identity, group::GroupFile};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 
-pub use self::file::{ClientFile, check_group};
+pub use self::file::{ClientFile, changed_since, check_group};
 use crate::OpenError;
 
 /// The file of what was checked of the ledger.

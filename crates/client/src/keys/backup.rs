@@ -14,7 +14,7 @@ const OPERATION: &str = "back up the node";
 #[derive(Debug)]
 pub struct BackUp<'c> {
     client: &'c Client,
-    connection: &'c Connection,
+    connection: Connection,
     parts: Streaming<v1::BackUpPart>,
     about: Option<u64>,
     done: Option<v1::BackUpDone>,
@@ -32,7 +32,7 @@ impl Client {
         let message = v1::BackUpRequest { signed_request, approvals };
         let request = enclosed.request(message, self.shared.options.timeout);
         let opened = connection.keys().back_up(request).await.map(tonic::Response::into_inner);
-        let parts = self.answered(OPERATION, connection, opened).await?;
+        let parts = self.answered(OPERATION, &connection, opened).await?;
         Ok(BackUp { client: self, connection, parts, about: None, done: None })
     }
 }
@@ -43,7 +43,7 @@ impl BackUp<'_> {
     /// # Errors
     /// As [`Client::back_up`]: what is here is not all of it, and is worth nothing.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
-        let (client, connection) = (self.client, self.connection);
+        let (client, connection) = (self.client, &self.connection);
         let patience = client.shared.options.timeout;
         let failed = |problem| client.failed(OPERATION, connection, problem);
         let part = time::timeout(patience, self.parts.message()).await;

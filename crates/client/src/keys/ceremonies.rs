@@ -149,10 +149,11 @@ impl Client {
         mut on_progress: impl FnMut(&CeremonyProgress) + Send,
     ) -> Result<CeremonyOutcome, ClientError> {
         let (started, patience) = (Instant::now(), self.shared.options.ceremony_timeout);
-        let mut news = self.follow_all(&request)?;
+        let connections = self.connections();
+        let mut news = self.follow_all(&connections, &request)?;
         // The nodes have been asked already; their reports wait in the channel meanwhile.
         let k = time::timeout(STRAGGLERS, self.k_of(&request.change)).await.unwrap_or(0);
-        let mut reports = Reports::new(&self.shared.connections, self.quorum().max(usize::from(k)));
+        let mut reports = Reports::new(&connections, self.quorum().max(usize::from(k)));
         let mut deadline = started + patience;
         while let Ok(Some((node, event))) = time::timeout_at(deadline, news.recv()).await {
             match event {
@@ -178,7 +179,7 @@ impl Client {
             }
         }
         // The ceremony began with the first node that could be asked.
-        let first = self.shared.connections.iter().map(|connection| connection.sent(started)).min().unwrap_or(started);
+        let first = connections.iter().map(|connection| connection.sent(started)).min().unwrap_or(started);
         let outcome = reports.outcome(in_words(&request.change), first.elapsed())?;
         if matches!(outcome.end, CeremonyEnd::Activated { .. }) {
             self.keep_public_key(request.change.key()).await;
@@ -215,11 +216,12 @@ impl Client {
         };
         let patience = self.shared.options.timeout;
         let deadline = Instant::now() + patience;
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+        let connections = self.connections();
+        let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(message.clone(), patience);
             async move { Ok(connection.keys().cancel_ceremony(request).await?.into_inner()) }
         });
-        let (mut taken, mut problems) = (0, Problems::new(&self.shared.connections));
+        let (mut taken, mut problems) = (0, Problems::new(&connections));
         while let Some((node, reply)) = replies.recv().await {
             match reply {
                 Ok(_) => taken += 1,
@@ -260,7 +262,11 @@ impl Client {
     }
 
     /// Follows a ceremony at every node at once. The receiver ends when all followers have.
-    fn follow_all(&self, asked: &CeremonyRequest) -> Result<mpsc::Receiver<(NodeId, News)>, ClientError> {
+    fn follow_all(
+        &self,
+        connections: &[Connection],
+        asked: &CeremonyRequest,
+    ) -> Result<mpsc::Receiver<(NodeId, News)>, ClientError> {
         let CeremonyRequest { nonce, change } = asked;
         let (key, statement) = (change.key(), asked.encode());
         let ask = self.ask_for(change.operation(), Some(key.as_ref()), &statement);
@@ -272,7 +278,7 @@ impl Client {
             approvals: enclosed.approvals.clone(),
         };
         let (sender, receiver) = mpsc::channel(64);
-        for connection in &self.shared.connections {
+        for connection in connections {
             let follower = Follower {
                 connection: connection.clone(),
                 request: request.clone(),
@@ -308,11 +314,12 @@ impl Client {
     /// The ceremonies that the nodes hold or held lately, by node. The second value has the nodes that did not answer.
     pub async fn ceremonies(&self) -> (Vec<(NodeId, Vec<v1::CeremonyStatus>)>, Vec<NodeProblem>) {
         let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+        let connections = self.connections();
+        let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(v1::ListCeremoniesRequest {}, patience);
             async move { Ok(connection.keys().list_ceremonies(request).await?.into_inner().ceremonies) }
         });
-        let (mut listed, mut problems) = (Vec::new(), Problems::new(&self.shared.connections));
+        let (mut listed, mut problems) = (Vec::new(), Problems::new(&connections));
         while let Some((node, reply)) = replies.recv().await {
             match reply {
                 Ok(ceremonies) => listed.push((node, ceremonies)),

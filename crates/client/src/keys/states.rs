@@ -207,11 +207,12 @@ impl Client {
             signed_request: enclosed.signed_request.clone(),
             approvals: enclosed.approvals.clone(),
         };
-        let mut replies = fan_out::ask_all(&self.shared.connections, patience, |connection| {
+        let connections = self.connections();
+        let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(message.clone(), patience);
             async move { Ok(connection.keys().change_key_state(request).await?.into_inner()) }
         });
-        let problems = Problems::new(&self.shared.connections);
+        let problems = Problems::new(&connections);
         let (nodes, frozen, awaits) = (Vec::new(), Vec::new(), Vec::new());
         let mut answers = Answers { nodes, frozen, awaits, decided: false, problems };
         while let Some((from, reply)) = replies.recv().await {

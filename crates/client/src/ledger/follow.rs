@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use theta_agreement::Member;
-use theta_ledger::founding::{Founding, NodeSignatures};
+use theta_ledger::founding::{Founding, MOST_MEMBERS, NodeSignatures};
 use theta_ledger::{CertifiedEntry, Digest, Genesis, LedgerError, LedgerState};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
@@ -20,6 +20,7 @@ use tonic::Status;
 
 use crate::{
     Client, ClientError, Connection, NodeProblem, Problem,
+    credentials::Enclosed,
     fan_out::{self, Problems},
 };
 
@@ -97,8 +98,8 @@ pub enum GenesisFileError {
     Genesis(#[from] theta_ledger::GenesisError),
 }
 
-/// The members with which the ledger of a group begins, as its file has them. Who trusts the file trusts its nodes' identities, and needs
-/// nothing else to check every entry.
+/// The members with which the ledger of a group begins: those of its founding if its file has one of that name and threshold, and
+/// otherwise those of the file. Whoever trusts the file needs nothing else to check every entry.
 ///
 /// # Errors
 /// [`GenesisFileError`].
@@ -110,7 +111,13 @@ pub fn genesis_of(group: &GroupFile) -> Result<Genesis, GenesisFileError> {
     let members = group.nodes().iter().map(member).collect::<Result<_, _>>()?;
     let founding = group.founding().map(|text| Founding::from_text(text, &NodeSignatures));
     let founding = founding.transpose().map_err(GenesisFileError::Founding)?;
-    Ok(Genesis::of_file(group.name(), group.threshold(), members, founding.as_ref())?)
+    match &founding {
+        // Members that came later, or whose machines are others now, are in the file and not in the founding.
+        Some(founding) if (founding.name(), founding.threshold()) == (group.name(), group.threshold()) => {
+            Ok(Genesis::of(founding)?)
+        }
+        _ => Ok(Genesis::new(group.name(), group.threshold(), members)?),
+    }
 }
 
 impl Client {
@@ -122,7 +129,7 @@ impl Client {
     /// [`ClientError::NoAnswer`] if no node gave anything that is true.
     pub async fn follow_ledger(&self, state: &mut LedgerState) -> Result<Followed, ClientError> {
         let mut growing = Growing { state, entries: Vec::new() };
-        let problems = Round::new(self).follow(&mut growing, Duration::MAX).await?;
+        let problems = self.follow(&mut growing, Duration::MAX).await?;
         Ok(Followed { entries: growing.entries, problems })
     }
 
@@ -163,10 +170,28 @@ impl Client {
         turns.done(began, read.unwrap_or(false));
     }
 
+    /// Asks the members that are known for what is new, and, if none of them can be reached, whoever the group file names besides. Whom
+    /// the ledger names meanwhile is asked as well.
+    async fn follow(&self, history: &mut impl History, others: Duration) -> Result<Vec<NodeProblem>, ClientError> {
+        let present = self.present();
+        let mut found = Round::new(self, &present.connections, self.enclose_token()).follow(history, others).await;
+        if found.is_err() && !present.hints.is_empty() {
+            // They are strangers so far, and get no token to see.
+            let hinted = Round::new(self, &present.hints, Enclosed::default()).follow(history, others).await;
+            found = hinted.or(found);
+        }
+        let now = self.present();
+        if found.is_ok() && !now.is_of(&present) {
+            let again = Round::new(self, &now.connections, self.enclose_token()).follow(history, others).await;
+            found = again.or(found);
+        }
+        found
+    }
+
     async fn read_new(&self, others: Duration) -> Result<bool, ClientError> {
         let mut book = self.known().book();
         let Some(before) = book.look(LedgerState::height) else { return Ok(false) };
-        let problems = Round::new(self).follow(&mut book, others).await?;
+        let problems = self.follow(&mut book, others).await?;
         for NodeProblem { node, problem, .. } in problems {
             if let Problem::FalseAnswer(reason) = problem {
                 tracing::warn!(%node, reason, "a node showed a false ledger");
@@ -187,6 +212,8 @@ struct Read {
 /// One attempt to learn what is new.
 struct Round<'a> {
     client: &'a Client,
+    connections: &'a [Connection],
+    enclosed: Enclosed,
     problems: Problems,
     /// The nodes that answered well in the end.
     good: BTreeSet<NodeId>,
@@ -195,14 +222,14 @@ struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    fn new(client: &'a Client) -> Self {
-        let problems = Problems::new(&client.shared.connections);
-        Self { client, problems, good: BTreeSet::new(), known: BTreeMap::new() }
+    fn new(client: &'a Client, connections: &'a [Connection], enclosed: Enclosed) -> Self {
+        let problems = Problems::new(connections);
+        Self { client, connections, enclosed, problems, good: BTreeSet::new(), known: BTreeMap::new() }
     }
 
     /// Follows until nobody has more. After a quorum's answers the others have time `others`.
     async fn follow(mut self, history: &mut impl History, others: Duration) -> Result<Vec<NodeProblem>, ClientError> {
-        let mut nodes: Vec<Connection> = self.client.shared.connections.clone();
+        let mut nodes: Vec<Connection> = self.connections.to_vec();
         loop {
             let before = history.height();
             let longer = self.ask_all(&nodes, history, others).await;
@@ -242,10 +269,9 @@ impl<'a> Round<'a> {
             self.known.insert(history.height(), head);
         }
         let patience = self.client.shared.options.timeout;
-        let enclosed = self.client.enclose_token();
-        let longest = CertifiedEntry::longest(self.client.shared.connections.len()) + OVERHEAD;
+        let longest = CertifiedEntry::longest(MOST_MEMBERS) + OVERHEAD;
         let mut replies = fan_out::ask_all(nodes, patience, |connection| {
-            let request = enclosed.request(v1::ReadLedgerRequest { after }, patience);
+            let request = self.enclosed.request(v1::ReadLedgerRequest { after }, patience);
             read_some(connection, request, longest)
         });
         let (mut longer, mut deadline, mut answered) = (None, None, 0);
@@ -282,10 +308,10 @@ impl<'a> Round<'a> {
     /// Reads all that one node has.
     async fn read_rest(&mut self, connection: &Connection, history: &mut impl History) -> Result<(), Problem> {
         let patience = self.client.shared.options.timeout;
-        let longest = CertifiedEntry::longest(self.client.shared.connections.len()) + OVERHEAD;
+        let longest = CertifiedEntry::longest(MOST_MEMBERS) + OVERHEAD;
         let after = history.height();
         let request = v1::ReadLedgerRequest { after };
-        let request = self.client.enclose_token().request(request, patience);
+        let request = self.enclosed.request(request, patience);
         let mut governance = connection.governance().max_decoding_message_size(longest);
         let mut stream = match governance.read_ledger(request).await {
             Ok(stream) => stream.into_inner(),

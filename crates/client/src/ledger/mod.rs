@@ -60,6 +60,11 @@ impl Book {
         }
     }
 
+    /// With what the ledger begins; `None` if the group keeps none.
+    pub(crate) const fn genesis(&self) -> Option<&Genesis> {
+        self.genesis.as_ref()
+    }
+
     fn pages(&self) -> Option<&RwLock<Pages>> {
         let genesis = self.genesis.as_ref()?;
         Some(self.pages.get_or_init(|| {

@@ -10,10 +10,12 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
 use theta_client::genesis_of;
 use theta_keyfiles::PublicKeyText as _;
-use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Consent, Entry, LedgerState};
+use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
+use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Consent, Entry, LedgerState, OperatorKey};
 use theta_names::{Epoch, NodeId, Version};
 use theta_network::{
     Identity,
+    group::{GroupFile, GroupNode},
     tls::{self, Pinned},
 };
 use theta_schemes::{
@@ -46,6 +48,8 @@ pub(crate) struct Said {
     pub(crate) outcome: Option<v1::Outcome>,
     /// The text of the public key that it tells of, and the key's holders.
     pub(crate) public: Option<String>,
+    /// How often it was asked to sign.
+    pub(crate) requests: usize,
 }
 
 /// Four nodes, two of which act together.
@@ -111,8 +115,6 @@ pub(crate) fn adopt(name: &str, version: u32, epoch: u32, public: &AnyPublicKey)
 /// The entry that an action would be next, signed by these nodes.
 pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) -> CertifiedEntry {
     let entry = state.next_entry(action, Vec::new(), 5);
-    // As the group of these tests has its identities.
-    let keys_of = |number: u16| MemberKeys::new(NodeId::try_from(number).unwrap(), Secret::new([number as u8; 32]));
     let demand =
         state.demand(&entry.action, &entry.reason).map_or(Vec::new(), |demand| demand.of[..demand.needed].to_vec());
     let consents = demand
@@ -136,20 +138,68 @@ pub(crate) fn certified(state: &LedgerState, action: Action, signers: &[u16]) ->
     CertifiedEntry { entry, certificate, warrants: Vec::new() }
 }
 
+/// A member's key, as the group of these tests has it.
+pub(crate) fn keys_of(number: u16) -> MemberKeys {
+    MemberKeys::new(NodeId::try_from(number).unwrap(), Secret::new([u8::try_from(number).unwrap(); 32]))
+}
+
+/// A member's card, made at this time, which says that it is reached by clients at this address.
+pub(crate) fn card(node: &GroupNode, keys: &MemberKeys, api_address: &str, made: u64) -> Card {
+    let number = u8::try_from(node.id.get()).unwrap();
+    let content = CardContent {
+        name: format!("node {number}").parse().unwrap(),
+        ceremony_key: keys.member().verifying_key().bytes().try_into().unwrap(),
+        tls_key: *node.certificate.as_bytes(),
+        operator_key: OperatorKey::new(Secret::new([number ^ 0xA0; 32])).id().unwrap(),
+        peer_address: node.peer_address.parse().unwrap(),
+        api_address: api_address.parse().unwrap(),
+        made,
+        until: u64::MAX,
+    };
+    let signature = keys.sign(&content.signed());
+    content.with_signature(signature, &NodeSignatures).unwrap()
+}
+
 impl FakeGroup {
     pub(crate) fn new() -> Self {
+        Self::of(Prepared::new(2, 4))
+    }
+
+    /// A group that was founded with cards.
+    pub(crate) fn founded() -> Self {
         let mut prepared = Prepared::new(2, 4);
+        let nodes = prepared.group.nodes();
+        let cards = nodes.iter().map(|node| card(node, &keys_of(node.id.get()), &node.api_address, 1)).collect();
+        let founding = Founding::assemble("test", 2, cards).unwrap();
+        prepared.group = prepared.group.with_founding(founding.to_text());
+        std::fs::write(prepared.folder.path().join("client/group.toml"), prepared.group.to_text()).unwrap();
+        Self::of(prepared)
+    }
+
+    /// Nobody is there any more.
+    pub(crate) fn stop_node(&mut self, number: usize) {
+        self.tasks[2 * (number - 1)..2 * number].iter().for_each(JoinHandle::abort);
+    }
+
+    /// The same node somewhere else; gives its address.
+    pub(crate) fn serve_elsewhere(&mut self, number: usize) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let acceptor = acceptor_of(&self.prepared.folder, &self.prepared.group, number);
+        let said = Arc::clone(&self.nodes[number - 1]);
+        self.tasks.extend(serve(said, TcpListener::from_std(listener).unwrap(), acceptor));
+        address
+    }
+
+    fn of(mut prepared: Prepared) -> Self {
         let state = LedgerState::new(&genesis_of(&prepared.group).unwrap());
         let (mut nodes, mut tasks) = (Vec::new(), Vec::new());
-        for (number, listeners) in (1..).zip(&mut prepared.listeners) {
+        for (number, listeners) in (1_usize..).zip(&mut prepared.listeners) {
             let api = listeners.api.take().unwrap();
             api.set_nonblocking(true).unwrap();
             let said = Arc::default();
-            let folder = prepared.folder.path().join(format!("node-{number}"));
-            let identity = Identity::load(&folder.join("node.crt"), &folder.join("node.key")).unwrap();
-            let pins = prepared.group.clients().iter();
-            let pins = pins.map(|client| (client.certificate, Pinned::Client(Arc::from("tester")))).collect();
-            let acceptor = TlsAcceptor::from(tls::server_config(&identity, pins, &[b"h2"]).unwrap());
+            let acceptor = acceptor_of(&prepared.folder, &prepared.group, number);
             tasks.extend(serve(Arc::clone(&said), TcpListener::from_std(api).unwrap(), acceptor));
             nodes.push(said);
         }
@@ -158,7 +208,12 @@ impl FakeGroup {
 
     /// All nodes decide this.
     pub(crate) fn decide(&mut self, action: Action) {
-        let entry = certified(&self.state, action, &[1, 2, 3]);
+        self.decide_by(action, &[1, 2, 3]);
+    }
+
+    /// The same with the votes of these.
+    pub(crate) fn decide_by(&mut self, action: Action, signers: &[u16]) {
+        let entry = certified(&self.state, action, signers);
         self.state.advance(&entry).unwrap();
         for node in &self.nodes {
             node.lock().unwrap().entries.push(entry.clone());
@@ -183,6 +238,14 @@ impl FakeGroup {
     pub(crate) fn stop(&mut self) {
         self.tasks.drain(..).for_each(|task| task.abort());
     }
+}
+
+fn acceptor_of(folder: &tempfile::TempDir, group: &GroupFile, number: usize) -> TlsAcceptor {
+    let folder = folder.path().join(format!("node-{number}"));
+    let identity = Identity::load(&folder.join("node.crt"), &folder.join("node.key")).unwrap();
+    let pins = group.clients().iter();
+    let pins = pins.map(|client| (client.certificate, Pinned::Client(Arc::from("tester")))).collect();
+    TlsAcceptor::from(tls::server_config(&identity, pins, &[b"h2"]).unwrap())
 }
 
 fn serve(said: Arc<Mutex<Said>>, listener: TcpListener, acceptor: TlsAcceptor) -> [JoinHandle<()>; 2] {
@@ -289,6 +352,7 @@ impl Api {
 #[tonic::async_trait]
 impl protocol::ThresholdProtocol for Api {
     async fn sign(&self, _: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
+        self.0.lock().unwrap().requests += 1;
         let (instance_id, outcome) = self.outcome();
         Ok(Response::new(v1::SignResponse { instance_id, outcome, ..Default::default() }))
     }

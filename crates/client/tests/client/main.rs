@@ -16,6 +16,7 @@ mod group;
 mod ledger;
 mod liar;
 mod light;
+mod members;
 mod policy;
 mod requests;
 mod tree;

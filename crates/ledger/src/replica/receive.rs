@@ -2,12 +2,13 @@
 
 use theta_agreement::{Ballot, Electorate, Verdict, VoteKind, check};
 use theta_names::NodeId;
+use theta_names::codec::Reader;
 use theta_rounds::PartyId;
 
 use super::message::{MESSAGE_BYTES, Message, Polka, Vote};
 use super::pending::{Source, Terms};
 use super::{Effect, Host, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, fits};
-use crate::{Action, CertifiedEntry, Consent, LedgerError, MOST_ENTRY};
+use crate::{Action, CertifiedEntry, Consent, Entry, LedgerError, MOST_ENTRY};
 
 impl Replica {
     pub(super) fn receive(&mut self, from: NodeId, bytes: &[u8], host: &dyn Host, out: &mut Vec<Effect>) {
@@ -228,13 +229,19 @@ impl Replica {
             self.agreement.note(author, ballot.view);
             return Ok(());
         }
+        // It comes again when the value is here.
+        if self.sitting.is_stand_in(author, &machine) && !self.counts_in_place(*ballot, body) {
+            return Ok(());
+        }
         // Of a member that is stood in for both machines' votes are kept, and it counts once for each value: one that was stolen does not
         // keep the other from voting. Who has the one does not answer for the other.
         if self.heard.contains_key(&(author, *ballot, machine)) {
             let offence = ReplicaOffence::Equivocation(self.sitting.height());
             return if self.sitting.is_double(author) { Ok(()) } else { Err(offence) };
         }
-        check(&self.sitting, *ballot, body).map_err(|malformed| ReplicaOffence::Malformed(malformed.0))?;
+        let time = if ballot.kind == VoteKind::Proposal { proposed_time(body) } else { None };
+        let sitting = self.sitting_at(time.unwrap_or_default());
+        check(&*sitting, *ballot, body).map_err(|malformed| ReplicaOffence::Malformed(malformed.0))?;
         self.heard.insert((author, *ballot, machine), body.clone());
         self.agreement.take(&self.sitting, (author, *ballot), body, signature);
         Ok(())
@@ -247,10 +254,16 @@ impl Replica {
         }
         let same = self.sitting.value_digest(&value) == *certificate.digest();
         let prevotes = certificate.ballot() == Ballot::new(VoteKind::Prevote, certificate.view());
-        if !same || !prevotes || value.len() > MOST_ENTRY || !certificate.is_valid(&self.sitting) {
+        let sitting = self.sitting_at(Entry::decode(&value).map_or(0, |entry| entry.time));
+        if !same || !prevotes || value.len() > MOST_ENTRY || !certificate.is_valid(&*sitting) {
             return Err(ReplicaOffence::FalsePrevotes);
         }
         self.agreement.take_polka(certificate, &value);
         Ok(())
     }
+}
+
+/// The time of a proposed entry, as it says.
+fn proposed_time(body: &[u8]) -> Option<u64> {
+    Some(Entry::decode(Reader::new(body).bytes().ok()?).ok()?.time)
 }

@@ -1,8 +1,9 @@
 //! What changes of the members are to a replica: whose votes count, and who votes in the place of a machine that is gone.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use theta_agreement::{Ballot, Electorate, VoteCertificate, VoteKind};
+use theta_agreement::{Ballot, Digest, Electorate, VoteCertificate, VoteKind};
 use theta_names::NodeId;
 use theta_rounds::PartyId;
 
@@ -39,6 +40,25 @@ impl Replica {
     /// The latest time that an entry may have which is decided under the warrants.
     pub(super) fn latest(&self) -> u64 {
         self.warrants.iter().map(Warrant::until).min().unwrap_or(u64::MAX)
+    }
+
+    /// Whose votes count for an entry of this time: not those by warrants that have ended by then, which nobody who follows would take.
+    pub(super) fn sitting_at(&self, time: u64) -> Cow<'_, Sitting> {
+        if time <= self.latest() {
+            return Cow::Borrowed(&self.sitting);
+        }
+        let serving: Vec<Warrant> = self.warrants.iter().filter(|it| it.until() >= time).cloned().collect();
+        Cow::Owned(self.state.under_warrants(&serving, time).unwrap_or_else(|_| self.state.sitting()))
+    }
+
+    /// Whether a vote of a machine in the place of a member's counts: for nothing, or for an entry that is here and of a time that the warrants
+    /// allow.
+    pub(super) fn counts_in_place(&self, ballot: Ballot, body: &[u8]) -> bool {
+        if ballot.kind == VoteKind::Proposal || body.is_empty() {
+            return true;
+        }
+        let value = Digest::try_from(body).ok().and_then(|digest| self.agreement.value(&digest));
+        value.and_then(|value| Entry::decode(value).ok()).is_some_and(|entry| entry.time <= self.latest())
     }
 
     /// The earliest time that an entry may have for which an honest member votes.

@@ -34,6 +34,20 @@ pub enum SigningRefusal {
         /// The height that it knew before.
         known: u64,
     },
+    /// It is for another height than the next one.
+    #[error(
+        "it is for entry {from} and after, and your ledger ends with entry {height}: a warrant is signed for the very next entry; bring the newest \
+         ledger, or have the warrant made anew"
+    )]
+    OtherHeight {
+        /// From which height it is.
+        from: u64,
+        /// The height of the ledger.
+        height: u64,
+    },
+    /// One of its machines has replaced the one that is gone.
+    #[error("node {0} is another machine already, or is no member: have the warrant made anew, for the others")]
+    Replaced(NodeId),
     /// With what it has signed, too many machines could vote in others' places.
     #[error(
         "you have signed that another machine may vote in the place of {}, and this is for {}: two such signatures could let the group decide \
@@ -78,7 +92,9 @@ impl LedgerState {
 
     /// Whether an operator that has signed these warrants may sign this one as well, and as which member. It may if, of any two, one is for
     /// all the members that the other is for and that are not replaced yet. Then both together are for no more than one of them alone,
-    /// whatever becomes of the group, and no certificate is taken under a warrant for too many (`spec/ledger.md`, Small groups).
+    /// whatever becomes of the group, and no certificate is taken under a warrant for too many (`spec/ledger.md`, Small groups). And it may
+    /// for the next height of the ledger that it has checked, and not from an earlier one, at which others that it has signed for were not
+    /// replaced yet.
     ///
     /// An older ledger than one that was signed by would hide whom the older signatures are still for.
     ///
@@ -97,14 +113,40 @@ impl LedgerState {
         if known > self.height() {
             return Err(SigningRefusal::OldLedger { got: self.height(), known });
         }
+        if warrant.from_height() != self.height().saturating_add(1) {
+            return Err(SigningRefusal::OtherHeight { from: warrant.from_height(), height: self.height() });
+        }
         let asked: BTreeSet<NodeId> = self.pending_stand_ins(warrant)?.iter().map(Member::node).collect();
-        for signed in here() {
+        if let Some(stand_in) = warrant.stand_ins().iter().find(|stand_in| !asked.contains(&stand_in.node)) {
+            return Err(SigningRefusal::Replaced(stand_in.node));
+        }
+        // One that has ended by the ledger's own time decides nothing any more.
+        for signed in here().filter(|signed| signed.warrant.until() >= self.time()) {
             let signed = self.still_for(&signed.warrant);
             if !signed.is_subset(&asked) && !asked.is_subset(&signed) {
                 return Err(SigningRefusal::Besides { signed, asked });
             }
         }
         Ok(node)
+    }
+
+    /// A warrant with all true signatures that copies of it have, and the members in whose names some of them have false ones.
+    #[must_use]
+    pub fn gathered(&self, copies: &[Warrant]) -> Option<(Warrant, BTreeSet<NodeId>)> {
+        let first = copies.first()?;
+        let mut gathered = Warrant::unsigned(first);
+        let (signed, mut false_ones) = (gathered.signed(), BTreeSet::new());
+        for copy in copies.iter().filter(|copy| copy.is_same(first)) {
+            for (node, signature) in copy.signatures() {
+                let card = self.seats().get(node).and_then(|seat| seat.card());
+                if card.is_some_and(|card| card.content().operator_key.vartime_verify(&signed, signature)) {
+                    gathered.add_signature(*node, *signature);
+                } else {
+                    false_ones.insert(*node);
+                }
+            }
+        }
+        Some((gathered, false_ones))
     }
 
     /// The members that a warrant is for and that are not replaced yet, whether it could serve or not.

@@ -40,9 +40,12 @@ fn an_operator_lets_no_second_machine_in_besides_the_first() {
     let elsewhere = founded(3, 1);
     let strange = SignedWarrant { height: 900, warrant: unsigned(&elsewhere, &[3]) };
     assert_eq!(asked(&state, &unsigned(&state, &[2]), &[strange]), Ok(1));
-    // Once the group has replaced the machine, the place is free for another.
+    // Once the group has replaced the machine, the place is free for another; but not from a height on at which it was not.
+    let early = unsigned(&state, &[2]);
     advance(&mut state, replace(3, 8), &[1, 2, 3]);
     assert_eq!(asked(&state, &unsigned(&state, &[2]), std::slice::from_ref(&first)), Ok(1));
+    let verdict = asked(&state, &early, std::slice::from_ref(&first));
+    assert_eq!(verdict, Err(SigningRefusal::OtherHeight { from: 1, height: 1 }));
     // A ledger of before, in which that has not happened, is not signed by.
     let second = signed(&state, &[2]);
     let old = founded(3, 2);
@@ -62,6 +65,11 @@ fn what_cannot_serve_is_not_signed() {
     assert_eq!(verdict(&early), Err(WarrantRefusal::Early(2).into()));
     let gone = StandIn { gone: content_of(3, 9).ceremony_key, ..stand_in(3, 8) };
     assert_eq!(verdict(&Warrant::new(*state.id(), 1, END, vec![gone]).unwrap()), Err(WarrantRefusal::Done.into()));
+    let mut later = founded(5, 3);
+    let both = unsigned(&later, &[4, 5]);
+    advance(&mut later, replace(4, 8), &[1, 2, 3, 4, 5]);
+    let both = Warrant::new(*later.id(), 2, END, both.stand_ins().to_vec()).unwrap();
+    assert_eq!(asked(&later, &both, &[]), Err(SigningRefusal::Replaced(node(4))));
     let nobody = operator("somebody else").id().unwrap();
     assert_eq!(state.check_signing(&nobody, &unsigned(&state, &[3]), &[]), Err(SigningRefusal::NoOperator));
     // Where no machine can be stood in for, none is.
@@ -88,4 +96,22 @@ fn two_warrants_are_not_too_many_together_when_the_group_grows() {
     assert_eq!(state.check_warrant(&by_all(one.warrant)), Ok(()));
     assert_eq!(state.check_warrant(&by_all(unsigned(&founded(5, 3), &[5]))), Ok(()));
     assert_eq!(state.check_warrant(&by_all(both.warrant)), Err(WarrantRefusal::TooMany { got: 2, most: 1 }));
+}
+
+#[test]
+fn copies_are_gathered_and_false_signatures_left_behind() {
+    let state = founded(3, 2);
+    let plain = unsigned(&state, &[3]);
+    let by = |number: u16, who: u16| plain.clone().with_signature(node(number), &operator(&name(who)));
+    let true_ones = [by(1, 1), by(2, 2), by(3, 3)];
+    // One copy has a signature in another's name, and comes last.
+    let copies = [&true_ones[..], &[by(2, 1)], &[by(9, 1)]].concat();
+    let (gathered, false_ones) = state.gathered(&copies).unwrap();
+    assert_eq!(state.check_warrant(&gathered), Ok(()));
+    assert_eq!(false_ones, BTreeSet::from([node(2), node(9)]));
+    assert_eq!(state.gathered(&[]), None);
+    // What is another warrant is none of its copies.
+    let other = unsigned(&state, &[2]).with_signature(node(1), &operator(&name(1)));
+    let (gathered, _) = state.gathered(&[plain, other]).unwrap();
+    assert!(gathered.signatures().is_empty());
 }

@@ -169,6 +169,12 @@ impl GroupFile {
         Self { founding: Some(text), ..self }
     }
 
+    /// The same group without that text.
+    #[must_use]
+    pub fn without_founding(self) -> Self {
+        Self { founding: None, ..self }
+    }
+
     /// The text of the group's founding, if it has one. What is in it is for whoever reads foundings to check.
     #[must_use]
     pub fn founding(&self) -> Option<&str> {

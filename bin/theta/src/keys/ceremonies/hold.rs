@@ -39,9 +39,12 @@ pub(crate) struct CeremonyArgs {
 }
 
 impl CeremonyArgs {
-    /// Prepares the connection; requests are signed if the client directory has a key for that.
+    /// Prepares the connection; requests are signed if the client directory has a key for that. Who the nodes are is as the group has it
+    /// now, if they tell.
     pub(crate) fn open(&self) -> Result<Session, Failure> {
-        self.client.open_signed(&self.approvals, self.patience)
+        let session = self.client.open_signed(&self.approvals, self.patience)?;
+        session.renew();
+        Ok(session)
     }
 }
 

@@ -8,6 +8,8 @@ mod evidence;
 mod founding;
 mod ledger;
 mod lifecycle;
+mod members;
+mod operators;
 mod policy;
 mod rules;
 mod sealing;
