@@ -11,7 +11,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU16, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -282,20 +282,17 @@ impl NodeBuilder {
             api: local_address(&api)?,
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
-        let nodes = Arc::new(AtomicU16::new(u16::try_from(group.nodes().len()).unwrap_or(u16::MAX)));
+        let seats = Seats::new((&config, identity.fingerprint()), &group, &mesh, &orchestrator);
         let state = NodeState {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
             transport,
             certificate: Arc::clone(&certificate),
-            nodes: Arc::clone(&nodes),
+            nodes: seats.nodes(),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
         };
-        tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
-        tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));
-        let seats = Seats::new((&config, identity.fingerprint()), &group, nodes, &mesh, &orchestrator);
-        tokio::spawn(seats.follow(orchestrator.members()));
+        attend(&authority, &certificate, seats.follow(orchestrator.members()));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
@@ -321,6 +318,17 @@ impl NodeBuilder {
         );
         Ok(node)
     }
+}
+
+/// Starts what goes on beside the requests: policy file and certificate are looked at, and the members followed.
+fn attend(
+    authority: &Arc<Authority>,
+    certificate: &Arc<CertificateKeeper>,
+    seats: impl Future<Output = ()> + Send + 'static,
+) {
+    tokio::spawn(theta_authority::watch(Arc::downgrade(authority)));
+    tokio::spawn(certificate::watch(Arc::downgrade(certificate)));
+    tokio::spawn(seats);
 }
 
 /// Registers what is read when the metrics are scraped.
