@@ -12,7 +12,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU16, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -192,16 +192,20 @@ impl Node {
         }
         self.mesh.shutdown();
         self.mesh.stopped().await;
-        let (id, store) = (self.id, Arc::downgrade(self.authority.store()));
+        let (id, store) = (self.id, Arc::clone(self.authority.store()));
         let authority = Arc::clone(&self.authority);
         drop(self);
         // Joins a thread that waits for the disk.
         let closed = task::spawn_blocking(move || authority.close()).await;
         let deadline = Instant::now() + GRACE;
-        while store.strong_count() > 0 && Instant::now() < deadline {
+        while Arc::strong_count(&store) > 1 && Instant::now() < deadline {
             time::sleep(Duration::from_millis(5)).await;
         }
-        tracing::info!(node = id, log_written = closed.is_ok(), store_closed = store.strong_count() == 0, "stopped");
+        let last = Arc::strong_count(&store) == 1;
+        // The last one closes it, before anybody is told that it is closed.
+        let dropped = task::spawn_blocking(move || drop(store)).await;
+        let store_closed = last && dropped.is_ok();
+        tracing::info!(node = id, log_written = closed.is_ok(), store_closed, "stopped");
     }
 }
 
@@ -283,23 +287,17 @@ impl NodeBuilder {
             api: local_address(&api)?,
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
-        let nodes = Arc::new(AtomicU16::new(u16::try_from(group.nodes().len()).unwrap_or(u16::MAX)));
+        let seats = Seats::new((&config, identity.fingerprint()), &group, &mesh, &orchestrator);
         let state = NodeState {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
             transport,
             certificate: Arc::clone(&certificate),
-            nodes: Arc::clone(&nodes),
+            nodes: seats.nodes(),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
         };
-        tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
-        tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));
-        if let Some(forwarded) = orchestrator.forwarded() {
-            tokio::spawn(forwarded::decide(forwarded, Arc::downgrade(&authority), Arc::downgrade(&orchestrator)));
-        }
-        let seats = Seats::new((&config, identity.fingerprint()), &group, nodes, &mesh, &orchestrator);
-        tokio::spawn(seats.follow(orchestrator.members()));
+        attend((&authority, &orchestrator), &certificate, seats.follow(orchestrator.members()));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
@@ -325,6 +323,20 @@ impl NodeBuilder {
         );
         Ok(node)
     }
+}
+
+/// Starts what goes on beside the requests: policy file and certificate are looked at, and the members followed.
+fn attend(
+    (authority, orchestrator): (&Arc<Authority>, &Arc<Orchestrator>),
+    certificate: &Arc<CertificateKeeper>,
+    seats: impl Future<Output = ()> + Send + 'static,
+) {
+    tokio::spawn(theta_authority::watch(Arc::downgrade(authority)));
+    tokio::spawn(certificate::watch(Arc::downgrade(certificate)));
+    if let Some(forwarded) = orchestrator.forwarded() {
+        tokio::spawn(forwarded::decide(forwarded, Arc::downgrade(authority), Arc::downgrade(orchestrator)));
+    }
+    tokio::spawn(seats);
 }
 
 /// Registers what is read when the metrics are scraped.

@@ -12,7 +12,6 @@ mod forward;
 mod late;
 mod lies;
 mod life;
-mod members;
 mod net;
 mod offline;
 mod refusals;

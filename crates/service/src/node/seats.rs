@@ -54,12 +54,17 @@ impl Seats {
     pub(super) fn new(
         (config, own): (&NodeConfig, Fingerprint),
         file: &GroupFile,
-        nodes: Arc<AtomicU16>,
         mesh: &Arc<Mesh>,
         orchestrator: &Arc<Orchestrator>,
     ) -> Self {
+        let nodes = Arc::new(AtomicU16::new(u16::try_from(file.nodes().len()).unwrap_or(u16::MAX)));
         let (local, path, file) = (NodeId::from(config.id), config.group.clone(), file.clone());
         Self { local, path, own, file, nodes, mesh: Arc::downgrade(mesh), orchestrator: Arc::downgrade(orchestrator) }
+    }
+
+    /// How many nodes the group has, from now on.
+    pub(super) fn nodes(&self) -> Arc<AtomicU16> {
+        Arc::clone(&self.nodes)
     }
 
     /// Follows the members until the node stops.
