@@ -172,9 +172,9 @@ impl Liar {
     }
 
     /// What the liar sends to `to` in place of an honest message. `state` is the ledger that its node has.
-    pub(crate) fn send(&mut self, to: u16, bytes: Bytes, state: Option<&LedgerState>) -> Vec<Lie> {
+    pub(crate) fn send(&mut self, to: u16, bytes: &Bytes, state: Option<&LedgerState>) -> Vec<Lie> {
         let told = self.make(to, bytes.clone(), state);
-        let honest = matches!(&told[..], [(0, same)] if *same == bytes);
+        let honest = matches!(&told[..], [(0, same)] if same == bytes);
         self.lies += u64::from(!honest);
         told
     }

@@ -334,7 +334,7 @@ impl<'a> World<'a> {
             let Some(node) = self.nodes.get_mut(&number) else { break };
             if let Some(liar) = &mut node.liar {
                 let state = node.life.as_ref().and_then(|life| life.engine.custodian()?.ledger());
-                for (late, bytes) in liar.send(to, bytes, state) {
+                for (late, bytes) in liar.send(to, &bytes, state) {
                     self.post(number, to, late, &bytes);
                 }
             } else {
