@@ -9,8 +9,8 @@ use theta_client::ClientFile;
 use theta_groups::{Secret, Transcript};
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
 use theta_ledger::{
-    Action, CertifiedEntry, Consent, Demand, Effect, Entry, Genesis, Host, Input, LedgerError, LedgerState, MemberChange,
-    Memory, OperatorKey, Outcome, Replica, StandIn, Warrant,
+    Action, CertifiedEntry, Consent, Demand, Effect, Entry, Genesis, Host, Input, LedgerError, LedgerState,
+    MemberChange, Memory, OperatorKey, Outcome, Replica, StandIn, Warrant,
 };
 use theta_names::codec::Writer;
 use theta_names::{KeyState, NodeId};
@@ -244,7 +244,8 @@ fn honest_messages(group: &Group) -> Vec<Vec<u8>> {
     let (key, suite) = ("b".parse().expect("a name"), "sg02-p256".parse().expect("a suite"));
     let change = KeyChange::Create { key, suite, k: 2, holders: vec![1, 2, 3] };
     let action = Action::Begin(CeremonyRequest { nonce: [2; 32], change });
-    let mut inputs = vec![Input::Tick(group.state().time() + 10), Input::Connected(node(1)), Input::Propose(action, vec![])];
+    let mut inputs =
+        vec![Input::Tick(group.state().time() + 10), Input::Connected(node(1)), Input::Propose(action, vec![])];
     inputs.extend(group.warrant.clone().map(Input::Warrant));
     let want = Writer::new(1).u8(4).u64(0).finish();
     inputs.push(Input::Message(node(1), &want));
@@ -465,9 +466,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
 /// Entries, certified and not, and actions.
 #[must_use]
 pub fn entry_seeds() -> Vec<Vec<u8>> {
-    let parts = |certified: &CertifiedEntry| {
-        [certified.encode(), certified.entry.encode(), certified.entry.action.encode()]
-    };
+    let parts =
+        |certified: &CertifiedEntry| [certified.encode(), certified.entry.encode(), certified.entry.action.encode()];
     GROUPS.iter().flat_map(|group| group.entries.iter().flat_map(parts)).collect()
 }
-

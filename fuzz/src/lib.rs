@@ -1,7 +1,5 @@
 //! The inputs from which the fuzz targets start: the known answers of `vectors/`, and seeds made of them.
 
-#[cfg(test)]
-mod bounded;
 pub mod ceremony;
 pub mod group;
 pub mod mesh;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng as _;
-use theta_agreement::{Ballot, SIGNATURE_LEN, Signature, VoteCertificate, VoteKind};
+use theta_agreement::{Ballot, Digest, SIGNATURE_LEN, Signature, VoteCertificate, VoteKind};
 use theta_ceremonies::CeremonyKeys;
 use theta_ledger::{Action, CertifiedEntry, Consent, Entry, LedgerState, Outcome};
 use theta_names::KeyState;
@@ -12,32 +12,70 @@ use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
-use crate::ledger::sign;
+use super::ledger::proposed;
+use crate::ledger::{Votes, sign};
 use crate::scenario::below;
 use crate::setup::EPOCH;
+
+/// The most proposals of one height that are kept.
+const MOST_PROPOSED: usize = 16;
 
 /// All liars of a group, and what they have heard.
 pub(super) struct Forger {
     keys: Vec<CeremonyKeys>,
     own: CeremonyKeys,
-    /// The last quorum of prevotes that was shown, and the entry that it is for.
-    heard: Option<(VoteCertificate, Vec<u8>)>,
+    /// What was proposed at the height that is about to be decided.
+    proposed: Vec<(u64, Entry)>,
+    /// True prevotes on that, by height, view and digest.
+    prevotes: BTreeMap<(u64, u32, Digest), BTreeMap<PartyId, Signature>>,
+    /// An entry for which a quorum has cast its first votes, with these in the place of the second ones.
+    premature: Option<CertifiedEntry>,
 }
 
 impl Forger {
     /// `keys` are those of all liars.
     pub(super) fn new(own: CeremonyKeys, keys: Vec<CeremonyKeys>) -> Self {
-        Self { keys, own, heard: None }
+        Self { keys, own, proposed: Vec::new(), prevotes: BTreeMap::new(), premature: None }
     }
 
     pub(super) const fn own(&self) -> &CeremonyKeys {
         &self.own
     }
 
-    pub(super) fn hears(&mut self, shown: Option<&(VoteCertificate, Vec<u8>)>) {
-        if let Some(shown) = shown {
-            self.heard = Some(shown.clone());
+    /// Collects the votes of others. As soon as as many have cast their first vote for an entry as decide, the liars' among them, that entry
+    /// with these votes.
+    pub(super) fn hears_votes(&mut self, from: PartyId, votes: &Votes, state: &LedgerState) -> Option<CertifiedEntry> {
+        let height = state.height().saturating_add(1);
+        if votes.height != height {
+            return None;
         }
+        self.proposed.retain(|(of, _)| *of == height);
+        self.prevotes.retain(|(of, ..), _| *of == height);
+        for vote in &votes.votes {
+            if let Some(entry) = proposed(&vote.body).filter(|_| vote.ballot.kind == VoteKind::Proposal) {
+                self.proposed.push((height, entry));
+            } else if let Ok(digest) = Digest::try_from(vote.body.as_slice())
+                && vote.ballot.kind == VoteKind::Prevote
+            {
+                self.prevotes.entry((height, vote.ballot.view, digest)).or_default().insert(from, vote.signature);
+            }
+        }
+        self.proposed.truncate(MOST_PROPOSED);
+        for ((_, view, digest), heard) in &self.prevotes {
+            let entry = self.proposed.iter().map(|(_, entry)| entry).find(|entry| entry.digest(state.id()) == *digest);
+            let Some(entry) = entry else { continue };
+            let ballot = Ballot::new(VoteKind::Prevote, *view);
+            let mut votes = heard.clone();
+            votes.extend(self.votes(entry, state, ballot));
+            let certificate = VoteCertificate::new(ballot, *digest, votes);
+            let premature = CertifiedEntry { entry: entry.clone(), certificate, warrants: Vec::new() };
+            if premature.certificate.signatures().len() >= state.quorum() && self.premature.as_ref() != Some(&premature)
+            {
+                self.premature = Some(premature.clone());
+                return Some(premature);
+            }
+        }
+        None
     }
 
     /// A decided entry, changed, or with a certificate that has become a false one.
@@ -83,11 +121,9 @@ impl Forger {
 
     /// An entry that would be next, and is not decided.
     pub(super) fn invents(&self, state: &LedgerState, rng: &mut ChaCha8Rng) -> CertifiedEntry {
-        // A quorum wants the entry in this view, and has not decided it.
-        if let Some((certificate, entry)) = self.heard.clone().filter(|_| below(rng, 2) == 0)
-            && let Ok(entry) = Entry::decode(&entry)
-        {
-            return CertifiedEntry { entry, certificate, warrants: Vec::new() };
+        let next = |known: &&CertifiedEntry| known.entry.height == state.height().saturating_add(1);
+        if let Some(premature) = self.premature.as_ref().filter(next) {
+            return premature.clone();
         }
         let entry = self.wanted_by_liars(state, rng);
         let ballot = Ballot::new(VoteKind::Precommit, u32::try_from(below(rng, 3)).unwrap_or(0));

@@ -10,7 +10,9 @@ use rand_chacha::rand_core::Rng as _;
 use theta_agreement::{Ballot, Digest, VoteKind};
 use theta_ceremonies::CeremonyKeys;
 use theta_ledger::{Action, CertifiedEntry, Entry, LedgerState, Outcome};
+use theta_names::NodeId;
 use theta_names::codec::{Reader, Writer};
+use theta_rounds::PartyId;
 
 use super::forger::Forger;
 use crate::ledger::{Candidate, Letter, Vote, Votes, ledger_of, sign};
@@ -127,10 +129,6 @@ impl LedgerLiar {
             (LedgerLie::FalseCertificates, letter @ Letter::Status(..)) => {
                 vec![letter, Letter::Entries(vec![self.forger.invents(state, rng)])]
             }
-            (LedgerLie::FalseCertificates, Letter::Votes(votes)) => {
-                self.forger.hears(votes.shown.as_ref());
-                return None;
-            }
             (LedgerLie::FalsePrevotes, Letter::Votes(votes)) => {
                 let view = votes.votes.iter().map(|vote| vote.ballot.view).max().unwrap_or(0);
                 vec![Letter::Votes(Votes { shown: Some(self.forger.prevotes(state, view, rng)), ..votes })]
@@ -150,6 +148,16 @@ impl LedgerLiar {
             _ => return None,
         };
         Some(told.iter().map(Letter::enclose).collect())
+    }
+
+    /// What it tells all others because of a message that has come.
+    pub(super) fn hears(&mut self, from: u16, bytes: &Bytes, state: &LedgerState) -> Option<Bytes> {
+        if self.lie != LedgerLie::FalseCertificates {
+            return None;
+        }
+        let Letter::Votes(votes) = Letter::read(&ledger_of(bytes)?)? else { return None };
+        let premature = self.forger.hears_votes(PartyId::of_node(NodeId::try_from(from).ok()?), &votes, state)?;
+        Some(Letter::Entries(vec![premature]).enclose())
     }
 
     /// What it answers a client that wants the entries after its last; `genuine` is what its node has, and `state` follows from that.
@@ -318,7 +326,7 @@ impl LedgerLiar {
 }
 
 /// The entry in a proposal's body.
-fn proposed(body: &[u8]) -> Option<Entry> {
+pub(super) fn proposed(body: &[u8]) -> Option<Entry> {
     Entry::decode(Reader::new(body).bytes().ok()?).ok()
 }
 

@@ -172,9 +172,9 @@ impl Liar {
     }
 
     /// What the liar sends to `to` in place of an honest message. `state` is the ledger that its node has.
-    pub(crate) fn send(&mut self, to: u16, bytes: Bytes, state: Option<&LedgerState>) -> Vec<Lie> {
+    pub(crate) fn send(&mut self, to: u16, bytes: &Bytes, state: Option<&LedgerState>) -> Vec<Lie> {
         let told = self.make(to, bytes.clone(), state);
-        let honest = matches!(&told[..], [(0, same)] if *same == bytes);
+        let honest = matches!(&told[..], [(0, same)] if same == bytes);
         self.lies += u64::from(!honest);
         told
     }
@@ -247,11 +247,12 @@ impl Liar {
     }
 
     /// What the liar sends in response to a message, and whether to all nodes or only to the sender.
-    pub(crate) fn hear(&mut self, bytes: &Bytes) -> Option<(Bytes, bool)> {
+    pub(crate) fn hear(&mut self, from: u16, bytes: &Bytes, state: Option<&LedgerState>) -> Option<(Bytes, bool)> {
         let (answer, to_all) = match self.behaviour {
             Behaviour::CopyOthers if below(&mut self.rng, 2) == 0 => (bytes.clone(), true),
             Behaviour::PromiseTwice => (self.promise(bytes)?, true),
             Behaviour::PromiseAsLiked => (self.promise(bytes)?, false),
+            Behaviour::Ledger(_) => (self.ledger.as_mut()?.hears(from, bytes, state?)?, true),
             _ => return None,
         };
         let times = self.answered.entry(answer.clone()).or_insert(0);

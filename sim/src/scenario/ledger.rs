@@ -136,7 +136,7 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// Nobody has a quorum for so long that ceremonies which have begun come to nothing.
+    /// Nobody has a quorum for long.
     fn draw_parting(&mut self, rng: &mut ChaCha8Rng) {
         let (at, until) = (SECONDS + below(rng, 2 * SECONDS), 22 * SECONDS);
         let first = node(rng, self.n);
@@ -148,8 +148,17 @@ impl Scenario {
         self.end += later;
     }
 
-    /// An honest member that is there has lost its share of the first key, and recovers it.
+    /// An honest member has lost its share of the first key, and recovers it.
     fn draw_loss(&mut self, rng: &mut ChaCha8Rng) {
+        // One that goes away for long in the middle: the ceremony comes to nothing.
+        if let (Some(Fault::Crash { at, until, node: owner, writes: u64::MAX }), Some(key)) =
+            (self.faults.first_mut(), self.keys.first_mut())
+        {
+            (*at, *until) = (1_000 + below(rng, 2 * SECONDS), self.calm + 25 * SECONDS);
+            key.lost_by = Some(*owner);
+            self.ceremonies.push(Planned { at: at.saturating_sub(below(rng, SECONDS)), aim: Aim::Recover(0, *owner) });
+            return;
+        }
         let away: BTreeSet<u16> = self.faults.iter().filter_map(Fault::node).collect();
         let there: Vec<u16> = self.honest().filter(|node| !away.contains(node)).collect();
         if let (Some(owner), Some(key)) = (one_of(rng, &there), self.keys.first_mut()) {

@@ -36,14 +36,20 @@ pub(crate) struct LedgerWatch {
     forgetful: BTreeSet<u16>,
     /// When ceremonies began that run.
     running: BTreeMap<u64, u64>,
-    /// The requests whose ceremonies have begun.
+    /// The requests whose ceremonies have begun, and those that clients have made.
     begun: BTreeSet<Digest>,
+    asked: BTreeSet<Digest>,
 }
 
 impl LedgerWatch {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let (n, t) = (usize::from(scenario.n), usize::from(scenario.k.saturating_sub(1)));
         Self { n, t, liars: scenario.liars.keys().copied().collect(), ..Self::default() }
+    }
+
+    /// A client asks for a ceremony: the digest of its request.
+    pub(crate) fn asked(&mut self, request: Digest) {
+        self.asked.insert(request);
     }
 
     /// An honest node sends a message of the ledger.
@@ -108,6 +114,14 @@ impl LedgerWatch {
         if news {
             self.decided.insert(height, now);
             self.counts(height, action, now, deeds);
+            if let Action::Begin(request) = action
+                && !self.asked.contains(&request.digest())
+            {
+                return Err((
+                    Invariant::Permitted,
+                    format!("entry {height} begins a ceremony that no client asked for"),
+                ));
+            }
         }
         Ok(())
     }

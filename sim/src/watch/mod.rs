@@ -42,7 +42,7 @@ pub enum Invariant {
     /// A commitment to nonces is used for one message only.
     NonceOnce,
     /// A node permits nothing without the approvals that its policy asks for, or more often than its rate allows, and sends
-    /// nothing of an instance that it did not permit.
+    /// nothing of an instance that it did not permit. The group begins no ceremony that no client asked for.
     Permitted,
     /// A node gives a slot to one message at most, and honest nodes help to sign at most one message for a slot.
     OneMessagePerSlot,

@@ -108,7 +108,8 @@ impl World<'_> {
             self.watch.delivered(to, from, &bytes);
         }
         let Some(node) = self.awake(to) else { return Ok(()) };
-        let copied = node.liar.as_mut().and_then(|liar| liar.hear(&bytes));
+        let state = node.life.as_ref().and_then(|life| life.engine.custodian()?.ledger());
+        let copied = node.liar.as_mut().and_then(|liar| liar.hear(from, &bytes, state));
         if let Some(life) = &mut node.life {
             life.engine.receive(Inbound { from: peer, channel: theta_names::Channel::Private, bytes });
         }

@@ -192,5 +192,5 @@ fn unadopted(life: &Life, ledger: &LedgerState) -> Option<String> {
         let known = line.and_then(|line| line.versions.get(&entry.version)?.serving());
         serves && known.is_none_or(|known| known.epoch < entry.epoch)
     });
-    missing.map(|entry| entry.qualified_name().to_string())
+    missing.map(|entry| entry.qualified_name())
 }

@@ -164,11 +164,12 @@ impl<'a> World<'a> {
         let wanted = scenario.requests.iter().map(|asked| Wanted::new(asked, &setup, scenario.seed));
         let wanted = wanted.collect::<Result<_, _>>()?;
         let ceremonies = (1..).zip(&scenario.ceremonies).map(|(place, planned)| ceremony(planned, place, &setup));
-        let ceremonies = ceremonies.collect::<Result<_, _>>()?;
+        let ceremonies = ceremonies.collect::<Result<Vec<CeremonyRequest>, _>>()?;
         let changes = changes(scenario, &setup)?;
         let open = setup.open_gate()?;
         let genesis = setup.roster.genesis().ok().flatten().ok_or("a group without a ledger")?;
-        let watch = Watch::new(scenario);
+        let mut watch = Watch::new(scenario);
+        ceremonies.iter().for_each(|request| watch.ledger.asked(request.digest()));
         let mut world = Self {
             scenario,
             setup,
@@ -333,7 +334,7 @@ impl<'a> World<'a> {
             let Some(node) = self.nodes.get_mut(&number) else { break };
             if let Some(liar) = &mut node.liar {
                 let state = node.life.as_ref().and_then(|life| life.engine.custodian()?.ledger());
-                for (late, bytes) in liar.send(to, bytes, state) {
+                for (late, bytes) in liar.send(to, &bytes, state) {
                     self.post(number, to, late, &bytes);
                 }
             } else {

@@ -208,6 +208,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "theta-statements",
             "theta-names",
+            "theta-agreement",
+            "theta-ledger",
+            "theta-client",
             "theta-service",
             "theta-orchestration",
             "theta-protocols",

@@ -1,11 +1,11 @@
 //! The bodies of the targets about ledgers, over some thousand damaged copies of their seeds: what can be run without libFuzzer.
 //!
-//! `cargo test` in this folder runs it; `THETA_FUZZ_ROUNDS` says how many copies of each seed.
+//! `cargo test --test bounded` in this folder runs it; `THETA_FUZZ_ROUNDS` says how many copies of each seed.
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 
-use crate::{group, rng};
+use theta_fuzz::{group, rng};
 
 fn below(rng: &mut ChaCha20Rng, bound: usize) -> usize {
     usize::try_from(rng.next_u64() % u64::try_from(bound.max(1)).expect("short")).expect("short")
