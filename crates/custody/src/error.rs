@@ -2,6 +2,7 @@
 
 use theta_ceremonies::{JoinError, PlanError};
 use theta_keyfiles::KeyFileError;
+use theta_ledger::GenesisError;
 use theta_names::codec::DecodeError;
 use theta_names::{KeyRef, NodeId};
 use theta_rounds::Malformed;
@@ -48,6 +49,9 @@ pub enum CustodyError {
     /// The store failed while ceremonies were resumed.
     #[error("the store failed: {0}")]
     Unusable(String),
+    /// The group file and the founding in it do not go together.
+    #[error(transparent)]
+    Genesis(GenesisError),
     /// An entry of the ledger is not one, or does not follow.
     #[error("entry {0} of the ledger in the store: the file was changed, or is of another release")]
     Ledger(u64),

@@ -1,8 +1,8 @@
 //! The group, as the group file describes it.
 
 use theta_ceremonies::CeremonyMember;
-use theta_ledger::Genesis;
 use theta_ledger::founding::{Founding, FoundingError, NodeSignatures};
+use theta_ledger::{Genesis, GenesisError};
 use theta_names::NodeId;
 
 /// All that a custodian knows of its group. It must be the same at all nodes, since ids of ceremonies are derived from
@@ -31,12 +31,18 @@ impl Roster {
     }
 
     /// With what the group's ledger begins; `None` if a node of the group has no identity to vote with.
-    #[must_use]
-    pub fn genesis(&self) -> Option<Genesis> {
-        let known = || self.nodes.iter().map(|node| self.member(*node).cloned()).collect::<Option<_>>();
-        // Who founded the group says nothing about its members of now.
-        let members = if self.founding.is_some() { known().unwrap_or_default() } else { known()? };
-        Genesis::of_file(&self.name, self.k, members, self.founding.as_ref()).ok()
+    ///
+    /// # Errors
+    /// [`GenesisError`]: the group was founded with another name or k than it has here, or its members do not go together.
+    pub fn genesis(&self) -> Result<Option<Genesis>, GenesisError> {
+        let known: Option<Vec<_>> = self.nodes.iter().map(|node| self.member(*node).cloned()).collect();
+        match (known, &self.founding) {
+            (None, None) => Ok(None),
+            (members, founding) => {
+                let members = members.unwrap_or_default();
+                Genesis::of_file(&self.name, self.k, members, founding.as_ref()).map(Some)
+            }
+        }
     }
 
     /// The identity of a node.

@@ -51,13 +51,6 @@ impl Members {
         };
         Some(Self { height: state.members_since(), cards, stand_ins: replica.stand_ins(), standing })
     }
-
-    /// The card by which others reach the machine that speaks for each member: a machine that is stood in for is gone.
-    #[must_use]
-    pub fn reached(&self) -> Vec<(NodeId, &Card)> {
-        let stand_in = |node: NodeId| self.stand_ins.iter().find(|(other, _)| *other == node).map(|(_, card)| card);
-        self.cards.iter().map(|(node, card)| (*node, stand_in(*node).unwrap_or(card))).collect()
-    }
 }
 
 /// Who counts, at one moment.
@@ -67,15 +60,17 @@ pub(crate) struct Present {
     /// Since which height each member has its identity; not listed: since the group began.
     since: BTreeMap<NodeId, u64>,
     /// The height at which each key was born, and how many members there were. Those of them that are members still, with the
-    /// same machine, promise its slots.
+    /// same machine, promise its slots. A key that is not listed, since a dealer brought it, was born with the group.
     born: BTreeMap<String, (u64, usize)>,
+    /// How many founded the group.
+    founders: usize,
 }
 
 impl Present {
     /// How many promise the slots of a key: its first members, whoever of them is left. A machine that came later does not know what was
     /// promised before, and a quorum of others may know nothing that a quorum of these does.
     pub(crate) fn voters(&self, key: &str) -> usize {
-        self.born.get(key).map_or(self.roster.nodes.len(), |(_, members)| *members)
+        self.born.get(key).map_or(self.founders, |(_, members)| *members)
     }
 
     /// Whether a member's promise counts for a slot of a key.
@@ -83,7 +78,7 @@ impl Present {
         if self.since.is_empty() {
             return true;
         }
-        let born = self.born.get(key).map_or(u64::MAX, |(height, _)| *height);
+        let born = self.born.get(key).map_or(0, |(height, _)| *height);
         self.since.get(&node).is_some_and(|since| *since <= born)
     }
 }
@@ -95,7 +90,8 @@ pub(crate) struct Seating(RwLock<Arc<Present>>);
 impl Seating {
     /// A group as its file has it.
     pub(crate) fn of(roster: Roster) -> Arc<Self> {
-        let present = Present { roster, since: BTreeMap::new(), born: BTreeMap::new() };
+        let founders = roster.nodes.len();
+        let present = Present { roster, since: BTreeMap::new(), born: BTreeMap::new(), founders };
         Arc::new(Self(RwLock::new(Arc::new(present))))
     }
 
@@ -111,6 +107,33 @@ impl Seating {
     pub(crate) fn follow(&self, roster: Roster, state: &LedgerState) {
         let since = state.seats().iter().map(|(node, seat)| (*node, seat.since())).collect();
         let born = state.keys().iter().map(|(key, line)| (key.to_string(), line.born)).collect();
-        self.replace(Arc::new(Present { roster, since, born }));
+        self.replace(Arc::new(Present { roster, since, born, founders: state.founders() }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u16) -> NodeId {
+        NodeId::try_from(number).unwrap()
+    }
+
+    /// Whoever came after a key does not promise its slots, and does not make a quorum of others smaller.
+    #[test]
+    fn slots_stay_with_those_who_were_there_when_the_key_was_born() {
+        let nodes: Vec<NodeId> = (1..=5).map(node).collect();
+        let roster = Roster { name: "g".to_owned(), nodes: nodes.clone(), members: Vec::new(), k: 2, founding: None };
+        // Node 3 has had another machine since height 4, and node 5 joined at height 6.
+        let since = nodes.iter().copied().zip([0, 0, 4, 0, 6]).collect();
+        let born = BTreeMap::from([("early".to_owned(), (2, 4)), ("late".to_owned(), (9, 5))]);
+        let present = Present { roster, since, born, founders: 4 };
+        let counting = |key: &str| nodes.iter().filter(|node| present.counts(**node, key)).map(|it| it.get()).collect();
+        let (early, late, dealt): (Vec<u16>, Vec<u16>, Vec<u16>) =
+            (counting("early"), counting("late"), counting("dealt"));
+        assert_eq!((early, present.voters("early")), (vec![1, 2, 4], 4));
+        assert_eq!((late, present.voters("late")), (vec![1, 2, 3, 4, 5], 5));
+        assert_eq!((dealt, present.voters("dealt")), (vec![1, 2, 4], 4));
+        assert!(!present.counts(node(6), "late"), "it has left");
     }
 }

@@ -61,6 +61,16 @@ pub enum GenesisError {
     /// A key that is none.
     #[error("the identity of node {0} is no key")]
     Identity(u16),
+    /// A file that says something else than the founding in it.
+    #[error(
+        "the group was founded as {name} with {k} nodes to act: the group file says something else, which cannot change"
+    )]
+    Founding {
+        /// The founding's name.
+        name: String,
+        /// The founding's k.
+        k: u16,
+    },
     /// A name that is too long.
     #[error("the name of a group is 1 to 255 bytes long")]
     Name,
@@ -105,8 +115,8 @@ impl Genesis {
         Ok(Self { founding: Some(founding.clone()), ..genesis })
     }
 
-    /// A group whose file lists these members, and has this founding: it begins with the founding if that has the same name and k, whoever
-    /// the members are by now, and otherwise with the list.
+    /// A group whose file lists these members, and has this founding: it begins with the founding, whoever the members are by now. Without
+    /// one it begins with the list.
     ///
     /// # Errors
     /// [`GenesisError`].
@@ -118,7 +128,9 @@ impl Genesis {
     ) -> Result<Self, GenesisError> {
         match founding.map(Self::of).transpose()? {
             Some(founded) if (founded.name.as_str(), founded.k) == (name, k) => Ok(founded),
-            _ => Self::new(name, k, members),
+            // Another beginning would be another ledger, in which a member would not know what it has said.
+            Some(Self { name, k, .. }) => Err(GenesisError::Founding { name, k }),
+            None => Self::new(name, k, members),
         }
     }
 

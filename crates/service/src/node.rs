@@ -294,7 +294,7 @@ impl NodeBuilder {
         };
         tokio::spawn(theta_authority::watch(Arc::downgrade(&authority)));
         tokio::spawn(certificate::watch(Arc::downgrade(&certificate)));
-        let seats = Seats::new(&config, &group, nodes, &mesh, &orchestrator);
+        let seats = Seats::new((&config, identity.fingerprint()), &group, nodes, &mesh, &orchestrator);
         tokio::spawn(seats.follow(orchestrator.members()));
         let (serving, scrapes) = (None, None);
         let mut node =

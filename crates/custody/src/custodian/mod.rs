@@ -45,6 +45,8 @@ pub struct Custodian {
     group: Roster,
     /// The same, for those who run beside this.
     seating: Arc<Seating>,
+    /// At which tick this machine became a member's; 0 if it was one at its start.
+    seated: u64,
     /// The members that others were told of last.
     followed: Option<Members>,
     keys: Option<Arc<CeremonyKeys>>,

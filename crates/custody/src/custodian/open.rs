@@ -48,6 +48,7 @@ impl Custodian {
             local,
             seating: Seating::of(group.clone()),
             followed: None,
+            seated: 0,
             group,
             keys,
             table,

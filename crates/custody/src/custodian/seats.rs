@@ -1,11 +1,15 @@
 //! This node follows the members that the ledger has.
 
+use theta_ledger::founding::Card;
 use theta_names::NodeId;
 
 use super::work::{Record, Work};
 use super::{Custodian, CustodyEffect};
 use crate::Roster;
-use crate::seating::Members;
+use crate::seating::{Members, Standing};
+
+/// Ticks in which all peers hear that a machine has a member's place.
+const NEW: u64 = 40;
 
 impl Custodian {
     /// The members as the ledger has them; `None` in a group that was not founded with cards.
@@ -23,6 +27,21 @@ impl Custodian {
         }
         let nodes = state.members().iter().map(theta_ledger::Member::node).collect();
         Some(Roster { nodes, members: state.members().to_vec(), ..self.group.clone() })
+    }
+
+    /// Whether this machine votes by a warrant.
+    pub(super) fn stands_in(&self) -> bool {
+        let (Some(members), Some(keys)) = (&self.followed, &self.keys) else { return false };
+        let own = keys.member().verifying_key().bytes();
+        let is_own = |(node, card): &(NodeId, Card)| *node == self.local && own == card.content().ceremony_key;
+        members.standing == Standing::Expected && members.stand_ins.iter().any(is_own)
+    }
+
+    /// Whether what its peers remember of its number may be of the machine that was there before: those who have not heard of the change
+    /// yet tell of that one's store. Until they have, this one has not lost its memory for that; nor is it confirmed before they do.
+    pub(super) fn is_new_here(&self) -> bool {
+        let expected = self.followed.as_ref().is_some_and(|members| members.standing == Standing::Expected);
+        expected || (self.seated != 0 && self.ticks < self.seated.saturating_add(NEW))
     }
 
     /// After entries, and after warrants: whoever speaks to the members, or counts them, does so with those of now.
@@ -44,7 +63,16 @@ impl Custodian {
             self.group = roster;
         }
         if self.followed.as_ref() != Some(&members) {
-            self.followed = Some(members.clone());
+            let before = self.followed.replace(members.clone());
+            let stood_in = before.as_ref().map_or(&[][..], |before| &before.stand_ins);
+            // The machine that votes for a member now has a store of its own, too.
+            for (node, _) in members.stand_ins.iter().filter(|stand_in| !stood_in.contains(stand_in)) {
+                self.witnesses.forget(*node);
+                work.records.push(Record::ForgetPeer(node.get()));
+            }
+            if before.is_some_and(|before| before.standing != members.standing) {
+                self.seated = self.ticks;
+            }
             work.effects.push(CustodyEffect::Members(Box::new(members)));
         }
     }

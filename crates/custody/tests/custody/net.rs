@@ -72,7 +72,11 @@ pub(crate) struct Net {
 
 impl Net {
     pub(crate) fn new(k: u16, n: u16, seed: u64) -> Self {
-        let roster = roster(k, n);
+        Self::of(roster(k, n), n, seed)
+    }
+
+    /// A group with this roster.
+    pub(crate) fn of(roster: Roster, n: u16, seed: u64) -> Self {
         let mut net = Self {
             roster,
             nodes: BTreeMap::new(),

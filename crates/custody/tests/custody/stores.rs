@@ -2,6 +2,7 @@
 
 mod burner;
 mod ledger;
+mod members;
 
 use std::sync::Arc;
 

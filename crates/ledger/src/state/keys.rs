@@ -59,7 +59,8 @@ pub struct KeyHistory {
     pub generation: u64,
     /// All its versions, whatever their state.
     pub versions: BTreeMap<Version, VersionHistory>,
-    /// The height of the first entry of it, and how many members there were: those who promise its slots (`spec/policy.md`, Slots).
+    /// The height of the entry that made it, and how many members there were: those who promise its slots (`spec/policy.md`, Slots). A key
+    /// that a dealer brought was born with the group.
     pub born: (u64, usize),
 }
 

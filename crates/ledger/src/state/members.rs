@@ -156,6 +156,8 @@ pub(super) struct Roll {
     /// The height of the newest of them.
     changed: u64,
     founded: bool,
+    /// How many founded the group.
+    founders: usize,
 }
 
 impl Roll {
@@ -168,6 +170,7 @@ impl Roll {
             changes: BTreeMap::new(),
             changed: 0,
             founded: genesis.founding().is_some(),
+            founders: genesis.members().len(),
         };
         let cards = genesis.founding().map(crate::founding::Founding::members).unwrap_or_default();
         // The members of a founding are in the order of their numbers, and so are its cards.
@@ -254,6 +257,12 @@ impl LedgerState {
     #[must_use]
     pub const fn members_since(&self) -> u64 {
         self.roll.changed
+    }
+
+    /// How many members the group began with.
+    #[must_use]
+    pub const fn founders(&self) -> usize {
+        self.roll.founders
     }
 
     /// Whether a key of ceremonies is or ever was a member's.

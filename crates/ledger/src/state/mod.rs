@@ -312,13 +312,13 @@ impl LedgerState {
             return;
         }
         let history = VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] };
-        self.add_version((key, version), history, height);
+        // It may have served since before this ledger knew of it: those who founded the group promise its slots.
+        self.add_version((key, version), history, (0, self.founders()));
     }
 
     /// A new version takes the place of the one before, which serves no new signatures from then on.
-    fn add_version(&mut self, (key, version): (KeyName, Version), history: VersionHistory, height: u64) {
-        let members = self.members().len();
-        let line = self.keys.entry(key).or_insert_with(|| KeyHistory::new((height, members)));
+    fn add_version(&mut self, (key, version): (KeyName, Version), history: VersionHistory, born: (u64, usize)) {
+        let line = self.keys.entry(key).or_insert_with(|| KeyHistory::new(born));
         for older in line.versions.values_mut().filter(|older| older.state == KeyState::Active) {
             older.state = KeyState::Retired;
         }
@@ -338,7 +338,7 @@ impl LedgerState {
         let key = request.change.key().clone();
         if source.is_none() {
             let history = VersionHistory { suite, state: KeyState::Active, epochs: vec![serving] };
-            self.add_version((key, version), history, height);
+            self.add_version((key, version), history, (height, self.members().len()));
         } else if let Some(history) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
             history.serve(serving);
         }

@@ -42,10 +42,12 @@ impl MeshCounters {
         Self { handshake_failures: Counter::default(), handshakes_shed: Counter::default(), links }
     }
 
-    /// The counters of each present peer, in ascending order of peers.
+    /// The counters of each present peer, in ascending order of peers; of one for which several machines may speak, those of one of them.
     #[must_use]
     pub fn peers(&self) -> Vec<Arc<PeerCounters>> {
-        self.links.present().links.iter().map(|link| Arc::clone(&link.counters)).collect()
+        let mut peers: Vec<_> = self.links.present().links.iter().map(|link| Arc::clone(&link.counters)).collect();
+        peers.dedup_by_key(|counters| counters.peer);
+        peers
     }
 }
 

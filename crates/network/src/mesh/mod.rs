@@ -51,7 +51,7 @@ use self::{
     links::Links,
 };
 use crate::{
-    Identity, Inbound, PeerStatus, SendError, Transport,
+    Identity, Inbound, PeerState, PeerStatus, SendError, Transport,
     doorway::{self, Doorway, DoorwayLimits, Occasionally},
     tls,
 };
@@ -110,7 +110,8 @@ impl Mesh {
     /// Puts these peers in the place of the present ones, while the mesh runs. Connections to and from all others go on undisturbed. A new
     /// peer is dialled and admitted from now on. One that is left out is neither, and its connections end. Of one whose address or
     /// certificate is another, those end that rest on the one before; messages that wait for it go on waiting, and go to whoever has the
-    /// new certificate. Must be called inside a tokio runtime.
+    /// new certificate. A peer may be listed more than once, with another certificate each time: several machines may speak for it, all
+    /// hear what it is told, and what any of them says comes from it. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// [`MeshError`]: nothing has changed.
@@ -163,7 +164,9 @@ impl Transport for Mesh {
     }
 
     fn peers(&self) -> Vec<NodeId> {
-        self.links.present().links.iter().map(|link| link.id).collect()
+        let mut peers: Vec<NodeId> = self.links.present().links.iter().map(|link| link.id).collect();
+        peers.dedup();
+        peers
     }
 
     fn send(&self, to: NodeId, message: Bytes) -> Result<(), SendError> {
@@ -174,15 +177,30 @@ impl Transport for Mesh {
             return Err(SendError::Closed);
         }
         let present = self.links.present();
-        let link = present.link(to).ok_or(SendError::UnknownPeer(to))?;
-        link.queue.push(message).map_err(|queue::Full| {
-            link.counters.frames_dropped.increment();
-            SendError::QueueFull(to)
-        })
+        let links = present.links_to(to);
+        // While several machines may speak for a peer, all of them hear what it is told.
+        let mut refused =
+            if links.is_empty() { Err(SendError::UnknownPeer(to)) } else { Err(SendError::QueueFull(to)) };
+        for link in links {
+            match link.queue.push(message.clone()) {
+                Ok(()) => refused = Ok(()),
+                Err(queue::Full) => link.counters.frames_dropped.increment(),
+            }
+        }
+        refused
     }
 
     fn status(&self) -> Vec<PeerStatus> {
-        self.links.present().links.iter().map(|link| link.status()).collect()
+        let mut merged: Vec<PeerStatus> = Vec::new();
+        for status in self.links.present().links.iter().map(|link| link.status()) {
+            match merged.last_mut().filter(|last| last.peer == status.peer) {
+                // One machine that is reached is enough.
+                Some(last) if last.state == PeerState::Connected => {}
+                Some(last) => *last = status,
+                None => merged.push(status),
+            }
+        }
+        merged
     }
 }
 
@@ -199,9 +217,9 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 fn check_members(local: NodeId, identity: &Identity, peers: &[MeshPeer]) -> Result<(), MeshError> {
-    let (mut ids, mut certificates) = (HashSet::from([local]), HashSet::from([identity.fingerprint()]));
+    let mut certificates = HashSet::from([identity.fingerprint()]);
     for peer in peers {
-        if !ids.insert(peer.id) {
+        if peer.id == local {
             return Err(MeshError::DuplicatePeer(peer.id));
         }
         if !certificates.insert(peer.certificate) {

@@ -160,6 +160,38 @@ async fn a_peer_that_moves_gets_what_waits_for_it_in_order() {
     drop(moved);
 }
 
+/// While it is open which of two machines is a member's, both are heard as that member, and both hear what it is told.
+#[tokio::test]
+async fn two_machines_may_speak_for_one_peer() {
+    let mut group = Group::new(2);
+    let mut nodes = group.start_all(&quick());
+    for (mesh, _) in &nodes {
+        all_connected(mesh).await;
+    }
+    let (mut other, card) = machine(2, &group.peers, &new_identity());
+    let both = vec![group.peers[1].clone(), card.clone()];
+    let mesh = Arc::clone(&nodes[0].0);
+    mesh.set_peers(both).unwrap();
+    assert_eq!((mesh.peers(), mesh.status().len(), mesh.counters().peers().len()), (vec![id(2)], 1, 1));
+    until("the other one lets it in", || other.0.status().iter().all(|peer| peer.state == PeerState::Connected)).await;
+    send(&other.0, 1, numbered(1, 40)).await;
+    send(&nodes[1].0, 1, numbered(2, 40)).await;
+    let mut got = [next(&mut nodes[0].1).await, next(&mut nodes[0].1).await];
+    got.sort_by_key(|inbound| number_of(&inbound.bytes));
+    assert!(got.iter().all(|inbound| inbound.from == id(2)));
+    assert_eq!((number_of(&got[0].bytes), number_of(&got[1].bytes)), (1, 2));
+    send(&mesh, 2, numbered(3, 40)).await;
+    assert_eq!(number_of(&next(&mut other.1).await.bytes), 3);
+    assert_eq!(number_of(&next(&mut nodes[1].1).await.bytes), 3);
+    // The one that was there has not lost its connection.
+    undisturbed(&nodes[1].0, &[1]);
+    // It is decided: the other one is in, and the first is out.
+    mesh.set_peers(vec![card]).unwrap();
+    until("it is out", || status(&nodes[1].0, 1).last_error.is_some()).await;
+    send(&other.0, 1, numbered(4, 40)).await;
+    assert_eq!(number_of(&next(&mut nodes[0].1).await.bytes), 4);
+}
+
 #[tokio::test]
 async fn what_cannot_be_changes_nothing() {
     let mut group = Group::new(3);
@@ -167,7 +199,7 @@ async fn what_cannot_be_changes_nothing() {
     all_connected(&nodes[0].0).await;
     let mesh = Arc::clone(&nodes[0].0);
     let twice = vec![group.peers[1].clone(), group.peers[1].clone()];
-    assert!(matches!(mesh.set_peers(twice), Err(MeshError::DuplicatePeer(node)) if node == id(2)));
+    assert!(matches!(mesh.set_peers(twice), Err(MeshError::DuplicateCertificate(node)) if node == id(2)));
     assert!(matches!(mesh.set_peers(group.peers.clone()), Err(MeshError::DuplicatePeer(node)) if node == id(1)));
     let mut own = others(&group.peers, 1);
     own[1].certificate = group.identities[0].fingerprint();

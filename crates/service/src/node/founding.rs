@@ -3,14 +3,14 @@
 use theta_custody::Roster;
 use theta_network::group::{GroupFile, GroupNode};
 
-/// Warns of everything in which the group file differs from the founding that is in it: somebody has edited it since.
+/// Warns of everything in which the group file differs from the founding that is in it: somebody has edited it since. A file that has the
+/// members of a later entry of the ledger is not compared.
 pub(super) fn compare(group: &GroupFile, roster: &Roster) {
+    if group.members_at().is_some() {
+        return;
+    }
     for difference in differences(group, roster) {
         tracing::warn!(difference, "the group file is not what the group was founded with");
-    }
-    let ledger = roster.genesis().map(|genesis| genesis.founding().is_some());
-    if roster.founding.is_some() && ledger == Some(false) {
-        tracing::warn!("members or identities differ: the group keeps another ledger than that of its founding");
     }
 }
 

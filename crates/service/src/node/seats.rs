@@ -1,6 +1,7 @@
 //! The running node follows the members that the ledger has: it connects to those of now, and keeps its group file as they are.
 
 use std::{
+    collections::HashSet,
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -8,24 +9,30 @@ use std::{
         Arc, Weak,
         atomic::{AtomicU16, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use theta_custody::{Card, Members, Standing};
 use theta_names::NodeId;
 use theta_network::{
-    Fingerprint,
+    Fingerprint, Transport,
     group::{CeremonyKey, GroupFile, GroupFileError, GroupNode},
     mesh::{Mesh, MeshPeer},
 };
 use theta_orchestration::Orchestrator;
-use tokio::{sync::watch, task};
+use tokio::{sync::watch, task, time};
 
 use crate::config::NodeConfig;
+
+/// For how long whoever has left the group may still read that it has.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What a node connects to, and its group file.
 pub(super) struct Seats {
     local: NodeId,
     path: PathBuf,
+    /// What this node shows.
+    own: Fingerprint,
     /// The file as this node knows it.
     file: GroupFile,
     /// The number of nodes, for those who ask.
@@ -45,14 +52,14 @@ enum WriteError {
 
 impl Seats {
     pub(super) fn new(
-        config: &NodeConfig,
+        (config, own): (&NodeConfig, Fingerprint),
         file: &GroupFile,
         nodes: Arc<AtomicU16>,
         mesh: &Arc<Mesh>,
         orchestrator: &Arc<Orchestrator>,
     ) -> Self {
         let (local, path, file) = (NodeId::from(config.id), config.group.clone(), file.clone());
-        Self { local, path, file, nodes, mesh: Arc::downgrade(mesh), orchestrator: Arc::downgrade(orchestrator) }
+        Self { local, path, own, file, nodes, mesh: Arc::downgrade(mesh), orchestrator: Arc::downgrade(orchestrator) }
     }
 
     /// Follows the members until the node stops.
@@ -78,6 +85,11 @@ impl Seats {
             return true;
         }
         let peers = self.peers(members);
+        // Who has left reads that it has, from those who decided it.
+        let leaves = |id: &NodeId| peers.iter().all(|peer| peer.id != *id);
+        if members.standing != Standing::Gone && mesh.peers().iter().any(leaves) {
+            time::sleep(FAREWELL).await;
+        }
         if let Err(error) = mesh.set_peers(peers) {
             tracing::error!(%error, "this node cannot connect to the members that the group has now");
             return true;
@@ -97,20 +109,20 @@ impl Seats {
 
     /// Whom this node connects to. Before any entry about members those of its file, which may name other addresses than their cards do.
     fn peers(&self, members: &Members) -> Vec<MeshPeer> {
-        let others = |(node, _): &(NodeId, &Card)| *node != self.local;
-        match (members.standing, members.height) {
+        let others = |(node, _): &&(NodeId, Card)| *node != self.local;
+        let listed = match (members.standing, members.height) {
             // Nobody speaks to it any more, and it has nothing to say.
-            (Standing::Gone, _) => Vec::new(),
-            (_, 0) => {
-                let stand_in = |peer: MeshPeer| {
-                    let card = members.stand_ins.iter().find(|(node, _)| *node == peer.id).map(|(_, card)| card);
-                    let id = peer.id;
-                    card.map_or(peer, |card| peer_of(card, id))
-                };
-                self.file.mesh_peers(self.local).into_iter().map(stand_in).collect()
-            }
-            _ => members.reached().into_iter().filter(others).map(|(node, card)| peer_of(card, node)).collect(),
-        }
+            (Standing::Gone, _) => return Vec::new(),
+            (_, 0) => self.file.mesh_peers(self.local),
+            _ => members.cards.iter().filter(others).map(|(node, card)| peer_of(card, *node)).collect(),
+        };
+        // Under a warrant either machine is heard until the entry is there: the one that is said to be gone may live, and serve requests.
+        let stand_ins = members.stand_ins.iter().filter(others).map(|(node, card)| peer_of(card, *node));
+        let mut known = HashSet::from([self.own]);
+        let mut peers: Vec<MeshPeer> = listed.into_iter().chain(stand_ins).collect();
+        // Who names another's key cannot answer with it, and keeps nobody from following the rest.
+        peers.retain(|peer| known.insert(peer.certificate));
+        peers
     }
 
     fn derived(&self, members: &Members) -> Result<GroupFile, GroupFileError> {

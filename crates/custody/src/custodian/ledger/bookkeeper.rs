@@ -44,12 +44,10 @@ impl Bookkeeper<'_> {
     /// Whether nothing that this node has speaks against a change of the members: a dealer may have given a member shares that the ledger
     /// does not know of yet.
     fn fits_members(&self, state: &LedgerState, change: &MemberChange) -> bool {
-        let MemberChange::Remove { node } = change else { return true };
-        let unknown = |entry: &KeyEntry| {
-            let line = state.keys().get(&entry.name);
-            entry.state != KeyState::Destroyed && line.is_none_or(|line| !line.versions.contains_key(&entry.version))
-        };
-        !self.table.iter().any(|entry| unknown(&entry) && numbers(entry.holders.nodes()).contains(node))
+        match change {
+            MemberChange::Remove { node } => held_beside(self.table, state, *node).is_none(),
+            _ => true,
+        }
     }
 
     /// Whether a ceremony's own certificate is for this key.
@@ -101,6 +99,16 @@ impl Host for Bookkeeper<'_> {
         let bytes = self.store.ledger_entry(height).ok()??;
         CertifiedEntry::decode(&bytes).ok()
     }
+}
+
+/// A key of this node's that the ledger does not have, and of which a member holds a share.
+pub(super) fn held_beside(table: &KeyTable, state: &LedgerState, node: u16) -> Option<String> {
+    let unknown = |entry: &KeyEntry| {
+        let line = state.keys().get(&entry.name);
+        entry.state != KeyState::Destroyed && line.is_none_or(|line| !line.versions.contains_key(&entry.version))
+    };
+    let held = table.iter().find(|entry| unknown(entry) && numbers(entry.holders.nodes()).contains(&node));
+    held.map(|entry| entry.qualified_name())
 }
 
 /// Whether all that is said of a key goes together, and with what the ledger has of the version.

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use theta_groups::Transcript;
 use theta_ledger::{Action, DropReason, Input, LedgerState, MemberChange, Warrant, WarrantRefusal};
 use theta_statements::MemberRequest;
 
+use super::bookkeeper::held_beside;
 use crate::custodian::message::Id;
 use crate::custodian::work::Work;
 use crate::request::{CustodyEffect, MembersState};
 use crate::{Custodian, MembersError};
 
+/// Ticks for which a warrant that is brought again is not passed on again.
+const TOLD_TICKS: u64 = 40;
 /// The most requests that are remembered, and as many of which nothing came.
 const MOST_KEPT: usize = 256;
 
@@ -20,12 +24,23 @@ pub(in crate::custodian) struct MemberRequests {
     waiting: BTreeMap<Id, Id>,
     /// Those that came to nothing, and why.
     refused: BTreeMap<Id, String>,
+    /// When a warrant was brought that serves.
+    told: BTreeMap<Id, u64>,
 }
 
 impl MemberRequests {
     fn wait(&mut self, request: Id, action: Id) {
         bound(&mut self.waiting);
         self.waiting.insert(request, action);
+    }
+
+    fn is_told(&self, warrant: &Id, now: u64) -> bool {
+        self.told.get(warrant).is_some_and(|at| now < at.saturating_add(TOLD_TICKS))
+    }
+
+    fn tell(&mut self, warrant: Id, now: u64) {
+        bound(&mut self.told);
+        self.told.insert(warrant, now);
     }
 
     fn refuse(&mut self, request: Id, why: String) {
@@ -73,7 +88,7 @@ impl Custodian {
         let refused = match ledger.check(&action) {
             Err(refusal) => Some(refusal.to_string()),
             Ok(()) if request.claims_proof() && !ledger.vartime_proves(&change, &reason) => Some(UNPROVEN.to_owned()),
-            Ok(()) => None,
+            Ok(()) => self.unadopted_share(&change),
         };
         if let Some(why) = refused {
             return Ok(MembersState::Refused(why));
@@ -102,14 +117,32 @@ impl Custodian {
             return Ok(MembersState::Decided { height });
         }
         let awaits = warrant.stand_ins().iter().map(|stand_in| stand_in.node).collect();
+        // Whoever polls makes no letters to all of it.
+        let id = Transcript::new("theta/custody/warrant/v1").with("warrant", &warrant.encode()).finish32();
+        if self.requests_of_members.is_told(&id, self.ticks) {
+            return Ok(MembersState::Waiting { awaits });
+        }
         let mut work = Work::default();
         let refused = self.drive_warrant(warrant, &mut work);
+        if refused.is_none() {
+            self.requests_of_members.tell(id, self.ticks);
+        }
         effects.append(&mut self.settle(work));
         self.check_store()?;
         Ok(match refused {
             Some(refusal) => MembersState::Refused(format!("the warrant does not serve: {refusal}")),
             None => MembersState::Waiting { awaits },
         })
+    }
+
+    /// Why a member does not leave though the ledger knows of nothing that it holds.
+    fn unadopted_share(&self, change: &MemberChange) -> Option<String> {
+        let MemberChange::Remove { node } = change else { return None };
+        let key = held_beside(&self.table, self.ledger()?, *node)?;
+        Some(format!(
+            "node {node} holds a share of {key}, which a dealer brought and the ledger does not have yet: when its holders are connected it \
+             has it soon, and a reshare moves it"
+        ))
     }
 
     fn drive_warrant(&mut self, warrant: Warrant, work: &mut Work) -> Option<WarrantRefusal> {

@@ -35,12 +35,19 @@ pub(super) fn open(
     group: &Roster,
     keys: Option<Arc<theta_ceremonies::CeremonyKeys>>,
 ) -> Result<Option<Replica>, CustodyError> {
-    let Some(genesis) = group.genesis() else { return Ok(None) };
+    let genesis = match group.genesis() {
+        Ok(Some(genesis)) => genesis,
+        Err(error) if group.founding.is_some() => return Err(CustodyError::Genesis(error)),
+        Ok(None) | Err(_) => return Ok(None),
+    };
     let id = genesis.id();
     if store.ledger_id()? != Some(*id.as_bytes()) {
-        // A restored node may have spoken in it after its backup.
-        let lacks = store.restored_from()?.is_some();
-        store.write(|transaction| transaction.begin_ledger(id.as_bytes(), lacks))?;
+        // A restored node may have spoken in it after its backup, and whoever comes back to it has spoken in it before.
+        let lacks = store.restored_from()?.is_some() || store.is_used(id.as_bytes())?;
+        store.write(|transaction| {
+            transaction.use_up(id.as_bytes(), 0)?;
+            transaction.begin_ledger(id.as_bytes(), lacks)
+        })?;
     }
     let mut state = LedgerState::new(&genesis);
     while let Some(bytes) = store.ledger_entry(state.height().saturating_add(1))? {
@@ -139,8 +146,12 @@ impl Custodian {
     /// Whether the store has all that this node has said in the ledger: its peers know whether it went back.
     fn judge_memory(&mut self, work: &mut Work) {
         let (trusted, contradicted) = (self.is_trusted(), self.witnesses.contradicting() >= self.needed().max(1));
+        let (is_new, stands_in) = (self.is_new_here(), self.stands_in());
         let Some(replica) = self.ledger.as_mut() else { return };
-        if contradicted && replica.lose_memory() {
+        if stands_in {
+            // Its peers cannot confirm it: what they remember is of the machine that is gone.
+            replica.confirm();
+        } else if contradicted && !is_new && replica.lose_memory() {
             work.records.push(Record::LacksLedgerVotes(true));
         } else if trusted {
             replica.confirm();

@@ -53,7 +53,7 @@ impl Custodian {
         fresh.table = Arc::clone(&self.table);
         fresh.witnesses = core::mem::take(&mut self.witnesses);
         fresh.witnesses.write_again();
-        (fresh.now, fresh.ticks) = (self.now, self.ticks);
+        (fresh.now, fresh.ticks, fresh.seated) = (self.now, self.ticks, self.seated);
         effects.extend(fresh.reports().into_iter().map(CustodyEffect::Report));
         // Those who follow the members hold on to what this node has.
         let present = fresh.seating.present();

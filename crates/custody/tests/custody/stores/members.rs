@@ -1,0 +1,174 @@
+//! Members who come, go, and get other machines, while ceremonies run.
+
+use std::sync::Arc;
+
+use theta_ceremonies::CeremonyKeys;
+use theta_custody::{Card, Custodian, CustodyEffect, CustodyError, MembersState, Roster, Standing};
+use theta_groups::Secret;
+use theta_ledger::founding::{CardContent, Founding, NodeSignatures};
+use theta_ledger::{Genesis, MemberChange, OperatorKey};
+use theta_schemes::Suite;
+use theta_statements::{KeyChange, MemberRequest};
+use theta_store::{Options, Store, disk::SimulatedDisk};
+
+use crate::net::{Net, name, party, roster, sealing_key, secret_of, seeded};
+
+fn operator(node: u16) -> OperatorKey {
+    OperatorKey::new(Secret::new([u8::try_from(node).unwrap() ^ 0x90; 32]))
+}
+
+/// The secret of a member's second machine.
+fn second(node: u16) -> Secret<[u8; 32]> {
+    let mut secret = [0xa5; 32];
+    secret[..2].copy_from_slice(&node.to_be_bytes());
+    Secret::new(secret)
+}
+
+fn card(node: u16, secret: Secret<[u8; 32]>, port: u16) -> Card {
+    let keys = CeremonyKeys::new(party(node), secret);
+    let content = CardContent {
+        name: format!("node {node:02}").parse().unwrap(),
+        ceremony_key: keys.member().verifying_key().bytes().try_into().unwrap(),
+        tls_key: [port.to_be_bytes(); 16].concat().try_into().unwrap(),
+        operator_key: operator(node).id().unwrap(),
+        peer_address: format!("n{node}.example:{port}").parse().unwrap(),
+        api_address: format!("n{node}.example:{}", port + 1).parse().unwrap(),
+        made: 1,
+        until: u64::MAX,
+    };
+    let signature = keys.sign(&content.signed());
+    content.with_signature(signature, &NodeSignatures).unwrap()
+}
+
+fn founding(k: u16, n: u16) -> Founding {
+    let cards = (1..=n).map(|node| card(node, secret_of(node), 7000 + 2 * node)).collect();
+    Founding::assemble("test.group", k, cards).unwrap()
+}
+
+fn founded(k: u16, n: u16) -> Roster {
+    Roster { name: "test.group".to_owned(), founding: Some(founding(k, n)), ..roster(k, n) }
+}
+
+/// Asks these nodes, and waits until the change is decided at all that run.
+fn changes(net: &mut Net, change: &MemberChange, proof: &[u8], whom: &[u16], nonce: u8) {
+    let request = MemberRequest { nonce: [nonce; 32], change: change.encode(), proof: proof.to_vec() };
+    for node in whom {
+        let state = ask(net, *node, &request);
+        assert!(!matches!(state, MembersState::Refused(_)), "{state:?}");
+    }
+    let digest = theta_ledger::Action::Members(change.clone()).digest();
+    let decided = |net: &Net| {
+        let up = net.up();
+        up.iter().all(|node| net.custodian(*node).ledger().unwrap().changed_at(&digest).is_some())
+    };
+    assert!(net.until(120, decided));
+    let state = ask(net, whom[0], &request);
+    assert!(matches!(state, MembersState::Decided { .. }), "{state:?}");
+}
+
+fn ask(net: &mut Net, node: u16, request: &MemberRequest) -> MembersState {
+    let mut effects = Vec::new();
+    let state = net.node(node).custodian.as_mut().unwrap().change_members(request, Vec::new(), &mut effects);
+    net.deliver(node, effects);
+    state.unwrap()
+}
+
+fn replacement(node: u16) -> (MemberChange, Vec<u8>) {
+    let change = MemberChange::Replace { node, card: card(node, second(node), 8000 + 2 * node) };
+    let ledger = Genesis::of(&founding(2, 4)).unwrap().id();
+    let proof = operator(node).sign(&change.signed_by_operator(&ledger)).to_vec();
+    (change, proof)
+}
+
+/// Another machine, with nothing but its keys, in a node's place.
+fn exchange(net: &mut Net, number: u16) {
+    let node = net.node(number);
+    (node.custodian, node.disk) = (None, SimulatedDisk::default());
+    let options = Options::default().with_rng(seeded(u64::from(number) + 77));
+    let store = Store::create_on(node.disk.backend(), &sealing_key(), options).unwrap();
+    store.set_identity(&second(number)).unwrap();
+    drop(store);
+    net.start(number);
+    net.connect();
+}
+
+#[test]
+fn a_machine_is_replaced_while_a_ceremony_runs_and_recovers_its_share() {
+    let mut net = Net::of(founded(2, 4), 4, 41);
+    net.create("a", Suite::FrostEd25519, 2, &[1, 2, 3, 4]);
+    net.node(3).custodian = None;
+    // A refresh goes on without it, and ends by the identities of its begin.
+    let request = net.request(KeyChange::Refresh { key: name("a"), version: None });
+    let id = net.begin([1, 2, 4], &request);
+    let (change, proof) = replacement(3);
+    changes(&mut net, &change, &proof, &[1], 1);
+    let ended = |net: &Net| [1, 2, 4].iter().all(|node| net.state(*node, &id).is_over());
+    assert!(net.until(400, ended));
+    assert_eq!(net.epoch(1, "a"), Some(1), "{:?}", net.state(1, &id));
+    // The new machine waits for nobody's word but the ledger's.
+    exchange(&mut net, 3);
+    assert_eq!(net.custodian(3).members().unwrap().standing, Standing::Expected);
+    let seated = |net: &Net| net.custodian(3).members().unwrap().standing == Standing::Member;
+    assert!(net.until(60, seated));
+    assert!(net.until(60, |net| net.custodian(3).is_trusted()), "nobody holds the old machine's store against it");
+    net.recovers(3, "a", 1);
+    // It counts: of the others one is away.
+    net.node(1).custodian = None;
+    net.run([2, 3, 4], KeyChange::Refresh { key: name("a"), version: None });
+    assert_eq!(net.epoch(3, "a"), Some(2));
+}
+
+#[test]
+fn who_leaves_knows_it_and_who_holds_a_share_stays() {
+    let mut net = Net::of(founded(2, 5), 5, 42);
+    net.create("a", Suite::FrostEd25519, 2, &[1, 2, 5]);
+    let leaves = |node| MemberRequest {
+        nonce: [node; 32],
+        change: MemberChange::Remove { node: node.into() }.encode(),
+        proof: Vec::new(),
+    };
+    assert!(matches!(ask(&mut net, 1, &leaves(5)), MembersState::Refused(why) if why.contains("reshare first")));
+    // Two members' consents are too few of five: each that leaves or joins counts in all quorums to come.
+    let MembersState::Waiting { awaits } = ask(&mut net, 1, &leaves(4)) else { panic!() };
+    assert_eq!(awaits.len(), 4);
+    changes(&mut net, &MemberChange::Remove { node: 4 }, &[], &[1, 2, 3, 5], 4);
+    let told = |net: &Net, node: u16| {
+        let effects = net.nodes[&node].told.iter();
+        effects
+            .filter_map(|effect| if let CustodyEffect::Members(members) = effect { Some(members) } else { None })
+            .next_back()
+            .cloned()
+    };
+    let (stays, left) = (told(&net, 1).unwrap(), told(&net, 4).unwrap());
+    assert_eq!((stays.standing, stays.cards.len()), (Standing::Member, 4));
+    assert_eq!(left.standing, Standing::Gone);
+    // Its place is nobody's, its word is nobody's, and the rest go on.
+    net.run([1, 2, 5], KeyChange::Refresh { key: name("a"), version: None });
+    let members: Vec<u16> = net.custodian(2).group().nodes.iter().map(|node| node.get()).collect();
+    assert_eq!(members, [1, 2, 3, 5]);
+}
+
+fn open(disk: &SimulatedDisk, roster: Roster) -> Result<Custodian, CustodyError> {
+    let store = Store::open_on(disk.backend(), &sealing_key(), Options::default().with_rng(seeded(5))).unwrap();
+    Custodian::open(Arc::new(store), party(1), roster)
+}
+
+/// An edited file is another ledger at most once: whoever comes back to the one before does not know what it said there.
+#[test]
+fn a_node_that_comes_back_to_a_ledger_has_forgotten_its_votes() {
+    let disk = SimulatedDisk::default();
+    let store = Store::create_on(disk.backend(), &sealing_key(), Options::default().with_rng(seeded(4))).unwrap();
+    store.set_identity(&secret_of(1)).unwrap();
+    drop(store);
+    let lacks = |custodian: Custodian| custodian.store().lacks_ledger_votes().unwrap();
+    assert!(!lacks(open(&disk, roster(2, 4)).unwrap()));
+    assert!(!lacks(open(&disk, roster(2, 3)).unwrap()), "it has never spoken in that one");
+    assert!(lacks(open(&disk, roster(2, 4)).unwrap()));
+    // Of a group that was founded with cards there is one ledger, whatever the file says.
+    for edited in [Roster { name: "other".to_owned(), ..founded(2, 4) }, Roster { k: 3, ..founded(2, 4) }] {
+        assert!(matches!(open(&disk, edited), Err(CustodyError::Genesis(_))));
+    }
+    let fewer = Roster { nodes: (1..=3).map(party).collect(), members: roster(2, 3).members, ..founded(2, 4) };
+    let custodian = open(&disk, fewer).unwrap();
+    assert_eq!(custodian.ledger().unwrap().id(), &Genesis::of(&founding(2, 4)).unwrap().id());
+}
