@@ -22,8 +22,8 @@ Examples:
   theta group bring payments-node-3.warrant
   theta group bring from-alpha.warrant from-beta.warrant from-gamma.warrant      copies with the signature of one operator each
 
-The nodes take the warrant if enough operators have signed it, and the new machines vote in the places of those that are gone. So they have to run: \
-theta node join makes them ready with the ledger as it is before, and the warrant. Then the group replaces the machines, and the warrant ends by that. \
+The nodes take the warrant if enough operators have signed it, and the new machines vote in the places of those that are gone. So they have to run, \
+from when this says that it waits for them: theta node join makes them ready, with the ledger as it is before and the warrant. Then the group replaces the machines, and the warrant ends by that. \
 It stands in the ledger for ever (theta ledger show --entries).")]
 pub(crate) struct BringArgs {
     /// The warrant, or copies of it
