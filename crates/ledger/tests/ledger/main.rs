@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod consents;
-mod crash;
 mod follow;
 mod founding;
 mod honest;

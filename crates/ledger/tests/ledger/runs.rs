@@ -1,6 +1,8 @@
 //! Many groups in much trouble, each from its seed: whatever happens nobody honest disagrees, and when a quorum is connected again
 //! everything ends.
 
+mod crash;
+
 use theta_ledger::Input;
 use theta_names::KeyState;
 

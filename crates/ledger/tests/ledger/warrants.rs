@@ -157,7 +157,7 @@ fn a_machine_that_is_gone_ends_nothing() {
     assert!(net.run_until(400, |net| net.all_at(1)));
     assert_eq!(state_of(&net, 1).members()[2], keys_of(3, 8).member().clone());
     let entry = &net.nodes[&node(1)].disk.entries[0];
-    assert_eq!(entry.warrants, [served.clone()], "never silent");
+    assert_eq!(entry.warrants, std::slice::from_ref(&served), "never silent");
     assert_eq!(Warrant::decode(&entry.entry.reason).as_ref(), Ok(&served));
     // From then on it is a member as any other.
     net.ask_all(&create("b", 2, 2, &[1, 2, 3]));

@@ -91,7 +91,8 @@ fn warrants_for_different_members_do_not_serve_together() {
     assert_eq!(state.clone().advance(&entry), Ok(()));
     entry.warrants = vec![four, five];
     let besides = theta_ledger::LedgerError::Warrant(1, WarrantRefusal::Besides);
-    assert_eq!(state.clone().advance(&entry), Err(besides));
+    let mut follower = state;
+    assert_eq!(follower.advance(&entry), Err(besides));
 }
 
 /// Machine 8 of member 7 and machine 9 of member 8 vote: each by another warrant.
