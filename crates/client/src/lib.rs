@@ -27,7 +27,6 @@ mod keys;
 mod ledger;
 mod members;
 mod operations;
-mod roster;
 mod status;
 
 use std::{
@@ -45,7 +44,7 @@ use theta_wire::v1::{
 use tonic::transport::Channel;
 
 use connection::Connection;
-use roster::{Present, Roster};
+use members::roster::{Present, Roster};
 
 pub use self::{
     answer::{Answer, Culprit},

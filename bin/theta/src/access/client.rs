@@ -159,7 +159,7 @@ fn read_group(
             None if beside.is_file() => Some(read_founding(&beside)?),
             None => None,
         };
-        let group = file.clone().without_founding().with_clients(Vec::new()).map_err(|error| usage(&error))?;
+        let group = file.without_founding().with_clients(Vec::new()).map_err(|error| usage(&error))?;
         let group = match &founding {
             Some(founding) => group.with_founding(founding.to_text()),
             None => group,

@@ -96,9 +96,10 @@ impl Custody {
         Self { custodian, shared, connected: BTreeSet::new(), ceremonies, forward: None }
     }
 
-    /// Passes requests that came by other nodes to whoever asks the policy about them.
-    pub(crate) fn forwarding(self, forward: mpsc::Sender<Forwarded>) -> Self {
-        Self { forward: Some(forward), ..self }
+    /// Passes requests that came by other nodes to whoever asks the policy about them; so many may wait.
+    pub(crate) fn forwarding(self, most: usize) -> (Self, mpsc::Receiver<Forwarded>) {
+        let (forward, forwarded) = mpsc::channel(most);
+        (Self { forward: Some(forward), ..self }, forwarded)
     }
 
     pub(crate) const fn custodian(&self) -> &Custodian {
@@ -238,7 +239,9 @@ impl Custody {
                 }
                 CustodyEffect::Asked { request, reason } => {
                     // One that finds no room is told again, and a client asks the others, too.
-                    drop(self.forward.as_ref().map(|forward| forward.try_send(Forwarded { request, reason })));
+                    if let Some(forward) = &self.forward {
+                        drop(forward.try_send(Forwarded { request, reason }));
+                    }
                 }
                 CustodyEffect::Report(report) => self.report(report),
                 CustodyEffect::Culprit { node, offence, ceremony } => {

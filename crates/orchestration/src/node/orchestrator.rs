@@ -106,18 +106,15 @@ impl Orchestrator {
             threads.push(spawn("theta-burn", move || burning::keep(&burner, to_burn, &inboxes, &shared))?);
         }
         let (custodian, certifier) = keys.into_parts();
-        let (forward, forwarded) = mpsc::channel(MOST_FORWARDED);
-        let forwarded = custodian.is_some().then_some(forwarded);
-        let custodian = match custodian {
-            None => None,
+        let (custodian, forwarded) = match custodian {
+            None => (None, None),
             Some(custodian) => {
+                let (custody, forwarded) = Custody::new(custodian, Arc::clone(&shared)).forwarding(MOST_FORWARDED);
                 let (sender, inbox) = mpsc::channel(config.custody_inbox);
                 let mail = router::custody_mail(config);
-                let waiting = Arc::clone(&mail);
-                let custody = Custody::new(custodian, Arc::clone(&shared)).forwarding(forward);
-                let shards = Arc::clone(&inboxes);
+                let (waiting, shards) = (Arc::clone(&mail), Arc::clone(&inboxes));
                 threads.push(spawn("theta-custody", move || custody::keep(custody, inbox, &waiting, &shards))?);
-                Some((sender, mail))
+                (Some((sender, mail)), Some(forwarded))
             }
         };
         let slots = match certifier {

@@ -9,7 +9,6 @@ mod founding;
 mod ledger;
 mod lifecycle;
 mod members;
-mod operators;
 mod policy;
 mod rules;
 mod sealing;

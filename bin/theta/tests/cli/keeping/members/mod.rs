@@ -1,5 +1,7 @@
 //! Members of a running group who come, move, go and are replaced, as their people do it. No file is edited at another node.
 
+mod operators;
+
 use std::{
     fs,
     time::{Duration, Instant},

@@ -1,5 +1,7 @@
 //! Changes of the group's members: sent to all nodes, and done when the group's ledger says so.
 
+pub(crate) mod roster;
+
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
