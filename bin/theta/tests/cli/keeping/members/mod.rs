@@ -169,7 +169,7 @@ fn a_machine_that_lost_everything_comes_back_and_another_moves() {
 }
 
 #[test]
-fn of_two_of_three_the_operators_bring_a_warrant() {
+fn of_two_of_three_a_dead_machine_is_replaced() {
     let mut group = Group::made_with(&["--nodes", "3", "--threshold", "2", "--no-keys"]);
     group.start_all();
     signs(&group, "early", "1,2");
@@ -189,4 +189,13 @@ fn of_two_of_three_the_operators_bring_a_warrant() {
     join(&group, 3, &["--warrant", "w"]).ok();
     // The others take it, and wait for the machine.
     group.theta(&["group", "bring", "w", "--patience", "1s"]).fails(3, &["waits for node 3"]);
+    group.start(3);
+    group.await_up(3);
+    let brought = until_ok(&group, &["group", "bring", "w", "--json"]).json();
+    assert_eq!((&brought["node"], &brought["change"]), (&3.into(), &"replace".into()));
+    let told = group.theta(&["ledger", "show", "--entries"]).ok().text();
+    assert!(told.contains("by a warrant of 3 operators"), "{told}");
+    // Brought again, it is done.
+    assert_eq!(group.theta(&["group", "bring", "w", "--json"]).ok().json()["height"], brought["height"]);
+    signs(&group, "later", "1,3");
 }
