@@ -145,6 +145,17 @@ fn versions_have_names() {
     assert!(!group.path().join("x").exists());
 }
 
+/// Other software reads certificate and key of a client file as it is.
+fn read_by_openssl(folder: &std::path::Path) {
+    let openssl = |arguments: &[&str]| {
+        let run = Command::new("openssl").args(arguments).args(["-in", "ann.client"]).current_dir(folder).output();
+        let run = run.unwrap();
+        assert!(run.status.success() && run.stdout.starts_with(b"-----BEGIN PUBLIC KEY"), "{run:?}");
+        run.stdout
+    };
+    assert_eq!(openssl(&["x509", "-noout", "-pubkey"]), openssl(&["pkey", "-pubout"]));
+}
+
 #[test]
 fn one_file_is_all_that_a_client_needs() {
     let mut group = Group::made();
@@ -175,15 +186,7 @@ fn one_file_is_all_that_a_client_needs() {
     theta(&["ledger", "verify"]).ok();
     assert!(elsewhere.path().join("ann.client.ledger").is_file());
 
-    // Other software reads certificate and key from it as it is.
-    let openssl = |arguments: &[&str]| {
-        let run =
-            Command::new("openssl").args(arguments).args(["-in", "ann.client"]).current_dir(elsewhere.path()).output();
-        let run = run.unwrap();
-        assert!(run.status.success() && run.stdout.starts_with(b"-----BEGIN PUBLIC KEY"), "{run:?}");
-        run.stdout
-    };
-    assert_eq!(openssl(&["x509", "-noout", "-pubkey"]), openssl(&["pkey", "-pubout"]));
+    read_by_openssl(elsewhere.path());
 
     // The group is what the fingerprint says, or nothing is made.
     let new = |told: &str, group_file: &str| {
