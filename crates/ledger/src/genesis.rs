@@ -63,7 +63,7 @@ pub enum GenesisError {
     Identity(u16),
     /// A file that says something else than the founding in it.
     #[error(
-        "the group was founded as {name} with {k} nodes to act: the group file says something else, which cannot change"
+        "the group was founded as {name} with {k} nodes to act: what is here says something else, and that cannot change"
     )]
     Founding {
         /// The founding's name.

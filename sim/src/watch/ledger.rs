@@ -35,7 +35,7 @@ pub(crate) struct LedgerWatch {
     /// Nodes whose stores were set back: they may vote again, like liars.
     forgetful: BTreeSet<u16>,
     /// When ceremonies began that run.
-    running: BTreeMap<u64, u64>,
+    running: BTreeMap<u64, (u64, bool)>,
     /// The requests whose ceremonies have begun, and those that clients have made.
     begun: BTreeSet<Digest>,
     asked: BTreeSet<Digest>,
@@ -91,7 +91,7 @@ impl LedgerWatch {
     }
 
     /// The ceremonies that run, with the times of their begins.
-    pub(crate) fn running(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn running(&self) -> impl Iterator<Item = (u64, (u64, bool))> {
         self.running.iter().map(|(number, at)| (*number, *at))
     }
 
@@ -160,7 +160,8 @@ impl LedgerWatch {
         });
         match action {
             Action::Begin(request) => {
-                self.running.insert(height, now);
+                let recovers = matches!(request.change, theta_statements::KeyChange::Recover { .. });
+                self.running.insert(height, (now, recovers));
                 self.begun.insert(request.digest());
             }
             Action::End { ceremony, .. } => {

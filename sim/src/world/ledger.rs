@@ -15,6 +15,8 @@ use crate::watch::{Deed, Invariant, Violation};
 pub(super) const SPREAD: u64 = 100;
 /// The most ticks for which a ceremony runs while a quorum is connected.
 pub(super) const CEREMONY: u64 = 900;
+/// The same for a recovery, whose owner alone knows whether it goes on.
+const RECOVERY: u64 = 2_600;
 /// The most entries in one answer to a client.
 const ANSWER: usize = 64;
 
@@ -139,11 +141,11 @@ impl World<'_> {
                 return self.watch.violated(Invariant::Ends, text);
             }
         }
-        let running: Vec<(u64, u64)> = self.watch.ledger.running().collect();
-        for (ceremony, begun) in running {
+        let running: Vec<(u64, (u64, bool))> = self.watch.ledger.running().collect();
+        for (ceremony, (begun, recovers)) in running {
             let ticks = self.now.saturating_sub(begun.max(self.scenario.calm)) / TICK;
             self.watch.deeds.most(Deed::SlowestCeremony, ticks);
-            if ticks > CEREMONY {
+            if ticks > if recovers { RECOVERY } else { CEREMONY } && self.has_quorum() {
                 let text = format!("the ceremony that began with entry {ceremony} runs for {ticks} ticks");
                 return self.watch.violated(Invariant::Ends, text);
             }
@@ -151,8 +153,22 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What is still to be decided, or has not reached every honest node; `None` if nothing is.
+    /// Whether enough honest nodes remember what they have said for a quorum.
+    fn has_quorum(&self) -> bool {
+        let mut honest = self.scenario.honest();
+        let quorum = honest.find_map(|node| {
+            let life = self.nodes.get(&node)?.life.as_ref()?;
+            Some(life.engine.custodian()?.ledger()?.quorum())
+        });
+        let remember = self.scenario.honest().filter(|node| !self.watch.stores.has_forgotten(*node)).count();
+        quorum.is_none_or(|quorum| remember >= quorum)
+    }
+
+    /// What is still to be decided, or has not reached every honest node, where honest nodes are a quorum; `None` if nothing is.
     pub(super) fn undecided(&self) -> Option<String> {
+        if !self.has_quorum() {
+            return None;
+        }
         let top = self.watch.ledger.top();
         for number in self.scenario.honest() {
             let Some(life) = self.nodes.get(&number).and_then(|node| node.life.as_ref()) else {

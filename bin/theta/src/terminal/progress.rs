@@ -57,13 +57,9 @@ pub(crate) struct PrimeSearch {
 impl PrimeSearch {
     /// A display for a key of this name and size.
     pub(crate) fn new(key: &str, bits: u32) -> Self {
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
-            bar.set_style(style);
-        }
+        let bar = spinner(key);
         let search = Self { bar, key: format!("{key}: looking for two safe primes of {} bits", bits / 2) };
         search.reached(0, 0);
-        search.bar.enable_steady_tick(Duration::from_millis(120));
         search
     }
 
@@ -79,6 +75,17 @@ impl Drop for PrimeSearch {
     }
 }
 
+/// A spinner with the time that has passed.
+fn spinner(what: &str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.set_message(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
 /// Shows on a terminal the progress of a ceremony at each node.
 pub(crate) struct CeremonyBar {
     bar: ProgressBar,
@@ -89,12 +96,7 @@ pub(crate) struct CeremonyBar {
 impl CeremonyBar {
     /// A bar for a ceremony; `what` describes it.
     pub(crate) fn new(what: &str) -> Self {
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.set_message(what.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(120));
+        let bar = spinner(what);
         Self { bar, what: what.to_owned(), done: BTreeMap::new() }
     }
 
@@ -123,12 +125,7 @@ pub(crate) struct WaitBar {
 impl WaitBar {
     /// A display of what is waited for.
     pub(crate) fn new(what: &str) -> Self {
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.set_message(what.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(120));
+        let bar = spinner(what);
         Self { bar, what: what.to_owned(), said: None }
     }
 
