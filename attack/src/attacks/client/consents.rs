@@ -1,6 +1,9 @@
 //! Consents that were given once are used again: an approval of a rotation, an approved enable, a signed disable.
 
-use std::{fs, time::SystemTime};
+use std::{
+    fs,
+    time::{Duration, Instant, SystemTime},
+};
 
 use theta_client::{CeremonyRequest, Client, ClientFile, Credentials, KeyChange, state_statement};
 use theta_names::{KeyState, Operation};
@@ -31,6 +34,10 @@ const RULES: &str = "[[rule]]\nname = \"with-ann\"\neffect = \"allow\"\nclients 
 /// The number of ended ceremonies of a key that a node remembers; one more displaces the oldest.
 const REPORTS: usize = 16;
 const CHANGE: &str = "/theta.v1.ThresholdKeys/ChangeKeyState";
+/// How long the group has to decide what was signed.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The time between two looks.
+const AGAIN: Duration = Duration::from_millis(100);
 /// A minute in milliseconds.
 const MINUTE: u64 = 60_000;
 
@@ -143,26 +150,49 @@ impl People {
         Ok(tries.len())
     }
 
+    /// Sends a change that the officer signed to one node, which is enough, until the group has decided it.
+    async fn decide(&self, carrier: &Http, request: &v1::ChangeKeyStateRequest) -> Result<(), Trouble> {
+        if !carrier.call(CHANGE, request).await? {
+            return Err(Trouble::new("a node does not take what was signed"));
+        }
+        let since = Instant::now();
+        while self.client.next_generation(&name()?).await? <= request.generation {
+            if since.elapsed() > PATIENCE {
+                return Err(Trouble::new("the group does not decide what was signed"));
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        Ok(())
+    }
+
     /// Sends a change that the officer signed again to each node, as anybody can who has recorded it.
     async fn send_again(&self, group: &Group, broken: &mut Vec<String>) -> Result<usize, Trouble> {
         let next = self.client.next_generation(&name()?).await?;
         let (enable, disable) = (self.signed(KeyState::Active, next)?, self.signed(KeyState::Disabled, next + 1)?);
-        let mut tries = 0;
+        let (mut tries, mut decided) = (0, false);
         for node in group.nodes() {
             let carrier = Http::open(node, &Shown::Certificate(&group.client_identity()?), Windows::default()).await?;
-            for request in [&enable, &disable] {
-                if !carrier.call(CHANGE, request).await? {
-                    return Err(Trouble::new(format!("node {} does not make what was signed", node.id)));
-                }
+            if !std::mem::replace(&mut decided, true) {
+                self.decide(&carrier, &enable).await?;
+                self.decide(&carrier, &disable).await?;
             }
             let later = v1::ChangeKeyStateRequest { generation: next + 2, ..enable.clone() };
             let bare = v1::ChangeKeyStateRequest { generation: 0, ..enable.clone() };
             for request in [enable.clone(), later, bare] {
                 tries += 1;
-                if carrier.call(CHANGE, &request).await? {
-                    broken.push(format!("node {} made a signed change again", node.id));
+                // A node that has not heard of the decision yet hears of it soon.
+                let since = Instant::now();
+                while carrier.call(CHANGE, &request).await? {
+                    if since.elapsed() > PATIENCE {
+                        broken.push(format!("node {} takes a signed change again", node.id));
+                        break;
+                    }
+                    tokio::time::sleep(AGAIN).await;
                 }
             }
+        }
+        if self.client.next_generation(&name()?).await? != next + 2 {
+            broken.push("the group decided a signed change again".to_owned());
         }
         if self.client.sign(KEY, "disabled again".into()).await.is_ok() {
             broken.push("the key signs though it was disabled after what was sent again".to_owned());
