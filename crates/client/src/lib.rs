@@ -61,7 +61,7 @@ pub use self::{
         states::{StateChanged, state_statement},
     },
     ledger::{Followed, GenesisFileError, genesis_of, read_kept_ledger},
-    members::{MembersChanged, MembersProgress},
+    members::{MembersChanged, MembersProgress, roster::group_node},
     operations::{Coin, RandomizedSignature},
     status::NodeStatus,
 };

@@ -87,17 +87,9 @@ pub enum CeremonyError {
         /// The names of the keys that exist.
         known: String,
     },
-    /// The ledger does not have the key yet: a dealer brought it.
-    #[error(
-        "the group has not taken key {name} into its ledger yet: that takes the nodes that hold it, {k} of them at least and as many as \
-         its threshold, all running; ask again in a moment"
-    )]
-    NotInLedger {
-        /// Which key.
-        name: String,
-        /// How many nodes it takes at least.
-        k: u16,
-    },
+    /// The ledger does not have the key yet.
+    #[error(transparent)]
+    NotInLedger(#[from] NotInLedger),
     /// The name was given before.
     #[error("a key {0} exists or existed: choose another name")]
     Exists(KeyName),
@@ -159,23 +151,28 @@ pub enum CeremonyError {
     TooManyEpochs,
 }
 
+/// The ledger does not have a key yet: a dealer brought it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the group has not taken key {name} into its ledger yet: that takes the nodes that hold it, {k} of them at least and as many as its \
+     threshold, all running; ask again in a moment"
+)]
+pub struct NotInLedger {
+    /// Which key.
+    pub name: String,
+    /// How many nodes it takes at least.
+    pub k: u16,
+}
+
 /// Why a key's state is not changed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ChangeError {
     /// The store refuses.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The ledger does not have the key yet: a dealer brought it.
-    #[error(
-        "the group has not taken key {name} into its ledger yet: that takes the nodes that hold it, {k} of them at least and as many as \
-         its threshold, all running; ask again in a moment"
-    )]
-    NotInLedger {
-        /// Which key.
-        name: String,
-        /// How many nodes it takes at least.
-        k: u16,
-    },
+    /// The ledger does not have the key yet.
+    #[error(transparent)]
+    NotInLedger(#[from] NotInLedger),
     /// The change follows on another one that this node does not know.
     #[error(
         "the change names generation {named} and key {name} is at {at} here: this node may lack what was decided last, ask again in a moment"

@@ -27,7 +27,7 @@ pub use certify::{
     encode_promises, promises_of,
 };
 pub use custodian::{Custodian, announcement};
-pub use error::{CeremonyError, ChangeError, CustodyError, MembersError};
+pub use error::{CeremonyError, ChangeError, CustodyError, MembersError, NotInLedger};
 pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, check_new_key, import_dealt, read_keys};
 pub use request::{
     CeremonyOffence, CeremonyReport, CeremonyState, ChangeReport, CustodyEffect, CustodyInput, EvidenceReport,

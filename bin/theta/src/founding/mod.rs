@@ -12,12 +12,10 @@ mod show;
 use std::{collections::BTreeMap, io::Read as _, path::Path};
 
 use serde::Serialize;
+use theta_client::group_node;
 use theta_ledger::founding::{Card, Founding, NodeSignatures};
 use theta_names::{Address, NodeId, NodeName};
-use theta_network::{
-    Fingerprint,
-    group::{CeremonyKey, GroupClient, GroupFile, GroupNode},
-};
+use theta_network::group::{GroupClient, GroupFile};
 
 pub(crate) use self::{
     assemble::{AssembleArgs, assemble},
@@ -81,19 +79,6 @@ pub(crate) fn group_text(founding: &Founding, clients: Vec<GroupClient>) -> Resu
     let nodes = founding.numbered().map(|(id, card)| group_node(id, card)).collect();
     let group = GroupFile::new(founding.name(), founding.threshold(), nodes, clients).map_err(Failure::internal)?;
     Ok(format!("{GROUP_HEAD}{}", group.with_founding(founding.to_text()).to_text()))
-}
-
-/// A member as the group file has it.
-fn group_node(id: NodeId, card: &Card) -> GroupNode {
-    let content = card.content();
-    GroupNode {
-        id,
-        name: Some(content.name.clone()),
-        peer_address: content.peer_address.to_string(),
-        api_address: content.api_address.to_string(),
-        certificate: Fingerprint::from(content.tls_key),
-        ceremony_key: Some(CeremonyKey::from(content.ceremony_key)),
-    }
 }
 
 /// Reads a text that may be as long as a founding of the most members.

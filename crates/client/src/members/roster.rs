@@ -125,15 +125,7 @@ impl Roster {
     /// A member as a group file has it, and where else it may be; `None` in a ledger without cards.
     fn member(&self, id: NodeId, seat: &Seat, founders: &[Card]) -> Option<(GroupNode, Vec<String>)> {
         let card = seat.card()?;
-        let content = card.content();
-        let of_card = GroupNode {
-            id,
-            name: Some(content.name.clone()),
-            peer_address: content.peer_address.to_string(),
-            api_address: content.api_address.to_string(),
-            certificate: Fingerprint::from(content.tls_key),
-            ceremony_key: Some(CeremonyKey::from(content.ceremony_key)),
-        };
+        let of_card = group_node(id, card);
         let same_machine = |node: &&GroupNode| node.ceremony_key == of_card.ceremony_key;
         let Some(given) = self.file.node(id).filter(same_machine) else { return Some((of_card, Vec::new())) };
         let pinned = given.certificate == of_card.certificate;
@@ -147,5 +139,19 @@ impl Roster {
         let others =
             if given.api_address == of_card.api_address { Vec::new() } else { vec![given.api_address.clone()] };
         Some((of_card, others))
+    }
+}
+
+/// A member as a group file has it.
+#[must_use]
+pub fn group_node(id: NodeId, card: &Card) -> GroupNode {
+    let content = card.content();
+    GroupNode {
+        id,
+        name: Some(content.name.clone()),
+        peer_address: content.peer_address.to_string(),
+        api_address: content.api_address.to_string(),
+        certificate: Fingerprint::from(content.tls_key),
+        ceremony_key: Some(CeremonyKey::from(content.ceremony_key)),
     }
 }

@@ -298,10 +298,8 @@ impl Certifier {
     }
 
     fn identity(&self) -> Option<&Arc<CeremonyKeys>> {
-        {
-            let present = self.seating.present();
-            self.keys.as_ref().filter(|keys| present.roster.member(self.local) == Some(keys.member()))
-        }
+        let present = self.seating.present();
+        self.keys.as_ref().filter(|keys| present.roster.member(self.local) == Some(keys.member()))
     }
 
     /// Opens the slot's entry, with what this node has promised for it and what others have sent before.

@@ -11,7 +11,7 @@ use theta_store::{Frozen, KeyError, KeyStates};
 use super::Custodian;
 use super::work::{Record, Work};
 use crate::request::{ChangeReport, CustodyEffect};
-use crate::{ChangeError, CustodyError};
+use crate::{ChangeError, CustodyError, NotInLedger};
 
 /// Ticks between asking the group again to decide what is frozen here.
 const AGAIN: u64 = 16;
@@ -112,7 +112,7 @@ impl Custodian {
         let name = key.clone();
         Err(match (refusal, version) {
             (Refusal::Unknown(_), _) if !here.is_empty() && !ledger.keys().contains_key(key) => {
-                ChangeError::NotInLedger { name: key.to_string(), k: self.group.k }
+                NotInLedger { name: key.to_string(), k: self.group.k }.into()
             }
             (Refusal::Unknown(_), Some(version)) if ledger.keys().contains_key(key) => {
                 KeyError::NoVersion { name, version: *version }.into()
@@ -224,5 +224,5 @@ impl Custodian {
 
 /// Whether it may be decided when this node or the group has caught up.
 const fn is_early(error: &ChangeError) -> bool {
-    matches!(error, ChangeError::Early { .. } | ChangeError::NotInLedger { .. })
+    matches!(error, ChangeError::Early { .. } | ChangeError::NotInLedger(_))
 }

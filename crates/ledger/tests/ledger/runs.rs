@@ -104,6 +104,35 @@ pub(crate) fn heal(net: &mut Net, n: u16, seed: u64) {
     assert!(net.run_until(600, gone), "seed {seed}");
 }
 
+/// A group of n that any k control after a run with k - 1 liars, one of which is a node that loses its memory if this is wanted, and after all
+/// has been settled.
+pub(super) fn troubled(seed: u64, (n, k): (u16, u16), forgets: bool) -> Net {
+    let mut net = Net::new(n, k, seed);
+    let mut forgetful = None;
+    for at in 0..k - 1 {
+        let number = 1 + u16::try_from((seed / 4 + u64::from(at) * 3) % u64::from(n)).unwrap();
+        if at == 0 && forgets {
+            forgetful = Some(number);
+            continue;
+        }
+        let kind = liar(&mut net, number);
+        net.liars.insert(node(number), kind);
+    }
+    let mut asked = 0;
+    for step in 0..60 {
+        stir(&mut net, n, &mut asked);
+        if let Some(number) = forgetful.filter(|_| step == 30) {
+            forget(&mut net, number);
+        }
+    }
+    heal(&mut net, n, seed);
+    // Nobody honest is named, whatever it went through.
+    for (id, honest) in net.honest() {
+        assert!(honest.blamed.keys().all(|culprit| net.liars.contains_key(culprit)), "seed {seed}: {id:?}");
+    }
+    net
+}
+
 #[test]
 fn nobody_disagrees_and_everything_ends() {
     let seeds = std::env::var("THETA_LEDGER_SEEDS").ok().map_or(SEEDS, |seeds| seeds.parse().unwrap());
@@ -111,30 +140,8 @@ fn nobody_disagrees_and_everything_ends() {
     let first = std::env::var("THETA_LEDGER_FIRST").ok().map_or(0, |seed| seed.parse().unwrap());
     for seed in first..first + seeds {
         let (n, k) = [(4, 2), (5, 2), (7, 3), (3, 1)][usize::try_from(seed % 4).unwrap()];
-        let mut net = Net::new(n, k, seed);
         // Every other group has, in the place of one liar, a node whose store is lost or set back.
-        let mut forgetful = None;
-        for at in 0..k - 1 {
-            let number = 1 + u16::try_from((seed / 4 + u64::from(at) * 3) % u64::from(n)).unwrap();
-            if at == 0 && seed / 4 % 2 == 1 {
-                forgetful = Some(number);
-                continue;
-            }
-            let kind = liar(&mut net, number);
-            net.liars.insert(node(number), kind);
-        }
-        let mut asked = 0;
-        for step in 0..60 {
-            stir(&mut net, n, &mut asked);
-            if let Some(number) = forgetful.filter(|_| step == 30) {
-                forget(&mut net, number);
-            }
-        }
-        heal(&mut net, n, seed);
-        // Nobody honest is named, whatever it went through.
-        for (id, honest) in net.honest() {
-            assert!(honest.blamed.keys().all(|culprit| net.liars.contains_key(culprit)), "seed {seed}: {id:?}");
-        }
+        let net = troubled(seed, (n, k), seed / 4 % 2 == 1);
         entries += net.honest().map(|(_, node)| node.disk.entries.len()).max().unwrap();
     }
     println!("{seeds} seeds, {entries} entries");

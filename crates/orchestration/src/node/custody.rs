@@ -152,35 +152,19 @@ impl Custody {
     fn answer(&mut self, order: Order) -> Vec<KeyName> {
         match order {
             Order::Hold(request, reason, reply) => {
-                let (answer, changed) = self.hold(request, reason);
-                drop(reply.send(answer));
-                return changed;
+                return self.reply(reply, |custodian, effects| custodian.hold(request, reason, effects));
             }
             Order::Cancel(cancel, reason, reply) => {
-                let mut effects = Vec::new();
-                let answer = self.custodian.cancel(&cancel, reason, &mut effects);
-                let changed = self.carry_out(effects);
-                drop(reply.send(answer));
-                return changed;
+                return self.reply(reply, |custodian, effects| custodian.cancel(&cancel, reason, effects));
             }
             Order::Change(change, reason, reply) => {
-                let (answer, changed) = self.change(&change, reason);
-                drop(reply.send(answer));
-                return changed;
+                return self.reply(reply, |custodian, effects| custodian.change(&change, reason, effects));
             }
             Order::Members(request, reason, reply) => {
-                let mut effects = Vec::new();
-                let answer = self.custodian.change_members(&request, reason, &mut effects);
-                let changed = self.carry_out(effects);
-                drop(reply.send(answer));
-                return changed;
+                return self.reply(reply, |custodian, effects| custodian.change_members(&request, reason, effects));
             }
             Order::Warrant(warrant, reply) => {
-                let mut effects = Vec::new();
-                let answer = self.custodian.bring_warrant(&warrant, &mut effects);
-                let changed = self.carry_out(effects);
-                drop(reply.send(answer));
-                return changed;
+                return self.reply(reply, |custodian, effects| custodian.bring_warrant(&warrant, effects));
             }
             Order::Report(id, reply) => drop(reply.send(self.custodian.report(&id))),
             Order::Reports(reply) => drop(reply.send(self.custodian.reports())),
@@ -190,26 +174,25 @@ impl Custody {
         Vec::new()
     }
 
-    /// Asks the group for a ceremony.
-    pub(crate) fn hold(
+    /// Asks the custodian, and carries out what it wants done; returns the answer and the keys whose entries have changed.
+    pub(crate) fn ask<A>(
         &mut self,
-        request: CeremonyRequest,
-        reason: Vec<u8>,
-    ) -> (Result<CeremonyReport, CeremonyError>, Vec<KeyName>) {
+        ask: impl FnOnce(&mut Custodian, &mut Vec<CustodyEffect>) -> A,
+    ) -> (A, Vec<KeyName>) {
         let mut effects = Vec::new();
-        let answer = self.custodian.hold(request, reason, &mut effects);
+        let answer = ask(&mut self.custodian, &mut effects);
         (answer, self.carry_out(effects))
     }
 
-    /// Asks the group for another state of a key.
-    pub(crate) fn change(
+    /// The same; the answer goes to whoever waits for it.
+    fn reply<A>(
         &mut self,
-        change: &StateChange,
-        reason: Vec<u8>,
-    ) -> (Result<ChangeReport, ChangeError>, Vec<KeyName>) {
-        let mut effects = Vec::new();
-        let answer = self.custodian.change(change, reason, &mut effects);
-        (answer, self.carry_out(effects))
+        reply: oneshot::Sender<A>,
+        ask: impl FnOnce(&mut Custodian, &mut Vec<CustodyEffect>) -> A,
+    ) -> Vec<KeyName> {
+        let (answer, changed) = self.ask(ask);
+        drop(reply.send(answer));
+        changed
     }
 
     /// Follows a ceremony; `None` if it is not known here.

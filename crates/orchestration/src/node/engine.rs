@@ -251,7 +251,8 @@ impl Engine {
     /// [`HoldError`].
     pub fn hold(&mut self, granted: Granted<CeremonyRequest>, reason: Vec<u8>) -> Result<CeremonyReport, HoldError> {
         let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
-        let (answer, changed) = custody.hold(granted.into_request(), reason);
+        let (answer, changed) =
+            custody.ask(|custodian, effects| custodian.hold(granted.into_request(), reason, effects));
         self.keys_changed(changed);
         Ok(answer?)
     }
@@ -266,7 +267,8 @@ impl Engine {
         reason: Vec<u8>,
     ) -> Result<ChangeReport, ChangeKeyError> {
         let change = granted.into_request();
-        let (answer, changed) = self.custody.as_mut().ok_or(NoCustodian::Fixed)?.change(&change, reason);
+        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
+        let (answer, changed) = custody.ask(|custodian, effects| custodian.change(&change, reason, effects));
         self.keys_changed(changed);
         Ok(answer?)
     }

@@ -162,7 +162,7 @@ fn not_held(error: &HoldError) -> Status {
         HoldError::Ceremony(CeremonyError::UnknownKey { .. } | CeremonyError::NotBegun) => Status::not_found(message),
         HoldError::Ceremony(CeremonyError::Exists(_)) => Status::already_exists(message),
         HoldError::Ceremony(CeremonyError::Busy { .. }) => Status::aborted(message),
-        HoldError::Ceremony(CeremonyError::NotInLedger { .. } | CeremonyError::StoreFailed(_))
+        HoldError::Ceremony(CeremonyError::NotInLedger(_) | CeremonyError::StoreFailed(_))
         | HoldError::NoCustodian(NoCustodian::ShuttingDown) => Status::unavailable(message),
         HoldError::Ceremony(CeremonyError::Plan(_) | CeremonyError::NoNode(_) | CeremonyError::UnknownSuite(_)) => {
             Status::invalid_argument(message)
@@ -180,7 +180,7 @@ fn not_changed(error: &ChangeKeyError) -> Status {
         ChangeKeyError::Change(
             ChangeError::Key(KeyError::Store(_))
             | ChangeError::Custody(_)
-            | ChangeError::NotInLedger { .. }
+            | ChangeError::NotInLedger(_)
             | ChangeError::Early { .. },
         )
         | ChangeKeyError::NoCustodian(NoCustodian::ShuttingDown) => Status::unavailable(message),

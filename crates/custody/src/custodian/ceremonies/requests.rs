@@ -10,7 +10,7 @@ use crate::ceremony::Subject;
 use crate::custodian::message::Id;
 use crate::custodian::work::Work;
 use crate::request::{CeremonyReport, CeremonyState, CustodyEffect};
-use crate::{CeremonyError, Custodian};
+use crate::{CeremonyError, Custodian, NotInLedger};
 
 /// The most requests that are remembered though nothing came of them.
 const MOST_DROPPED: usize = 256;
@@ -175,7 +175,7 @@ impl Custodian {
         match refusal {
             Refusal::Exists(key) => CeremonyError::Exists(key),
             Refusal::Unknown(name) if self.table.get(key.as_str()).is_some() && !ledger.keys().contains_key(key) => {
-                CeremonyError::NotInLedger { name, k: self.group.k }
+                NotInLedger { name, k: self.group.k }.into()
             }
             Refusal::Unknown(_) => {
                 let name =

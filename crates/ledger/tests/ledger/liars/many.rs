@@ -6,7 +6,7 @@ use theta_names::codec::Writer;
 
 use crate::liars::{Votes, confiding, garbled, sign, silent, two_faced, write_votes};
 use crate::net::{Net, node};
-use crate::runs::{forget, heal, liar, stir};
+use crate::runs::troubled;
 use crate::states::{activated, create};
 
 /// How many seeds are tried, unless `THETA_LEDGER_SEEDS` says otherwise.
@@ -158,28 +158,7 @@ fn nobody_among_many_disagrees_and_everything_ends() {
     let first = std::env::var("THETA_LEDGER_FIRST").ok().map_or(0, |seed| seed.parse().unwrap());
     for seed in first..first + seeds {
         let (n, k) = [(13, 5), (16, 6)][usize::try_from(seed % 2).unwrap()];
-        let mut net = Net::new(n, k, seed);
-        let mut forgetful = None;
-        for at in 0..k - 1 {
-            let number = 1 + u16::try_from((seed / 4 + u64::from(at) * 3) % u64::from(n)).unwrap();
-            if at == 0 && seed / 2 % 2 == 1 {
-                forgetful = Some(number);
-                continue;
-            }
-            let kind = liar(&mut net, number);
-            net.liars.insert(node(number), kind);
-        }
-        let mut asked = 0;
-        for step in 0..60 {
-            stir(&mut net, n, &mut asked);
-            if let Some(number) = forgetful.filter(|_| step == 30) {
-                forget(&mut net, number);
-            }
-        }
-        heal(&mut net, n, seed);
-        for (id, honest) in net.honest() {
-            assert!(honest.blamed.keys().all(|culprit| net.liars.contains_key(culprit)), "seed {seed}: {id:?}");
-        }
+        troubled(seed, (n, k), seed / 2 % 2 == 1);
     }
     println!("{seeds} seeds");
 }
