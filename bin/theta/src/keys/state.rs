@@ -66,6 +66,9 @@ pub(crate) struct DestroyArgs {
     yes: bool,
 }
 
+/// Waits are longer than this: the ledger takes no other.
+const SHORTEST_WAIT: Duration = Duration::from_hours(1);
+
 #[derive(Serialize)]
 struct Changed {
     key: String,
@@ -93,6 +96,11 @@ pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
 
 /// `theta keys destroy`.
 pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure> {
+    if !args.now && args.after <= SHORTEST_WAIT {
+        return Err(Failure::Usage(
+            "--after takes more than an hour (2h), since nodes' clocks differ and the key must not be taken back at some of them alone; --now destroys at once".to_owned(),
+        ));
+    }
     if !args.yes {
         let fate = if args.now { "destroyed for ever, now" } else { "disabled, and later destroyed for ever" };
         confirm_by_name(&args.state.key.to_string(), fate)?;

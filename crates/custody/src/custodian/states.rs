@@ -13,6 +13,9 @@ use super::work::{Record, Work};
 use crate::request::{ChangeReport, CustodyEffect};
 use crate::{ChangeError, CustodyError, NotInLedger};
 
+/// How many changes of a key's state this node may lack, and still freeze the key for one that is said to come after them. Each takes one
+/// enable of the group to end such a freeze.
+const MOST_LACKING: u64 = 4;
 /// Ticks between asking the group again to decide what is frozen here.
 const AGAIN: u64 = 16;
 
@@ -39,6 +42,9 @@ impl Custodian {
         }
         if self.is_decided(change) {
             return Ok(ChangeReport { decided: true, frozen: false, awaits: Vec::new() });
+        }
+        if change.state == KeyState::Active && self.thaws_alone(change) {
+            return self.thaw_alone(change, effects);
         }
         let may_follow = self.may_follow(change);
         let freezes = change.state == KeyState::Disabled && may_follow.as_ref().err().is_none_or(is_early);
@@ -82,6 +88,29 @@ impl Custodian {
             effects.append(&mut self.settle(work));
         }
         Ok(ChangeReport { decided: true, frozen: false, awaits: Vec::new() })
+    }
+
+    /// Whether a key that the group's ledger does not have is frozen here, so that no entry will ever end that.
+    fn thaws_alone(&self, change: &StateChange) -> bool {
+        self.line(&change.key).is_none() && self.frozen.iter().any(|frozen| is_of(frozen, change))
+    }
+
+    /// Uses again what was frozen here: nobody else decides about it.
+    fn thaw_alone(
+        &mut self,
+        change: &StateChange,
+        effects: &mut Vec<CustodyEffect>,
+    ) -> Result<ChangeReport, ChangeError> {
+        let mut work = Work::default();
+        work.records.push(Record::Thaw(change.key.clone(), change.version));
+        let versions = self.table.versions(change.key.as_str());
+        let changed = versions.iter().map(|entry| entry.version);
+        work.effects.extend(changed.map(|version| CustodyEffect::KeyChanged { name: change.key.clone(), version }));
+        effects.append(&mut self.settle(work));
+        match &self.failed {
+            Some(why) => Err(ChangeError::Custody(CustodyError::Unusable(why.clone()))),
+            None => Ok(ChangeReport { decided: true, frozen: false, awaits: Vec::new() }),
+        }
     }
 
     fn line(&self, key: &KeyName) -> Option<&KeyHistory> {
@@ -144,8 +173,7 @@ impl Custodian {
     }
 
     fn is_frozen(&self, change: &StateChange) -> bool {
-        let same = |frozen: &&Frozen| frozen.key == change.key && frozen.version == change.version;
-        change.state == KeyState::Disabled && self.frozen.iter().any(|frozen| same(&frozen))
+        change.state == KeyState::Disabled && self.frozen.iter().any(|frozen| is_of(frozen, change))
     }
 
     fn awaited_for(&self, change: &StateChange) -> Vec<NodeId> {
@@ -167,15 +195,14 @@ impl Custodian {
     }
 
     /// Brings the states of this node's keys to what the ledger says. What is frozen here serves again only after the group has decided
-    /// another change of that generation, or a later one.
+    /// about just that, in that generation or a later one.
     pub(super) fn follow_states(&mut self, work: &mut Work) {
         for (name, states) in self.states_that_differ() {
             if work.changed().any(|changed| *changed == name) {
                 self.unsettled = true;
                 continue;
             }
-            let over = |frozen: &&Frozen| frozen.key == name && frozen.generation <= states.generation;
-            let thawed = self.frozen.iter().filter(over);
+            let thawed = self.frozen.iter().filter(|frozen| frozen.key == name && self.is_settled(frozen));
             let thawed = thawed.map(|frozen| Record::Thaw(frozen.key.clone(), frozen.version));
             work.records.extend(thawed.collect::<Vec<_>>());
             let entries = self.table.versions(name.as_str());
@@ -193,6 +220,10 @@ impl Custodian {
         }
     }
 
+    fn is_settled(&self, frozen: &Frozen) -> bool {
+        self.line(&frozen.key).is_some_and(|line| line.has_settled(frozen.version, frozen.generation))
+    }
+
     /// The keys whose states here are not what the ledger says, as far as it is not behind this node.
     fn states_that_differ(&self) -> Vec<(KeyName, KeyStates)> {
         let Some(ledger) = self.ledger() else { return Vec::new() };
@@ -201,11 +232,13 @@ impl Custodian {
             let entries = self.table.versions(name.as_str());
             // After a restore the ledger may be behind for a while.
             let Some(known) = entries.first().filter(|entry| entry.generation <= line.generation) else { continue };
-            let thaws = || self.frozen.iter().any(|frozen| frozen.key == *name && frozen.generation <= line.generation);
+            let thaws = || self.frozen.iter().any(|frozen| frozen.key == *name && self.is_settled(frozen));
             let differs = |entry: &&std::sync::Arc<crate::KeyEntry>| {
                 let decided = line.state_at(entry.version, self.now);
                 let decided = decided.map(|state| if entry.frozen { state.and(KeyState::Disabled) } else { state });
-                entry.state != KeyState::Pending && decided.is_some_and(|decided| decided != entry.state)
+                // What this node has destroyed stays so, whatever is decided too late.
+                let ends = matches!(entry.state, KeyState::Pending | KeyState::Destroyed);
+                !ends && decided.is_some_and(|decided| decided != entry.state)
             };
             if known.generation < line.generation || entries.iter().any(|entry| differs(&entry)) || thaws() {
                 let due = |doomed: Option<u64>, state| {
@@ -224,5 +257,14 @@ impl Custodian {
 
 /// Whether it may be decided when this node or the group has caught up.
 const fn is_early(error: &ChangeError) -> bool {
-    matches!(error, ChangeError::Early { .. } | ChangeError::NotInLedger(_))
+    match error {
+        ChangeError::Early { named, at, .. } => named.saturating_sub(*at) <= MOST_LACKING + 1,
+        ChangeError::NotInLedger(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether this is what a change is about.
+fn is_of(frozen: &Frozen, change: &StateChange) -> bool {
+    frozen.key == change.key && frozen.version == change.version
 }

@@ -666,6 +666,8 @@ impl Judge for Chamber<'_> {
             _ if self.now == 0 => Verdict::Unknown,
             // The time of the entry before is everybody's, whatever their clocks say.
             Ok(entry) if entry.time > self.now.saturating_add(APART).max(state.time()) => Verdict::Invalid,
+            // Whoever dates an entry ahead destroys nothing before its time.
+            Ok(entry) if state.cuts_short(entry.time, self.now) => Verdict::Invalid,
             // Consents that have ended are not used in an entry that says that it is older.
             Ok(entry) if entry.time.saturating_add(APART) < self.now => Verdict::Invalid,
             // A machine that votes by a warrant may have voted for it, and that would not count.

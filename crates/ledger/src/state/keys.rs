@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use theta_names::{Epoch, KeyState, SuiteName, Version};
+use theta_statements::StateChange;
 
 /// The most versions of a key: as many as a node's store takes.
 pub(super) const MOST_VERSIONS: u32 = 1024;
@@ -33,6 +34,8 @@ pub struct VersionHistory {
     pub state: KeyState,
     /// When it will be destroyed, in seconds since 1970; until then it is disabled.
     pub doomed: Option<u64>,
+    /// The number of the last change of this version that enabled, disabled or destroyed it.
+    pub settled: u64,
     /// All its sharings, the one that serves last. Old ones stay: what was proven under them can be checked for ever.
     pub epochs: Vec<Epochs>,
 }
@@ -61,8 +64,10 @@ pub struct KeyHistory {
     pub doomed: Option<u64>,
     /// The number of the last change of state.
     pub generation: u64,
-    /// That change: of the version, or of the whole key, and to which state.
-    pub last: Option<(Option<Version>, KeyState)>,
+    /// That change.
+    pub last: Option<StateChange>,
+    /// The number of the last change of the key as a whole that enabled, disabled or destroyed it.
+    pub settled: u64,
     /// All its versions, whatever their state.
     pub versions: BTreeMap<Version, VersionHistory>,
     /// The height of the entry that made it, and how many members there were: those who promise its slots (`spec/policy.md`, Slots). A key
@@ -72,7 +77,15 @@ pub struct KeyHistory {
 
 impl KeyHistory {
     pub(super) const fn new(born: (u64, usize)) -> Self {
-        Self { state: KeyState::Active, doomed: None, generation: 0, last: None, versions: BTreeMap::new(), born }
+        Self {
+            state: KeyState::Active,
+            doomed: None,
+            generation: 0,
+            last: None,
+            settled: 0,
+            versions: BTreeMap::new(),
+            born,
+        }
     }
 
     /// The version that is meant where none is named: the newest that is active, or else the newest that was not destroyed.
@@ -92,6 +105,17 @@ impl KeyHistory {
     /// The sharing that serves of the newest version.
     pub(super) fn newest(&self) -> Option<&Epochs> {
         self.versions.last_key_value().and_then(|(_, version)| version.serving())
+    }
+
+    /// Whether the group has decided about what a node froze: about that version, or the key as a whole where none is named, in this
+    /// generation or a later one. That another version was changed, or that it was retired, says nothing about it.
+    #[must_use]
+    pub fn has_settled(&self, version: Option<Version>, generation: u64) -> bool {
+        let settled = match version {
+            None => self.settled,
+            Some(version) => self.versions.get(&version).map_or(0, |history| history.settled),
+        };
+        settled >= generation || self.state == KeyState::Destroyed
     }
 
     /// What holds for a version: its own state and the key's.

@@ -309,7 +309,8 @@ impl LedgerState {
             known.serve(serving);
             return;
         }
-        let history = VersionHistory { suite, state: KeyState::Active, doomed: None, epochs: vec![serving] };
+        let history =
+            VersionHistory { suite, state: KeyState::Active, doomed: None, settled: 0, epochs: vec![serving] };
         // It may have served since before this ledger knew of it: those who founded the group promise its slots.
         self.add_version((key, version), history, (0, self.founders()));
     }
@@ -336,7 +337,8 @@ impl LedgerState {
         let (Some(serving), Begun { request, version, suite, source, .. }) = (serving, begun) else { return Ok(()) };
         let key = request.change.key().clone();
         if source.is_none() {
-            let history = VersionHistory { suite, state: KeyState::Active, doomed: None, epochs: vec![serving] };
+            let history =
+                VersionHistory { suite, state: KeyState::Active, doomed: None, settled: 0, epochs: vec![serving] };
             self.add_version((key, version), history, (height, self.members().len()));
         } else if let Some(history) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
             history.serve(serving);

@@ -12,8 +12,7 @@ impl LedgerState {
     /// Whether this is the last change of state of its key.
     #[must_use]
     pub fn is_last_change(&self, change: &StateChange) -> bool {
-        let line = self.keys.get(&change.key).filter(|line| line.generation == change.generation);
-        line.is_some_and(|line| line.last == Some((change.version, change.state)))
+        self.keys.get(&change.key).is_some_and(|line| line.last.as_ref() == Some(change))
     }
 
     pub(super) fn check_state(&self, change: &StateChange) -> Result<(), Refusal> {
@@ -30,16 +29,19 @@ impl LedgerState {
             None => line.state,
             Some(version) => line.versions.get(&version).ok_or_else(unknown)?.state,
         };
+        // Only whoever may enable it gives back what was disabled, and what is doomed is disabled.
+        let gives_back = change.state == KeyState::Retired && state == KeyState::Disabled;
         // To enable what is enabled ends what some nodes were asked for before, and the group has not decided.
         let again = change.state == KeyState::Active && matches!(state, KeyState::Active | KeyState::Retired);
-        let follows = again || state.may_become(change.state);
+        let follows = again || (state.may_become(change.state) && !gives_back);
         if follows { Ok(()) } else { Err(Refusal::State { key: change.key.to_string(), state }) }
     }
 
-    /// Whether a change comes in time, in seconds since 1970: what is doomed is taken back before nodes begin to destroy it.
+    /// Whether a change comes in time, in seconds since 1970: what is doomed is taken back before nodes begin to destroy it, and a wait
+    /// that begins is longer than that.
     ///
     /// # Errors
-    /// [`Refusal::State`].
+    /// [`Refusal::State`], [`Refusal::Outcome`].
     pub fn check_state_time(&self, change: &StateChange, time: u64) -> Result<(), Refusal> {
         let doom = self.keys.get(&change.key).and_then(|line| match change.version {
             None => line.doomed,
@@ -49,24 +51,39 @@ impl LedgerState {
         if late && change.state != KeyState::Destroyed {
             return Err(Refusal::State { key: change.key.to_string(), state: KeyState::Destroyed });
         }
+        if change.not_before != 0 && change.not_before <= time.saturating_add(GRACE) {
+            return Err(Refusal::Outcome(
+                "what is destroyed after a wait waits for more than an hour, since clocks differ: name a later time",
+            ));
+        }
         Ok(())
+    }
+
+    /// Whether an entry of this time, in seconds since 1970, would cut short a wait by a clock that shows `now`: it would destroy what is
+    /// doomed more than an hour before its time, or forbid to take it back more than two hours before.
+    pub(crate) fn cuts_short(&self, time: u64, now: u64) -> bool {
+        let own = self.keys.values().flat_map(|line| line.versions.values().map(|history| history.doomed));
+        let mut dooms = self.keys.values().map(|line| line.doomed).chain(own).flatten();
+        let (early, earlier) = (now.saturating_add(GRACE), now.saturating_add(2 * GRACE));
+        dooms.any(|doom| (doom <= time && doom > early) || (doom <= time.saturating_add(GRACE) && doom > earlier))
     }
 
     pub(super) fn set_state(&mut self, change: &StateChange) {
         let StateChange { key, version, state, generation, not_before } = change;
         let Some(line) = self.keys.get_mut(key) else { return };
-        (line.generation, line.last) = (*generation, Some((*version, *state)));
+        (line.generation, line.last) = (*generation, Some(change.clone()));
+        let settles = if *state == KeyState::Retired { 0 } else { *generation };
         let doomed = (*state == KeyState::Destroyed && *not_before > 0).then_some(*not_before);
         let state = if doomed.is_some() { KeyState::Disabled } else { *state };
         match version {
-            None => (line.state, line.doomed) = (state, doomed),
+            None => (line.state, line.doomed, line.settled) = (state, doomed, line.settled.max(settles)),
             Some(version) => {
                 // An older version that is enabled becomes what it was before: it decrypts and verifies, and makes nothing new.
                 let older = line.versions.last_key_value().is_some_and(|(newest, _)| newest > version);
                 let enabled = state == KeyState::Active;
                 if let Some(history) = line.versions.get_mut(version) {
                     history.state = if enabled && older { KeyState::Retired } else { state };
-                    history.doomed = doomed;
+                    (history.doomed, history.settled) = (doomed, history.settled.max(settles));
                 }
             }
         }

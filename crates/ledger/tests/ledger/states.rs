@@ -222,7 +222,10 @@ fn what_is_doomed_is_destroyed_in_time() {
     let entry = at(&state, set("a", None, KeyState::Active, 2), start + 6_399);
     state.advance(&entry).unwrap();
     assert_eq!((line(&state).state, line(&state).doomed), (KeyState::Active, None));
-    let entry = at(&state, doom(3), start + 6_400);
+    // A wait that could not be broken off any more is none.
+    let short = at(&state, doom(3), start + 6_400);
+    assert!(matches!(state.advance(&short), Err(LedgerError::Refused(5, Refusal::Outcome(_)))));
+    let entry = at(&state, doom(3), start + 6_399);
     state.advance(&entry).unwrap();
     let late = at(&state, set("a", None, KeyState::Active, 4), start + 6_400);
     assert!(matches!(

@@ -221,7 +221,7 @@ impl Custody {
                     changed.push(name);
                 }
                 CustodyEffect::Asked { request, reason } => {
-                    // One that finds no room is told again, and a client asks the others, too.
+                    // One that finds no room is told by other peers, too, and again when it has waited for long.
                     if let Some(forward) = &self.forward {
                         drop(forward.try_send(Forwarded { request, reason }));
                     }

@@ -101,6 +101,10 @@ impl Transaction<'_> {
         // An enabled older version becomes what it was before: it decrypts and verifies, and makes nothing new.
         let older = version.is_some_and(|version| key.is_superseded(version));
         let goal = if next == KeyState::Active && older { KeyState::Retired } else { next };
+        if next == KeyState::Retired && state == KeyState::Disabled {
+            // Only whoever may enable it gives back what was disabled.
+            return Err(KeyError::Transition { name: name.clone(), from: state, next, superseded: false });
+        }
         if state != goal {
             match version {
                 None => self.set_key_state(name, goal)?,

@@ -113,7 +113,7 @@ fn of_two_changes_of_one_generation_one_is_decided() {
         let mut net = Net::new(2, 4, 13 + seed);
         net.create("files", SG02, 2, &[1, 2, 3, 4]);
         for (node, state) in
-            [(1, KeyState::Disabled), (2, KeyState::Retired), (3, KeyState::Disabled), (4, KeyState::Retired)]
+            [(1, KeyState::Disabled), (2, KeyState::Active), (3, KeyState::Disabled), (4, KeyState::Active)]
         {
             net.change(node, &files(state, 1)).unwrap();
         }
@@ -121,7 +121,7 @@ fn of_two_changes_of_one_generation_one_is_decided() {
         assert!(net.until(60, |net| (1..=4).all(|node| net.entry(node, "files").generation == 1)));
         let state = net.entry(1, "files").state;
         assert!((1..=4).all(|node| net.entry(node, "files").state == state && !net.entry(node, "files").frozen));
-        let other = if state == KeyState::Disabled { KeyState::Retired } else { KeyState::Disabled };
+        let other = if state == KeyState::Disabled { KeyState::Active } else { KeyState::Disabled };
         let refused = net.change(1, &files(other, 1)).unwrap_err();
         assert!(matches!(refused, ChangeError::Key(KeyError::Generation { .. })), "{refused}");
     }

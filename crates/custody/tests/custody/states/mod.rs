@@ -1,6 +1,7 @@
 //! Disabling, enabling, destroying; and consents that were used before.
 
 mod consents;
+mod guards;
 
 use std::sync::Arc;
 
@@ -190,8 +191,12 @@ fn a_key_is_destroyed_when_its_time_has_come() {
     let odd = StateChange { state: KeyState::Disabled, ..doom(&net, 3, 60) };
     assert!(net.change(1, &odd).is_err());
     assert_eq!(net.entry(1, "files").state, KeyState::Active, "nothing stops for what cannot be");
-    let soon = doom(&net, 3, 30);
+    let short = net.change(1, &doom(&net, 3, 3_600)).unwrap_err().to_string();
+    assert!(short.contains("more than an hour"), "{short}");
+    let soon = doom(&net, 3, 3_720);
     decided(&mut net, &soon);
+    net.now = soon.not_before - 30;
+    net.until(1, |_| false);
     assert_eq!(states(&net, "files"), [KeyState::Disabled; 4]);
     // It is too late to take it back: clocks differ.
     let back = StateChange { state: KeyState::Active, generation: 4, not_before: 0, ..soon.clone() };
