@@ -169,9 +169,7 @@ impl Custody {
                 return changed;
             }
             Order::Members(request, reason, reply) => {
-                let mut effects = Vec::new();
-                let answer = self.custodian.change_members(&request, reason, &mut effects);
-                let changed = self.carry_out(effects);
+                let (answer, changed) = self.change_members(&request, reason);
                 drop(reply.send(answer));
                 return changed;
             }
@@ -198,6 +196,17 @@ impl Custody {
     ) -> (Result<CeremonyReport, CeremonyError>, Vec<KeyName>) {
         let mut effects = Vec::new();
         let answer = self.custodian.hold(request, reason, &mut effects);
+        (answer, self.carry_out(effects))
+    }
+
+    /// Asks the group for a change of its members.
+    pub(crate) fn change_members(
+        &mut self,
+        request: &MemberRequest,
+        reason: Vec<u8>,
+    ) -> (Result<MembersState, MembersError>, Vec<KeyName>) {
+        let mut effects = Vec::new();
+        let answer = self.custodian.change_members(request, reason, &mut effects);
         (answer, self.carry_out(effects))
     }
 
