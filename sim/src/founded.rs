@@ -21,7 +21,7 @@ pub(crate) const fn second_secret(node: u16) -> Secret<[u8; 32]> {
 }
 
 /// The key of ceremonies of a machine.
-pub(crate) fn key_of(keys: &CeremonyKeys) -> Result<[u8; 32], Failed> {
+fn key_of(keys: &CeremonyKeys) -> Result<[u8; 32], Failed> {
     keys.member().verifying_key().bytes().try_into().map_err(|_| "a key of another length".to_owned())
 }
 

@@ -4,11 +4,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_custody::{MembersState, Standing};
 use theta_ledger::{Action, LedgerId, MemberChange};
+use theta_names::NodeId;
 use theta_statements::MemberRequest;
 
 use super::{Event, GHOST, TICK, World};
 use crate::byzantine::{Behaviour, Liar};
-use crate::founded::{key_of, renewal, replacement, second_identity};
+use crate::founded::{renewal, replacement};
 use crate::scenario::{Exchange, Fate, Scenario, below};
 use crate::setup::{Failed, Setup, identity};
 use crate::watch::{Deed, Invariant, Violation};
@@ -119,12 +120,11 @@ impl World<'_> {
         let lost = self.scenario.exchanges.iter().find(|exchange| exchange.node == member);
         let Some(lost) = lost else { return true };
         let is_second = machine < GHOST && lost.at <= self.now;
-        let key = if is_second { second_identity(member) } else { identity(member) };
-        let Some(key) = key.ok().and_then(|keys| key_of(&keys).ok()) else { return false };
         let life = self.nodes.get(&knower).and_then(|node| node.life.as_ref());
-        let Some(members) = life.and_then(|life| life.engine.custodian()?.members()) else { return false };
-        let mut cards = members.cards.iter().chain(&members.stand_ins);
-        cards.any(|(node, card)| node.get() == member && card.content().ceremony_key == key)
+        let ledger = life.and_then(|life| life.engine.custodian()?.ledger());
+        let seat = ledger.and_then(|ledger| ledger.seats().get(&NodeId::try_from(member).ok()?));
+        // The first machine is that of the founding: any later seat is the other one's.
+        seat.is_some_and(|seat| (seat.since() > 0) == is_second)
     }
 
     /// The changes of members that not all have heard of to the end.
