@@ -15,6 +15,7 @@
 
 mod byzantine;
 mod client;
+mod founded;
 mod ledger;
 mod node;
 mod permission;
@@ -27,7 +28,8 @@ mod world;
 
 pub use byzantine::{Behaviour, CeremonyLie, LedgerLie};
 pub use scenario::{
-    Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Sabotage, Scenario, StateWish, Theft, Weather,
+    Aim, Asked, Consent, ConsentFault, Exchange, Fate, Fault, HeldKey, Planned, Renewal, Sabotage, Scenario, StateWish,
+    Theft, Weather,
 };
 pub use watch::{Deed, Deeds, Invariant, Violation};
 pub use world::{Outcome, run};

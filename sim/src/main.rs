@@ -96,13 +96,29 @@ impl Sum {
         let count = |deed| self.deeds.count(deed);
         let (begun, activated) = (count(Deed::Begun), count(Deed::Activated));
         let (recovered, aborted) = (count(Deed::Recovered), count(Deed::Aborted));
-        let entries = count(Deed::Adopted) + begun + activated + recovered + aborted + count(Deed::OtherEntry);
+        let (replaced, renewed) = (count(Deed::Replaced), count(Deed::Renewed));
+        let entries = count(Deed::Adopted)
+            + begun
+            + activated
+            + recovered
+            + aborted
+            + replaced
+            + renewed
+            + count(Deed::OtherEntry);
         let (crashes, partitions) = (count(Deed::Crashed), count(Deed::Parted));
         let (set_back, confirmed) = (count(Deed::SetBack), count(Deed::Confirmed));
         let (followed, false_ones) = (count(Deed::Followed), count(Deed::FalseAnswer));
         println!(
             "ledger: {entries} entries decided, of them {begun} begins of ceremonies, which ended: {activated} with new shares, \
              {recovered} with a lost share, {aborted} with nothing"
+        );
+        println!(
+            "members: {replaced} machines replaced, of which {} came back and {} were run by thieves, {} of the others with a share in the end; \
+             {renewed} cards renewed; {} messages of or to machines without a place not taken",
+            count(Deed::CameBack),
+            count(Deed::RunByThief),
+            count(Deed::ShareRegained),
+            count(Deed::Unseated)
         );
         println!("clients: {followed} entries believed, {false_ones} false answers refused");
         println!(

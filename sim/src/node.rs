@@ -140,6 +140,26 @@ impl Node {
         Ok(Self { number, disk, copy: None, life: None, outbox, liar, lives: 0, since: 0, wall: 0, paused: 0 })
     }
 
+    /// Another machine in the node's place: it draws nothing that this one drew.
+    pub(crate) fn second(&self, disk: SimulatedDisk) -> Self {
+        let (local, peers) = (self.outbox.local, self.outbox.peers.clone());
+        let outbox = Outbox { local, peers, sent: Mutex::default(), reached: Mutex::new(BTreeSet::new()) };
+        let (number, lives) = (self.number, 1 << 20);
+        let (wall, paused) = (0, 0);
+        Self {
+            number,
+            disk,
+            copy: None,
+            life: None,
+            outbox: Arc::new(outbox),
+            liar: None,
+            lives,
+            since: 0,
+            wall,
+            paused,
+        }
+    }
+
     /// Starts the node as its process would.
     pub(crate) fn start(
         &mut self,

@@ -51,6 +51,7 @@ pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabot
         }
     }
     text += "[[rule]]\nname = \"ceremonies\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"keys.*\"]\n";
+    text += "[[rule]]\nname = \"members\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"group.renew\"]\n";
     Policy::parse(&text, "policy.toml").map_err(|error| error.to_string())
 }
 

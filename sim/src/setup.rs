@@ -20,6 +20,7 @@ use theta_schemes::signatures::sh00::RsaPrimes;
 use theta_sharing::Threshold;
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
+use crate::founded::{founding, second_secret};
 use crate::permission;
 use crate::scenario::{HeldKey, Sabotage, Scenario, is_rsa};
 
@@ -106,6 +107,17 @@ fn dealt(suite: Suite, k: u16, n: u16) -> Result<Dealt, Failed> {
     Ok(dealt)
 }
 
+fn bare_disk(rng: ChaCha20Rng, identity: Option<Secret<[u8; 32]>>) -> Result<SimulatedDisk, Failed> {
+    let disk = SimulatedDisk::default();
+    let options = Options::default().with_rng(rng);
+    let store = Store::create_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
+    if let Some(identity) = identity {
+        store.set_identity(&identity).map_err(|error| error.to_string())?;
+    }
+    drop(store);
+    Ok(disk)
+}
+
 /// The group before a run.
 pub(crate) struct Setup {
     pub(crate) config: OrchestratorConfig,
@@ -135,9 +147,10 @@ impl Setup {
             instance_ttl: Duration::from_secs(20),
             ..OrchestratorConfig::default()
         };
+        let founding = if scenario.is_founded() { Some(founding(k, n)?) } else { None };
         Ok(Self {
             config,
-            roster: Roster { name: GROUP.to_owned(), nodes, members, k, founding: None },
+            roster: Roster { name: GROUP.to_owned(), nodes, members, k, founding },
             keys,
             kept: scenario.kept,
         })
@@ -183,14 +196,12 @@ impl Setup {
 
     /// A disk with a new store that holds a node's identity and nothing else.
     pub(crate) fn empty_disk(&self, node: u16) -> Result<SimulatedDisk, Failed> {
-        let disk = SimulatedDisk::default();
-        let options = Options::default().with_rng(seeded(4, u64::from(node)));
-        let store = Store::create_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
-        if self.kept {
-            store.set_identity(&secret_of(node)).map_err(|error| error.to_string())?;
-        }
-        drop(store);
-        Ok(disk)
+        bare_disk(seeded(4, u64::from(node)), self.kept.then(|| secret_of(node)))
+    }
+
+    /// The disk of another machine in a node's place, with keys of its own and nothing else.
+    pub(crate) fn second_disk(node: u16) -> Result<SimulatedDisk, Failed> {
+        bare_disk(seeded(5, u64::from(node)), Some(second_secret(node)))
     }
 
     /// The gate of a node that does not ask its own policy.

@@ -47,6 +47,7 @@ impl Scenario {
         scenario.draw_absences(&mut rng, if n > 3 * t { t } else { 0 });
         scenario.draw_storm(&mut rng);
         scenario.draw_changes(&mut rng);
+        scenario.draw_renewals(&mut rng);
         if below(&mut rng, 24) == 0 {
             scenario.draw_parting(&mut rng);
         }
@@ -73,7 +74,7 @@ impl Scenario {
                     self.faults.push(Fault::Crash { at, until, node: who, writes: u64::MAX });
                 }
                 2 => drop(self.liars.insert(who, Behaviour::draw(rng, (self.k, self.n), true))),
-                3 => {}
+                3 => self.draw_exchange(rng, (who, at)),
                 _ => {
                     let lie = one_of(rng, &LedgerLie::ALL).unwrap_or(LedgerLie::TwoFaced);
                     self.liars.insert(who, Behaviour::Ledger(lie));
@@ -84,7 +85,8 @@ impl Scenario {
 
     /// What goes wrong for a while with anybody. A second absence of a node begins when the first is over.
     fn draw_storm(&mut self, rng: &mut ChaCha8Rng) {
-        let away: BTreeSet<u16> = self.faults.iter().filter_map(Fault::node).collect();
+        let mut away: BTreeSet<u16> = self.faults.iter().filter_map(Fault::node).collect();
+        away.extend(self.exchanges.iter().map(|exchange| exchange.node));
         for _ in 0..below(rng, 5) {
             let at = below(rng, self.calm - SECONDS);
             let (who, until) = (node(rng, self.n), at + 100 + below(rng, self.calm - at - 100));
@@ -103,7 +105,7 @@ impl Scenario {
 
     /// What clients want.
     fn draw_changes(&mut self, rng: &mut ChaCha8Rng) {
-        if below(rng, 6) == 0 {
+        if self.exchanges.is_empty() && below(rng, 6) == 0 {
             self.draw_loss(rng);
         }
         let mut reshared = false;

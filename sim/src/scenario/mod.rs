@@ -2,6 +2,7 @@
 
 mod draw;
 mod ledger;
+mod members;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,8 @@ use theta_names::KeyState;
 use theta_schemes::Suite;
 
 use crate::byzantine::Behaviour;
+
+pub use members::{Exchange, Fate, Renewal};
 
 pub(crate) use draw::{below, is_rsa};
 
@@ -40,6 +43,11 @@ pub struct Scenario {
     pub weather: Weather,
     /// What goes wrong.
     pub faults: Vec<Fault>,
+    /// Machines that are lost for good, and replaced: with the liars k - 1 members at most. If there are any, or
+    /// renewals, the group was founded with cards.
+    pub exchanges: Vec<Exchange>,
+    /// New cards of members.
+    pub renewals: Vec<Renewal>,
     /// Byzantine nodes, k - 1 at most.
     pub liars: BTreeMap<u16, Behaviour>,
     /// The time from which nothing goes wrong any more.
@@ -294,11 +302,18 @@ impl Scenario {
             thefts: Vec::new(),
             weather: Weather { delay: 1, loss: 0, duplicates: 0 },
             faults: Vec::new(),
+            exchanges: Vec::new(),
+            renewals: Vec::new(),
             liars: BTreeMap::new(),
             calm: 0,
             end: 0,
             sabotage: None,
         }
+    }
+
+    /// Whether the group was founded with cards.
+    pub(crate) const fn is_founded(&self) -> bool {
+        !self.exchanges.is_empty() || !self.renewals.is_empty()
     }
 
     /// The honest nodes.

@@ -48,6 +48,18 @@ pub enum Deed {
     Recovered,
     /// or with nothing.
     Aborted,
+    /// An entry: another machine has a member's place.
+    Replaced,
+    /// An entry: a member has a new card.
+    Renewed,
+    /// The machine that was said to be gone came back,
+    CameBack,
+    /// or a thief ran it.
+    RunByThief,
+    /// A message came from a machine that has a member's place no more, or not yet, and was not taken.
+    Unseated,
+    /// The other machine had a right share in the end.
+    ShareRegained,
     /// Any other entry.
     OtherEntry,
     /// A client took an entry.

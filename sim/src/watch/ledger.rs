@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_agreement::{Ballot, Digest, VoteKind};
-use theta_ledger::{Action, Outcome};
+use theta_ledger::{Action, MemberChange, Outcome};
 
 use super::{Deed, Deeds, Invariant};
+use crate::founded::second_identity;
 use crate::ledger::{Letter, Votes};
-use crate::scenario::Scenario;
+use crate::scenario::{Fate, Scenario};
 
 /// What may be said of an entry that somebody believes.
 type Verdict = Result<(), (Invariant, String)>;
@@ -34,6 +35,13 @@ pub(crate) struct LedgerWatch {
     reached: BTreeMap<u16, u64>,
     /// Nodes whose stores were set back: they may vote again, like liars.
     forgetful: BTreeSet<u16>,
+    /// Machines that are said to be gone, whose numbers are others', by the member's; those of them that a thief runs; and the
+    /// heights of the entries that replaced them.
+    gone: BTreeMap<u16, u16>,
+    thieves: BTreeSet<u16>,
+    replaced: BTreeMap<u16, u64>,
+    /// The members after each entry, as the first honest node has them: number, and key of ceremonies.
+    members: BTreeMap<u64, Vec<(u16, Vec<u8>)>>,
     /// When ceremonies began that run.
     running: BTreeMap<u64, (u64, bool)>,
     /// The requests whose ceremonies have begun, and those that clients have made.
@@ -44,7 +52,9 @@ pub(crate) struct LedgerWatch {
 impl LedgerWatch {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let (n, t) = (usize::from(scenario.n), usize::from(scenario.k.saturating_sub(1)));
-        Self { n, t, liars: scenario.liars.keys().copied().collect(), ..Self::default() }
+        let stolen = scenario.exchanges.iter().filter(|exchange| matches!(exchange.fate, Fate::Stolen(..)));
+        let thieves = stolen.map(|exchange| exchange.node).collect();
+        Self { n, t, liars: scenario.liars.keys().copied().collect(), thieves, ..Self::default() }
     }
 
     /// A client asks for a ceremony: the digest of its request.
@@ -73,6 +83,54 @@ impl LedgerWatch {
     pub(crate) fn set_back(&mut self, node: u16) {
         self.forgetful.insert(node);
         self.reached.remove(&node);
+    }
+
+    /// A member's machine is lost: what it said was said by `gone`. Another one begins with nothing.
+    pub(crate) fn lost(&mut self, node: u16, gone: u16) {
+        self.reached.remove(&node);
+        self.gone.insert(node, gone);
+        let of_node = self.votes.extract_if(.., |(voter, ..), _| *voter == node).collect::<Vec<_>>();
+        self.votes.extend(of_node.into_iter().map(|((_, height, ballot), body)| ((gone, height, ballot), body)));
+        for voted in self.precommits.values_mut().filter(|voted| voted.contains(&node)) {
+            voted.remove(&node);
+            voted.insert(gone);
+        }
+    }
+
+    /// The height of the entry that replaced a member's machine.
+    pub(crate) fn replaced_at(&self, node: u16) -> Option<u64> {
+        self.replaced.get(&node).copied()
+    }
+
+    /// An honest node has these members after an entry.
+    pub(crate) fn has_members(&mut self, node: u16, (height, members): (u64, Vec<(u16, Vec<u8>)>)) -> Verdict {
+        for (member, after) in &self.replaced {
+            let key = members.iter().find(|(number, _)| number == member).map(|(_, key)| &key[..]);
+            let is_second =
+                key == second_identity(*member).as_ref().ok().map(|keys| keys.member().verifying_key().bytes());
+            if is_second != (*after <= height) {
+                let text = format!("node {node} has the wrong machine for member {member} after entry {height}");
+                return Err((Invariant::Members, text));
+            }
+        }
+        let first = self.members.entry(height).or_insert_with(|| members.clone());
+        if *first == members {
+            return Ok(());
+        }
+        Err((Invariant::Members, format!("node {node} has other members than others after entry {height}")))
+    }
+
+    /// How many members these votes are of at a height: of a member whose machine was replaced only those of the machine that it has
+    /// there count.
+    fn members_of(&self, voted: &BTreeSet<u16>, height: u64) -> usize {
+        let is_first = |member: &u16| self.replaced.get(member).is_none_or(|after| height <= *after);
+        let is_second = |member: &u16| self.replaced.get(member).is_none_or(|after| height > *after);
+        let named = voted.iter().filter(|node| !self.gone.values().any(|gone| gone == *node));
+        let named = named.filter(|node| !self.gone.contains_key(node) || is_second(node));
+        let gone = self.gone.iter().filter(|(member, gone)| voted.contains(gone) && is_first(member));
+        let thieves = self.thieves.iter().filter(|member| is_first(member));
+        let others = self.liars.iter().chain(&self.forgetful).chain(thieves);
+        named.chain(gone.map(|(member, _)| member)).chain(others).collect::<BTreeSet<_>>().len()
     }
 
     /// How far an honest node is.
@@ -133,11 +191,7 @@ impl LedgerWatch {
             return Err((Invariant::Ledger, format!("{who} has another entry {height} than others")));
         }
         let views = self.precommits.range((height, digest, 0)..=(height, digest, u32::MAX));
-        let voters = |voted: &BTreeSet<u16>| {
-            let all: BTreeSet<&u16> = voted.iter().chain(&self.liars).chain(&self.forgetful).collect();
-            all.len()
-        };
-        let most = views.map(|(_, voted)| voters(voted)).max().unwrap_or(0);
+        let most = views.map(|(_, voted)| self.members_of(voted, height)).max().unwrap_or(0);
         // So many that any two such sets have an honest member in common.
         let needed = self.n.min(usize::midpoint(self.n, self.t) + 1);
         if most < needed {
@@ -149,6 +203,8 @@ impl LedgerWatch {
 
     fn counts(&mut self, height: u64, action: &Action, now: u64, deeds: &mut Deeds) {
         deeds.note(match action {
+            Action::Members(MemberChange::Replace { .. }) => Deed::Replaced,
+            Action::Members(MemberChange::Renew { .. }) => Deed::Renewed,
             Action::Adopt(_) => Deed::Adopted,
             Action::Begin(_) => Deed::Begun,
             Action::End { outcome: Outcome::Activated { .. }, .. } => Deed::Activated,
@@ -159,6 +215,7 @@ impl LedgerWatch {
             }
         });
         match action {
+            Action::Members(MemberChange::Replace { node, .. }) => drop(self.replaced.insert(*node, height)),
             Action::Begin(request) => {
                 let recovers = matches!(request.change, theta_statements::KeyChange::Recover { .. });
                 self.running.insert(height, (now, recovers));

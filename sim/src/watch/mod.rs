@@ -55,6 +55,8 @@ pub enum Invariant {
     Ledger,
     /// Neither an honest node nor a client believes an entry that no quorum has certified.
     Certified,
+    /// All honest nodes agree on who the members are after each entry, and a machine that was replaced is nobody's any more.
+    Members,
     /// No honest helper's mask hides answers to two requests of a recovery.
     MaskOnce,
     /// A node whose store was set back does not trust it until a person confirms the store.
@@ -237,6 +239,12 @@ impl Watch {
     /// An honest node has an entry: its height, its digest, and what was decided.
     pub(crate) fn has_entry(&mut self, node: u16, entry: (u64, Digest, &Action)) -> Result<(), Violation> {
         let has = self.ledger.has(node, entry, self.now, &mut self.deeds);
+        has.or_else(|(invariant, text)| self.violated(invariant, text))
+    }
+
+    /// An honest node has these members after an entry.
+    pub(crate) fn has_members(&mut self, node: u16, members: (u64, Vec<(u16, Vec<u8>)>)) -> Result<(), Violation> {
+        let has = self.ledger.has_members(node, members);
         has.or_else(|(invariant, text)| self.violated(invariant, text))
     }
 

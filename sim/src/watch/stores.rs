@@ -36,6 +36,11 @@ impl Stores {
         self.set_back.insert(node, others.saturating_sub(contradict) < needed);
     }
 
+    /// Another machine has the node's place, with a new store.
+    pub(crate) fn replaced(&mut self, node: u16) {
+        self.emptied.insert(node);
+    }
+
     /// A person confirms the store.
     pub(crate) fn confirmed(&mut self, node: u16) {
         self.set_back.remove(&node);

@@ -9,7 +9,7 @@ use theta_orchestration::{Culprit, Misdeed};
 use theta_schemes::keys::{AnyKeyShare, KeyName};
 
 use super::World;
-use crate::scenario::{Asked, Fault, Sabotage};
+use crate::scenario::{Asked, Fate, Fault, Sabotage};
 use crate::watch::{Invariant, Violation};
 
 impl World<'_> {
@@ -78,6 +78,12 @@ impl World<'_> {
             Fault::Crash { until, .. } => until.saturating_sub(4_000),
             _ => 0,
         });
+        let ghosts = self.scenario.exchanges.iter().map(|exchange| match exchange.fate {
+            Fate::Gone => exchange.until,
+            Fate::Back(at) | Fate::Stolen(at, _) => at.max(exchange.until),
+        });
+        let renewals = self.scenario.renewals.iter().map(|renewal| renewal.at);
+        let faults = faults.chain(ghosts).chain(renewals);
         let ceremonies = self.scenario.ceremonies.iter().map(|planned| planned.at);
         let thefts = self.scenario.thefts.iter().map(|theft| theft.at);
         let again = self.scenario.again_from.into_iter();
@@ -198,6 +204,7 @@ impl World<'_> {
                 let by_word = matches!(culprit.misdeed, Misdeed::Slot(_));
                 self.scenario.honest().any(|honest| honest == party)
                     && !(by_word && self.watch.stores.was_confirmed(party))
+                    && !self.scenario.exchanges.iter().any(|it| it.node == party && matches!(it.fate, Fate::Stolen(..)))
             };
             for record in life.engine.culprits() {
                 if falsely(&record.culprit) {

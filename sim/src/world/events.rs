@@ -8,7 +8,7 @@ use theta_orchestration::{InstanceError, Pending, SubmitError};
 use theta_policy::SlotStanding;
 use theta_statements::UnixTime;
 
-use super::{Event, ROUND, TICK, World};
+use super::{Event, GHOST, ROUND, TICK, World};
 use crate::node::{Node, after};
 use crate::permission::presented;
 use crate::scenario::{Aim, Sabotage, below};
@@ -62,6 +62,8 @@ impl World<'_> {
                 self.side = side;
                 Ok(())
             }
+            Event::Lose(exchange) => self.lose(exchange),
+            Event::Members { node, wish } => self.change_members(node, wish),
             Event::Heal => {
                 self.side.clear();
                 Ok(())
@@ -79,7 +81,7 @@ impl World<'_> {
     fn start(&mut self, number: u16) -> Result<(), Violation> {
         let (run, sabotage) = ((self.scenario.seed, self.scenario.kept), self.bug(number));
         let moment = after(self.base, self.now);
-        let Some(policy) = self.policies.get(&number) else { return Ok(()) };
+        let Some(policy) = self.policies.get(&(number % GHOST)) else { return Ok(()) };
         let now = self.now;
         let Some(node) = self.nodes.get_mut(&number).filter(|node| node.life.is_none()) else { return Ok(()) };
         node.since = now;
@@ -97,10 +99,10 @@ impl World<'_> {
 
     fn deliver(&mut self, from: u16, to: u16, bytes: Bytes) -> Result<(), Violation> {
         let deaf = self.bug(to) == Some(Sabotage::Deaf) && self.now > 500;
-        if deaf || self.apart(from, to) {
+        if deaf || self.apart(from, to) || !self.are_connected(from, to) {
             return Ok(());
         }
-        let Ok(peer) = NodeId::try_from(from) else { return Ok(()) };
+        let Ok(peer) = NodeId::try_from(from % GHOST) else { return Ok(()) };
         if self.is_honest(to) {
             if self.awake(to).is_none() {
                 return Ok(());
@@ -114,7 +116,7 @@ impl World<'_> {
             life.engine.receive(Inbound { from: peer, channel: theta_names::Channel::Private, bytes });
         }
         if let Some((copied, to_all)) = copied {
-            let told = |other: &u16| *other != to && (to_all || *other == from);
+            let told = |other: &u16| *other < GHOST && *other != to && (to_all || *other == from);
             let others: Vec<u16> = self.nodes.keys().copied().filter(told).collect();
             others.into_iter().for_each(|other| self.post(to, other, 0, &copied));
         }
@@ -124,9 +126,12 @@ impl World<'_> {
     fn tick(&mut self, number: u16) -> Result<(), Violation> {
         self.at(self.now + TICK, Event::Tick(number));
         let (now, moment) = (self.now, after(self.base, self.now));
-        let up = |node: &&u16| self.nodes.get(*node).is_some_and(|node| node.life.is_some());
+        let up = |node: &&u16| **node < GHOST && self.nodes.get(*node).is_some_and(|node| node.life.is_some());
         let reached: Vec<u16> = self.nodes.keys().filter(up).copied().collect();
-        let reached: Vec<u16> = reached.into_iter().filter(|peer| !self.apart(number, *peer)).collect();
+        let reached: Vec<u16> = reached
+            .into_iter()
+            .filter(|peer| !self.apart(number, *peer) && self.seated_to_each_other(number, *peer))
+            .collect();
         let Some(node) = self.awake(number) else { return Ok(()) };
         node.outbox.reach(reached.into_iter());
         let wall = node.wall_clock(now);
@@ -204,18 +209,19 @@ impl World<'_> {
         let in_turn = self.wanted.iter().enumerate().cycle().skip(first).take(self.wanted.len());
         for (request, wanted) in in_turn.filter(|(_, wanted)| wanted.asked.at <= self.now) {
             // A restarted node has forgotten its result, which others may still need.
-            let all_served = self.nodes.keys().all(|node| self.served.contains(&(request, *node)));
+            let all_served = self.places().all(|node| self.served.contains(&(request, *node)));
             let refused = |node: &u16| self.refused.get(&(request, *node)) == Some(&true);
-            for node in self.nodes.keys().filter(|node| !all_served && !refused(node)) {
+            for node in self.places().filter(|node| !all_served && !refused(node)) {
                 let held_back = wanted.asked.later_at.contains(node) && self.now < wanted.asked.at + 2_000;
                 asks.extend((!held_back).then_some(Event::Ask { node: *node, request }));
             }
         }
         for (ceremony, planned) in self.scenario.ceremonies.iter().enumerate() {
             let due = |node: &&u16| planned.at <= self.now && !self.ended.contains_key(&(ceremony, **node));
-            asks.extend(self.nodes.keys().filter(due).map(|node| Event::Hold { node: *node, ceremony }));
+            asks.extend(self.places().filter(due).map(|node| Event::Hold { node: *node, ceremony }));
         }
         asks.extend(self.changes_and_repetitions());
+        asks.extend(self.wishes_of_members());
         self.plan_reading();
         for ask in asks {
             let time = self.now + 1 + below(&mut self.rng, late);

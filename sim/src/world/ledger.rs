@@ -28,6 +28,8 @@ impl World<'_> {
         let Some(custodian) = life.and_then(|life| life.engine.custodian()) else { return Ok(()) };
         let Some(ledger) = custodian.ledger().filter(|ledger| ledger.height() != seen) else { return Ok(()) };
         let (id, height, store) = (*ledger.id(), ledger.height(), custodian.store());
+        let members: Vec<_> =
+            ledger.members().iter().map(|it| (it.node().get(), it.verifying_key().bytes().to_vec())).collect();
         if height < seen {
             let text = format!("node {number} had entry {seen}, and has {height} entries");
             return self.watch.violated(Invariant::Ledger, text);
@@ -42,7 +44,7 @@ impl World<'_> {
             let (now, height) = (self.now, entry.height);
             self.trace.tell(|| format!("{now:>6} node {number} has entry {height}: {}", said(&entry.action)));
         }
-        Ok(())
+        self.watch.has_members(number, (height, members))
     }
 
     /// A client asks some node, which may lie, for what is new.
@@ -100,7 +102,7 @@ impl World<'_> {
         let mut reader = self.newcomer();
         let liars: BTreeSet<u16> = self.scenario.liars.keys().copied().collect();
         let honest: Vec<u16> = self.scenario.honest().collect();
-        for number in liars.into_iter().chain(honest) {
+        for number in liars.into_iter().chain(self.ghosts()).chain(honest) {
             while self.serve(number, &mut reader)? {}
         }
         let (height, top) = (reader.state().height(), self.watch.ledger.top());
@@ -117,6 +119,9 @@ impl World<'_> {
             let number = 1 + u16::try_from(below(&mut self.rng, u64::from(self.scenario.n))).unwrap_or(0);
             let at = self.now + 1 + below(&mut self.rng, ROUND);
             self.at(at, Event::Read(number));
+            for ghost in self.ghosts() {
+                self.at(at, Event::Read(ghost));
+            }
         }
     }
 
@@ -168,6 +173,9 @@ impl World<'_> {
     pub(super) fn undecided(&self) -> Option<String> {
         if !self.has_quorum() {
             return None;
+        }
+        if let Some(text) = self.unchanged() {
+            return Some(text);
         }
         let top = self.watch.ledger.top();
         for number in self.scenario.honest() {

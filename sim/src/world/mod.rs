@@ -2,6 +2,7 @@
 
 mod ends;
 mod events;
+mod exchange;
 mod ledger;
 mod trials;
 
@@ -19,6 +20,7 @@ use theta_schemes::keys::AnyPublicKey;
 use theta_statements::{CeremonyRequest, StateChange};
 use tokio::time::Instant;
 
+use self::exchange::Wish;
 use crate::byzantine::{Behaviour, Liar};
 use crate::client::{Wanted, ceremony, changes};
 use crate::ledger::Reader;
@@ -33,6 +35,8 @@ use crate::watch::{Deed, Deeds, Invariant, Violation, Watch};
 const TICK: u64 = 100;
 /// The interval at which clients ask again, in milliseconds.
 const ROUND: u64 = 1_000;
+/// What is added to the number of a member for the machine in its place that is said to be gone.
+const GHOST: u16 = 10_000;
 /// The most events of a run, far more than any needs, so that endless runs are detected.
 const MOST_EVENTS: u64 = 2_000_000;
 
@@ -79,6 +83,8 @@ enum Event {
     Part(BTreeSet<u16>),
     Heal,
     Jump { node: u16, seconds: i64, pause: u64 },
+    Lose(usize),
+    Members { node: u16, wish: usize },
 }
 
 struct World<'a> {
@@ -116,6 +122,8 @@ struct World<'a> {
     /// The newest epoch of each version of a key at any honest node.
     newest: BTreeMap<(KeyName, Version), Epoch>,
     thief: Thief,
+    /// The changes of members that are asked for.
+    wishes: Vec<Wish>,
     /// With what the ledger begins, and a client that follows it.
     genesis: Genesis,
     reader: Option<Reader>,
@@ -168,6 +176,7 @@ impl<'a> World<'a> {
         let changes = changes(scenario, &setup)?;
         let open = setup.open_gate()?;
         let genesis = setup.roster.genesis().ok().flatten().ok_or("a group without a ledger")?;
+        let wishes = Wish::all(scenario, &genesis.id())?;
         let mut watch = Watch::new(scenario);
         ceremonies.iter().for_each(|request| watch.ledger.asked(request.digest()));
         let mut world = Self {
@@ -197,6 +206,7 @@ impl<'a> World<'a> {
             taken: BTreeSet::new(),
             newest: BTreeMap::new(),
             thief: Thief::default(),
+            wishes,
             genesis,
             reader: None,
             shares: 0,
@@ -217,6 +227,7 @@ impl<'a> World<'a> {
             self.at(first, Event::Tick(number));
         }
         self.at(1, Event::Round);
+        self.plan_exchanges();
         for theft in &self.scenario.thefts {
             self.at(theft.at, Event::Steal(theft.node));
         }
@@ -304,13 +315,14 @@ impl<'a> World<'a> {
         }
         self.all_agree()?;
         self.newcomer_learns_all()?;
+        self.members_are_right()?;
         self.shares = self.shares_are_right()?;
         self.consents_held()?;
         self.nothing_is_learnt()
     }
 
     fn is_honest(&self, node: u16) -> bool {
-        !self.scenario.liars.contains_key(&node)
+        node < GHOST && !self.scenario.liars.contains_key(&node)
     }
 
     /// The scenario's bug, if this node has it.
@@ -319,7 +331,7 @@ impl<'a> World<'a> {
     }
 
     fn apart(&self, a: u16, b: u16) -> bool {
-        !self.side.is_empty() && self.side.contains(&a) != self.side.contains(&b)
+        !self.side.is_empty() && self.side.contains(&(a % GHOST)) != self.side.contains(&(b % GHOST))
     }
 
     /// Takes the messages that a node has to send.
@@ -337,6 +349,9 @@ impl<'a> World<'a> {
                 for (late, bytes) in liar.send(to, &bytes, state) {
                     self.post(number, to, late, &bytes);
                 }
+            } else if number >= GHOST {
+                self.watch.voted(number, &bytes)?;
+                self.post(number, to, 0, &bytes);
             } else {
                 let liars = &self.scenario.liars;
                 self.watch.helped(number, &bytes, |node| !liars.contains_key(&node))?;
@@ -359,9 +374,13 @@ impl<'a> World<'a> {
             return;
         }
         let copies = if below(&mut self.rng, 1_000) < weather.duplicates { 2 } else { 1 };
-        for _ in 0..copies {
-            let time = self.now + 1 + late + below(&mut self.rng, weather.delay);
-            self.at(time, Event::Deliver { from, to, bytes: bytes.clone() });
+        for machine in
+            [to, to + GHOST].into_iter().filter(|machine| self.nodes.contains_key(machine)).collect::<Vec<_>>()
+        {
+            for _ in 0..copies {
+                let time = self.now + 1 + late + below(&mut self.rng, weather.delay);
+                self.at(time, Event::Deliver { from, to: machine, bytes: bytes.clone() });
+            }
         }
     }
 }

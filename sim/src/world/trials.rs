@@ -103,11 +103,11 @@ impl World<'_> {
                 let taken = self.taken.contains(&(change, **node));
                 if taken { again } else { earlier(**node) }
             };
-            asks.extend(self.nodes.keys().filter(due).map(|node| Event::Change { node: *node, change }));
+            asks.extend(self.places().filter(due).map(|node| Event::Change { node: *node, change }));
         }
         for (ceremony, planned) in self.scenario.ceremonies.iter().enumerate().filter(|_| again) {
             let over = |node: &&u16| planned.at <= self.now && self.ended.contains_key(&(ceremony, **node));
-            asks.extend(self.nodes.keys().filter(over).map(|node| Event::Hold { node: *node, ceremony }));
+            asks.extend(self.places().filter(over).map(|node| Event::Hold { node: *node, ceremony }));
         }
         asks
     }

@@ -10,6 +10,7 @@
 mod consents;
 mod dealers;
 mod ledger;
+mod members;
 mod owners;
 mod set_back;
 mod setting;

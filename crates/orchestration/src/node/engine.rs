@@ -4,18 +4,18 @@ use std::sync::{Arc, OnceLock};
 
 use prometheus_client::registry::Registry;
 use theta_authority::{Granted, Request};
-use theta_custody::{CeremonyReport, ChangeReport, Custodian, KeyTable, SlotClaim, SlotRefusal};
+use theta_custody::{CeremonyReport, ChangeReport, Custodian, KeyTable, MembersState, SlotClaim, SlotRefusal};
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
 use theta_schemes::keys::KeyName;
-use theta_statements::{CeremonyRequest, StateChange};
+use theta_statements::{CeremonyRequest, MemberRequest, StateChange};
 use tokio::{
     sync::{oneshot, oneshot::error::TryRecvError, watch},
     time::Instant,
 };
 
 use super::{
-    ChangeKeyError, HoldError, Keys, NoCustodian, StartError,
+    ChangeKeyError, ChangeMembersError, HoldError, Keys, NoCustodian, StartError,
     custody::{Custody, Order},
     router::{Sorted, place_of, sort},
     slots::{SlotCommand, Slots},
@@ -269,6 +269,22 @@ impl Engine {
         let change = granted.into_request();
         let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
         let (answer, changed) = custody.ask(|custodian, effects| custodian.change(&change, reason, effects));
+        self.keys_changed(changed);
+        Ok(answer?)
+    }
+
+    /// As [`Orchestrator::change_members`](crate::Orchestrator::change_members).
+    ///
+    /// # Errors
+    /// [`ChangeMembersError`].
+    pub fn change_members(
+        &mut self,
+        granted: Granted<MemberRequest>,
+        reason: Vec<u8>,
+    ) -> Result<MembersState, ChangeMembersError> {
+        let request = granted.into_request();
+        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
+        let (answer, changed) = custody.ask(|custodian, effects| custodian.change_members(&request, reason, effects));
         self.keys_changed(changed);
         Ok(answer?)
     }

@@ -1,0 +1,78 @@
+//! Members that get other machines and new cards: the machine before is nobody's any more, whoever runs it.
+
+use theta_schemes::Suite;
+use theta_sim::{Aim, Deed, Exchange, Fate, Invariant, LedgerLie, Planned, Renewal, Sabotage, Scenario, run};
+
+use crate::setting::{invariant, quiet};
+
+/// Four members; the machine of one is lost while a ceremony of all may run, and another one recovers its share.
+fn with_exchange(seed: u64, fate: Fate) -> Scenario {
+    let mut scenario = quiet(seed, Suite::Cks05Ristretto255);
+    let node = 1 + u16::try_from(seed % 4).unwrap();
+    scenario.kept = true;
+    scenario.requests.clear();
+    scenario.keys[0].lost_by = Some(node);
+    scenario.exchanges = vec![Exchange { node, at: 1_800, until: 2_000 + 300 * seed, fate }];
+    let create = Planned { at: 1_500, aim: Aim::Create(Suite::Sg02Ristretto255) };
+    scenario.ceremonies = vec![create, Planned { at: 8_000, aim: Aim::Recover(0, node) }];
+    scenario
+}
+
+#[test]
+fn another_machine_takes_the_place_and_recovers_its_share() {
+    for seed in 0..4 {
+        let outcome = run(&with_exchange(seed, Fate::Gone), false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        let happened = |deed| outcome.deeds.count(deed);
+        let all = [Deed::Replaced, Deed::Recovered, Deed::ShareRegained].map(happened);
+        assert_eq!(all, [1, 1, 1], "seed {seed}");
+    }
+}
+
+/// The machine was only said to be gone, and goes on with its keys and its store: before the group has replaced it, and afterwards.
+#[test]
+fn a_machine_that_comes_back_counts_no_more() {
+    for seed in 0..4 {
+        for back in [1_900, 12_000] {
+            let outcome = run(&with_exchange(seed, Fate::Back(back)), false);
+            assert_eq!(outcome.violation, None, "seed {seed}");
+            assert_eq!(outcome.deeds.count(Deed::Replaced), 1, "seed {seed}");
+            assert!(outcome.deeds.count(Deed::Unseated) > 0, "seed {seed}: it never spoke");
+        }
+    }
+}
+
+#[test]
+fn a_thief_with_the_old_keys_is_believed_by_nobody() {
+    let mut refused = 0;
+    for seed in 0..6 {
+        let outcome = run(&with_exchange(seed, Fate::Stolen(1_900, LedgerLie::FalseCertificates)), false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        assert_eq!(outcome.deeds.count(Deed::Replaced), 1, "seed {seed}");
+        refused += outcome.deeds.count(Deed::FalseAnswer);
+    }
+    assert!(refused > 0, "the thief told no client anything");
+}
+
+#[test]
+fn a_client_that_looks_at_no_votes_believes_the_thief_and_is_caught() {
+    let caught = (0..20).any(|seed| {
+        let sound = with_exchange(seed, Fate::Stolen(1_900, LedgerLie::FalseCertificates));
+        let broken = run(&Scenario { sabotage: Some(Sabotage::Credulous), ..sound }, false);
+        matches!(invariant(&broken), Some(Invariant::Certified | Invariant::Ledger))
+    });
+    assert!(caught);
+}
+
+#[test]
+fn a_member_renews_its_card_while_another_one_is_replaced() {
+    for seed in 0..4 {
+        let mut scenario = with_exchange(seed, Fate::Gone);
+        let node = 1 + scenario.exchanges[0].node % 4;
+        scenario.renewals = vec![Renewal { node, at: 1_900 }];
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        let counts = [Deed::Replaced, Deed::Renewed].map(|deed| outcome.deeds.count(deed));
+        assert_eq!(counts, [1, 1], "seed {seed}");
+    }
+}
