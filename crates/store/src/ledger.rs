@@ -36,6 +36,14 @@ impl Store {
         Settings::lacks_ledger_votes(&self.snapshot()?)
     }
 
+    /// The warrants that served when this node stopped, as they were given to [`Transaction::set_ledger_warrants`].
+    ///
+    /// # Errors
+    /// [`StoreError`] if they cannot be read.
+    pub fn ledger_warrants(&self) -> Result<Vec<Vec<u8>>, StoreError> {
+        Settings::ledger_warrants(&self.snapshot()?, MOST_RECORD)
+    }
+
     /// The entry of a height.
     ///
     /// # Errors
@@ -82,6 +90,7 @@ impl Transaction<'_> {
     pub fn begin_ledger(&mut self, id: &[u8; 32], lacks_votes: bool) -> Result<(), StoreError> {
         self.rows.remove_all(Table::Ledger, b"")?;
         self.rows.remove_all(Table::LedgerVotes, b"")?;
+        Settings::set_ledger_warrants(&mut self.rows, &[])?;
         Settings::set_ledger_id(&mut self.rows, id)?;
         self.set_lacks_ledger_votes(lacks_votes)
     }
@@ -92,6 +101,14 @@ impl Transaction<'_> {
     /// [`StoreError`].
     pub fn set_lacks_ledger_votes(&mut self, lacks: bool) -> Result<(), StoreError> {
         Settings::set_lacks_ledger_votes(&mut self.rows, lacks)
+    }
+
+    /// Keeps these warrants in place of those before: under them machines vote in the places of others.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn set_ledger_warrants(&mut self, warrants: &[Vec<u8>]) -> Result<(), StoreError> {
+        Settings::set_ledger_warrants(&mut self.rows, warrants)
     }
 
     /// Adds the entry of a height, and forgets what was said about it.

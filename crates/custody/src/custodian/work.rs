@@ -71,6 +71,8 @@ pub(super) enum Record {
     },
     /// Whether this node may have said in the ledger what the store does not know.
     LacksLedgerVotes(bool),
+    /// Which warrants serve.
+    Warrants(Vec<Vec<u8>>),
 }
 
 /// A sharing that is used from now on, and replaces the one before.
@@ -127,6 +129,7 @@ impl Record {
             Self::LedgerVote(vote) => Ok(transaction.record_ledger_vote(vote)?),
             Self::LedgerEntry { height, entry } => Ok(transaction.append_ledger(*height, entry)?),
             Self::LacksLedgerVotes(lacks) => Ok(transaction.set_lacks_ledger_votes(*lacks)?),
+            Self::Warrants(warrants) => Ok(transaction.set_ledger_warrants(warrants)?),
             Self::Contradicted(peer, claim) => Ok(transaction.remember_contradiction(*peer, claim.as_ref())?),
         }
     }

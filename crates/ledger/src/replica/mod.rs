@@ -97,6 +97,9 @@ pub enum Effect {
     Asked(Action, Vec<u8>),
     /// Nothing comes of an action that this node wanted decided.
     Dropped(Action, DropReason),
+    /// These warrants serve, and those of before no more: make that durable with what this input changed, since only who has them can tell
+    /// others after a restart.
+    Warrants(Vec<Warrant>),
     /// A warrant that an operator brought does not serve.
     Unserving(WarrantRefusal),
     /// The votes of a quorum have come together that decide nothing, which is a fault of ours: the height begins anew, as after a restart.
@@ -182,6 +185,8 @@ pub struct Replica {
     gathering: Gathering,
     /// Under which other machines vote at this height: of any two, one is for all that the other is for.
     warrants: Vec<Warrant>,
+    /// Whether the host has not been told of them yet.
+    unkept: bool,
     now: u64,
     ticks: u64,
 }
@@ -229,6 +234,7 @@ impl Replica {
             peers: Peers::default(),
             gathering: Gathering::default(),
             warrants: Vec::new(),
+            unkept: false,
             now: 0,
             ticks: 0,
         }
@@ -317,6 +323,7 @@ impl Replica {
             Input::Warrant(warrant) => self.bring_warrant(warrant, &mut out),
         }
         self.settle(host, &mut out);
+        self.keep_warrants(&mut out);
         out
     }
 

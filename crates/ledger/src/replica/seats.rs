@@ -19,6 +19,28 @@ fn replacement(stand_in: &StandIn) -> Action {
 }
 
 impl Replica {
+    /// Goes on under the warrants that [`Effect::Warrants`] gave out last. Those that serve no more are dropped, and need not be kept.
+    #[must_use]
+    pub fn under(mut self, warrants: Vec<Warrant>) -> Self {
+        let before = warrants.len();
+        for warrant in warrants {
+            // No clock has been read yet: what has ended since the last entry serves until the first ticks, in which nobody votes by it for
+            // entries of after its end.
+            drop(self.take_warrant(warrant));
+        }
+        self.unkept = self.warrants.len() != before;
+        // What was said under them is read with them.
+        self.begin_again();
+        self
+    }
+
+    /// Tells the host which warrants serve, if others did before.
+    pub(super) fn keep_warrants(&mut self, out: &mut Vec<Effect>) {
+        if core::mem::take(&mut self.unkept) {
+            out.push(Effect::Warrants(self.warrants.clone()));
+        }
+    }
+
     /// Takes a warrant that an operator brought, and tells the others.
     pub(super) fn bring_warrant(&mut self, warrant: Warrant, out: &mut Vec<Effect>) {
         match self.take_warrant(warrant.clone()) {
@@ -84,13 +106,15 @@ impl Replica {
             let before = known.signatures().len();
             let signers = self.state.vartime_signers(&warrant);
             *known = known.clone().merged(&warrant.signed_by(&signers));
-            return Ok(known.signatures().len() > before);
+            let news = known.signatures().len() > before;
+            self.unkept |= news;
+            return Ok(news);
         }
         self.state.check_warrant_at(&warrant, self.now.max(self.state.time()))?;
         let signers = self.state.vartime_signers(&warrant);
         let all: Vec<Warrant> = self.warrants.iter().cloned().chain([warrant.signed_by(&signers)]).collect();
         self.sitting = self.state.under_warrants(&all, self.earliest())?;
-        self.warrants = all;
+        (self.warrants, self.unkept) = (all, true);
         let keys = self.keys.as_ref().filter(|_| self.memory == Memory::Kept);
         match keys.filter(|keys| self.sitting.seats(keys)) {
             Some(keys) => self.agreement.vote_as(&self.sitting, keys.party()),
@@ -118,7 +142,7 @@ impl Replica {
         if self.agreement.polka().is_some_and(|polka| !polka.is_valid(&sitting)) {
             return;
         }
-        (self.warrants, self.sitting) = (rest, sitting);
+        (self.warrants, self.sitting, self.unkept) = (rest, sitting, true);
         // What the machines of a warrant have said for later views counts no more.
         self.begin_again();
     }
@@ -203,7 +227,9 @@ impl Replica {
     /// The members that decide the next entry, with the warrants that serve on.
     pub(super) fn next_sitting(&mut self) -> Sitting {
         let (state, earliest) = (&self.state, self.earliest());
+        let before = self.warrants.len();
         self.warrants.retain(|warrant| state.check_warrant_at(warrant, earliest).is_ok());
+        self.unkept |= self.warrants.len() != before;
         self.state.under_warrants(&self.warrants, earliest).unwrap_or_else(|_| self.state.sitting())
     }
 

@@ -9,7 +9,7 @@ use theta_agreement::{MemberKeys, Verdict};
 use theta_groups::Secret;
 use theta_ledger::{
     Action, CertifiedEntry, Digest, DropReason, Effect, Entry, Genesis, Host, Input, LedgerState, Memory, Recipient,
-    Replica, ReplicaOffence, Said,
+    Replica, ReplicaOffence, Said, Warrant,
 };
 use theta_names::NodeId;
 
@@ -40,6 +40,8 @@ pub(crate) struct Disk {
     pub(crate) said: Vec<Said>,
     /// Whether the node knows that its disk lacks something.
     pub(crate) lacks: bool,
+    /// The warrants that served last, as they were written.
+    pub(crate) warrants: Vec<Vec<u8>>,
     granted: BTreeSet<Digest>,
 }
 
@@ -152,7 +154,8 @@ impl Net {
         let machine = self.machines.get(&id).copied().unwrap_or(7);
         let keys = Arc::new(keys_of(id.get(), machine));
         let memory = if node.disk.lacks { Memory::Lost } else { Memory::Kept };
-        let replica = Replica::new(state, Some(keys), said, (memory, session));
+        let warrants = node.disk.warrants.iter().map(|warrant| Warrant::decode(warrant).unwrap()).collect();
+        let replica = Replica::new(state, Some(keys), said, (memory, session)).under(warrants);
         node.disk.lacks |= !replica.remembers();
         node.replica = Some(replica);
     }
@@ -219,6 +222,7 @@ impl Net {
                 assert_eq!(read, *entry);
                 node.disk.entries.push(*entry);
             }
+            Effect::Warrants(warrants) => node.disk.warrants = warrants.iter().map(Warrant::encode).collect(),
             Effect::Unserving(refusal) => panic!("{refusal}"),
             Effect::Undecided(error) => panic!("a quorum has decided nothing: {error}"),
             Effect::Dropped(action, why) => node.dropped.push((action, why)),

@@ -3,6 +3,8 @@
 mod ends;
 mod several;
 
+use std::collections::BTreeSet;
+
 use theta_agreement::MemberKeys;
 use theta_ledger::{
     Action, CertifiedEntry, Genesis, Input, LedgerError, LedgerState, StandIn, Warrant, WarrantRefusal,
@@ -164,6 +166,41 @@ fn a_machine_that_is_gone_ends_nothing() {
     assert!(net.run_until(200, |net| net.all_at(2)));
     assert!(net.nodes[&node(1)].disk.entries[1].warrants.is_empty());
     assert!(net.nodes.values().all(|node| node.blamed.is_empty()));
+}
+
+#[test]
+fn a_warrant_outlives_the_restart_of_all_who_know_it() {
+    let mut net = bereaved(7);
+    let served = warrant(&state_of(&net, 1), &[3], &[1, 2, 3]);
+    net.cut = BTreeSet::from([node(1)]);
+    bring(&mut net, 1, &served);
+    assert_eq!(net.nodes[&node(1)].disk.warrants, [served.encode()]);
+    for number in [1, 2] {
+        net.stop(node(number));
+        net.start(node(number));
+    }
+    // The others come back when the operator who brought it has gone home.
+    net.cut.clear();
+    net.exchange(node(3), 8);
+    let replaced = |net: &Net| [1, 2, 3].iter().all(|number| state_of(net, *number).height() == 1);
+    assert!(net.run_until(400, replaced));
+    assert_eq!(state_of(&net, 2).members()[2], keys_of(3, 8).member().clone());
+    assert!(net.nodes.values().all(|node| node.disk.warrants.is_empty()), "it has served");
+    assert!(net.nodes.values().all(|node| node.blamed.is_empty()));
+}
+
+#[test]
+fn a_warrant_that_ended_while_its_node_was_off_is_dropped() {
+    let mut net = bereaved(8);
+    let served = warrant(&state_of(&net, 1), &[3], &[1, 2, 3]);
+    bring(&mut net, 1, &served);
+    net.stop(node(1));
+    net.now = END + 3 * 86_400;
+    net.start(node(1));
+    assert_eq!(net.nodes[&node(1)].disk.warrants.len(), 1);
+    net.cut = BTreeSet::from([node(1)]);
+    assert!(net.run_until(20, |net| net.nodes[&node(1)].disk.warrants.is_empty()));
+    assert!(net.nodes[&node(1)].replica.as_ref().unwrap().stand_ins().is_empty());
 }
 
 #[test]

@@ -24,6 +24,7 @@ impl Settings {
     const TRUSTED_OPENING: &'static [u8] = b"trusted-opening";
     const LEDGER: &'static [u8] = b"ledger";
     const LEDGER_LACKS: &'static [u8] = b"ledger-lacks-votes";
+    const LEDGER_WARRANTS: &'static [u8] = b"ledger-warrants";
 
     /// How many commits were made; 0 while a store is being created.
     pub(crate) fn sequence(rows: &impl Rows) -> Result<u64, StoreError> {
@@ -106,6 +107,26 @@ impl Settings {
 
     pub(crate) fn set_lacks_ledger_votes(rows: &mut Writes<'_>, lacks: bool) -> Result<(), StoreError> {
         rows.put(Table::Settings, Self::LEDGER_LACKS, number_record(u64::from(lacks)))
+    }
+
+    /// What the ledger knows beside its entries: under which warrants machines vote.
+    pub(crate) fn ledger_warrants(rows: &impl Rows, most: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        let Some(record) = rows.row(Table::Settings, Self::LEDGER_WARRANTS)? else { return Ok(Vec::new()) };
+        let mut decoder = Decoder::new(TABLE, record.expose())?;
+        let count = decoder.u64()?;
+        let mut warrants = Vec::new();
+        for _ in 0..count {
+            warrants.push(decoder.bytes(most)?.to_vec());
+        }
+        decoder.finish(warrants)
+    }
+
+    pub(crate) fn set_ledger_warrants(rows: &mut Writes<'_>, warrants: &[Vec<u8>]) -> Result<(), StoreError> {
+        let bytes =
+            warrants.iter().fold(8_usize, |bytes, warrant| bytes.saturating_add(4).saturating_add(warrant.len()));
+        let count = u64::try_from(warrants.len()).unwrap_or(u64::MAX);
+        let record = warrants.iter().fold(encoder(bytes).u64(count), |record, warrant| record.bytes(warrant));
+        rows.put(Table::Settings, Self::LEDGER_WARRANTS, record.finish())
     }
 
     fn number(rows: &impl Rows, key: &[u8]) -> Result<Option<u64>, StoreError> {

@@ -8,7 +8,9 @@ mod members;
 
 use std::sync::Arc;
 
-use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Input, LedgerState, Memory, Outcome, Recipient, Replica, Said};
+use theta_ledger::{
+    Action, AdoptedKey, CertifiedEntry, Input, LedgerState, Memory, Outcome, Recipient, Replica, Said, Warrant,
+};
 use theta_names::NodeId;
 use theta_statements::CancelRequest;
 use theta_store::Store;
@@ -61,7 +63,10 @@ pub(super) fn open(
     let memory = if store.lacks_ledger_votes()? { Memory::Lost } else { Memory::Unconfirmed };
     let [a, b, c, d, e, f, g, h, ..] = store.incarnation().opening.session;
     let session = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    let replica = Replica::new(state, keys, said, (memory, session));
+    let warrants =
+        store.ledger_warrants()?.iter().map(|warrant| Warrant::decode(warrant)).collect::<Result<Vec<_>, _>>();
+    let warrants = warrants.map_err(|_| CustodyError::Ledger(height.saturating_add(1)))?;
+    let replica = Replica::new(state, keys, said, (memory, session)).under(warrants);
     if memory != Memory::Lost && !replica.remembers() {
         // The records that show it go with the next entry.
         store.write(|transaction| transaction.set_lacks_ledger_votes(true))?;
@@ -102,6 +107,9 @@ impl Custodian {
                 }
                 theta_ledger::Effect::Blame(node, offence) => {
                     work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
+                }
+                theta_ledger::Effect::Warrants(warrants) => {
+                    work.records.push(Record::Warrants(warrants.iter().map(Warrant::encode).collect()));
                 }
                 theta_ledger::Effect::Unserving(refusal) => *unserving = Some(refusal),
                 theta_ledger::Effect::Undecided(error) => work.effects.push(CustodyEffect::Fault(format!(

@@ -6,7 +6,7 @@ use theta_ceremonies::CeremonyKeys;
 use theta_custody::{Card, Custodian, CustodyEffect, CustodyError, MembersState, Roster, Standing};
 use theta_groups::Secret;
 use theta_ledger::founding::{CardContent, Founding, NodeSignatures};
-use theta_ledger::{Genesis, MemberChange, OperatorKey};
+use theta_ledger::{Genesis, MemberChange, OperatorKey, StandIn, Warrant};
 use theta_schemes::Suite;
 use theta_statements::{KeyChange, MemberRequest};
 use theta_store::{Options, Store, disk::SimulatedDisk};
@@ -148,6 +148,38 @@ fn who_leaves_knows_it_and_who_holds_a_share_stays() {
     net.run([1, 2, 5], KeyChange::Refresh { key: name("a"), version: None });
     let members: Vec<u16> = net.custodian(2).group().nodes.iter().map(|node| node.get()).collect();
     assert_eq!(members, [1, 2, 3, 5]);
+}
+
+/// Whoever brought a warrant need not do so again after a restart of the node that took it.
+#[test]
+fn a_warrant_is_kept_in_the_store() {
+    let mut net = Net::of(founded(2, 3), 3, 43);
+    net.until(20, |_| false);
+    net.node(3).custodian = None;
+    let (founding, until) = (founding(2, 3), net.now + 86_400);
+    let stand_in =
+        StandIn { node: party(3), gone: founding.members()[2].content().ceremony_key, card: card(3, second(3), 8006) };
+    let (ledger, next) = (Genesis::of(&founding).unwrap().id(), net.custodian(1).ledger().unwrap().height() + 1);
+    let warrant = Warrant::new(ledger, next, until, vec![stand_in]).unwrap();
+    let warrant = (1..=3).fold(warrant, |warrant, node| warrant.with_signature(party(node), &operator(node)));
+    let mut effects = Vec::new();
+    let brought = net.node(1).custodian.as_mut().unwrap().bring_warrant(&warrant.encode(), &mut effects);
+    assert!(matches!(brought, Ok(MembersState::Waiting { .. })), "{brought:?}");
+    // What it would tell the others is lost with it.
+    drop(effects);
+    for node in [1, 2] {
+        net.kill(node);
+    }
+    for node in [1, 2] {
+        net.start(node);
+    }
+    assert_eq!(net.custodian(1).members().unwrap().stand_ins.len(), 1);
+    net.connect();
+    exchange(&mut net, 3);
+    let seated = |net: &Net| (1..=3).all(|node| net.custodian(node).ledger().unwrap().members_since() == next);
+    assert!(net.until(200, seated));
+    assert_eq!(net.custodian(3).members().unwrap().standing, Standing::Member);
+    assert!((1..=3).all(|node| net.custodian(node).store().ledger_warrants().unwrap().is_empty()), "it has served");
 }
 
 fn open(disk: &SimulatedDisk, roster: Roster) -> Result<Custodian, CustodyError> {
