@@ -77,13 +77,13 @@ fn silent() -> Box<dyn Adversary> {
     Box::new(Behaviour::Silent)
 }
 
-fn each(k: u16, n: u16, check: impl Fn(&Setting, &Duties)) {
-    for suite in SUITES {
-        let setting = Setting::new(suite, k, n);
+/// Checks groups of 3 of 7 and of 3 of 5, where t corrupted parties leave no honest one to spare.
+fn each(check: impl Fn(&Setting, &Duties)) {
+    for (suite, n) in SUITES.into_iter().flat_map(|suite| [(suite, 7), (suite, 5)]) {
+        let setting = Setting::new(suite, 3, n);
         let duties = duties(&setting);
-        assert_eq!(duties.combiners.len(), 2);
-        assert_eq!(duties.makers.len(), usize::from(k) - 1);
-        assert_eq!(duties.standing_by.len(), usize::from(n - k) - 1);
+        assert_eq!((duties.combiners.len(), duties.makers.len()), (2, 2));
+        assert_eq!(duties.standing_by.len(), usize::from(n) - 4);
         check(&setting, &duties);
     }
 }
@@ -148,7 +148,7 @@ fn cost(setting: &Setting, quorum: bool) -> Cost {
 
 #[test]
 fn without_a_fault_no_tick_is_needed() {
-    each(3, 7, |setting, _| {
+    each(|setting, _| {
         for seed in 0..50 {
             let report = run(setting, seed, 0, Vec::new());
             setting.expect_result(&report);
@@ -159,7 +159,7 @@ fn without_a_fault_no_tick_is_needed() {
 
 #[test]
 fn those_that_stand_by_make_no_share() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         for number in &duties.standing_by {
             let rng: &mut SimRng = &mut rand_core::SeedableRng::seed_from_u64(1);
             assert!(machine(setting, *number).handle(Input::Start, rng).is_empty());
@@ -184,7 +184,7 @@ fn costs_grow_with_n_and_not_with_its_square() {
 
 #[test]
 fn one_silent_combiner_costs_no_tick() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         for combiner in &duties.combiners {
             let report = run(setting, 1, 0, vec![(*combiner, silent())]);
             setting.expect_result(&report);
@@ -194,7 +194,7 @@ fn one_silent_combiner_costs_no_tick() {
 
 #[test]
 fn two_silent_combiners_cost_ticks_and_not_the_result() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         let corrupted = || duties.combiners.iter().map(|number| (*number, silent())).collect();
         assert!(run(setting, 1, 0, corrupted()).honest().all(|(_, party)| party.result.is_none()));
         setting.expect_result(&run(setting, 1, 2, corrupted()));
@@ -203,7 +203,7 @@ fn two_silent_combiners_cost_ticks_and_not_the_result() {
 
 #[test]
 fn false_combined_values_name_their_senders() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         let suite = setting.suite;
         let lie = || {
             tamper(move |_, slot, payload| {
@@ -223,7 +223,7 @@ fn false_combined_values_name_their_senders() {
 
 #[test]
 fn garbage_as_combined_value_is_named() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         for garbage in [Bytes::new(), Bytes::from_static(&[0xff; 96]), Bytes::from_static(&[0; 32])] {
             let corrupted = duties.combiners.iter().map(|number| {
                 let garbage = garbage.clone();
@@ -239,7 +239,7 @@ fn garbage_as_combined_value_is_named() {
 
 #[test]
 fn combiners_that_tell_only_some_keep_nobody_from_the_result() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         let told = duties.standing_by[0];
         let corrupted = duties.combiners.iter().map(|number| {
             (*number, tamper(move |to, slot, payload| (slot != COMBINED || to == id(told)).then_some(payload)))
@@ -251,7 +251,7 @@ fn combiners_that_tell_only_some_keep_nobody_from_the_result() {
 
 #[test]
 fn makers_that_lie_are_named() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         let suite = setting.suite;
         let lies = duties.makers.iter().enumerate().map(|(place, number)| {
             let lie = Delta::plus(1 + 4 * place as u64);
@@ -270,9 +270,30 @@ fn makers_that_lie_are_named() {
     });
 }
 
+/// A combiner that doubts is given proven shares by those that stand by, too, and needs no others.
+#[test]
+fn makers_that_lie_cost_no_tick_where_shares_are_proven_on_demand() {
+    each(|setting, duties| {
+        if setting.suite != Suite::Sg02Ristretto255 {
+            return;
+        }
+        let suite = setting.suite;
+        let lies = (1..).zip(&duties.makers).map(|(by, number)| {
+            let lie = Delta::plus(4 * by);
+            (
+                *number,
+                tamper(move |_, slot, payload| {
+                    Some(if slot == COMBINED { payload } else { shifted(suite, &payload, &lie) })
+                }),
+            )
+        });
+        setting.expect_result(&run(setting, 10, 0, lies.collect()));
+    });
+}
+
 #[test]
 fn silent_makers_cost_ticks_and_not_the_result() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         let corrupted = duties.makers.iter().map(|number| (*number, silent())).collect();
         setting.expect_result(&run(setting, 6, 2, corrupted));
     });
@@ -282,7 +303,7 @@ fn silent_makers_cost_ticks_and_not_the_result() {
 #[test]
 fn as_many_faults_as_may_be_among_those_drawn() {
     let behaviours = [Behaviour::Silent, Behaviour::BitFlip, Behaviour::Equivocate, Behaviour::CrashAfter(2)];
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         let drawn: Vec<u16> = duties.combiners.iter().chain(&duties.makers).copied().collect();
         let pairs =
             drawn.iter().flat_map(|one| drawn.iter().filter(move |other| *other > one).map(move |other| (one, other)));
@@ -298,7 +319,7 @@ fn as_many_faults_as_may_be_among_those_drawn() {
 
 #[test]
 fn who_is_asked_late_takes_what_the_others_kept() {
-    each(3, 7, |setting, duties| {
+    each(|setting, duties| {
         let late = duties.standing_by[0];
         // It never hears the combiners unless it asks: whatever they send it at first is lost.
         let mut simulator = Simulator::new(7, Conditions { ticks: 2, ..Conditions::default() });
