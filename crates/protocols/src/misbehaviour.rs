@@ -15,6 +15,9 @@ pub enum Misbehaviour {
     /// verification key.
     #[error("share fails verification")]
     InvalidShare,
+    /// A combined value that is not the one of the request.
+    #[error("combined value fails verification")]
+    InvalidResult,
     /// A coordinator announced a signature that does not verify.
     #[error("signature does not verify")]
     InvalidSignature,
@@ -37,6 +40,7 @@ impl Evidence for Misbehaviour {
         match self {
             Self::MalformedShare(_) => "malformed_share",
             Self::InvalidShare => "invalid_share",
+            Self::InvalidResult => "invalid_result",
             Self::InvalidSignature => "invalid_signature",
             Self::MalformedPackage => "malformed_message",
             Self::InvalidPackage(_) => "invalid_package",

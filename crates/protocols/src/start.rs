@@ -12,7 +12,7 @@ use theta_sharing::{ShareIndex, Threshold};
 
 use crate::Misbehaviour;
 use crate::frost::{self, Ask, Supply};
-use crate::one_round::OneRound;
+use crate::one_round::{Delivery, OneRound};
 
 /// The result of a request.
 #[derive(Debug)]
@@ -54,7 +54,30 @@ pub fn start_with<'a>(
     statement: impl Into<Statement<'a>>,
     options: frost::Options,
 ) -> Result<AnyMachine, RequestError> {
-    let statement = statement.into();
+    begin(public, share, statement.into(), Delivery::All, options)
+}
+
+/// As [`start`], where all holders of the key have agreed on its delivery. FROST has k signers, chosen by its coordinator,
+/// with every delivery.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_delivered<'a>(
+    public: &AnyPublicKey,
+    share: &Arc<AnyKeyShare>,
+    statement: impl Into<Statement<'a>>,
+    delivery: Delivery,
+) -> Result<AnyMachine, RequestError> {
+    begin(public, share, statement.into(), delivery, frost::Options::default())
+}
+
+fn begin(
+    public: &AnyPublicKey,
+    share: &Arc<AnyKeyShare>,
+    statement: Statement<'_>,
+    delivery: Delivery,
+    options: frost::Options,
+) -> Result<AnyMachine, RequestError> {
     let threshold = public.threshold();
     let ours = share.key_id() == public.key_id() && threshold.contains(share.index());
     if !ours {
@@ -72,6 +95,7 @@ pub fn start_with<'a>(
         (_, Some(_)) => Ok(Unusable::seed()),
         (Ok(answer), None) => {
             let protocol = OneRound::new(local, threshold, purpose, answer, share_seed(share, &statement));
+            let protocol = protocol.delivered(delivery, public.key_id(), &statement);
             Ok(Box::new(Driver::new(local, parties(threshold), LockStep::<_, Ask, Supply>::new(protocol))))
         }
         (Err(SchemeError::Request(error)), None) => Err(error),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_groups::DecodeError;
+use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
 use crate::keys::Combined;
@@ -19,6 +19,18 @@ pub trait Answer: Send + Sync {
 
     /// Whether these bytes are a share of party `index` that carries no proof although the scheme has proofs.
     fn is_bare(&self, index: ShareIndex, share: &[u8]) -> bool;
+
+    /// Whether shares without proofs are sent first: see [`ThresholdScheme::HAS_BARE_SHARES`].
+    fn has_bare_shares(&self) -> bool;
+
+    /// The combined value behind a result of this statement: see [`ThresholdScheme::combined_value`].
+    fn combined_value(&self, result: &Combined) -> Option<Secret<Vec<u8>>>;
+
+    /// The result that follows from a combined value that somebody sent: see [`ThresholdScheme::accept_combined`].
+    ///
+    /// # Errors
+    /// [`CombineError::ResultInvalid`]; the sender is to blame.
+    fn accept_combined(&self, combined: &[u8]) -> Result<Combined, CombineError>;
 
     /// Makes the party's own share, with its proof or, where the scheme has bare shares, without, and begins to gather.
     fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered;
@@ -103,6 +115,20 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
 
     fn is_bare(&self, index: ShareIndex, share: &[u8]) -> bool {
         S::decode_share(index, share).is_ok_and(|share| !S::is_proven(&share))
+    }
+
+    fn has_bare_shares(&self) -> bool {
+        S::HAS_BARE_SHARES
+    }
+
+    fn combined_value(&self, result: &Combined) -> Option<Secret<Vec<u8>>> {
+        S::combined_value(&self.public, &self.request, result.result.expose(), &result.proof)
+    }
+
+    fn accept_combined(&self, combined: &[u8]) -> Result<Combined, CombineError> {
+        let output = S::accept_combined(&self.public, &self.request, combined)?;
+        let (result, proof) = S::encode_output(&output);
+        Ok(Combined { result, proof })
     }
 
     fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered {

@@ -85,6 +85,35 @@ pub trait ThresholdScheme: KeyScheme {
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError>;
 
+    /// Whether [`ThresholdScheme::create_bare_share`] leaves out a proof.
+    const HAS_BARE_SHARES: bool = false;
+
+    /// The combined value behind an encoded result: what k shares interpolate to and nothing beyond it, so that whoever reads it
+    /// learns what k shares would have told. It is the same whichever k shares were combined. `None` if the scheme is not
+    /// [`CHECKABLE`](ThresholdScheme::CHECKABLE), or if this is no result of the request.
+    fn combined_value(
+        _public: &Self::PublicKey,
+        _request: &Self::Request,
+        _result: &[u8],
+        _proof: &[u8],
+    ) -> Option<theta_groups::Secret<Vec<u8>>> {
+        None
+    }
+
+    /// The result that follows from a combined value of unknown origin, which is checked as
+    /// [`combine`](ThresholdScheme::combine) checks its own.
+    ///
+    /// # Errors
+    /// [`CombineError::ResultInvalid`]: it is not the combined value of this request, or the scheme is not
+    /// [`CHECKABLE`](ThresholdScheme::CHECKABLE).
+    fn accept_combined(
+        _public: &Self::PublicKey,
+        _request: &Self::Request,
+        _combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        Err(CombineError::ResultInvalid)
+    }
+
     /// The result's standard encoding, and a proof for results that do not prove themselves (else empty).
     fn encode_output(output: &Self::Output) -> (theta_groups::Secret<Vec<u8>>, Vec<u8>);
 }

@@ -12,6 +12,10 @@ pub const PROOF_REQUEST: Slot = Slot { kind: 2, number: 1 };
 /// asked, use it.
 pub const PROVEN_SHARE: Slot = Slot { kind: 3, number: 2 };
 
+/// The combined value of k shares, to all or to those that ask, where not everybody combines. Its number is below that of
+/// the first round, so that parties that stand by take it.
+pub const COMBINED: Slot = Slot { kind: 4, number: 0 };
+
 /// The longest share of any scheme, with its proof, in bytes: three numbers of the size of an RSA modulus of 4096 bits,
 /// twice. The driver refuses longer ones.
 pub(super) const LONGEST_SHARE: usize = 3 << 10;
@@ -28,6 +32,8 @@ pub enum ShareMessage {
     ProofRequest,
     /// The share again, with its proof.
     ProvenShare(Bytes),
+    /// A combined value. All honest parties send the same bytes for one request.
+    Combined(Bytes),
 }
 
 impl ProtocolMessage for ShareMessage {
@@ -36,11 +42,12 @@ impl ProtocolMessage for ShareMessage {
             Self::Share(_) => SHARE,
             Self::ProofRequest => PROOF_REQUEST,
             Self::ProvenShare(_) => PROVEN_SHARE,
+            Self::Combined(_) => COMBINED,
         }
     }
 
     fn channel(slot: Slot) -> Option<Channel> {
-        matches!(slot, SHARE | PROOF_REQUEST | PROVEN_SHARE).then_some(Channel::Broadcast)
+        matches!(slot, SHARE | PROOF_REQUEST | PROVEN_SHARE | COMBINED).then_some(Channel::Broadcast)
     }
 
     fn is_question(slot: Slot) -> bool {
@@ -49,7 +56,7 @@ impl ProtocolMessage for ShareMessage {
 
     fn encode(&self) -> Bytes {
         match self {
-            Self::Share(share) | Self::ProvenShare(share) => share.clone(),
+            Self::Share(bytes) | Self::ProvenShare(bytes) | Self::Combined(bytes) => bytes.clone(),
             Self::ProofRequest => Bytes::new(),
         }
     }
@@ -59,6 +66,7 @@ impl ProtocolMessage for ShareMessage {
             PROOF_REQUEST if payload.is_empty() => Ok(Self::ProofRequest),
             PROOF_REQUEST => Err(Malformed("a request for proofs has no content")),
             PROVEN_SHARE => Ok(Self::ProvenShare(Bytes::copy_from_slice(payload))),
+            COMBINED => Ok(Self::Combined(Bytes::copy_from_slice(payload))),
             _ => Ok(Self::Share(Bytes::copy_from_slice(payload))),
         }
     }

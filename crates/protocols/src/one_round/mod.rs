@@ -10,13 +10,18 @@
 //! false result do a second: they ask all for the proofs, and each party answers each questioner once, also after it
 //! has finished. See `docs/adr/0009-proofs-on-demand.md`. Parties that do not answer are left out.
 //!
+//! With [`Delivery::Quorum`] the request draws who makes shares and who combines; the others stand by until a tick finds
+//! them without a result. See `spec/quorum.md` and `docs/adr/0034-quorum-mode.md`.
+//!
 //! Sources: Shoup and Gennaro, "Securing threshold cryptosystems against chosen ciphertext attack" (2002), section 2,
 //! for the structure. Combining before verifying is a departure, which is sound because results or shares are checked
 //! as described above.
 
+mod duty;
 mod message;
 mod proofs;
 mod protocol;
 
-pub use message::{PROOF_REQUEST, PROVEN_SHARE, SHARE, ShareMessage};
+pub use duty::Delivery;
+pub use message::{COMBINED, PROOF_REQUEST, PROVEN_SHARE, SHARE, ShareMessage};
 pub use protocol::OneRound;

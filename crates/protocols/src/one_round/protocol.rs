@@ -1,5 +1,6 @@
 //! The state machine.
 
+use core::mem;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,11 +11,12 @@ use theta_groups::Secret;
 use theta_rounds::{
     Abort, Blames, Bug, Malformed, Outgoing, PartyId, ProtocolMessage, Recipient, Replies, Round, RoundProtocol, Slot,
 };
-use theta_schemes::keys::Combined;
-use theta_schemes::{Answer, CombineError, Gathered, Purpose, Shares};
-use theta_sharing::Threshold;
+use theta_schemes::keys::{Combined, KeyId};
+use theta_schemes::{Answer, CombineError, Gathered, Purpose, Shares, Statement};
+use theta_sharing::{ShareIndex, Threshold};
 
-use super::message::{LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
+use super::duty::{Delivery, Duty};
+use super::message::{COMBINED, LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
 use super::proofs::Proofs;
 use crate::{Misbehaviour, Outcome};
 
@@ -23,6 +25,7 @@ pub struct OneRound {
     setting: Arc<Setting>,
     round: Round,
     state: State,
+    duty: Duty,
     /// Whether its first message is a bare share.
     bare: bool,
     /// The parties whose shares are no longer taken.
@@ -36,14 +39,18 @@ pub(super) struct Setting {
     purpose: Purpose,
     answer: Arc<dyn Answer>,
     share_seed: Secret<[u8; 32]>,
+    /// Whether only the makers that the request draws make shares at first.
+    quorum: bool,
 }
 
 /// The state, named for what it awaits.
 enum State {
     /// Its own turn to make a share.
     AwaitingOwnShare,
-    /// Shares of the others.
+    /// Shares of the others, or the combined value.
     AwaitingShares(Gathering),
+    /// Its turn to send the combined value.
+    Announcing { combined: Secret<Vec<u8>>, to: Recipient, outcome: Outcome },
     /// The call that takes the result.
     Done(Outcome),
     /// The call that takes the reason of the failure.
@@ -95,8 +102,53 @@ impl OneRound {
         answer: Arc<dyn Answer>,
         share_seed: Secret<[u8; 32]>,
     ) -> Self {
-        let setting = Arc::new(Setting { local, threshold, purpose, answer, share_seed });
-        Self { setting, round: Round(0), state: State::AwaitingOwnShare, bare: false, excluded: BTreeSet::new() }
+        let setting = Arc::new(Setting { local, threshold, purpose, answer, share_seed, quorum: false });
+        let (state, duty) = (State::AwaitingOwnShare, Duty::Everything);
+        Self { setting, round: Round(0), state, duty, bare: false, excluded: BTreeSet::new() }
+    }
+
+    /// The same request with this delivery; `statement` and `key` draw who makes shares.
+    #[must_use]
+    pub fn delivered(mut self, delivery: Delivery, key: &KeyId, statement: &Statement<'_>) -> Self {
+        let setting = &self.setting;
+        if delivery == Delivery::Quorum && setting.answer.is_checkable() {
+            self.duty = Duty::draw(setting.local, setting.threshold, key, statement);
+            if let Some(setting) = Arc::get_mut(&mut self.setting) {
+                setting.quorum = true;
+            }
+        }
+        self
+    }
+
+    /// The recipients of this party's share, in the order of sending.
+    fn recipients(&self) -> Vec<Recipient> {
+        match &self.duty {
+            Duty::Everything | Duty::StandBy => vec![Recipient::All],
+            // The share is kept for parties that had to give up waiting for the combiners.
+            Duty::Make { combiners } | Duty::Combine { combiners } => {
+                let others = combiners.iter().filter(|party| **party != self.setting.local);
+                core::iter::once(Recipient::OnRequest).chain(others.copied().map(Recipient::Party)).collect()
+            }
+        }
+    }
+
+    /// Takes a combined value. It does not say from whose shares it was made.
+    fn take_combined(&mut self, from: PartyId, combined: &[u8]) -> Blames<Misbehaviour> {
+        if !matches!(self.state, State::AwaitingOwnShare | State::AwaitingShares(_)) {
+            return Vec::new();
+        }
+        match self.setting.answer.accept_combined(combined) {
+            Ok(Combined { result, proof }) => {
+                let outcome = Outcome { result, proof, contributors: Vec::new() };
+                let combined = Secret::new(combined.to_vec());
+                self.state = State::Announcing { combined, to: Recipient::OnRequest, outcome };
+                Vec::new()
+            }
+            Err(_) => {
+                self.exclude(from);
+                vec![(from, Misbehaviour::InvalidResult)]
+            }
+        }
     }
 
     /// Combines the shares, and tries again without the false ones until it has a result or too few shares. Blames
@@ -114,9 +166,7 @@ impl OneRound {
             let certain = gathering.shares.verified() >= needed;
             if certain || !gathering.doubts {
                 match gathering.shares.combine() {
-                    Ok((Combined { result, proof }, contributors)) => {
-                        break Some(State::Done(Outcome { result, proof, contributors }));
-                    }
+                    Ok((combined, contributors)) => break Some(setting.done(combined, contributors, &self.duty)),
                     Err(CombineError::ResultInvalid) if !certain => {}
                     Err(error) => break Some(State::Failed(setting.failure(&error))),
                 }
@@ -178,6 +228,19 @@ impl Setting {
         self.answer.proven_share(&mut self.share_rng()).into()
     }
 
+    /// The state with this result. A combiner tells all; any other party tells those that ask, since the combiners may
+    /// not have told them.
+    fn done(&self, result: Combined, contributors: Vec<ShareIndex>, duty: &Duty) -> State {
+        let value = if self.quorum { self.answer.combined_value(&result) } else { None };
+        let Combined { result, proof } = result;
+        let outcome = Outcome { result, proof, contributors };
+        let to = if matches!(duty, Duty::Combine { .. }) { Recipient::All } else { Recipient::OnRequest };
+        match value {
+            Some(combined) => State::Announcing { combined, to, outcome },
+            None => State::Done(outcome),
+        }
+    }
+
     fn share_rng(&self) -> ChaCha20Rng {
         ChaCha20Rng::from_seed(*self.share_seed.expose())
     }
@@ -213,13 +276,21 @@ impl RoundProtocol for OneRound {
         if slot == PROVEN_SHARE && self.setting.answer.is_bare(from.share(), payload) {
             return Err(Malformed("a proven share has a proof"));
         }
+        if slot == COMBINED && !self.setting.quorum {
+            return Err(Malformed("a combined value where everybody combines"));
+        }
         ShareMessage::decode(from, slot, payload)
     }
 
     /// The first round makes this party's share. The second, only at parties that got a false result from bare shares,
     /// asks for proofs.
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<Self::Message>>, Bug> {
-        let message = match &self.state {
+        let recipients = match &self.state {
+            State::AwaitingOwnShare => self.recipients(),
+            State::Announcing { to, .. } => vec![*to],
+            _ => vec![Recipient::All],
+        };
+        let message = match mem::replace(&mut self.state, State::AwaitingOwnShare) {
             State::AwaitingOwnShare => {
                 let doubts = !self.setting.answer.is_checkable();
                 let answer = Arc::clone(&self.setting.answer);
@@ -232,11 +303,18 @@ impl RoundProtocol for OneRound {
                 self.give_up_if_hopeless();
                 ShareMessage::Share(own.into())
             }
-            State::AwaitingShares(_) => ShareMessage::ProofRequest,
+            waiting @ State::AwaitingShares(_) => {
+                self.state = waiting;
+                ShareMessage::ProofRequest
+            }
+            State::Announcing { combined, outcome, .. } => {
+                self.state = State::Done(outcome);
+                ShareMessage::Combined(Bytes::copy_from_slice(combined.expose()))
+            }
             State::Done(_) | State::Failed(_) => return Err(Bug("a round after the last")),
         };
         self.round.0 += 1;
-        Ok(vec![Outgoing { to: Recipient::All, message }])
+        Ok(recipients.into_iter().map(|to| Outgoing { to, message: message.clone() }).collect())
     }
 
     fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames<Misbehaviour>> {
@@ -245,10 +323,19 @@ impl RoundProtocol for OneRound {
         }
         let blames = match message {
             ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, &share),
+            ShareMessage::Combined(combined) => self.take_combined(from, &combined),
             // `Proofs` answers questions.
             ShareMessage::ProofRequest => Vec::new(),
         };
         if blames.is_empty() { Ok(()) } else { Err(blames) }
+    }
+
+    /// The combiners took too long: a party that stood by does what everybody does with [`Delivery::All`]. Makers'
+    /// shares are there for those that ask.
+    fn expire_round(&mut self) {
+        if self.duty == Duty::StandBy {
+            self.duty = Duty::Everything;
+        }
     }
 
     fn exclude(&mut self, party: PartyId) {
@@ -270,7 +357,8 @@ impl RoundProtocol for OneRound {
 
     fn is_ready_for_next_round(&self) -> bool {
         match &self.state {
-            State::AwaitingOwnShare => true,
+            State::AwaitingOwnShare => self.duty != Duty::StandBy,
+            State::Announcing { .. } => true,
             State::AwaitingShares(gathering) => self.bare && gathering.doubts && self.round == Round(1),
             State::Done(_) | State::Failed(_) => false,
         }
@@ -284,21 +372,23 @@ impl RoundProtocol for OneRound {
         let needed = usize::from(self.setting.threshold.k());
         match &self.state {
             State::AwaitingShares(gathering) => (gathering.shares.len(), needed),
-            State::Done(outcome) => (outcome.contributors.len(), needed),
+            State::Announcing { .. } | State::Done(_) => (needed, needed),
             State::AwaitingOwnShare | State::Failed(_) => (0, needed),
         }
     }
 
     /// A party that gets a false share first needs the proofs of all, also of those that have finished.
     fn replies(&self) -> Option<Box<dyn Replies<Self::Message>>> {
-        if self.bare { Some(Box::new(Proofs::new(Arc::clone(&self.setting)))) } else { None }
+        // A party that stands by made no share, but its proven one may be what another lacks.
+        let standing_by = self.setting.quorum && self.setting.answer.has_bare_shares();
+        if self.bare || standing_by { Some(Box::new(Proofs::new(Arc::clone(&self.setting)))) } else { None }
     }
 
     fn finalize(self) -> Result<Outcome, Abort> {
         match self.state {
             State::Done(outcome) => Ok(outcome),
             State::Failed(abort) => Err(abort),
-            State::AwaitingOwnShare | State::AwaitingShares(_) => {
+            State::AwaitingOwnShare | State::AwaitingShares(_) | State::Announcing { .. } => {
                 Err(Abort::Bug(Bug("asked for a result before there is one")))
             }
         }

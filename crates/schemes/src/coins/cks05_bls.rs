@@ -160,6 +160,24 @@ impl<F: Form> ThresholdScheme for Cks05Bls<F> {
         Bls04::<F>::combine(public, request, shares)
     }
 
+    /// The signature, which is the coin's proof.
+    fn combined_value(
+        _public: &Self::PublicKey,
+        _request: &Self::Request,
+        _result: &[u8],
+        proof: &[u8],
+    ) -> Option<Secret<Vec<u8>>> {
+        Some(Secret::new(proof.to_vec()))
+    }
+
+    fn accept_combined(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        Bls04::<F>::accept_combined(public, request, combined)
+    }
+
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
         let signature = output.encode();
         (Secret::new(from_signature::value(&signature).to_vec()), signature)

@@ -41,6 +41,7 @@ impl ThresholdScheme for Cks05Sh00 {
     type Output = RsaSignature;
 
     const CHECKABLE: bool = true;
+    const HAS_BARE_SHARES: bool = true;
 
     fn parse_request(public: &RsaPublicKey, statement: &Statement<'_>) -> Result<RsaRequest, RequestError> {
         let name = statement.for_purpose(Purpose::Coin, "coin name", MAX_COIN_NAME_LEN)?;
@@ -92,6 +93,23 @@ impl ThresholdScheme for Cks05Sh00 {
 
     fn combine(public: &RsaPublicKey, request: &RsaRequest, shares: &[RsaShare]) -> Result<RsaSignature, CombineError> {
         sh00::combine(public, request, shares)
+    }
+
+    fn combined_value(
+        _public: &RsaPublicKey,
+        _request: &RsaRequest,
+        _result: &[u8],
+        proof: &[u8],
+    ) -> Option<Secret<Vec<u8>>> {
+        Some(Secret::new(proof.to_vec()))
+    }
+
+    fn accept_combined(
+        public: &RsaPublicKey,
+        request: &RsaRequest,
+        combined: &[u8],
+    ) -> Result<RsaSignature, CombineError> {
+        sh00::accept(public, request, combined)
     }
 
     fn encode_output(output: &RsaSignature) -> (Secret<Vec<u8>>, Vec<u8>) {

@@ -221,11 +221,25 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let signature = PointShare::interpolate(public, shares)?;
-        let sound = !F::Signatures::is_identity(&signature)
-            && F::Signatures::is_in_subgroup(&signature)
-            && is_power::<F>(public.public_key(), &request.point, &signature);
-        if sound { Ok(Signature(signature)) } else { Err(CombineError::ResultInvalid) }
+        checked(public, request, PointShare::interpolate(public, shares)?)
+    }
+
+    fn combined_value(
+        _public: &Self::PublicKey,
+        _request: &Self::Request,
+        result: &[u8],
+        _proof: &[u8],
+    ) -> Option<Secret<Vec<u8>>> {
+        Some(Secret::new(result.to_vec()))
+    }
+
+    fn accept_combined(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        let signature = F::Signatures::decode(combined).map_err(|_| CombineError::ResultInvalid)?;
+        checked(public, request, signature)
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
@@ -237,6 +251,18 @@ impl<F: Form> SignatureScheme for Bls04<F> {
     fn verify(public: &Self::PublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
         verify::<F>(public.public_key(), message, signature)
     }
+}
+
+/// The element as a signature, if it is the one that the request asks for.
+fn checked<F: Form>(
+    public: &PublicKeySet<F::Keys>,
+    request: &SignRequest<F>,
+    signature: <F::Signatures as Group>::Element,
+) -> Result<Signature<F>, CombineError> {
+    let sound = !F::Signatures::is_identity(&signature)
+        && F::Signatures::is_in_subgroup(&signature)
+        && is_power::<F>(public.public_key(), &request.point, &signature);
+    if sound { Ok(Signature(signature)) } else { Err(CombineError::ResultInvalid) }
 }
 
 /// Verifies a signature with a public key alone.

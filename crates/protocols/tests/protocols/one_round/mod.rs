@@ -3,6 +3,7 @@
 mod lying_encryptor;
 mod misbehaviour;
 mod proofs;
+mod quorum;
 mod requests;
 mod seeds;
 mod support;

@@ -90,6 +90,12 @@ impl<P: CipherPairing> ValidCapsule<P> {
         let expected = Secret::new([P::G1::mul_base(r.expose()), public.public_key_times(r.expose())]);
         if *expected.expose() == [self.u, *shared] { Ok(key) } else { Err(CombineError::ResultInvalid) }
     }
+
+    /// u x, encoded, if this header is an honest encryption of `key`: h r, without the secret x.
+    pub(super) fn shared(&self, public: &PublicKeySet<P::G1>, key: &PayloadKey) -> Secret<Vec<u8>> {
+        let shared = Secret::new(public.public_key_times(exponent::<P>(&self.coins, key).expose()));
+        Secret::new(P::G1::encode(shared.expose()).as_ref().to_vec())
+    }
 }
 
 /// Parses the capsule of a header and checks that u, u' and w are the same multiple of g, g' and the header's hash. These are two

@@ -87,6 +87,26 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
         key
     }
 
+    fn combined_value(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        result: &[u8],
+        _proof: &[u8],
+    ) -> Option<Secret<Vec<u8>>> {
+        Some(request.0.shared(public, &PayloadKey::from_bytes(result).ok()?))
+    }
+
+    fn accept_combined(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        let mut shared = P::G1::decode(combined).map_err(|_| CombineError::ResultInvalid)?;
+        let key = request.0.open(public, &shared);
+        shared.zeroize();
+        key
+    }
+
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
         (Secret::new(output.secret().expose().to_vec()), Vec::new())
     }

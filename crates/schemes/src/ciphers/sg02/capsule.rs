@@ -107,6 +107,13 @@ impl<G: CipherGroup> Sealed<G> {
         let expected = Secret::new(public.public_key_times(r.expose()));
         if expected.expose() == shared { Ok(key) } else { Err(CombineError::ResultInvalid) }
     }
+
+    /// u x, encoded, if this header is an honest encryption of `key`: h r, without the secret x.
+    pub(super) fn shared(&self, public: &PublicKeySet<G>, key: &PayloadKey) -> Secret<Vec<u8>> {
+        let [r, _] = exponents::<G>(&self.coins, key);
+        let shared = Secret::new(public.public_key_times(r.expose()));
+        Secret::new(G::encode(shared.expose()).as_ref().to_vec())
+    }
 }
 
 /// Parses the capsule of a header and checks its proof: that log_g u = log_g' u' and that the prover knew the

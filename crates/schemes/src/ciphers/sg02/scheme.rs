@@ -39,6 +39,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
     type Output = PayloadKey;
 
     const CHECKABLE: bool = true;
+    const HAS_BARE_SHARES: bool = true;
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let (header, bytes) = Header::of_statement(statement, G::SUITE, public.key_id())?;
@@ -98,6 +99,26 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
         let mut shared = DleqShare::interpolate(public, shares)?;
+        let key = request.sealed.open(public, &shared);
+        shared.zeroize();
+        key
+    }
+
+    fn combined_value(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        result: &[u8],
+        _proof: &[u8],
+    ) -> Option<Secret<Vec<u8>>> {
+        Some(request.sealed.shared(public, &PayloadKey::from_bytes(result).ok()?))
+    }
+
+    fn accept_combined(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        let mut shared = G::decode(combined).map_err(|_| CombineError::ResultInvalid)?;
         let key = request.sealed.open(public, &shared);
         shared.zeroize();
         key

@@ -53,6 +53,16 @@ pub(crate) fn combine(
     }
 }
 
+/// The signature that these bytes are, if it is the one that the request asks for.
+pub(crate) fn accept(public: &RsaPublicKey, request: &RsaRequest, bytes: &[u8]) -> Result<RsaSignature, CombineError> {
+    let signature = public.modulus().decode(bytes).map_err(|_| CombineError::ResultInvalid)?;
+    if opens_to(public, &signature) == *request.message() {
+        Ok(RsaSignature::new(bytes.to_vec()))
+    } else {
+        Err(CombineError::ResultInvalid)
+    }
+}
+
 /// signature^e, the value that a true signature opens to.
 pub(super) fn opens_to(public: &RsaPublicKey, signature: &Residue) -> Residue {
     public.modulus().vartime_product(&[(signature, &Integer::from_u64(PUBLIC_EXPONENT))])

@@ -24,7 +24,7 @@ pub use keys::{RsaKeyShare, RsaPublicKey, RsaScheme};
 pub use scheme::{RsaRequest, RsaSignature, Sh00};
 pub use share::RsaShare;
 
-pub(crate) use combine::combine;
+pub(crate) use combine::{accept, combine};
 pub(crate) use scheme::verify;
 pub(crate) use share::{create_bare, create_proven, decode, false_among};
 

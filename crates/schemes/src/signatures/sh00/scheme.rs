@@ -112,6 +112,7 @@ impl<E: Encoding> ThresholdScheme for Sh00<E> {
     type Output = RsaSignature;
 
     const CHECKABLE: bool = true;
+    const HAS_BARE_SHARES: bool = true;
 
     fn parse_request(public: &RsaPublicKey, statement: &Statement<'_>) -> Result<RsaRequest, RequestError> {
         match statement {
@@ -165,6 +166,23 @@ impl<E: Encoding> ThresholdScheme for Sh00<E> {
 
     fn combine(public: &RsaPublicKey, request: &RsaRequest, shares: &[RsaShare]) -> Result<RsaSignature, CombineError> {
         combine::combine(public, request, shares)
+    }
+
+    fn combined_value(
+        _public: &RsaPublicKey,
+        _request: &RsaRequest,
+        result: &[u8],
+        _proof: &[u8],
+    ) -> Option<Secret<Vec<u8>>> {
+        Some(Secret::new(result.to_vec()))
+    }
+
+    fn accept_combined(
+        public: &RsaPublicKey,
+        request: &RsaRequest,
+        combined: &[u8],
+    ) -> Result<RsaSignature, CombineError> {
+        combine::accept(public, request, combined)
     }
 
     fn encode_output(output: &RsaSignature) -> (Secret<Vec<u8>>, Vec<u8>) {
