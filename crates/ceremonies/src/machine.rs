@@ -42,6 +42,9 @@ const ASKED: usize = 8;
 const ROUND: usize = 16;
 /// How many of those that it asks it asks for the same dealing. Dealings are long, and the other statements short.
 const COPIES: usize = 2;
+/// Among many, a party to which something new has come since the last tick asks nobody, since more may be on its way; but it asks at one of so
+/// many ticks, whatever comes.
+const ASKS_WITHIN: u32 = 4;
 /// Ticks for which a dealing is taken to be on its way from its dealer, so that a party does not pass it on.
 const ON_ITS_WAY: u32 = 2;
 
@@ -142,6 +145,11 @@ pub struct Ceremony {
     others: BTreeSet<Digest>,
     ignored: BTreeSet<PartyId>,
     replies: BTreeMap<PartyId, u32>,
+    /// Whether another party has said something new since the last tick.
+    news: bool,
+    /// How often this party has asked, and for how many ticks it has not.
+    asked: usize,
+    unasked: u32,
     evidence: Vec<CeremonyEvidence>,
     /// What is known of the messages that come next.
     pub(super) ahead: Signed,
@@ -190,6 +198,9 @@ impl Ceremony {
             others: BTreeSet::new(),
             ignored: BTreeSet::new(),
             replies: BTreeMap::new(),
+            news: false,
+            asked: 0,
+            unasked: 0,
             evidence: Vec::new(),
             ahead: Signed::default(),
         }
@@ -376,6 +387,7 @@ impl Ceremony {
             };
             if news {
                 self.revision += 1;
+                self.news = true;
                 item.encode_into(&mut self.accepted);
             }
         }
@@ -448,18 +460,25 @@ impl Ceremony {
     }
 
     /// Asks for what is lacking: all others, if they are few; of many others some, in turn, and two of these for each dealing.
-    fn ask(&self, out: &mut Effects) {
-        let mut summary = self.summary();
+    /// What is on its way is not asked for: on a machine that is slower than its ticks, questions would be most of what it reads.
+    fn ask(&mut self, out: &mut Effects) {
+        let news = core::mem::take(&mut self.news);
         let own = self.own.party();
         let others: Vec<PartyId> = self.plan.parties().filter(|party| *party != own).collect();
         // In a recovery, the owner of the lost share needs to hear from all helpers.
         if others.len() <= ASKED || matches!(self.plan.aim(), Aim::Recover(..)) {
-            out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+            out.push(effect(Recipient::All, SUMMARY, self.summary().encode()));
             return;
         }
+        self.unasked = self.unasked.saturating_add(1);
+        if news && self.unasked < ASKS_WITHIN {
+            return;
+        }
+        let mut summary = self.summary();
         let asked = ASKED.max(others.len().div_ceil(ROUND));
         let parts = asked / COPIES;
-        let before = asked.saturating_mul(usize::try_from(self.board.ticks()).unwrap_or(0));
+        let before = asked.saturating_mul(self.asked);
+        (self.asked, self.unasked) = (self.asked.wrapping_add(1), 0);
         let start = others.partition_point(|other| *other < own);
         for turn in (before..).take(asked) {
             let (place, round) = (turn % others.len(), turn / others.len());

@@ -33,10 +33,6 @@ impl BulletinBoard {
         self.ticks = self.ticks.saturating_add(1);
     }
 
-    pub(crate) const fn ticks(&self) -> u32 {
-        self.ticks
-    }
-
     /// Puts a statement up, which is known to be its author's.
     pub(crate) fn post(&mut self, statement: &Statement) -> Posted {
         let key = (statement.slot(), statement.author());

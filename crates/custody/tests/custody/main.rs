@@ -14,6 +14,7 @@ mod lies;
 mod life;
 mod net;
 mod offline;
+mod overload;
 mod refusals;
 mod slots;
 mod states;
