@@ -55,7 +55,7 @@ where they are: destroy those, too.")]
 pub(crate) struct DestroyArgs {
     #[command(flatten)]
     state: StateArgs,
-    /// How long the key is disabled before, and can be taken back
+    /// How long the key is disabled before, and can be taken back: more than an hour
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, default_value = "7d", conflicts_with = "now")]
     after: Duration,
     /// Destroy at once

@@ -1,5 +1,6 @@
 //! Nodes that were absent.
 
+mod overload;
 mod thresholds;
 
 use theta_custody::{CeremonyState, CustodyEffect};
