@@ -68,6 +68,7 @@ impl Transport for Outbox {
             state: if reached.contains(peer) { PeerState::Connected } else { PeerState::Connecting },
             last_error: None,
             queued: 0,
+            latency: None,
         };
         self.peers.iter().map(status).collect()
     }

@@ -3,7 +3,7 @@
 mod alone;
 mod scrape;
 
-use std::{io, time::Duration};
+use std::{collections::BTreeMap, io, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
@@ -72,6 +72,8 @@ struct Held {
     sent_most_bytes: u64,
     sent_all_bytes: u64,
     messages_all: u64,
+    /// The messages between custodians and their bytes, by what they are about.
+    about: BTreeMap<String, (u64, u64)>,
 }
 
 #[derive(Debug, Serialize)]
@@ -105,6 +107,9 @@ impl Report {
                 bytes(held.sent_all_bytes),
                 held.messages_all
             )?;
+            for (about, (messages, sent)) in &held.about {
+                writeln!(out, "          {messages:>9} {about}, {}", bytes(*sent))?;
+            }
         }
         Ok(())
     }
@@ -193,11 +198,18 @@ fn hold(args: &CeremonyArgs, session: &Session, cluster: &Cluster, number: u16) 
         sent_most_bytes: 0,
         sent_all_bytes: 0,
         messages_all: 0,
+        about: BTreeMap::new(),
     };
     for (after, before) in session.block_on(sent(cluster)).into_iter().zip(sent_before) {
         let bytes = after.bytes.saturating_sub(before.bytes);
         held.sent_most_bytes = held.sent_most_bytes.max(bytes);
         held.sent_all_bytes = held.sent_all_bytes.saturating_add(bytes);
+        for (about, (messages, bytes)) in after.about {
+            let (messages_before, bytes_before) = before.about.get(&about).copied().unwrap_or_default();
+            let sum = held.about.entry(about).or_default();
+            sum.0 += messages.saturating_sub(messages_before);
+            sum.1 += bytes.saturating_sub(bytes_before);
+        }
         held.messages_all = held.messages_all.saturating_add(after.messages.saturating_sub(before.messages));
     }
     Ok(held)

@@ -26,7 +26,7 @@ pub use certify::{
     Certifier, CertifierEffect, CertifierLimits, Equivocation, Promise, PromiseOffence, SlotRefusal, Subject, Ticket,
     encode_promises, promises_of,
 };
-pub use custodian::{Custodian, announcement};
+pub use custodian::{Custodian, announcement, message_subject};
 pub use error::{CeremonyError, ChangeError, CustodyError, MembersError, NotInLedger};
 pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, check_new_key, import_dealt, read_keys};
 pub use request::{

@@ -1,5 +1,7 @@
 //! The trait of all transports.
 
+use core::time::Duration;
+
 use bytes::Bytes;
 use theta_names::{Channel, NodeId};
 
@@ -36,6 +38,8 @@ pub struct PeerStatus {
     pub last_error: Option<String>,
     /// Messages not yet acknowledged by the peer.
     pub queued: usize,
+    /// How long messages take until the peer acknowledges them, what they wait here and there included; `None` if none was measured.
+    pub latency: Option<Duration>,
 }
 
 /// Why a message was not accepted.

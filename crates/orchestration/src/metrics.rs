@@ -109,6 +109,11 @@ struct CeremonyLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SubjectLabels {
+    about: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LimitLabels {
     limit: &'static str,
 }
@@ -161,6 +166,8 @@ pub(crate) struct Metrics {
     ceremonies: Family<CeremonyLabels, Counter>,
     culprits: Family<CulpritLabels, Counter>,
     overloaded: Family<LimitLabels, Counter>,
+    custody_messages: Family<SubjectLabels, Counter>,
+    custody_bytes: Family<SubjectLabels, Counter>,
     pub(crate) running: Gauge,
     pub(crate) queued: Gauge,
     pub(crate) inbox: Gauge,
@@ -189,6 +196,8 @@ impl Metrics {
             ceremonies: Family::default(),
             culprits: Family::default(),
             overloaded: Family::default(),
+            custody_messages: Family::default(),
+            custody_bytes: Family::default(),
             running: Gauge::default(),
             queued: Gauge::default(),
             inbox: Gauge::default(),
@@ -234,6 +243,10 @@ impl Metrics {
             self.reminded.clone(),
         );
         registry.register("theta_resends_answered", "Messages sent again to peers that asked", self.resent.clone());
+        let messages = self.custody_messages.clone();
+        registry.register("theta_custody_messages", "Messages to other custodians, by what they are about", messages);
+        let bytes = self.custody_bytes.clone();
+        registry.register("theta_custody_message_bytes", "Bytes of the messages to other custodians", bytes);
         let dropped = self.custody_dropped.clone();
         registry.register("theta_custody_dropped", "Messages that the custodian's full inbox refused", dropped);
         let dropped = self.slots_dropped.clone();
@@ -271,6 +284,14 @@ impl Metrics {
 
     pub(crate) fn culprit(&self, party: NodeId, misbehaviour: &'static str) {
         self.culprits.get_or_create(&CulpritLabels { node: party.get().into(), misbehaviour }).inc();
+    }
+
+    /// Counts a message about something, of so many bytes, to so many other custodians.
+    pub(crate) fn custody_sent(&self, about: &'static str, bytes: usize, to: usize) {
+        let (to, labels) = (u64::try_from(to).unwrap_or(u64::MAX), SubjectLabels { about });
+        self.custody_messages.get_or_create(&labels).inc_by(to);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX).saturating_mul(to);
+        self.custody_bytes.get_or_create(&labels).inc_by(bytes);
     }
 
     pub(crate) fn overloaded(&self, limit: &'static str) {

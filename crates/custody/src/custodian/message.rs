@@ -93,6 +93,21 @@ impl Message {
     }
 }
 
+/// What a message between custodians is about, by its first bytes: for figures.
+#[must_use]
+pub fn message_subject(bytes: &[u8]) -> &'static str {
+    match (bytes.get(1), bytes.get(3)) {
+        (Some(1), _) => "ceremony statements",
+        (Some(2), _) => "ceremony questions",
+        (Some(3 | 6..=8), _) => "stores",
+        (Some(9), Some(1)) => "ledger statuses",
+        (Some(9), Some(2 | 7)) => "ledger votes",
+        (Some(9), Some(3 | 4)) => "ledger entries",
+        (Some(9), _) => "ledger candidates",
+        _ => "other",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use theta_store::{Opening, StoreId};

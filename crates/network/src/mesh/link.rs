@@ -183,6 +183,7 @@ impl Link {
             state: if health.connected { PeerState::Connected } else { PeerState::Connecting },
             last_error: health.last_error.clone(),
             queued,
+            latency: self.queue.latency(),
         }
     }
 

@@ -24,6 +24,7 @@ mod config;
 mod counters;
 mod frame;
 mod inbound;
+mod latency;
 mod link;
 mod links;
 mod outbound;

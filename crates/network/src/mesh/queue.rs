@@ -3,12 +3,13 @@
 use std::{
     collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
 use tokio::sync::Notify;
 
-use super::frame;
+use super::{frame, latency::Latency};
 
 /// The approximate size of one write, in bytes.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -36,6 +37,7 @@ struct State {
     taken: usize,
     /// Sequence number below which everything was taken by some connection.
     untaken: u64,
+    latency: Latency,
 }
 
 /// What the connection writes after the buffer that it had filled.
@@ -65,8 +67,9 @@ pub(super) struct BadAcknowledgement {
 }
 
 impl SendQueue {
-    pub(super) const fn new(max_messages: usize, max_bytes: usize) -> Self {
-        let state = State { messages: VecDeque::new(), bytes: 0, oldest: 1, taken: 0, untaken: 1 };
+    pub(super) fn new(max_messages: usize, max_bytes: usize) -> Self {
+        let (messages, latency) = (VecDeque::new(), Latency::default());
+        let state = State { messages, bytes: 0, oldest: 1, taken: 0, untaken: 1, latency };
         Self { state: Mutex::new(state), wake: Notify::const_new(), max_messages, max_bytes }
     }
 
@@ -80,6 +83,8 @@ impl SendQueue {
         }
         // The connection sleeps only when it has taken everything.
         let asleep = state.taken == state.messages.len();
+        let sequence = state.sequence(state.messages.len());
+        state.latency.queued(sequence, Instant::now());
         state.bytes = bytes;
         state.messages.push_back(message);
         drop(state);
@@ -99,6 +104,11 @@ impl SendQueue {
         self.lock().messages.len()
     }
 
+    /// How long messages take until they are acknowledged, as far as it was measured.
+    pub(super) fn latency(&self) -> Option<Duration> {
+        self.lock().latency.at(Instant::now())
+    }
+
     /// The lowest sequence number that may still be sent.
     pub(super) fn oldest(&self) -> u64 {
         self.lock().oldest
@@ -112,6 +122,7 @@ impl SendQueue {
         if delivered.saturating_add(1) < state.oldest {
             return Err(state.refuse(delivered));
         }
+        state.latency.restart();
         state.acknowledge(delivered)?;
         state.taken = 0;
         Ok(())
@@ -163,6 +174,7 @@ impl State {
         for message in self.messages.drain(..count) {
             self.bytes = self.bytes.saturating_sub(message.len());
         }
+        self.latency.delivered(delivered, Instant::now());
         self.oldest = self.sequence(count);
         self.taken = self.taken.saturating_sub(count);
         Ok(())

@@ -12,15 +12,15 @@ use core::time::Duration;
 use bytes::Bytes;
 use theta_custody::{
     CeremonyError, CeremonyReport, CeremonyState, ChangeError, ChangeReport, Custodian, CustodyEffect, CustodyInput,
-    GroupRequest, MembersError, MembersState, To,
+    GroupRequest, MembersError, MembersState, To, message_subject,
 };
 use theta_names::NodeId;
-use theta_network::PeerState;
+use theta_network::{PeerState, PeerStatus, Transport};
 use theta_schemes::keys::KeyName;
 use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::{MissedTickBehavior, interval},
+    time::sleep,
 };
 use tracing::{error, info, warn};
 
@@ -32,6 +32,9 @@ use crate::{
 
 /// The most orders that are taken from the inbox at once.
 const BATCH: usize = 64;
+
+/// The longest time between two ticks, in periods.
+const SLOWEST: u32 = 16;
 
 /// An order to a custodian.
 pub(crate) enum Order {
@@ -259,7 +262,10 @@ impl Custody {
     }
 
     fn send(&self, to: To, payload: Bytes) {
+        let about = message_subject(&payload);
         let bytes = Content::Custody { payload }.encode();
+        let others = if to == To::All { self.connected.len() } else { 1 };
+        self.shared.metrics.custody_sent(about, bytes.len(), others);
         match to {
             To::All => self.shared.send_to_all(bytes),
             To::One(node) => {
@@ -362,15 +368,22 @@ pub(super) fn unix() -> u64 {
 }
 
 /// Sends ticks to the custodian. One that is behind gets fewer ticks, not more.
-pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration) {
-    let mut interval = interval(period);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        interval.tick().await;
-        if inbox.send(Order::Tick(unix())).await.is_err() {
-            return;
-        }
+pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration, transport: Arc<dyn Transport>) {
+    while inbox.send(Order::Tick(unix())).await.is_ok() {
+        sleep(pace(period, transport.status())).await;
     }
+}
+
+/// The time between two ticks: as long as messages take to half of the peers, and never less than `period`. What custodians repeat, and
+/// whom they give up, they count in ticks; so on a slow network or a busy machine they do not ask for what is on its way, which would make it
+/// slower still. Fewer liars than honest peers move it no further than an honest peer does, and nobody beyond [`SLOWEST`].
+fn pace(period: Duration, peers: Vec<PeerStatus>) -> Duration {
+    let connected = peers.into_iter().filter(|peer| peer.state == PeerState::Connected);
+    let mut latencies: Vec<Duration> = connected.filter_map(|peer| peer.latency).collect();
+    latencies.sort_unstable();
+    let half = latencies.len().saturating_sub(1) / 2;
+    let latency = latencies.get(half).copied().unwrap_or_default();
+    latency.clamp(period, period.saturating_mul(SLOWEST))
 }
 
 #[cfg(test)]
@@ -388,6 +401,28 @@ mod tests {
         let last = if let Some(Order::Tick(unix)) = batch.last() { Some(*unix) } else { None };
         assert_eq!(ticks, usize::from(last.is_some()));
         last
+    }
+
+    #[test]
+    fn ticks_are_as_slow_as_messages_to_half_of_the_peers() {
+        let peer = |latency: Option<u64>, state| PeerStatus {
+            peer: NodeId::try_from(1).unwrap(),
+            address: String::new(),
+            state,
+            last_error: None,
+            queued: 0,
+            latency: latency.map(Duration::from_millis),
+        };
+        let paced = |latencies: &[Option<u64>], state| {
+            pace(Duration::from_millis(250), latencies.iter().map(|latency| peer(*latency, state)).collect())
+        };
+        let millis = |latencies: &[Option<u64>]| paced(latencies, PeerState::Connected).as_millis();
+        assert_eq!(millis(&[]), 250);
+        assert_eq!(millis(&[Some(5), Some(9), None, Some(90_000)]), 250);
+        assert_eq!(millis(&[Some(600), Some(700), Some(800), Some(90_000), Some(90_000)]), 800);
+        assert_eq!(millis(&[Some(600), Some(90_000)]), 600, "one of two peers may be slow by itself");
+        assert_eq!(millis(&[Some(90_000), Some(90_000), Some(5)]), 4_000);
+        assert_eq!(paced(&[Some(900), Some(900)], PeerState::Connecting).as_millis(), 250);
     }
 
     #[test]

@@ -129,7 +129,8 @@ impl Orchestrator {
         let mut tasks: Vec<AbortHandle> =
             inboxes.iter().map(|inbox| tokio::spawn(tick(inbox.clone(), config.tick)).abort_handle()).collect();
         if let Some((custodian, _)) = &custodian {
-            tasks.push(tokio::spawn(custody::tick(custodian.clone(), config.custody_tick)).abort_handle());
+            let ticks = custody::tick(custodian.clone(), config.custody_tick, Arc::clone(&shared.transport));
+            tasks.push(tokio::spawn(ticks).abort_handle());
         }
         if let Some(slots) = &slots {
             tasks.push(tokio::spawn(slots::tick(slots.clone(), config.tick)).abort_handle());

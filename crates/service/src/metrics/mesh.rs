@@ -30,11 +30,14 @@ impl fmt::Debug for MeshCollector {
 type PeerGauge = (&'static str, &'static str, fn(&PeerStatus) -> i64);
 type PeerCounter = (&'static str, &'static str, fn(&PeerCounters) -> u64);
 
-const GAUGES: [PeerGauge; 2] = [
+const GAUGES: [PeerGauge; 3] = [
     ("theta_peer_connected", "Whether the node is connected to this peer", |peer| {
         i64::from(peer.state == PeerState::Connected)
     }),
     ("theta_peer_queued_messages", "Messages that wait for this peer", |peer| integer(peer.queued)),
+    ("theta_peer_latency_microseconds", "How long messages take until this peer acknowledges them", |peer| {
+        peer.latency.map_or(0, |latency| i64::try_from(latency.as_micros()).unwrap_or(i64::MAX))
+    }),
 ];
 
 const COUNTERS: [PeerCounter; 9] = [
