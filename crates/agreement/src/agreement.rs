@@ -24,6 +24,10 @@ const VIEWS_BEHIND: u32 = 4;
 const PROPOSAL_TICKS: u32 = 2;
 /// Views after which waiting grows no more.
 const GROWING_VIEWS: u32 = 20;
+/// For each so many members a proposal may take one tick more, since it goes to all of them.
+const MEMBERS_A_TICK: usize = 16;
+/// In later views it may take as many more again, and so on up to this view.
+const DOUBTED_VIEWS: u32 = 4;
 
 /// What a member thinks of a proposed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,7 +276,9 @@ impl Agreement {
 
     fn is_late(&self) -> bool {
         let spare = if self.step == Step::Propose { PROPOSAL_TICKS } else { PROPOSAL_TICKS - 1 };
-        self.waited >= spare + self.view.min(GROWING_VIEWS)
+        let among = u32::try_from(self.members.len() / MEMBERS_A_TICK).unwrap_or(u32::MAX);
+        let more = among.saturating_mul(self.view.min(DOUBTED_VIEWS).saturating_add(1));
+        self.waited >= spare.saturating_add(self.view.min(GROWING_VIEWS)).saturating_add(more)
     }
 
     fn enter(&mut self, step: Step) {

@@ -253,3 +253,21 @@ fn a_proposal_that_repeats_a_value_proves_its_prevotes() {
     let forged = votes.keys().map(|signer| (*signer, [9; 64])).collect();
     assert!(!checked(2, 7, &VoteCertificate::new(Ballot::new(VoteKind::Prevote, 1), [7; 32], forged)));
 }
+
+/// A proposal goes to all members, so of many it may take longer: 2 ticks of up to 15, and one more for each 16.
+#[test]
+fn many_members_wait_longer_for_a_proposal() {
+    for (n, waits) in [(4, [2, 3]), (15, [2, 3]), (16, [3, 5]), (127, [9, 17])] {
+        let members = Members((1..=n).map(party).collect(), usize::from(n - 1) / 3);
+        for (view, wait) in (0..).zip(waits) {
+            let mut agreement = Agreement::new(&members, Some(party(n)));
+            // More members than may lie are in this view.
+            for author in (1..n).take_while(|_| view > 0) {
+                agreement.note(party(author), view);
+            }
+            assert_eq!(ticks(&mut agreement, n, 7, wait - 1), [], "{n} members, view {view}");
+            let said = ticks(&mut agreement, n, 7, 1);
+            assert_eq!(said.first(), Some(&(VoteKind::Prevote, view, None)), "{n} members, view {view}");
+        }
+    }
+}

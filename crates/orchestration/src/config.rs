@@ -53,7 +53,8 @@ pub struct OrchestratorConfig {
     pub nonces_per_peer: usize,
     /// Whether used FROST nonces are recorded in the node's store before they sign.
     pub burn_nonces: bool,
-    /// The time between two ticks of the custodian, for its ceremonies and its peers.
+    /// The least time between two ticks of the custodian, for its ceremonies and its peers. It is as long as messages to half of the peers
+    /// take where they take longer, and 16 times this at most.
     #[serde(rename = "custody_tick_ms", with = "milliseconds")]
     pub custody_tick: Duration,
     /// Messages of one peer, and questions of the node itself, that may wait for the custodian. Further messages are

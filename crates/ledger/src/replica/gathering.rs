@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use theta_agreement::{Ballot, Electorate, VoteCertificate, VoteKind};
+use theta_agreement::{Ballot, Digest, Electorate, VoteCertificate, VoteKind};
 use theta_names::NodeId;
 use theta_rounds::PartyId;
 
@@ -110,6 +110,18 @@ impl Replica {
         }
     }
 
+    /// As a collector, tells the leader of something that proves itself and that this member has: the leader may come to it much later, and time
+    /// runs at all that are there.
+    pub(super) fn tell_leader(&self, digest: &Digest, out: &mut Vec<Effect>) {
+        let (own, view) = (self.keys.as_ref().map(|keys| keys.party()), self.agreement.view());
+        let proves = self.pending.terms(digest).is_some_and(|terms| terms.demand.needed == 0);
+        let Some(leader) = self.agreement.leader(view).filter(|leader| Some(*leader) != own) else { return };
+        if let Some(wanted) = self.pending.get(digest).filter(|_| proves && self.gathers(view)) {
+            let message = candidate(&wanted, own.map(PartyId::node));
+            out.push(Effect::Send(Recipient::One(leader.node()), message));
+        }
+    }
+
     /// Repeats what waits for its decision: to everybody, or among many to some and to those who propose next, who are told at once when a
     /// view begins.
     pub(super) fn tell_candidates(&mut self, due: &[NodeId], out: &mut Vec<Effect>) {
@@ -119,6 +131,9 @@ impl Replica {
         let repeats = self.ticks.is_multiple_of(STATUS_TICKS);
         if !begins && !repeats {
             return;
+        }
+        if self.agreement.proposed_value().is_none() {
+            self.pending.own().iter().for_each(|digest| self.tell_leader(digest, out));
         }
         let since = self.ticks.saturating_sub(if begins { 0 } else { self.patience() });
         for wanted in self.pending.to_tell(own, self.ticks / STATUS_TICKS, since) {

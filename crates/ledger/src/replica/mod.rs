@@ -340,8 +340,11 @@ impl Replica {
         if inserted == Inserted::Full {
             return out.push(Effect::Dropped(action, DropReason::Full));
         }
-        if !self.consent(&digest, out) && inserted == Inserted::News && source == Source::Client {
-            self.tell(&digest, out);
+        if !self.consent(&digest, out) && inserted == Inserted::News {
+            match source {
+                Source::Client => self.tell(&digest, out),
+                Source::Expected | Source::Peer(_) => self.tell_leader(&digest, out),
+            }
         }
     }
 

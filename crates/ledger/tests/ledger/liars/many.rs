@@ -61,6 +61,25 @@ fn collectors_that_lie_keep_nobody() {
     }
 }
 
+/// What follows from what members have, they come to at different times. Those who gather votes tell the leader at once, for the others' time runs.
+#[test]
+fn a_leader_that_would_come_to_it_late_is_told() {
+    let n = 31;
+    let mut net = Net::new(n, 11, 8);
+    net.delay = 0;
+    net.tick();
+    net.ask_all(&create("a", 1, 11, &holders(n)));
+    assert!(net.run_until(1, |net| net.all_at(1)));
+    let ended = activated(1, 11, n, 5);
+    net.grant(1..=n, &ended);
+    // The leader of view v at height h is at place h + v.
+    let leader = node(3);
+    for id in (1..=n).map(node).filter(|id| *id != leader) {
+        net.feed(id, &|replica, disk| replica.handle(Input::Expect(ended.clone()), disk));
+    }
+    assert!(net.run_until(0, |net| net.all_at(2)), "it takes a tick");
+}
+
 /// What waits is told to those who propose next. If these are gone, collectors tell everybody, so that time runs for all.
 #[test]
 fn leaders_that_are_gone_cost_some_ticks() {
