@@ -265,6 +265,7 @@ fn many_members_wait_longer_for_a_proposal() {
             for author in (1..n).take_while(|_| view > 0) {
                 agreement.note(party(author), view);
             }
+            assert_eq!(says(&mut agreement, n, 7), []);
             assert_eq!(ticks(&mut agreement, n, 7, wait - 1), [], "{n} members, view {view}");
             let said = ticks(&mut agreement, n, 7, 1);
             assert_eq!(said.first(), Some(&(VoteKind::Prevote, view, None)), "{n} members, view {view}");
