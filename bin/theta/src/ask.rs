@@ -341,8 +341,9 @@ fn too_few(Status { threshold, up, nodes, .. }: &Status) -> Failure {
 pub fn culprits(statuses: &[NodeStatus]) -> Vec<CulpritView> {
     let answered = statuses.iter().filter_map(|status| status.status.as_ref().ok());
     let named = answered.flat_map(|(response, _)| &response.culprits);
-    let distinct: BTreeSet<(u16, String)> =
-        named.filter_map(|culprit| Some((u16::try_from(culprit.node).ok()?, culprit.misbehaviour.clone()))).collect();
+    let distinct: BTreeSet<(u16, String)> = named
+        .filter_map(|culprit| Some((u16::try_from(culprit.node).ok()?, exit::tidy(&culprit.misbehaviour))))
+        .collect();
     distinct.into_iter().map(|(node, misbehaviour)| CulpritView { node, misbehaviour }).collect()
 }
 

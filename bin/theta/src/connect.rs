@@ -3,6 +3,7 @@
 use std::{
     future::Future,
     path::{Path, PathBuf},
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -16,19 +17,22 @@ use tokio::{
 
 use crate::{
     access::{ApprovalFiles, request_key},
-    exit::Failure,
+    exit::{Failure, tidy},
     files::Source,
     keys::{Keyring, NamedKey, change::Nonce},
     units,
 };
 
 /// The client file, which `theta client new` writes, or the client directory, which `theta group init` writes.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ClientDir {
     /// Client file, as theta client new writes it, or client directory
-    #[arg(long, value_name = "FILE", env = "THETA_CLIENT", default_value = "theta-group/client")]
+    #[arg(long, value_name = "FILE", env = "THETA_CLIENT", default_value = USUAL_CLIENT)]
     client: PathBuf,
 }
+
+/// Where `theta group init` puts the first client.
+const USUAL_CLIENT: &str = "theta-group/client";
 
 impl ClientDir {
     /// The public keys that the client knows.
@@ -106,12 +110,30 @@ impl ClientDir {
     }
 }
 
+/// The client that the command line names, where another is the usual one.
+static NAMED: OnceLock<PathBuf> = OnceLock::new();
+
+/// A node's text with hints that can be pasted here: to see why a policy refuses, the node is asked with the client of this command.
+pub(crate) fn pasteable(text: &str) -> String {
+    const HINT: &str = "theta policy explain --ask ";
+    let Some(client) = NAMED.get() else { return text.to_owned() };
+    let client = client.display().to_string();
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-+@".contains(character);
+    let client = if client.chars().all(is_plain) { client } else { format!("'{}'", client.replace('\'', "'\\''")) };
+    text.replace(HINT, &format!("theta policy explain --client-dir {client} --ask "))
+}
+
 /// How long the nodes may take to tell what is new, where a command needs no node.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
+/// Whether this is a client file or a client directory, as far as can be seen without reading it.
+pub(crate) fn is_client(dir: &Path) -> bool {
+    dir.is_file() || dir.join("group.toml").is_file()
+}
+
 /// Refuses what is neither a client file nor a client directory.
 pub(crate) fn check_dir(dir: &Path) -> Result<(), Failure> {
-    if dir.is_file() || dir.join("group.toml").is_file() {
+    if is_client(dir) {
         return Ok(());
     }
     let dir = dir.display();
@@ -122,7 +144,7 @@ pub(crate) fn check_dir(dir: &Path) -> Result<(), Failure> {
 }
 
 /// How to ask the group.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ClientArgs {
     #[command(flatten)]
     dir: ClientDir,
@@ -180,6 +202,10 @@ impl ClientArgs {
         ceremony_timeout: Option<Duration>,
     ) -> Result<Session, Failure> {
         check_dir(&self.dir.client)?;
+        let usual = std::env::var_os("THETA_CLIENT").map_or_else(|| PathBuf::from(USUAL_CLIENT), PathBuf::from);
+        if self.dir.client != usual {
+            NAMED.get_or_init(|| self.dir.client.clone());
+        }
         let signer = if signed { Some(self.dir.signer()?) } else { None };
         let token = self.token_file.as_deref().map(read_token).transpose()?;
         let approved = approvals.read()?;
@@ -307,11 +333,11 @@ impl Provenance {
         let caught = answer
             .culprits
             .iter()
-            .map(|culprit| CulpritView { node: culprit.node.get(), misbehaviour: culprit.misbehaviour.clone() });
+            .map(|culprit| CulpritView { node: culprit.node.get(), misbehaviour: tidy(&culprit.misbehaviour) });
         let lied = answer
             .bad_answers
             .iter()
-            .map(|problem| CulpritView { node: problem.node.get(), misbehaviour: problem.problem.to_string() });
+            .map(|problem| CulpritView { node: problem.node.get(), misbehaviour: tidy(&problem.problem.to_string()) });
         let mut contributors: Vec<u16> = answer.contributors.iter().map(|node| node.get()).collect();
         contributors.sort_unstable();
         Self {

@@ -391,7 +391,10 @@ fn of_keys(keys: &[ListedKey], problems: &[NodeProblem], patients: &[Patient<'_>
         });
         let said: Vec<(u16, String)> = said.collect();
         let knowing: BTreeSet<u16> = said.iter().map(|(node, _)| *node).collect();
-        let ignorant: Vec<u16> = told.difference(&knowing).copied().collect();
+        // A member that joined later, or holds none of it for another reason, need not know it.
+        let holders: BTreeSet<u32> = listed_as.iter().flat_map(|key| key.info.holders.iter().copied()).collect();
+        let lacks = |node: &&u16| holders.contains(&u32::from(**node));
+        let ignorant: Vec<u16> = told.difference(&knowing).filter(lacks).copied().collect();
         let camps = camps(said);
         if !camps.is_empty() {
             let finding = format!("{name}@{version} is not the same at all nodes: {}", listed(&camps));
@@ -481,6 +484,30 @@ mod tests {
         assert_eq!(found(&status), ["store-unconfirmed", "disk-full", "warning", "certificate-ends"]);
         status = v1::GetStatusResponse { certificate_ends: 86_400 * 200, ..Default::default() };
         assert_eq!(found(&status), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_key_is_missed_where_it_is_held_and_not_at_a_member_that_joined_later() {
+        let node = |number: u16| theta_names::NodeId::try_from(number).unwrap();
+        let listed = |name: &str, holders: &[u32], nodes: &[u16]| ListedKey {
+            info: v1::KeyInfo {
+                name: name.to_owned(),
+                version: 1,
+                state: "active".to_owned(),
+                holders: holders.to_vec(),
+                ..Default::default()
+            },
+            nodes: nodes.iter().copied().map(node).collect(),
+            held: nodes.iter().copied().map(node).collect(),
+            generation: 0,
+        };
+        let found = |key| {
+            let newer = listed("newer", &[1, 2, 3], &[1, 2, 3]);
+            let findings = of_keys(&[key, newer], &[], &[]);
+            findings.iter().map(|finding| (finding.kind, finding.nodes.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(found(listed("older", &[1, 2], &[1, 2])), []);
+        assert_eq!(found(listed("older", &[1, 2, 3], &[1, 2])), [("key-unknown", vec![3]), ("share-lost", vec![3])]);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum NodeCommand {
     Card(founding::CardArgs),
     /// Make a node one of the group that was put together with its card, or has taken it in since
     Join(Box<founding::JoinArgs>),
+    /// Come back after the machine lost its store, or everything: a new one in its place, in one command
+    Rejoin(Box<founding::RejoinArgs>),
     /// Run a node until SIGTERM or Ctrl-C
     Run(RunArgs),
 }
@@ -91,6 +93,7 @@ impl NodeCommand {
             Self::Init(args) => founding::init(&args, output),
             Self::Card(args) => founding::card(&args, output),
             Self::Join(args) => founding::join(&args, output),
+            Self::Rejoin(args) => founding::rejoin(*args, output),
             Self::Run(args) => serve(&args, output.json(), Node::start),
         }
     }

@@ -224,7 +224,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("peer", "For the other nodes."),
     ("api", "For clients: gRPC over mutually authenticated TLS."),
     ("metrics", "For monitoring: /metrics, /healthz, /readyz over plain HTTP, loopback only; absent: not served."),
-    ("max_in_flight", "Clients' API requests being answered at one time; more are refused with RESOURCE_EXHAUSTED."),
+    ("max_in_flight", "Clients' API requests being answered at one time; more are refused."),
     ("max_in_flight_bytes", "Bytes of these requests, and of answers that have not been taken."),
     ("max_client_requests", "Of these requests, those of one client."),
     ("max_client_bytes", "Of these bytes, those of one client."),

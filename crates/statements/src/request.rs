@@ -11,7 +11,7 @@ use theta_names::{Label, Operation};
 
 use crate::armor::{ArmorError, armor, dearmor};
 use crate::time::Invalid;
-use crate::{Ask, Digest, MOST_NAME, Name, Signature, SigningKey, UnixTime, Validity, VerifyingKey};
+use crate::{Ask, Digest, FalseSignature, MOST_NAME, Name, Signature, SigningKey, UnixTime, Validity, VerifyingKey};
 
 /// The longest that a signed request may be valid: an hour, in milliseconds.
 pub const MOST_REQUEST_LIFETIME: u64 = 3_600_000;
@@ -173,8 +173,15 @@ impl SignedRequest {
         }
         let most = if is_decided_once(terms.operation) { MOST_DECISION_LIFETIME } else { MOST_REQUEST_LIFETIME };
         terms.validity.check_bounded(now, most)?;
-        let message = terms.encode(&self.signer);
-        self.signer.verify(&message, &self.signature).map_err(|_| SignedRequestError::FalseSignature)
+        self.check_signature().map_err(|_| SignedRequestError::FalseSignature)
+    }
+
+    /// Checks the signer's signature alone, for those who read later what was asked once.
+    ///
+    /// # Errors
+    /// [`FalseSignature`].
+    pub fn check_signature(&self) -> Result<(), FalseSignature> {
+        self.signer.verify(&self.terms.encode(&self.signer), &self.signature)
     }
 
     /// The bytes that travel: the terms as they were signed, then the signature.

@@ -265,11 +265,10 @@ pub(super) fn convert(args: &ConvertArgs, output: Output) -> Result<(), Failure>
     public_keys.sort_by(|(one, _), (other, _)| one.cmp(other));
     let request_key = secret(REQUEST_KEY)?;
     let file = ClientFile { name: args.name.clone(), group, founding, identity, request_key, public_keys };
-    let target = Target::choose(None, Some(args.output.clone()))?;
-    target.write(file.to_text().expose().as_bytes(), true)?;
+    write_new(&args.output, file.to_text().expose().as_bytes(), true)?;
     // What was written is what will be read.
-    ClientFile::load(&target.name())?;
-    let converted = Converted { file: target.name() };
+    ClientFile::load(&args.output)?;
+    let converted = Converted { file: args.output.clone() };
     output
         .result(&converted, |out| writeln!(out, "made the client file {}: it holds secrets", converted.file.display()))
 }

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use theta_client::{CeremonyRequest, Client, KeyRef, KeyState, state_statement};
+use theta_client::{CeremonyRequest, Client, KeyRef, KeyState, StateChange};
 use theta_ledger::MemberChange;
 use theta_names::{Label, Operation};
 use theta_network::group::GroupFile;
 use theta_payload::{self as payload, Header};
 use theta_schemes::MAX_MESSAGE_LEN;
-use theta_statements::{Ask, audit::Checkpoint};
+use theta_statements::{Ask, UnixTime, audit::Checkpoint};
 
 use crate::{
     ask::check_coin_name,
     exit::Failure,
     files::Source,
-    keys::change::{ChangeArgs, Nonce},
+    keys::change::{ChangeArgs, Nonce, in_words},
     members::{aloud, one_card},
     signature::DigestWord,
 };
@@ -52,6 +52,9 @@ pub(crate) struct SubjectArgs {
     /// For keys.enable, keys.disable and keys.destroy: the generation that the change makes, one more than theta keys list --live shows
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     generation: Option<u64>,
+    /// For keys.destroy: when the key is destroyed, as theta keys destroy --at is given it [default: at once, as with --now]
+    #[arg(long, value_name = "TIME")]
+    at: Option<UnixTime>,
 }
 
 /// The subject, read from the files that were named.
@@ -130,6 +133,9 @@ impl SubjectArgs {
         }
         if self.digest.is_some() && self.operation != Operation::SignDigest {
             return Err(Failure::Usage(format!("--digest is for sign-digest, not for {}", self.operation)));
+        }
+        if self.at.is_some() && self.operation != Operation::KeysDestroy {
+            return Err(Failure::Usage(format!("--at is for keys.destroy, not for {}", self.operation)));
         }
         let unused = [(&self.coin, "--coin is for flip-coin", Operation::FlipCoin)];
         if let Some((_, words, _)) = unused.iter().find(|(given, _, of)| given.is_some() && *of != self.operation) {
@@ -221,8 +227,15 @@ impl SubjectArgs {
         };
         let (bytes, about, nonce) = match (state, self.generation) {
             (Some(state), Some(generation)) => {
-                let bytes = state_statement(&key.name, key.version, state, generation);
-                (bytes, format!("{key} becomes {state}, generation {generation}"), None)
+                // The ledger counts in seconds.
+                let not_before = self.at.map_or(0, |at| at.0 / 1_000);
+                let change = StateChange { key: key.name.clone(), version: key.version, state, generation, not_before };
+                let about = match (state, self.at) {
+                    (KeyState::Destroyed, Some(at)) => format!("{key} is disabled, and destroyed at {at}"),
+                    (KeyState::Destroyed, None) => format!("{key} is destroyed at once (theta keys destroy --now)"),
+                    _ => format!("{key} becomes {state}"),
+                };
+                (change.encode(), format!("{about}, generation {generation}"), None)
             }
             // An approval names the generation; for everything else the statement does not matter.
             (Some(_), None) => return Ok(None),
@@ -231,7 +244,7 @@ impl SubjectArgs {
                 Err(failure) => return Err(failure),
                 Ok(Some(change)) => {
                     let nonce = self.nonce.map_or_else(Nonce::draw, Ok)?;
-                    let about = format!("{change:?}");
+                    let about = in_words(&change);
                     (CeremonyRequest { nonce: nonce.0, change }.encode(), about, Some(nonce))
                 }
                 Ok(None) => return Ok(None),

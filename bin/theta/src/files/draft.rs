@@ -148,6 +148,16 @@ impl DraftDirectory {
         self.directory.path()
     }
 
+    /// Moves one finished file of it to the name, where there is still nothing, and removes the rest.
+    pub(crate) fn keep_file(self, file: &str) -> Result<(), Failure> {
+        let Self { directory, target, unfinished } = self;
+        let failed = |error: io::Error| Failure::writing(&target, &error);
+        let file = tempfile::TempPath::try_from_path(directory.path().join(file)).map_err(failed)?;
+        file.persist_noclobber(&target).map_err(|error| failed(error.error))?;
+        drop((directory, unfinished));
+        sync_entry(&target).map_err(failed)
+    }
+
     /// Moves the finished directory to its name.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         let Self { directory, target, unfinished } = self;

@@ -46,10 +46,10 @@ and the machine to join (theta node join).")]
 pub struct InitArgs {
     /// Directory to make, for this node alone
     #[arg(long, value_name = "DIR")]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// What people call the node, in plain ASCII: it is read aloud
     #[arg(long, value_name = "NAME", required_unless_present = "replaces")]
-    name: Option<NodeName>,
+    pub(super) name: Option<NodeName>,
     /// Where the other nodes reach it
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_address, required_unless_present = "replaces")]
     peer: Option<Address>,
@@ -58,7 +58,7 @@ pub struct InitArgs {
     clients: Option<Address>,
     /// The member in whose place it comes: an old card of it, or its directory; or, with --name, the group's founding or its exported ledger
     #[arg(long, value_name = "FILE", conflicts_with = "operator_key")]
-    replaces: Option<PathBuf>,
+    pub(super) replaces: Option<PathBuf>,
     /// Where the operator's key is written, which is not to stay on this machine [default: DIR.operator]
     #[arg(long, value_name = "FILE")]
     operator_key: Option<PathBuf>,
@@ -76,10 +76,11 @@ pub struct InitArgs {
     seal: SealWord,
 }
 
+/// A node that was made.
 #[derive(Serialize)]
-struct Made<'a> {
+pub(super) struct Made<'a> {
     directory: &'a PathBuf,
-    name: &'a str,
+    name: String,
     card: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
     operator_key: Option<PathBuf>,
@@ -113,7 +114,7 @@ pub(super) fn listen_at(peer: &Address, api: &Address) -> ListenConfig {
 }
 
 /// The card of the member in whose place a machine comes, as old as it may be: what counts of it is what stays the same.
-fn predecessor(file: &Path, name: Option<&NodeName>) -> Result<Card, Failure> {
+pub(super) fn predecessor(file: &Path, name: Option<&NodeName>) -> Result<Card, Failure> {
     let inside = file.join(CARD);
     let file = if file.is_dir() { inside.as_path() } else { file };
     let mut cards = cards_of_members(file)?;
@@ -166,6 +167,11 @@ fn beside(dir: &Path) -> PathBuf {
 
 /// Makes a node's keys and its card.
 pub(crate) fn init(args: &InitArgs, output: Output) -> Result<(), Failure> {
+    report(&make(args)?, output)
+}
+
+/// The same without a word.
+pub(super) fn make(args: &InitArgs) -> Result<Made<'_>, Failure> {
     let draft = DraftDirectory::new(&args.dir, 0o700, "name another with --dir")?;
     let (about, operator) = args.about()?;
     let config = config::new(args.listen(&about), &args.seal.clone().made_absolute()?);
@@ -189,14 +195,13 @@ pub(crate) fn init(args: &InitArgs, output: Output) -> Result<(), Failure> {
         }
     })?;
     let content = keys.card().content();
-    let made = Made {
+    Ok(Made {
         directory: &args.dir,
-        name: content.name.as_str(),
+        name: content.name.to_string(),
         card: args.dir.join(CARD),
         operator_key,
         key: aloud(&content.ceremony_key),
-    };
-    report(&made, output)
+    })
 }
 
 fn report(made: &Made<'_>, output: Output) -> Result<(), Failure> {

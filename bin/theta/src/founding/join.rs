@@ -44,18 +44,18 @@ replace; a machine that a warrant lets vote in another's place joins before it i
 pub struct JoinArgs {
     /// The directory that theta node init made
     #[arg(long, value_name = "DIR")]
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// The fingerprint that all members have compared
     #[arg(long, value_name = "FINGERPRINT")]
-    fingerprint: Fingerprint,
+    pub(super) fingerprint: Fingerprint,
     /// The founding, as theta group assemble wrote it, or the ledger, as theta ledger export wrote it [default: ask the nodes]
     #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    pub(super) file: Option<PathBuf>,
     /// The warrant by which the machine votes in the place of another
     #[arg(long, value_name = "FILE")]
-    warrant: Vec<PathBuf>,
+    pub(super) warrant: Vec<PathBuf>,
     #[command(flatten)]
-    client: ClientArgs,
+    pub(super) client: ClientArgs,
 }
 
 #[derive(Serialize)]
@@ -68,25 +68,18 @@ struct Joined<'a> {
 }
 
 /// The group that a node joins.
-struct Found {
-    founding: Founding,
+pub(super) struct Found {
+    pub(super) founding: Founding,
     /// Its members as of now, by rising number; this node is one of them, or votes in the place of one.
     members: Vec<(NodeId, Card)>,
     /// The height of the newest change of them; `None` of a group that begins.
     height: Option<u64>,
-    node: NodeId,
+    pub(super) node: NodeId,
 }
 
 /// Makes a node one of a group.
 pub(crate) fn join(args: &JoinArgs, output: Output) -> Result<(), Failure> {
-    let unjoined = Unjoined::read(&args.dir)?;
-    let own = card::own(&args.dir)?;
-    check_keys(&own, &unjoined)?;
-    let found = match args.file.as_deref() {
-        Some(file) if !is_export(file)? => in_founding(args, file, &own)?,
-        file => in_ledger(args, file, &own)?,
-    };
-    install(&args.dir, (&unjoined, &own), &found)?;
+    let found = take_part(args)?;
     let Found { founding, members, node, .. } = &found;
     let joined = Joined {
         directory: &args.dir,
@@ -103,6 +96,19 @@ pub(crate) fn join(args: &JoinArgs, output: Output) -> Result<(), Failure> {
         writeln!(out, "  say in {dir}/policy.toml who may ask this node for what (theta client new makes clients)")?;
         writeln!(out, "  theta node run --dir {dir}")
     })
+}
+
+/// Makes a node one of a group, without a word.
+pub(super) fn take_part(args: &JoinArgs) -> Result<Found, Failure> {
+    let unjoined = Unjoined::read(&args.dir)?;
+    let own = card::own(&args.dir)?;
+    check_keys(&own, &unjoined)?;
+    let found = match args.file.as_deref() {
+        Some(file) if !is_export(file)? => in_founding(args, file, &own)?,
+        file => in_ledger(args, file, &own)?,
+    };
+    install(&args.dir, (&unjoined, &own), &found)?;
+    Ok(found)
 }
 
 /// A group that begins.

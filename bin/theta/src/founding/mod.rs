@@ -7,6 +7,7 @@ mod config;
 mod init;
 mod join;
 mod keys;
+mod rejoin;
 mod show;
 
 use std::{collections::BTreeMap, io::Read as _, path::Path};
@@ -24,6 +25,7 @@ pub(crate) use self::{
     init::{InitArgs, init},
     join::{JoinArgs, join},
     keys::{About, NodeKeys},
+    rejoin::{RejoinArgs, rejoin},
     show::{ShowArgs, show},
 };
 use crate::{

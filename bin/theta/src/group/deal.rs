@@ -179,14 +179,26 @@ impl ExistingGroup {
         Ok(tables.collect::<Result<Vec<_>, _>>()?.iter().flat_map(KeyTable::iter).collect())
     }
 
-    /// Puts the key into all stores or none. Its name must be free ([`ExistingGroup::check_free`]).
-    pub(crate) fn add(&self, name: &KeyName, key: &DealtKey) -> Result<(), Failure> {
+    /// Puts all these keys into all stores, or none into any. Their names must be free ([`ExistingGroup::check_free`]).
+    pub(crate) fn add(&self, keys: &[(&KeyName, DealtKey)]) -> Result<(), Failure> {
         let _whole = Whole::begin()?;
-        put(&self.stores, &self.client, name, key).inspect_err(|_| {
-            for store in &self.stores {
-                // Stores without the key return an error; where removing fails, theta keys remove can remove it later.
-                let _ = store.write(|transaction| transaction.remove_key(name));
-            }
-        })
+        for (place, (name, key)) in keys.iter().enumerate() {
+            put(&self.stores, &self.client, name, key).inspect_err(|_| {
+                self.remove(name);
+                for (before, _) in keys.iter().take(place) {
+                    self.remove(before);
+                    // The public file of the one that failed, if there is one, is somebody else's.
+                    let _ = std::fs::remove_file(public_file(&self.client, before));
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn remove(&self, name: &KeyName) {
+        for store in &self.stores {
+            // Stores without the key return an error; where removing fails, theta keys remove can remove it later.
+            let _ = store.write(|transaction| transaction.remove_key(name));
+        }
     }
 }

@@ -4,12 +4,17 @@
 /// narrowed.
 pub(super) fn of_client(name: &str, client: &str) -> String {
     let rules = RULES.replace("CLIENT", name);
-    format!("{HEAD}{FIRST}\n{client}\n{rules}\n{MORE}")
+    format!("{HEAD}{FIRST}\n{client}\n{rules}\n{}\n{MORE}", with_approvals(name, "ann"))
 }
 
 /// A policy under which nobody may do anything yet.
 pub(crate) fn of_nobody() -> String {
-    format!("{HEAD}{NOBODY}{MORE}")
+    format!("{HEAD}{NOBODY}\n{}\n{MORE}", with_approvals("ann", "ben"))
+}
+
+/// What should take the word of somebody else than the client, ready to be taken into force.
+fn with_approvals(client: &str, approver: &str) -> String {
+    APPROVED.replace("CLIENT", client).replace("APPROVER", approver)
 }
 
 const HEAD: &str = "\
@@ -41,8 +46,8 @@ const NOBODY: &str = "
 # clients = [\"ann\"]
 # keys = [\"*\"]
 # operations = [\"decrypt\", \"decapsulate\", \"sign\", \"flip-coin\", \"keys.list\", \"status\", \"audit.read\", \"policy.read\",
-#               \"keys.create\", \"keys.refresh\", \"keys.reshare\", \"keys.rotate\", \"keys.enable\", \"keys.disable\", \"keys.destroy\"]
-
+#               \"keys.create\", \"keys.refresh\", \"keys.reshare\", \"keys.rotate\", \"keys.enable\", \"keys.disable\", \"keys.destroy\",
+#               \"group.renew\"]
 ";
 
 const RULES: &str = r#"# What keys are for.
@@ -76,11 +81,12 @@ effect = "allow"
 clients = ["CLIENT"]
 keys = ["*"]
 operations = ["group.renew"]
+"#;
 
-# A lost share found again. The others compute it for the node that lost it, so that somebody should know that it did: nobody
+const APPROVED: &str = r#"# A lost share found again. The others compute it for the node that lost it, so that somebody should know that it did: nobody
 # recovers a share until there is an approver here, other than this client. At k nodes at least:
 #
-#   theta approver new --name ann                       prints the [[approver]] lines; they go beside the [[client]] lines above
+#   theta approver new --name APPROVER          prints the [[approver]] lines; they go beside the [[client]] lines above
 #   then remove the # from this rule:
 #
 # [[rule]]
@@ -89,12 +95,12 @@ operations = ["group.renew"]
 # clients = ["CLIENT"]
 # keys = ["*"]
 # operations = ["keys.recover"]
-# approvals = { of = ["ann"], need = 1 }
+# approvals = { of = ["APPROVER"], need = 1 }
 #
 #   theta policy check policy.toml
 #
-# And each time: theta approve --as ann.key --operation keys.recover --key files --node 3 -o ann.approval
-#                theta keys recover files --node 3 --approval ann.approval
+# And each time: theta approve --as APPROVER.key --operation keys.recover --key files --node 3 -o APPROVER.approval
+#                theta keys recover files --node 3 --approval APPROVER.approval
 #
 # Who belongs to the group. With members of its own a stolen client would take the group over, so this takes an approval, too; at as
 # many nodes as decide:
@@ -105,7 +111,7 @@ operations = ["group.renew"]
 # clients = ["CLIENT"]
 # keys = ["*"]
 # operations = ["group.change"]
-# approvals = { of = ["ann"], need = 1 }
+# approvals = { of = ["APPROVER"], need = 1 }
 "#;
 
 const MORE: &str = r#"# Examples of what else can be said. The first allow rule that is about a request decides, and a deny rule beats them all:
@@ -155,30 +161,38 @@ mod tests {
         let text = of_nobody();
         Policy::parse(&text, "policy.toml").unwrap();
         let lines = "[[client]]\nname = \"ann\"\ncertificates = [\"".to_owned() + &"0a".repeat(32) + "\"]\n";
-        let (from, to) = (text.find("# [[rule]]\n# name = \"ann").unwrap(), text.find("\n\n# Examples").unwrap());
+        let from = text.find("# [[rule]]\n# name = \"ann").unwrap();
+        let to = from + text[from..].find("\n\n").unwrap();
         let rule = text[from..to].replace("# ", "").replace("#  ", "");
         let policy = Policy::parse(&[&text[..from], &lines, &rule, &text[to..]].concat(), "policy.toml").unwrap();
-        for operation in [Operation::Sign, Operation::KeysCreate, Operation::Status] {
+        for operation in [Operation::Sign, Operation::KeysCreate, Operation::Status, Operation::GroupRenew] {
             let ask = Ask { key: Some("files"), ..Ask::new("g", operation) };
             assert_eq!(policy.explain("ann", &ask, UnixTime(0)).answer, Answer::Allow, "{operation}");
         }
     }
 
-    /// What stands there to be taken into force is right as it stands.
+    /// What stands there to be taken into force is right as it stands, also at a node that has no client yet.
     #[test]
     fn a_recovery_takes_an_approver() {
-        let approver = "[[approver]]\nname = \"ann\"\nkey = \"ed25519:\
-            d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\"\n";
-        let lines = "[[client]]\nname = \"client\"\ncertificates = [\"".to_owned() + &"0a".repeat(32) + "\"]\n";
-        let text = of_client("client", &(lines + approver));
+        recovery_takes("client", "ann", |lines| of_client("client", lines));
+        recovery_takes("ann", "ben", |lines| of_nobody().replacen("format = 1\n", &format!("format = 1\n{lines}"), 1));
+    }
+
+    fn recovery_takes(client: &str, approver: &str, policy: impl Fn(&str) -> String) {
+        let lines = format!(
+            "[[client]]\nname = \"{client}\"\ncertificates = [\"{}\"]\n[[approver]]\nname = \"{approver}\"\nkey = \"ed25519:\
+             d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\"\n",
+            "0a".repeat(32)
+        );
+        let text = policy(&lines);
         let from = text.find("# [[rule]]\n# name = \"recovering").unwrap();
         let to = from + text[from..].find("#\n#   theta policy check").unwrap();
         let rule = text[from..to].replace("# ", "");
         let policy = Policy::parse(&[&text[..from], &rule, &text[to..]].concat(), "policy.toml").unwrap();
         let ask = Ask { key: Some("files"), ..Ask::new("g", Operation::KeysRecover) };
-        let explained = policy.explain("client", &ask, UnixTime(0));
+        let explained = policy.explain(client, &ask, UnixTime(0));
         assert_eq!(explained.answer, Answer::Deny);
-        assert_eq!(explained.conditions[0].condition, "1 approvals of ann");
+        assert_eq!(explained.conditions[0].condition, format!("1 approvals of {approver}"));
     }
 
     #[test]

@@ -117,14 +117,15 @@ pub(super) fn deal(args: &DealArgs, output: Output) -> Result<(), Failure> {
     group::plan::check_names(&args.keys)?;
     args.keys.iter().try_for_each(|key| group.check_free(key.key_name()))?;
     let mut rng = crate::random::generator()?;
-    let mut added = Vec::new();
-    for key in &args.keys {
+    // All are dealt before the first is written: whoever ends the command meanwhile, as the search for primes lasts, has none of them.
+    let dealt = args.keys.iter().map(|key| {
         let dealt = group::deal(key, threshold, bits, &mut rng)?;
         group.check_new(key.key_name(), &dealt)?;
-        group.add(key.key_name(), &dealt)?;
-        added.push(Added::new(key.key_name(), &dealt));
-    }
-    report(&added, output)
+        Ok((key.key_name(), dealt))
+    });
+    let dealt = dealt.collect::<Result<Vec<_>, Failure>>()?;
+    group.add(&dealt)?;
+    report(&dealt.iter().map(|(name, dealt)| Added::new(name, dealt)).collect::<Vec<_>>(), output)
 }
 
 /// `theta keys import`.
@@ -140,8 +141,9 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
         .map_err(|error| Failure::Usage(format!("{}: {error}", from.display())))?;
     group.check_new(&name, &dealt)?;
     check_other_purposes(&group.keys()?, args, &secret, &mut rng)?;
-    group.add(&name, &dealt)?;
-    report(&[Added::new(&name, &dealt)], output)?;
+    let added = Added::new(&name, &dealt);
+    group.add(&[(&name, dealt)])?;
+    report(&[added], output)?;
     output::diagnostic(
         "warning",
         &format!(

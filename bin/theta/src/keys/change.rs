@@ -5,11 +5,11 @@ use core::{fmt, str::FromStr};
 use clap::Args;
 use rand_core::Rng as _;
 use theta_client::{KeyChange, KeyRef};
-use theta_names::Operation;
+use theta_names::{KeyName, Operation, Version};
 use theta_network::group::GroupFile;
 use theta_schemes::Suite;
 
-use crate::{exit::Failure, random, suites};
+use crate::{connect::nodes, exit::Failure, random, suites};
 
 /// The nonce of a request for a ceremony. It distinguishes the request from all others, for approvers and the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,28 @@ impl FromStr for Nonce {
 impl fmt::Display for Nonce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// What a ceremony would do, as people consent to it: everything that the request says.
+pub(crate) fn in_words(change: &KeyChange) -> String {
+    let named = |key: &KeyName, version: &Option<Version>| KeyRef { name: key.clone(), version: *version }.to_string();
+    match change {
+        KeyChange::Create { key, suite, k, holders } => {
+            format!("a new key {key} ({suite}), made and held by {}, any {k} of which use it", nodes(holders))
+        }
+        KeyChange::Rotate { key } => format!("the next version of {key}, which takes the place of the one before"),
+        KeyChange::Refresh { key, version } => {
+            format!("new shares of {} for those who hold it; the old ones are destroyed", named(key, version))
+        }
+        KeyChange::Reshare { key, version, k, holders } => format!(
+            "new shares of {} for {}, any {k} of which use it; the old ones are destroyed",
+            named(key, version),
+            nodes(holders)
+        ),
+        KeyChange::Recover { key, version, node } => {
+            format!("the lost share of {} computed by the others for node {node}", named(key, version))
+        }
     }
 }
 

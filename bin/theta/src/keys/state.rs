@@ -48,6 +48,7 @@ Examples:
   theta keys destroy old-release            disabled now, destroyed in seven days
   theta keys enable old-release             takes it back until an hour before
   theta keys destroy files@1 --now --yes    no way back
+  theta keys destroy old-release --at 2026-12-24T00:00:00Z --approval ann.approval      at the time that was approved
 
 When its time has come, every node destroys its shares, and keeps the public part as a tombstone; the name is never used \
 again. That cannot be undone. A node that is down keeps its share until it comes back: this says which. Shares in backups stay \
@@ -58,6 +59,9 @@ pub(crate) struct DestroyArgs {
     /// How long the key is disabled before, and can be taken back: more than an hour
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, default_value = "7d", conflicts_with = "now")]
     after: Duration,
+    /// When it is destroyed, instead: approvals name that time (theta approve --at)
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["now", "after"])]
+    at: Option<UnixTime>,
     /// Destroy at once
     #[arg(long)]
     now: bool,
@@ -96,16 +100,18 @@ pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
 
 /// `theta keys destroy`.
 pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure> {
-    if !args.now && args.after <= SHORTEST_WAIT {
+    let today = now().0 / 1_000;
+    let when = args.at.map_or_else(|| today.saturating_add(args.after.as_secs()), |at| at.0 / 1_000);
+    if !args.now && when.saturating_sub(today) <= SHORTEST_WAIT.as_secs() {
         return Err(Failure::Usage(
-            "--after takes more than an hour (2h), since nodes' clocks differ and the key must not be taken back at some of them alone; --now destroys at once".to_owned(),
+            "a key waits for more than an hour (--after 2h), since nodes' clocks differ and it must not be taken back at some of them alone; --now destroys at once".to_owned(),
         ));
     }
     if !args.yes {
         let fate = if args.now { "destroyed for ever, now" } else { "disabled, and later destroyed for ever" };
         confirm_by_name(&args.state.key.to_string(), fate)?;
     }
-    let not_before = if args.now { 0 } else { now().0 / 1_000 + args.after.as_secs() };
+    let not_before = if args.now { 0 } else { when };
     change(&args.state, (KeyState::Destroyed, not_before), output)
 }
 

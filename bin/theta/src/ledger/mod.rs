@@ -1,6 +1,7 @@
 //! `theta ledger`: what the group has decided, checked from the founding members on.
 
 mod place;
+mod reason;
 mod words;
 
 use std::{
@@ -16,7 +17,9 @@ use theta_statements::UnixTime;
 
 pub(crate) use self::place::{Checked, read, read_any, read_file};
 use self::place::{GenesisLine, MemberLine, PlaceArgs};
+use self::reason::Reason;
 use crate::{
+    access,
     exit::Failure,
     files::Target,
     output::{GOOD, Output, Table},
@@ -42,7 +45,9 @@ Examples:
   theta ledger show --entries            every entry, one to a line
 
 All nodes are asked and none is believed: each entry carries the votes of a quorum of the group's nodes. A key comes in when a \
-quorum of the nodes holds it, a few seconds after it was made, dealt or given new shares. Which keys are disabled, the nodes say: see theta keys list.")]
+quorum of the nodes holds it, a few seconds after it was made, dealt or given new shares. States are those that the group has decided; what \
+single nodes have disabled before that, theta keys list --live shows. Entries say who asked for them, by the key that signed the request, \
+who approved, and which nodes consented: the names that belong to such keys stand in the policies.")]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     place: PlaceArgs,
@@ -83,6 +88,11 @@ struct KeyView {
     key: String,
     version: u32,
     suite: String,
+    /// What the group has decided, at the time of this machine's clock.
+    state: &'static str,
+    /// When it will be destroyed, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destroyed_at: Option<u64>,
     k: u16,
     holders: Vec<u16>,
     epoch: u32,
@@ -136,6 +146,8 @@ struct EntryView {
     height: u64,
     time: u64,
     what: String,
+    #[serde(flatten)]
+    reason: Reason,
     signers: Vec<u16>,
 }
 
@@ -158,7 +170,7 @@ impl LedgerCommand {
 }
 
 fn summary(Checked { genesis, state, .. }: &Checked) -> Summary {
-    let mut keys = Vec::new();
+    let (mut keys, now) = (Vec::new(), access::now().0 / 1_000);
     for (key, line) in state.keys() {
         for (version, history) in &line.versions {
             let Some(serving) = history.serving() else { continue };
@@ -166,6 +178,8 @@ fn summary(Checked { genesis, state, .. }: &Checked) -> Summary {
                 key: key.to_string(),
                 version: version.get(),
                 suite: history.suite.to_string(),
+                state: line.state_at(*version, now).unwrap_or(history.state).name(),
+                destroyed_at: line.doom_of(*version).filter(|doom| *doom > now),
                 k: serving.k,
                 holders: serving.holders.clone(),
                 epoch: serving.epoch.get(),
@@ -211,7 +225,7 @@ fn show(checked: &Checked, output: Output) -> Result<(), Failure> {
             return writeln!(out, "height  0: nothing has been decided yet");
         }
         writeln!(out, "height  {height}, of {}", time(summary.time))?;
-        let mut table = Table::new(&["key", "version", "suite", "shares", "epoch", "since"], &[1, 4, 5]);
+        let mut table = Table::new(&["key", "version", "suite", "shares", "epoch", "since", "state"], &[1, 4, 5]);
         for key in &summary.keys {
             table.row([
                 key.key.clone(),
@@ -220,6 +234,8 @@ fn show(checked: &Checked, output: Output) -> Result<(), Failure> {
                 format!("any {} of {}", key.k, key.holders.len()),
                 key.epoch.to_string(),
                 key.since.to_string(),
+                key.destroyed_at
+                    .map_or_else(|| key.state.to_owned(), |at| format!("{}, destroyed at {}", key.state, time(at))),
             ]);
         }
         table.write(out)
@@ -234,14 +250,16 @@ fn show_entries(checked: &Checked, output: Output) -> Result<(), Failure> {
             height: certified.entry.height,
             time: certified.entry.time,
             what: words::what_of(certified),
+            reason: Reason::of(&certified.entry, checked.state.group()),
             signers: certified.certificate.signatures().keys().map(|party| party.get()).collect(),
         })
         .collect();
     output.result(&views, |out| {
-        let mut table = Table::new(&["#", "when", "what", "certified by"], &[0]);
+        let mut table = Table::new(&["#", "when", "what", "why", "certified by"], &[0]);
         for view in &views {
             let signers = crate::connect::nodes(&view.signers);
-            table.row([view.height.to_string(), time(view.time), view.what.clone(), signers]);
+            let why = view.reason.in_words();
+            table.row([view.height.to_string(), time(view.time), view.what.clone(), why, signers]);
         }
         table.write(out)
     })
@@ -271,6 +289,7 @@ fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
             identity: hex::encode(member.verifying_key().bytes()),
         });
         let genesis = GenesisLine {
+            words: words::EDITION,
             ledger: checked.genesis.id().to_string(),
             group: checked.genesis.name().to_owned(),
             k: checked.genesis.k(),

@@ -12,7 +12,12 @@ use theta_ledger::founding::{Fingerprint, Founding, NodeSignatures};
 use theta_ledger::{CertifiedEntry, Genesis, LedgerId, LedgerState};
 
 use super::words;
-use crate::{connect::ClientArgs, exit::Failure, files::Source, output};
+use crate::{
+    connect::ClientArgs,
+    exit::{self, Failure},
+    files::Source,
+    output,
+};
 
 /// The longest line of an export, in bytes: the longest entry with its votes, in hexadecimal.
 const MOST_LINE: u64 = 4 << 20;
@@ -40,6 +45,9 @@ pub(crate) struct Checked {
 /// The first line of an export.
 #[derive(Deserialize, Serialize)]
 pub(super) struct GenesisLine {
+    /// Whose words its lines are in: [`words::EDITION`] of the release that wrote it.
+    #[serde(default = "first_edition")]
+    pub(super) words: u32,
     pub(super) ledger: String,
     pub(super) group: String,
     pub(super) k: u16,
@@ -63,6 +71,11 @@ pub(super) struct EntryLine {
     pub(super) time: u64,
     pub(super) what: String,
     pub(super) certified: String,
+}
+
+/// The words of exports that do not say.
+const fn first_edition() -> u32 {
+    1
 }
 
 fn parse_id(text: &str) -> Result<LedgerId, String> {
@@ -100,7 +113,7 @@ fn ask(client: &ClientArgs) -> Result<Checked, Failure> {
     let mut state = LedgerState::new(&genesis);
     let followed = session.block_on(session.client().follow_ledger(&mut state))?;
     for problem in &followed.problems {
-        output::diagnostic("warning", &problem.to_string());
+        output::diagnostic("warning", &exit::tidy(&problem.to_string()));
     }
     Ok(Checked { genesis, state, entries: followed.entries })
 }
@@ -126,11 +139,23 @@ fn read_as(path: &Path, expected: Option<LedgerId>) -> Result<Checked, Failure> 
         return Err(Failure::Failed(format!("{} is of ledger {found}, not of {expected}", name.display())));
     }
     let (mut state, mut entries) = (LedgerState::new(&genesis), Vec::new());
+    let comparable = first.words == words::EDITION;
+    if !comparable {
+        let name = name.display();
+        output::diagnostic(
+            "warning",
+            &format!(
+                "another release wrote {name}: each entry is checked, and not whether what its lines say in words is what the entries \
+                 say; theta ledger show --entries {name} puts them into words anew"
+            ),
+        );
+    }
     while let Some(line) = lines.next::<EntryLine>()? {
         let bytes = hex::decode(&line.certified).map_err(|error| lines.wrong(&error))?;
         let certified = CertifiedEntry::decode(&bytes).map_err(|error| lines.wrong(&error))?;
         state.advance(&certified).map_err(|error| lines.wrong(&error))?;
-        if words::line_of(&certified).what != line.what || line.height != certified.entry.height {
+        let says = !comparable || words::line_of(&certified).what == line.what;
+        if !says || line.height != certified.entry.height {
             return Err(lines.wrong(&"what the line says is not what the entry says"));
         }
         entries.push(certified);

@@ -7,6 +7,10 @@ use theta_statements::{KeyChange, UnixTime};
 
 use super::place::EntryLine;
 
+/// Which words entries are put into. An export says it, so that a later release knows whether it can compare: whoever changes a word that
+/// [`what_of`] says adds one.
+pub(super) const EDITION: u32 = 1;
+
 /// A member of this number and identity; `None` if there is none.
 pub(super) fn member(node: u16, key: &[u8]) -> Option<Member> {
     Member::of(NodeId::try_from(node).ok()?, key).ok()

@@ -31,7 +31,7 @@ pub(crate) struct AskArgs {
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = units::parse_duration)]
     patience: Duration,
     #[command(flatten)]
-    pub(super) client: ClientArgs,
+    pub(crate) client: ClientArgs,
 }
 
 /// A change that the group has decided.
@@ -56,7 +56,7 @@ pub(super) struct Changed {
 
 impl AskArgs {
     /// Prepares the connection, and learns what the group has decided so far.
-    pub(super) fn open(&self) -> Result<Session, Failure> {
+    pub(crate) fn open(&self) -> Result<Session, Failure> {
         let session = self.client.open_signed(&self.approvals, self.patience)?;
         session.renew();
         Ok(session)
@@ -163,7 +163,7 @@ impl Changed {
 }
 
 /// Looks at the ledger as far as the client has it.
-pub(super) fn look<T>(session: &Session, at: impl FnOnce(&LedgerState) -> T) -> Result<T, Failure> {
+pub(crate) fn look<T>(session: &Session, at: impl FnOnce(&LedgerState) -> T) -> Result<T, Failure> {
     session.client().ledger(at).ok_or_else(|| {
         Failure::Usage("this group keeps no ledger: its members are those of its group file at each node".to_owned())
     })

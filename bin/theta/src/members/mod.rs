@@ -17,13 +17,13 @@ use theta_ledger::founding::{Card, Fingerprint};
 use theta_ledger::{LedgerId, LedgerState};
 use theta_names::NodeId;
 
-use self::ask::AskArgs;
+pub(crate) use self::ask::{AskArgs, look};
 pub(crate) use self::{
     add::{AddArgs, add},
     bring::{BringArgs, bring},
     remove::{RemoveArgs, remove},
     renew::{RenewArgs, renew},
-    replace::{ReplaceArgs, replace},
+    replace::{OperatorsWord, ReplaceArgs, replace},
     warrant::{WarrantCommand, read_warrant, why},
 };
 use crate::{

@@ -8,9 +8,16 @@ use theta_ledger::founding::{Card, Fingerprint};
 use theta_ledger::{LedgerId, LedgerState, MemberChange};
 use theta_names::NodeId;
 
-use super::{AskArgs, aloud, ask::look, in_words, memory::Memory, one_card, operator};
+use super::{
+    AskArgs, aloud,
+    ask::{Changed, look},
+    in_words,
+    memory::Memory,
+    one_card, operator,
+};
 use crate::{
     access::{confirm, now},
+    connect::Session,
     exit::Failure,
     ledger,
     output::{self, Output},
@@ -68,6 +75,23 @@ pub(crate) struct ReplaceArgs {
     ask: AskArgs,
 }
 
+/// The word of a member's operator.
+#[derive(Debug, Args)]
+pub(crate) struct OperatorsWord {
+    /// The key of the member's operator, which signs that this machine is in the other's place
+    #[arg(long, value_name = "KEY")]
+    operator: PathBuf,
+    /// Sign although the key has signed for another machine in this place, which may still come
+    #[arg(long)]
+    besides: bool,
+    /// The operator's key has never signed anything: there is nothing beside it yet that remembers
+    #[arg(long)]
+    first_use: bool,
+    /// Sign without being asked
+    #[arg(long)]
+    yes: bool,
+}
+
 /// A signature in hexadecimal digits.
 #[derive(Clone, Debug)]
 struct SignatureWord([u8; 64]);
@@ -108,11 +132,32 @@ pub(crate) fn replace(args: &ReplaceArgs, output: Output) -> Result<(), Failure>
     if args.sign_only {
         return print(args, &proof, output);
     }
-    let doing = format!("replacing node {}", args.node);
-    let changed = args.ask.change(&session, (&change, proof), &doing)?;
+    let changed = bring(args, &session, (&change, proof))?;
     let [export, join] = changed.how_to_join();
     let recover = format!("theta keys recover KEY --node {}     for each key of which it held a share", args.node);
     changed.report(output, "is another machine", &[export, join, recover])
+}
+
+fn bring(args: &ReplaceArgs, session: &Session, (change, proof): (&MemberChange, Vec<u8>)) -> Result<Changed, Failure> {
+    args.ask.change(session, (change, proof), &format!("replacing node {}", args.node))
+}
+
+impl ReplaceArgs {
+    /// To put another machine in a place by its operator's key, on the machine itself.
+    pub(crate) fn by_operator(node: u16, card: PathBuf, word: OperatorsWord, ask: AskArgs) -> Self {
+        let OperatorsWord { operator, besides, first_use, yes } = word;
+        let (signature, sign_only, ledger, fingerprint) = (None, false, None, None);
+        let operator = Some(operator);
+        Self { node, card, operator, signature, sign_only, besides, first_use, yes, ledger, fingerprint, ask }
+    }
+
+    /// Signs and brings it, and waits until the group has decided it.
+    pub(crate) fn put(&self, session: &Session) -> Result<(), Failure> {
+        let card = one_card(&self.card)?;
+        let change = MemberChange::Replace { node: self.node, card: card.clone() };
+        let proof = sign(self, &look(session, LedgerState::clone)?, (&change, &card))?;
+        bring(self, session, (&change, proof)).map(drop)
+    }
 }
 
 fn print(args: &ReplaceArgs, signature: &[u8], output: Output) -> Result<(), Failure> {

@@ -15,7 +15,7 @@ use theta_statements::{Approval, Ask, UnixTime};
 
 use crate::{
     access::{ApprovalFiles, Subject, SubjectArgs, now},
-    connect::Session,
+    connect::{self, Session},
     exit::Failure,
     files,
     output::Output,
@@ -91,6 +91,12 @@ pub(super) fn explain(args: &ExplainArgs, output: Output) -> Result<(), Failure>
 }
 
 fn by_node(args: &ExplainArgs, node: NonZeroU16, approvals: &[Approval], output: Output) -> Result<(), Failure> {
+    if !connect::is_client(&args.client_dir) {
+        let dir = args.client_dir.display();
+        return Err(Failure::Usage(format!(
+            "{dir} is no client file or directory to ask the node with: name one with --client-dir or THETA_CLIENT"
+        )));
+    }
     let session = Session::open(&args.client_dir, PATIENCE)?;
     let group = GroupFile::clone(&session.client().group());
     let name = group.name().to_owned();

@@ -26,7 +26,7 @@ Exit codes:
   143  ended by SIGTERM
 A command that is ended leaves no unfinished file behind. With --json, what is
 wrong is one JSON object on one line of standard error: level, message, kind,
-exit_code.";
+exit_code. Warnings and notes are such objects, too, without the last two.";
 
 /// Why a command failed. The text is one line: what was wrong, where, what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -196,12 +196,15 @@ pub fn main<C: Parser>(program: &'static str, run: impl FnOnce(C) -> Result<(), 
 fn report(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if !matches!(failure, Failure::OutputClosed) {
-        // The client's errors have one more line for each node.
-        let text = tidy(&failure.to_string());
-        let one_line = text.replace("answer\n  ", "answer: ").replace("\n  ", "; ").replace('\n', " ");
-        crate::output::diagnose("error", &one_line, failure.ending());
+        let text = crate::connect::pasteable(&one_line(&failure.to_string()));
+        crate::output::diagnose("error", &text, failure.ending());
     }
     ExitCode::from(failure.code())
+}
+
+/// An error in one line: the client's errors have one more line for each node.
+fn one_line(text: &str) -> String {
+    tidy(&text.replace("answer\n  ", "answer: ").replace("\n  ", "; "))
 }
 
 /// Prints the help that was asked for, or reports in one line on standard error what is wrong with the command line.
@@ -265,6 +268,15 @@ mod tests {
             line("error: missing:\n  <FILE>\n\nUsage: theta sign <FILE>\n\nFor more information, try '--help'.\n"),
             "missing: <FILE>; usage: theta sign <FILE>"
         );
+    }
+
+    #[test]
+    fn what_each_node_did_is_told_apart() {
+        assert_eq!(
+            one_line("sign: no node gave a good answer\n  node 1: cannot be reached\n  node 2: \u{1b}[2Jno\nmore"),
+            "sign: no node gave a good answer: node 1: cannot be reached; node 2: \u{fffd}[2Jno more"
+        );
+        assert_eq!(one_line("it waits for node 3\n  node 3: x"), "it waits for node 3; node 3: x");
     }
 
     #[test]

@@ -68,8 +68,16 @@ impl Output {
     }
 }
 
-/// A line for people on standard error.
+/// A line for people on standard error. Where diagnostics are JSON, it is one of them: whoever reads them reads every line so.
 pub fn note(line: impl Display) {
+    if is_json() {
+        diagnose("note", &line.to_string(), None);
+    } else {
+        write_line(line);
+    }
+}
+
+fn write_line(line: impl Display) {
     // If standard error is closed, the line is lost.
     let _ = writeln!(anstream::stderr(), "{line}");
 }
@@ -123,11 +131,11 @@ pub(crate) fn diagnose(level: &str, line: &str, ending: Option<Ending>) {
     if JSON.load(Ordering::Relaxed)
         && let Ok(object) = serde_json::to_string(&Diagnostic { level, message: line, ending })
     {
-        return note(object);
+        return write_line(object);
     }
     let style = if level == "error" { BAD.bold() } else { AnsiColor::Yellow.on_default() };
     let program = PROGRAM.get().unwrap_or(&"theta");
-    note(format_args!("{program}: {style}{level}{style:#}: {line}"));
+    write_line(format_args!("{program}: {style}{level}{style:#}: {line}"));
 }
 
 /// Whether somebody watches standard error.

@@ -4,18 +4,22 @@ use std::{collections::BTreeMap, io::BufReader, path::PathBuf, str::FromStr};
 
 use clap::Args;
 use serde::Serialize;
+use theta_service::config::{Sealing, StoreConfig};
 use theta_statements::UnixTime;
-use theta_store::{RestoreFloors, SlotRule, Store};
+use theta_store::{RestoreFloors, SealingKey, SlotRule, Store};
 
 use super::{SEALING_HELP, SealWord, StoppedNode, make_key_file};
 use crate::{
     access::now,
     exit::Failure,
-    files::Source,
+    files::{DraftDirectory, Source},
+    interrupt::{Unfinished, Whole},
     output::{self, Output},
 };
 
 const MILLISECONDS_OF_A_DAY: u64 = 86_400_000;
+/// What the unfinished store is called in the directory of its draft.
+const STORE: &str = "store";
 
 /// Options of `theta keys restore`.
 #[derive(Debug, Args)]
@@ -121,16 +125,24 @@ pub(crate) fn restore(args: &RestoreArgs, output: Output) -> Result<(), Failure>
     let backup_key = args.seal.key()?;
     let config = args.node.config()?;
     let source = Source::open(&args.file)?;
-    make_key_file(&config.store.sealing)?;
-    let key = config.store.sealing.new_key()?;
-    let path = config.store.path;
-    let store = Store::restore(BufReader::new(source.reader), &backup_key, &path, &key, &floors)?;
-    let restored = Restored {
-        id: store.id().to_string(),
-        restored_from: store.restored_from()?.map(|id| id.to_string()),
-        keys: store.keys()?.len(),
-        store: path,
+    // A key that seals nothing would be left behind by what fails from here on.
+    let new_key = match &config.store.sealing {
+        Sealing::File(file) if !file.exists() => Some(file.clone()),
+        _ => None,
     };
+    let watched = new_key.as_deref().map(Unfinished::watch).transpose()?;
+    let written = write(&config.store, source, &backup_key, &floors).and_then(|(restored, draft)| {
+        // A signal must not take the key away from a store that is there.
+        let _whole = Whole::begin()?;
+        draft.keep_file(STORE)?;
+        drop(watched);
+        Ok(restored)
+    });
+    let restored = written.inspect_err(|_| {
+        if let Some(file) = &new_key {
+            drop(std::fs::remove_file(file));
+        }
+    })?;
     let summary = format!("restored {} keys to {}, as store {}", restored.keys, restored.store.display(), restored.id);
     output.remark(&restored, &summary)?;
     if !output.json() {
@@ -139,6 +151,28 @@ pub(crate) fn restore(args: &RestoreArgs, output: Output) -> Result<(), Failure>
         );
     }
     Ok(())
+}
+
+/// Writes the store into a draft, as [`STORE`].
+fn write(
+    store: &StoreConfig,
+    source: Source,
+    backup_key: &SealingKey,
+    floors: &RestoreFloors,
+) -> Result<(Restored, DraftDirectory), Failure> {
+    let path = &store.path;
+    let draft = DraftDirectory::new(path, 0o700, "move the old one away")?;
+    make_key_file(&store.sealing)?;
+    let key = store.sealing.new_key()?;
+    let made = Store::restore(BufReader::new(source.reader), backup_key, &draft.path().join(STORE), &key, floors)?;
+    let restored = Restored {
+        id: made.id().to_string(),
+        restored_from: made.restored_from()?.map(|id| id.to_string()),
+        keys: made.keys()?.len(),
+        store: path.clone(),
+    };
+    drop(made);
+    Ok((restored, draft))
 }
 
 #[cfg(test)]

@@ -49,6 +49,11 @@ fn a_key_that_cannot_be_put_everywhere_is_put_nowhere() {
     assert!(stores(&group).iter().all(|store| store.key(&"more".parse().unwrap()).unwrap().is_none()));
     std::fs::remove_file(&keys).unwrap();
     std::fs::rename(&aside, &keys).unwrap();
+    // Of several the last fails, where a link leads nowhere.
+    std::os::unix::fs::symlink("nowhere", keys.join("last.pub")).unwrap();
+    group.theta(&["keys", "deal", "more=sg02-p256", "last=sg02-p256"]).fails(2, &["last.pub exists already"]);
+    assert!(stores(&group).iter().all(|store| store.key(&"more".parse().unwrap()).unwrap().is_none()));
+    assert!(!keys.join("more.pub").exists() && keys.join("last.pub").is_symlink());
     group.theta(&["keys", "deal", "more=sg02-p256"]).ok();
 }
 

@@ -119,6 +119,44 @@ fn a_group_that_is_not_finished_leaves_no_keys() {
     }
 }
 
+/// Of a store that is not restored to its end nothing is left, nor of the key that was to seal it.
+#[test]
+fn a_restore_that_does_not_end_leaves_nothing() {
+    let group = Group::made_with(&["--keys", "sign=frost-ed25519"]);
+    let (node, seal) = (group.node_dir(1), ["--seal", "file:theta-group/node-2/store.key"]);
+    group.theta(&[&["keys", "backup", "--dir", "theta-group/node-1", "-o", "b"], &seal[..]].concat()).ok();
+    let backup = group.read("b");
+    fs::remove_file(node.join("theta.redb")).unwrap();
+    fs::remove_file(node.join("store.key")).unwrap();
+    let before = count(&node);
+    let floors = ["--refuse-days-before", "tomorrow", "--refuse-other-slots", "0"];
+    let restore = |file| [&["keys", "restore", file, "--dir", "theta-group/node-1"], &seal[..], &floors[..]].concat();
+    for (signal, code) in SIGNALS {
+        let mut command = command();
+        command.args(restore("-")).current_dir(group.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(&backup[..backup.len() / 2]).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // The key, and the draft of the store.
+        while count(&node) < before + 2 {
+            assert!(Instant::now() < deadline, "it does not begin");
+            thread::sleep(Duration::from_millis(10));
+        }
+        signalled(&child, signal);
+        let stdin = child.stdin.take();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        assert_eq!(count(&node), before, "{signal}");
+        drop(stdin);
+    }
+    group.file("half", &backup[..backup.len() / 2]);
+    group.theta(&restore("half")).fails(1, &[]);
+    assert_eq!(count(&node), before);
+    group.theta(&restore("b")).ok();
+    assert_eq!(count(&node), before + 2);
+    group.theta(&["audit", "verify", "--dir", "theta-group/node-1"]).ok();
+}
+
 /// A command that is started with nohup goes on when the terminal is closed.
 #[test]
 fn a_signal_that_was_ignored_from_the_start_ends_nothing() {

@@ -68,6 +68,18 @@ fn hints_work_when_they_are_pasted() {
     assert!(hint.starts_with(&["policy", "explain", "--ask"]), "{hint:?}");
     let explained = group.theta(&hint).ok().text();
     assert!(explained.contains("keys.recover"), "{explained}");
+    // Whoever asks with another client than the usual one asks the node with that, too.
+    group.theta(&["client", "convert", "theta-group/client", "-o", "hinted.client"]).ok();
+    let refused = group.theta(&["keys", "recover", "sign", "--node", "3", "--client", "hinted.client"]);
+    let hint = refused.stderr.split_once("see why with: theta ").unwrap().1.lines().next().unwrap().to_owned();
+    let hint: Vec<&str> = hint.split(' ').collect();
+    assert!(hint.starts_with(&["policy", "explain", "--client-dir", "hinted.client", "--ask"]), "{hint:?}");
+    group.theta(&hint).ok();
+    let elsewhere = theta_in(
+        group.path().parent().unwrap(),
+        &["policy", "explain", "--ask", "1", "--client", "x", "--operation", "sign"],
+    );
+    elsewhere.fails(2, &["theta-group/client is no client file", "--client-dir"]);
     let help = group.theta(&["audit", "show", "--help"]).ok().text();
     let example = help.lines().find(|line| line.contains("audit.jsonl")).unwrap();
     group.theta(&["audit", "export", "--node", "1", "-o", "audit.jsonl"]).ok();
@@ -94,6 +106,12 @@ fn what_goes_wrong_is_json_where_results_are() {
     let failed = group.theta(&["verify", &message, &signature, "--json"]);
     let said: serde_json::Value = serde_json::from_str(&failed.stderr).unwrap();
     assert_eq!((failed.code, &said["kind"], &failed.json()["valid"]), (1, &"failed".into(), &false.into()));
+    // What else is said is one such line, too, also where it has several for people.
+    let refused = group.theta(&["keys", "recover", "sign", "--node", "3", "--json"]);
+    let said: Vec<serde_json::Value> = refused.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let levels: Vec<_> = said.iter().map(|line| line["level"].as_str().unwrap()).collect();
+    assert_eq!((refused.code, levels), (1, vec!["note", "error"]), "{refused:?}");
+    assert!(said[0]["message"].as_str().unwrap().lines().count() > 2, "{refused:?}");
     let people = theta_in(dir.path(), &["coin", "--", "--json"]);
     assert!(people.stderr.starts_with("theta: error: "), "a name is no option: {people:?}");
 }
@@ -166,10 +184,15 @@ fn a_disabled_key_says_how_far_it_is() {
     group.start_all();
     group.theta(&["keys", "disable", "sign"]).ok();
     group.theta(&["keys", "enable", "sign"]).ok();
-    for node in [2, 3, 4] {
-        group.kill(node);
-    }
     let pending = ["keys", "disable", "sign", "--timeout", "2s"];
+    group.kill(3);
+    group.kill(4);
+    let said = group.theta(&pending).fails(3, &["nodes 1 and 2 stopped using it, it waits for nodes 3 and 4;"]);
+    assert!(
+        said.stderr.contains("; node 3 (") && said.stderr.contains("; node 4 ("),
+        "one thing after the other: {said:?}"
+    );
+    group.kill(2);
     group
         .theta(&pending)
         .fails(3, &["sign is not disabled yet", "node 1 stopped using it", "go on with it by themselves"]);

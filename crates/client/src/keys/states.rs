@@ -232,6 +232,8 @@ impl Client {
             nodes.sort_unstable();
             nodes.dedup();
         }
+        // A node may not have heard yet that another one consents, which this client knows by its answer.
+        answers.awaits.retain(|node| answers.nodes.binary_search(node).is_err());
         Ok(answers)
     }
 

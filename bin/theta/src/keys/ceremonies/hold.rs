@@ -168,7 +168,11 @@ fn keep_evidence(args: &CeremonyArgs, outcome: &CeremonyOutcome) -> Result<Vec<C
             Target::choose(Some(&path), None)?.write(&evidence.evidence, false)?;
             Some(path)
         };
-        Ok(Caught { node: evidence.node.get(), misbehaviour: evidence.misbehaviour.clone(), evidence: file })
+        Ok(Caught {
+            node: evidence.node.get(),
+            misbehaviour: crate::exit::tidy(&evidence.misbehaviour),
+            evidence: file,
+        })
     };
     outcome.evidence.iter().enumerate().map(keep).collect()
 }

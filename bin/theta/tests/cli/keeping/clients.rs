@@ -236,7 +236,11 @@ fn one_file_is_all_that_a_client_needs() {
 #[test]
 fn a_directory_becomes_a_file() {
     let mut group = Group::made();
-    group.theta(&["client", "convert", "theta-group/client", "-o", "gate.client"]).ok();
+    let convert = ["client", "convert", "theta-group/client", "-o", "gate.client"];
+    group.theta(&convert).ok();
+    // A client that is there is somebody's, and nothing is advised that would replace it.
+    let again = group.theta(&convert).fails(2, &["gate.client exists already, and is left as it is"]);
+    assert!(!again.stderr.contains("-o"), "{again:?}");
     group.start_all();
     group.file("m", "a message");
     let keys = |client: &str| group.theta(&["keys", "list", "--client", client, "--json"]).ok().json();

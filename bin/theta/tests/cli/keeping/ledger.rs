@@ -42,6 +42,20 @@ fn what_the_group_decided_is_checked_without_believing_a_node() {
         "what was begun at 3 has come about",
     ];
     assert!(decided.iter().all(|what| entries.contains(what)), "{entries}");
+    // By whose word: the key of the client, as the policies have it.
+    let views = group.theta(&["ledger", "show", "--entries", "--json"]).ok().json();
+    let policy = std::fs::read_to_string(group.node_dir(1).join("policy.toml")).unwrap();
+    let asked = views[0]["asked_by"].as_str().unwrap();
+    assert!(policy.contains(&format!("signing_keys = [\"{asked}\"]")), "{asked}");
+    assert!(entries.contains(&format!("asked by {}, nodes ", &asked[..16])), "{entries}");
+    // The states that the group has decided.
+    let state = |group: &Group| {
+        let shown = await_key(group, "release", 1, 1);
+        shown["keys"].as_array().unwrap().iter().find(|key| key["key"] == "release").unwrap()["state"].clone()
+    };
+    assert_eq!(state(&group), "active");
+    group.theta(&["keys", "disable", "release"]).ok();
+    assert_eq!(state(&group), "disabled");
     group.theta(&["ledger", "export", "-o", "ledger.jsonl"]).ok();
     drop(group.theta(&["ledger", "verify"]).ok());
 
@@ -77,6 +91,10 @@ fn forgeries(group: &Group) {
     verify(&without).fails(1, &["forged.jsonl:2", "the next entry is number 1, not 2"]);
     let said = lines[1].replace("any 2 of 4", "any 1 of 4");
     verify(&[&[lines[0], &said], &lines[2..]].concat()).fails(1, &["forged.jsonl:2", "not what the entry says"]);
+    // Words of another release are not compared, which it says, and the votes are all the same.
+    let edition = lines[0].replace("\"words\":1", "\"words\":7");
+    let told = verify(&[&[&*edition, &said], &lines[2..]].concat()).ok();
+    assert!(told.stderr.contains("another release wrote forged.jsonl"), "{told:?}");
     let (rest, last) = lines[1].strip_suffix("\"}").unwrap().split_at(lines[1].len() - 3);
     let changed = format!("{rest}{}\"}}", if last == "0" { "1" } else { "0" });
     verify(&[&[lines[0], &changed], &lines[2..]].concat()).fails(1, &["forged.jsonl:2"]);

@@ -70,7 +70,7 @@ fn approvals_open_what_takes_two() {
         &group,
         &format!(
             "{approvers}\n[[rule]]\nname = \"takes-two\"\neffect = \"allow\"\nclients = [\"client\"]\nkeys = [\"*\"]\n\
-             operations = [\"sign\", \"keys.refresh\"]\napprovals = {{ of = [\"ann\", \"ben\"], need = 2 }}\n"
+             operations = [\"sign\", \"keys.refresh\", \"keys.destroy\"]\napprovals = {{ of = [\"ann\", \"ben\"], need = 2 }}\n"
         ),
     );
     let mut group = group;
@@ -89,8 +89,10 @@ fn approvals_open_what_takes_two() {
         let (key, to) = (format!("{who}.key"), format!("{who}.refresh"));
         let approve = ["approve", "--as", &key, "--operation", "keys.refresh", "--key", "files", "--yes", "-o", &to];
         let nonce = nonce.map(|nonce| ["--nonce", nonce]).unwrap_or(["--for", "24h"]);
-        let approved = group.theta(&[&approve[..], &nonce, &["--json"]].concat()).ok().json();
-        approved["nonce"].as_str().unwrap().to_owned()
+        let approved = group.theta(&[&approve[..], &nonce, &["--json"]].concat()).ok();
+        // In words of people, and not of the program.
+        assert!(approved.stderr.contains("about      new shares of files for those who hold it"), "{approved:?}");
+        approved.json()["nonce"].as_str().unwrap().to_owned()
     };
     let nonce = approve("ann", None);
     assert_eq!(approve("ben", Some(&nonce)), nonce);
@@ -107,11 +109,59 @@ fn approvals_open_what_takes_two() {
     // The approvals are used up: the same request finds the old ceremony.
     let again = group.theta(&[&refresh[..], &["--nonce", &nonce]].concat()).ok().text();
     assert!(again.contains("epoch 1"), "{again}");
+    let keys: Vec<String> = ["ann", "ben"].map(|who| verifying_key(&approvers, who)).into();
+    let begun = decided(&group, "begin to refresh key files");
+    assert_eq!(begun["approved_by"], serde_json::json!(keys), "{begun}");
+    assert!(
+        begun["asked_by"].as_str().unwrap().starts_with("ed25519:") && begun["consents"].as_array().unwrap().len() >= 2
+    );
     approve("ben", None);
     group.theta(&refresh).fails(2, &["ben.refresh", "--nonce"]);
+    destroys_when_it_was_approved(&group);
     group
         .theta(&["approve", "--as", "ann.key", "--operation", "keys.disable", "--key", "files", "--yes"])
         .fails(2, &["--generation"]);
+}
+
+/// The key of an approver, in the lines for policies.
+fn verifying_key(lines: &str, name: &str) -> String {
+    let (_, rest) = lines.split_once(&format!("name = \"{name}\"\nkey = \"")).unwrap();
+    rest.split('"').next().unwrap().to_owned()
+}
+
+/// The last entry of the ledger that says this.
+fn decided(group: &Group, what: &str) -> serde_json::Value {
+    let entries = group.theta(&["ledger", "show", "--entries", "--json"]).ok().json();
+    let mut entries = entries.as_array().unwrap().iter().rev();
+    entries.find(|entry| entry["what"].as_str().unwrap().contains(what)).unwrap().clone()
+}
+
+/// An approval to destroy a key names when, and opens no other time.
+fn destroys_when_it_was_approved(group: &Group) {
+    let at = "2099-01-01T00:00:00Z";
+    for who in ["ann", "ben"] {
+        let (key, to) = (format!("{who}.key"), format!("{who}.destroy"));
+        let approve = ["approve", "--as", &key, "--operation", "keys.destroy", "--key", "coin-bls", "--yes", "-o", &to];
+        let shown = group.theta(&[&approve[..], &["--generation", "1", "--at", at]].concat()).ok();
+        assert!(shown.stderr.contains("coin-bls is disabled, and destroyed at 2099-01-01T00:00:00"), "{shown:?}");
+        let now = ["approve", "--as", &key, "--operation", "keys.destroy", "--key", "coin-bls", "--yes", "-o", "now"];
+        let shown = group.theta(&[&now[..], &["--generation", "1"]].concat()).ok();
+        assert!(shown.stderr.contains("destroyed at once"), "{shown:?}");
+    }
+    let destroy = |more: &[&str]| {
+        let approved = ["--approval", "ann.destroy", "--approval", "ben.destroy"];
+        group.theta(&[&["keys", "destroy", "coin-bls", "--yes"], &approved[..], more].concat())
+    };
+    destroy(&["--now"]).fails(1, &["takes-two", "another statement"]);
+    destroy(&[]).fails(1, &["takes-two", "another statement"]);
+    let doomed = destroy(&["--at", at]).ok().text();
+    assert!(doomed.contains("coin-bls is disabled, and destroyed at 2099-01-01T00:00:00"), "{doomed}");
+    let shown = group.theta(&["ledger", "show"]).ok().text();
+    assert!(shown.contains("disabled, destroyed at 2099-01-01T00:00:00"), "{shown}");
+    assert_eq!(decided(group, "coin-bls is disabled")["approved_by"].as_array().unwrap().len(), 2);
+    destroy(&["--at", "2020-01-01T00:00:00Z"]).fails(2, &["more than an hour"]);
+    let misplaced = ["approve", "--as", "ann.key", "--operation", "keys.disable", "--key", "coin", "--generation", "1"];
+    group.theta(&[&misplaced[..], &["--at", at, "--yes"]].concat()).fails(2, &["--at is for keys.destroy"]);
 }
 
 /// A node that comes back with an older copy of its store may have forgotten what it signed.

@@ -1,6 +1,7 @@
 //! Members of a running group who come, move, go and are replaced, as their people do it. No file is edited at another node.
 
 mod operators;
+mod rejoin;
 
 use std::{
     fs,
@@ -115,6 +116,7 @@ fn a_member_comes_and_goes() {
     assert_eq!((&status["up"], &status["nodes"][4]["address"]), (&5.into(), &clients.as_str().into()));
     let told = group.theta(&["ledger", "show", "--entries"]).ok().text();
     assert!(told.contains("\"Echo\" is a member"), "{told}");
+    assert!(told.contains("approved by ed25519:") && told.contains("consent"), "{told}");
 
     // Who holds a share does not go.
     group.theta(&["group", "remove", "5"]).fails(1, &["node 5 holds a share of together", "reshare first"]);
@@ -157,6 +159,9 @@ fn a_machine_that_lost_everything_comes_back_and_another_moves() {
     group.start(3);
     let renewed = until_ok(&group, &["group", "readdress", &card(3), "--json"]).json();
     assert_eq!((&renewed["node"], &renewed["change"]), (&3.into(), &"renew".into()));
+    let views = group.theta(&["ledger", "show", "--entries", "--json"]).ok().json();
+    let proofs: Vec<&str> = views.as_array().unwrap().iter().filter_map(|view| view["proof"].as_str()).collect();
+    assert_eq!(proofs, ["operator", "card"], "{views}");
     signs(&group, "moved", "1,3");
     group.kill(4);
     let status = || group.theta(&["status", "--json", "--client", "late.client"]).json();
