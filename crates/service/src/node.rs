@@ -1,5 +1,6 @@
 //! Assembles a node from the crates below, and shuts it down.
 
+mod archive;
 mod certificate;
 mod error;
 mod forwarded;
@@ -24,6 +25,7 @@ use theta_custody::{Custodian, Roster};
 use theta_names::NodeId;
 use theta_network::{
     Identity, Inbound, PeerState, Transport,
+    archive::Archive,
     doorway::{self, Doorway},
     group::{GroupFile, GroupNode},
     mesh::{Listen, Mesh, MeshConfig, MeshLimits},
@@ -37,6 +39,7 @@ use tokio::{
     time,
 };
 
+use self::archive::LedgerArchive;
 use self::certificate::CertificateCollector;
 pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
@@ -262,13 +265,15 @@ impl NodeBuilder {
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
         let local = NodeId::from(config.id);
-        let (mesh, inbound) = Mesh::start(MeshConfig {
+        let archive = LedgerArchive::new(authority.store(), group.founding());
+        let config_of_mesh = MeshConfig {
             local,
             identity: identity.clone(),
             listen: peer,
             peers: group.mesh_peers(local),
             limits: MeshLimits::default(),
-        })?;
+        };
+        let (mesh, inbound) = Mesh::start_with(config_of_mesh, Some(Arc::clone(&archive) as Arc<dyn Archive>))?;
         let (transport, inbound) = wrap(Arc::clone(&mesh) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
@@ -287,7 +292,7 @@ impl NodeBuilder {
             api: local_address(&api)?,
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
-        let seats = Seats::new((&config, identity.fingerprint()), &group, &mesh, &orchestrator);
+        let seats = Seats::new((&config, identity.fingerprint()), &group, (&mesh, &archive), &orchestrator);
         let state = NodeState {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
@@ -298,6 +303,8 @@ impl NodeBuilder {
             backups: Backups::new(config.backup.clone()),
         };
         attend((&authority, &orchestrator), &certificate, seats.follow(orchestrator.members()));
+        let hearing = (Arc::downgrade(&mesh), Arc::downgrade(&orchestrator));
+        tokio::spawn(archive::catch_up(identity.clone(), hearing.0, hearing.1));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
