@@ -264,16 +264,8 @@ impl NodeBuilder {
         };
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
-        let local = NodeId::from(config.id);
         let archive = LedgerArchive::new(authority.store(), group.founding());
-        let config_of_mesh = MeshConfig {
-            local,
-            identity: identity.clone(),
-            listen: peer,
-            peers: group.mesh_peers(local),
-            limits: MeshLimits::default(),
-        };
-        let (mesh, inbound) = Mesh::start_with(config_of_mesh, Some(Arc::clone(&archive) as Arc<dyn Archive>))?;
+        let (mesh, inbound) = join_mesh((NodeId::from(config.id), &group), &identity, peer, &archive)?;
         let (transport, inbound) = wrap(Arc::clone(&mesh) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
@@ -303,8 +295,7 @@ impl NodeBuilder {
             backups: Backups::new(config.backup.clone()),
         };
         attend((&authority, &orchestrator), &certificate, seats.follow(orchestrator.members()));
-        let hearing = (Arc::downgrade(&mesh), Arc::downgrade(&orchestrator));
-        tokio::spawn(archive::catch_up(identity.clone(), hearing.0, hearing.1));
+        tokio::spawn(archive::catch_up(identity.clone(), Arc::downgrade(&mesh), Arc::downgrade(&orchestrator)));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
@@ -330,6 +321,18 @@ impl NodeBuilder {
         );
         Ok(node)
     }
+}
+
+/// Connects to the other nodes, and lets those who may read the archive at the same address.
+fn join_mesh(
+    (local, group): (NodeId, &GroupFile),
+    identity: &Identity,
+    listen: Listen,
+    archive: &Arc<LedgerArchive>,
+) -> Result<(Arc<Mesh>, mpsc::Receiver<Inbound>), StartError> {
+    let (identity, peers, limits) = (identity.clone(), group.mesh_peers(local), MeshLimits::default());
+    let archive: Arc<dyn Archive> = Arc::clone(archive) as _;
+    Ok(Mesh::start_with(MeshConfig { local, identity, listen, peers, limits }, Some(archive))?)
 }
 
 /// Starts what goes on beside the requests: policy file and certificate are looked at, and the members followed.

@@ -109,7 +109,7 @@ const fn in_words(change: &KeyChange) -> &'static str {
 
 /// What the follower of one node reports.
 enum News {
-    Status(v1::CeremonyStatus),
+    Status(Box<v1::CeremonyStatus>),
     /// The node will report nothing more.
     Ended(Problem),
     /// The node failed, and may come back.
@@ -158,7 +158,7 @@ impl Client {
         while let Ok(Some((node, event))) = time::timeout_at(deadline, news.recv()).await {
             match event {
                 News::Status(status) => {
-                    let progress = CeremonyProgress { node, status };
+                    let progress = CeremonyProgress { node, status: *status };
                     on_progress(&progress);
                     reports.add(progress);
                     if reports.agreed().is_some() {
@@ -395,7 +395,7 @@ impl Follower {
         let ask = async { held.keys().hold_ceremony(request).await };
         let status = self.within(ask).await?.into_inner();
         let (id, over) = (status.id.clone(), is_over(&status));
-        self.tell(News::Status(status)).await;
+        self.tell(News::Status(Box::new(status))).await;
         if over {
             return Ok(());
         }
@@ -406,7 +406,7 @@ impl Follower {
             match reports.message().await {
                 Ok(Some(status)) => {
                     let over = is_over(&status);
-                    self.tell(News::Status(status)).await;
+                    self.tell(News::Status(Box::new(status))).await;
                     if over {
                         return Ok(());
                     }

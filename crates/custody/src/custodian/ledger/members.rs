@@ -86,7 +86,7 @@ impl Custodian {
             return Ok(state);
         }
         // The change alone is the word of a member in a renewal, the proof in a replacement; both stand in the ledger.
-        let reason = if request.claims_proof() { request.proof.clone() } else { reason_of(request, &reason) };
+        let reason = if request.claims_proof() { request.proof.clone() } else { reason_of(request, reason) };
         let Some(ledger) = self.ledger() else { return Ok(MembersState::Refused(NO_LEDGER.to_owned())) };
         let checked = ledger.check(&action).and_then(|()| self.check_now(ledger, &change, &reason));
         let refused = match checked {
@@ -195,8 +195,8 @@ impl Custodian {
 
 /// The reason of a change that takes consents: the nonce, which is part of what the client signed, and what it signed. A request that nobody has
 /// signed goes no further than the node that was asked, and has none.
-fn reason_of(request: &MemberRequest, reason: &[u8]) -> Vec<u8> {
-    if reason.is_empty() { Vec::new() } else { Writer::default().bytes(&request.nonce).raw(reason).finish() }
+fn reason_of(request: &MemberRequest, reason: Vec<u8>) -> Vec<u8> {
+    if reason.is_empty() { reason } else { Writer::default().bytes(&request.nonce).raw(&reason).finish() }
 }
 
 /// What a client has asked for, by the reason of a change that takes consents, and what it signed; `None` if the reason is another.
