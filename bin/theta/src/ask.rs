@@ -156,6 +156,7 @@ impl NodeState {
         match problem {
             Problem::Unreachable(_) | Problem::Silent(_) | Problem::Refused { code: Code::Cancelled, .. } => Self::Down,
             Problem::Refused { .. }
+            | Problem::NotReady(_)
             | Problem::Denied { .. }
             | Problem::TurnedAway { .. }
             | Problem::OtherVersion(_)

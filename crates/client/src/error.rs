@@ -203,6 +203,9 @@ pub enum Problem {
         /// The certificate that it does not accept; `None` if the client showed none.
         certificate: Option<Fingerprint>,
     },
+    /// It has not caught up with its group yet, as a new member has not, and will answer later. What is asked is asked again while there is time.
+    #[error("is not ready yet: {0}")]
+    NotReady(String),
     /// Its policy refuses.
     #[error("{message}")]
     Denied {
@@ -312,6 +315,9 @@ impl Problem {
         if let Some(unpinned) = UnpinnedCertificate::cause(status) {
             return Self::Unreachable(unpinned.to_string());
         }
+        if is_not_ready(status) {
+            return Self::NotReady(one_line(status.message()));
+        }
         let noted = |name| Some(one_line(status.metadata().get(name)?.to_str().ok()?));
         if let Some(reason) = noted("theta-reason") {
             return Self::Denied { rule: noted("theta-rule"), reason, message: one_line(status.message()) };
@@ -350,6 +356,11 @@ impl Problem {
     }
 }
 
+/// Whether a node says that it has not caught up with its group yet.
+pub(crate) fn is_not_ready(status: &tonic::Status) -> bool {
+    status.code() == tonic::Code::Unavailable && status.metadata().contains_key("theta-not-ready")
+}
+
 /// Makes a node's text safe for one line of a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().take(1000).map(|character| if character.is_control() { ' ' } else { character }).collect()
@@ -386,6 +397,16 @@ mod tests {
         let problem = Problem::from_status(&status, Duration::ZERO);
         assert_eq!(problem.to_string(), "no key [31m");
         assert!(problem.blames_request());
+    }
+
+    #[test]
+    fn who_is_not_ready_neither_denies_nor_blames_the_request() {
+        let mut status = tonic::Status::unavailable("it reads the ledger");
+        assert!(matches!(Problem::from_status(&status, Duration::ZERO), Problem::Refused { .. }));
+        status.metadata_mut().insert("theta-not-ready", tonic::metadata::MetadataValue::from_static("1"));
+        let problem = Problem::from_status(&status, Duration::ZERO);
+        assert_eq!(problem, Problem::NotReady("it reads the ledger".to_owned()));
+        assert!(!problem.blames_request() && !problem.is_vague());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use crate::{Client, ClientError, Connection, NodeProblem, Problem, keys::renewal::Under};
+use crate::{Client, ClientError, Connection, NodeProblem, Problem, error::is_not_ready, keys::renewal::Under};
 
 /// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that
 /// it receives itself, and the nodes that have not answered yet may need its share.
@@ -17,6 +17,9 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How long a good answer of the other nodes has to come after one could not be reached, before the client looks for new members.
 const SOON: Duration = Duration::from_millis(100);
+
+/// How long a node is left alone that is not ready yet.
+const AGAIN: Duration = Duration::from_millis(300);
 
 /// What one node answered.
 type Reply<T> = (NodeId, Result<T, Problem>);
@@ -62,8 +65,9 @@ where
 {
     let (replies, receiver) = mpsc::channel(connections.len().saturating_mul(2).max(1));
     let (away, missed) = mpsc::channel(1);
+    let call = Arc::new(call);
     for connection in connections {
-        let answer = call(connection.clone());
+        let answer = until_ready(Arc::clone(&call), connection.clone(), patience);
         tokio::spawn(ask(connection.clone(), patience, answer, replies.clone(), Some(away.clone())));
     }
     drop(away);
@@ -71,12 +75,32 @@ where
     receiver
 }
 
+/// Asks a node again as long as it says that it has not caught up with its group, and there is time.
+async fn until_ready<T, F>(
+    call: Arc<impl Fn(Connection) -> F>,
+    connection: Connection,
+    patience: Duration,
+) -> Result<T, Status>
+where
+    F: Future<Output = Result<T, Status>>,
+{
+    let began = Instant::now();
+    loop {
+        match call(connection.clone()).await {
+            Err(status) if is_not_ready(&status) && began.elapsed() + AGAIN + AGAIN < patience => {
+                time::sleep(AGAIN).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
 /// Waits until a node cannot be reached, and asks those that are members by now. While it lives, answers may come.
 async fn ask_others<T, F>(
     client: Client,
     (before, mut missed): (Vec<Connection>, mpsc::Receiver<()>),
     patience: Duration,
-    call: impl Fn(Connection) -> F + Send + Sync + 'static,
+    call: Arc<impl Fn(Connection) -> F + Send + Sync + 'static>,
     replies: mpsc::Sender<Reply<T>>,
 ) where
     T: Send + 'static,
@@ -95,7 +119,7 @@ async fn ask_others<T, F>(
         () = replies.closed() => return,
     };
     for connection in now.into_iter().filter(|now| !before.iter().any(|before| before.is_same(now))) {
-        let answer = call(connection.clone());
+        let answer = until_ready(Arc::clone(&call), connection.clone(), patience);
         tokio::spawn(ask(connection, patience, answer, replies.clone(), None));
     }
 }

@@ -29,6 +29,8 @@ pub struct Members {
     pub cards: Vec<(NodeId, Card)>,
     /// Machines that vote in the place of members' by a warrant.
     pub stand_ins: Vec<(NodeId, Card)>,
+    /// The TLS keys that were members' and are nobody's now, with the height of the entry by which they ceased to be.
+    pub former: BTreeMap<[u8; 32], u64>,
     /// What this node's machine is.
     pub standing: Standing,
 }
@@ -49,7 +51,8 @@ impl Members {
         } else {
             Standing::Expected
         };
-        Some(Self { height: state.members_since(), cards, stand_ins: replica.stand_ins(), standing })
+        let (height, former) = (state.members_since(), state.former().clone());
+        Some(Self { height, cards, stand_ins: replica.stand_ins(), former, standing })
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! - [`Transport`] is the trait of all transports; [`mesh`] is the default one.
 //! - [`Identity`], [`Fingerprint`] and [`tls`] are shared by the mesh, the node's API and its clients.
+//! - [`archive`] lets machines that are peers no more read that they are not.
 //! - [`doorway`] bounds the connections whose handshake is unfinished.
 //! - [`group`] is the file that names the members of a group and pins their certificates.
 
+pub mod archive;
 pub mod doorway;
 mod fingerprint;
 pub mod group;

@@ -195,6 +195,14 @@ pub fn client_config(identity: &Identity, expected: Fingerprint, alpn: &[&[u8]])
     client(Some(identity), expected, alpn)
 }
 
+/// A client that shows `identity` and connects to whoever answers. It knows nothing of the other side: what it reads there has to prove itself.
+///
+/// # Errors
+/// As [`client_config`].
+pub fn trusting_client_config(identity: &Identity, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
+    client_accepting(Some(identity), Accepted::Anybody, alpn)
+}
+
 /// A client that shows no certificate and connects only to the owner of the certificate `expected`. Its messages are as
 /// private as with one; it has to be identified by other means.
 ///
@@ -205,8 +213,16 @@ pub fn anonymous_client_config(expected: Fingerprint, alpn: &[&[u8]]) -> Result<
 }
 
 fn client(identity: Option<&Identity>, expected: Fingerprint, alpn: &[&[u8]]) -> Result<Arc<ClientConfig>, Error> {
+    client_accepting(identity, Accepted::Only(expected), alpn)
+}
+
+fn client_accepting(
+    identity: Option<&Identity>,
+    accepted: Accepted,
+    alpn: &[&[u8]],
+) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier = Arc::new(Verifier { accepted: Accepted::Only(expected), provider: Arc::clone(&provider) });
+    let verifier = Arc::new(Verifier { accepted, provider: Arc::clone(&provider) });
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
@@ -230,6 +246,7 @@ pub fn server_name() -> ServerName<'static> {
 #[derive(Debug)]
 enum Accepted {
     Only(Fingerprint),
+    Anybody,
     By(Arc<dyn Admits>),
 }
 
@@ -245,6 +262,7 @@ impl Verifier {
         let expected = match &self.accepted {
             Accepted::Only(expected) if *expected == shown => return Ok(()),
             Accepted::By(admits) if admits.admits(&shown) => return Ok(()),
+            Accepted::Anybody => return Ok(()),
             Accepted::Only(expected) => Some(*expected),
             Accepted::By(_) => None,
         };

@@ -1,5 +1,6 @@
 //! Assembles a node from the crates below, and shuts it down.
 
+mod archive;
 mod certificate;
 mod error;
 mod forwarded;
@@ -24,6 +25,7 @@ use theta_custody::{Custodian, Roster};
 use theta_names::NodeId;
 use theta_network::{
     Identity, Inbound, PeerState, Transport,
+    archive::Archive,
     doorway::{self, Doorway},
     group::{GroupFile, GroupNode},
     mesh::{Listen, Mesh, MeshConfig, MeshLimits},
@@ -37,6 +39,7 @@ use tokio::{
     time,
 };
 
+use self::archive::LedgerArchive;
 use self::certificate::CertificateCollector;
 pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
@@ -261,14 +264,8 @@ impl NodeBuilder {
         };
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
-        let local = NodeId::from(config.id);
-        let (mesh, inbound) = Mesh::start(MeshConfig {
-            local,
-            identity: identity.clone(),
-            listen: peer,
-            peers: group.mesh_peers(local),
-            limits: MeshLimits::default(),
-        })?;
+        let archive = LedgerArchive::new(authority.store(), group.founding());
+        let (mesh, inbound) = join_mesh((NodeId::from(config.id), &group), &identity, peer, &archive)?;
         let (transport, inbound) = wrap(Arc::clone(&mesh) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
@@ -287,7 +284,7 @@ impl NodeBuilder {
             api: local_address(&api)?,
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
-        let seats = Seats::new((&config, identity.fingerprint()), &group, &mesh, &orchestrator);
+        let seats = Seats::new((&config, identity.fingerprint()), &group, (&mesh, &archive), &orchestrator);
         let state = NodeState {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
@@ -298,6 +295,7 @@ impl NodeBuilder {
             backups: Backups::new(config.backup.clone()),
         };
         attend((&authority, &orchestrator), &certificate, seats.follow(orchestrator.members()));
+        tokio::spawn(archive::catch_up(identity.clone(), Arc::downgrade(&mesh), Arc::downgrade(&orchestrator)));
         let (serving, scrapes) = (None, None);
         let mut node =
             Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
@@ -323,6 +321,18 @@ impl NodeBuilder {
         );
         Ok(node)
     }
+}
+
+/// Connects to the other nodes, and lets those who may read the archive at the same address.
+fn join_mesh(
+    (local, group): (NodeId, &GroupFile),
+    identity: &Identity,
+    listen: Listen,
+    archive: &Arc<LedgerArchive>,
+) -> Result<(Arc<Mesh>, mpsc::Receiver<Inbound>), StartError> {
+    let (identity, peers, limits) = (identity.clone(), group.mesh_peers(local), MeshLimits::default());
+    let archive: Arc<dyn Archive> = Arc::clone(archive) as _;
+    Ok(Mesh::start_with(MeshConfig { local, identity, listen, peers, limits }, Some(archive))?)
 }
 
 /// Starts what goes on beside the requests: policy file and certificate are looked at, and the members followed.

@@ -2271,6 +2271,12 @@ pub struct CeremonyStatus {
     /// While RUNNING: what for, for people.
     #[prost(string, tag = "14")]
     pub awaits: ::prost::alloc::string::String,
+    /// While the group has not begun it: what was asked for, with which whoever asked takes it back
+    #[prost(bytes = "bytes", tag = "15")]
+    pub change: ::prost::bytes::Bytes,
+    /// (CancelCeremony).
+    #[prost(bytes = "bytes", tag = "16")]
+    pub nonce: ::prost::bytes::Bytes,
 }
 /// A node that provably lied in a ceremony.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2515,8 +2521,8 @@ pub mod threshold_keys_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "WatchCeremony"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Asks the group to let a ceremony come to nothing that it has begun; the answer says how it stands. Takes the permission that it
-        /// takes to begin it.
+        /// Asks the group to let a ceremony come to nothing that it has begun; the answer says how it stands. A request that the group has not
+        /// begun is withdrawn at this node at once, for good. Takes the permission that it takes to begin it.
         pub async fn cancel_ceremony(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelCeremonyRequest>,
@@ -2649,8 +2655,8 @@ pub mod threshold_keys_server {
             tonic::Response<Self::WatchCeremonyStream>,
             tonic::Status,
         >;
-        /// Asks the group to let a ceremony come to nothing that it has begun; the answer says how it stands. Takes the permission that it
-        /// takes to begin it.
+        /// Asks the group to let a ceremony come to nothing that it has begun; the answer says how it stands. A request that the group has not
+        /// begun is withdrawn at this node at once, for good. Takes the permission that it takes to begin it.
         async fn cancel_ceremony(
             &self,
             request: tonic::Request<super::CancelCeremonyRequest>,

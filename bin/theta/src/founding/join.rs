@@ -4,18 +4,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use theta_ledger::founding::{Card, Fingerprint, Founding};
-use theta_ledger::{LedgerId, LedgerState};
-use theta_names::NodeId;
-use theta_network::Identity;
+use theta_ledger::founding::{Card, Fingerprint, Founding, NodeSignatures};
+use theta_ledger::{CertifiedEntry, Genesis, LedgerId, LedgerState};
+use theta_names::{Address, NodeId};
+use theta_network::{
+    Identity,
+    archive::{self, ArchiveError},
+};
 
 use super::{
     FOUNDING, MemberView, card, config::Unjoined, group_node, group_text, is_export, keys, member_table, member_view,
-    present_text, read_founding,
+    parse_address, present_text, read_founding,
 };
 use crate::{
     access::now,
-    connect::ClientArgs,
+    connect::{self, ClientArgs},
     exit::Failure,
     files::Target,
     interrupt::Whole,
@@ -30,7 +33,8 @@ use crate::{
 #[command(after_help = "\
 Examples:
   theta node join --dir alpha payments.founding --fingerprint \"XEVM 0ACS QDGE EEGD CH3F 9F3R T6CC BS2T V59N 4RDS VQSE SAM2 TDV0\"
-  theta node join --dir echo payments.ledger --fingerprint \"XEVM 0ACS ...\"       into a running group, after theta group add
+  theta node join --dir echo --from a.example:7100 --fingerprint \"XEVM 0ACS ...\"    into a running group, after theta group add
+  theta node join --dir echo payments.ledger --fingerprint \"XEVM 0ACS ...\"       the same, from a file
   theta node join --dir echo --client ann.client --fingerprint \"XEVM 0ACS ...\"    the same, asking the nodes with a client's file
   theta node join --dir gamma2 payments.ledger --warrant payments-node-3.warrant --fingerprint \"XEVM 0ACS ...\"
 
@@ -38,8 +42,9 @@ It makes the node one of the group, if the group has the fingerprint that you gi
 not one that came with the file. It writes group.toml and group.founding into DIR, and the node's number into node.toml. Then: \
 theta node run --dir DIR. Capital or small letters, spaces and hyphens do not matter.
 
-A group that begins is joined with its founding. One that runs has decided things since: the file is what theta ledger export wrote, and \
-each entry of it is checked, from the founding on. The node is in it after theta group add, or in a member's place after theta group \
+A group that begins is joined with its founding. One that runs has decided things since. With --from, any of its nodes gives the founding and the \
+ledger, at its address for nodes; else the file is what theta ledger export wrote. Nobody is believed: the founding has to have the fingerprint, and \
+each entry is checked from there on. The node is in it after theta group add, or in a member's place after theta group \
 replace; a machine that a warrant lets vote in another's place joins before it is replaced, with --warrant.")]
 pub struct JoinArgs {
     /// The directory that theta node init made
@@ -51,6 +56,9 @@ pub struct JoinArgs {
     /// The founding, as theta group assemble wrote it, or the ledger, as theta ledger export wrote it [default: ask the nodes]
     #[arg(value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
+    /// The address for nodes of a running member, which gives the founding and the ledger
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address, conflicts_with = "file")]
+    pub(super) from: Option<Address>,
     /// The warrant by which the machine votes in the place of another
     #[arg(long, value_name = "FILE")]
     pub(super) warrant: Vec<PathBuf>,
@@ -105,7 +113,7 @@ pub(super) fn take_part(args: &JoinArgs) -> Result<Found, Failure> {
     check_keys(&own, &unjoined)?;
     let found = match args.file.as_deref() {
         Some(file) if !is_export(file)? => in_founding(args, file, &own)?,
-        file => in_ledger(args, file, &own)?,
+        file => in_ledger(args, (file, &unjoined), &own)?,
     };
     install(&args.dir, (&unjoined, &own), &found)?;
     Ok(found)
@@ -142,17 +150,23 @@ fn in_founding(args: &JoinArgs, file: &Path, own: &Card) -> Result<Found, Failur
 }
 
 /// A group that runs, and has this node as a member by now, or under a warrant.
-fn in_ledger(args: &JoinArgs, file: Option<&Path>, own: &Card) -> Result<Found, Failure> {
+fn in_ledger(args: &JoinArgs, (file, unjoined): (Option<&Path>, &Unjoined), own: &Card) -> Result<Found, Failure> {
     let id = LedgerId::from_bytes(*args.fingerprint.as_bytes());
-    let checked = match file {
-        Some(file) => ledger::read_file(file, id)?,
-        None => ledger::read(None, None, &args.client)?,
+    let (genesis, state) = match (&args.from, file) {
+        (Some(address), _) => read_at(address, args.fingerprint, unjoined)?,
+        (None, file) => {
+            let checked = match file {
+                Some(file) => ledger::read_file(file, id)?,
+                None => ledger::read(None, None, &args.client)?,
+            };
+            (checked.genesis, checked.state)
+        }
     };
-    let founding = checked.genesis.founding().cloned();
+    let founding = genesis.founding().cloned();
     let founding = founding.filter(|founding| founding.fingerprint() == args.fingerprint).ok_or_else(|| {
         Failure::Failed("the group has another fingerprint than the one given, or none; nothing was changed".to_owned())
     })?;
-    let state = &checked.state;
+    let state = &state;
     let seats = state.seats().iter().filter_map(|(node, seat)| Some((*node, seat.card()?.clone())));
     let mut members: Vec<(NodeId, Card)> = seats.collect();
     let key = own.content().ceremony_key;
@@ -167,6 +181,73 @@ fn in_ledger(args: &JoinArgs, file: Option<&Path>, own: &Card) -> Result<Found, 
     }
     let height = Some(state.members_since());
     Ok(Found { founding, members, height, node })
+}
+
+/// The founding and the ledger as the node at this address has them, checked from the fingerprint on. The node shows a certificate that nobody knows
+/// here yet; it need not be believed either.
+fn read_at(
+    address: &Address,
+    fingerprint: Fingerprint,
+    unjoined: &Unjoined,
+) -> Result<(Genesis, LedgerState), Failure> {
+    let config = unjoined.config();
+    let identity =
+        Identity::load(&config.certificate, &config.private_key).map_err(|error| Failure::Usage(error.to_string()))?;
+    let runtime = connect::runtime()?;
+    let mut known: Option<(Genesis, LedgerState)> = None;
+    loop {
+        let after = known.as_ref().map_or(0, |(_, state)| state.height());
+        let read = runtime.block_on(archive::read(&identity, address.as_str(), None, after));
+        let mut records = read.map_err(|error| not_read(address, &error))?.into_iter();
+        let founding = records.next().unwrap_or_default();
+        let (_, state) = match &mut known {
+            Some(known) => known,
+            none => none.insert(begin(address, fingerprint, &founding)?),
+        };
+        for record in records {
+            let wrong = |what: String| {
+                Failure::Failed(format!("the node at {address} shows a false ledger: {what}; nothing was changed"))
+            };
+            let entry = CertifiedEntry::decode(&record).map_err(|error| wrong(error.to_string()))?;
+            state.advance(&entry).map_err(|error| wrong(error.to_string()))?;
+        }
+        if state.height() == after {
+            return known.ok_or_else(|| Failure::internal("a ledger without a beginning"));
+        }
+    }
+}
+
+/// With what the ledger begins, if the founding is the one that was compared.
+fn begin(address: &Address, expected: Fingerprint, founding: &[u8]) -> Result<(Genesis, LedgerState), Failure> {
+    let other = |why: String| {
+        Failure::Failed(format!(
+            "the group of the node at {address} is not the one with the fingerprint given: {why}; nothing was changed"
+        ))
+    };
+    if founding.is_empty() {
+        return Err(other("it was not founded with cards".to_owned()));
+    }
+    let text = std::str::from_utf8(founding).map_err(|error| other(error.to_string()))?;
+    let founding = Founding::from_text(text, &NodeSignatures).map_err(|error| other(error.to_string()))?;
+    let found = founding.fingerprint();
+    if found != expected {
+        return Err(other(format!("its fingerprint is {found}")));
+    }
+    let genesis = Genesis::of(&founding).map_err(Failure::internal)?;
+    let state = LedgerState::new(&genesis);
+    Ok((genesis, state))
+}
+
+fn not_read(address: &Address, error: &ArchiveError) -> Failure {
+    let hint = match error {
+        ArchiveError::Refused => {
+            "it lets a machine read when the group has taken it in: theta group add or theta group replace with its node.card, from any client"
+        }
+        _ => {
+            "give the address for nodes of a member that runs, as theta group show lists it, and not the one for clients"
+        }
+    };
+    Failure::NoAnswer(format!("the node at {address} was not read: {error}; {hint}"))
 }
 
 /// The member in whose place the machine with this key votes by a warrant.

@@ -86,8 +86,8 @@ pub(crate) fn rejoin(args: RejoinArgs, output: Output) -> Result<(), Failure> {
         ReplaceArgs::by_operator(node.get(), init.dir.join(CARD), word, ask).put(&session)?;
     }
     let to_recover = look(&session, |state| held(state, node))?;
-    let (dir, file, warrant) = (init.dir.clone(), None, Vec::new());
-    let found = join::take_part(&JoinArgs { dir, fingerprint, file, warrant, client })?;
+    let (dir, file, from, warrant) = (init.dir.clone(), None, None, Vec::new());
+    let found = join::take_part(&JoinArgs { dir, fingerprint, file, from, warrant, client })?;
     let (directory, group) = (init.dir.as_path(), found.founding.name());
     report(&Rejoined { directory, node: found.node.get(), group, to_recover }, output)
 }

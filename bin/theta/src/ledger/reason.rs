@@ -4,7 +4,7 @@ use serde::Serialize;
 use theta_ledger::{Action, Entry, MemberChange, Warrant};
 use theta_names::codec::Reader;
 use theta_names::{KeyState, Operation};
-use theta_statements::{Approval, Digest, SignedRequest};
+use theta_statements::{Approval, Digest, MemberRequest, SignedRequest};
 
 use crate::connect;
 
@@ -73,18 +73,18 @@ fn proof(entry: &Entry) -> Option<&'static str> {
 
 /// The keys that signed and approved the request for an entry.
 fn signers(entry: &Entry, group: &str) -> Option<(Option<String>, Vec<String>)> {
-    let about = About::of(&entry.action)?;
     let mut reader = Reader::new(&entry.reason);
+    let about = About::of(&entry.action, &mut reader)?;
     let asked = SignedRequest::decode(reader.bytes().ok()?).ok().filter(|asked| {
         let terms = asked.terms();
-        terms.group.as_str() == group && about.is(terms.operation, &terms.statement) && asked.check_signature().is_ok()
+        terms.group.as_str() == group && about == (About { operation: terms.operation, statement: terms.statement }) && asked.check_signature().is_ok()
     });
     let mut approved = Vec::new();
     while !reader.is_empty() {
         let approval = Approval::decode(reader.bytes().ok()?).ok().filter(|approval| {
             let terms = approval.terms();
             terms.group.as_str() == group
-                && about.is(terms.operation, &terms.statement)
+                && about == (About { operation: terms.operation, statement: terms.statement })
                 && approval.check_signature().is_ok()
         });
         approved.extend(approval.map(|approval| approval.approver().to_string()));
@@ -93,27 +93,27 @@ fn signers(entry: &Entry, group: &str) -> Option<(Option<String>, Vec<String>)> 
 }
 
 /// What a request for an entry is about.
+#[derive(PartialEq, Eq)]
 struct About {
     operation: Operation,
-    /// The statement, as far as it follows from the entry: that of a change of the members has a nonce that is not in it.
-    statement: Option<Digest>,
+    statement: Digest,
 }
 
 impl About {
-    fn of(action: &Action) -> Option<Self> {
-        let of = |statement: &[u8]| Some(Digest::of(statement));
+    /// Of a change of the members the nonce comes first in the reason; everything else follows from the action.
+    fn of(action: &Action, reason: &mut Reader<'_>) -> Option<Self> {
         let (operation, statement) = match action {
-            Action::Begin(request) => (request.change.operation(), of(&request.encode())),
-            Action::SetState(change) => (operation_of(change.state), of(&change.encode())),
-            Action::Members(_) => (Operation::GroupChange, None),
+            Action::Begin(request) => (request.change.operation(), request.encode()),
+            Action::SetState(change) => (operation_of(change.state), change.encode()),
+            Action::Members(change) => {
+                let nonce = reason.bytes().ok()?.try_into().ok()?;
+                let request = MemberRequest { nonce, change: change.encode(), proof: Vec::new() };
+                (request.operation(), request.encode())
+            }
             // Adopted keys and ends prove themselves, and who cancels names the request that is cancelled.
             Action::Adopt(_) | Action::End { .. } => return None,
         };
-        Some(Self { operation, statement })
-    }
-
-    fn is(&self, operation: Operation, statement: &Digest) -> bool {
-        self.operation == operation && self.statement.as_ref().is_none_or(|about| about == statement)
+        Some(Self { operation, statement: Digest::of(&statement) })
     }
 }
 

@@ -10,7 +10,7 @@ use theta_names::NodeId;
 
 use super::aloud;
 use crate::{
-    access::ApprovalFiles,
+    access::{ApprovalFiles, now},
     connect::{self, ClientArgs, Session},
     exit::Failure,
     keys::change::Nonce,
@@ -50,6 +50,9 @@ pub(super) struct Changed {
     latency_ms: f64,
     #[serde(skip)]
     pub(super) group: String,
+    /// Where another member is reached by nodes.
+    #[serde(skip)]
+    from: Option<String>,
     #[serde(skip)]
     latency: String,
 }
@@ -70,8 +73,12 @@ impl AskArgs {
         doing: &str,
     ) -> Result<Changed, Failure> {
         // Asked in vain, it is refused here, without any node.
-        look(session, |state| state.check(&theta_ledger::Action::Members(change.clone())))?
-            .map_err(|refusal| Failure::Failed(refusal.to_string()))?;
+        let (now, reason) = (now().0 / 1_000, &proof);
+        let check = |state: &LedgerState| {
+            state.check(&theta_ledger::Action::Members(change.clone()))?;
+            state.check_member_time(change, reason, now.max(state.time()))
+        };
+        look(session, check)?.map_err(|refusal| Failure::Failed(refusal.to_string()))?;
         let number = change.node();
         let name = number.and_then(|number| named(session, number));
         let nonce = self.nonce.or_else(|| session.approved()).map(|nonce| nonce.0);
@@ -112,9 +119,11 @@ impl Changed {
         (node, name): (u16, Option<String>),
         changed: &MembersChanged,
     ) -> Result<Self, Failure> {
-        let (members, quorum, fingerprint, group) = look(session, |state| {
+        let (members, quorum, fingerprint, (group, from)) = look(session, |state| {
             let members = state.seats().keys().map(|node| node.get()).collect();
-            (members, state.quorum(), aloud(state.id().as_bytes()), state.group().to_owned())
+            let mut others = state.seats().iter().filter(|(other, _)| other.get() != node);
+            let from = others.find_map(|(_, seat)| Some(seat.card()?.content().peer_address.to_string()));
+            (members, state.quorum(), aloud(state.id().as_bytes()), (state.group().to_owned(), from))
         })?;
         Ok(Self {
             change,
@@ -126,6 +135,7 @@ impl Changed {
             fingerprint,
             latency_ms: changed.latency.as_secs_f64() * 1e3,
             group,
+            from,
             latency: units::human(changed.latency),
         })
     }
@@ -154,10 +164,15 @@ impl Changed {
 
     /// What the new machine's operator does: three lines.
     pub(super) fn how_to_join(&self) -> [String; 2] {
-        let file = format!("{}.ledger", self.group);
+        let (file, from) = (format!("{}.ledger", self.group), self.from.as_deref().unwrap_or("HOST:PORT"));
         [
-            format!("theta ledger export -o {file}     and take it to the new machine"),
-            format!("theta node join --dir DIR {file} --fingerprint '{}'", self.fingerprint),
+            format!(
+                "theta node join --dir DIR --from {from} --fingerprint '{}'     at the new machine",
+                self.fingerprint
+            ),
+            format!(
+                "where it reaches no node: theta ledger export -o {file}, and join with that file in the place of --from"
+            ),
         ]
     }
 }

@@ -135,7 +135,7 @@ impl From<ClientError> for Failure {
 /// Whether a node was unreachable, or lacked other nodes, and did not refuse.
 pub(crate) const fn is_absence(problem: &Problem) -> bool {
     match problem {
-        Problem::Unreachable(_) | Problem::Silent(_) => true,
+        Problem::Unreachable(_) | Problem::Silent(_) | Problem::NotReady(_) => true,
         Problem::Refused { code, .. } => {
             matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled)
         }

@@ -109,7 +109,7 @@ const fn in_words(change: &KeyChange) -> &'static str {
 
 /// What the follower of one node reports.
 enum News {
-    Status(v1::CeremonyStatus),
+    Status(Box<v1::CeremonyStatus>),
     /// The node will report nothing more.
     Ended(Problem),
     /// The node failed, and may come back.
@@ -158,7 +158,7 @@ impl Client {
         while let Ok(Some((node, event))) = time::timeout_at(deadline, news.recv()).await {
             match event {
                 News::Status(status) => {
-                    let progress = CeremonyProgress { node, status };
+                    let progress = CeremonyProgress { node, status: *status };
                     on_progress(&progress);
                     reports.add(progress);
                     if reports.agreed().is_some() {
@@ -197,7 +197,22 @@ impl Client {
         Ok(self.known().book().look(running).unwrap_or_default())
     }
 
-    /// Asks all nodes to let a ceremony come to nothing that runs, and waits for the group's decision for as long as the client's timeout.
+    /// The requests for ceremonies that wait at some node, and that the group has not begun. A node may say what it likes here: whoever takes such a
+    /// request back can only make it come to nothing.
+    pub async fn waiting_ceremonies(&self) -> Vec<CeremonyRequest> {
+        let (listed, _) = self.ceremonies().await;
+        let mut waiting: BTreeMap<[u8; 32], CeremonyRequest> = BTreeMap::new();
+        for status in listed.iter().flat_map(|(_, statuses)| statuses) {
+            let (change, nonce) = (KeyChange::decode(&status.change), <[u8; 32]>::try_from(status.nonce.as_ref()));
+            if let (Ok(change), Ok(nonce)) = (change, nonce) {
+                let request = CeremonyRequest { nonce, change };
+                waiting.insert(request.digest(), request);
+            }
+        }
+        waiting.into_values().collect()
+    }
+
+    /// Asks all nodes to let a ceremony come to nothing that runs or waits, and waits for the group's decision for as long as the client's timeout.
     /// Says how it ended: it may have ended otherwise before. It takes as many nodes as it took to begin it.
     ///
     /// # Errors
@@ -221,10 +236,13 @@ impl Client {
             let request = enclosed.request(message.clone(), patience);
             async move { Ok(connection.keys().cancel_ceremony(request).await?.into_inner()) }
         });
-        let (mut taken, mut problems) = (0, Problems::new(&connections));
+        let (mut taken, mut withdrawn, mut problems) = (0, 0, Problems::new(&connections));
         while let Some((node, reply)) = replies.recv().await {
             match reply {
-                Ok(_) => taken += 1,
+                Ok(status) => {
+                    taken += 1;
+                    withdrawn += usize::from(status.state() == v1::CeremonyState::Cancelled);
+                }
                 Err(problem) => problems.add(node, problem),
             }
         }
@@ -233,6 +251,11 @@ impl Client {
             let ended = |ledger: &LedgerState| ledger.request(&request.digest()).and_then(|history| history.ended);
             if let Some(ended) = self.known().book().look(ended).flatten() {
                 return Ok(ended);
+            }
+            let unbegun =
+                |ledger: &LedgerState| ledger.request(&request.digest()).is_none() && withdrawn >= enough(ledger);
+            if read.is_ok() && self.known().book().look(unbegun) == Some(true) {
+                return Ok(Ended::Cancelled);
             }
             if taken == 0 || read.is_err() || Instant::now() + AGAIN >= deadline {
                 let hopeless = problems.hopeless(OPERATION, self.quorum());
@@ -331,6 +354,12 @@ impl Client {
     }
 }
 
+/// How many members have to vote against a request so that the others are no quorum, though as many of them lie as may.
+fn enough(ledger: &LedgerState) -> usize {
+    let (members, quorum) = (ledger.members().len(), ledger.quorum());
+    members.saturating_sub(quorum).saturating_add(1).saturating_add(ledger.faulty()).min(members)
+}
+
 /// Asks one node and follows it to the end.
 struct Follower {
     connection: Connection,
@@ -366,7 +395,7 @@ impl Follower {
         let ask = async { held.keys().hold_ceremony(request).await };
         let status = self.within(ask).await?.into_inner();
         let (id, over) = (status.id.clone(), is_over(&status));
-        self.tell(News::Status(status)).await;
+        self.tell(News::Status(Box::new(status))).await;
         if over {
             return Ok(());
         }
@@ -377,7 +406,7 @@ impl Follower {
             match reports.message().await {
                 Ok(Some(status)) => {
                     let over = is_over(&status);
-                    self.tell(News::Status(status)).await;
+                    self.tell(News::Status(Box::new(status))).await;
                     if over {
                         return Ok(());
                     }
@@ -410,7 +439,7 @@ fn is_final(problem: &Problem) -> bool {
         Problem::Refused { code, .. } => {
             !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
         }
-        Problem::Unreachable(_) | Problem::Silent(_) | Problem::OtherVersion(_) => false,
+        Problem::Unreachable(_) | Problem::Silent(_) | Problem::NotReady(_) | Problem::OtherVersion(_) => false,
     }
 }
 

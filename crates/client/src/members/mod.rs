@@ -75,7 +75,9 @@ impl Question {
         match self {
             Self::Change(request) => {
                 let statement = request.encode();
-                client.enclose(&client.ask_for(request.operation(), None, &statement))
+                let ask = client.ask_for(request.operation(), None, &statement);
+                // What the members have to agree to they tell each other.
+                if request.claims_proof() { client.enclose(&ask) } else { client.enclose_for_group(&ask) }
             }
             Self::Warrant(warrant) => client.enclose(&client.ask_for(Operation::GroupRenew, None, warrant)),
         }

@@ -50,6 +50,8 @@ pub(crate) struct Said {
     pub(crate) public: Option<String>,
     /// How often it was asked to sign.
     pub(crate) requests: usize,
+    /// How often it says first that it has not caught up with its group.
+    pub(crate) not_ready: usize,
 }
 
 /// Four nodes, two of which act together.
@@ -352,7 +354,16 @@ impl Api {
 #[tonic::async_trait]
 impl protocol::ThresholdProtocol for Api {
     async fn sign(&self, _: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
-        self.0.lock().unwrap().requests += 1;
+        {
+            let mut said = self.0.lock().unwrap();
+            said.requests += 1;
+            if let Some(left) = said.not_ready.checked_sub(1) {
+                said.not_ready = left;
+                let mut status = Status::unavailable("this machine reads the ledger");
+                status.metadata_mut().insert("theta-not-ready", "1".parse().unwrap());
+                return Err(status);
+            }
+        }
         let (instance_id, outcome) = self.outcome();
         Ok(Response::new(v1::SignResponse { instance_id, outcome, ..Default::default() }))
     }

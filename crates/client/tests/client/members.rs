@@ -1,8 +1,8 @@
 //! What a client makes of members that have come, moved or been replaced since its file was made.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
-use theta_client::{Client, ClientError};
+use theta_client::{Client, ClientError, ClientOptions, Problem};
 use theta_ledger::{Action, LedgerState, MemberChange};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
@@ -116,4 +116,26 @@ async fn a_node_that_only_the_file_names_is_asked_for_the_ledger_alone() {
     moves(&mut group, 3, &other, 2);
     client.sign("seal", MESSAGE.into()).await.unwrap();
     assert_eq!((group.node(3).requests, address(&client, 3)), (1, Some(other)));
+}
+
+/// Who has not caught up with its group yet is asked again, and refuses nothing: the client neither gives up nor says that there is no such key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_not_ready_is_asked_again() {
+    let mut group = FakeGroup::founded();
+    let seal = key(Suite::Bls04MinPk, 1);
+    group.decide(adopt("seal", 1, 0, &seal.0));
+    group.answer(&outcome(&seal, MESSAGE));
+    (1..=4).for_each(|number| group.node(number).not_ready = 2);
+    let client = Client::open(&folder(&group)).unwrap();
+    let signed = client.sign("seal", MESSAGE.into()).await.unwrap();
+    assert!(signed.bad_answers.is_empty());
+    assert!((1..=4).any(|number| group.node(number).requests == 3));
+    // As long as there is time, and not longer.
+    (1..=4).for_each(|number| group.node(number).not_ready = usize::MAX);
+    let options = ClientOptions { timeout: Duration::from_millis(1_500), ..ClientOptions::default() };
+    let impatient = Client::open_with(&folder(&group), options).unwrap();
+    let error = impatient.sign("seal", MESSAGE.into()).await.unwrap_err();
+    let ClientError::NoAnswer { nodes, .. } = &error else { panic!("{error}") };
+    let words = Problem::NotReady("this machine reads the ledger".to_owned());
+    assert!(nodes.iter().all(|node| node.problem == words), "{error}");
 }

@@ -65,7 +65,8 @@ impl Subject {
     pub(crate) fn report(&self, id: [u8; 32], state: CeremonyState, awaits: &'static str) -> CeremonyReport {
         let (key, aim) = (self.request.change.key().clone(), self.request.change.aim());
         let (evidence, silent) = (Vec::new(), Vec::new());
-        CeremonyReport { id, key, version: self.version, epoch: self.epoch, aim, state, evidence, silent, awaits }
+        let (version, epoch) = (self.version, self.epoch);
+        CeremonyReport { id, key, version, epoch, aim, state, evidence, silent, awaits, request: None }
     }
 
     /// Whether the nodes of the source keep their sharing.

@@ -5,7 +5,7 @@ use theta_ceremonies::CeremonyEvidence;
 use theta_names::{NodeId, Version};
 use theta_rounds::Offence;
 use theta_schemes::keys::KeyName;
-use theta_statements::{CancelRequest, CeremonyRequest, StateChange};
+use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
 
 use super::CeremonyReport;
 use crate::Members;
@@ -48,6 +48,8 @@ pub enum GroupRequest {
     Cancel(CancelRequest),
     /// Another state of a key.
     State(StateChange),
+    /// A change of the members.
+    Members(MemberRequest),
 }
 
 /// What a custodian wants done, in this order. Everything that an effect reveals has been made durable before.

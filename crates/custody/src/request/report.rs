@@ -3,6 +3,7 @@
 use theta_names::{Epoch, NodeId, Version};
 use theta_rounds::Malformed;
 use theta_schemes::keys::{KeyId, KeyName};
+use theta_statements::CeremonyRequest;
 
 use crate::codec::{Reader, Writer};
 
@@ -30,6 +31,8 @@ pub struct CeremonyReport {
     pub silent: Vec<u16>,
     /// While it runs, what it waits for, for people; empty when it is over.
     pub awaits: &'static str,
+    /// What was asked for, while the group has not begun it: whoever asked may take it back.
+    pub request: Option<CeremonyRequest>,
 }
 
 /// How a change of a key's state stands.
@@ -110,6 +113,23 @@ pub struct EvidenceReport {
 pub(crate) const AIMS: [&str; 5] = ["create", "rotate", "refresh", "reshare", "recover"];
 
 impl CeremonyReport {
+    /// Of a request that nobody has asked this node for.
+    pub(crate) fn of_request(request: &CeremonyRequest) -> Self {
+        let change = &request.change;
+        Self {
+            id: request.digest(),
+            key: change.key().clone(),
+            version: change.version().unwrap_or(Version::FIRST),
+            epoch: Epoch::FIRST,
+            aim: change.aim(),
+            state: CeremonyState::Running { done: 0, of: 1 },
+            evidence: Vec::new(),
+            silent: Vec::new(),
+            awaits: "",
+            request: None,
+        }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT).raw(&self.id).word(self.key.as_str()).version(self.version).epoch(self.epoch);
         let writer = writer.word(self.aim);
@@ -158,7 +178,7 @@ impl CeremonyReport {
             evidence.push(EvidenceReport { node, misbehaviour, evidence: reader.bytes()?.to_vec() });
         }
         // What is kept is over.
-        Ok(Self { id, key, version, epoch, aim, state, evidence, silent, awaits: "" })
+        Ok(Self { id, key, version, epoch, aim, state, evidence, silent, awaits: "", request: None })
     }
 }
 
@@ -192,6 +212,7 @@ mod tests {
                 evidence: evidence.to_vec(),
                 silent: vec![1, 4],
                 awaits: "",
+                request: None,
             };
             let bytes = report.encode();
             assert_eq!(CeremonyReport::decode(&bytes).as_ref(), Ok(&report));

@@ -68,6 +68,10 @@ pub enum Input<'a> {
     Warrant(Warrant),
     /// The same for an action that follows from what many members have, so that they all want it without being told.
     Expect(Action),
+    /// This node wants an action decided no more, whoever told it of that.
+    Withdraw(Digest),
+    /// Entries one after the other, from whoever had them: those that follow and are certified are taken, and prove themselves.
+    Entries(Vec<CertifiedEntry>),
 }
 
 /// To whom a message goes.
@@ -253,6 +257,14 @@ impl Replica {
         matches!(self.memory, Memory::Kept | Memory::Unconfirmed)
     }
 
+    /// Whether more members than may lie say that they are further than this node: it has not caught up with the group.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        let own = self.state.height();
+        let further = |party: &&PartyId| self.peers.height(party.node()).is_some_and(|height| height > own);
+        self.sitting.members().iter().filter(further).count() > self.state.faulty()
+    }
+
     /// Whether an action waits at this node for its decision.
     #[must_use]
     pub fn wants(&self, action: &Digest) -> bool {
@@ -321,6 +333,8 @@ impl Replica {
             Input::Propose(action, reason) => self.propose(action, reason, Source::Client, &mut out),
             Input::Expect(action) => self.propose(action, Vec::new(), Source::Expected, &mut out),
             Input::Warrant(warrant) => self.bring_warrant(warrant, &mut out),
+            Input::Withdraw(action) => self.pending.remove(&action),
+            Input::Entries(entries) => self.take_certified(entries, &mut out),
         }
         self.settle(host, &mut out);
         self.keep_warrants(&mut out);

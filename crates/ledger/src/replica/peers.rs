@@ -19,6 +19,8 @@ const ENDS_PER_TICK: u32 = 2;
 
 #[derive(Default)]
 struct Peer {
+    /// How far it is, as it said last.
+    height: Option<u64>,
     /// What it has drawn at its start.
     session: Option<u64>,
     /// The highest height at which it has told to have precommitted an entry, since this node's start.
@@ -60,6 +62,16 @@ impl Peers {
         }
         peer.session = Some(session);
         peer.spoken = spoken.map(|spoken| peer.spoken.map_or(spoken, |before| before.max(spoken))).or(peer.spoken);
+    }
+
+    /// Notes how far a peer says that it is.
+    pub(super) fn stands(&mut self, peer: NodeId, height: u64) {
+        self.0.entry(peer).or_default().height = Some(height);
+    }
+
+    /// How far a peer is, as it said last.
+    pub(super) fn height(&self, peer: NodeId) -> Option<u64> {
+        self.0.get(&peer)?.height
     }
 
     /// What a peer has drawn at its start, as it said last.

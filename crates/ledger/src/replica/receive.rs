@@ -29,6 +29,7 @@ impl Replica {
             Message::Status { height, session, echo, spoken, machine } => {
                 let spoken = spoken.filter(|_| echo == Some(self.session));
                 self.peers.greet(from, machine, session, spoken.map(|spoken| spoken.max(height)));
+                self.peers.stands(from, height);
                 self.remember();
                 self.hear_height(from, height, host, out);
             }
@@ -133,6 +134,16 @@ impl Replica {
         if taken && self.peers.may_ask(from) {
             let after = self.state.height();
             out.push(Effect::Send(Recipient::One(from), Message::Want { after }.encode()));
+        }
+    }
+
+    /// Takes the entries that follow, whoever had them, as far as they are certified.
+    pub(super) fn take_certified(&mut self, entries: Vec<CertifiedEntry>, out: &mut Vec<Effect>) {
+        for entry in entries {
+            match self.take_entry(entry, out) {
+                Ok(()) | Err(LedgerError::Height { .. }) => {}
+                Err(_) => return,
+            }
         }
     }
 

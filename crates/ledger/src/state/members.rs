@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use theta_agreement::{Digest, Member, SIGNATURE_LEN};
-use theta_names::{KeyState, NodeId};
+use theta_names::{KeyState, NodeId, Version};
 
 use super::{LedgerState, Refusal};
 use crate::founding::{Card, MOST_MEMBERS, NodeSignatures};
@@ -164,6 +164,8 @@ pub(super) struct Roll {
     last: u16,
     /// Every key of ceremonies that was ever a member's.
     spent: BTreeSet<[u8; 32]>,
+    /// The TLS keys that were members' and are nobody's now, with the height of the entry by which they ceased to be.
+    former: BTreeMap<[u8; 32], u64>,
     /// The height of each change, by the digest of its action: none is decided twice, since keys and numbers are given once, and a
     /// member's cards are ever newer.
     changes: BTreeMap<Digest, u64>,
@@ -181,6 +183,7 @@ impl Roll {
             members: Vec::new(),
             last: 0,
             spent: BTreeSet::new(),
+            former: BTreeMap::new(),
             changes: BTreeMap::new(),
             changed: 0,
             founded: genesis.founding().is_some(),
@@ -210,6 +213,16 @@ impl Roll {
         let seat = NodeId::try_from(node).ok().and_then(|node| self.seats.get(&node));
         let seat = seat.ok_or(Refusal::NoMember(node))?;
         Ok((seat, seat.card.as_ref().ok_or(MemberRefusal::NoFounding)?))
+    }
+
+    /// A member's card is another one from this height on, or there is none.
+    fn leave(&mut self, old: Option<&Card>, new: Option<&Card>, height: u64) {
+        let new = new.map(|card| card.content().tls_key);
+        let gone = old.map(|card| card.content().tls_key).filter(|old| Some(*old) != new);
+        self.former.extend(gone.map(|key| (key, height)));
+        if let Some(new) = new {
+            self.former.remove(&new);
+        }
     }
 
     /// The number that the next new member gets.
@@ -284,6 +297,12 @@ impl LedgerState {
         <[u8; 32]>::try_from(key).is_ok_and(|key| self.roll.spent.contains(&key))
     }
 
+    /// The TLS keys that were members' and are nobody's now, with the height of the entry by which they ceased to be.
+    #[must_use]
+    pub const fn former(&self) -> &BTreeMap<[u8; 32], u64> {
+        &self.roll.former
+    }
+
     /// The number that the next new member gets; `None` if there are no more.
     #[must_use]
     pub fn next_number(&self) -> Option<NodeId> {
@@ -335,8 +354,11 @@ impl LedgerState {
         }
     }
 
-    /// What depends on the entry's time as well.
-    pub(crate) fn check_member_time(&self, change: &MemberChange, reason: &[u8], time: u64) -> Result<(), Refusal> {
+    /// What depends on the entry's time as well, in seconds since 1970.
+    ///
+    /// # Errors
+    /// [`Refusal`]: an entry of this time cannot have the change.
+    pub fn check_member_time(&self, change: &MemberChange, reason: &[u8], time: u64) -> Result<(), Refusal> {
         if let Some(card) = change.card().map(Card::content) {
             if card.until < time {
                 return Err(MemberRefusal::Ended.into());
@@ -346,6 +368,9 @@ impl LedgerState {
             }
         }
         let Some(node) = change.node() else { return Ok(()) };
+        if matches!(change, MemberChange::Remove { .. }) {
+            self.check_free(node, Some(time))?;
+        }
         let (seat, _) = self.roll.seat(node)?;
         if seat.past.is_full_for(change, reason, time) {
             return Err(MemberRefusal::TooOften(node).into());
@@ -363,14 +388,27 @@ impl LedgerState {
         if self.members().len() <= k {
             return Err(MemberRefusal::TooFew { k }.into());
         }
-        if let Some((ceremony, _)) = self.running.iter().find(|(_, begun)| begun.nodes().contains(&node)) {
+        self.check_free(node, None)
+    }
+
+    /// Whether a member holds nothing and takes part in nothing, at this time. What is doomed is destroyed when its time has come, by the very entry
+    /// with which its holder leaves if none came before. Without a time what is doomed does not count: it depends on the entry.
+    fn check_free(&self, node: u16, time: Option<u64>) -> Result<(), Refusal> {
+        let over = |line: &super::KeyHistory, version: Version| {
+            line.state_of(version) == Some(KeyState::Destroyed)
+                || line.doom_of(version).is_some_and(|doom| time.is_none_or(|time| doom <= time))
+        };
+        let busy = |begun: &super::Begun| {
+            let line = self.keys.get(begun.request.change.key());
+            begun.nodes().contains(&node) && !line.is_some_and(|line| over(line, begun.version))
+        };
+        if let Some((ceremony, _)) = self.running.iter().find(|(_, begun)| busy(begun)) {
             return Err(MemberRefusal::Busy { node, ceremony: *ceremony }.into());
         }
         let mut held = Vec::new();
         for (key, line) in &self.keys {
-            let holds = |(version, history): (&theta_names::Version, &super::VersionHistory)| {
-                line.state_of(*version) != Some(KeyState::Destroyed)
-                    && history.serving().is_some_and(|serving| serving.holders.contains(&node))
+            let holds = |(version, history): (&Version, &super::VersionHistory)| {
+                !over(line, *version) && history.serving().is_some_and(|serving| serving.holders.contains(&node))
             };
             held.extend(
                 line.versions.iter().filter(|entry| holds(*entry)).map(|(version, _)| format!("{key}@{version}")),
@@ -389,7 +427,10 @@ impl LedgerState {
             Some(node) => NodeId::try_from(node).map_err(|_| Refusal::NoMember(node))?,
             None => self.roll.next().ok_or(Refusal::Exhausted("numbers of nodes"))?,
         };
-        let mut past = self.roll.seats.get(&node).map(|seat| seat.past.clone()).unwrap_or_default();
+        let before = self.roll.seats.get(&node);
+        let mut past = before.map(|seat| seat.past.clone()).unwrap_or_default();
+        let old = before.and_then(|seat| seat.card.clone());
+        self.roll.leave(old.as_ref(), change.card(), height);
         past.note(change, reason, time);
         self.roll.changes.insert(Action::Members(change.clone()).digest(), height);
         self.roll.changed = height;

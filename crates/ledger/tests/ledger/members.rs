@@ -4,9 +4,10 @@ use theta_agreement::MemberKeys;
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
 use theta_ledger::{
     Action, CertifiedEntry, Consent, Demand, DropReason, Genesis, Input, LedgerError, LedgerState, MemberChange,
-    MemberRefusal, Refusal, Warrant,
+    MemberRefusal, Outcome, Refusal, Warrant,
 };
 use theta_names::KeyState;
+use theta_statements::{KeyChange, StateChange};
 
 use crate::keys::operator;
 use crate::net::{Net, keys, keys_of, node};
@@ -254,6 +255,73 @@ fn who_holds_a_key_does_not_leave() {
     advance(&mut state, remove(2), &[2, 3, 4]);
     // k = 2 are left.
     assert_eq!(refused(&state, &remove(3)), MemberRefusal::TooFew { k: 2 });
+}
+
+/// What waits for its destruction keeps its holders until then, and not until some entry after it.
+#[test]
+fn who_holds_what_is_doomed_leaves_when_its_time_has_come() {
+    let mut state = founded(4, 2);
+    advance(&mut state, create("a", 1, 2, &[1, 2, 3]), &[1, 2, 3]);
+    advance(&mut state, activated(1, 2, 3, 9), &[1, 2, 3]);
+    let (key, doom) = ("a".parse().unwrap(), NOW + 10_000);
+    let change = StateChange { key, version: None, state: KeyState::Destroyed, generation: 1, not_before: doom };
+    advance(&mut state, Action::SetState(change), &[1, 2, 3]);
+    // A ceremony of what is doomed does not outlive it, and keeps nobody either.
+    let recover = KeyChange::Recover { key: "a".parse().unwrap(), version: None, node: 1 };
+    advance(&mut state, states::change(7, recover), &[1, 2, 3]);
+    let at = |state: &LedgerState, time| state.clone().advance(&voted(state, remove(1), time, &machines(&[1, 2, 3])));
+    let busy = MemberRefusal::Busy { node: 1, ceremony: 4 };
+    assert_eq!(at(&state, doom - 1), Err(LedgerError::Refused(5, busy.into())));
+    let end = Action::End { ceremony: 4, outcome: Outcome::Aborted };
+    let mut ended = state.clone();
+    advance(&mut ended, end, &[1, 2, 3]);
+    let holds = MemberRefusal::Holder { node: 1, keys: "a@1".to_owned() };
+    assert_eq!(at(&ended, doom - 1), Err(LedgerError::Refused(6, holds.into())));
+    for state in [&state, &ended] {
+        assert_eq!((state.check(&remove(1)), at(state, doom)), (Ok(()), Ok(())));
+        let mut after = state.clone();
+        after.advance(&voted(state, remove(1), doom, &machines(&[1, 2, 3]))).unwrap();
+        assert_eq!(after.keys()[&"a".parse().unwrap()].state, KeyState::Destroyed);
+        assert!(after.running().is_empty() && !after.seats().contains_key(&node(1)));
+    }
+}
+
+/// Who shows a TLS key that was a member's is told by which entry it ceased to be.
+#[test]
+fn the_keys_of_those_who_left_are_remembered() {
+    let mut state = founded(4, 2);
+    let tls = |number, machine| content_of(number, machine).tls_key;
+    assert!(state.former().is_empty());
+    advance(&mut state, replace(2, 8), &[1, 2, 3]);
+    advance(&mut state, renewed(3, 5, |card| card.peer_address = "other.example:1".parse().unwrap()), &[1, 3, 4]);
+    assert_eq!(state.former().iter().collect::<Vec<_>>(), [(&tls(2, 7), &1)], "an address is no key");
+    advance(&mut state, renewed(3, 6, |card| card.tls_key = [0xee; 32]), &[1, 3, 4]);
+    assert_eq!(state.former(), &[(tls(2, 7), 1), (tls(3, 7), 3)].into());
+    // Whoever comes back to a key is a member with it.
+    advance(&mut state, renewed(3, 7, |_| ()), &[1, 3, 4]);
+    assert_eq!(state.former(), &[(tls(2, 7), 1), ([0xee; 32], 4)].into());
+    advance(&mut state, remove(4), &[1, 3, 4]);
+    assert_eq!(state.former(), &[(tls(2, 7), 1), ([0xee; 32], 4), (tls(4, 7), 5)].into());
+}
+
+/// A machine that nobody speaks to reads entries wherever it finds them: those that are certified it takes, and no others.
+#[test]
+fn entries_prove_themselves_whoever_had_them() {
+    let mut net = Net::of(Genesis::of(&founding(4, 2)).unwrap(), 4, 5);
+    let mut state = founded(4, 2);
+    let first = voted(&state, replace(2, 8), NOW, &machines(&[1, 3, 4]));
+    let few = voted(&state, replace(2, 8), NOW, &machines(&[1, 3]));
+    state.advance(&first).unwrap();
+    let second = voted(&state, add(5), NOW, &machines(&[1, 3, 4]));
+    let mut feed = |entries: &[&CertifiedEntry]| {
+        let entries: Vec<CertifiedEntry> = entries.iter().copied().cloned().collect();
+        net.feed(node(2), &|replica, disk| replica.handle(Input::Entries(entries.clone()), disk));
+        net.nodes[&node(2)].replica.as_ref().unwrap().state().height()
+    };
+    assert_eq!((feed(&[&few]), feed(&[&second])), (0, 0));
+    // What comes after a false one is not looked at.
+    assert_eq!(feed(&[&few, &first]), 0);
+    assert_eq!((feed(&[&first, &second]), feed(&[&first])), (2, 2));
 }
 
 #[test]

@@ -6,10 +6,11 @@ use std::{io, net::SocketAddr, sync::Arc};
 use tokio::{
     io::split,
     net::{TcpListener, TcpStream},
-    sync::{mpsc, watch},
+    sync::{Semaphore, mpsc, watch},
     time::sleep,
 };
 use tokio_rustls::TlsAcceptor;
+use tracing::debug;
 
 use super::{
     counters::MeshCounters,
@@ -20,6 +21,7 @@ use super::{
 };
 use crate::{
     Fingerprint, Inbound,
+    archive::{self, Archive},
     doorway::{Doorway, Ended, Handshake, Occasionally},
     tls::{self, UnpinnedCertificate},
 };
@@ -32,6 +34,17 @@ pub(super) struct Reception {
     pub(super) inbox: mpsc::Sender<Inbound>,
     pub(super) doorway: Arc<Doorway>,
     pub(super) warnings: Occasionally,
+    /// What may be read at this address.
+    pub(super) archive: Option<Arc<dyn Archive>>,
+    pub(super) readers: Semaphore,
+}
+
+/// What a connection is that was let in.
+enum Admitted {
+    /// A peer's, who has greeted or failed to.
+    Peer(Arc<Link>, Fingerprint, Result<Greeted, InboundError>),
+    /// That of somebody who has read, or tried to.
+    Reader(io::Result<()>),
 }
 
 /// Why a connection is not a peer's.
@@ -41,8 +54,10 @@ enum RefusedConnection {
     Unpinned(UnpinnedCertificate),
     #[error("TLS handshake failed: {0}")]
     Handshake(io::Error),
-    #[error("its certificate is not a peer's")]
+    #[error("its certificate is not a peer's, or not any more")]
     NotAPeer,
+    #[error("too many read at once")]
+    Crowd,
     #[error("{0}")]
     Ended(#[from] Ended),
     #[error("TCP: {0}")]
@@ -81,7 +96,11 @@ pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut st
 
 async fn serve(reception: &Reception, handshake: Handshake, tcp: TcpStream, from: SocketAddr) {
     let (link, certificate, greeted) = match admit(reception, handshake, tcp).await {
-        Ok(admitted) => admitted,
+        Ok(Admitted::Peer(link, certificate, greeted)) => (link, certificate, greeted),
+        Ok(Admitted::Reader(read)) => {
+            debug!(%from, ok = read.is_ok(), "somebody read at the peer address");
+            return;
+        }
         Err(refused) => {
             reception.counters.handshake_failures.increment();
             if matches!(refused, RefusedConnection::Ended(Ended::Shed)) {
@@ -104,19 +123,20 @@ async fn serve(reception: &Reception, handshake: Handshake, tcp: TcpStream, from
 }
 
 /// Runs the handshake. The inner result belongs to a connection that is proven to be a peer's.
-async fn admit(
-    reception: &Reception,
-    handshake: Handshake,
-    tcp: TcpStream,
-) -> Result<(Arc<Link>, Fingerprint, Result<Greeted, InboundError>), RefusedConnection> {
+async fn admit(reception: &Reception, handshake: Handshake, tcp: TcpStream) -> Result<Admitted, RefusedConnection> {
     let admission = |tcp: TcpStream| async {
         tcp.set_nodelay(true).map_err(RefusedConnection::Tcp)?;
         let stream = reception.tls.accept(tcp).await.map_err(explain)?;
         let certificate = tls::peer_fingerprint(stream.get_ref().1).ok_or(RefusedConnection::NotAPeer)?;
         let link = reception.links.present().link_of(&certificate).map(Arc::clone);
+        if stream.get_ref().1.alpn_protocol() == Some(archive::ALPN) {
+            let archive = reception.archive.clone().ok_or(RefusedConnection::NotAPeer)?;
+            let _turn = reception.readers.try_acquire().map_err(|_| RefusedConnection::Crowd)?;
+            return Ok(Admitted::Reader(archive::answer(archive, stream, (certificate, link.is_some())).await));
+        }
         let link = link.ok_or(RefusedConnection::NotAPeer)?;
         let (reader, writer) = split(stream);
-        Ok((link, certificate, inbound::greet(reader, writer).await))
+        Ok(Admitted::Peer(link, certificate, inbound::greet(reader, writer).await))
     };
     handshake.run(tcp, admission).await?
 }

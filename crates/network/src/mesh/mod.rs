@@ -40,7 +40,7 @@ use std::{
 
 use bytes::Bytes;
 use theta_names::NodeId;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 pub use config::{Listen, MeshConfig, MeshError, MeshLimits, MeshPeer};
@@ -53,13 +53,30 @@ use self::{
     links::Links,
 };
 use crate::{
-    Identity, Inbound, PeerState, PeerStatus, SendError, Transport,
+    Fingerprint, Identity, Inbound, PeerState, PeerStatus, SendError, Transport,
+    archive::{self, Archive},
     doorway::{self, Doorway, DoorwayLimits, Occasionally},
     tls,
 };
 
 /// The application protocol that mesh connections agree on, so that no other TLS service is mistaken for a peer.
 const ALPN: &[u8] = b"theta-mesh/1";
+
+/// Questions to the archive that are answered at once.
+const READERS: usize = 4;
+
+/// Whom a node lets in at its peer address: peers, and those who may read.
+#[derive(Debug)]
+struct Door {
+    links: Arc<Links>,
+    archive: Option<Arc<dyn Archive>>,
+}
+
+impl tls::Admits for Door {
+    fn admits(&self, certificate: &Fingerprint) -> bool {
+        self.links.admits(certificate) || self.archive.as_ref().is_some_and(|archive| archive.admits(certificate))
+    }
+}
 
 /// A running mesh. It stops when dropped.
 #[derive(Debug)]
@@ -82,13 +99,24 @@ impl Mesh {
     /// # Errors
     /// [`MeshError`]: nothing was started.
     pub fn start(config: MeshConfig) -> Result<(Arc<Self>, mpsc::Receiver<Inbound>), MeshError> {
+        Self::start_with(config, None)
+    }
+
+    /// The same, for a node that lets others read at its peer address, too.
+    ///
+    /// # Errors
+    /// [`MeshError`]: nothing was started.
+    pub fn start_with(
+        config: MeshConfig,
+        archive: Option<Arc<dyn Archive>>,
+    ) -> Result<(Arc<Self>, mpsc::Receiver<Inbound>), MeshError> {
         let MeshConfig { local, identity, listen, peers, limits } = config;
         tokio::runtime::Handle::try_current().map_err(|_| MeshError::NoRuntime)?;
         limits.check()?;
         check_members(local, &identity, &peers)?;
         let links = Arc::new(Links::default());
-        let admits = Arc::clone(&links) as Arc<dyn tls::Admits>;
-        let acceptor = TlsAcceptor::from(tls::server_config_admitting(&identity, admits, &[ALPN])?);
+        let admits = Arc::new(Door { links: Arc::clone(&links), archive: archive.clone() });
+        let acceptor = TlsAcceptor::from(tls::server_config_admitting(&identity, admits, &[ALPN, archive::ALPN])?);
         let (listener, local_addr) = bind(listen)?;
         let counters = Arc::new(MeshCounters::new(Arc::clone(&links)));
         let handshakes = NonZeroUsize::new(limits.handshakes).unwrap_or(NonZeroUsize::MIN);
@@ -101,6 +129,8 @@ impl Mesh {
             inbox,
             doorway,
             warnings: Occasionally::default(),
+            archive,
+            readers: Semaphore::new(READERS),
         });
         let (stop, stopping) = watch::channel(false);
         let mesh = Self { local, local_addr, identity, limits, links, counters, stop };
@@ -135,6 +165,14 @@ impl Mesh {
             tokio::spawn(outbound::run(link, self.stop.subscribe()));
         }
         Ok(())
+    }
+
+    /// The peers that this node has no connection to, by their machines.
+    #[must_use]
+    pub fn unreached(&self) -> Vec<MeshPeer> {
+        let links = self.links.present();
+        let unreached = links.links.iter().filter(|link| link.status().state != PeerState::Connected);
+        unreached.filter_map(|link| Some(link.target.borrow().as_ref()?.peer.clone())).collect()
     }
 
     /// The address at which this node listens for peers.

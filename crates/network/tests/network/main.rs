@@ -8,6 +8,7 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod archive;
 mod faults;
 mod group;
 mod members;

@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) failure: Failure,
     /// Why this machine serves no more: its member has left the group, or has another one.
     pub(crate) departure: Failure,
+    /// Whether this node has not caught up yet with what the group has decided.
+    pub(crate) behind: AtomicBool,
     /// The members as the ledger has them.
     pub(crate) members: watch::Sender<Option<Members>>,
     /// Records used nonces, if the node is configured to.

@@ -3,7 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::Ordering::Acquire},
+    sync::{
+        Arc,
+        atomic::Ordering::{Acquire, Relaxed},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -58,6 +61,8 @@ pub(crate) enum Order {
     Report([u8; 32], oneshot::Sender<Option<CeremonyReport>>),
     Reports(oneshot::Sender<Vec<CeremonyReport>>),
     Watch([u8; 32], oneshot::Sender<Option<watch::Receiver<CeremonyReport>>>),
+    /// Encoded entries of the ledger; the answer is the height that this node has reached.
+    Entries(Vec<Bytes>, oneshot::Sender<u64>),
     /// Messages of peers wait.
     Mail,
     Stop,
@@ -95,6 +100,7 @@ impl Custody {
         if let Some(members) = custodian.members() {
             shared.seat(members);
         }
+        shared.behind.store(custodian.is_behind(), Relaxed);
         let ceremonies = custodian.reports().into_iter().map(known).collect();
         Self { custodian, shared, connected: BTreeSet::new(), ceremonies, forward: None }
     }
@@ -136,6 +142,7 @@ impl Custody {
             return Vec::new();
         }
         let effects = self.custodian.handle_all(inputs);
+        self.shared.behind.store(self.custodian.is_behind(), Relaxed);
         self.carry_out(effects)
     }
 
@@ -169,6 +176,9 @@ impl Custody {
             Order::Warrant(warrant, reply) => {
                 return self.reply(reply, |custodian, effects| custodian.bring_warrant(&warrant, effects));
             }
+            Order::Entries(entries, reply) => {
+                return self.reply(reply, |custodian, effects| custodian.take_entries(&entries, effects));
+            }
             Order::Report(id, reply) => drop(reply.send(self.custodian.report(&id))),
             Order::Reports(reply) => drop(reply.send(self.custodian.reports())),
             Order::Watch(id, reply) => drop(reply.send(self.watch(&id))),
@@ -184,6 +194,7 @@ impl Custody {
     ) -> (A, Vec<KeyName>) {
         let mut effects = Vec::new();
         let answer = ask(&mut self.custodian, &mut effects);
+        self.shared.behind.store(self.custodian.is_behind(), Relaxed);
         (answer, self.carry_out(effects))
     }
 

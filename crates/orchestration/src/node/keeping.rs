@@ -1,11 +1,14 @@
 //! Requests about a node's keys: ceremonies, changes of state, trust in its store.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
 use theta_authority::{BringWarrant, Granted};
 use theta_custody::{CeremonyReport, ChangeReport, Members, MembersState};
 use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
 use tokio::sync::watch;
 
-use super::{ChangeKeyError, ChangeMembersError, HoldError, Orchestrator, custody::Order};
+use super::{ChangeKeyError, ChangeMembersError, HoldError, NoCustodian, Orchestrator, custody::Order};
 
 impl Orchestrator {
     /// Asks the group for a ceremony; returns its state. It begins when as many nodes as it takes were asked and their
@@ -99,6 +102,26 @@ impl Orchestrator {
     #[must_use]
     pub fn departure(&self) -> Option<String> {
         self.shared().departure.get()
+    }
+
+    /// This machine serves no requests from now on, and says why: what it shows is not what the group knows of its member.
+    pub fn stand_down(&self, why: String) {
+        self.shared().departure.set(why);
+    }
+
+    /// Whether this node has not caught up yet with what the group has decided, so that it may not know keys that there are.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.shared().behind.load(Relaxed)
+    }
+
+    /// Takes certified entries of the ledger, encoded, from whoever had them; returns the height that this node has reached. With none it
+    /// says how far it is.
+    ///
+    /// # Errors
+    /// [`NoCustodian`].
+    pub async fn take_entries(&self, entries: Vec<Bytes>) -> Result<u64, NoCustodian> {
+        self.ask_custodian(|reply| Order::Entries(entries, reply)).await
     }
 
     /// Why the store failed, if it did: then this node refuses all requests until it has recovered, which it tries by

@@ -60,6 +60,7 @@ fn share(
         store,
         failure: Failure::default(),
         departure: Failure::default(),
+        behind: AtomicBool::new(false),
         members: watch::Sender::new(None),
         burning,
         today: Today::default(),

@@ -91,6 +91,8 @@ pub(crate) fn ceremony(report: &CeremonyReport) -> v1::CeremonyStatus {
         evidence: report.evidence.iter().map(evidence).collect(),
         silent: report.silent.iter().map(|node| u32::from(*node)).collect(),
         awaits: report.awaits.to_owned(),
+        change: report.request.as_ref().map(|request| request.change.encode().into()).unwrap_or_default(),
+        nonce: report.request.as_ref().map(|request| Bytes::copy_from_slice(&request.nonce)).unwrap_or_default(),
         ..Default::default()
     };
     let state = match &report.state {

@@ -142,6 +142,7 @@ impl v1::governance_server::Governance for Governance {
         let asks = MemberRequest { nonce, change, proof };
         let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
         let reason = reason_of(signed_request, approvals);
+        self.node.seated()?;
         let state = self.node.orchestrator.change_members(granted, reason).await;
         Ok(Response::new(members_status(state.map_err(|error| not_looked_at(&error))?)))
     }

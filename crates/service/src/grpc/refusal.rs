@@ -19,6 +19,9 @@ const MAX_MESSAGE_CHARS: usize = 800;
 const REASON: &str = "theta-reason";
 const RULE: &str = "theta-rule";
 
+/// Metadata of a node that has not caught up with its group: ask again.
+const NOT_READY: &str = "theta-not-ready";
+
 /// Cuts a message to its maximum.
 pub(crate) fn short(message: String) -> String {
     match message.char_indices().nth(MAX_MESSAGE_CHARS) {
@@ -43,6 +46,13 @@ pub(crate) fn not_found(problem: impl Into<String>) -> Status {
 /// The name is invalid, which is the caller's mistake.
 pub(crate) fn key_ref(text: &str) -> Result<KeyRef, Status> {
     text.parse().map_err(|error: KeyRefError| invalid(error.to_string()))
+}
+
+/// This node has not caught up with its group: it will answer in a moment.
+pub(crate) fn not_ready(problem: impl Into<String>) -> Status {
+    let mut status = Status::unavailable(short(problem.into()));
+    note(&mut status, NOT_READY, "1");
+    status
 }
 
 /// The status of a refusal by the gate.
@@ -201,6 +211,14 @@ mod tests {
         let status = invalid("é".repeat(100_000));
         assert_eq!(status.message().chars().count(), MAX_MESSAGE_CHARS + 3);
         assert_eq!(invalid("short").message(), "short");
+    }
+
+    #[test]
+    fn who_is_not_ready_says_so_in_metadata() {
+        let status = not_ready("ask again");
+        let noted = status.metadata().get("theta-not-ready").map(|value| value.to_str().unwrap());
+        assert_eq!((status.code(), status.message(), noted), (Code::Unavailable, "ask again", Some("1")));
+        assert!(status.metadata().get(REASON).is_none(), "it is no denial");
     }
 
     /// Codes, words and metadata that clients rely on.

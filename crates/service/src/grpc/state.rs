@@ -20,7 +20,7 @@ use theta_schemes::{Suite, keys::AnyPublicKey, signatures::frost::randomized_key
 use theta_statements::Name;
 use theta_wire::v1;
 use tokio::time;
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 
 use super::{answer, backup::Backups, door, gate::Arrival, refusal};
 use crate::node::CertificateKeeper;
@@ -100,7 +100,34 @@ impl NodeState {
                  again in a moment or ask another node",
             ));
         }
-        self.decide(request, enclosed, key_use).await
+        let granted = self.decide(request, enclosed, key_use).await?;
+        self.seated()?;
+        Ok(granted)
+    }
+
+    /// Refuses if this machine is not its member's: not yet, or not any more.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) fn seated(&self) -> Result<(), Status> {
+        match self.orchestrator.departure() {
+            None => Ok(()),
+            Some(why) if self.orchestrator.is_behind() => {
+                Err(refusal::not_ready(format!("{why}: ask again in a moment")))
+            }
+            Some(why) => Err(Status::unavailable(refusal::short(why))),
+        }
+    }
+
+    /// What a node that has not caught up with its group says does not exist may well exist.
+    pub(crate) fn or_not_ready(&self, status: Status) -> Status {
+        if status.code() == Code::NotFound && self.orchestrator.is_behind() {
+            let message = status.message();
+            return refusal::not_ready(format!(
+                "{message}; but it has not caught up with what its group has decided: ask again in a moment"
+            ));
+        }
+        status
     }
 
     /// Waits until a granted request can be served, that is until its key is here and its slot is certified for it, but at
@@ -127,7 +154,7 @@ impl NodeState {
             },
         };
         served.map_err(|error| match error {
-            NotServed::Key(error) => refusal::key(&error),
+            NotServed::Key(error) => self.or_not_ready(refusal::key(&error)),
             NotServed::Slot(slots) => refusal::uncertified(&terms, &slots, true),
         })
     }
@@ -137,6 +164,7 @@ impl NodeState {
         let keys = self.orchestrator.keys();
         keys.find(key)
             .map_err(|_| refusal::not_found(format!("no key named \"{key}\" on this node; it has: {}", keys.known())))
+            .map_err(|status| self.or_not_ready(status))
     }
 
     /// A key, for a caller that may see it.
@@ -259,6 +287,7 @@ impl NodeState {
                 .unwrap_or_else(Some)
                 .into_iter()
                 .chain(self.certificate.warning())
+                .chain(self.orchestrator.departure())
                 .collect(),
             policy: Bytes::copy_from_slice(&self.authority.policy().digest().0),
             clock: now().0,

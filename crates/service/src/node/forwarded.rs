@@ -44,5 +44,9 @@ async fn ask(
             let granted = authority.decide(presented, change).await.map_err(|refusal| refusal.to_string())?;
             orchestrator.change_key(granted, reason).await.map(drop).map_err(|error| error.to_string())
         }
+        GroupRequest::Members(request) => {
+            let granted = authority.decide(presented, request).await.map_err(|refusal| refusal.to_string())?;
+            orchestrator.change_members(granted, reason).await.map(drop).map_err(|error| error.to_string())
+        }
     }
 }

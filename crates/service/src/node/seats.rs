@@ -1,7 +1,7 @@
 //! The running node follows the members that the ledger has: it connects to those of now, and keeps its group file as they are.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -22,6 +22,7 @@ use theta_network::{
 use theta_orchestration::Orchestrator;
 use tokio::{sync::watch, task, time};
 
+use super::archive::LedgerArchive;
 use crate::config::NodeConfig;
 
 /// For how long whoever has left the group may still read that it has.
@@ -38,6 +39,7 @@ pub(super) struct Seats {
     /// The number of nodes, for those who ask.
     nodes: Arc<AtomicU16>,
     mesh: Weak<Mesh>,
+    archive: Weak<LedgerArchive>,
     orchestrator: Weak<Orchestrator>,
 }
 
@@ -54,12 +56,13 @@ impl Seats {
     pub(super) fn new(
         (config, own): (&NodeConfig, Fingerprint),
         file: &GroupFile,
-        mesh: &Arc<Mesh>,
+        (mesh, archive): (&Arc<Mesh>, &Arc<LedgerArchive>),
         orchestrator: &Arc<Orchestrator>,
     ) -> Self {
         let nodes = Arc::new(AtomicU16::new(u16::try_from(file.nodes().len()).unwrap_or(u16::MAX)));
         let (local, path, file) = (NodeId::from(config.id), config.group.clone(), file.clone());
-        Self { local, path, own, file, nodes, mesh: Arc::downgrade(mesh), orchestrator: Arc::downgrade(orchestrator) }
+        let (mesh, archive) = (Arc::downgrade(mesh), Arc::downgrade(archive));
+        Self { local, path, own, file, nodes, mesh, archive, orchestrator: Arc::downgrade(orchestrator) }
     }
 
     /// How many nodes the group has, from now on.
@@ -100,6 +103,22 @@ impl Seats {
             return true;
         }
         orchestrator.follow_transport();
+        if let Some(archive) = self.archive.upgrade() {
+            // Who is no member itself tells nobody.
+            let nobody = BTreeMap::new();
+            let told = if members.standing == Standing::Member { &members.former } else { &nobody };
+            archive.follow(told);
+        }
+        if self.is_superseded(members) {
+            tracing::error!(
+                height = members.height,
+                "the group has another TLS key for this node than the one it shows: it serves no more"
+            );
+            orchestrator.stand_down(format!(
+                "node {} has another TLS key in the group's ledger than the one that this machine shows: start it with that one",
+                self.local
+            ));
+        }
         drop((mesh, orchestrator));
         if members.height > 0 && members.standing == Standing::Member {
             let listed = self.derived(members);
@@ -110,6 +129,14 @@ impl Seats {
             }
         }
         true
+    }
+
+    /// Whether this machine is its member's and shows a TLS key that is not, since the member has renewed its card. Nobody speaks to it so.
+    fn is_superseded(&self, members: &Members) -> bool {
+        let other = |(node, card): &(NodeId, Card)| {
+            *node == self.local && Fingerprint::from(card.content().tls_key) != self.own
+        };
+        members.height > 0 && members.standing == Standing::Member && members.cards.iter().any(other)
     }
 
     /// Whom this node connects to. Before any entry about members those of its file, which may name other addresses than their cards do.

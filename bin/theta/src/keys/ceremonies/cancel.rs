@@ -20,7 +20,8 @@ Examples:
   theta keys cancel files          the one of this key
 
 It takes the permission, and as many nodes, that it took to begin the ceremony. Nothing is changed by a ceremony that is cancelled; one \
-that is done already stays done, and this says so. A request that still waits for nodes to agree ends by itself.")]
+that is done already stays done, and this says so. A request that still waits for nodes to agree is taken back at all nodes that can be \
+reached, and begins no more when these are so many that the others cannot decide.")]
 pub(crate) struct CancelArgs {
     /// The id of the ceremony, or its first digits, or the name of its key
     #[arg(value_name = "ID|KEY")]
@@ -42,8 +43,9 @@ struct Cancelled {
 /// `theta keys cancel`.
 pub(in crate::keys) fn cancel(args: &CancelArgs, output: Output) -> Result<(), Failure> {
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
-    let running = session.block_on(session.client().running_ceremonies())?;
-    let request = choose(&args.what, running)?;
+    let mut all = session.block_on(session.client().running_ceremonies())?;
+    all.extend(session.block_on(session.client().waiting_ceremonies()));
+    let request = choose(&args.what, all)?;
     let ended = session.block_on(session.client().cancel(&request))?;
     let cancelled = ended == theta_client::CeremonyEnded::Cancelled;
     let (id, key, aim) = (hex::encode(request.digest()), request.change.key().to_string(), request.change.aim());
@@ -68,7 +70,7 @@ fn choose(what: &str, running: Vec<CeremonyRequest>) -> Result<CeremonyRequest, 
         all.iter().map(each).collect::<Vec<_>>().join(", ")
     };
     if running.is_empty() {
-        return Err(Failure::Failed("no ceremony runs".to_owned()));
+        return Err(Failure::Failed("no ceremony runs, and none waits to begin".to_owned()));
     }
     let all = ids(&running);
     let digits = what.to_ascii_lowercase();
@@ -79,7 +81,7 @@ fn choose(what: &str, running: Vec<CeremonyRequest>) -> Result<CeremonyRequest, 
     match (meant.pop(), meant.is_empty()) {
         (Some(one), true) => Ok(one),
         (Some(_), false) => Err(Failure::Usage(format!("{what} means several ceremonies; name one by its id: {all}"))),
-        (None, _) => Err(Failure::Usage(format!("no ceremony {what} runs; these do: {all}"))),
+        (None, _) => Err(Failure::Usage(format!("no ceremony {what} runs or waits; these do: {all}"))),
     }
 }
 

@@ -151,3 +151,26 @@ fn rsa_signs_digests_and_what_is_too_long_for_the_nodes() {
         std::thread::sleep(std::time::Duration::from_millis(300));
     }
 }
+
+/// A request that waits for a node that is down is taken back at the others, so that it does not begin when that one is there again.
+#[test]
+fn a_request_that_waits_is_taken_back() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    group.start_all();
+    group.kill(4);
+    // It takes the word of four.
+    let create = ["keys", "create", "late=frost-ed25519", "--threshold", "4", "--patience", "3s"];
+    assert_ne!(group.theta(&create).code, 0);
+    let taken = group.theta(&["keys", "cancel", "late", "--json"]).ok().json();
+    assert_eq!((&taken["key"], &taken["cancelled"]), (&"late".into(), &true.into()));
+    group.theta(&["keys", "cancel", "late"]).fails(1, &["none waits to begin"]);
+    group.start(4);
+    group.await_up(4);
+    // Asked for anew, with a nonce of its own, it is made, and the one before was not.
+    group.theta(&["keys", "create", "late=frost-ed25519", "--threshold", "4"]).ok();
+    let entries = group.theta(&["ledger", "show", "--entries", "--json"]).ok().json();
+    assert_eq!(
+        entries.as_array().unwrap().iter().filter(|entry| entry["what"].to_string().contains("late")).count(),
+        2
+    );
+}

@@ -8,7 +8,7 @@ use theta_statements::{CancelRequest, CeremonyRequest, KeyChange};
 
 use crate::ceremony::Subject;
 use crate::custodian::message::Id;
-use crate::custodian::work::Work;
+use crate::custodian::work::{Record, Work};
 use crate::request::{CeremonyReport, CeremonyState, CustodyEffect};
 use crate::{CeremonyError, Custodian, NotInLedger};
 
@@ -36,12 +36,18 @@ impl Requests {
     }
 
     fn drop(&mut self, id: Id, why: String) -> Option<CeremonyReport> {
-        let report = CeremonyReport { state: CeremonyState::Failed(why), awaits: "", ..self.waiting.remove(&id)?.1 };
+        let before = self.waiting.remove(&id)?.1;
+        let report = CeremonyReport { state: CeremonyState::Failed(why), awaits: "", request: None, ..before };
+        self.keep(id, report.clone());
+        Some(report)
+    }
+
+    /// Remembers a request of which nothing came.
+    fn keep(&mut self, id: Id, report: CeremonyReport) {
         if self.dropped.len() >= MOST_DROPPED {
             self.dropped.pop_first();
         }
-        self.dropped.insert(id, report.clone());
-        Some(report)
+        self.dropped.insert(id, report);
     }
 }
 
@@ -73,6 +79,7 @@ impl Custodian {
         self.identity()?;
         let subject = self.subject_of(&request)?;
         let report = subject.report(id, CeremonyState::Running { done: 0, of: 1 }, AWAITS);
+        let report = CeremonyReport { request: Some(request.clone()), ..report };
         self.requests.dropped.remove(&id);
         let action = Action::Begin(request);
         self.requests.waiting.insert(id, (action.digest(), report.clone()));
@@ -100,16 +107,39 @@ impl Custodian {
             return Err(CeremonyError::StoreFailed(why.clone()));
         }
         let id = cancel.request.digest();
-        let Some(history) = self.ledger().and_then(|ledger| ledger.request(&id)) else {
+        if self.ledger.is_none() {
             return Err(CeremonyError::NotBegun);
-        };
-        if history.ended.is_none() {
-            let action = Action::End { ceremony: history.number, outcome: Outcome::Cancelled };
-            let mut work = Work::default();
-            self.drive_ledger(Input::Propose(action, reason), &mut work);
-            effects.append(&mut self.settle(work));
         }
-        self.report(&id).or_else(|| self.report_of_ledger(&id)).ok_or(CeremonyError::NotBegun)
+        let mut work = Work::default();
+        match self.ledger().and_then(|ledger| ledger.request(&id)).map(|history| (history.number, history.ended)) {
+            None => self.withdraw(&cancel.request, &mut work),
+            Some((ceremony, None)) => {
+                let action = Action::End { ceremony, outcome: Outcome::Cancelled };
+                self.drive_ledger(Input::Propose(action, reason), &mut work);
+            }
+            Some((_, Some(_))) => {}
+        }
+        effects.append(&mut self.settle(work));
+        match &self.failed {
+            Some(why) => Err(CeremonyError::StoreFailed(why.clone())),
+            None => self.report(&id).or_else(|| self.report_of_ledger(&id)).ok_or(CeremonyError::NotBegun),
+        }
+    }
+
+    /// This node wants a request no more that the group has not begun. It uses the request up, so that neither a client nor another node asks it
+    /// again, and votes against its begin: those who have consented have done so for some days.
+    fn withdraw(&mut self, request: &CeremonyRequest, work: &mut Work) {
+        let id = request.digest();
+        if self.requests.dropped.get(&id).is_some_and(|report| report.state == CeremonyState::Cancelled) {
+            return;
+        }
+        self.drive_ledger(Input::Withdraw(Action::Begin(request.clone()).digest()), work);
+        work.records.push(Record::Use { request: id, now: self.now });
+        let waiting = self.requests.waiting.remove(&id).map(|(_, report)| report);
+        let report = waiting.unwrap_or_else(|| CeremonyReport::of_request(request));
+        let report = CeremonyReport { state: CeremonyState::Cancelled, awaits: "", request: None, ..report };
+        self.requests.keep(id, report.clone());
+        work.effects.push(CustodyEffect::Report(report));
     }
 
     /// A request that waits, with those for whom it does, or that came to nothing.
@@ -237,7 +267,8 @@ impl Custodian {
         };
         let awaits = if history.ended.is_none() { "the nodes that take part" } else { "" };
         let (aim, id) = (history.change.aim(), *id);
-        Some(CeremonyReport { id, key, version, epoch, aim, state, evidence: Vec::new(), silent: Vec::new(), awaits })
+        let (evidence, silent) = (Vec::new(), Vec::new());
+        Some(CeremonyReport { id, key, version, epoch, aim, state, evidence, silent, awaits, request: None })
     }
 }
 

@@ -77,7 +77,9 @@ impl Host for Bookkeeper<'_> {
                 // A dealer's key may have the name, and not be in the ledger yet.
                 let create = matches!(request.change, KeyChange::Create { .. });
                 let taken = create && !matches!(self.store.key(request.change.key()), Ok(None));
-                !taken && state.begun(request).is_ok_and(|begun| plan(begun).is_ok())
+                // Whoever asked for it has taken it back here.
+                let used = !matches!(self.store.is_used(&request.digest()), Ok(false));
+                !taken && !used && state.begun(request).is_ok_and(|begun| plan(begun).is_ok())
             }
             Action::End { ceremony, outcome } => match (state.running().get(ceremony), outcome) {
                 (Some(begun), Outcome::Activated { public, certificate }) => {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use theta_groups::Transcript;
-use theta_ledger::{Action, DropReason, Input, LedgerState, MemberChange, Warrant, WarrantRefusal};
+use theta_ledger::{Action, DropReason, Input, LedgerState, MemberChange, Refusal, Warrant, WarrantRefusal};
+use theta_names::codec::{Reader, Writer};
 use theta_statements::MemberRequest;
 
 use super::bookkeeper::held_beside;
@@ -14,6 +15,8 @@ use crate::{Custodian, MembersError};
 
 /// Ticks for which a warrant that is brought again is not passed on again.
 const TOLD_TICKS: u64 = 40;
+/// The bytes of a nonce behind its length.
+const NONCE_BYTES: usize = 4 + 32;
 /// The most requests that are remembered, and as many of which nothing came.
 const MOST_KEPT: usize = 256;
 
@@ -83,9 +86,10 @@ impl Custodian {
             return Ok(state);
         }
         // The change alone is the word of a member in a renewal, the proof in a replacement; both stand in the ledger.
-        let reason = if request.claims_proof() { request.proof.clone() } else { reason };
+        let reason = if request.claims_proof() { request.proof.clone() } else { reason_of(request, reason) };
         let Some(ledger) = self.ledger() else { return Ok(MembersState::Refused(NO_LEDGER.to_owned())) };
-        let refused = match ledger.check(&action) {
+        let checked = ledger.check(&action).and_then(|()| self.check_now(ledger, &change, &reason));
+        let refused = match checked {
             Err(refusal) => Some(refusal.to_string()),
             Ok(()) if request.claims_proof() && !ledger.vartime_proves(&change, &reason) => Some(UNPROVEN.to_owned()),
             Ok(()) => self.unadopted_share(&change),
@@ -135,6 +139,12 @@ impl Custodian {
         })
     }
 
+    /// Whether an entry of now could have the change, for all that this node knows.
+    fn check_now(&self, ledger: &LedgerState, change: &MemberChange, reason: &[u8]) -> Result<(), Refusal> {
+        // Before the first tick no time is known.
+        if self.now == 0 { Ok(()) } else { ledger.check_member_time(change, reason, self.now.max(ledger.time())) }
+    }
+
     /// Why a member does not leave though the ledger knows of nothing that it holds.
     fn unadopted_share(&self, change: &MemberChange) -> Option<String> {
         let MemberChange::Remove { node } = change else { return None };
@@ -181,6 +191,24 @@ impl Custodian {
         };
         self.requests_of_members.drop_action(&action.digest(), &why);
     }
+}
+
+/// The reason of a change that takes consents: the nonce, which is part of what the client signed, and what it signed. A request that nobody has
+/// signed goes no further than the node that was asked, and has none.
+fn reason_of(request: &MemberRequest, reason: Vec<u8>) -> Vec<u8> {
+    if reason.is_empty() { reason } else { Writer::default().bytes(&request.nonce).raw(&reason).finish() }
+}
+
+/// What a client has asked for, by the reason of a change that takes consents, and what it signed; `None` if the reason is another.
+pub(super) fn asked(change: &MemberChange, reason: &[u8]) -> Option<(MemberRequest, Vec<u8>)> {
+    if change.claims_proof(reason) {
+        return None;
+    }
+    let mut reader = Reader::new(reason);
+    let nonce = <[u8; 32]>::try_from(reader.bytes().ok()?).ok()?;
+    // Behind its length.
+    let signed = reason.get(NONCE_BYTES..)?.to_vec();
+    Some((MemberRequest { nonce, change: change.encode(), proof: Vec::new() }, signed))
 }
 
 /// The height at which the last machine of a warrant became a member's, if all have.

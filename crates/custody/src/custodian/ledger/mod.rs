@@ -8,6 +8,7 @@ mod members;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use theta_ledger::{
     Action, AdoptedKey, CertifiedEntry, Input, LedgerState, Memory, Outcome, Recipient, Replica, Said, Warrant,
 };
@@ -23,7 +24,7 @@ use super::message::Message;
 use super::work::{Record, Work};
 use super::{Custodian, CustodyEffect};
 use crate::request::{GroupRequest, To};
-use crate::{CustodyError, Roster};
+use crate::{CustodyError, Roster, Standing};
 
 /// Ticks between looking for keys that the ledger lacks.
 const ADOPT: u64 = 8;
@@ -127,6 +128,13 @@ impl Custodian {
                     let asked = request.map(GroupRequest::Cancel);
                     work.effects.extend(asked.map(|request| CustodyEffect::Asked { request, reason }));
                 }
+                theta_ledger::Effect::Asked(Action::Members(change), reason) => {
+                    let asked = members::asked(&change, &reason);
+                    work.effects.extend(asked.map(|(request, reason)| CustodyEffect::Asked {
+                        request: GroupRequest::Members(request),
+                        reason,
+                    }));
+                }
                 // No client asks for the others.
                 theta_ledger::Effect::Asked(..) => {}
                 theta_ledger::Effect::Dropped(action, why) => dropped.push((action, why)),
@@ -143,6 +151,30 @@ impl Custodian {
         }
         if decided {
             self.reconcile(work);
+        }
+    }
+
+    /// Takes encoded certified entries, whoever had them: a machine that nobody speaks to any more hears in this way that it is no member's.
+    /// Returns the height that this node has reached. What is not certified, or does not follow, changes nothing.
+    pub fn take_entries(&mut self, entries: &[Bytes], effects: &mut Vec<CustodyEffect>) -> u64 {
+        let entries: Vec<CertifiedEntry> =
+            entries.iter().map_while(|bytes| CertifiedEntry::decode(bytes).ok()).collect();
+        if self.failed.is_none() && !entries.is_empty() {
+            let mut work = Work::default();
+            self.drive_ledger(Input::Entries(entries), &mut work);
+            effects.append(&mut self.settle(work));
+        }
+        self.ledger().map_or(0, LedgerState::height)
+    }
+
+    /// Whether this node has not caught up yet with what the group has decided: its machine is no member's yet, or more members than may lie say
+    /// that they are further.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        match self.followed.as_ref().map(|members| members.standing) {
+            Some(Standing::Gone) => false,
+            Some(Standing::Expected) => true,
+            Some(Standing::Member) | None => self.ledger.as_ref().is_some_and(Replica::is_behind),
         }
     }
 

@@ -239,8 +239,52 @@ fn a_ceremony_is_cancelled_as_it_was_begun() {
     net.connect();
     assert!(net.until(60, |net| net.state(4, &id) == CeremonyState::Cancelled));
     net.run(1..=4, KeyChange::Refresh { key: name("files"), version: None });
-    let unknown = net.request(KeyChange::Rotate { key: name("files") });
-    assert_eq!(net.cancel(1, &CancelRequest { request: unknown }), Err(CeremonyError::NotBegun));
+}
+
+/// A request that waits is taken back at each node that is told so: it neither waits there again, whoever tells of it, nor is it voted for.
+#[test]
+fn a_request_that_waits_is_taken_back() {
+    let mut net = Net::new(2, 4, 8);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let request = net.request(KeyChange::Rotate { key: name("files") });
+    let id = net.ask([1], &request);
+    net.until(4, |_| false);
+    assert!(!net.state(1, &id).is_over(), "it takes two");
+    assert_eq!(net.custodian(1).report(&id).unwrap().request.as_ref(), Some(&request));
+    let cancel = CancelRequest { request: request.clone() };
+    for node in [1, 2, 3] {
+        assert_eq!(net.cancel(node, &cancel).unwrap().state, CeremonyState::Cancelled);
+        // It may be told again.
+        assert_eq!(net.cancel(node, &cancel).unwrap().state, CeremonyState::Cancelled);
+    }
+    assert_eq!(net.custodian(1).report(&id).unwrap().request, None);
+    for restarted in [false, true] {
+        if restarted {
+            net.kill(2);
+            net.start(2);
+            net.connect();
+        }
+        assert_eq!(net.hold(2, &request), Err(CeremonyError::Used), "nobody talks it into that again");
+    }
+    // One has not heard of it, and has node 1's consent of before: the two would be enough, and find no votes.
+    net.hold(4, &request).unwrap();
+    net.until(60, |_| false);
+    assert!(net.custodian(4).ledger().unwrap().request(&id).is_none());
+    assert_eq!(net.entry(1, "files").version, Version::FIRST);
+    net.run(1..=4, KeyChange::Rotate { key: name("files") });
+}
+
+/// Who asks for the end of a ceremony hears that the node could not take it down.
+#[test]
+fn a_cancel_that_was_not_written_down_is_none() {
+    let mut net = Net::new(2, 4, 9);
+    net.create("files", SG02, 2, &[1, 2, 3, 4]);
+    let request = net.request(KeyChange::Rotate { key: name("files") });
+    net.ask([1], &request);
+    net.drain();
+    net.node(1).disk.fail_after(0);
+    let cancel = CancelRequest { request };
+    assert!(matches!(net.cancel(1, &cancel), Err(CeremonyError::StoreFailed(_))));
 }
 
 /// The remains of an epoch's ceremony are removed when the next epoch is used, since the old share follows from them.

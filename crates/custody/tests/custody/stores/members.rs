@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use theta_ceremonies::CeremonyKeys;
-use theta_custody::{Card, Custodian, CustodyEffect, CustodyError, MembersState, Roster, Standing};
+use theta_custody::{
+    Card, Custodian, CustodyEffect, CustodyError, CustodyInput, GroupRequest, MembersState, Roster, Standing,
+};
 use theta_groups::Secret;
 use theta_ledger::founding::{CardContent, Founding, NodeSignatures};
 use theta_ledger::{Genesis, MemberChange, OperatorKey, StandIn, Warrant};
@@ -180,6 +183,136 @@ fn a_warrant_is_kept_in_the_store() {
     assert!(net.until(200, seated));
     assert_eq!(net.custodian(3).members().unwrap().standing, Standing::Member);
     assert!((1..=3).all(|node| net.custodian(node).store().ledger_warrants().unwrap().is_empty()), "it has served");
+}
+
+/// The requests for changes of the members that came to a node by way of others, with what the client signed.
+fn forwarded(net: &mut Net, node: u16) -> Vec<(MemberRequest, Vec<u8>)> {
+    let told = std::mem::take(&mut net.node(node).told);
+    let asked = told.into_iter().filter_map(|effect| match effect {
+        CustodyEffect::Asked { request: GroupRequest::Members(request), reason } => Some((request, reason)),
+        _ => None,
+    });
+    asked.collect()
+}
+
+fn ask_with(net: &mut Net, node: u16, request: &MemberRequest, reason: &[u8]) -> MembersState {
+    let mut effects = Vec::new();
+    let state = net.node(node).custodian.as_mut().unwrap().change_members(request, reason.to_vec(), &mut effects);
+    net.deliver(node, effects);
+    state.unwrap()
+}
+
+/// One node is told what a client has signed. It tells the others, and dies; these ask their own policies, of which one refuses, and decide.
+#[test]
+fn what_a_client_signed_about_members_travels() {
+    let mut net = Net::of(founded(2, 5), 5, 44);
+    net.until(8, |_| false);
+    let request =
+        MemberRequest { nonce: [9; 32], change: MemberChange::Remove { node: 5 }.encode(), proof: Vec::new() };
+    let signed = b"what the client signed, and others approved";
+    assert!(matches!(ask_with(&mut net, 1, &request, signed), MembersState::Waiting { .. }));
+    net.drain();
+    net.node(1).custodian = None;
+    // Nobody grants it here: what each policy says is the service's affair. The whole request comes with its nonce, which the client signed.
+    for node in [2, 3, 4, 5] {
+        let asked = forwarded(&mut net, node);
+        assert_eq!(asked.first(), Some(&(request.clone(), signed.to_vec())), "node {node}");
+    }
+    // Node 5 refuses. The consents of four of five are needed, and node 1 has given its own before it died.
+    for node in [2, 3, 4] {
+        assert!(matches!(ask_with(&mut net, node, &request, signed), MembersState::Waiting { .. }));
+    }
+    let left = |net: &Net| [2, 3, 4].iter().all(|node| net.custodian(*node).group().nodes.len() == 4);
+    assert!(net.until(120, left));
+    let MembersState::Decided { height } = ask_with(&mut net, 2, &request, signed) else { panic!() };
+    let entry = net.custodian(3).store().ledger_entry(height).unwrap().unwrap();
+    let entry = theta_ledger::CertifiedEntry::decode(&entry).unwrap().entry;
+    assert!(entry.reason.ends_with(signed) && entry.reason.len() == signed.len() + 36);
+}
+
+/// What nobody has signed goes no further than the node that was asked.
+#[test]
+fn what_nobody_signed_does_not_travel() {
+    let mut net = Net::of(founded(2, 4), 4, 45);
+    let request =
+        MemberRequest { nonce: [9; 32], change: MemberChange::Remove { node: 4 }.encode(), proof: Vec::new() };
+    ask(&mut net, 1, &request);
+    net.until(20, |_| false);
+    assert!((2..=4).all(|node| forwarded(&mut net, node).is_empty()));
+}
+
+/// A machine that was off when another one took its place reads the entry somewhere, and knows that it is nobody's. A false one is nothing to it.
+#[test]
+fn a_machine_that_comes_back_believes_a_quorum_and_nobody_else() {
+    let mut net = Net::of(founded(2, 4), 4, 46);
+    net.until(8, |_| false);
+    net.node(3).custodian = None;
+    let (change, proof) = replacement(3);
+    changes(&mut net, &change, &proof, &[1], 1);
+    let height = net.custodian(1).ledger().unwrap().height();
+    let entries: Vec<Bytes> =
+        (1..=height).map(|height| net.custodian(2).store().ledger_entry(height).unwrap().unwrap().into()).collect();
+    net.start(3);
+    let take = |net: &mut Net, entries: &[Bytes]| {
+        let mut effects = Vec::new();
+        let reached = net.node(3).custodian.as_mut().unwrap().take_entries(entries, &mut effects);
+        net.deliver(3, effects);
+        (reached, net.custodian(3).members().unwrap().standing)
+    };
+    // Nobody tells it anything: its messages and theirs are lost.
+    let from = net.custodian(3).ledger().unwrap().height();
+    let mut false_entry = entries.last().unwrap().to_vec();
+    *false_entry.last_mut().unwrap() ^= 1;
+    for lie in [&[false_entry.into()][..], &[Bytes::from_static(b"leave")], &[]] {
+        assert_eq!(take(&mut net, lie), (from, Standing::Member));
+    }
+    net.node(3).told.clear();
+    assert_eq!(take(&mut net, &entries), (height, Standing::Gone));
+    let told = net.nodes[&3]
+        .told
+        .iter()
+        .any(|effect| matches!(effect, CustodyEffect::Members(members) if members.standing == Standing::Gone));
+    assert!(told);
+    assert!(!net.custodian(3).is_behind(), "it has nothing to wait for");
+    // It stays so.
+    net.kill(3);
+    net.start(3);
+    assert_eq!(net.custodian(3).members().unwrap().standing, Standing::Gone);
+    let former = net.custodian(1).members().unwrap().former;
+    assert_eq!(former.get(&founding(2, 4).members()[2].content().tls_key), Some(&height));
+}
+
+/// A new machine says that it has not caught up until the entry is there that makes it a member's; one that was away, as long as more than may
+/// lie say that they are further.
+#[test]
+fn who_has_not_caught_up_knows_it() {
+    let mut net = Net::of(founded(2, 4), 4, 47);
+    net.until(8, |_| false);
+    assert!((1..=4).all(|node| !net.custodian(node).is_behind()));
+    net.node(3).custodian = None;
+    let (change, proof) = replacement(3);
+    changes(&mut net, &change, &proof, &[1], 1);
+    exchange(&mut net, 3);
+    assert!(net.custodian(3).is_behind());
+    assert!(net.until(60, |net| net.custodian(3).members().unwrap().standing == Standing::Member));
+    assert!(net.until(60, |net| !net.custodian(3).is_behind()));
+    // Node 4 is away meanwhile, and hears statuses before entries.
+    let old = net.node(4).disk.content();
+    net.node(4).custodian = None;
+    net.create("a", Suite::FrostEd25519, 2, &[1, 2, 3]);
+    net.node(4).disk = SimulatedDisk::with_content(old);
+    net.start(4);
+    for (peer, behind) in [(1, false), (2, true)] {
+        net.packets.clear();
+        net.step(peer, CustodyInput::Connected(party(4)));
+        for (_, _, bytes) in std::mem::take(&mut net.packets).into_iter().filter(|(_, to, _)| *to == 4) {
+            net.step(4, CustodyInput::Message { from: party(peer), bytes });
+        }
+        assert_eq!(net.custodian(4).is_behind(), behind, "one may lie, and two say so");
+    }
+    net.connect();
+    assert!(net.until(60, |net| !net.custodian(4).is_behind()));
+    assert_eq!(net.custodian(4).ledger().unwrap().height(), net.custodian(1).ledger().unwrap().height());
 }
 
 fn open(disk: &SimulatedDisk, roster: Roster) -> Result<Custodian, CustodyError> {

@@ -89,8 +89,26 @@ impl Machine {
 
     /// Other sockets, and the card with which the member tells of them.
     pub(crate) fn moves(&mut self) -> MemberChange {
+        self.renews(self.card.content().tls_key)
+    }
+
+    /// Other sockets and another TLS key. What the machine was stays in a folder of its own, as somebody may have copied it.
+    pub(crate) fn rekeys(&mut self) -> (Self, MemberChange) {
+        let folder = self.folder.with_extension("old");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::metadata(&self.folder).unwrap().permissions()).unwrap();
+        for file in fs::read_dir(&self.folder).unwrap().map(Result::unwrap).filter(|file| file.path().is_file()) {
+            fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+        }
+        let old = Self { number: self.number, folder, card: self.card.clone(), secret: self.secret, listeners: None };
+        let tls_key = *write_identity(&self.folder, &format!("node-{}", self.number)).as_bytes();
+        (old, self.renews(tls_key))
+    }
+
+    fn renews(&mut self, tls_key: [u8; 32]) -> MemberChange {
         let (listeners, addresses) = listen();
         let mut content = self.card.content().clone();
+        content.tls_key = tls_key;
         content.peer_address = addresses.peer.to_string().parse().unwrap();
         content.api_address = addresses.api.to_string().parse().unwrap();
         content.made += 1;
@@ -218,7 +236,11 @@ impl Founded {
     }
 
     async fn channel(&self, id: u16) -> Channel {
-        let content = self.machines[&id].card.content();
+        self.channel_of(&self.machines[&id]).await
+    }
+
+    async fn channel_of(&self, machine: &Machine) -> Channel {
+        let content = machine.card.content();
         let (address, pin) = (content.api_address.to_string(), Fingerprint::from(content.tls_key));
         time::timeout(PATIENCE, channel_to(&address, pin, &self.client)).await.unwrap().unwrap()
     }
@@ -268,6 +290,20 @@ impl Founded {
         for outcome in [first, second] {
             self.publics[SIGNER].verify(message.as_bytes(), &outcome.result, &[]).unwrap();
         }
+    }
+
+    /// What a machine says of itself.
+    pub(crate) async fn status_of(&self, machine: &Machine) -> v1::GetStatusResponse {
+        let mut client = ThresholdProtocolClient::new(self.channel_of(machine).await);
+        client.get_status(v1::GetStatusRequest {}).await.unwrap().into_inner()
+    }
+
+    /// Why a machine does not sign with a key of this name.
+    pub(crate) async fn refuses_to_sign(&self, machine: &Machine, key: &str) -> tonic::Status {
+        let mut client = ThresholdProtocolClient::new(self.channel_of(machine).await);
+        let (key, message) = (key.to_owned(), Bytes::from_static(b"a message"));
+        let request = v1::SignRequest { key, message, wait: Wait::Done.into(), ..Default::default() };
+        time::timeout(PATIENCE, client.sign(request)).await.unwrap().unwrap_err()
     }
 
     /// Makes these nodes hold a ceremony, until each says that it has ended so.

@@ -81,10 +81,16 @@ async fn a_machine_that_lost_everything_is_replaced_by_its_operators_word() {
         group.hold(change, &[1, 2, 3, 4], CeremonyState::Recovered).await;
     }
     group.signs(&[3, 4], "with the new machine").await;
-    // The one before it comes back: nobody speaks to it.
+    // The one before it comes back: nobody speaks to it, and it reads at the others why.
     let before = old.start().await;
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let replaced = "another machine has taken the place of this one as node 3";
+    let hears = async || before.orchestrator().departure().is_some_and(|why| why.contains(replaced));
+    eventually("it hears that it was replaced", hears).await;
     assert!(!before.orchestrator().is_trusted());
+    let status = group.status_of(&old).await;
+    assert!(status.warnings.iter().any(|warning| warning.contains(replaced)), "{:?}", status.warnings);
+    let refused = group.refuses_to_sign(&old, SIGNER).await;
+    assert!(refused.message().contains(replaced) && !is_not_ready(&refused), "{refused:?}");
     group.signs(&[3, 1], "and not with the old one").await;
     before.shutdown().await;
 }
@@ -114,6 +120,76 @@ async fn a_member_moves_and_the_others_find_it() {
     group.start(3).await;
     group.listed(&[3], &[1, 2, 3, 4]).await;
     group.signs(&[3, 2], "with the one that had an old file").await;
+}
+
+/// One node gets another TLS key. Whoever still has the old one is let in by nobody, and reads why; the others know the new one without being
+/// restarted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_with_another_tls_key_is_known_by_that_alone() {
+    let mut group = Founded::new(2, 4).await;
+    group.ready(&[1, 2, 3, 4]).await;
+    group.stop(2).await;
+    let (mut old, change) = group.machines.get_mut(&2).unwrap().rekeys();
+    assert_ne!(old.card.content().tls_key, group.machines[&2].card.content().tls_key);
+    // Before the entry is there the new one is a stranger's.
+    group.join(2, 1);
+    group.start(2).await;
+    let connected = |status: &theta_wire::v1::GetStatusResponse| {
+        let connected = theta_wire::v1::PeerState::Connected;
+        status.peers.iter().filter(|peer| peer.state() == connected).count()
+    };
+    let refused = async || {
+        let status = group.status_of(&group.machines[&2]).await;
+        assert_eq!(connected(&status), 0);
+        status.peers.iter().all(|peer| peer.last_error.contains("before greeting"))
+    };
+    eventually("all refuse it", refused).await;
+    group.change(&change, &[], &[1, 3, 4]).await;
+    group.ready(&[2]).await;
+    let all = async || connected(&group.status_of(&group.machines[&2]).await) == 3;
+    eventually("the new key is let in", all).await;
+    // The old key with everything else that the machine had.
+    let before = old.start().await;
+    let other = "node 2 has another TLS key in the group's ledger";
+    let hears = async || before.orchestrator().departure().is_some_and(|why| why.contains(other));
+    eventually("it hears that its key is nobody's", hears).await;
+    let status = group.status_of(&old).await;
+    assert_eq!(connected(&status), 0);
+    assert!(status.warnings.iter().any(|warning| warning.contains(other)), "{:?}", status.warnings);
+    before.shutdown().await;
+    // The new one and one more: its share is needed.
+    group.stop(3).await;
+    group.stop(4).await;
+    group.signs(&[2, 1], "with another key for connections").await;
+}
+
+/// A new machine that runs before the group has taken it in, or has not read that far, says so, whatever it is asked, and not that there is no such key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_no_member_yet_says_ask_again() {
+    let mut group = Founded::new(2, 4).await;
+    group.ready(&[1, 2, 3, 4]).await;
+    group.machine(5, 7);
+    group.join(5, 1);
+    group.start(5).await;
+    for key in [SIGNER, "unheard-of"] {
+        let refused = group.refuses_to_sign(&group.machines[&5], key).await;
+        assert!(is_not_ready(&refused) && refused.message().contains("not a member yet"), "{refused:?}");
+    }
+    let status = group.status_of(&group.machines[&5]).await;
+    assert!(status.warnings.iter().any(|warning| warning.contains("not a member yet")), "{:?}", status.warnings);
+    let card = group.machines[&5].card.clone();
+    group.change(&MemberChange::Add(card), &[], &[1, 2, 3, 4]).await;
+    group.ready(&[5]).await;
+    // From now on what it does not know there is not.
+    let unknown = async || {
+        let refused = group.refuses_to_sign(&group.machines[&5], "unheard-of").await;
+        refused.code() == tonic::Code::NotFound && !is_not_ready(&refused)
+    };
+    eventually("it has caught up", unknown).await;
+}
+
+fn is_not_ready(status: &tonic::Status) -> bool {
+    status.code() == tonic::Code::Unavailable && status.metadata().contains_key("theta-not-ready")
 }
 
 /// Of 2 of 3 one machine is dead for ever. A quorum of the operators lets another one vote in its place, and it is replaced.

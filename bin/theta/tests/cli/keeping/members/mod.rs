@@ -58,6 +58,22 @@ fn join(group: &Group, node: u16, options: &[&str]) -> Run {
     group.theta(&[&join[..], options].concat())
 }
 
+/// Where a node is reached by others, and by clients, as its group file has it.
+fn address(group: &Group, node: u16, what: &str) -> String {
+    let text = fs::read_to_string(group.node_dir(1).join("group.toml")).unwrap();
+    let (_, of_node) = text.split_once(&format!("id = {node}\n")).unwrap();
+    let (_, address) = of_node.split_once(&format!("{what} = \"")).unwrap();
+    address.split('"').next().unwrap().to_owned()
+}
+
+fn peer_address(group: &Group, node: u16) -> String {
+    address(group, node, "peer_address")
+}
+
+fn clients_address(group: &Group, node: u16) -> String {
+    address(group, node, "api_address")
+}
+
 /// A key that these nodes hold, all of which it takes, and a signature with it.
 fn signs(group: &Group, key: &str, holders: &str) {
     let k = holders.split(',').count().to_string();
@@ -99,6 +115,9 @@ fn a_member_comes_and_goes() {
     let (peer, clients) = (format!("127.0.0.1:{peer}"), format!("127.0.0.1:{clients}"));
     let init = ["node", "init", "--dir", &dir(5), "--name", "Echo", "--peer", &peer, "--clients", &clients];
     group.theta(&init).ok();
+    let (at, print) = (peer_address(&group, 1), fingerprint(&group));
+    let early = ["node", "join", "--dir", &dir(5), "--from", &at, "--fingerprint", &print];
+    group.theta(&early).fails(3, &["was not read", "theta group add"]);
     // By the generated policy one client's word is not enough.
     let add = ["group", "add", &card(5)];
     group.theta(&add).fails(1, &["theta approve --as ann.key --operation group.change --card CARD", "group.change"]);
@@ -107,7 +126,16 @@ fn a_member_comes_and_goes() {
     assert_eq!((&added["node"], &added["name"], &added["quorum"]), (&5.into(), &"Echo".into(), &4.into()));
     group.theta(&add).fails(1, &["was a member's before", "theta node init"]);
     group.grow();
-    assert_eq!(join(&group, 5, &[]).ok().json()["node"], 5);
+    // Any node gives it all that it takes, and is believed in nothing.
+    let at = peer_address(&group, 2);
+    let print = fingerprint(&group);
+    let from = |address: &str, print: &str| {
+        group.theta(&["node", "join", "--dir", &dir(5), "--from", address, "--fingerprint", print, "--json"])
+    };
+    let first = if print.starts_with('0') { "1" } else { "0" };
+    from(&at, &format!("{first}{}", &print[1..])).fails(1, &["not the one with the fingerprint given"]);
+    from(&clients_address(&group, 2), &print).fails(3, &["was not read", "the address for nodes"]);
+    assert_eq!(from(&at, &print).ok().json()["node"], 5);
     fs::copy(group.node_dir(1).join("policy.toml"), group.node_dir(5).join("policy.toml")).unwrap();
     starts(&mut group, 5);
     // The client's file is the one of before: it has the fifth from the ledger, and so do all nodes.

@@ -1,0 +1,78 @@
+//! Reading at the address for nodes: real sockets, real TLS.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use theta_network::{
+    Fingerprint,
+    archive::{self, Archive, ArchiveError},
+    mesh::Mesh,
+};
+
+use crate::support::{Group, Running, new_identity, quick, send, until};
+
+/// Ten records; of those who have left each may read so many.
+#[derive(Debug, Default)]
+struct Ten(Mutex<HashMap<Fingerprint, u64>>);
+
+impl Archive for Ten {
+    fn admits(&self, certificate: &Fingerprint) -> bool {
+        self.0.lock().unwrap().contains_key(certificate)
+    }
+
+    fn read(&self, certificate: &Fingerprint, is_peer: bool, after: u64) -> Vec<Bytes> {
+        let most = if is_peer { 10 } else { self.0.lock().unwrap()[certificate] };
+        (after + 1..=most).map(|number| Bytes::from(vec![u8::try_from(number).unwrap(); 70_000])).collect()
+    }
+}
+
+fn numbers(records: &[Bytes]) -> Vec<u8> {
+    assert!(records.iter().all(|record| record.len() == 70_000));
+    records.iter().map(|record| record[0]).collect()
+}
+
+#[tokio::test]
+async fn who_has_left_reads_so_far_and_says_nothing() {
+    let mut group = Group::new(3);
+    let ten = Arc::new(Ten::default());
+    let archive = Arc::clone(&ten) as Arc<dyn Archive>;
+    let mut one: Running = Mesh::start_with(group.config(1, quick()), Some(archive)).unwrap();
+    let (address, pin) = (group.peers[0].address.clone(), group.peers[0].certificate);
+    // A peer reads all of it.
+    let read = archive::read(&group.identities[1], &address, Some(pin), 3).await.unwrap();
+    assert_eq!(numbers(&read), [4, 5, 6, 7, 8, 9, 10]);
+    assert!(archive::read(&group.identities[1], &address, Some(pin), 10).await.unwrap().is_empty());
+    // A stranger is not let in, whatever it speaks.
+    let old = new_identity();
+    let refused = archive::read(&old, &address, Some(pin), 0).await;
+    assert!(matches!(refused, Err(ArchiveError::Refused)), "{refused:?}");
+    ten.0.lock().unwrap().insert(old.fingerprint(), 2);
+    let read = archive::read(&old, &address, Some(pin), 0).await.unwrap();
+    assert_eq!(numbers(&read), [1, 2]);
+    // Another node in its place is found out; who expects nobody reads there all the same.
+    let other = archive::read(&old, &address, Some(group.peers[1].certificate), 0).await;
+    assert!(matches!(other, Err(ArchiveError::Unpinned(_))), "{other:?}");
+    assert_eq!(numbers(&archive::read(&old, &address, None, 1).await.unwrap()), [2]);
+
+    // It is no peer: what it would send as the second node goes nowhere.
+    let failures = one.0.counters().handshake_failures.get();
+    group.identities[1] = old;
+    let liar = group.start(2, quick());
+    send(&liar.0, 1, Bytes::from_static(b"I am the second")).await;
+    until("it is refused", || one.0.counters().handshake_failures.get() > failures).await;
+    assert!(one.1.try_recv().is_err());
+    assert_eq!(liar.0.unreached().len(), 2);
+}
+
+/// A node without an archive has nothing to read.
+#[tokio::test]
+async fn nothing_is_read_where_there_is_nothing() {
+    let mut group = Group::new(2);
+    let one = group.start(1, quick());
+    let (address, pin) = (group.peers[0].address.clone(), group.peers[0].certificate);
+    assert!(archive::read(&group.identities[1], &address, Some(pin), 0).await.is_err());
+    drop(one);
+}
