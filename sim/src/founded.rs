@@ -1,5 +1,8 @@
 //! Groups that were founded with cards: the cards, those that come later, and the operators' words.
 
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use theta_ceremonies::CeremonyKeys;
 use theta_groups::Secret;
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
@@ -50,7 +53,20 @@ fn card(node: u16, keys: &CeremonyKeys, (port, made): (u16, u64)) -> Result<Card
     content.with_signature(signature, &NodeSignatures).map_err(|error| error.to_string())
 }
 
+/// The foundings, by k and n: each is put together once a process, since it is the same in all runs.
+static FOUNDINGS: LazyLock<Mutex<BTreeMap<(u16, u16), Founding>>> = LazyLock::new(Mutex::default);
+
 pub(crate) fn founding(k: u16, n: u16) -> Result<Founding, Failed> {
+    let mut all = FOUNDINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(founding) = all.get(&(k, n)) {
+        return Ok(founding.clone());
+    }
+    let founding = assembled(k, n)?;
+    all.insert((k, n), founding.clone());
+    Ok(founding)
+}
+
+fn assembled(k: u16, n: u16) -> Result<Founding, Failed> {
     let cards = (1..=n).map(|node| card(node, &identity(node)?, (7_000 + 2 * node, 1)));
     Founding::assemble(GROUP, k, cards.collect::<Result<_, _>>()?).map_err(|error| error.to_string())
 }

@@ -14,6 +14,7 @@
 //! - [`run`]: runs a scenario, and checks what must hold in every run; see [`Violation`].
 
 mod byzantine;
+mod checked;
 mod client;
 mod founded;
 mod ledger;
@@ -32,4 +33,4 @@ pub use scenario::{
     Theft, Weather,
 };
 pub use watch::{Deed, Deeds, Invariant, Violation};
-pub use world::{Outcome, run};
+pub use world::{Outcome, run, run_without_memory};
