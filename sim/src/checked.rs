@@ -2,7 +2,7 @@
 //!
 //! Each of them is shown the same votes, consents and statements, and checks them as it would alone: by the same code, with the same
 //! answers. What one of them has found out about a key, a message and a signature is true for all of them, so that the others, and the
-//! clients, are told it. A third of the time of a run goes away by that.
+//! clients, are told it.
 
 use std::collections::HashMap;
 

@@ -29,8 +29,8 @@ mod world;
 
 pub use byzantine::{Behaviour, CeremonyLie, LedgerLie};
 pub use scenario::{
-    Aim, Asked, Consent, ConsentFault, Exchange, Fate, Fault, HeldKey, Planned, Renewal, Sabotage, Scenario, StateWish,
-    Theft, Weather,
+    Aim, Arrival, Asked, Consent, ConsentFault, Departure, Exchange, Fate, Fault, HeldKey, Planned, Renewal, Sabotage,
+    Scenario, StateWish, Theft, Weather, Word,
 };
 pub use watch::{Deed, Deeds, Invariant, Violation};
 pub use world::{Outcome, run, run_without_memory};

@@ -73,7 +73,7 @@ pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabot
         }
     }
     text += "[[rule]]\nname = \"ceremonies\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"keys.*\"]\n";
-    text += "[[rule]]\nname = \"members\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"group.renew\"]\n";
+    text += "[[rule]]\nname = \"members\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"group.renew\", \"group.change\"]\n";
     parsed(text, "policy.toml")
 }
 

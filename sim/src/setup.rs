@@ -189,6 +189,20 @@ impl Setup {
         })
     }
 
+    /// The group as the file of a node has it: that of one that comes later lists it, too.
+    pub(crate) fn roster_of(&self, node: u16) -> Result<Roster, Failed> {
+        let mut roster = self.roster.clone();
+        if self.comes_later(node) {
+            roster.nodes.push(party(node)?);
+            roster.members.push(identity(node)?.member().clone());
+        }
+        Ok(roster)
+    }
+
+    fn comes_later(&self, node: u16) -> bool {
+        usize::from(node) > self.roster.nodes.len()
+    }
+
     pub(crate) fn key(&self, place: usize) -> Result<(&KeyName, &AnyPublicKey, &HeldKey), Failed> {
         let (name, held, dealt) = self.keys.get(place).ok_or("no such key")?;
         Ok((name, &dealt.0, held))
@@ -225,6 +239,9 @@ impl Setup {
     }
 
     fn written(&self, node: u16) -> Result<SimulatedDisk, Failed> {
+        if self.comes_later(node) {
+            return bare_disk(seeded(2, u64::from(node)), Some(secret_of(node)));
+        }
         let disk = SimulatedDisk::default();
         let options = Options::default().with_rng(seeded(2, u64::from(node)));
         let store = Store::create_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
