@@ -348,9 +348,8 @@ impl LedgerLiar {
 /// Consents as a message has them.
 fn written(consents: &[Consent]) -> Vec<u8> {
     let writer = Writer::default().u16(u16::try_from(consents.len()).unwrap_or(0));
-    let write = |writer: Writer, consent: &Consent| {
-        writer.node_id(consent.node).u64(consent.until).raw(&consent.signature)
-    };
+    let write =
+        |writer: Writer, consent: &Consent| writer.node_id(consent.node).u64(consent.until).raw(&consent.signature);
     consents.iter().fold(writer, write).finish()
 }
 

@@ -59,7 +59,8 @@ impl Scenario {
             },
             again_from: (below(&mut rng, 4) == 0).then(|| below(&mut rng, calm)),
             calm,
-            end: calm + 120 * SECONDS,
+            // Where all take part in every decision, whoever came in a lost machine's place waits for long before it gives a ceremony up.
+            end: calm + if n > 3 * t { 120 } else { 300 } * SECONDS,
             ..Self::empty(seed)
         };
         if n > 3 * t {

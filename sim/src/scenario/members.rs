@@ -72,7 +72,9 @@ impl Scenario {
         for _ in 0..self.most_stand_ins() {
             let (who, at) = (node(rng, self.n), below(rng, self.calm));
             let is_odd = self.liars.contains_key(&who) || self.exchanges.iter().any(|exchange| exchange.node == who);
-            if !is_odd && below(rng, 4) > 0 {
+            // k honest members keep their shares.
+            let most = usize::from(self.n - self.k);
+            if !is_odd && self.liars.len() + self.exchanges.len() < most && below(rng, 4) > 0 {
                 self.draw_exchange(rng, (who, at), Word::Warrant);
             }
         }
@@ -90,7 +92,9 @@ impl Scenario {
         let odd: Vec<u16> = self.faults.iter().filter_map(Fault::node).chain(self.liars.keys().copied()).collect();
         let there = (1..=self.n).filter(|node| !odd.contains(node) && self.exchanges.iter().all(|it| it.node != *node));
         let there: Vec<u16> = there.collect();
-        let Some(leaver) = one_of(rng, &there).filter(|_| below(rng, 3) > 0 && self.ceremonies.is_empty()) else { return };
+        let Some(leaver) = one_of(rng, &there).filter(|_| below(rng, 3) > 0 && self.ceremonies.is_empty()) else {
+            return;
+        };
         // When nothing is lost any more: a reshare that comes to nothing would leave it where it is.
         let holders = (1..=self.last()).filter(|node| *node != leaver).collect();
         self.ceremonies.push(Planned { at: self.calm + below(rng, 2_000), aim: Aim::Reshare(0, self.k, holders) });

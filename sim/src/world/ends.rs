@@ -117,10 +117,11 @@ impl World<'_> {
         lives.flat_map(|life| life.engine.culprits()).map(|record| record.culprit.party.get()).collect()
     }
 
-    /// Honest nodes at which a ceremony is not over. None if fewer than k of them took part, since it need not begin then.
+    /// Honest nodes at which a ceremony is not over. None if fewer than k of them took part, since it need not begin then; nor if they are
+    /// no quorum, since its end need not be decided.
     fn unended(&self, ceremony: usize) -> Vec<u16> {
         let held = self.scenario.honest().filter(|node| self.held.contains(&(ceremony, *node))).count();
-        if held < usize::from(self.scenario.k) {
+        if held < usize::from(self.scenario.k) || !self.has_quorum() {
             return Vec::new();
         }
         self.present().filter(|node| !self.ended.contains_key(&(ceremony, *node))).collect()

@@ -180,7 +180,8 @@ impl World<'_> {
         let Aim::Reshare(_, _, holders) = &planned.aim else { return true };
         let life = self.nodes.get(&number).and_then(|node| node.life.as_ref());
         let ledger = life.and_then(|life| life.engine.custodian()?.ledger());
-        let sits = |holder: &u16| ledger.is_some_and(|it| it.members().iter().any(|member| member.node().get() == *holder));
+        let sits =
+            |holder: &u16| ledger.is_some_and(|it| it.members().iter().any(|member| member.node().get() == *holder));
         holders.iter().all(|holder| *holder <= self.scenario.n || sits(holder))
     }
 
@@ -208,8 +209,7 @@ impl World<'_> {
     /// A change of the members that has not come about at an honest node, if there is one.
     pub(super) fn unchanged(&self) -> Option<String> {
         let lacks = |node: &u16, wish: &Wish| !self.has_changed(*node, wish) && !self.stays(*node, wish);
-        let late =
-            self.wishes.iter().find_map(|wish| Some((wish, self.present().find(|node| lacks(node, wish))?)));
+        let late = self.wishes.iter().find_map(|wish| Some((wish, self.present().find(|node| lacks(node, wish))?)));
         late.map(|(wish, node)| format!("node {node} has not seen the change of member {:?}", wish.change.node()))
     }
 

@@ -2,7 +2,8 @@
 
 use theta_schemes::Suite;
 use theta_sim::{
-    Aim, Arrival, Deed, Departure, Exchange, Fate, Invariant, LedgerLie, Planned, Renewal, Sabotage, Scenario, Word, run,
+    Aim, Arrival, Deed, Departure, Exchange, Fate, Invariant, LedgerLie, Planned, Renewal, Sabotage, Scenario, Word,
+    run,
 };
 
 use crate::setting::{invariant, quiet};
@@ -82,7 +83,7 @@ fn a_member_renews_its_card_while_another_one_is_replaced() {
 /// Two of three: without the machine that is lost nothing can be decided, its own replacement included.
 fn of_three(seed: u64, (by, fate): (Word, Fate)) -> Scenario {
     let mut scenario = with_exchange(seed, fate);
-    scenario.n = 3;
+    (scenario.n, scenario.end) = (3, 300_000);
     let node = 1 + u16::try_from(seed % 3).unwrap();
     scenario.keys[0].lost_by = Some(node);
     scenario.exchanges = vec![Exchange { node, at: 1_800, until: 2_400 + 300 * seed, by, fate }];

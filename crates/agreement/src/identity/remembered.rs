@@ -102,10 +102,13 @@ mod tests {
         let signed = |signer: usize, number| sign(&secrets[signer], &keys[signer], &message(number));
         with_memory(Box::<Kept>::default(), || {
             for _ in 0..2 {
-                for (signer, number, key, shown) in [(0, 1, 0, 1), (0, 1, 1, 1), (0, 1, 0, 2), (1, 1, 0, 1), (1, 2, 1, 2)] {
+                for (signer, number, key, shown) in
+                    [(0, 1, 0, 1), (0, 1, 1, 1), (0, 1, 0, 2), (1, 1, 0, 1), (1, 2, 1, 2)]
+                {
                     let (truth, signature) = (signer == key && number == shown, signed(signer, number));
                     assert_eq!(vartime_verify(&keys[key], &message(shown), &signature), truth);
-                    let claim = |key: usize, shown, signature| Claim { key: &keys[key], message: message(shown), signature };
+                    let claim =
+                        |key: usize, shown, signature| Claim { key: &keys[key], message: message(shown), signature };
                     let other = signed(1, 7);
                     assert_eq!(vartime_verify_all(&[claim(1, 7, &other), claim(key, shown, &signature)]), truth);
                 }
