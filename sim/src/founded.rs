@@ -1,11 +1,17 @@
 //! Groups that were founded with cards: the cards, those that come later, and the operators' words.
 
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use theta_ceremonies::CeremonyKeys;
 use theta_groups::Secret;
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
-use theta_ledger::{LedgerId, MemberChange, OperatorKey};
+use theta_ledger::{LedgerId, MemberChange, OperatorKey, StandIn};
 
 use crate::setup::{EPOCH, Failed, GROUP, identity, party};
+
+/// A number that no node has.
+const NOBODY: u16 = 99;
 
 /// The keys of the machine that comes in a member's place.
 pub(crate) fn second_identity(node: u16) -> Result<CeremonyKeys, Failed> {
@@ -25,7 +31,7 @@ fn key_of(keys: &CeremonyKeys) -> Result<[u8; 32], Failed> {
     keys.member().verifying_key().bytes().try_into().map_err(|_| "a key of another length".to_owned())
 }
 
-fn operator(node: u16) -> OperatorKey {
+pub(crate) fn operator(node: u16) -> OperatorKey {
     let [high, low] = node.to_be_bytes();
     let mut master = [0x90; 32];
     master[0] = high;
@@ -50,14 +56,36 @@ fn card(node: u16, keys: &CeremonyKeys, (port, made): (u16, u64)) -> Result<Card
     content.with_signature(signature, &NodeSignatures).map_err(|error| error.to_string())
 }
 
+/// The foundings, by k and n: each is put together once a process, since it is the same in all runs.
+static FOUNDINGS: LazyLock<Mutex<BTreeMap<(u16, u16), Founding>>> = LazyLock::new(Mutex::default);
+
 pub(crate) fn founding(k: u16, n: u16) -> Result<Founding, Failed> {
+    let mut all = FOUNDINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(founding) = all.get(&(k, n)) {
+        return Ok(founding.clone());
+    }
+    let founding = assembled(k, n)?;
+    all.insert((k, n), founding.clone());
+    Ok(founding)
+}
+
+fn assembled(k: u16, n: u16) -> Result<Founding, Failed> {
     let cards = (1..=n).map(|node| card(node, &identity(node)?, (7_000 + 2 * node, 1)));
     Founding::assemble(GROUP, k, cards.collect::<Result<_, _>>()?).map_err(|error| error.to_string())
 }
 
+/// The machine that votes in the place of the member's first one.
+pub(crate) fn stand_in(node: u16) -> Result<StandIn, Failed> {
+    Ok(StandIn { node: party(node)?, gone: key_of(&identity(node)?)?, card: second_card(node)? })
+}
+
+fn second_card(node: u16) -> Result<Card, Failed> {
+    card(node, &second_identity(node)?, (8_000 + 2 * node, 1))
+}
+
 /// Another machine in the place of the member's first one, and the word of its operator.
 pub(crate) fn replacement(node: u16, ledger: &LedgerId) -> Result<(MemberChange, Vec<u8>), Failed> {
-    let change = MemberChange::Replace { node, card: card(node, &second_identity(node)?, (8_000 + 2 * node, 1))? };
+    let change = MemberChange::Replace { node, card: second_card(node)? };
     let proof = operator(node).sign(&change.signed_by_operator(ledger, &key_of(&identity(node)?)?));
     Ok((change, proof.to_vec()))
 }
@@ -66,4 +94,20 @@ pub(crate) fn replacement(node: u16, ledger: &LedgerId) -> Result<(MemberChange,
 pub(crate) fn renewal(node: u16) -> Result<(MemberChange, Vec<u8>), Failed> {
     let change = MemberChange::Renew { node, card: card(node, &identity(node)?, (9_000 + 2 * node, EPOCH - 1))? };
     Ok((change, Vec::new()))
+}
+
+/// A new member.
+pub(crate) fn arrival(node: u16) -> Result<(MemberChange, Vec<u8>), Failed> {
+    Ok((MemberChange::Add(card(node, &identity(node)?, (7_000 + 2 * node, EPOCH - 1))?), Vec::new()))
+}
+
+/// The card of a liar's machine: in the place of the member with that card, or of nobody's.
+pub(crate) fn false_card(of: Option<&CardContent>) -> Result<Card, Failed> {
+    let keys = CeremonyKeys::new(party(1)?, Secret::new([0xe1; 32]));
+    let mut content = card(NOBODY, &keys, (6_000, 1))?.content().clone();
+    if let Some(known) = of {
+        (content.name, content.operator_key) = (known.name.clone(), known.operator_key);
+    }
+    let signature = keys.sign(&content.signed());
+    content.with_signature(signature, &NodeSignatures).map_err(|error| error.to_string())
 }

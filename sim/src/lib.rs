@@ -14,6 +14,7 @@
 //! - [`run`]: runs a scenario, and checks what must hold in every run; see [`Violation`].
 
 mod byzantine;
+mod checked;
 mod client;
 mod founded;
 mod ledger;
@@ -28,8 +29,8 @@ mod world;
 
 pub use byzantine::{Behaviour, CeremonyLie, LedgerLie};
 pub use scenario::{
-    Aim, Asked, Consent, ConsentFault, Exchange, Fate, Fault, HeldKey, Planned, Renewal, Sabotage, Scenario, StateWish,
-    Theft, Weather,
+    Aim, Arrival, Asked, Consent, ConsentFault, Departure, Exchange, Fate, Fault, HeldKey, Planned, Renewal, Sabotage,
+    Scenario, StateWish, Theft, Weather, Word,
 };
 pub use watch::{Deed, Deeds, Invariant, Violation};
-pub use world::{Outcome, run};
+pub use world::{Outcome, run, run_without_memory};

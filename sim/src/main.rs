@@ -97,6 +97,7 @@ impl Sum {
         let (begun, activated) = (count(Deed::Begun), count(Deed::Activated));
         let (recovered, aborted) = (count(Deed::Recovered), count(Deed::Aborted));
         let (replaced, renewed) = (count(Deed::Replaced), count(Deed::Renewed));
+        let (joined, left) = (count(Deed::Joined), count(Deed::Left));
         let entries = count(Deed::Adopted)
             + begun
             + activated
@@ -104,6 +105,8 @@ impl Sum {
             + aborted
             + replaced
             + renewed
+            + joined
+            + left
             + count(Deed::OtherEntry);
         let (crashes, partitions) = (count(Deed::Crashed), count(Deed::Parted));
         let (set_back, confirmed) = (count(Deed::SetBack), count(Deed::Confirmed));
@@ -119,6 +122,11 @@ impl Sum {
             count(Deed::RunByThief),
             count(Deed::ShareRegained),
             count(Deed::Unseated)
+        );
+        println!(
+            "members: {joined} joined, {left} left; {} warrants signed, {} entries decided under them",
+            count(Deed::Warranted),
+            count(Deed::ByWarrant)
         );
         println!("clients: {followed} entries believed, {false_ones} false answers refused");
         println!(

@@ -132,9 +132,10 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn new(number: u16, setup: &Setup, n: u16, liar: Option<Liar>) -> Result<Self, Failed> {
+    /// `last` is the highest number of a node that there is or will be.
+    pub(crate) fn new(number: u16, setup: &Setup, last: u16, liar: Option<Liar>) -> Result<Self, Failed> {
         let peer = |node: u16| NodeId::try_from(node).map_err(|_| "node 0".to_owned());
-        let peers = (1..=n).filter(|node| *node != number).map(peer).collect::<Result<Vec<_>, _>>()?;
+        let peers = (1..=last).filter(|node| *node != number).map(peer).collect::<Result<Vec<_>, _>>()?;
         let outbox =
             Outbox { local: peer(number)?, peers, sent: Mutex::default(), reached: Mutex::new(BTreeSet::new()) };
         let (disk, outbox) = (setup.disk(number)?, Arc::new(outbox));
@@ -176,7 +177,8 @@ impl Node {
         let store = Store::open_on(self.disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
         let store = Arc::new(store);
         let keys: Keys = if kept {
-            let custodian = Custodian::open(Arc::clone(&store), party(self.number)?, setup.roster.clone());
+            let (local, roster) = (party(self.number)?, setup.roster_of(self.number)?);
+            let custodian = Custodian::open(Arc::clone(&store), local, roster);
             custodian.map_err(|error| error.to_string())?.into()
         } else {
             let (group, local, identity) = (setup.roster.clone(), party(self.number)?, identity(self.number)?);

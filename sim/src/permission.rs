@@ -1,5 +1,8 @@
 //! The policies of nodes, and the approvals of requests.
 
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use bytes::Bytes;
 use theta_authority::Presented;
 use theta_groups::Secret;
@@ -18,14 +21,33 @@ fn approver(number: u8) -> Result<SigningKey, Failed> {
     SigningKey::from_seed(Secret::new([0xa0 | number; 32])).map_err(|error| error.to_string())
 }
 
+/// The approvers, as policies have them.
+static APPROVING: LazyLock<Result<String, Failed>> = LazyLock::new(|| {
+    let lines = (0..APPROVERS).map(|number| {
+        let key = approver(number)?.verifying_key();
+        Ok(format!("[[approver]]\nname = \"approver-{number}\"\nkey = \"{key}\"\n"))
+    });
+    lines.collect()
+});
+
+/// The policies by their texts. Most runs have the same ones.
+static PARSED: LazyLock<Mutex<BTreeMap<String, Policy>>> = LazyLock::new(Mutex::default);
+
+fn parsed(text: String, file: &str) -> Result<Policy, Failed> {
+    let mut all = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(policy) = all.get(&text) {
+        return Ok(policy.clone());
+    }
+    let policy = Policy::parse(&text, file).map_err(|error| error.to_string())?;
+    all.insert(text, policy.clone());
+    Ok(policy)
+}
+
 /// The policy of a node, parsed.
 pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabotage>) -> Result<Policy, Failed> {
     let mut text =
         format!("format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n", hex::encode(CERTIFICATE));
-    for number in 0..APPROVERS {
-        let key = approver(number)?.verifying_key();
-        text += &format!("[[approver]]\nname = \"approver-{number}\"\nkey = \"{key}\"\n");
-    }
+    text += APPROVING.as_ref().map_err(Failed::clone)?;
     for (name, held) in keys {
         if held.refused_by.contains(&node) {
             text += &format!(
@@ -51,8 +73,8 @@ pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabot
         }
     }
     text += "[[rule]]\nname = \"ceremonies\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"keys.*\"]\n";
-    text += "[[rule]]\nname = \"members\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"group.renew\"]\n";
-    Policy::parse(&text, "policy.toml").map_err(|error| error.to_string())
+    text += "[[rule]]\nname = \"members\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"group.renew\", \"group.change\"]\n";
+    parsed(text, "policy.toml")
 }
 
 /// A policy that allows the client everything, for nodes that use none of their own because they lie or because a bug keeps
@@ -63,7 +85,7 @@ pub(crate) fn none() -> Result<Policy, Failed> {
          clients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n",
         hex::encode(CERTIFICATE)
     );
-    Policy::parse(&text, "none.toml").map_err(|error| error.to_string())
+    parsed(text, "none.toml")
 }
 
 /// The client's certificate, and the approvals in the request.

@@ -56,6 +56,39 @@ type Kind = (&'static str, u16, u16);
 /// The dealt keys. Each is dealt once a process, so all runs use the same ones.
 static DEALT: LazyLock<Mutex<BTreeMap<Kind, Dealt>>> = LazyLock::new(Mutex::default);
 
+/// What the content of a node's disk depends on before a run: node, k, n, and each key with whether the node has lost its share; no keys
+/// for a node without a custodian.
+type DiskKind = (u16, u16, u16, Option<Vec<(&'static str, bool)>>);
+
+/// The disks before a run. Each is written once a process, since it is the same in all runs.
+static DISKS: LazyLock<Mutex<BTreeMap<DiskKind, Pages>>> = LazyLock::new(Mutex::default);
+
+/// The most disks that are kept.
+const MOST_DISKS: usize = 1_000;
+const PAGE: usize = 4_096;
+
+/// The content of a disk, most of which is zeros: its length, and the pages that are not.
+#[derive(Default)]
+struct Pages(usize, Vec<(usize, Vec<u8>)>);
+
+impl Pages {
+    fn of(content: &[u8]) -> Self {
+        let pages = content.chunks(PAGE).enumerate();
+        let pages = pages.filter(|(_, page)| page.iter().any(|byte| *byte != 0));
+        Self(content.len(), pages.map(|(place, page)| (place * PAGE, page.to_vec())).collect())
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let mut content = vec![0; self.0];
+        for (from, page) in &self.1 {
+            if let Some(place) = content.get_mut(*from..from + page.len()) {
+                place.copy_from_slice(page);
+            }
+        }
+        content
+    }
+}
+
 pub(crate) fn seeded(seed: u64, stream: u64) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     rng.set_stream(stream);
@@ -156,6 +189,20 @@ impl Setup {
         })
     }
 
+    /// The group as the file of a node has it: that of one that comes later lists it, too.
+    pub(crate) fn roster_of(&self, node: u16) -> Result<Roster, Failed> {
+        let mut roster = self.roster.clone();
+        if self.comes_later(node) {
+            roster.nodes.push(party(node)?);
+            roster.members.push(identity(node)?.member().clone());
+        }
+        Ok(roster)
+    }
+
+    fn comes_later(&self, node: u16) -> bool {
+        usize::from(node) > self.roster.nodes.len()
+    }
+
     pub(crate) fn key(&self, place: usize) -> Result<(&KeyName, &AnyPublicKey, &HeldKey), Failed> {
         let (name, held, dealt) = self.keys.get(place).ok_or("no such key")?;
         Ok((name, &dealt.0, held))
@@ -177,6 +224,24 @@ impl Setup {
 
     /// A node's disk with its store.
     pub(crate) fn disk(&self, node: u16) -> Result<SimulatedDisk, Failed> {
+        let keys = self.keys.iter().map(|(_, held, _)| (held.suite.name(), held.lost_by == Some(node)));
+        let n = u16::try_from(self.roster.nodes.len()).unwrap_or(u16::MAX);
+        let kind = (node, self.roster.k, n, self.kept.then(|| keys.collect()));
+        let mut all = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pages) = all.get(&kind) {
+            return Ok(SimulatedDisk::with_content(pages.content()));
+        }
+        let content = self.written(node)?.content();
+        if all.len() < MOST_DISKS {
+            all.insert(kind, Pages::of(&content));
+        }
+        Ok(SimulatedDisk::with_content(content))
+    }
+
+    fn written(&self, node: u16) -> Result<SimulatedDisk, Failed> {
+        if self.comes_later(node) {
+            return bare_disk(seeded(2, u64::from(node)), Some(secret_of(node)));
+        }
         let disk = SimulatedDisk::default();
         let options = Options::default().with_rng(seeded(2, u64::from(node)));
         let store = Store::create_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;

@@ -6,15 +6,19 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng as _;
 use theta_agreement::{Ballot, Digest, SIGNATURE_LEN, Signature, VoteCertificate, VoteKind};
 use theta_ceremonies::CeremonyKeys;
-use theta_ledger::{Action, CertifiedEntry, Consent, Entry, LedgerState, Outcome};
-use theta_names::KeyState;
+use theta_ledger::founding::CardContent;
+use theta_ledger::{
+    Action, CertifiedEntry, Consent, Entry, LONGEST_WARRANT, LedgerState, MemberChange, Outcome, StandIn, Warrant,
+};
+use theta_names::{KeyState, NodeId};
 use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
 use super::ledger::proposed;
+use crate::founded::{false_card, operator};
 use crate::ledger::{Votes, sign};
-use crate::scenario::below;
+use crate::scenario::{below, one_of};
 use crate::setup::EPOCH;
 
 /// The most proposals of one height that are kept.
@@ -160,6 +164,51 @@ impl Forger {
         }
         consents.sort_by_key(|consent| consent.node);
         (action, consents)
+    }
+
+    /// A change of the members that only liars want, with its reason and their consents; `None` in a group without cards.
+    pub(super) fn false_change(
+        &self,
+        state: &LedgerState,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<(Action, Vec<u8>, Vec<Consent>)> {
+        let others = state.members().iter().map(|member| member.node().get());
+        let others: Vec<u16> = others.filter(|node| self.keys.iter().all(|keys| keys.party().get() != *node)).collect();
+        let node = one_of(rng, &others)?;
+        let known = state.seats().get(&NodeId::try_from(node).ok()?)?.card()?.content().clone();
+        let (word, change) = match below(rng, 4) {
+            0 => (false, MemberChange::Add(false_card(None).ok()?)),
+            1 => (false, MemberChange::Remove { node }),
+            _ => (true, MemberChange::Replace { node, card: false_card(Some(&known)).ok()? }),
+        };
+        let own = operator(self.own.party().get());
+        let reason = match below(rng, 3) {
+            _ if !word => Vec::new(),
+            0 => own.sign(&change.signed_by_operator(state.id(), &known.ceremony_key)).to_vec(),
+            1 => self.false_warrant(state, node, &known)?,
+            _ => Vec::new(),
+        };
+        let action = Action::Members(change);
+        let subject = state.consent_subject(&action);
+        let mut consents: Vec<Consent> = self.keys.iter().map(|keys| Consent::give(&subject, keys, EPOCH)).collect();
+        consents.sort_by_key(|consent| consent.node);
+        if !reason.is_empty() {
+            consents.clear();
+        }
+        Some((action, reason, consents))
+    }
+
+    /// A warrant with the true signatures of the liars' operators, and others' names under the same.
+    fn false_warrant(&self, state: &LedgerState, node: u16, known: &CardContent) -> Option<Vec<u8>> {
+        let (node, card) = (NodeId::try_from(node).ok()?, false_card(Some(known)).ok()?);
+        let stand_in = StandIn { node, gone: known.ceremony_key, card };
+        let from = state.height().saturating_add(1);
+        let mut warrant = Warrant::new(*state.id(), from, EPOCH + LONGEST_WARRANT, vec![stand_in]).ok()?;
+        for member in state.members() {
+            let liar = self.keys.iter().find(|keys| keys.party() == member.party()).unwrap_or(&self.own);
+            warrant = warrant.with_signature(member.node(), &operator(liar.party().get()));
+        }
+        Some(warrant.encode())
     }
 
     /// The liars' votes for an entry, as true as theirs can be.

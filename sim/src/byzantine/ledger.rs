@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng as _;
 use theta_agreement::{Ballot, Digest, VoteKind};
 use theta_ceremonies::CeremonyKeys;
-use theta_ledger::{Action, CertifiedEntry, Entry, LedgerState, Outcome};
+use theta_ledger::{Action, CertifiedEntry, Consent, Entry, LedgerState, Outcome};
 use theta_names::NodeId;
 use theta_names::codec::{Reader, Writer};
 use theta_rounds::PartyId;
@@ -42,6 +42,8 @@ pub enum LedgerLie {
     FalseEnds,
     /// Tells of consents that nobody gave, and proposes what only liars consented to.
     FalseConsents,
+    /// Wants members replaced, added and removed without the word of their operators, or of enough of the others; proposes so, too.
+    FalseMembers,
     /// Says again what it said before.
     Repeats,
     /// Holds its proposals back until the others have left the view.
@@ -50,7 +52,7 @@ pub enum LedgerLie {
 
 impl LedgerLie {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::TwoFaced,
         Self::Fickle,
         Self::Reluctant,
@@ -60,6 +62,7 @@ impl LedgerLie {
         Self::Boasts,
         Self::FalseEnds,
         Self::FalseConsents,
+        Self::FalseMembers,
         Self::Repeats,
         Self::LateProposals,
     ];
@@ -77,6 +80,7 @@ impl LedgerLie {
             Self::Boasts => "ledger: false heights",
             Self::FalseEnds => "ledger: false ends of ceremonies",
             Self::FalseConsents => "ledger: false consents",
+            Self::FalseMembers => "ledger: false changes of members",
             Self::Repeats => "ledger: repeats",
             Self::LateProposals => "ledger: late proposals",
         }
@@ -143,6 +147,7 @@ impl LedgerLiar {
             }
             (LedgerLie::FalseEnds, letter) => self.false_ends(letter, state, rng),
             (LedgerLie::FalseConsents, letter) => self.false_consents(letter, state, rng),
+            (LedgerLie::FalseMembers, letter) => self.false_members(letter, state, rng),
             (LedgerLie::Repeats, _) => return Some(self.again(bytes, rng)),
             (LedgerLie::LateProposals, letter) => return Some(self.late(to, bytes, &letter, rng)),
             _ => return None,
@@ -268,16 +273,31 @@ impl LedgerLiar {
             }
             letter @ Letter::Status(..) => {
                 let (action, consents) = self.forger.unasked(state, rng);
-                let consents = consents
-                    .iter()
-                    .fold(Writer::default().u16(u16::try_from(consents.len()).unwrap_or(0)), |writer, consent| {
-                        writer.node_id(consent.node).u64(consent.until).raw(&consent.signature)
-                    });
-                vec![letter, Letter::Candidate(Candidate { action, reason: Vec::new(), consents: consents.finish() })]
+                let consents = written(&consents);
+                vec![letter, Letter::Candidate(Candidate { action, reason: Vec::new(), consents })]
             }
             Letter::Votes(votes) => {
                 let (action, consents) = self.forger.unasked(state, rng);
                 let entry = |entry: Entry| Entry { action: action.clone(), consents: consents.clone(), ..entry };
+                vec![Letter::Votes(self.proposes(votes, state, &entry))]
+            }
+            letter => vec![letter],
+        }
+    }
+
+    /// Changes of the members that nobody has agreed to but liars, as something to decide and as a proposal.
+    fn false_members(&self, letter: Letter, state: &LedgerState, rng: &mut ChaCha8Rng) -> Vec<Letter> {
+        let Some((action, reason, consents)) = self.forger.false_change(state, rng) else { return vec![letter] };
+        match letter {
+            letter @ Letter::Status(..) => {
+                let consents = written(&consents);
+                vec![letter, Letter::Candidate(Candidate { action, reason, consents })]
+            }
+            Letter::Votes(votes) => {
+                let entry = |entry: Entry| {
+                    let (action, reason, consents) = (action.clone(), reason.clone(), consents.clone());
+                    Entry { action, reason, consents, ..entry }
+                };
                 vec![Letter::Votes(self.proposes(votes, state, &entry))]
             }
             letter => vec![letter],
@@ -323,6 +343,14 @@ impl LedgerLiar {
         }
         told
     }
+}
+
+/// Consents as a message has them.
+fn written(consents: &[Consent]) -> Vec<u8> {
+    let writer = Writer::default().u16(u16::try_from(consents.len()).unwrap_or(0));
+    let write =
+        |writer: Writer, consent: &Consent| writer.node_id(consent.node).u64(consent.until).raw(&consent.signature);
+    consents.iter().fold(writer, write).finish()
 }
 
 /// The entry in a proposal's body.

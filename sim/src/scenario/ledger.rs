@@ -7,13 +7,31 @@ use rand_chacha::rand_core::SeedableRng;
 use theta_schemes::{Purpose, Suite};
 
 use super::draw::{below, node, one_of, some_nodes};
-use super::{Aim, Asked, Fault, HeldKey, Planned, Scenario, Weather};
+use super::{Aim, Asked, Fault, HeldKey, Planned, Scenario, Weather, Word};
 use crate::byzantine::{Behaviour, LedgerLie};
 
 /// Keys whose ceremonies and uses cost little: what is tried here is what a group decides, and not what its keys compute.
 const SUITES: [Suite; 3] = [Suite::Cks05Ristretto255, Suite::Sg02Ristretto255, Suite::FrostRistretto255];
-/// (t, n); k = t + 1. Of 2 of 3 all take part in every decision, so that nobody may lie there or be away.
-const GROUPS: [(u16, u16); 8] = [(1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 5), (1, 3), (2, 7)];
+/// (t, n); k = t + 1. Of 2 of 3, and of 3 of 5, all take part in every decision, so that nobody may lie there or be away if anything
+/// is to be decided; of 3 of 6 one may.
+const GROUPS: [(u16, u16); 16] = [
+    (1, 4),
+    (1, 4),
+    (1, 4),
+    (1, 4),
+    (1, 4),
+    (1, 4),
+    (1, 4),
+    (1, 4),
+    (1, 4),
+    (1, 5),
+    (1, 5),
+    (1, 3),
+    (1, 3),
+    (2, 5),
+    (2, 6),
+    (2, 7),
+];
 /// Ticks are 100 ms: see [`Scenario::end`].
 const SECONDS: u64 = 1_000;
 
@@ -41,10 +59,17 @@ impl Scenario {
             },
             again_from: (below(&mut rng, 4) == 0).then(|| below(&mut rng, calm)),
             calm,
-            end: calm + 120 * SECONDS,
+            // Where all take part in every decision, whoever came in a lost machine's place waits for long before it gives a ceremony up.
+            end: calm + if n > 3 * t { 120 } else { 300 } * SECONDS,
             ..Self::empty(seed)
         };
-        scenario.draw_absences(&mut rng, if n > 3 * t { t } else { 0 });
+        if n > 3 * t {
+            scenario.draw_absences(&mut rng, t);
+        } else {
+            scenario.draw_liar_of_few(&mut rng, t);
+            scenario.draw_warrants(&mut rng);
+        }
+        scenario.draw_coming_and_going(&mut rng);
         scenario.draw_storm(&mut rng);
         scenario.draw_changes(&mut rng);
         scenario.draw_renewals(&mut rng);
@@ -74,7 +99,7 @@ impl Scenario {
                     self.faults.push(Fault::Crash { at, until, node: who, writes: u64::MAX });
                 }
                 2 => drop(self.liars.insert(who, Behaviour::draw(rng, (self.k, self.n), true))),
-                3 => self.draw_exchange(rng, (who, at)),
+                3 => self.draw_exchange(rng, (who, at), Word::Operator),
                 _ => {
                     let lie = one_of(rng, &LedgerLie::ALL).unwrap_or(LedgerLie::TwoFaced);
                     self.liars.insert(who, Behaviour::Ledger(lie));
@@ -83,10 +108,19 @@ impl Scenario {
         }
     }
 
+    /// Where the honest members alone are no quorum, nothing may be decided beside a liar; nothing false is.
+    fn draw_liar_of_few(&mut self, rng: &mut ChaCha8Rng, t: u16) {
+        if t > 1 && below(rng, 2) == 0 {
+            let lie = one_of(rng, &LedgerLie::ALL).unwrap_or(LedgerLie::TwoFaced);
+            self.liars.insert(node(rng, self.n), Behaviour::Ledger(lie));
+        }
+    }
+
     /// What goes wrong for a while with anybody. A second absence of a node begins when the first is over.
     fn draw_storm(&mut self, rng: &mut ChaCha8Rng) {
         let mut away: BTreeSet<u16> = self.faults.iter().filter_map(Fault::node).collect();
         away.extend(self.exchanges.iter().map(|exchange| exchange.node));
+        away.extend(self.departures.iter().map(|departure| departure.node));
         for _ in 0..below(rng, 5) {
             let at = below(rng, self.calm - SECONDS);
             let (who, until) = (node(rng, self.n), at + 100 + below(rng, self.calm - at - 100));
@@ -105,11 +139,13 @@ impl Scenario {
 
     /// What clients want.
     fn draw_changes(&mut self, rng: &mut ChaCha8Rng) {
-        if self.exchanges.is_empty() && below(rng, 6) == 0 {
+        if self.exchanges.is_empty() && self.departures.is_empty() && below(rng, 6) == 0 {
             self.draw_loss(rng);
         }
         let mut reshared = false;
-        for _ in self.ceremonies.len() as u64..1 + below(rng, 5) / 3 {
+        // Who leaves holds nothing any more: no other version, and no new key.
+        let most = if self.departures.is_empty() { 1 + below(rng, 5) / 3 } else { 1 };
+        for _ in self.ceremonies.len() as u64..most {
             let at = below(rng, self.calm);
             let key = usize::try_from(below(rng, self.keys.len() as u64)).unwrap_or(0);
             let is_lost = self.keys.get(key).is_some_and(|key| key.lost_by.is_some());

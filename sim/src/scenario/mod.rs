@@ -9,18 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use theta_names::KeyState;
 use theta_schemes::Suite;
 
-use crate::byzantine::Behaviour;
+use crate::byzantine::{Behaviour, LedgerLie};
 
-pub use members::{Exchange, Fate, Renewal};
+pub use members::{Arrival, Departure, Exchange, Fate, Renewal, Word};
 
-pub(crate) use draw::{below, is_rsa};
+pub(crate) use draw::{below, is_rsa, one_of};
 
 /// A run, except for what its random generator decides on the way. Times are in milliseconds, nodes are numbers.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The seed of all randomness.
     pub seed: u64,
-    /// The number of nodes.
+    /// The number of nodes, or of those that founded the group.
     pub n: u16,
     /// The number of shares that an operation takes.
     pub k: u16,
@@ -43,11 +43,15 @@ pub struct Scenario {
     pub weather: Weather,
     /// What goes wrong.
     pub faults: Vec<Fault>,
-    /// Machines that are lost for good, and replaced: with the liars k - 1 members at most. If there are any, or
-    /// renewals, the group was founded with cards.
+    /// Machines that are lost for good, and replaced: with the liars k - 1 members at most, and where the others are too few to decide
+    /// without them, no more than can be stood in for. If there is any change of the members, the group was founded with cards.
     pub exchanges: Vec<Exchange>,
     /// New cards of members.
     pub renewals: Vec<Renewal>,
+    /// New members, by their numbers: the first is the one after the founders.
+    pub arrivals: Vec<Arrival>,
+    /// Members that leave.
+    pub departures: Vec<Departure>,
     /// Byzantine nodes, k - 1 at most.
     pub liars: BTreeMap<u16, Behaviour>,
     /// The time from which nothing goes wrong any more.
@@ -304,6 +308,8 @@ impl Scenario {
             faults: Vec::new(),
             exchanges: Vec::new(),
             renewals: Vec::new(),
+            arrivals: Vec::new(),
+            departures: Vec::new(),
             liars: BTreeMap::new(),
             calm: 0,
             end: 0,
@@ -312,12 +318,35 @@ impl Scenario {
     }
 
     /// Whether the group was founded with cards.
-    pub(crate) const fn is_founded(&self) -> bool {
-        !self.exchanges.is_empty() || !self.renewals.is_empty()
+    pub(crate) fn is_founded(&self) -> bool {
+        let lie = Behaviour::Ledger(LedgerLie::FalseMembers);
+        self.liars.values().any(|liar| *liar == lie) || !self.renewals.is_empty() || self.has_other_machines()
     }
 
-    /// The honest nodes.
+    /// Whether machines come into the group, or go.
+    pub(crate) const fn has_other_machines(&self) -> bool {
+        !self.exchanges.is_empty() || !self.arrivals.is_empty() || !self.departures.is_empty()
+    }
+
+    /// The highest number of a node, from the beginning to the end.
+    pub(crate) fn last(&self) -> u16 {
+        self.n.saturating_add(u16::try_from(self.arrivals.len()).unwrap_or(u16::MAX))
+    }
+
+    /// When a node joins; `None` of those that founded the group.
+    pub(crate) fn arrival_of(&self, node: u16) -> Option<&Arrival> {
+        let place = node.checked_sub(self.n)?.checked_sub(1)?;
+        self.arrivals.get(usize::from(place))
+    }
+
+    /// How many machines that are lost can be stood in for at once (`spec/ledger.md`, Small groups).
+    pub(crate) fn most_stand_ins(&self) -> u16 {
+        let t = self.k - 1;
+        if self.n > 3 * t { 0 } else { (3 * t + 1 - self.n).min(self.n.saturating_sub(t + 1)) }
+    }
+
+    /// The honest nodes, those that come later and those that leave among them.
     pub fn honest(&self) -> impl Iterator<Item = u16> {
-        (1..=self.n).filter(|node| !self.liars.contains_key(node))
+        (1..=self.last()).filter(|node| !self.liars.contains_key(node))
     }
 }

@@ -52,6 +52,14 @@ pub enum Deed {
     Replaced,
     /// An entry: a member has a new card.
     Renewed,
+    /// An entry: a new member.
+    Joined,
+    /// An entry: a member leaves.
+    Left,
+    /// Operators signed a warrant.
+    Warranted,
+    /// An entry was decided with the votes of a machine in the place of a member's.
+    ByWarrant,
     /// The machine that was said to be gone came back,
     CameBack,
     /// or a thief ran it.

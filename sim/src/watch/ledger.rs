@@ -40,6 +40,11 @@ pub(crate) struct LedgerWatch {
     gone: BTreeMap<u16, u16>,
     thieves: BTreeSet<u16>,
     replaced: BTreeMap<u16, u64>,
+    /// From which heights on other machines vote in the place of members'.
+    warranted: BTreeMap<u16, u64>,
+    /// The heights of the entries by which members came, and left.
+    joined: BTreeMap<u16, u64>,
+    left: BTreeMap<u16, u64>,
     /// The members after each entry, as the first honest node has them: number, and key of ceremonies.
     members: BTreeMap<u64, Vec<(u16, Vec<u8>)>>,
     /// When ceremonies began that run.
@@ -102,6 +107,48 @@ impl LedgerWatch {
         self.replaced.get(&node).copied()
     }
 
+    /// Operators have signed that another machine votes for a member.
+    pub(crate) fn warranted(&mut self, node: u16, from: u64) {
+        self.warranted.entry(node).or_insert(from);
+    }
+
+    /// Whether they have.
+    pub(crate) fn is_warranted(&self, node: u16) -> bool {
+        self.warranted.contains_key(&node)
+    }
+
+    /// The height of the entry by which a node joined.
+    pub(crate) fn joined_at(&self, node: u16) -> Option<u64> {
+        self.joined.get(&node).copied()
+    }
+
+    /// The height of the entry by which a node left.
+    pub(crate) fn left_at(&self, node: u16) -> Option<u64> {
+        self.left.get(&node).copied()
+    }
+
+    /// Whether a node has left.
+    pub(crate) fn has_left(&self, node: u16) -> bool {
+        self.left.contains_key(&node)
+    }
+
+    /// Whether a node left at that time or later, in milliseconds.
+    pub(crate) fn left_since(&self, node: u16, time: u64) -> bool {
+        self.left_at(node).and_then(|height| self.decided_at(height)).is_some_and(|at| at >= time)
+    }
+
+    /// Whether a node is a member that decides a height.
+    fn decides(&self, node: u16, height: u64) -> bool {
+        let came = usize::from(node) <= self.n || self.joined_at(node).is_some_and(|at| height > at);
+        came && self.left_at(node).is_none_or(|at| height <= at)
+    }
+
+    /// How many members decide a height.
+    fn size(&self, height: u64) -> usize {
+        let before = |heights: &BTreeMap<u16, u64>| heights.values().filter(|at| **at < height).count();
+        (self.n + before(&self.joined)).saturating_sub(before(&self.left))
+    }
+
     /// An honest node has these members after an entry.
     pub(crate) fn has_members(&mut self, node: u16, (height, members): (u64, Vec<(u16, Vec<u8>)>)) -> Verdict {
         for (member, after) in &self.replaced {
@@ -112,6 +159,12 @@ impl LedgerWatch {
                 let text = format!("node {node} has the wrong machine for member {member} after entry {height}");
                 return Err((Invariant::Members, text));
             }
+        }
+        let numbers = (1..=u16::MAX).take(self.n + self.joined.len());
+        let numbers: Vec<u16> = numbers.filter(|node| self.decides(*node, height.saturating_add(1))).collect();
+        if !members.iter().map(|(number, _)| number).eq(&numbers) {
+            let text = format!("node {node} has other members than {numbers:?} after entry {height}");
+            return Err((Invariant::Members, text));
         }
         let first = self.members.entry(height).or_insert_with(|| members.clone());
         if *first == members {
@@ -124,13 +177,17 @@ impl LedgerWatch {
     /// there count.
     fn members_of(&self, voted: &BTreeSet<u16>, height: u64) -> usize {
         let is_first = |member: &u16| self.replaced.get(member).is_none_or(|after| height <= *after);
-        let is_second = |member: &u16| self.replaced.get(member).is_none_or(|after| height > *after);
+        let is_second = |member: &u16| {
+            let stands_in = self.warranted.get(member).is_some_and(|from| height >= *from);
+            stands_in || self.replaced.get(member).is_none_or(|after| height > *after)
+        };
         let named = voted.iter().filter(|node| !self.gone.values().any(|gone| gone == *node));
         let named = named.filter(|node| !self.gone.contains_key(node) || is_second(node));
         let gone = self.gone.iter().filter(|(member, gone)| voted.contains(gone) && is_first(member));
         let thieves = self.thieves.iter().filter(|member| is_first(member));
         let others = self.liars.iter().chain(&self.forgetful).chain(thieves);
-        named.chain(gone.map(|(member, _)| member)).chain(others).collect::<BTreeSet<_>>().len()
+        let all = named.chain(gone.map(|(member, _)| member)).chain(others);
+        all.filter(|member| self.decides(**member, height)).collect::<BTreeSet<_>>().len()
     }
 
     /// How far an honest node is.
@@ -193,7 +250,8 @@ impl LedgerWatch {
         let views = self.precommits.range((height, digest, 0)..=(height, digest, u32::MAX));
         let most = views.map(|(_, voted)| self.members_of(voted, height)).max().unwrap_or(0);
         // So many that any two such sets have an honest member in common.
-        let needed = self.n.min(usize::midpoint(self.n, self.t) + 1);
+        let n = self.size(height);
+        let needed = n.min(usize::midpoint(n, self.t) + 1);
         if most < needed {
             let text = format!("{who} believes entry {height}, for which {most} of {needed} can have voted");
             return Err((Invariant::Certified, text));
@@ -205,17 +263,23 @@ impl LedgerWatch {
         deeds.note(match action {
             Action::Members(MemberChange::Replace { .. }) => Deed::Replaced,
             Action::Members(MemberChange::Renew { .. }) => Deed::Renewed,
+            Action::Members(MemberChange::Add(_)) => Deed::Joined,
+            Action::Members(MemberChange::Remove { .. }) => Deed::Left,
             Action::Adopt(_) => Deed::Adopted,
             Action::Begin(_) => Deed::Begun,
             Action::End { outcome: Outcome::Activated { .. }, .. } => Deed::Activated,
             Action::End { outcome: Outcome::Recovered, .. } => Deed::Recovered,
             Action::End { outcome: Outcome::Aborted, .. } => Deed::Aborted,
-            Action::End { outcome: Outcome::Cancelled, .. } | Action::SetState(_) | Action::Members(_) => {
-                Deed::OtherEntry
-            }
+            Action::End { outcome: Outcome::Cancelled, .. } | Action::SetState(_) => Deed::OtherEntry,
         });
         match action {
             Action::Members(MemberChange::Replace { node, .. }) => drop(self.replaced.insert(*node, height)),
+            Action::Members(MemberChange::Remove { node }) => drop(self.left.insert(*node, height)),
+            Action::Members(MemberChange::Add(_)) => {
+                // No number is given twice.
+                let number = u16::try_from(self.n + self.joined.len() + 1).unwrap_or(u16::MAX);
+                self.joined.insert(number, height);
+            }
             Action::Begin(request) => {
                 let recovers = matches!(request.change, theta_statements::KeyChange::Recover { .. });
                 self.running.insert(height, (now, recovers));

@@ -68,6 +68,7 @@ impl World<'_> {
             && (0..self.ceremonies.len()).all(|ceremony| self.unended(ceremony).is_empty())
             && self.unmade().is_none()
             && self.is_tried()
+            && self.has_asked_all()
             && self.undecided().is_none()
     }
 
@@ -83,11 +84,19 @@ impl World<'_> {
             Fate::Back(at) | Fate::Stolen(at, _) => at.max(exchange.until),
         });
         let renewals = self.scenario.renewals.iter().map(|renewal| renewal.at);
-        let faults = faults.chain(ghosts).chain(renewals);
+        let arrivals = self.scenario.arrivals.iter().map(|arrival| arrival.at);
+        let departures = self.scenario.departures.iter().map(|departure| departure.at);
+        let faults = faults.chain(ghosts).chain(renewals).chain(arrivals).chain(departures);
         let ceremonies = self.scenario.ceremonies.iter().map(|planned| planned.at);
         let thefts = self.scenario.thefts.iter().map(|theft| theft.at);
         let again = self.scenario.again_from.into_iter();
         faults.chain(ceremonies).chain(thefts).chain(again).all(|at| at + 4_000 <= self.now)
+    }
+
+    /// Whether clients have asked for every ceremony: some wait until somebody has joined, if that can be decided.
+    fn has_asked_all(&self) -> bool {
+        let asked = |ceremony: usize| self.held.iter().any(|(other, _)| *other == ceremony);
+        self.scenario.arrivals.is_empty() || !self.has_quorum() || (0..self.ceremonies.len()).all(asked)
     }
 
     /// An honest node that has not made a change of a key's state although its policy allows it, and that of k honest ones.
@@ -108,13 +117,14 @@ impl World<'_> {
         lives.flat_map(|life| life.engine.culprits()).map(|record| record.culprit.party.get()).collect()
     }
 
-    /// Honest nodes at which a ceremony is not over. None if fewer than k of them took part, since it need not begin then.
+    /// Honest nodes at which a ceremony is not over. None if fewer than k of them took part, since it need not begin then; nor if they are
+    /// no quorum, since its end need not be decided.
     fn unended(&self, ceremony: usize) -> Vec<u16> {
         let held = self.scenario.honest().filter(|node| self.held.contains(&(ceremony, *node))).count();
-        if held < usize::from(self.scenario.k) {
+        if held < usize::from(self.scenario.k) || !self.has_quorum() {
             return Vec::new();
         }
-        self.scenario.honest().filter(|node| !self.ended.contains_key(&(ceremony, *node))).collect()
+        self.present().filter(|node| !self.ended.contains_key(&(ceremony, *node))).collect()
     }
 
     /// Whether clients want something else with the key of a ceremony, too, and the group has not begun this one.
@@ -186,7 +196,7 @@ impl World<'_> {
                 return self.watch.violated(Invariant::Agreement, text);
             }
         }
-        let honest: Vec<u16> = self.scenario.honest().collect();
+        let honest: Vec<u16> = self.present().collect();
         let mut keys = BTreeMap::new();
         for number in &honest {
             let Some(life) = self.nodes.get(number).and_then(|node| node.life.as_ref()) else { continue };
@@ -220,7 +230,7 @@ impl World<'_> {
     /// number.
     pub(super) fn shares_are_right(&self) -> Result<usize, Violation> {
         let mut right: BTreeMap<(KeyName, Version), BTreeSet<u16>> = BTreeMap::new();
-        let lives = self.scenario.honest().filter_map(|node| Some((node, self.nodes.get(&node)?.life.as_ref()?)));
+        let lives = self.present().filter_map(|node| Some((node, self.nodes.get(&node)?.life.as_ref()?)));
         for (node, life) in lives {
             for entry in life.engine.keys().iter().filter(|entry| entry.state != KeyState::Destroyed) {
                 let key = (entry.name.clone(), entry.version);

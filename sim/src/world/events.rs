@@ -63,6 +63,7 @@ impl World<'_> {
                 Ok(())
             }
             Event::Lose(exchange) => self.lose(exchange),
+            Event::Sign(exchange) => self.sign(exchange),
             Event::Members { node, wish } => self.change_members(node, wish),
             Event::Heal => {
                 self.side.clear();
@@ -149,7 +150,7 @@ impl World<'_> {
         }
         self.look_at_ledger(number)?;
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
-        self.watch.load(number, &life.engine.load(), &self.setup.config, self.scenario.n)?;
+        self.watch.load(number, &life.engine.load(), &self.setup.config, self.scenario.last())?;
         let over = |(_, pending): &mut (usize, Pending)| pending.outcome().is_some();
         let ended: Vec<_> = life.pending.extract_if(.., over).collect();
         for (request, pending) in ended {
@@ -211,13 +212,14 @@ impl World<'_> {
             // A restarted node has forgotten its result, which others may still need.
             let all_served = self.places().all(|node| self.served.contains(&(request, *node)));
             let refused = |node: &u16| self.refused.get(&(request, *node)) == Some(&true);
-            for node in self.places().filter(|node| !all_served && !refused(node)) {
+            for node in self.places().filter(|node| !all_served && !refused(node) && self.is_open(**node)) {
                 let held_back = wanted.asked.later_at.contains(node) && self.now < wanted.asked.at + 2_000;
                 asks.extend((!held_back).then_some(Event::Ask { node: *node, request }));
             }
         }
         for (ceremony, planned) in self.scenario.ceremonies.iter().enumerate() {
             let due = |node: &&u16| planned.at <= self.now && !self.ended.contains_key(&(ceremony, **node));
+            let due = |node: &&u16| due(node) && self.is_open(**node) && self.knows_holders(**node, planned);
             asks.extend(self.places().filter(due).map(|node| Event::Hold { node: *node, ceremony }));
         }
         asks.extend(self.changes_and_repetitions());

@@ -5,15 +5,17 @@ mod events;
 mod exchange;
 mod ledger;
 mod trials;
+mod warrants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use theta_agreement::remembered::with_memory;
 use theta_authority::Gate;
 use theta_ceremonies::CeremonyKeys;
-use theta_ledger::Genesis;
+use theta_ledger::{Genesis, SignedWarrant};
 use theta_names::{Epoch, KeyName, Version};
 use theta_policy::{MemorySlots, Policy};
 use theta_schemes::keys::AnyPublicKey;
@@ -22,6 +24,7 @@ use tokio::time::Instant;
 
 use self::exchange::Wish;
 use crate::byzantine::{Behaviour, Liar};
+use crate::checked::Checked;
 use crate::client::{Wanted, ceremony, changes};
 use crate::ledger::Reader;
 use crate::node::{Life, Node};
@@ -84,6 +87,7 @@ enum Event {
     Heal,
     Jump { node: u16, seconds: i64, pause: u64 },
     Lose(usize),
+    Sign(usize),
     Members { node: u16, wish: usize },
 }
 
@@ -124,6 +128,8 @@ struct World<'a> {
     thief: Thief,
     /// The changes of members that are asked for.
     wishes: Vec<Wish>,
+    /// The warrants that each operator has signed.
+    signed: BTreeMap<u16, Vec<SignedWarrant>>,
     /// With what the ledger begins, and a client that follows it.
     genesis: Genesis,
     reader: Option<Reader>,
@@ -131,9 +137,16 @@ struct World<'a> {
     saboteur: u16,
 }
 
-/// Runs a scenario. With `verbose` the outcome has the events as text.
+/// Runs a scenario. With `verbose` the outcome has the events as text. What one node has found out about a signature is not found out
+/// again by the others.
 #[must_use]
 pub fn run(scenario: &Scenario, verbose: bool) -> Outcome {
+    with_memory(Box::<Checked>::default(), || run_without_memory(scenario, verbose))
+}
+
+/// The same with every signature checked by every node that is shown it.
+#[must_use]
+pub fn run_without_memory(scenario: &Scenario, verbose: bool) -> Outcome {
     match World::new(scenario, verbose) {
         Ok(world) => world.run(),
         Err(text) => Outcome {
@@ -155,7 +168,7 @@ impl<'a> World<'a> {
         let setup = Setup::new(scenario)?;
         let (mut policies, mut nodes) = (BTreeMap::new(), BTreeMap::new());
         let saboteur = scenario.honest().next().unwrap_or(1);
-        for number in 1..=scenario.n {
+        for number in 1..=scenario.last() {
             policies.insert(number, setup.policy(number, scenario.sabotage.filter(|_| number == saboteur))?);
             let liar = match scenario.liars.get(&number) {
                 None => None,
@@ -167,7 +180,7 @@ impl<'a> World<'a> {
                     Some(Liar::new(*behaviour, identity(number)?, rng, group)?)
                 }
             };
-            nodes.insert(number, Node::new(number, &setup, scenario.n, liar)?);
+            nodes.insert(number, Node::new(number, &setup, scenario.last(), liar)?);
         }
         let wanted = scenario.requests.iter().map(|asked| Wanted::new(asked, &setup, scenario.seed));
         let wanted = wanted.collect::<Result<_, _>>()?;
@@ -207,6 +220,7 @@ impl<'a> World<'a> {
             newest: BTreeMap::new(),
             thief: Thief::default(),
             wishes,
+            signed: BTreeMap::new(),
             genesis,
             reader: None,
             shares: 0,
@@ -221,13 +235,17 @@ impl<'a> World<'a> {
 
     /// Schedules the events of the scenario.
     fn plan(&mut self) {
-        for number in 1..=self.scenario.n {
-            self.at(0, Event::Start(number));
-            let first = 1 + below(&mut self.rng, TICK);
+        for number in 1..=self.scenario.last() {
+            let since = self.scenario.arrival_of(number).map_or(0, |arrival| arrival.at);
+            self.at(since, Event::Start(number));
+            if since > 0 {
+                self.watch.stores.replaced(number);
+            }
+            let first = since + 1 + below(&mut self.rng, TICK);
             self.at(first, Event::Tick(number));
         }
         self.at(1, Event::Round);
-        self.plan_exchanges();
+        self.plan_machines();
         for theft in &self.scenario.thefts {
             self.at(theft.at, Event::Steal(theft.node));
         }

@@ -37,7 +37,7 @@ impl World<'_> {
         let liars = &self.scenario.liars;
         let honest = self.nodes.iter().filter(|(other, _)| **other != number && !liars.contains_key(other));
         let peers = honest.filter_map(|(_, node)| node.life.as_ref()?.engine.custodian());
-        self.watch.stores.set_back(number, copy, peers, (self.scenario.k, self.scenario.n));
+        self.watch.stores.set_back(number, copy, peers, (self.scenario.k, self.scenario.last()));
         self.watch.consents.set_back(number);
         self.watch.ledger.set_back(number);
         self.watch.deeds.note(Deed::SetBack);

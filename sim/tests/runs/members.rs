@@ -1,7 +1,10 @@
 //! Members that get other machines and new cards: the machine before is nobody's any more, whoever runs it.
 
 use theta_schemes::Suite;
-use theta_sim::{Aim, Deed, Exchange, Fate, Invariant, LedgerLie, Planned, Renewal, Sabotage, Scenario, run};
+use theta_sim::{
+    Aim, Arrival, Deed, Departure, Exchange, Fate, Invariant, LedgerLie, Planned, Renewal, Sabotage, Scenario, Word,
+    run,
+};
 
 use crate::setting::{invariant, quiet};
 
@@ -12,7 +15,7 @@ fn with_exchange(seed: u64, fate: Fate) -> Scenario {
     scenario.kept = true;
     scenario.requests.clear();
     scenario.keys[0].lost_by = Some(node);
-    scenario.exchanges = vec![Exchange { node, at: 1_800, until: 2_000 + 300 * seed, fate }];
+    scenario.exchanges = vec![Exchange { node, at: 1_800, until: 2_000 + 300 * seed, by: Word::Operator, fate }];
     let create = Planned { at: 1_500, aim: Aim::Create(Suite::Sg02Ristretto255) };
     scenario.ceremonies = vec![create, Planned { at: 8_000, aim: Aim::Recover(0, node) }];
     scenario
@@ -75,4 +78,94 @@ fn a_member_renews_its_card_while_another_one_is_replaced() {
         let counts = [Deed::Replaced, Deed::Renewed].map(|deed| outcome.deeds.count(deed));
         assert_eq!(counts, [1, 1], "seed {seed}");
     }
+}
+
+/// Two of three: without the machine that is lost nothing can be decided, its own replacement included.
+fn of_three(seed: u64, (by, fate): (Word, Fate)) -> Scenario {
+    let mut scenario = with_exchange(seed, fate);
+    (scenario.n, scenario.end) = (3, 300_000);
+    let node = 1 + u16::try_from(seed % 3).unwrap();
+    scenario.keys[0].lost_by = Some(node);
+    scenario.exchanges = vec![Exchange { node, at: 1_800, until: 2_400 + 300 * seed, by, fate }];
+    scenario.ceremonies = vec![Planned { at: 8_000, aim: Aim::Recover(0, node) }];
+    scenario
+}
+
+#[test]
+fn in_a_small_group_a_warrant_lets_another_machine_vote() {
+    for seed in 0..3 {
+        let outcome = run(&of_three(seed, (Word::Warrant, Fate::Gone)), false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        let happened = |deed| outcome.deeds.count(deed);
+        let all = [Deed::Warranted, Deed::Replaced, Deed::Recovered, Deed::ShareRegained].map(happened);
+        assert_eq!(all, [1, 1, 1, 1], "seed {seed}");
+        assert!(happened(Deed::ByWarrant) > 0, "seed {seed}");
+    }
+}
+
+/// The same without one: what the warrant is for.
+#[test]
+fn in_a_small_group_the_operators_word_alone_decides_nothing() {
+    let outcome = run(&of_three(0, (Word::Operator, Fate::Gone)), false);
+    assert_eq!((outcome.violation, outcome.deeds.count(Deed::Replaced)), (None, 0));
+}
+
+#[test]
+fn a_machine_that_lives_after_all_does_no_harm_under_a_warrant() {
+    for seed in 0..3 {
+        for fate in [Fate::Back(1_900), Fate::Back(12_000), Fate::Stolen(1_900, LedgerLie::TwoFaced)] {
+            let outcome = run(&of_three(seed, (Word::Warrant, fate)), false);
+            assert_eq!(outcome.violation, None, "seed {seed}, {fate:?}");
+            assert_eq!(outcome.deeds.count(Deed::Replaced), 1, "seed {seed}, {fate:?}");
+        }
+    }
+}
+
+/// Three of five: a second machine is lost before the first is replaced, and the operators sign for both.
+#[test]
+fn two_machines_are_stood_in_for_by_two_warrants() {
+    for seed in 0..3 {
+        let mut scenario = of_three(seed, (Word::Warrant, Fate::Gone));
+        (scenario.n, scenario.k) = (5, 3);
+        let lost = |node, at| Exchange { node, at, until: at + 200, by: Word::Warrant, fate: Fate::Gone };
+        scenario.keys[0].lost_by = Some(1);
+        scenario.exchanges = vec![lost(1, 1_800), lost(2, 1_900)];
+        scenario.ceremonies = vec![Planned { at: 8_000, aim: Aim::Recover(0, 1) }];
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        let happened = |deed| outcome.deeds.count(deed);
+        assert_eq!([Deed::Warranted, Deed::Replaced].map(happened), [2, 2], "seed {seed}");
+    }
+}
+
+/// Somebody joins, the shares move to it and to all but one of the others, and that one leaves.
+#[test]
+fn one_comes_and_another_goes() {
+    for seed in 0..4 {
+        let mut scenario = with_exchange(seed, Fate::Gone);
+        let leaver = 1 + u16::try_from(seed % 4).unwrap();
+        scenario.exchanges.clear();
+        scenario.keys[0].lost_by = None;
+        scenario.arrivals = vec![Arrival { at: 1_500 }];
+        scenario.departures = vec![Departure { node: leaver, at: 1_000 }];
+        let holders = (1..=5).filter(|node| *node != leaver).collect();
+        scenario.ceremonies = vec![Planned { at: 2_000, aim: Aim::Reshare(0, 2, holders) }];
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        let happened = |deed| outcome.deeds.count(deed);
+        assert_eq!([Deed::Joined, Deed::Activated, Deed::Left].map(happened), [1, 1, 1], "seed {seed}");
+        assert_eq!(outcome.shares, 4, "seed {seed}");
+    }
+}
+
+/// Who holds a share does not leave.
+#[test]
+fn a_holder_stays() {
+    let mut scenario = with_exchange(0, Fate::Gone);
+    scenario.exchanges.clear();
+    scenario.keys[0].lost_by = None;
+    scenario.ceremonies.clear();
+    scenario.departures = vec![Departure { node: 2, at: 1_000 }];
+    let outcome = run(&scenario, false);
+    assert_eq!((outcome.violation, outcome.deeds.count(Deed::Left)), (None, 0));
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use prometheus_client::registry::Registry;
-use theta_authority::{Granted, Request};
+use theta_authority::{BringWarrant, Granted, Request};
 use theta_custody::{CeremonyReport, ChangeReport, Custodian, KeyTable, MembersState, SlotClaim, SlotRefusal};
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
@@ -285,6 +285,18 @@ impl Engine {
         let request = granted.into_request();
         let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
         let (answer, changed) = custody.ask(|custodian, effects| custodian.change_members(&request, reason, effects));
+        self.keys_changed(changed);
+        Ok(answer?)
+    }
+
+    /// As [`Orchestrator::bring_warrant`](crate::Orchestrator::bring_warrant).
+    ///
+    /// # Errors
+    /// [`ChangeMembersError`].
+    pub fn bring_warrant(&mut self, granted: Granted<BringWarrant>) -> Result<MembersState, ChangeMembersError> {
+        let warrant = granted.into_request().warrant;
+        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
+        let (answer, changed) = custody.ask(|custodian, effects| custodian.bring_warrant(&warrant, effects));
         self.keys_changed(changed);
         Ok(answer?)
     }
