@@ -14,7 +14,6 @@
 //! - [`run`]: runs a scenario, and checks what must hold in every run; see [`Violation`].
 
 mod byzantine;
-mod checked;
 mod client;
 mod founded;
 mod ledger;
@@ -33,4 +32,4 @@ pub use scenario::{
     Scenario, StateWish, Theft, Weather, Word,
 };
 pub use watch::{Deed, Deeds, Invariant, Violation};
-pub use world::{Outcome, run, run_without_memory};
+pub use world::{Outcome, run};

@@ -20,8 +20,6 @@ pub use agreement::{Agreement, Judge, Verdict};
 pub use certificate::VoteCertificate;
 pub use codec::{read_entries, read_party, write_entries};
 pub use electorate::{Electorate, quorum};
-#[cfg(feature = "simulator")]
-pub use identity::remembered;
 pub use identity::schnorr::{self, Message, SIGNATURE_LEN, Signature};
 pub use identity::{Member, MemberKeys};
 pub use vote::{Ballot, VoteKind, check};

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use theta_agreement::remembered::with_memory;
 use theta_authority::Gate;
 use theta_ceremonies::CeremonyKeys;
 use theta_ledger::{Genesis, SignedWarrant};
@@ -24,7 +23,6 @@ use tokio::time::Instant;
 
 use self::exchange::Wish;
 use crate::byzantine::{Behaviour, Liar};
-use crate::checked::Checked;
 use crate::client::{Wanted, ceremony, changes};
 use crate::ledger::Reader;
 use crate::node::{Life, Node};
@@ -137,16 +135,9 @@ struct World<'a> {
     saboteur: u16,
 }
 
-/// Runs a scenario. With `verbose` the outcome has the events as text. What one node has found out about a signature is not found out
-/// again by the others.
+/// Runs a scenario. With `verbose` the outcome has the events as text.
 #[must_use]
 pub fn run(scenario: &Scenario, verbose: bool) -> Outcome {
-    with_memory(Box::<Checked>::default(), || run_without_memory(scenario, verbose))
-}
-
-/// The same with every signature checked by every node that is shown it.
-#[must_use]
-pub fn run_without_memory(scenario: &Scenario, verbose: bool) -> Outcome {
     match World::new(scenario, verbose) {
         Ok(world) => world.run(),
         Err(text) => Outcome {

@@ -73,16 +73,6 @@ fn a_seed_replays_exactly() {
     assert_ne!(one, other);
 }
 
-/// The nodes of a group are told what others of them have found out about signatures, and do as if each had looked.
-#[test]
-fn what_others_have_checked_changes_nothing() {
-    for seed in 0..24 {
-        let scenario = if seed % 4 == 0 { Scenario::of(2 * seed) } else { Scenario::of_ledger(seed) };
-        let [with, without] = [run(&scenario, false), theta_sim::run_without_memory(&scenario, false)];
-        assert_eq!((with.trace, with.events), (without.trace, without.events), "seed {seed}");
-    }
-}
-
 #[test]
 fn a_node_without_policy_is_caught() {
     let mut scenario = quiet(1, Suite::Sg02Ristretto255);

@@ -1,7 +1,5 @@
 //! Under which key a node signs what it says to the group, for as long as it has this identity.
 
-#[cfg(feature = "simulator")]
-pub mod remembered;
 pub mod schnorr;
 mod transcripts;
 

@@ -34,10 +34,6 @@ pub fn sign(secret: &Secret<RistrettoScalar>, key: &Encoded<Ristretto255>, messa
 
 /// Whether the signature is the key's on the message.
 pub fn vartime_verify(key: &Encoded<Ristretto255>, message: &Message, signature: &Signature) -> bool {
-    vartime_verify_all(&[Claim { key, message: message.clone(), signature }])
-}
-
-fn vartime_check_one(Claim { key, message, signature }: &Claim<'_>) -> bool {
     let (commitment, response) = signature.split_at(32);
     let Ok(response) = RistrettoScalar::decode(response) else { return false };
     let e = challenge(key, message, commitment);
@@ -59,24 +55,8 @@ pub struct Claim<'a> {
 /// of checking each signature by itself. The weights are a hash of all claims, so whoever made the claims could not choose
 /// them; if a signature is false, the answer is wrong with probability 2^-128.
 pub fn vartime_verify_all(claims: &[Claim<'_>]) -> bool {
-    let claims: Vec<_> = claims.iter().collect();
-    vartime_ask(&claims)
-}
-
-/// A simulator may have checked some of them before.
-#[cfg(feature = "simulator")]
-fn vartime_ask(claims: &[&Claim<'_>]) -> bool {
-    super::remembered::vartime_verify_news(claims, vartime_check)
-}
-
-#[cfg(not(feature = "simulator"))]
-fn vartime_ask(claims: &[&Claim<'_>]) -> bool {
-    vartime_check(claims)
-}
-
-fn vartime_check(claims: &[&Claim<'_>]) -> bool {
     if let [claim] = claims {
-        return vartime_check_one(claim);
+        return vartime_verify(claim.key, &claim.message, claim.signature);
     }
     let mut seed = Transcript::new("theta/ceremony/batch/v1");
     let mut terms = Vec::with_capacity(claims.len());
