@@ -77,7 +77,9 @@ fn signers(entry: &Entry, group: &str) -> Option<(Option<String>, Vec<String>)> 
     let about = About::of(&entry.action, &mut reader)?;
     let asked = SignedRequest::decode(reader.bytes().ok()?).ok().filter(|asked| {
         let terms = asked.terms();
-        terms.group.as_str() == group && about == (About { operation: terms.operation, statement: terms.statement }) && asked.check_signature().is_ok()
+        terms.group.as_str() == group
+            && about == (About { operation: terms.operation, statement: terms.statement })
+            && asked.check_signature().is_ok()
     });
     let mut approved = Vec::new();
     while !reader.is_empty() {

@@ -99,8 +99,14 @@ impl Transport for Port {
         let state = |peer: NodeId| {
             if inboxes.contains_key(&peer.get()) { PeerState::Connected } else { PeerState::Connecting }
         };
-        let status =
-            |peer| PeerStatus { peer, address: String::new(), state: state(peer), last_error: None, queued: 0, latency: None };
+        let status = |peer| PeerStatus {
+            peer,
+            address: String::new(),
+            state: state(peer),
+            last_error: None,
+            queued: 0,
+            latency: None,
+        };
         self.peers().into_iter().map(status).collect()
     }
 }

@@ -57,8 +57,14 @@ impl Transport for Outbox {
 
     fn status(&self) -> Vec<PeerStatus> {
         let (state, last_error, address) = (PeerState::Connected, None, String::new());
-        let status =
-            |peer| PeerStatus { peer, address: address.clone(), state, last_error: last_error.clone(), queued: 0, latency: None };
+        let status = |peer| PeerStatus {
+            peer,
+            address: address.clone(),
+            state,
+            last_error: last_error.clone(),
+            queued: 0,
+            latency: None,
+        };
         self.peers().into_iter().map(status).collect()
     }
 }
