@@ -169,8 +169,7 @@ fn a_request_that_waits_is_taken_back() {
     // Asked for anew, with a nonce of its own, it is made, and the one before was not.
     group.theta(&["keys", "create", "late=frost-ed25519", "--threshold", "4"]).ok();
     let entries = group.theta(&["ledger", "show", "--entries", "--json"]).ok().json();
-    assert_eq!(
-        entries.as_array().unwrap().iter().filter(|entry| entry["what"].to_string().contains("late")).count(),
-        2
-    );
+    // The entry of its begin names the key, and there is one.
+    let begun = entries.as_array().unwrap().iter().filter(|entry| entry["what"].to_string().contains("late"));
+    assert_eq!(begun.count(), 1, "{entries}");
 }
