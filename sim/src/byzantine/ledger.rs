@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng as _;
+use rand_chacha::rand_core::{Rng as _, SeedableRng};
 use theta_agreement::{Ballot, Digest, VoteKind};
 use theta_ceremonies::CeremonyKeys;
 use theta_ledger::{Action, CertifiedEntry, Consent, Entry, LedgerState, Outcome};
@@ -277,7 +277,7 @@ impl LedgerLiar {
                 vec![letter, Letter::Candidate(Candidate { action, reason: Vec::new(), consents })]
             }
             Letter::Votes(votes) => {
-                let (action, consents) = self.forger.unasked(state, rng);
+                let (action, consents) = self.forger.unasked(state, &mut drawn_for(&votes));
                 let entry = |entry: Entry| Entry { action: action.clone(), consents: consents.clone(), ..entry };
                 vec![Letter::Votes(self.proposes(votes, state, &entry))]
             }
@@ -287,7 +287,11 @@ impl LedgerLiar {
 
     /// Changes of the members that nobody has agreed to but liars, as something to decide and as a proposal.
     fn false_members(&self, letter: Letter, state: &LedgerState, rng: &mut ChaCha8Rng) -> Vec<Letter> {
-        let Some((action, reason, consents)) = self.forger.false_change(state, rng) else { return vec![letter] };
+        let change = match &letter {
+            Letter::Votes(votes) => self.forger.false_change(state, &mut drawn_for(votes)),
+            _ => self.forger.false_change(state, rng),
+        };
+        let Some((action, reason, consents)) = change else { return vec![letter] };
         match letter {
             letter @ Letter::Status(..) => {
                 let consents = written(&consents);
@@ -343,6 +347,12 @@ impl LedgerLiar {
         }
         told
     }
+}
+
+/// All are shown the same false proposal of a view: else nobody would have a quorum for it, whatever they believe.
+fn drawn_for(votes: &Votes) -> ChaCha8Rng {
+    let view = votes.votes.iter().map(|vote| vote.ballot.view).max().unwrap_or(0);
+    ChaCha8Rng::seed_from_u64((votes.height << 32) | u64::from(view))
 }
 
 /// Consents as a message has them.
