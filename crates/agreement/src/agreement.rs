@@ -26,8 +26,8 @@ const PROPOSAL_TICKS: u32 = 2;
 const GROWING_VIEWS: u32 = 20;
 /// For each so many members a proposal may take one tick more, since it goes to all of them.
 const MEMBERS_A_TICK: usize = 16;
-/// In later views it may take as many more again, and so on up to this view.
-const DOUBTED_VIEWS: u32 = 4;
+/// In later views it may take as many more again.
+const DOUBTED_VIEWS: u32 = 1;
 
 /// What a member thinks of a proposed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,9 @@ const BEFORE: u64 = 60_000;
 const AFTER: u64 = 300_000;
 /// The same for what the group decides once: as long as a node's consent to it stands.
 const LONG_AFTER: u64 = 5 * 86_400_000;
+/// The same for changes of the members, which nodes tell each other, too: under an hour, so that nobody brings one again that was given up, and
+/// puts a machine into a place that was thrown away since.
+const MEMBERS_AFTER: u64 = 50 * 60_000;
 
 /// What a client sends with each request, besides the certificate of its connections.
 #[derive(Debug, Default)]
@@ -86,6 +89,11 @@ impl Client {
     /// The credentials of what the whole group is asked for. Nodes tell each other of it, and one that is down now may be asked later.
     pub(crate) fn enclose_for_group(&self, ask: &Ask<'_>) -> Result<Enclosed, ClientError> {
         self.enclose_until(ask, LONG_AFTER)
+    }
+
+    /// The credentials of a change of the members.
+    pub(crate) fn enclose_for_members(&self, ask: &Ask<'_>) -> Result<Enclosed, ClientError> {
+        self.enclose_until(ask, MEMBERS_AFTER)
     }
 
     fn enclose_until(&self, ask: &Ask<'_>, after: u64) -> Result<Enclosed, ClientError> {

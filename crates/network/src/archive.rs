@@ -28,7 +28,9 @@ pub(crate) const ALPN: &[u8] = b"theta-archive/1";
 const GREETING: u8 = 1;
 /// The longest record in bytes.
 const MOST_RECORD: usize = 6 << 20;
-/// The most bytes of records that are read over one connection.
+/// What each record takes beside its bytes.
+const RECORD_COSTS: usize = 1 << 10;
+/// The most bytes of records that are read over one connection, with what they take.
 const MOST_READ: usize = 16 << 20;
 /// How long one connection may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -102,7 +104,8 @@ pub async fn read(
         stream.flush().await?;
         let (mut records, mut size) = (Vec::new(), 0_usize);
         while let Some(length) = length_of_next(&mut stream).await? {
-            size = size.saturating_add(length);
+            // An empty record takes memory, too.
+            size = size.saturating_add(length).saturating_add(RECORD_COSTS);
             if length > MOST_RECORD || size > MOST_READ {
                 return Err(ArchiveError::TooMuch);
             }

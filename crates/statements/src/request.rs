@@ -22,20 +22,11 @@ pub const MOST_DECISION_LIFETIME: u64 = 6 * 86_400_000;
 /// Whether sending a request for it again has no effect.
 const fn is_decided_once(operation: Operation) -> bool {
     use Operation::{
-        GroupChange, KeysCreate, KeysDestroy, KeysDisable, KeysEnable, KeysRecover, KeysRefresh, KeysReshare,
-        KeysRotate,
+        KeysCreate, KeysDestroy, KeysDisable, KeysEnable, KeysRecover, KeysRefresh, KeysReshare, KeysRotate,
     };
     matches!(
         operation,
-        GroupChange
-            | KeysCreate
-            | KeysRefresh
-            | KeysReshare
-            | KeysRecover
-            | KeysRotate
-            | KeysEnable
-            | KeysDisable
-            | KeysDestroy
+        KeysCreate | KeysRefresh | KeysReshare | KeysRecover | KeysRotate | KeysEnable | KeysDisable | KeysDestroy
     )
 }
 

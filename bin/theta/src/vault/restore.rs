@@ -139,7 +139,8 @@ pub(crate) fn restore(args: &RestoreArgs, output: Output) -> Result<(), Failure>
         Ok(restored)
     });
     let restored = written.inspect_err(|_| {
-        if let Some(file) = &new_key {
+        // The store may be in its place though it is not known to be durable.
+        if let Some(file) = new_key.as_ref().filter(|_| !config.store.path.exists()) {
             drop(std::fs::remove_file(file));
         }
     })?;

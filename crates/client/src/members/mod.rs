@@ -77,7 +77,7 @@ impl Question {
                 let statement = request.encode();
                 let ask = client.ask_for(request.operation(), None, &statement);
                 // What the members have to agree to they tell each other.
-                if request.claims_proof() { client.enclose(&ask) } else { client.enclose_for_group(&ask) }
+                if request.claims_proof() { client.enclose(&ask) } else { client.enclose_for_members(&ask) }
             }
             Self::Warrant(warrant) => client.enclose(&client.ask_for(Operation::GroupRenew, None, warrant)),
         }

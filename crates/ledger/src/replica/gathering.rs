@@ -14,6 +14,7 @@ use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use super::message::{Message, Vote};
+use super::pending::MOST_TOLD;
 use super::{Effect, REPEAT_TICKS, Recipient, Replica, ReplicaOffence, STATUS_TICKS, candidate};
 
 /// Up to so many members nothing is gathered.
@@ -133,7 +134,7 @@ impl Replica {
             return;
         }
         if self.agreement.proposed_value().is_none() {
-            self.pending.own().iter().for_each(|digest| self.tell_leader(digest, out));
+            self.pending.own().iter().take(MOST_TOLD).for_each(|digest| self.tell_leader(digest, out));
         }
         let since = self.ticks.saturating_sub(if begins { 0 } else { self.patience() });
         for wanted in self.pending.to_tell(own, self.ticks / STATUS_TICKS, since) {

@@ -265,6 +265,14 @@ impl Replica {
         self.sitting.members().iter().filter(further).count() > self.state.faulty()
     }
 
+    /// Whether this node has voted at this height for an entry with this action: then it may be decided, whatever the node wants by now.
+    #[must_use]
+    pub fn speaks_for(&self, action: &Digest) -> bool {
+        let values =
+            self.said.values().filter_map(|said| self.agreement.value(&said.vote.body.as_slice().try_into().ok()?));
+        values.filter_map(|value| Entry::decode(value).ok()).any(|entry| entry.action.digest() == *action)
+    }
+
     /// Whether an action waits at this node for its decision.
     #[must_use]
     pub fn wants(&self, action: &Digest) -> bool {
@@ -433,8 +441,9 @@ impl Replica {
         let spoken: BTreeSet<PartyId> = for_values.map(|((author, ..), _)| *author).collect();
         let undecided = self.agreement.is_locked() || self.agreement.polka().is_some();
         // Among many, who proposes next is told first.
-        let since = self.ticks.saturating_sub(self.patience());
-        self.is_ready(since) || undecided || spoken.len() > self.state.faulty()
+        let (bounds, terms) = (self.bounds(), (self.time(), self.ticks, self.patience()));
+        let overdue = self.pending.is_overdue(terms, |action, reason, time| bounds.allow(action, reason, time));
+        overdue || undecided || spoken.len() > self.state.faulty()
     }
 
     /// Whether something waits, since that tick or before, that could be decided now.

@@ -9,10 +9,12 @@ use crate::{Action, Consent, ConsentSubject, Demand, LedgerState, Refusal};
 
 /// Ticks after which an action that too few agree to is given up.
 const PATIENCE: u64 = 240;
+/// How many times as long as other actions those wait, among many, that members come to one after the other.
+const EXPECTED: u64 = 4;
 /// Actions of this node that wait at once.
 const MOST_OWN: usize = 256;
 /// Actions that others are told of at once.
-const MOST_TOLD: usize = 8;
+pub(super) const MOST_TOLD: usize = 8;
 /// Actions that wait on the word of one peer.
 const MOST_OF_PEER: usize = 16;
 
@@ -116,6 +118,21 @@ impl Pending {
             waits && allowed(&waiting.action, &waiting.reason, time)
         };
         self.waiting.values().any(ready)
+    }
+
+    /// Whether something has waited for so many ticks that could be an entry of this time. To what members expect by themselves they come one after
+    /// the other, so that it waits longer.
+    pub(super) fn is_overdue(
+        &self,
+        (time, now, patience): (u64, u64, u64),
+        allowed: impl Fn(&Action, &[u8], u64) -> bool,
+    ) -> bool {
+        let overdue = |waiting: &Waiting| {
+            let times = if waiting.source == Source::Expected { EXPECTED } else { 1 };
+            let waits = waiting.since <= now.saturating_sub(patience.saturating_mul(times));
+            waits && waiting.consents_at(time).is_some() && allowed(&waiting.action, &waiting.reason, time)
+        };
+        self.waiting.values().any(overdue)
     }
 
     pub(super) fn contains(&self, digest: &Digest) -> bool {

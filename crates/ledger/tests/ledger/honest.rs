@@ -1,6 +1,6 @@
 //! Everybody keeps to the rules; the network does not.
 
-use theta_ledger::{DropReason, Refusal};
+use theta_ledger::{Action, DropReason, Refusal};
 
 use crate::net::{Net, node};
 use crate::states::{activated, create, set};
@@ -89,4 +89,23 @@ fn a_minority_decides_nothing_and_loses_nothing() {
     assert!(!net.run_until(100, |net| net.nodes.values().any(|node| !node.disk.entries.is_empty())));
     net.cut.clear();
     assert!(net.run_until(60, |net| net.all_at(1)));
+}
+
+/// Two of four have voted: it may be decided as soon as a third one comes, whatever they want by then.
+#[test]
+fn a_node_knows_for_which_actions_it_has_voted() {
+    let mut net = Net::new(4, 2, 3);
+    [3, 4].map(|away| net.stop(node(away)));
+    net.tick();
+    let (voted, other) = (create("a", 1, 2, &[1, 2, 3, 4]), create("b", 1, 2, &[1, 2, 3, 4]));
+    net.ask([1, 2], &voted);
+    net.run_until(12, |_| false);
+    let speaks = |net: &Net, action: &Action| {
+        [1, 2].map(|number| net.nodes[&node(number)].replica.as_ref().unwrap().speaks_for(&action.digest()))
+    };
+    assert_eq!((speaks(&net, &voted), speaks(&net, &other)), ([true; 2], [false; 2]));
+    [3, 4].map(|away| net.start(node(away)));
+    net.grant(1..=4, &voted);
+    assert!(net.run_until(60, |net| net.all_at(1)));
+    assert_eq!(speaks(&net, &voted), [false; 2], "it is decided");
 }

@@ -76,3 +76,30 @@ async fn nothing_is_read_where_there_is_nothing() {
     assert!(archive::read(&group.identities[1], &address, Some(pin), 0).await.is_err());
     drop(one);
 }
+
+/// Says nothing, at length.
+#[derive(Debug)]
+struct Nothing;
+
+impl Archive for Nothing {
+    fn admits(&self, _certificate: &Fingerprint) -> bool {
+        false
+    }
+
+    fn read(&self, _certificate: &Fingerprint, _is_peer: bool, after: u64) -> Vec<Bytes> {
+        vec![Bytes::new(); usize::try_from(after).unwrap()]
+    }
+}
+
+/// A peer that lies fills nobody's memory with what costs it four bytes each.
+#[tokio::test]
+async fn empty_records_are_counted() {
+    let mut group = Group::new(2);
+    let one: Running = Mesh::start_with(group.config(1, quick()), Some(Arc::new(Nothing))).unwrap();
+    let (address, pin) = (group.peers[0].address.clone(), group.peers[0].certificate);
+    let read = async |count| archive::read(&group.identities[1], &address, Some(pin), count).await;
+    assert_eq!(read(1_000).await.unwrap().len(), 1_000);
+    let flooded = read(100_000).await;
+    assert!(matches!(flooded, Err(ArchiveError::TooMuch)), "{flooded:?}");
+    drop(one);
+}

@@ -21,8 +21,8 @@ use theta_orchestration::Orchestrator;
 use theta_store::Store;
 use tokio::time;
 
-/// Bytes of the ledger that are read at once.
-const CHUNK: usize = 1 << 20;
+/// Bytes of the ledger that are read at once: they pass within the time that a handshake may take, over slow links, too.
+const CHUNK: usize = 1 << 18;
 /// The pause before nodes are asked that have no connection with this one, at first and then.
 const FIRST_PAUSE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_secs(10);

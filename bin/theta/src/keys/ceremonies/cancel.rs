@@ -44,7 +44,12 @@ struct Cancelled {
 pub(in crate::keys) fn cancel(args: &CancelArgs, output: Output) -> Result<(), Failure> {
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
     let mut all = session.block_on(session.client().running_ceremonies())?;
-    all.extend(session.block_on(session.client().waiting_ceremonies()));
+    // A node that is behind lists as waiting what runs.
+    for waiting in session.block_on(session.client().waiting_ceremonies()) {
+        if all.iter().all(|known| known.digest() != waiting.digest()) {
+            all.push(waiting);
+        }
+    }
     let request = choose(&args.what, all)?;
     let ended = session.block_on(session.client().cancel(&request))?;
     let cancelled = ended == theta_client::CeremonyEnded::Cancelled;

@@ -129,14 +129,21 @@ impl Custodian {
     /// This node wants a request no more that the group has not begun. It uses the request up, so that neither a client nor another node asks it
     /// again, and votes against its begin: those who have consented have done so for some days.
     fn withdraw(&mut self, request: &CeremonyRequest, work: &mut Work) {
-        let id = request.digest();
-        if self.requests.dropped.get(&id).is_some_and(|report| report.state == CeremonyState::Cancelled) {
+        let (id, action) = (request.digest(), Action::Begin(request.clone()).digest());
+        let known = self.requests.dropped.get(&id).or_else(|| self.requests.waiting.get(&id).map(|(_, report)| report));
+        let (waits, voted) = self
+            .ledger
+            .as_ref()
+            .map_or((false, false), |replica| (replica.wants(&action), replica.speaks_for(&action)));
+        // What this node has never heard of is not remembered. What it has voted for at this height may be decided all the same: it is asked again.
+        let over = known.is_some_and(|known| known.state == CeremonyState::Cancelled);
+        if over || voted || (known.is_none() && !waits) {
             return;
         }
-        self.drive_ledger(Input::Withdraw(Action::Begin(request.clone()).digest()), work);
+        let report = known.cloned().unwrap_or_else(|| CeremonyReport::of_request(request));
+        self.drive_ledger(Input::Withdraw(action), work);
         work.records.push(Record::Use { request: id, now: self.now });
-        let waiting = self.requests.waiting.remove(&id).map(|(_, report)| report);
-        let report = waiting.unwrap_or_else(|| CeremonyReport::of_request(request));
+        self.requests.waiting.remove(&id);
         let report = CeremonyReport { state: CeremonyState::Cancelled, awaits: "", request: None, ..report };
         self.requests.keep(id, report.clone());
         work.effects.push(CustodyEffect::Report(report));
