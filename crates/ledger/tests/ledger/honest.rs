@@ -95,7 +95,9 @@ fn a_minority_decides_nothing_and_loses_nothing() {
 #[test]
 fn a_node_knows_for_which_actions_it_has_voted() {
     let mut net = Net::new(4, 2, 3);
-    [3, 4].map(|away| net.stop(node(away)));
+    for away in [3, 4] {
+        net.stop(node(away));
+    }
     net.tick();
     let (voted, other) = (create("a", 1, 2, &[1, 2, 3, 4]), create("b", 1, 2, &[1, 2, 3, 4]));
     net.ask([1, 2], &voted);
@@ -104,7 +106,9 @@ fn a_node_knows_for_which_actions_it_has_voted() {
         [1, 2].map(|number| net.nodes[&node(number)].replica.as_ref().unwrap().speaks_for(&action.digest()))
     };
     assert_eq!((speaks(&net, &voted), speaks(&net, &other)), ([true; 2], [false; 2]));
-    [3, 4].map(|away| net.start(node(away)));
+    for away in [3, 4] {
+        net.start(node(away));
+    }
     net.grant(1..=4, &voted);
     assert!(net.run_until(60, |net| net.all_at(1)));
     assert_eq!(speaks(&net, &voted), [false; 2], "it is decided");
