@@ -24,6 +24,7 @@ Commands:
   sim     Runs of whole simulated groups: --seeds N of them (default: 10,000), the first being --from S (default: 0); with --ledger about its ledger
   attack  Groups of real nodes (release build) attacked one way after another, and a table of what held; with --short the
           dev build and small loads (five minutes), with --only NAME one attack, with --list what there is, with --json for programs
+  monitoring  Alerts and dashboard of monitoring/, with a real Prometheus that watches a group whose nodes die (a minute)
   help    This text
 
 Environment for `test`:
@@ -57,13 +58,14 @@ fn main() -> ExitCode {
         },
         Some("proto") => steps::proto(&root),
         Some("attack") => steps::attack(&root, &arguments.collect::<Vec<_>>()),
+        Some("monitoring") => steps::monitoring(&root),
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
         Some(other) => {
             eprintln!(
-                "error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, help"
+                "error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, monitoring, help"
             );
             return ExitCode::from(2);
         }

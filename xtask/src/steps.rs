@@ -27,6 +27,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     // which would all be compiled once more.
     log.step("build", || cargo(root, &["build", "--quiet", "--workspace", "--bins", "--tests"]))?;
     log.step("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]))?;
+    log.step("alerts and dashboard, with a real Prometheus", || check_monitoring(root))?;
     log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
     log.summary();
     Ok(())
@@ -59,10 +60,35 @@ pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
 
 /// Runs the attacks with the programs of this build.
 fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<(), String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mut command = Command::new(target.join(build).join("theta-attack"));
+    let mut command = Command::new(built(root).join(build).join("theta-attack"));
     command.args(arguments);
     run(root, command)
+}
+
+/// Checks the alerts and the dashboard with a group of the dev build. Without a Prometheus to be had, that is reported.
+pub(crate) fn monitoring(root: &Path) -> Result<(), String> {
+    cargo(root, &["build", "--quiet", "--package", "theta", "--package", "theta-monitoring"])?;
+    check_monitoring(root)
+}
+
+fn check_monitoring(root: &Path) -> Result<(), String> {
+    let Some(programs) = tools::prometheus(root)? else {
+        println!(
+            "alerts and dashboard NOT CHECKED: prometheus and promtool are missing, and Debian's package cannot be had; \
+             install them (prometheus.io/download) and put both on PATH"
+        );
+        return Ok(());
+    };
+    let mut command = Command::new(built(root).join("debug").join("theta-monitoring"));
+    if !programs.as_os_str().is_empty() {
+        command.arg("--prometheus").arg(programs);
+    }
+    run(root, command)
+}
+
+/// The folder of what cargo builds.
+fn built(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {

@@ -2,9 +2,9 @@
 //! says why.
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use crate::steps::run;
@@ -47,6 +47,37 @@ pub(crate) fn oracle(root: &Path) -> Result<(), String> {
     // -B: write no compiled files beside the sources.
     command.args(["-B", "vectors/oracle/run.py"]);
     run(root, command)
+}
+
+/// The folder with `prometheus` and `promtool`, an empty path if PATH has them. They are taken from Debian's package if they are
+/// missing, which needs no rights; `None` where there is no such package.
+pub(crate) fn prometheus(root: &Path) -> Result<Option<PathBuf>, String> {
+    let runs = |folder: &Path| {
+        let answers =
+            |name: &str| Command::new(folder.join(name)).arg("--version").output().is_ok_and(|it| it.status.success());
+        answers("prometheus") && answers("promtool")
+    };
+    let kept = cache()?.join("prometheus");
+    let programs = kept.join("usr").join("bin");
+    if let Some(found) = [PathBuf::new(), programs.clone()].into_iter().find(|folder| runs(folder)) {
+        return Ok(Some(found));
+    }
+    println!("unpacking Debian's prometheus into {}, once: it checks the alerts and the dashboard", kept.display());
+    fs::create_dir_all(&kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+    let quietly = |program: &str, words: &[&str]| {
+        let done = Command::new(program).args(words).current_dir(&kept).stdin(Stdio::null()).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    // A machine that is new has no lists of packages; renewing them takes rights, and is tried only then.
+    let fetched = quietly("apt-get", &["download", "prometheus"])
+        || (quietly("apt-get", &["update"]) && quietly("apt-get", &["download", "prometheus"]));
+    let package = fs::read_dir(&kept).ok().into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let mut packages = package.filter(|path| fetched && path.extension().is_some_and(|ending| ending == "deb"));
+    let Some(package) = packages.next() else { return Ok(None) };
+    let mut unpack = Command::new("dpkg-deb");
+    unpack.arg("-x").arg(package).arg(&kept);
+    run(root, unpack)?;
+    Ok(runs(&programs).then_some(programs))
 }
 
 /// The path of the tool, which is built first if it is missing.

@@ -168,6 +168,10 @@ pub(crate) struct Metrics {
     overloaded: Family<LimitLabels, Counter>,
     custody_messages: Family<SubjectLabels, Counter>,
     custody_bytes: Family<SubjectLabels, Counter>,
+    ceremonies_running: Gauge,
+    ceremony_age: Gauge,
+    ledger_height: Gauge,
+    ledger_behind: Gauge,
     pub(crate) running: Gauge,
     pub(crate) queued: Gauge,
     pub(crate) inbox: Gauge,
@@ -198,6 +202,10 @@ impl Metrics {
             overloaded: Family::default(),
             custody_messages: Family::default(),
             custody_bytes: Family::default(),
+            ceremonies_running: Gauge::default(),
+            ceremony_age: Gauge::default(),
+            ledger_height: Gauge::default(),
+            ledger_behind: Gauge::default(),
             running: Gauge::default(),
             queued: Gauge::default(),
             inbox: Gauge::default(),
@@ -216,8 +224,8 @@ impl Metrics {
         registry.register("theta_stage_seconds", "How long the stages of requests took", metrics.stages.clone());
         registry.register("theta_instances_finished", "Instances that ended, by how", metrics.finished.clone());
         registry.register("theta_shares_received", "Shares of peers taken into instances", metrics.shares.clone());
-        registry.register("theta_ceremonies", "Ceremonies that ended at this node, by how", metrics.ceremonies.clone());
         metrics.register(registry);
+        metrics.register_custody(registry);
         metrics
     }
 
@@ -243,18 +251,35 @@ impl Metrics {
             self.reminded.clone(),
         );
         registry.register("theta_resends_answered", "Messages sent again to peers that asked", self.resent.clone());
-        let messages = self.custody_messages.clone();
-        registry.register("theta_custody_messages", "Messages to other custodians, by what they are about", messages);
-        let bytes = self.custody_bytes.clone();
-        registry.register("theta_custody_message_bytes", "Bytes of the messages to other custodians", bytes);
-        let dropped = self.custody_dropped.clone();
-        registry.register("theta_custody_dropped", "Messages that the custodian's full inbox refused", dropped);
         let dropped = self.slots_dropped.clone();
         registry.register("theta_slots_dropped", "Promises for slots that the certifier's full inbox refused", dropped);
         let dropped = self.mail_dropped.clone();
         registry.register("theta_mail_dropped", "Messages of peers that had no more room at a CPU thread", dropped);
         let refused = self.refused_by_transport.clone();
         registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);
+    }
+
+    /// What the custodian does: ceremonies, the ledger, and its messages.
+    fn register_custody(&self, registry: &mut Registry) {
+        registry.register("theta_ceremonies", "Ceremonies that ended at this node, by how", self.ceremonies.clone());
+        let running = self.ceremonies_running.clone();
+        registry.register(
+            "theta_ceremonies_running",
+            "Ceremonies that run or wait to begin, as this node knows",
+            running,
+        );
+        let age = self.ceremony_age.clone();
+        registry.register("theta_ceremony_oldest_seconds", "For how long this node has known the oldest of them", age);
+        let height = self.ledger_height.clone();
+        registry.register("theta_ledger_height", "Entries of the group's ledger that this node has", height);
+        let behind = self.ledger_behind.clone();
+        registry.register("theta_ledger_behind", "1 while the node lacks entries that others have", behind);
+        let messages = self.custody_messages.clone();
+        registry.register("theta_custody_messages", "Messages to other custodians, by what they are about", messages);
+        let bytes = self.custody_bytes.clone();
+        registry.register("theta_custody_message_bytes", "Bytes of the messages to other custodians", bytes);
+        let dropped = self.custody_dropped.clone();
+        registry.register("theta_custody_dropped", "Messages that the custodian's full inbox refused", dropped);
     }
 
     /// The metrics of a suite.
@@ -280,6 +305,18 @@ impl Metrics {
 
     pub(crate) fn ceremony(&self, outcome: &'static str) {
         self.ceremonies.get_or_create(&CeremonyLabels { outcome }).inc();
+    }
+
+    /// So many ceremonies run, and this node has known the oldest for so many seconds.
+    pub(crate) fn ceremonies_running(&self, count: usize, oldest: u64) {
+        self.ceremonies_running.set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.ceremony_age.set(i64::try_from(oldest).unwrap_or(i64::MAX));
+    }
+
+    /// The ledger's height here, and whether others have more.
+    pub(crate) fn ledger(&self, height: u64, behind: bool) {
+        self.ledger_height.set(i64::try_from(height).unwrap_or(i64::MAX));
+        self.ledger_behind.set(i64::from(behind));
     }
 
     pub(crate) fn culprit(&self, party: NodeId, misbehaviour: &'static str) {

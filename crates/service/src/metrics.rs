@@ -2,6 +2,7 @@
 
 mod api;
 mod doors;
+mod keys;
 mod mesh;
 mod process;
 
@@ -16,7 +17,9 @@ use tokio::{
     time,
 };
 
-pub(crate) use self::{api::ApiMetrics, doors::DoorCollector, mesh::MeshCollector, process::ProcessCollector};
+pub(crate) use self::{
+    api::ApiMetrics, doors::DoorCollector, keys::KeysCollector, mesh::MeshCollector, process::ProcessCollector,
+};
 
 /// Whether the node can serve requests: a warning for the operator, if any, or the reason why not.
 pub(crate) type Readiness = Arc<dyn Fn() -> Result<Option<String>, String> + Send + Sync>;

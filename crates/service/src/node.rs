@@ -47,7 +47,7 @@ use self::seats::Seats;
 use crate::{
     config::{AuditConfig, LimitsConfig, NodeConfig},
     grpc::{Admission, ApiServer, Backups, Connections, NodeState, Serving},
-    metrics::{self, ApiMetrics, DoorCollector, MeshCollector, ProcessCollector, Readiness},
+    metrics::{self, ApiMetrics, DoorCollector, KeysCollector, MeshCollector, ProcessCollector, Readiness},
 };
 
 /// How long requests may still run when the node stops.
@@ -275,6 +275,8 @@ impl NodeBuilder {
         let (admission, connections, doorway) = doors(&config.limits, &mut registry);
         let api_metrics = ApiMetrics::register(&mut registry);
         collect(&mut registry, &certificate, &mesh);
+        let (local, keys) = (NodeId::from(config.id), Arc::clone(orchestrator.keys()));
+        registry.register_collector(Box::new(KeysCollector { local, keys, transport: Arc::clone(&transport) }));
 
         let stopping = Arc::new(AtomicBool::new(false));
         let parts = (&authority, &orchestrator, &certificate);

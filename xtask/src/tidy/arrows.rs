@@ -171,6 +171,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Above the product and not part of it: the product cannot import these, since they import it.
     ("theta-cluster", &["theta"]),
+    ("theta-monitoring", &["theta", "theta-cluster"]),
     (
         "theta-demo",
         &[

@@ -91,12 +91,20 @@ pub struct Forwarded {
 
 struct Watched {
     over: bool,
+    /// The first tick at which it was known and not over, in seconds since 1970.
+    since: Option<u64>,
     watch: Option<watch::Sender<CeremonyReport>>,
+}
+
+impl Watched {
+    const fn new(over: bool) -> Self {
+        Self { over, since: None, watch: None }
+    }
 }
 
 impl Custody {
     pub(crate) fn new(custodian: Box<Custodian>, shared: Arc<Shared>) -> Self {
-        let known = |report: CeremonyReport| (report.id, Watched { over: report.state.is_over(), watch: None });
+        let known = |report: CeremonyReport| (report.id, Watched::new(report.state.is_over()));
         if let Some(members) = custodian.members() {
             shared.seat(members);
         }
@@ -149,6 +157,7 @@ impl Custody {
     /// The tick, and the peers that have connected since the last one.
     pub(crate) fn time(&mut self, unix: u64) -> Vec<CustodyInput> {
         self.shared.today.set(unix);
+        self.measure(unix);
         let status = self.shared.transport.status().into_iter();
         let now: BTreeSet<NodeId> =
             status.filter(|status| status.state == PeerState::Connected).map(|status| status.peer).collect();
@@ -156,6 +165,18 @@ impl Custody {
         let inputs = new.map(CustodyInput::Connected).chain([CustodyInput::Tick(unix)]).collect();
         self.connected = now;
         inputs
+    }
+
+    /// Shows the monitoring system how old the oldest running ceremony is, and where the ledger stands.
+    fn measure(&mut self, unix: u64) {
+        let running = self.ceremonies.values_mut().filter(|ceremony| !ceremony.over);
+        let ages = running.map(|ceremony| unix.saturating_sub(*ceremony.since.get_or_insert(unix)));
+        let (count, oldest) =
+            ages.fold((0, 0), |(count, oldest): (usize, u64), age| (count.saturating_add(1), oldest.max(age)));
+        self.shared.metrics.ceremonies_running(count, oldest);
+        if let Some(ledger) = self.custodian.ledger() {
+            self.shared.metrics.ledger(ledger.height(), self.custodian.is_behind());
+        }
     }
 
     /// Answers a question. If the caller has gone away, sending the reply fails, which is no error.
@@ -213,7 +234,7 @@ impl Custody {
     pub(crate) fn watch(&mut self, id: &[u8; 32]) -> Option<watch::Receiver<CeremonyReport>> {
         let report = self.custodian.report(id)?;
         let over = report.state.is_over();
-        let watched = self.ceremonies.entry(*id).or_insert(Watched { over, watch: None });
+        let watched = self.ceremonies.entry(*id).or_insert(Watched::new(over));
         match &watched.watch {
             Some(sender) => Some(sender.subscribe()),
             None => {
@@ -287,7 +308,7 @@ impl Custody {
 
     fn report(&mut self, report: CeremonyReport) {
         let over = report.state.is_over();
-        let watched = self.ceremonies.entry(report.id).or_insert(Watched { over: false, watch: None });
+        let watched = self.ceremonies.entry(report.id).or_insert(Watched::new(false));
         if over && !watched.over {
             let outcome = outcome(&report.state);
             self.shared.metrics.ceremony(outcome);

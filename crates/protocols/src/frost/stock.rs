@@ -180,6 +180,12 @@ impl Stock {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many commitments of peers wait: with as many of each, this party coordinates as many signatures in one round.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.shelves().values().map(|shelf| shelf.held.len()).sum()
+    }
+
     /// Does what is asked for.
     pub fn serve(&self, ask: Ask) -> Served {
         match ask {

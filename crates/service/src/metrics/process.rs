@@ -1,6 +1,9 @@
 //! The resources that the process uses, as the kernel reports them.
 
-use std::{fmt, fs};
+use std::{
+    fmt, fs,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use prometheus_client::{
     collector::Collector,
@@ -12,7 +15,7 @@ use prometheus_client::{
 /// Clock ticks a second in `/proc`: the kernel's interface to user space fixes them at 100.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Reads `/proc/self` at each scrape. On systems without it there are no figures.
+/// Reads the clock and `/proc/self` at each scrape. On systems without `/proc` there is the clock alone.
 #[derive(Debug)]
 pub(crate) struct ProcessCollector;
 
@@ -28,6 +31,16 @@ impl Collector for ProcessCollector {
                 let gauge = ConstGauge::new(kibibytes.saturating_mul(1024));
                 gauge.encode(encoder.encode_descriptor(name, help, Some(&Unit::Bytes), gauge.metric_type())?)?;
             }
+        }
+        if let Ok(since) = SystemTime::now().duration_since(UNIX_EPOCH) {
+            let gauge = ConstGauge::new(since.as_secs_f64());
+            let help = "This machine's clock, in seconds since 1970";
+            gauge.encode(encoder.encode_descriptor(
+                "theta_clock",
+                help,
+                Some(&Unit::Seconds),
+                gauge.metric_type(),
+            )?)?;
         }
         if let Some(seconds) = cpu_seconds(&fs::read_to_string("/proc/self/stat").unwrap_or_default()) {
             let counter = ConstCounter::new(seconds);

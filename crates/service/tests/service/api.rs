@@ -431,6 +431,14 @@ async fn metrics_and_readiness_over_http() {
         "theta_peer_messages_sent_total{peer=\"2\"}",
         "process_resident_memory_bytes ",
         "process_cpu_seconds_total ",
+        "theta_clock_seconds 1",
+        "theta_keys{state=\"active\"} ",
+        "theta_keys_spare_holders 2\n",
+        "theta_keys_lost_shares 0",
+        "theta_nonces_ready ",
+        "theta_ceremonies_running 0",
+        "theta_ceremony_oldest_seconds 0",
+        "theta_ledger_behind 0",
         "theta_api_in_flight_requests 0",
         "theta_api_in_flight_bytes 0",
         "theta_api_connections 1",
@@ -444,4 +452,6 @@ async fn metrics_and_readiness_over_http() {
         group.kill(id);
     }
     eventually("not ready without peers", async || get("/readyz").await.starts_with("HTTP/1.1 503")).await;
+    // Alone it is one holder short of the two that each key takes.
+    assert!(get("/metrics").await.contains("theta_keys_spare_holders -1\n"));
 }
