@@ -140,7 +140,7 @@ impl SuiteMetrics {
             stage = stage.name(), scheme = self.suite.name(), instance = instance.map(tracing::field::display),
             micros = elapsed.as_secs_f64() * 1e6,
         );
-        if stage == Stage::ShareReceived || stage == Stage::Combining {
+        if stage == Stage::ShareReceived {
             self.shares.inc();
         }
     }
@@ -186,6 +186,8 @@ pub(crate) struct Metrics {
     pub(crate) custody_dropped: Counter,
     pub(crate) slots_dropped: Counter,
     pub(crate) mail_dropped: Counter,
+    pub(crate) claims: Counter,
+    pub(crate) checks: Counter,
 }
 
 impl Metrics {
@@ -220,6 +222,8 @@ impl Metrics {
             custody_dropped: Counter::default(),
             slots_dropped: Counter::default(),
             mail_dropped: Counter::default(),
+            claims: Counter::default(),
+            checks: Counter::default(),
         };
         registry.register("theta_stage_seconds", "How long the stages of requests took", metrics.stages.clone());
         registry.register("theta_instances_finished", "Instances that ended, by how", metrics.finished.clone());
@@ -255,6 +259,13 @@ impl Metrics {
         registry.register("theta_slots_dropped", "Promises for slots that the certifier's full inbox refused", dropped);
         let dropped = self.mail_dropped.clone();
         registry.register("theta_mail_dropped", "Messages of peers that had no more room at a CPU thread", dropped);
+        let claims = self.claims.clone();
+        registry.register(
+            "theta_results_checked",
+            "Results that were checked together with those that waited, too",
+            claims,
+        );
+        registry.register("theta_result_checks", "How often that was done", self.checks.clone());
         let refused = self.refused_by_transport.clone();
         registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);
     }

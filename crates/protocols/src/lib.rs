@@ -2,14 +2,16 @@
 //!
 //! [`start`] is the entry: it takes a key, a share of it and a statement, and returns a [`Machine`]. The protocols are
 //! [`one_round`], which serves every scheme whose parties send one share each, in lock-step, and [`frost`], which signs
-//! in two rounds and goes on with every message. The caller that runs a machine passes what it [asks](frost::Ask) to
-//! the [stock](frost::Stock) of its key's epoch, and brings the answers.
+//! in two rounds and goes on with every message. The caller that runs a machine passes what it [asks](Ask) to the
+//! [stock](frost::Stock) of its key's epoch, or checks it together with what others ask, and brings the answers.
 
+mod ask;
 pub mod frost;
 mod misbehaviour;
 pub mod one_round;
 mod start;
 
+pub use ask::{Ask, Supply};
 pub use misbehaviour::Misbehaviour;
 pub use start::{AnyMachine, Outcome, start, start_delivered, start_with};
 pub use theta_rounds::Machine;

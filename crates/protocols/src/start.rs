@@ -10,9 +10,9 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
 use theta_schemes::{RequestError, Statement};
 use theta_sharing::{ShareIndex, Threshold};
 
-use crate::Misbehaviour;
-use crate::frost::{self, Ask, Supply};
+use crate::frost;
 use crate::one_round::{Delivery, OneRound};
+use crate::{Ask, Misbehaviour, Supply};
 
 /// The result of a request.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ fn begin(
         (Ok(answer), None) => {
             let protocol = OneRound::new(local, threshold, purpose, answer, share_seed(share, &statement));
             let protocol = protocol.delivered(delivery, public.key_id(), &statement);
-            Ok(Box::new(Driver::new(local, parties(threshold), LockStep::<_, Ask, Supply>::new(protocol))))
+            Ok(Box::new(Driver::new(local, parties(threshold), LockStep::new(protocol))))
         }
         (Err(SchemeError::Request(error)), None) => Err(error),
         (Err(_), None) => Ok(Unusable::share()),

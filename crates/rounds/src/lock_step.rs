@@ -1,7 +1,5 @@
 //! Protocols of real rounds.
 
-use core::{convert::Infallible, marker::PhantomData};
-
 use rand_core::CryptoRng;
 
 use crate::{
@@ -26,6 +24,10 @@ pub trait RoundProtocol: Send + 'static {
     type Output: Send;
     /// Exact, named reasons to blame a sender.
     type Misbehaviour: Evidence;
+    /// What it asks its caller: see [`Protocol::Ask`]. [`Infallible`](core::convert::Infallible) if it asks for nothing.
+    type Ask: Send + 'static;
+    /// What the caller answers.
+    type Supply: Send + 'static;
 
     /// The current round: the last that was done, 0 before the first.
     fn round(&self) -> Round;
@@ -53,6 +55,24 @@ pub trait RoundProtocol: Send + 'static {
     /// # Errors
     /// Blame for one or more senders. It never ends the instance.
     fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames<Self::Misbehaviour>>;
+
+    /// Whether it has something to ask, which comes before the next round.
+    fn has_question(&self) -> bool {
+        false
+    }
+
+    /// What it asks, once.
+    fn question(&mut self) -> Option<Self::Ask> {
+        None
+    }
+
+    /// Takes an answer: see [`Protocol::supply`].
+    ///
+    /// # Errors
+    /// Blame for one or more senders. It never ends the instance.
+    fn supply(&mut self, _supply: Self::Supply) -> Result<(), Blames<Self::Misbehaviour>> {
+        Ok(())
+    }
 
     /// Logical time passes: a tick or a block height.
     fn expire_round(&mut self) {}
@@ -84,23 +104,22 @@ pub trait RoundProtocol: Send + 'static {
     fn finalize(self) -> Result<Self::Output, Abort>;
 }
 
-/// A [`RoundProtocol`] as a [`Protocol`]. It never asks a stock for anything; `A` and `S` are the types that its
-/// machine shows to callers.
-pub struct LockStep<P, A = Infallible, S = Infallible>(P, PhantomData<fn() -> (A, S)>);
+/// A [`RoundProtocol`] as a [`Protocol`].
+pub struct LockStep<P>(P);
 
-impl<P: RoundProtocol, A, S> LockStep<P, A, S> {
+impl<P: RoundProtocol> LockStep<P> {
     /// The protocol in lock-step, before its first round.
     pub const fn new(protocol: P) -> Self {
-        Self(protocol, PhantomData)
+        Self(protocol)
     }
 }
 
-impl<P: RoundProtocol, A: Send + 'static, S: Send + 'static> Protocol for LockStep<P, A, S> {
+impl<P: RoundProtocol> Protocol for LockStep<P> {
     type Message = P::Message;
     type Output = P::Output;
     type Misbehaviour = P::Misbehaviour;
-    type Ask = A;
-    type Supply = S;
+    type Ask = P::Ask;
+    type Supply = P::Supply;
 
     fn longest(&self, slot: Slot) -> usize {
         self.0.longest(slot)
@@ -114,7 +133,10 @@ impl<P: RoundProtocol, A: Send + 'static, S: Send + 'static> Protocol for LockSt
         self.0.decode(from, slot, payload)
     }
 
-    fn act(&mut self, rng: &mut dyn CryptoRng) -> Result<Actions<Self::Message, A>, Bug> {
+    fn act(&mut self, rng: &mut dyn CryptoRng) -> Result<Actions<Self::Message, P::Ask>, Bug> {
+        if self.0.has_question() {
+            return Ok(self.0.question().map(Action::Ask).into_iter().collect());
+        }
         let before = self.0.round();
         let messages = self.0.do_round(rng)?;
         // Without this check a protocol that never advances would do the same round for ever.
@@ -128,8 +150,8 @@ impl<P: RoundProtocol, A: Send + 'static, S: Send + 'static> Protocol for LockSt
         self.0.update(from, message)
     }
 
-    fn supply(&mut self, _nothing_asked_for: S) -> Result<(), Blames<Self::Misbehaviour>> {
-        Ok(())
+    fn supply(&mut self, supply: P::Supply) -> Result<(), Blames<Self::Misbehaviour>> {
+        self.0.supply(supply)
     }
 
     fn expire(&mut self) {
@@ -147,7 +169,7 @@ impl<P: RoundProtocol, A: Send + 'static, S: Send + 'static> Protocol for LockSt
     fn progress(&self) -> Progress {
         if self.0.is_ready_to_finalize() {
             Progress::Finalize
-        } else if self.0.is_ready_for_next_round() {
+        } else if self.0.has_question() || self.0.is_ready_for_next_round() {
             Progress::Act
         } else {
             Progress::Waiting

@@ -47,7 +47,7 @@ pub enum Abort {
 pub enum Action<M, A> {
     /// Send a message.
     Send(Outgoing<M>),
-    /// Ask the stock for material made in advance, or give it something to keep: see [`Protocol::Ask`].
+    /// Ask the caller: see [`Protocol::Ask`].
     Ask(A),
 }
 
@@ -82,10 +82,10 @@ pub trait Protocol: Send + 'static {
     type Output: Send;
     /// Exact, named reasons to blame a sender.
     type Misbehaviour: Evidence;
-    /// What it asks of the stock of its key's epoch: nonces, triples or presignatures made in advance.
-    /// [`Infallible`](core::convert::Infallible) if it asks for nothing.
+    /// What it asks its caller: material made in advance, from the stock of its key's epoch, or a check that may be made together
+    /// with those of other instances. [`Infallible`](core::convert::Infallible) if it asks for nothing.
     type Ask: Send;
-    /// What the stock answers.
+    /// What the caller answers.
     type Supply: Send;
 
     /// The longest payload, in bytes, that an honest party sends in a slot. The driver refuses longer ones before it

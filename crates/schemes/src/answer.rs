@@ -7,7 +7,7 @@ use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
 use crate::keys::Combined;
-use crate::{CombineError, ThresholdScheme};
+use crate::{Claim, CombineError, ThresholdScheme};
 
 /// A party's part in the answer to a statement, which has been checked and is safe to answer.
 pub trait Answer: Send + Sync {
@@ -31,6 +31,13 @@ pub trait Answer: Send + Sync {
     /// # Errors
     /// [`CombineError::ResultInvalid`]; the sender is to blame.
     fn accept_combined(&self, combined: &[u8]) -> Result<Combined, CombineError>;
+
+    /// As [`accept_combined`](Answer::accept_combined), for results that are [checked together](crate::check_together); `None` if
+    /// the scheme checks each by itself.
+    ///
+    /// # Errors
+    /// As [`accept_combined`](Answer::accept_combined): it is seen to be false without the check.
+    fn accept_claim(self: Arc<Self>, combined: &[u8]) -> Option<Result<Claim, CombineError>>;
 
     /// Makes the party's own share, with its proof or, where the scheme has bare shares, without, and begins to gather.
     fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered;
@@ -89,6 +96,13 @@ pub trait Shares: Send {
     /// # Errors
     /// As [`ThresholdScheme::combine`].
     fn combine(&self) -> Result<(Combined, Vec<ShareIndex>), CombineError>;
+
+    /// As [`combine`](Shares::combine), for results that are [checked together](crate::check_together); `None` if the scheme checks
+    /// each by itself.
+    ///
+    /// # Errors
+    /// As [`combine`](Shares::combine): it is seen to be false without the check.
+    fn claim(&self) -> Option<Result<(Claim, Vec<ShareIndex>), CombineError>>;
 }
 
 /// One statement, one key, one share of it.
@@ -131,6 +145,14 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
         Ok(Combined { result, proof })
     }
 
+    fn accept_claim(self: Arc<Self>, combined: &[u8]) -> Option<Result<Claim, CombineError>> {
+        if !S::CHECKS_TOGETHER {
+            return None;
+        }
+        let output = S::accept_unchecked(&self.public, &self.request, combined);
+        Some(output.map(|output| Claim::new(self, output)))
+    }
+
     fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered {
         let share =
             if proven { self.proven(rng) } else { S::create_bare_share(&self.public, &self.key, &self.request, rng) };
@@ -152,6 +174,12 @@ struct SharesOf<S: ThresholdScheme> {
 impl<S: ThresholdScheme> SharesOf<S> {
     fn find(&self, index: ShareIndex) -> Option<&S::Share> {
         self.shares.iter().find(|share| S::share_index(share) == index)
+    }
+
+    /// Whose shares are combined.
+    fn first_k(&self) -> Vec<ShareIndex> {
+        let k = usize::from(crate::keys::PublicMaterial::threshold(self.answering.public.as_ref()).k());
+        self.shares.iter().take(k).map(S::share_index).collect()
     }
 
     fn put_decoded(&mut self, share: S::Share) -> bool {
@@ -224,7 +252,15 @@ impl<S: ThresholdScheme> Shares for SharesOf<S> {
         let Answering { public, request, .. } = self.answering.as_ref();
         let output = S::combine(public, request, &self.shares)?;
         let (result, proof) = S::encode_output(&output);
-        let k = usize::from(crate::keys::PublicMaterial::threshold(public.as_ref()).k());
-        Ok((Combined { result, proof }, self.shares.iter().take(k).map(S::share_index).collect()))
+        Ok((Combined { result, proof }, self.first_k()))
+    }
+
+    fn claim(&self) -> Option<Result<(Claim, Vec<ShareIndex>), CombineError>> {
+        if !S::CHECKS_TOGETHER {
+            return None;
+        }
+        let Answering { public, request, .. } = self.answering.as_ref();
+        let output = S::combine_unchecked(public, request, &self.shares);
+        Some(output.map(|output| (Claim::new(Arc::clone(&self.answering), output), self.first_k())))
     }
 }

@@ -114,6 +114,45 @@ pub trait ThresholdScheme: KeyScheme {
         Err(CombineError::ResultInvalid)
     }
 
+    /// Whether many results of one key are checked for less than one by one: see
+    /// [`vartime_false_among`](ThresholdScheme::vartime_false_among).
+    const CHECKS_TOGETHER: bool = false;
+
+    /// As [`combine`](ThresholdScheme::combine), but what it returns is a result only if
+    /// [`vartime_false_among`](ThresholdScheme::vartime_false_among) does not find it. For schemes that
+    /// [check together](ThresholdScheme::CHECKS_TOGETHER).
+    ///
+    /// # Errors
+    /// As [`combine`](ThresholdScheme::combine).
+    fn combine_unchecked(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+    ) -> Result<Self::Output, CombineError> {
+        Self::combine(public, request, shares)
+    }
+
+    /// As [`accept_combined`](ThresholdScheme::accept_combined), with the same proviso.
+    ///
+    /// # Errors
+    /// As [`accept_combined`](ThresholdScheme::accept_combined).
+    fn accept_unchecked(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        Self::accept_combined(public, request, combined)
+    }
+
+    /// The places of the false ones among results of one key, each with its request. Public data only.
+    fn vartime_false_among(
+        _public: &Self::PublicKey,
+        _results: &[(&Self::Request, &Self::Output)],
+        _rng: &mut dyn CryptoRng,
+    ) -> Vec<usize> {
+        Vec::new()
+    }
+
     /// The result's standard encoding, and a proof for results that do not prove themselves (else empty).
     fn encode_output(output: &Self::Output) -> (theta_groups::Secret<Vec<u8>>, Vec<u8>);
 }

@@ -28,6 +28,7 @@
 mod answer;
 mod bisection;
 pub mod ciphers;
+mod claim;
 pub mod coins;
 mod derived_rng;
 mod digest;
@@ -43,6 +44,7 @@ mod suite;
 mod with_scheme;
 
 pub use answer::{Answer, Gathered, Shares};
+pub use claim::{Claim, check_together};
 pub use digest::{MessageDigest, MessageHasher};
 pub use family::{
     CombineError, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time};
 use rand_core::CryptoRng;
 use theta_custody::{KeyEntry, KeyTable, ResolveError};
 use theta_names::NodeId;
-use theta_protocols::frost::Supply;
+use theta_protocols::Supply;
 use theta_schemes::keys::KeyName;
 use tokio::{
     sync::{oneshot, watch},

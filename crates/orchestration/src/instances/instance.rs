@@ -13,10 +13,11 @@ use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
 use theta_protocols::{
-    AnyMachine, Misbehaviour, Outcome,
-    frost::{Ask, Served, Supply},
+    AnyMachine, Ask, Misbehaviour, Outcome, Supply,
+    frost::{self, Served},
 };
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
+use theta_schemes::Claim;
 use tokio::{sync::watch, time::Instant};
 
 use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
@@ -35,6 +36,8 @@ const NO_SUCH_SHARE: Bug = Bug("a protocol named a share that its key does not h
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) rng: Entropy,
+    /// Results that wait for their check, with the instances that want to know.
+    pub(crate) claims: Vec<(InstanceId, Claim)>,
 }
 
 /// A protocol that runs for one request. The machine knows the parties by their share indices; all else here knows
@@ -168,7 +171,8 @@ impl Instance {
             };
             for effect in effects {
                 match effect {
-                    Effect::Ask(ask) => supplies.extend(self.serve(ask, &worker.shared)),
+                    Effect::Ask(Ask::Stock(ask)) => supplies.extend(self.serve(ask, &worker.shared)),
+                    Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),
                     Effect::Finished(result) => end = Some(result),
                     effect => {
                         if let Err(bug) = self.carry_out(effect, &worker.shared) {
@@ -186,12 +190,13 @@ impl Instance {
 
     /// Asks the stock of the key's epoch. Its answer comes at once; for nonces whose use is recorded first, it comes
     /// later.
-    fn serve(&self, ask: Ask, shared: &Shared) -> Option<Supply> {
-        match self.key.stock.serve(ask) {
+    fn serve(&self, ask: frost::Ask, shared: &Shared) -> Option<Supply> {
+        let supply = match self.key.stock.serve(ask) {
             Served::Done => None,
             Served::Supply(supply) => Some(supply),
             Served::Used(used) => shared.burning.burn(self.id, self.key.key_id, used, &shared.today),
-        }
+        };
+        supply.map(Supply::Stock)
     }
 
     /// Carries out one effect: sends a message, or records blame.

@@ -10,11 +10,9 @@ use std::{
 
 use theta_custody::KeyEntry;
 use theta_names::NodeId;
-use theta_protocols::{
-    AnyMachine, Outcome,
-    frost::{self, Supply},
-};
+use theta_protocols::{AnyMachine, Outcome, Supply, frost};
 use theta_rounds::{Abort, Bug, Input};
+use theta_schemes::check_together;
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, warn};
 
@@ -39,6 +37,8 @@ const ASKS_PER_TICK: usize = 256;
 /// The estimated size, in bytes, of an instance that is kept after its end, beside its statement: its machine and that
 /// machine's content.
 const MACHINE_BYTES: usize = 8 << 10;
+/// The most results that wait to be checked together: each further one saves less, and all wait for the last.
+const CLAIMS: usize = 32;
 
 /// One CPU thread's part of a node. Only that thread touches these instances, so there are no locks.
 pub(crate) struct Shard {
@@ -60,7 +60,7 @@ impl Shard {
     /// All shards of a node, each with the randomness that `entropy` gives for its number.
     pub(crate) fn all(shared: &Arc<Shared>, entropy: impl Fn(u64) -> Entropy, now: Instant) -> Vec<Self> {
         let shard = |(index, stream)| {
-            let worker = Worker { shared: Arc::clone(shared), rng: entropy(stream) };
+            let worker = Worker { shared: Arc::clone(shared), rng: entropy(stream), claims: Vec::new() };
             Self::new(index, worker, now)
         };
         (0..shared.config.thread_count()).zip(0..).map(shard).collect()
@@ -95,8 +95,57 @@ impl Shard {
         &self.worker.shared
     }
 
+    /// Carries out commands that have come, and then checks the results that they brought, all together: under load that is
+    /// cheaper, and a request that is alone waits for nothing.
+    pub(crate) fn carry_out(&mut self, commands: impl IntoIterator<Item = Command>) {
+        for command in commands {
+            // No instance that waits for a verdict may end or move on without it.
+            if self.worker.claims.len() >= CLAIMS || matches!(command, Command::Tick(_) | Command::KeyChanged(_)) {
+                self.check_claims();
+            }
+            self.handle(command);
+        }
+        self.check_claims();
+    }
+
+    /// Checks the results that wait, until there are none: instances may go on to others.
+    fn check_claims(&mut self) {
+        while !self.worker.claims.is_empty() {
+            let (ids, claims): (Vec<_>, Vec<_>) = core::mem::take(&mut self.worker.claims).into_iter().unzip();
+            let metrics = &self.worker.shared.metrics;
+            metrics.claims.inc_by(u64::try_from(ids.len()).unwrap_or(u64::MAX));
+            metrics.checks.inc();
+            let began = time::Instant::now();
+            let checked = catch_unwind(AssertUnwindSafe(|| check_together(&claims, &mut self.worker.rng)));
+            let took = u32::try_from(ids.len()).ok().and_then(|count| began.elapsed().checked_div(count));
+            match checked {
+                Ok(verdicts) => {
+                    for (id, right) in ids.into_iter().zip(verdicts) {
+                        self.take_verdict(id, right, took.unwrap_or_default());
+                    }
+                }
+                Err(_) => {
+                    for id in ids {
+                        self.finish(id, Err(Abort::Bug(Bug("checking results panicked"))));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells an instance whether its result is right; `took` is its part of the time for the check.
+    fn take_verdict(&mut self, id: InstanceId, right: bool, took: time::Duration) {
+        let Some(instance) = self.running.get_mut(&id) else { return };
+        let began = time::Instant::now();
+        let end = instance.step(Input::Supply(Supply::Checked(right)), &mut self.worker);
+        instance.metrics.stage(Stage::Combining, Some(&id), took.saturating_add(began.elapsed()));
+        if let Some(result) = end {
+            self.finish(id, result);
+        }
+    }
+
     /// Carries out a command.
-    pub(crate) fn handle(&mut self, command: Command) {
+    fn handle(&mut self, command: Command) {
         // If the caller has gone away, sending the reply fails, which is no error.
         match command {
             Command::Submit(submission) => self.submit(*submission),

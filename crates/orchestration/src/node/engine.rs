@@ -226,7 +226,7 @@ impl Engine {
         }
         self.certify(SlotCommand::Tick(now));
         for shard in &mut self.shards {
-            shard.handle(Command::Tick(now));
+            shard.carry_out([Command::Tick(now)]);
             shard.report(0);
         }
     }
@@ -328,7 +328,7 @@ impl Engine {
     fn keys_changed(&mut self, names: Vec<KeyName>) {
         for name in names {
             for shard in &mut self.shards {
-                shard.handle(Command::KeyChanged(name.clone()));
+                shard.carry_out([Command::KeyChanged(name.clone())]);
                 shard.report(0);
             }
         }
@@ -341,7 +341,7 @@ impl Engine {
     fn tell(&mut self, id: &InstanceId, command: Command) {
         let place = place_of(id, self.shards.len());
         if let Some(shard) = place.and_then(|place| self.shards.get_mut(place)) {
-            shard.handle(command);
+            shard.carry_out([command]);
             shard.report(0);
         }
     }

@@ -409,9 +409,7 @@ fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>, mail: Option<&Mail
     let Some(mail) = mail else { return };
     let mut batch = Vec::with_capacity(2 * BATCH);
     while !shard.shared().stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
-        for command in batch.drain(..) {
-            shard.handle(command);
-        }
+        shard.carry_out(batch.drain(..));
         shard.report(inbox.len() + mail.len());
     }
 }

@@ -15,18 +15,12 @@ use crate::gated::Request;
 use bytes::Bytes;
 use theta_orchestration::{Finished, OrchestratorConfig};
 use theta_schemes::Suite;
-use theta_wire::peer::{Envelope, VERSION};
+use theta_wire::peer::Envelope;
 
 use crate::{
     group::{Group, PATIENCE, config, eventually},
     wire::{open, seal},
 };
-
-/// Node 4's message in the instance of `request`.
-fn message(group: &Group, request: &Request, payload: Bytes) -> Bytes {
-    let instance_id = Bytes::copy_from_slice(&group.id(request).0);
-    seal(&Envelope { version: VERSION, instance_id, kind: 1, number: 1, payload, ..Envelope::default() })
-}
 
 /// Lets node 4 send `payloads` to node 1 ahead of everyone, then asks all honest nodes. Returns node 1's result.
 async fn result_despite(group: &Group, request: &Request, payloads: Vec<Bytes>) -> Arc<Finished> {
@@ -34,7 +28,7 @@ async fn result_despite(group: &Group, request: &Request, payloads: Vec<Bytes>) 
     // The load is updated at intervals: it must not be from an instance before this one.
     eventually("nothing waits", || group.node(1).load().backlog == 0).await;
     for payload in payloads {
-        group.wire.inject(4, 1, message(group, request, payload)).await;
+        group.wire.inject(4, 1, group.share_message(request, payload)).await;
     }
     eventually("node 4's messages wait", || group.node(1).load().backlog == count).await;
     let results = group.run_at(&[1, 2, 3], request).await;
@@ -129,7 +123,7 @@ async fn a_slot_that_does_not_exist_is_named() {
     let suite = Suite::Cks05Ristretto255;
     let group = Group::of_four(&[suite]);
     let request = group.request(suite, "slot");
-    let good = open(&message(&group, &request, Bytes::from_static(b"x")));
+    let good = open(&group.share_message(&request, Bytes::from_static(b"x")));
     group.wire.inject(4, 1, seal(&Envelope { kind: 9, ..good })).await;
     eventually("the message waits", || group.node(1).load().backlog == 1).await;
     let results = group.run_at(&[1, 2, 3], &request).await;
@@ -140,7 +134,7 @@ async fn a_slot_that_does_not_exist_is_named() {
 async fn bytes_that_are_no_envelope_hurt_only_their_sender() {
     let suite = Suite::Cks05Ristretto255;
     let group = Group::of_four(&[suite]);
-    let good = open(&message(&group, &group.request(suite, "x"), Bytes::from_static(b"x")));
+    let good = open(&group.share_message(&group.request(suite, "x"), Bytes::from_static(b"x")));
     let short = Envelope { instance_id: Bytes::from_static(b"short"), ..good.clone() };
     for bytes in [
         Bytes::from_static(b"GET / HTTP/1.1"),
@@ -233,7 +227,7 @@ async fn those_who_have_finished_prove_their_shares_to_one_that_was_lied_to() {
     group.check(suite, "asked", &group.run_at(&[2, 3], &request).await);
     group.wire.restore();
     let wrong = group.share_of(suite, 4, &other);
-    group.wire.inject(4, 1, message(&group, &request, wrong)).await;
+    group.wire.inject(4, 1, group.share_message(&request, wrong)).await;
     eventually("node 4's message waits", || group.node(1).load().backlog == 1).await;
     let results = group.run_at(&[1], &request).await;
     group.check(suite, "asked", &results);
@@ -249,7 +243,7 @@ async fn a_request_for_proofs_that_waited_behind_the_last_share_is_answered() {
     let group = Group::new(2, 4, &[suite], &limits);
     let (request, other) = (group.request(suite, "asked"), group.request(suite, "another"));
     let wrong = group.share_of(suite, 4, &other);
-    group.wire.inject(4, 1, message(&group, &request, wrong)).await;
+    group.wire.inject(4, 1, group.share_message(&request, wrong)).await;
     eventually("node 4's message waits", || group.node(1).load().backlog == 1).await;
     let id = group.node(1).submit(request.clone()).await.unwrap();
     eventually("node 1's share and request wait", || group.node(2).load().backlog == 2).await;
@@ -272,7 +266,7 @@ async fn a_lost_request_for_proofs_is_repeated() {
         if asks && lost.fetch_add(1, Relaxed) < 3 { Vec::new() } else { vec![bytes] }
     });
     let wrong = group.share_of(suite, 4, &other);
-    group.wire.inject(4, 1, message(&group, &request, wrong)).await;
+    group.wire.inject(4, 1, group.share_message(&request, wrong)).await;
     eventually("node 4's message waits", || group.node(1).load().backlog == 1).await;
     let results = group.run_at(&[2, 1], &request).await;
     group.check(suite, "asked", &results);

@@ -27,8 +27,9 @@ use theta_schemes::{
     signatures::sh00::RsaPrimes,
 };
 use theta_sharing::Threshold;
+use theta_wire::peer::{Envelope, VERSION};
 
-use crate::wire::Wire;
+use crate::wire::{Wire, seal};
 
 /// Long enough for the slowest machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(50);
@@ -174,6 +175,12 @@ impl Group {
     pub(crate) fn share_of(&self, suite: Suite, node: u16, request: &Request) -> Bytes {
         let key = &self.keys[&suite];
         key.public.create_share(&key.share(node), &statement(&request.operation), &mut rng()).unwrap().into()
+    }
+
+    /// A share as a peer sends it, in the instance of `request`.
+    pub(crate) fn share_message(&self, request: &Request, payload: Bytes) -> Bytes {
+        let instance_id = Bytes::copy_from_slice(&self.id(request).0);
+        seal(&Envelope { version: VERSION, instance_id, kind: 1, number: 1, payload, ..Envelope::default() })
     }
 
     /// Submits a request at these nodes and returns their results.

@@ -20,4 +20,5 @@ mod kept;
 mod lifecycle;
 mod mesh;
 mod suites;
+mod together;
 mod wire;

@@ -20,7 +20,12 @@ use super::stock::{Ask, Supply};
 use super::suites::StockSuite;
 use crate::{Misbehaviour, Outcome};
 
-type Actions<C> = theta_rounds::Actions<FrostMessage<C>, Ask>;
+type Actions<C> = theta_rounds::Actions<FrostMessage<C>, crate::Ask>;
+
+/// What the stock is asked, as an action.
+fn ask<C: StockSuite>(ask: Ask) -> Action<FrostMessage<C>, crate::Ask> {
+    Action::Ask(ask.into())
+}
 
 /// One request for a signature at one party.
 pub(super) struct RobustFrost<C: FrostSuite> {
@@ -119,13 +124,13 @@ impl<C: StockSuite> Roles<C> {
 
     /// What this party sends as a signer and as a coordinator, and what it asks the stock for.
     fn speak(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Actions<C> {
-        let mut out: Actions<C> = self.asks.drain(..).chain(self.coordinator.take_asks()).map(Action::Ask).collect();
+        let mut out: Actions<C> = self.asks.drain(..).chain(self.coordinator.take_asks()).map(ask).collect();
         let send = |party, message| Action::Send(Outgoing { to: Recipient::Party(party), message });
         for Task { coordinator, answer, own, pooled } in mem::take(&mut self.tasks) {
             let own = own.then(|| self.signer.commit(setting, coordinator, rng));
             let (keep, pooled) = in_advance(setting, coordinator, pooled, rng);
             // The stock has the nonces before anybody learns the commitments.
-            out.extend(keep.map(Action::Ask));
+            out.extend(keep.map(ask));
             let offer = Offer { own, pooled };
             let message = match answer {
                 Some((session, share)) => FrostMessage::Share(ShareMessage { session, share, offer }),
@@ -327,8 +332,8 @@ impl<C: StockSuite> Protocol for RobustFrost<C> {
     type Message = FrostMessage<C>;
     type Output = Outcome;
     type Misbehaviour = Misbehaviour;
-    type Ask = Ask;
-    type Supply = Supply;
+    type Ask = crate::Ask;
+    type Supply = crate::Supply;
 
     fn longest(&self, slot: Slot) -> usize {
         longest::<C>(self.setting.threshold.n(), slot)
@@ -349,7 +354,7 @@ impl<C: StockSuite> Protocol for RobustFrost<C> {
         if let State::Announcing { .. } = self.state {
             let nothing = State::Failed(Abort::Bug(Bug("an announcement that was taken twice")));
             if let State::Announcing { number, signed, to, rest } = mem::replace(&mut self.state, nothing) {
-                out.extend(rest.into_iter().map(Action::Ask));
+                out.extend(rest.into_iter().map(ask));
                 let message = FrostMessage::Signature(SignatureMessage { sent: number, signed: signed.clone() });
                 out.push(Action::Send(Outgoing { to, message }));
                 self.state = State::Done(signed);
@@ -369,8 +374,10 @@ impl<C: StockSuite> Protocol for RobustFrost<C> {
     }
 
     /// Takes what the stock answers.
-    fn supply(&mut self, supply: Supply) -> Result<(), Blames<Misbehaviour>> {
+    fn supply(&mut self, supply: crate::Supply) -> Result<(), Blames<Misbehaviour>> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Ok(()) };
+        // It asks for no checks.
+        let crate::Supply::Stock(supply) = supply else { return Ok(()) };
         match supply {
             Supply::Given { to, any } => {
                 if !any && self.setting.coordinator(roles.attempt) == Some(to) {

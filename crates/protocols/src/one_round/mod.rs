@@ -17,6 +17,7 @@
 //! for the structure. Combining before verifying is a departure, which is sound because results or shares are checked
 //! as described above.
 
+mod checking;
 mod duty;
 mod message;
 mod proofs;

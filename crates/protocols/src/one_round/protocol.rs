@@ -12,13 +12,14 @@ use theta_rounds::{
     Abort, Blames, Bug, Malformed, Outgoing, PartyId, ProtocolMessage, Recipient, Replies, Round, RoundProtocol, Slot,
 };
 use theta_schemes::keys::{Combined, KeyId};
-use theta_schemes::{Answer, CombineError, Gathered, Purpose, Shares, Statement};
+use theta_schemes::{Answer, Claim, CombineError, Gathered, Purpose, Shares, Statement};
 use theta_sharing::{ShareIndex, Threshold};
 
+use super::checking::{Checking, Origin};
 use super::duty::{Delivery, Duty};
 use super::message::{COMBINED, LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
 use super::proofs::Proofs;
-use crate::{Misbehaviour, Outcome};
+use crate::{Ask, Misbehaviour, Outcome, Supply};
 
 /// One request at one party.
 pub struct OneRound {
@@ -49,6 +50,8 @@ enum State {
     AwaitingOwnShare,
     /// Shares of the others, or the combined value.
     AwaitingShares(Gathering),
+    /// The check of a result.
+    Checking(Checking),
     /// Its turn to send the combined value.
     Announcing { combined: Secret<Vec<u8>>, to: Recipient, outcome: Outcome },
     /// The call that takes the result.
@@ -58,7 +61,7 @@ enum State {
 }
 
 /// The shares so far, and how to treat them.
-struct Gathering {
+pub(super) struct Gathering {
     shares: Box<dyn Shares>,
     weights: WeightSource,
     /// Whether only proven shares count: either a result was false, or results of this scheme cannot be checked.
@@ -137,18 +140,75 @@ impl OneRound {
         if !matches!(self.state, State::AwaitingOwnShare | State::AwaitingShares(_)) {
             return Vec::new();
         }
-        match self.setting.answer.accept_combined(combined) {
-            Ok(Combined { result, proof }) => {
-                let outcome = Outcome { result, proof, contributors: Vec::new() };
-                let combined = Secret::new(combined.to_vec());
-                self.state = State::Announcing { combined, to: Recipient::OnRequest, outcome };
-                Vec::new()
-            }
-            Err(_) => {
-                self.exclude(from);
-                vec![(from, Misbehaviour::InvalidResult)]
-            }
+        let accepted = match Arc::clone(&self.setting.answer).accept_claim(combined) {
+            Some(claim) => claim.map(|claim| self.check(claim, Origin::Party(from))),
+            None => self.setting.answer.accept_combined(combined).map(|combined| self.accept(combined)),
+        };
+        match accepted {
+            Ok(()) => Vec::new(),
+            Err(_) => self.refuse(from),
         }
+    }
+
+    /// The result is a combined value that another party sent.
+    fn accept(&mut self, result: Combined) {
+        let value = self.setting.answer.combined_value(&result);
+        let Combined { result, proof } = result;
+        let outcome = Outcome { result, proof, contributors: Vec::new() };
+        self.state = match value {
+            Some(combined) => State::Announcing { combined, to: Recipient::OnRequest, outcome },
+            None => State::Done(outcome),
+        };
+    }
+
+    /// A party sent a false combined value.
+    fn refuse(&mut self, from: PartyId) -> Blames<Misbehaviour> {
+        self.exclude(from);
+        vec![(from, Misbehaviour::InvalidResult)]
+    }
+
+    /// Lets a result be checked.
+    fn check(&mut self, claim: Claim, origin: Origin) {
+        let gathering = match mem::replace(&mut self.state, State::AwaitingOwnShare) {
+            State::AwaitingShares(gathering) => Some(gathering),
+            _ => None,
+        };
+        self.state = State::Checking(Checking::new(claim, origin, gathering));
+    }
+
+    /// Takes the verdict about the result that was to be checked. If it is false, goes on where it was, with what came since.
+    fn take_verdict(&mut self, right: bool) -> Blames<Misbehaviour> {
+        let checking = match mem::replace(&mut self.state, State::AwaitingOwnShare) {
+            State::Checking(checking) if checking.claim.is_none() => checking,
+            other => {
+                self.state = other;
+                return Vec::new();
+            }
+        };
+        let Checking { combined, origin, gathering, held, .. } = checking;
+        if right {
+            match origin {
+                Origin::Shares(contributors) => self.state = self.setting.done(combined, contributors, &self.duty),
+                Origin::Party(_) => self.accept(combined),
+            }
+            return Vec::new();
+        }
+        if let Some(gathering) = gathering {
+            self.state = State::AwaitingShares(gathering);
+        }
+        let mut blames = match origin {
+            Origin::Party(party) => self.refuse(party),
+            Origin::Shares(_) => {
+                if let State::AwaitingShares(gathering) = &mut self.state {
+                    gathering.doubt(&self.setting, self.bare);
+                }
+                self.try_combine()
+            }
+        };
+        for (from, message) in held {
+            blames.extend(self.update(from, message).err().into_iter().flatten());
+        }
+        blames
     }
 
     /// Combines the shares, and tries again without the false ones until it has a result or too few shares. Blames
@@ -164,6 +224,13 @@ impl OneRound {
                 break None;
             }
             let certain = gathering.shares.verified() >= needed;
+            // Whoever doubts checks at once, since it has to name culprits; all others let it wait for what else is to be checked.
+            if !gathering.doubts
+                && let Some(Ok((claim, contributors))) = gathering.shares.claim()
+            {
+                self.check(claim, Origin::Shares(contributors));
+                return blames;
+            }
             if certain || !gathering.doubts {
                 match gathering.shares.combine() {
                     Ok((combined, contributors)) => break Some(setting.done(combined, contributors, &self.duty)),
@@ -213,6 +280,11 @@ impl OneRound {
 }
 
 impl Gathering {
+    /// Forgets the share of a party.
+    pub(super) fn remove(&mut self, party: PartyId) {
+        self.shares.remove(party.share());
+    }
+
     /// A result was false: from now on only proven shares count.
     fn doubt(&mut self, setting: &Setting, bare: bool) {
         self.doubts = true;
@@ -263,6 +335,8 @@ impl RoundProtocol for OneRound {
     type Message = ShareMessage;
     type Output = Outcome;
     type Misbehaviour = Misbehaviour;
+    type Ask = Ask;
+    type Supply = Supply;
 
     fn round(&self) -> Round {
         self.round
@@ -312,6 +386,7 @@ impl RoundProtocol for OneRound {
                 ShareMessage::Combined(Bytes::copy_from_slice(combined.expose()))
             }
             State::Done(_) | State::Failed(_) => return Err(Bug("a round after the last")),
+            State::Checking(_) => return Err(Bug("a round before the check of its result")),
         };
         self.round.0 += 1;
         Ok(recipients.into_iter().map(|to| Outgoing { to, message: message.clone() }).collect())
@@ -321,12 +396,32 @@ impl RoundProtocol for OneRound {
         if self.excluded.contains(&from) {
             return Ok(());
         }
+        if let State::Checking(checking) = &mut self.state {
+            checking.hold(from, message);
+            return Ok(());
+        }
         let blames = match message {
             ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, &share),
             ShareMessage::Combined(combined) => self.take_combined(from, &combined),
             // `Proofs` answers questions.
             ShareMessage::ProofRequest => Vec::new(),
         };
+        if blames.is_empty() { Ok(()) } else { Err(blames) }
+    }
+
+    fn has_question(&self) -> bool {
+        matches!(&self.state, State::Checking(checking) if checking.claim.is_some())
+    }
+
+    fn question(&mut self) -> Option<Ask> {
+        let State::Checking(checking) = &mut self.state else { return None };
+        checking.claim.take().map(Ask::Check)
+    }
+
+    fn supply(&mut self, supply: Supply) -> Result<(), Blames<Misbehaviour>> {
+        // It asks for no stock.
+        let Supply::Checked(right) = supply else { return Ok(()) };
+        let blames = self.take_verdict(right);
         if blames.is_empty() { Ok(()) } else { Err(blames) }
     }
 
@@ -340,8 +435,10 @@ impl RoundProtocol for OneRound {
 
     fn exclude(&mut self, party: PartyId) {
         self.excluded.insert(party);
-        if let State::AwaitingShares(gathering) = &mut self.state {
-            gathering.shares.remove(party.share());
+        match &mut self.state {
+            State::AwaitingShares(gathering) => gathering.remove(party),
+            State::Checking(checking) => checking.exclude(party),
+            _ => {}
         }
         self.give_up_if_hopeless();
     }
@@ -360,7 +457,7 @@ impl RoundProtocol for OneRound {
             State::AwaitingOwnShare => self.duty != Duty::StandBy,
             State::Announcing { .. } => true,
             State::AwaitingShares(gathering) => self.bare && gathering.doubts && self.round == Round(1),
-            State::Done(_) | State::Failed(_) => false,
+            State::Checking(_) | State::Done(_) | State::Failed(_) => false,
         }
     }
 
@@ -372,7 +469,7 @@ impl RoundProtocol for OneRound {
         let needed = usize::from(self.setting.threshold.k());
         match &self.state {
             State::AwaitingShares(gathering) => (gathering.shares.len(), needed),
-            State::Announcing { .. } | State::Done(_) => (needed, needed),
+            State::Checking(_) | State::Announcing { .. } | State::Done(_) => (needed, needed),
             State::AwaitingOwnShare | State::Failed(_) => (0, needed),
         }
     }
@@ -388,7 +485,7 @@ impl RoundProtocol for OneRound {
         match self.state {
             State::Done(outcome) => Ok(outcome),
             State::Failed(abort) => Err(abort),
-            State::AwaitingOwnShare | State::AwaitingShares(_) | State::Announcing { .. } => {
+            State::AwaitingOwnShare | State::AwaitingShares(_) | State::Checking(_) | State::Announcing { .. } => {
                 Err(Abort::Bug(Bug("asked for a result before there is one")))
             }
         }

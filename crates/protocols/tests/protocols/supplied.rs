@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use rand_core::CryptoRng;
 use theta_protocols::frost::{Served, Stock};
-use theta_protocols::{AnyMachine, Machine, Misbehaviour, Outcome};
+use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Supply};
 use theta_rounds::{Effect, Effects, Input, PartyId, simulator};
+use theta_schemes::check_together;
 
 /// A machine of any kind that needs nothing from outside but messages.
 pub(crate) type SuppliedMachine = simulator::AnyMachine<Outcome, Misbehaviour>;
@@ -43,11 +44,15 @@ impl Machine for Supplied {
             for effect in self.0.handle(input, rng) {
                 out.push(match effect {
                     Effect::Ask(ask) => {
-                        inputs.extend(match self.1.serve(ask) {
-                            Served::Done => None,
-                            Served::Supply(supply) => Some(Input::Supply(supply)),
-                            Served::Used(used) => Some(Input::Supply(used.into())),
-                        });
+                        let supply = match ask {
+                            Ask::Check(claim) => Some(Supply::Checked(check_together(&[claim], rng) == [true])),
+                            Ask::Stock(ask) => match self.1.serve(ask) {
+                                Served::Done => None,
+                                Served::Supply(supply) => Some(supply.into()),
+                                Served::Used(used) => Some(Supply::Stock(used.into())),
+                            },
+                        };
+                        inputs.extend(supply.map(Input::Supply));
                         continue;
                     }
                     Effect::Send { to, slot, channel, payload } => Effect::Send { to, slot, channel, payload },

@@ -141,6 +141,8 @@ impl RoundProtocol for MaskedSum {
     type Message = Message;
     type Output = u64;
     type Misbehaviour = FalseOpening;
+    type Ask = core::convert::Infallible;
+    type Supply = core::convert::Infallible;
 
     fn round(&self) -> Round {
         self.round

@@ -178,6 +178,32 @@ impl<F: Form> ThresholdScheme for Cks05Bls<F> {
         Bls04::<F>::accept_combined(public, request, combined)
     }
 
+    const CHECKS_TOGETHER: bool = true;
+
+    fn combine_unchecked(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+    ) -> Result<Self::Output, CombineError> {
+        Bls04::<F>::combine_unchecked(public, request, shares)
+    }
+
+    fn accept_unchecked(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        Bls04::<F>::accept_unchecked(public, request, combined)
+    }
+
+    fn vartime_false_among(
+        public: &Self::PublicKey,
+        results: &[(&Self::Request, &Self::Output)],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<usize> {
+        Bls04::<F>::vartime_false_among(public, results, rng)
+    }
+
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
         let signature = output.encode();
         (Secret::new(from_signature::value(&signature).to_vec()), signature)

@@ -16,6 +16,7 @@ use theta_groups::bn254::{self, Bn254};
 use theta_groups::{DecodeError, Group, Pairing, Secret};
 use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
 
+use crate::bisection::{find_false, random_weight};
 use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
 use crate::point_share::PointShare;
 use crate::registry::{Curve, Signatures};
@@ -242,6 +243,50 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         checked(public, request, signature)
     }
 
+    const CHECKS_TOGETHER: bool = true;
+
+    fn combine_unchecked(
+        public: &Self::PublicKey,
+        _request: &Self::Request,
+        shares: &[Self::Share],
+    ) -> Result<Self::Output, CombineError> {
+        in_subgroup(PointShare::interpolate(public, shares)?)
+    }
+
+    fn accept_unchecked(
+        _public: &Self::PublicKey,
+        _request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        in_subgroup(F::Signatures::decode(combined).map_err(|_| CombineError::ResultInvalid)?)
+    }
+
+    /// With random weights w_i of 128 bits: e(y, sum w_i H(m_i)) = e(g, sum w_i s_i), two pairings for all. All points are in the
+    /// prime-order subgroups, so that one false signature passes with probability 2^-128 (Bellare, Garay and Rabin,
+    /// EUROCRYPT 1998; for BLS, Camenisch, Hohenberger and Pedersen, EUROCRYPT 2007).
+    fn vartime_false_among(
+        public: &Self::PublicKey,
+        results: &[(&Self::Request, &Self::Output)],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<usize> {
+        let places = results.iter().enumerate();
+        let batch: Vec<_> =
+            places.map(|(place, (request, output))| (place, request.point, output.0, random_weight(rng))).collect();
+        let holds = |batch: &[(usize, SignatureElement<F>, SignatureElement<F>, u128)]| {
+            if let [(_, point, signature, _)] = batch {
+                return is_power::<F>(public.public_key(), point, signature);
+            }
+            let weights: Vec<_> = batch.iter().map(|(.., weight)| *weight).collect();
+            let points: Vec<_> = batch.iter().map(|(_, point, ..)| *point).collect();
+            let signatures: Vec<_> = batch.iter().map(|(_, _, signature, _)| *signature).collect();
+            let sum = F::Signatures::vartime_msm_short;
+            is_power::<F>(public.public_key(), &sum(&weights, &points), &sum(&weights, &signatures))
+        };
+        let mut found = Vec::new();
+        find_false(&batch, &holds, &mut |(place, ..)| found.push(*place));
+        found
+    }
+
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
         (Secret::new(output.encode()), Vec::new())
     }
@@ -259,10 +304,15 @@ fn checked<F: Form>(
     request: &SignRequest<F>,
     signature: <F::Signatures as Group>::Element,
 ) -> Result<Signature<F>, CombineError> {
-    let sound = !F::Signatures::is_identity(&signature)
-        && F::Signatures::is_in_subgroup(&signature)
-        && is_power::<F>(public.public_key(), &request.point, &signature);
-    if sound { Ok(Signature(signature)) } else { Err(CombineError::ResultInvalid) }
+    let signature = in_subgroup::<F>(signature)?;
+    let sound = is_power::<F>(public.public_key(), &request.point, &signature.0);
+    if sound { Ok(signature) } else { Err(CombineError::ResultInvalid) }
+}
+
+/// The element as a signature, if it may be one at all.
+fn in_subgroup<F: Form>(signature: SignatureElement<F>) -> Result<Signature<F>, CombineError> {
+    let may_be = !F::Signatures::is_identity(&signature) && F::Signatures::is_in_subgroup(&signature);
+    if may_be { Ok(Signature(signature)) } else { Err(CombineError::ResultInvalid) }
 }
 
 /// Verifies a signature with a public key alone.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_core::SeedableRng;
 use theta_names::Channel;
-use theta_protocols::frost::{Ask, Options, REQUEST, Supply, Used};
-use theta_protocols::{AnyMachine, start_with};
+use theta_protocols::frost::{self, Options, REQUEST, Supply, Used};
+use theta_protocols::{AnyMachine, Ask, start_with};
 use theta_rounds::simulator::SimRng;
 use theta_rounds::{Effect, Input, PartyId, Slot};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
@@ -36,7 +36,7 @@ fn nonces(seed: u64, day: u32) -> Vec<Used> {
     let (slot, payload) = (Slot { kind: REQUEST, number: 1 }, Bytes::from_static(&[2]));
     let request = Input::Message { from: id(2), slot, channel: Channel::Private, payload };
     let kept = machine.handle(request, &mut rng).into_iter().find_map(|effect| match effect {
-        Effect::Ask(Ask::Keep { coordinator, nonces, day, .. }) => Some((coordinator, nonces, day)),
+        Effect::Ask(Ask::Stock(frost::Ask::Keep { coordinator, nonces, day, .. })) => Some((coordinator, nonces, day)),
         _ => None,
     });
     let (coordinator, nonces, day) = kept.unwrap();

@@ -1,5 +1,6 @@
 //! The one-round protocol on real keys of every suite, in whole groups.
 
+mod checks;
 mod lying_encryptor;
 mod misbehaviour;
 mod proofs;

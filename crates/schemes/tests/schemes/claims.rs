@@ -1,0 +1,107 @@
+//! Results that are checked together.
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use theta_groups::{Group, bls12_381::G1};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
+use theta_schemes::{Answer, Claim, Purpose, Statement, Suite, check_together};
+use theta_sharing::Threshold;
+
+const TOGETHER: [Suite; 5] =
+    [Suite::Bls04MinPk, Suite::Bls04MinSig, Suite::Bls04Bn254, Suite::Cks05Bls04MinPk, Suite::Cks05Bls04MinSig];
+
+fn rng() -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(7)
+}
+
+struct Key {
+    public: AnyPublicKey,
+    shares: Vec<AnyKeyShare>,
+}
+
+impl Key {
+    fn deal(suite: Suite) -> Self {
+        let (public, shares) = deal_any(suite, Threshold::new(2, 3).unwrap(), &mut rng());
+        Self { public, shares }
+    }
+
+    fn answer(&self, share: usize, text: &str) -> Arc<dyn Answer> {
+        let statement = match self.public.suite().purpose() {
+            Purpose::Coin => Statement::FlipCoin(text.as_bytes()),
+            _ => Statement::Sign(text.as_bytes()),
+        };
+        self.public.answer(&self.shares[share], statement).unwrap()
+    }
+
+    /// What two shares combine to, the second for a statement that may be another.
+    fn claim(&self, text: &str, second: &str) -> Claim {
+        let other = self.answer(1, second).proven_share(&mut rng());
+        let mut gathered = self.answer(0, text).gather(false, &mut rng());
+        assert!(gathered.shares.put(self.shares[1].index(), &other).unwrap());
+        let (claim, contributors) = gathered.shares.claim().unwrap().unwrap();
+        assert_eq!(contributors.len(), 2);
+        claim
+    }
+}
+
+#[test]
+fn exactly_the_false_ones_are_found_whatever_their_keys() {
+    let keys: Vec<Key> = TOGETHER.into_iter().map(Key::deal).collect();
+    for false_ones in [&[][..], &[0], &[3, 4, 5], &[7, 29], &(0..30).collect::<Vec<_>>()] {
+        let claim = |place: usize| {
+            let text = format!("text {place}");
+            let second = if false_ones.contains(&place) { "another".to_owned() } else { text.clone() };
+            keys[place % keys.len()].claim(&text, &second)
+        };
+        let claims: Vec<Claim> = (0..30).map(claim).collect();
+        let expected: Vec<bool> = (0..30).map(|place| !false_ones.contains(&place)).collect();
+        assert_eq!(check_together(&claims, &mut rng()), expected, "{false_ones:?}");
+    }
+}
+
+#[test]
+fn what_is_claimed_is_the_result() {
+    for suite in TOGETHER {
+        let key = Key::deal(suite);
+        let combined = key.claim("text", "text").combined();
+        key.public.verify(b"text", combined.result.expose(), &combined.proof).unwrap();
+    }
+    assert!(check_together(&[], &mut rng()).is_empty());
+}
+
+/// The signatures of two messages, one made larger and the other smaller by the same element: their sum is right.
+#[test]
+fn errors_that_cancel_are_found() {
+    let key = Key::deal(Suite::Bls04MinSig);
+    let signature = |text: &str| G1::decode(key.claim(text, text).combined().result.expose()).unwrap();
+    let error = G1::hash_to_group(b"error", &[b"1"]);
+    let claim = |text: &str, element| key.answer(2, text).accept_claim(G1::encode(&element).as_ref()).unwrap().unwrap();
+    let (first, second) = (signature("first"), signature("second"));
+    let claims = [claim("first", first + error), claim("second", second - error), claim("first", first)];
+    assert_eq!(check_together(&claims, &mut rng()), [false, false, true]);
+}
+
+#[test]
+fn what_is_no_signature_at_all_is_refused_at_once() {
+    let key = Key::deal(Suite::Bls04MinSig);
+    let accept = |bytes: &[u8]| key.answer(0, "text").accept_claim(bytes).unwrap().is_ok();
+    let right = key.claim("text", "text").combined();
+    assert!(accept(right.result.expose()));
+    // The identity; a point that is on the curve and not in the subgroup (x = 4); too short; nothing.
+    let mut identity = [0; 48];
+    identity[0] = 0xc0;
+    let mut outside = [0; 48];
+    (outside[0], outside[47]) = (0x80, 4);
+    for bytes in [&identity[..], &outside, &right.result.expose()[..47], &[]] {
+        assert!(!accept(bytes), "{bytes:02x?}");
+    }
+}
+
+#[test]
+fn other_schemes_check_at_once() {
+    let key = Key::deal(Suite::Cks05Ristretto255);
+    assert!(key.answer(0, "text").accept_claim(&[]).is_none());
+    assert!(key.answer(0, "text").gather(true, &mut rng()).shares.claim().is_none());
+}
