@@ -216,7 +216,7 @@ fn knows_members_by_the_ledger(group: &Group, third: &str) {
     assert!(file.contains(third) && file.contains("BEGIN THETA FOUNDING"), "{file}");
     let (policy, fingerprint) = (made["policy"].as_str().unwrap(), made["fingerprint"].as_str().unwrap());
     assert_eq!(fingerprint.replace(' ', ""), print.replace(' ', ""));
-    let rule = "[[rule]]\nname = \"eve-looks\"\neffect = \"allow\"\nclients = [\"eve\"]\nkeys = [\"*\"]\noperations = [\"status\"]\n";
+    let rule = "[[rule]]\nname = \"eve-looks\"\neffect = \"allow\"\nclients = [\"eve\"]\nkeys = [\"*\"]\noperations = [\"status\", \"keys.list\"]\n";
     for node in 1..=3 {
         let file = group.node_dir(node).join("policy.toml");
         let policy = format!("{}\n{policy}\n{rule}", fs::read_to_string(&file).unwrap());

@@ -62,7 +62,7 @@ fn one_command_brings_all_shares_back() {
     for key in ["a=frost-ed25519", "b=sg02-ristretto255"] {
         group.theta(&["keys", "create", key, "--holders", "1,2,3", "--threshold", "2"]).ok();
     }
-    group.theta(&["keys", "create", "others=frost-ed25519", "--holders", "1,3,4", "--threshold", "2"]).ok();
+    group.theta(&["keys", "create", "elsewhere=frost-ed25519", "--holders", "1,3,4", "--threshold", "2"]).ok();
     let approver = group.theta(&["approver", "new", "--name", "ann"]).ok().text();
     for node in 1..=4 {
         let file = group.node_dir(node).join("policy.toml");
@@ -96,7 +96,7 @@ fn one_command_brings_all_shares_back() {
     assert_eq!((told(0), told(1)), (("a@1", false), ("b@1", true)), "{half}");
     let approved = group.theta(&[&approve[..], &["--all", "-o", "all.approval", "--json"]].concat()).ok();
     assert!(approved.stderr.contains("share of a@1") && approved.stderr.contains("share of b@1"), "{approved:?}");
-    assert!(!approved.stderr.contains("others"), "{approved:?}");
+    assert!(!approved.stderr.contains("elsewhere"), "{approved:?}");
     let rest = recover(&["--approval", "all.approval"]).ok().json();
     assert_eq!((rest.as_array().unwrap().len(), &rest[0]["key"]), (1, &"a@1".into()));
     assert_eq!(recover(&[]).ok().json(), serde_json::json!([]));
