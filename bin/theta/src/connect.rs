@@ -117,10 +117,19 @@ static NAMED: OnceLock<PathBuf> = OnceLock::new();
 pub(crate) fn pasteable(text: &str) -> String {
     const HINT: &str = "theta policy explain --ask ";
     let Some(client) = NAMED.get() else { return text.to_owned() };
-    let client = client.display().to_string();
+    text.replace(HINT, &format!("theta policy explain --client-dir {} --ask ", quoted(client)))
+}
+
+/// What a command to be pasted needs behind it to ask with the client of this one: nothing for the usual client.
+pub(crate) fn client_option() -> String {
+    NAMED.get().map(|client| format!(" --client {}", quoted(client))).unwrap_or_default()
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-+@".contains(character);
-    let client = if client.chars().all(is_plain) { client } else { format!("'{}'", client.replace('\'', "'\\''")) };
-    text.replace(HINT, &format!("theta policy explain --client-dir {client} --ask "))
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// How long the nodes may take to tell what is new, where a command needs no node.

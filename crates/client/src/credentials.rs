@@ -7,7 +7,9 @@ use std::{
 
 use bytes::Bytes;
 use theta_names::Operation;
-use theta_statements::{Approval, Ask, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity};
+use theta_statements::{
+    Approval, Ask, Digest, MOST_APPROVALS, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity,
+};
 use tonic::{
     Request,
     metadata::{Ascii, MetadataValue},
@@ -32,7 +34,7 @@ pub struct Credentials {
     pub token: Option<Token>,
     /// Signs each request. The caller is then the owner of this key, whoever delivers the request.
     pub signer: Option<SigningKey>,
-    /// Approvals of what is asked. Those for other requests are ignored.
+    /// Approvals of what is asked. There may be others among them, which go with the requests that they are about.
     pub approvals: Vec<Approval>,
 }
 
@@ -107,7 +109,12 @@ impl Client {
                 SignedRequest::sign(terms, signer).encode().into()
             }
         };
-        let approvals = self.credentials.approvals.iter().map(|approval| approval.encode().into()).collect();
+        // What is sent may stand in the ledger for ever. If none is about this, the nodes say what they are about.
+        let (all, statement) = (&self.credentials.approvals, Digest::of(ask.statement));
+        let about = |approval: &&Approval| approval.terms().statement == statement;
+        let apt: Vec<&Approval> = all.iter().filter(about).collect();
+        let sent = if apt.is_empty() { all.iter().collect() } else { apt };
+        let approvals = sent.into_iter().take(MOST_APPROVALS).map(|approval| approval.encode().into()).collect();
         Ok(Enclosed { signed_request, approvals, ..self.enclose_token() })
     }
 }

@@ -130,11 +130,12 @@ async fn length_of_next(stream: &mut (impl AsyncReadExt + Unpin)) -> io::Result<
     Ok(Some(usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX)))
 }
 
-/// Answers one question.
+/// Answers one question. `turn`: what the reader holds until it has its answer; it may ask again at once when it sees the end of it.
 pub(crate) async fn answer(
     archive: Arc<dyn Archive>,
     mut stream: server::TlsStream<TcpStream>,
     (certificate, is_peer): (Fingerprint, bool),
+    turn: impl Send,
 ) -> io::Result<()> {
     stream.write_all(&[GREETING]).await?;
     stream.flush().await?;
@@ -147,5 +148,7 @@ pub(crate) async fn answer(
         stream.write_all(&length.to_be_bytes()).await?;
         stream.write_all(&record).await?;
     }
+    stream.flush().await?;
+    drop(turn);
     stream.shutdown().await
 }

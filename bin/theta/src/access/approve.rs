@@ -13,11 +13,12 @@ use theta_names::Operation;
 use theta_network::group::GroupFile;
 use theta_statements::{Approval, ApprovalTerms, Digest, UnixTime, Validity};
 
-use super::{SubjectArgs, nonce_line, now, read_signing_key};
+use super::{Subject, SubjectArgs, nonce_line, now, read_signing_key};
 use crate::{
+    connect::{self, Session},
     exit::Failure,
     files::Target,
-    keys::change::Nonce,
+    keys::{change::Nonce, find_ceremony, shares_of},
     output::{self, Output},
     units,
 };
@@ -31,11 +32,13 @@ Examples:
   theta approve --as ann.key --operation decapsulate --key vault --message letter.txt.theta --for 7d --yes > ann.approval
   theta approve --as ann.key --operation keys.reshare --key release --threshold 3 --holders 1,2,3,4 -o ann.approval
   theta approve --as ann.key --operation group.change --card echo/node.card -o ann.approval
+  theta approve --as ann.key --operation keys.recover --all --node 3 -o ann.approval       every share that node 3 should hold
+  theta approve --as ann.key --cancel 4be1f00d -o ann.approval          that a ceremony which runs or waits come to nothing
   theta sign app.tar --key release --approval ann.approval --approval ben.approval
 
 What is consented to is shown first: the group, the key, the operation, the SHA-256 of the message (as sha256sum prints it) and \
 for how long. An approval is no secret, and says nothing about who asks: whoever has it may use it until it expires, for \
-precisely what it approves. Of a ceremony that is one request, told from others by its nonce, and it is used up when the ceremony \
+precisely what it approves. Of a ceremony that is one request, or its end, told from others by its nonce, and it is used up when the ceremony \
 begins; of a change of state one generation of the key; of a message, ciphertext or coin the same answer, as often as it is asked \
 for. Every node counts for itself.")]
 pub(crate) struct ApproveArgs {
@@ -44,10 +47,18 @@ pub(crate) struct ApproveArgs {
     signing_key: PathBuf,
     #[command(flatten)]
     subject: SubjectArgs,
+    /// That this ceremony come to nothing: its id, the first digits of it, or the name of its key; the nodes are asked which one that is
+    #[arg(long, value_name = "ID|KEY", conflicts_with_all = [
+        "operation", "key", "message", "coin", "digest", "checkpoint", "suite", "threshold", "holders", "node", "card", "nonce", "generation", "at",
+    ])]
+    cancel: Option<String>,
     /// The group's name, or its group file [default: as in the client file or directory]
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
-    /// Client file or directory, for the group's name
+    /// For keys.recover with --node: the share of every key that this node should hold by the group's ledger, one approval each in one file
+    #[arg(long, requires = "node", conflicts_with_all = ["key", "cancel"])]
+    all: bool,
+    /// Client file or directory, for the group's name, and to ask the nodes with
     #[arg(long, value_name = "FILE", env = "THETA_CLIENT", default_value = "theta-group/client")]
     client: PathBuf,
     /// For how long, at most 31 days
@@ -64,6 +75,14 @@ pub(crate) struct ApproveArgs {
     output: Option<PathBuf>,
 }
 
+/// One approval, or with `--all` a list of them.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Consents {
+    One(Box<Consent>),
+    All(Vec<Consent>),
+}
+
 #[derive(Serialize)]
 struct Consent {
     group: String,
@@ -78,48 +97,84 @@ struct Consent {
     approval: String,
 }
 
+/// How long the nodes may take to tell of their ceremonies.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// `theta approve`.
 pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure> {
     let key = read_signing_key(&args.signing_key)?;
-    let subject = args.subject.read(|| group_file(args))?;
-    let Some(about) = &subject.about else {
-        let operation = args.subject.operation();
-        return Err(Failure::Usage(format!(
-            "say what {operation} is about: --message FILE, --coin NAME, --digest for sign-digest, --checkpoint for audit.prune, --card or --node for group.change, or --key with what changes, and --generation for a \
-             change of state; an approval is for one thing alone"
-        )));
-    };
+    let subjects = subjects(args)?;
     let group = group_name(args)?;
     let from = args.from.unwrap_or_else(|| UnixTime(now().0.saturating_sub(60_000)));
     let lifetime = u64::try_from(args.lifetime.as_millis()).unwrap_or(u64::MAX);
     let validity = Validity { from, until: from.plus(lifetime) };
-    let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
     if lifetime > theta_statements::MOST_APPROVAL_LIFETIME {
         return Err(Failure::Usage("--for: an approval is valid for 31 days at most".to_owned()));
     }
-    let terms = ApprovalTerms::of(&subject.ask(&group), validity).map_err(|error| usage(&error))?;
-    show(&terms, about, subject.nonce);
+    let mut terms = Vec::new();
+    for subject in &subjects {
+        let about = subject.about.as_deref().unwrap_or_default();
+        let of =
+            ApprovalTerms::of(&subject.ask(&group), validity).map_err(|error| Failure::Usage(error.to_string()))?;
+        show(&of, about, subject.nonce);
+        terms.push(of);
+    }
     confirm(args.yes, "Consent?")?;
-    let approval = Approval::sign(terms, &key);
-    let terms = approval.terms();
-    let consent = Consent {
-        group,
-        key: subject.key.clone(),
-        operation: terms.operation,
-        statement: terms.statement,
-        nonce: subject.nonce.map(|nonce| nonce.to_string()),
-        from: validity.from,
-        until: validity.until,
-        approver: key.verifying_key().to_string(),
-        approval: subject.nonce.map(nonce_line).unwrap_or_default() + &approval.to_text(),
+    let sign = |(subject, terms): (&Subject, ApprovalTerms)| {
+        let approval = Approval::sign(terms, &key);
+        let terms = approval.terms();
+        Consent {
+            group: group.clone(),
+            key: subject.key.clone(),
+            operation: terms.operation,
+            statement: terms.statement,
+            nonce: subject.nonce.map(|nonce| nonce.to_string()),
+            from: validity.from,
+            until: validity.until,
+            approver: key.verifying_key().to_string(),
+            approval: subject.nonce.map(nonce_line).unwrap_or_default() + &approval.to_text(),
+        }
+    };
+    let mut signed: Vec<Consent> = subjects.iter().zip(terms).map(sign).collect();
+    let text: String = signed.iter().map(|consent| consent.approval.as_str()).collect();
+    let consents = match signed.pop() {
+        Some(one) if !args.all => Consents::One(Box::new(one)),
+        last => Consents::All(signed.into_iter().chain(last).collect()),
     };
     if let Some(path) = &args.output {
         let target = Target::choose(Some(path), None)?;
         target.check_json(output.json())?;
-        target.write(consent.approval.as_bytes(), false)?;
-        return output.remark(&consent, &format!("wrote the approval to {}", target.name().display()));
+        target.write(text.as_bytes(), false)?;
+        return output.remark(&consents, &format!("wrote the approval to {}", target.name().display()));
     }
-    output.result(&consent, |out| write!(out, "{}", consent.approval))
+    output.result(&consents, |out| write!(out, "{text}"))
+}
+
+/// What is consented to: one thing, or the recovery of each share that a node should hold.
+fn subjects(args: &ApproveArgs) -> Result<Vec<Subject>, Failure> {
+    let session = || {
+        connect::check_dir(&args.client)?;
+        Session::open(&args.client, PATIENCE)
+    };
+    if args.all {
+        let subjects = args.subject.recoveries(&|node| shares_of(&session()?, node))?;
+        if subjects.is_empty() {
+            return Err(Failure::Failed("by the group's ledger that node holds no share".to_owned()));
+        }
+        return Ok(subjects);
+    }
+    let subject = match &args.cancel {
+        Some(what) => Subject::cancel(find_ceremony(&session()?, what)?),
+        None => args.subject.read(|| group_file(args))?,
+    };
+    if subject.about.is_none() {
+        let operation = subject.operation;
+        return Err(Failure::Usage(format!(
+            "say what {operation} is about: --message FILE, --coin NAME, --digest for sign-digest, --checkpoint for audit.prune, --card or --node for group.change, or --key with what changes, and --generation for a \
+             change of state; an approval is for one thing alone"
+        )));
+    }
+    Ok(vec![subject])
 }
 
 /// The group's name, as given or from the group file.

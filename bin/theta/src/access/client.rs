@@ -21,7 +21,7 @@ use crate::{
     connect,
     exit::Failure,
     files::{Source, Target, new_directory, read_text, write_new},
-    founding::{FOUNDING, group_text, is_founding, read_founding},
+    founding::{FOUNDING, from_ledger, group_text, is_export, is_founding, read_founding},
     keys::NamedKey,
     output::{self, Output},
 };
@@ -35,6 +35,7 @@ pub(crate) const REQUEST_KEY: &str = "request.key";
 Examples:
   theta client new --name gateway --group theta-group/group.toml
   theta client new --name ann --group alpha/group.toml --fingerprint 'XEVM 0ACS QDGE ...'
+  theta client new --name ann --group payments.ledger --fingerprint 'XEVM 0ACS QDGE ...'      from theta ledger export
   theta sign letter.txt --client ann.client
 
 It writes one file, NAME.client, with all that a client needs in any language: the group's nodes with their addresses and the keys \
@@ -43,7 +44,8 @@ with. It holds secrets: move it like a private key. Then it prints two pieces: o
 client may do nothing, and one for group.toml, for those who keep all clients there.
 
 The group file comes from somebody. Where its members founded the group, --fingerprint makes sure that it is the group that they said \
-to each other; without it the fingerprint is printed, to be compared.")]
+to each other; without it the fingerprint is printed, to be compared. A founding has the addresses of the first day. An exported ledger has those of \
+its last entry, each of which is checked: the newer it is, the more of them answer; what was decided since the client learns from any node.")]
 pub(crate) struct NewArgs {
     /// What the policy calls the client
     #[arg(long, value_name = "NAME")]
@@ -51,7 +53,7 @@ pub(crate) struct NewArgs {
     /// The file to make [default: NAME.client]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The group: group.toml, with the group.founding that lies beside it, or a founding
+    /// The group: group.toml, with the group.founding that lies beside it; its ledger, as theta ledger export writes it; or a founding
     #[arg(long, value_name = "FILE")]
     group: PathBuf,
     /// The group's fingerprint, as somebody told it whom you trust
@@ -143,7 +145,10 @@ fn read_group(
     told: Option<&Fingerprint>,
 ) -> Result<(GroupFile, Option<Founding>), Failure> {
     let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
-    let (group, founding) = if is_founding(path)? {
+    let (group, founding) = if is_export(path)? {
+        let (text, founding) = from_ledger(path, told)?;
+        (GroupFile::parse(&text, path).map_err(|error| usage(&error))?, Some(founding))
+    } else if is_founding(path)? {
         let founding = read_founding(path)?;
         let text = group_text(&founding, Vec::new())?;
         (GroupFile::parse(&text, path).map_err(|error| usage(&error))?, Some(founding))
@@ -170,7 +175,7 @@ fn read_group(
         check_group(founding, &group)
             .map_err(|reason| Failure::Failed(format!("{} and its founding do not fit: {reason}", path.display())))?;
         let changed: Vec<u16> = changed_since(founding, &group).iter().map(|node| node.get()).collect();
-        if !changed.is_empty() {
+        if !changed.is_empty() && group.members_at().is_none() {
             let (file, nodes) = (path.display(), connect::nodes(&changed));
             output::note(format_args!(
                 "{file} has {nodes} otherwise than the group was founded; the client believes what the group's ledger says of them"

@@ -7,6 +7,7 @@ mod subject;
 mod token;
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -107,8 +108,11 @@ impl ApprovalFiles {
                 .add(&files::read_text(file)?)
                 .map_err(|problem| Failure::Usage(format!("{}: {problem}", file.display())))?;
         }
-        if approved.approvals.len() > MOST_APPROVALS {
-            let got = approved.approvals.len();
+        let mut of_each: BTreeMap<[u8; 32], usize> = BTreeMap::new();
+        for approval in &approved.approvals {
+            *of_each.entry(approval.terms().statement.0).or_default() += 1;
+        }
+        if let Some(got) = of_each.into_values().find(|count| *count > MOST_APPROVALS) {
             return Err(Failure::Usage(format!(
                 "--approval: there are {got}, and a request may carry {MOST_APPROVALS}"
             )));

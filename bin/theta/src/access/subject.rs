@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use theta_client::{CeremonyRequest, Client, KeyRef, KeyState, StateChange};
+use theta_client::{CeremonyRequest, Client, KeyChange, KeyRef, KeyState, StateChange};
 use theta_ledger::MemberChange;
 use theta_names::{Label, Operation};
 use theta_network::group::GroupFile;
 use theta_payload::{self as payload, Header};
 use theta_schemes::MAX_MESSAGE_LEN;
-use theta_statements::{Ask, UnixTime, audit::Checkpoint};
+use theta_statements::{Ask, CancelRequest, UnixTime, audit::Checkpoint};
 
 use crate::{
     ask::check_coin_name,
@@ -24,8 +24,8 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct SubjectArgs {
     /// What for: sign, decapsulate, flip-coin, keys.refresh, status, ... (theta decrypt asks for decapsulate)
-    #[arg(long, value_name = "OPERATION")]
-    operation: Operation,
+    #[arg(long, value_name = "OPERATION", required = true)]
+    operation: Option<Operation>,
     /// With which key; for operations on keys also NAME@VERSION
     #[arg(long, value_name = "NAME")]
     key: Option<KeyRef>,
@@ -74,6 +74,16 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// That a ceremony that runs or waits come to nothing. It is the operation that began it, with a statement of its own.
+    pub(crate) fn cancel(request: CeremonyRequest) -> Self {
+        let change = &request.change;
+        let id = hex::encode(request.digest());
+        let about = format!("the ceremony {} comes to nothing: {}", id.get(..8).unwrap_or_default(), in_words(change));
+        let (operation, key) = (change.operation(), Some(change.key().to_string()));
+        let statement = CancelRequest { request }.encode();
+        Self { operation, key, label: Label::default(), statement, about: Some(about), nonce: None }
+    }
+
     /// The subject as policies see it.
     pub(crate) fn ask<'a>(&'a self, group: &'a str) -> Ask<'a> {
         Ask {
@@ -100,8 +110,8 @@ fn of_text(about: &str, bytes: Vec<u8>) -> Statement {
 
 impl SubjectArgs {
     /// The operation.
-    pub(crate) const fn operation(&self) -> Operation {
-        self.operation
+    fn operation(&self) -> Result<Operation, Failure> {
+        self.operation.ok_or_else(|| Failure::Usage("say what for with --operation".to_owned()))
     }
 
     /// Reads the subject. `group` gives what the arguments of a change of a key leave open.
@@ -115,7 +125,8 @@ impl SubjectArgs {
     }
 
     fn read_with(&self, whole: bool, group: impl FnOnce() -> Result<GroupFile, Failure>) -> Result<Subject, Failure> {
-        let statement = match self.operation {
+        let operation = self.operation()?;
+        let statement = match operation {
             Operation::Sign => self.message()?,
             Operation::SignDigest => self.digest(),
             Operation::Decapsulate | Operation::Decrypt => self.header()?,
@@ -123,26 +134,19 @@ impl SubjectArgs {
             Operation::KeysBackup => Some(of_text("a backup of each node that is asked", Vec::new())),
             Operation::AuditPrune => self.checkpoint(),
             Operation::GroupChange => self.change_of_members()?,
-            _ => self.change_of_key(whole, group)?,
+            _ => self.change_of_key(operation, whole, group)?,
         };
-        if self.checkpoint.is_some() && self.operation != Operation::AuditPrune {
-            return Err(Failure::Usage(format!("--checkpoint is for audit.prune, not for {}", self.operation)));
-        }
-        if self.card.is_some() && self.operation != Operation::GroupChange {
-            return Err(Failure::Usage(format!("--card is for group.change, not for {}", self.operation)));
-        }
-        if self.digest.is_some() && self.operation != Operation::SignDigest {
-            return Err(Failure::Usage(format!("--digest is for sign-digest, not for {}", self.operation)));
-        }
-        if self.at.is_some() && self.operation != Operation::KeysDestroy {
-            return Err(Failure::Usage(format!("--at is for keys.destroy, not for {}", self.operation)));
-        }
-        let unused = [(&self.coin, "--coin is for flip-coin", Operation::FlipCoin)];
-        if let Some((_, words, _)) = unused.iter().find(|(given, _, of)| given.is_some() && *of != self.operation) {
-            return Err(Failure::Usage(format!("{words}, not for {}", self.operation)));
+        let unused = [
+            (self.checkpoint.is_some(), "--checkpoint is for audit.prune", Operation::AuditPrune),
+            (self.card.is_some(), "--card is for group.change", Operation::GroupChange),
+            (self.digest.is_some(), "--digest is for sign-digest", Operation::SignDigest),
+            (self.at.is_some(), "--at is for keys.destroy", Operation::KeysDestroy),
+            (self.coin.is_some(), "--coin is for flip-coin", Operation::FlipCoin),
+        ];
+        if let Some((_, words, _)) = unused.iter().find(|(given, _, of)| *given && *of != operation) {
+            return Err(Failure::Usage(format!("{words}, not for {operation}")));
         }
         let key = self.key.as_ref().map(|key| key.name.to_string());
-        let operation = self.operation;
         Ok(match statement {
             Some(Statement { bytes, about, label, nonce }) => {
                 Subject { operation, key, label, statement: bytes, about: Some(about), nonce }
@@ -151,6 +155,25 @@ impl SubjectArgs {
                 Subject { operation, key, label: Label::default(), statement: Vec::new(), about: None, nonce: None }
             }
         })
+    }
+
+    /// The recoveries of the shares of these keys at the node that was named: one request each, and one nonce for all.
+    pub(crate) fn recoveries(
+        &self,
+        keys: &dyn Fn(u16) -> Result<Vec<KeyRef>, Failure>,
+    ) -> Result<Vec<Subject>, Failure> {
+        let (operation, node) = (self.operation()?, self.change.node());
+        let (Operation::KeysRecover, Some(node)) = (operation, node) else {
+            return Err(Failure::Usage("--all is for keys.recover, with --node".to_owned()));
+        };
+        let nonce = self.nonce.map_or_else(Nonce::draw, Ok)?;
+        let subject = |KeyRef { name, version }: KeyRef| {
+            let (key, change) = (Some(name.to_string()), KeyChange::Recover { key: name, version, node });
+            let (about, label) = (Some(in_words(&change)), Label::default());
+            let statement = CeremonyRequest { nonce: nonce.0, change }.encode();
+            Subject { operation, key, label, statement, about, nonce: Some(nonce) }
+        };
+        Ok(keys(node)?.into_iter().map(subject).collect())
     }
 
     fn message(&self) -> Result<Option<Statement>, Failure> {
@@ -215,11 +238,12 @@ impl SubjectArgs {
     /// A ceremony or a change of state, if the operation is one and a key was named.
     fn change_of_key(
         &self,
+        operation: Operation,
         whole: bool,
         group: impl FnOnce() -> Result<GroupFile, Failure>,
     ) -> Result<Option<Statement>, Failure> {
         let Some(key) = &self.key else { return Ok(None) };
-        let state = match self.operation {
+        let state = match operation {
             Operation::KeysEnable => Some(KeyState::Active),
             Operation::KeysDisable => Some(KeyState::Disabled),
             Operation::KeysDestroy => Some(KeyState::Destroyed),
@@ -239,7 +263,7 @@ impl SubjectArgs {
             }
             // An approval names the generation; for everything else the statement does not matter.
             (Some(_), None) => return Ok(None),
-            (None, _) => match self.change.change(self.operation, key.clone(), group) {
+            (None, _) => match self.change.change(operation, key.clone(), group) {
                 Err(_) if !whole && !self.change.is_given() => return Ok(None),
                 Err(failure) => return Err(failure),
                 Ok(Some(change)) => {

@@ -14,7 +14,8 @@ use std::{collections::BTreeMap, io::Read as _, path::Path};
 
 use serde::Serialize;
 use theta_client::group_node;
-use theta_ledger::founding::{Card, Founding, NodeSignatures};
+use theta_ledger::LedgerId;
+use theta_ledger::founding::{Card, Fingerprint, Founding, NodeSignatures};
 use theta_names::{Address, NodeId, NodeName};
 use theta_network::group::{GroupClient, GroupFile};
 
@@ -135,7 +136,7 @@ fn cards_of_members(path: &Path) -> Result<Vec<Card>, Failure> {
 }
 
 /// Whether a file is what theta ledger export writes.
-fn is_export(path: &Path) -> Result<bool, Failure> {
+pub(crate) fn is_export(path: &Path) -> Result<bool, Failure> {
     let mut first = [0; 1];
     let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut first));
     Ok(read.map_err(|error| Failure::reading(path, &error))? == 1 && first == *b"{")
@@ -147,6 +148,24 @@ fn present_text(founding: &Founding, members: &[(NodeId, Card)], height: u64) ->
     let nodes = members.iter().map(|(id, card)| group_node(*id, card)).collect();
     let group = GroupFile::parse(&text, Path::new("the founding")).and_then(|group| group.with_members(nodes, height));
     Ok(format!("{GROUP_HEAD}{}", group.map_err(Failure::internal)?.to_text()))
+}
+
+/// The text of the group file, and the founding, of the group whose exported ledger this is, with the members of its last entry; `expected`: of the
+/// one with this fingerprint.
+pub(crate) fn from_ledger(path: &Path, expected: Option<&Fingerprint>) -> Result<(String, Founding), Failure> {
+    let checked = match expected {
+        Some(expected) => ledger::read_file(path, LedgerId::from_bytes(*expected.as_bytes()))?,
+        None => ledger::read_any(path)?,
+    };
+    let founding = checked.genesis.founding().cloned().ok_or_else(|| {
+        let path = path.display();
+        Failure::Usage(format!(
+            "{path} has no addresses, since its group was not founded with cards: ask for group.toml"
+        ))
+    })?;
+    let seats = checked.state.seats().iter().filter_map(|(node, seat)| Some((*node, seat.card()?.clone())));
+    let text = present_text(&founding, &seats.collect::<Vec<_>>(), checked.state.members_since())?;
+    Ok((text, founding))
 }
 
 /// An address on the command line.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use theta_ledger::LedgerState;
 use theta_ledger::founding::{Card, Fingerprint};
-use theta_names::{KeyRef, KeyState, NodeId};
+use theta_names::{KeyRef, NodeId};
 
 use super::{
     CARD, InitArgs, card, config,
@@ -14,8 +14,8 @@ use super::{
     join::{self, JoinArgs},
 };
 use crate::{
-    access::now,
     exit::Failure,
+    keys::held,
     members::{AskArgs, OperatorsWord, ReplaceArgs, look},
     output::Output,
 };
@@ -85,7 +85,8 @@ pub(crate) fn rejoin(args: RejoinArgs, output: Output) -> Result<(), Failure> {
     if !sits {
         ReplaceArgs::by_operator(node.get(), init.dir.join(CARD), word, ask).put(&session)?;
     }
-    let to_recover = look(&session, |state| held(state, node))?;
+    let named = |(key, is_older): (KeyRef, bool)| if is_older { key.to_string() } else { key.name.to_string() };
+    let to_recover = look(&session, |state| held(state, node).into_iter().map(named).collect::<Vec<_>>())?;
     let (dir, file, from, warrant) = (init.dir.clone(), None, None, Vec::new());
     let found = join::take_part(&JoinArgs { dir, fingerprint, file, from, warrant, client })?;
     let (directory, group) = (init.dir.as_path(), found.founding.name());
@@ -110,22 +111,6 @@ fn place(state: &LedgerState, before: &Card) -> Result<NodeId, Failure> {
     Ok(node)
 }
 
-/// The keys, and older versions of them, of which a node holds a share by the ledger.
-fn held(state: &LedgerState, node: NodeId) -> Vec<String> {
-    let now = now().0 / 1_000;
-    let mut held = Vec::new();
-    for (name, line) in state.keys() {
-        for (version, history) in &line.versions {
-            let holds = history.serving().is_some_and(|serving| serving.holders.contains(&node.get()));
-            if holds && line.state_at(*version, now) != Some(KeyState::Destroyed) {
-                let older = line.primary() != Some(*version);
-                held.push(KeyRef { name: name.clone(), version: older.then_some(*version) }.to_string());
-            }
-        }
-    }
-    held
-}
-
 fn report(rejoined: &Rejoined<'_>, output: Output) -> Result<(), Failure> {
     output.result(rejoined, |out| {
         let Rejoined { directory, node, group, to_recover } = rejoined;
@@ -133,6 +118,13 @@ fn report(rejoined: &Rejoined<'_>, output: Output) -> Result<(), Failure> {
         writeln!(out, "this is node {node} of the group {group} again, with keys of its own\n\nNext:")?;
         writeln!(out, "  see that {dir}/policy.toml says who may ask this node for what")?;
         writeln!(out, "  theta node run --dir {dir}")?;
-        to_recover.iter().try_for_each(|key| writeln!(out, "  theta keys recover {key} --node {node}"))
+        if to_recover.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "  theta keys recover --all --node {node}     brings back its shares of {}",
+            to_recover.join(", ")
+        )
     })
 }

@@ -1,4 +1,4 @@
-//! `theta keys create`, `rotate`, `refresh`, `reshare`, `recover`: ceremonies that the nodes hold among themselves.
+//! `theta keys create`, `rotate`, `refresh`, `reshare`: ceremonies that the nodes hold among themselves.
 
 use clap::Args;
 use theta_client::{KeyChange, KeyRef};
@@ -88,27 +88,6 @@ pub(crate) struct ReshareArgs {
     ceremony: CeremonyArgs,
 }
 
-/// Options of `theta keys recover`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  theta approver new --name ann                                 once; its lines and the rule go into policy.toml at k nodes
-  theta approve --as ann.key --operation keys.recover --key files --node 3 -o ann.approval
-  theta keys recover files --node 3 --approval ann.approval
-
-The others give the node its share back, which it alone learns; theirs stay as they are. The policy that theta group init writes \
-allows no recovery until it has an approver, and has the rule for that ready: that a node lost its share should be known to \
-somebody besides the client that asks.")]
-pub(crate) struct RecoverArgs {
-    /// The key, or a version of it
-    key: KeyRef,
-    /// The node that lost its share
-    #[arg(long, value_name = "NODE")]
-    node: u16,
-    #[command(flatten)]
-    ceremony: CeremonyArgs,
-}
-
 /// `theta keys create`.
 pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     plan::check_names(&args.keys)?;
@@ -164,12 +143,6 @@ pub(super) fn reshare(args: &ReshareArgs, output: Output) -> Result<(), Failure>
     let (k, holders) = args.holders.resolve(&session.client().group())?;
     let (key, version) = (args.key.name.clone(), args.key.version);
     report(&[hold(&args.ceremony, &session, KeyChange::Reshare { key, version, k, holders })?], output)
-}
-
-/// `theta keys recover`.
-pub(super) fn recover(args: &RecoverArgs, output: Output) -> Result<(), Failure> {
-    let (key, version) = (args.key.name.clone(), args.key.version);
-    single(&args.ceremony, KeyChange::Recover { key, version, node: args.node }, output)
 }
 
 fn single(args: &CeremonyArgs, change: KeyChange, output: Output) -> Result<(), Failure> {

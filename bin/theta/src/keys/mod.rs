@@ -8,15 +8,18 @@ mod export;
 mod keyring;
 mod lifecycle;
 mod live;
+mod recovery;
 mod show;
 pub(crate) mod state;
 
 use clap::Subcommand;
 
 use crate::{exit::Failure, output::Output, vault};
+pub(crate) use ceremonies::find as find_ceremony;
 pub use export::pem;
 pub(crate) use keyring::KeyArgs;
 pub use keyring::{Keyring, NamedKey};
+pub(crate) use recovery::{held, shares_of};
 
 /// See [`crate::cli`].
 #[derive(Debug, Subcommand)]
@@ -36,8 +39,8 @@ pub(crate) enum KeysCommand {
     Refresh(lifecycle::RefreshArgs),
     /// Change who holds a key, or how many it takes; the public key stays
     Reshare(lifecycle::ReshareArgs),
-    /// Give a node the share back that it lost
-    Recover(lifecycle::RecoverArgs),
+    /// Give a node the share back that it lost, or all of them
+    Recover(recovery::RecoverArgs),
     /// See which ceremonies run, how far they are, and for whom they wait
     Ceremonies(ceremonies::CeremoniesArgs),
     /// Cancel a ceremony that runs
@@ -79,7 +82,7 @@ impl KeysCommand {
             Self::Rotate(args) => lifecycle::rotate(&args, output),
             Self::Refresh(args) => lifecycle::refresh(&args, output),
             Self::Reshare(args) => lifecycle::reshare(&args, output),
-            Self::Recover(args) => lifecycle::recover(&args, output),
+            Self::Recover(args) => recovery::recover(&args, output),
             Self::Ceremonies(args) => ceremonies::ceremonies(&args, output),
             Self::Cancel(args) => ceremonies::cancel(&args, output),
             Self::CheckEvidence(args) => evidence::check(&args, output),

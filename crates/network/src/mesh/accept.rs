@@ -6,7 +6,7 @@ use std::{io, net::SocketAddr, sync::Arc};
 use tokio::{
     io::split,
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, mpsc, watch},
+    sync::{mpsc, watch},
     time::sleep,
 };
 use tokio_rustls::TlsAcceptor;
@@ -17,6 +17,7 @@ use super::{
     inbound::{self, Greeted, InboundError},
     link::Link,
     links::Links,
+    readers::Readers,
     stopped,
 };
 use crate::{
@@ -36,7 +37,7 @@ pub(super) struct Reception {
     pub(super) warnings: Occasionally,
     /// What may be read at this address.
     pub(super) archive: Option<Arc<dyn Archive>>,
-    pub(super) readers: Semaphore,
+    pub(super) readers: Readers,
 }
 
 /// What a connection is that was let in.
@@ -56,7 +57,7 @@ enum RefusedConnection {
     Handshake(io::Error),
     #[error("its certificate is not a peer's, or not any more")]
     NotAPeer,
-    #[error("too many read at once")]
+    #[error("it reads already, or too many do at once")]
     Crowd,
     #[error("{0}")]
     Ended(#[from] Ended),
@@ -131,8 +132,8 @@ async fn admit(reception: &Reception, handshake: Handshake, tcp: TcpStream) -> R
         let link = reception.links.present().link_of(&certificate).map(Arc::clone);
         if stream.get_ref().1.alpn_protocol() == Some(archive::ALPN) {
             let archive = reception.archive.clone().ok_or(RefusedConnection::NotAPeer)?;
-            let _turn = reception.readers.try_acquire().map_err(|_| RefusedConnection::Crowd)?;
-            return Ok(Admitted::Reader(archive::answer(archive, stream, (certificate, link.is_some())).await));
+            let turn = reception.readers.enter(certificate, link.is_some()).ok_or(RefusedConnection::Crowd)?;
+            return Ok(Admitted::Reader(archive::answer(archive, stream, (certificate, link.is_some()), turn).await));
         }
         let link = link.ok_or(RefusedConnection::NotAPeer)?;
         let (reader, writer) = split(stream);

@@ -29,6 +29,7 @@ mod link;
 mod links;
 mod outbound;
 mod queue;
+mod readers;
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -40,7 +41,7 @@ use std::{
 
 use bytes::Bytes;
 use theta_names::NodeId;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 pub use config::{Listen, MeshConfig, MeshError, MeshLimits, MeshPeer};
@@ -51,6 +52,7 @@ use self::{
     frame::BootId,
     link::{Link, Target},
     links::Links,
+    readers::Readers,
 };
 use crate::{
     Fingerprint, Identity, Inbound, PeerState, PeerStatus, SendError, Transport,
@@ -61,9 +63,6 @@ use crate::{
 
 /// The application protocol that mesh connections agree on, so that no other TLS service is mistaken for a peer.
 const ALPN: &[u8] = b"theta-mesh/1";
-
-/// Questions to the archive that are answered at once.
-const READERS: usize = 4;
 
 /// Whom a node lets in at its peer address: peers, and those who may read.
 #[derive(Debug)]
@@ -130,7 +129,7 @@ impl Mesh {
             doorway,
             warnings: Occasionally::default(),
             archive,
-            readers: Semaphore::new(READERS),
+            readers: Readers::default(),
         });
         let (stop, stopping) = watch::channel(false);
         let mesh = Self { local, local_addr, identity, limits, links, counters, stop };

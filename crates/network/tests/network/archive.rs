@@ -2,12 +2,16 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+        mpsc,
+    },
 };
 
 use bytes::Bytes;
 use theta_network::{
-    Fingerprint,
+    Fingerprint, Identity,
     archive::{self, Archive, ArchiveError},
     mesh::Mesh,
 };
@@ -101,5 +105,69 @@ async fn empty_records_are_counted() {
     assert_eq!(read(1_000).await.unwrap().len(), 1_000);
     let flooded = read(100_000).await;
     assert!(matches!(flooded, Err(ArchiveError::TooMuch)), "{flooded:?}");
+    drop(one);
+}
+
+/// Reads slowly: each question waits until it is let go.
+#[derive(Debug)]
+struct Slow {
+    strangers: Vec<Fingerprint>,
+    reading: AtomicUsize,
+    gate: Mutex<()>,
+}
+
+impl Archive for Slow {
+    fn admits(&self, certificate: &Fingerprint) -> bool {
+        self.strangers.contains(certificate)
+    }
+
+    fn read(&self, _certificate: &Fingerprint, _is_peer: bool, _after: u64) -> Vec<Bytes> {
+        self.reading.fetch_add(1, SeqCst);
+        drop(self.gate.lock().unwrap());
+        vec![Bytes::from_static(b"read")]
+    }
+}
+
+/// Those who have left keep half of the places at most, however many connections and certificates they have, and peers read meanwhile.
+#[tokio::test]
+async fn strangers_keep_no_peer_from_reading() {
+    let mut group = Group::new(3);
+    let strangers: Vec<_> = (0..3).map(|_| new_identity()).collect();
+    let slow = Arc::new(Slow {
+        strangers: strangers.iter().map(Identity::fingerprint).collect(),
+        reading: AtomicUsize::new(0),
+        gate: Mutex::new(()),
+    });
+    let one: Running = Mesh::start_with(group.config(1, quick()), Some(Arc::clone(&slow) as Arc<dyn Archive>)).unwrap();
+    let (address, pin) = (group.peers[0].address.clone(), group.peers[0].certificate);
+    let ask = |identity: &Identity| {
+        let (identity, address) = (identity.clone(), address.clone());
+        tokio::spawn(async move { archive::read(&identity, &address, Some(pin), 0).await })
+    };
+    let (entered, held) = (mpsc::channel(), mpsc::channel::<()>());
+    let keeper = Arc::clone(&slow);
+    let holding = std::thread::spawn(move || {
+        let _locked = keeper.gate.lock().unwrap();
+        entered.0.send(()).unwrap();
+        // Ends when the test lets go.
+        let _ = held.1.recv();
+    });
+    entered.1.recv().unwrap();
+    // The second question of one who reads is refused, and so is the third stranger.
+    let first = ask(&strangers[0]);
+    until("the first reads", || slow.reading.load(SeqCst) == 1).await;
+    assert!(ask(&strangers[0]).await.unwrap().is_err(), "one question at a time");
+    let second = ask(&strangers[1]);
+    until("the second reads", || slow.reading.load(SeqCst) == 2).await;
+    assert!(ask(&strangers[2]).await.unwrap().is_err(), "strangers have half of the places");
+    let peers = [ask(&group.identities[1]), ask(&group.identities[2])];
+    until("both peers read", || slow.reading.load(SeqCst) == 4).await;
+    drop(held.0);
+    holding.join().unwrap();
+    for read in [first, second].into_iter().chain(peers) {
+        assert_eq!(read.await.unwrap().unwrap(), [Bytes::from_static(b"read")]);
+    }
+    // Their places are free again.
+    assert!(ask(&strangers[0]).await.unwrap().is_ok() && ask(&strangers[2]).await.unwrap().is_ok());
     drop(one);
 }

@@ -140,9 +140,8 @@ impl v1::governance_server::Governance for Governance {
         }
         let (nonce, change, proof) = (nonce_of(nonce)?, change.to_vec(), proof.to_vec());
         let asks = MemberRequest { nonce, change, proof };
-        let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        let granted = self.node.decide_seated(&request, (signed_request, approvals), asks).await?;
         let reason = reason_of(signed_request, approvals);
-        self.node.seated()?;
         let state = self.node.orchestrator.change_members(granted, reason).await;
         Ok(Response::new(members_status(state.map_err(|error| not_looked_at(&error))?)))
     }

@@ -43,9 +43,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let change =
             KeyChange::decode(change).map_err(|error| refusal::invalid(format!("not a change of a key: {error}")))?;
         let asks = CeremonyRequest { nonce: nonce_of(nonce)?, change };
-        let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        let granted = self.node.decide_seated(&request, (signed_request, approvals), asks).await?;
         let reason = reason_of(signed_request, approvals);
-        self.node.seated()?;
         let held = self.node.orchestrator.hold(granted, reason).await;
         let report = held.map_err(|error| self.node.or_not_ready(not_held(&error)))?;
         Ok(Response::new(answer::ceremony(&report)))
@@ -59,9 +58,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let change =
             KeyChange::decode(change).map_err(|error| refusal::invalid(format!("not a change of a key: {error}")))?;
         let asks = CancelRequest { request: CeremonyRequest { nonce: nonce_of(nonce)?, change } };
-        let granted = self.node.decide(&request, (signed_request, approvals), asks).await?;
+        let granted = self.node.decide_seated(&request, (signed_request, approvals), asks).await?;
         let reason = reason_of(signed_request, approvals);
-        self.node.seated()?;
         let report = self.node.orchestrator.cancel(granted, reason).await.map_err(|error| not_held(&error))?;
         Ok(Response::new(answer::ceremony(&report)))
     }
@@ -105,9 +103,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let version = Version::new(*version);
         let (generation, not_before) = (*generation, *not_before);
         let change = StateChange { key: key.clone(), version, state, generation, not_before };
-        let granted = self.node.decide(&request, (signed_request, approvals), change).await?;
+        let granted = self.node.decide_seated(&request, (signed_request, approvals), change).await?;
         let reason = reason_of(signed_request, approvals);
-        self.node.seated()?;
         let changed = self.node.orchestrator.change_key(granted, reason).await;
         let report = changed.map_err(|error| self.node.or_not_ready(not_changed(&error)))?;
         let versions = self.node.orchestrator.keys().versions(key.as_ref());

@@ -60,6 +60,21 @@ impl NodeState {
         Ok(granted)
     }
 
+    /// The same for what only a member's machine does. One that is none, or not yet, decides nothing: its record would say that it had
+    /// allowed what it then refused.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) async fn decide_seated<T, R: Asks + Send + 'static>(
+        &self,
+        request: &Request<T>,
+        enclosed: (&Bytes, &[Bytes]),
+        asks: R,
+    ) -> Result<Granted<R>, Status> {
+        self.seated()?;
+        self.decide(request, enclosed, asks).await
+    }
+
     /// Decides about a request without signature and approvals.
     ///
     /// # Errors
@@ -100,16 +115,14 @@ impl NodeState {
                  again in a moment or ask another node",
             ));
         }
-        let granted = self.decide(request, enclosed, key_use).await?;
-        self.seated()?;
-        Ok(granted)
+        self.decide_seated(request, enclosed, key_use).await
     }
 
     /// Refuses if this machine is not its member's: not yet, or not any more.
     ///
     /// # Errors
     /// The refusal.
-    pub(crate) fn seated(&self) -> Result<(), Status> {
+    fn seated(&self) -> Result<(), Status> {
         match self.orchestrator.departure() {
             None => Ok(()),
             Some(why) if self.orchestrator.is_behind() => {

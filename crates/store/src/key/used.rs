@@ -2,12 +2,15 @@
 //! ceremony, and the use is remembered for longer than the approval is valid.
 
 use crate::codec::{Decoder, encoder};
-use crate::database::{Rows, Table};
+use crate::database::{Rows as _, Table};
 use crate::{Store, StoreError, Transaction};
 
 /// For how long the use of a request is remembered, in seconds: 33 days. An approval that was valid at its use stays
 /// valid for 31 days at most; the rest allows for clocks that differ.
 pub const USED_REMEMBERED: u64 = 33 * 86_400;
+
+/// How many remembered requests each use looks at.
+const LOOKED_AT: usize = 16;
 
 impl Store {
     /// Whether the request of this digest was used here, as far as is remembered.
@@ -20,16 +23,31 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Marks the request of this digest as used, and forgets requests that nobody can use any more. A second use
-    /// changes nothing. `now` is in seconds since 1970; 0 means that the time is not known yet, and a request used then
+    /// Marks the request of this digest as used, and forgets some that nobody can use any more: of the [`LOOKED_AT`] after this one, in
+    /// the order of their digests, which is an order by chance. So each use costs the same however many are remembered, and those that
+    /// have ended are few: more are looked at than come. A second use changes nothing. `now` is in seconds since 1970; 0 means that the time is not known yet, and a request used then
     /// is never forgotten.
     ///
     /// # Errors
     /// [`StoreError`].
     pub fn use_up(&mut self, request: &[u8; 32], now: u64) -> Result<(), StoreError> {
-        // An unreadable record is kept: remembering too much does no harm.
-        self.rows
-            .retain(Table::Used, |_, record| decode_until(record).map_or(true, |until| until == 0 || until > now))?;
+        let zero = [0; 32];
+        let mut looked_at = Vec::new();
+        // Behind the last one come the first.
+        for from in [request, &zero] {
+            self.rows.visit(Table::Used, &[], from, &mut |digest, record| {
+                // An unreadable record is kept: remembering too much does no harm.
+                let is_over = decode_until(record.expose()).is_ok_and(|until| until != 0 && until <= now);
+                looked_at.push((digest.to_vec(), is_over));
+                Ok(looked_at.len() < LOOKED_AT)
+            })?;
+            if looked_at.len() >= LOOKED_AT {
+                break;
+            }
+        }
+        for (digest, _) in looked_at.iter().filter(|(_, is_over)| *is_over) {
+            self.rows.remove(Table::Used, digest)?;
+        }
         if self.rows.row(Table::Used, request)?.is_some() {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread};
 
 use theta_names::SlotOrder;
-use theta_store::{BurnError, SlotDecision, SlotRule, StoreError, disk::SimulatedDisk};
+use theta_store::{BurnError, SlotDecision, SlotRule, StoreError, disk::SimulatedDisk, key::USED_REMEMBERED};
 
 use crate::{burn_id, create, name, open};
 
@@ -157,4 +157,33 @@ fn days_are_forgotten_in_parts() {
     assert!(matches!(store.burn(id(11, 9)), Err(BurnError::BelowWatermark { day: 11, watermark: 12 })));
     assert!(matches!(store.burn(id(12, 4)), Err(BurnError::AlreadyBurnt)));
     store.burn(id(12, 9)).unwrap();
+}
+
+/// A use reads some records and not all of them, and those that are over go all the same.
+#[test]
+fn used_requests_are_looked_up_and_forgotten_in_time() {
+    let store = create(&SimulatedDisk::default());
+    let digest = |number: u32| {
+        // As if hashed: spread over all there are.
+        let mut digest = [0; 32];
+        digest[..4].copy_from_slice(&number.wrapping_mul(0x9E37_79B9).to_be_bytes());
+        digest
+    };
+    let remembered = |from: u32, to: u32| (from..to).filter(|number| store.is_used(&digest(*number)).unwrap()).count();
+    let begin = 1_795_000_000;
+    store.write(|tx| (0..400).try_for_each(|number| tx.use_up(&digest(number), begin))).unwrap();
+    store.write(|tx| tx.use_up(&[0xff; 32], 0)).unwrap();
+    assert_eq!(remembered(0, 400), 400);
+    // The last second in which they may be used again.
+    let last = begin + USED_REMEMBERED - 1;
+    store.write(|tx| tx.use_up(&digest(400), last)).unwrap();
+    assert_eq!(remembered(0, 401), 401);
+    // One use removes what it looks at, and no more.
+    store.write(|tx| tx.use_up(&digest(401), last + 1)).unwrap();
+    let left = remembered(0, 400);
+    assert!((380..400).contains(&left), "{left} of 400 are left");
+    store.write(|tx| (402..802).try_for_each(|number| tx.use_up(&digest(number), last + 1))).unwrap();
+    assert_eq!(remembered(0, 400), 0);
+    assert_eq!(remembered(400, 802), 402);
+    assert!(store.is_used(&[0xff; 32]).unwrap(), "one of an unknown time is never forgotten");
 }

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::CeremonyRequest;
+use theta_client::{CeremonyRequest, ClientError};
 
 use crate::{
     access::ApprovalFiles,
-    connect::ClientArgs,
+    connect::{self, ClientArgs, Session},
     exit::Failure,
-    output::{GOOD, Output},
+    output::{self, GOOD, Output},
 };
 
 /// Options of `theta keys cancel`.
@@ -18,8 +18,9 @@ Examples:
   theta keys ceremonies            shows those that run, each with its id
   theta keys cancel 4be1f00d       the one whose id begins so
   theta keys cancel files          the one of this key
+  theta approve --as ann.key --cancel 4be1f00d -o ann.approval && theta keys cancel 4be1f00d --approval ann.approval
 
-It takes the permission, and as many nodes, that it took to begin the ceremony. Nothing is changed by a ceremony that is cancelled; one \
+It takes the permission, and as many nodes, that it took to begin the ceremony, and where that took approvals, approvals of the end. Nothing is changed by a ceremony that is cancelled; one \
 that is done already stays done, and this says so. A request that still waits for nodes to agree is taken back at all nodes that can be \
 reached, and begins no more when these are so many that the others cannot decide.")]
 pub(crate) struct CancelArgs {
@@ -43,17 +44,15 @@ struct Cancelled {
 /// `theta keys cancel`.
 pub(in crate::keys) fn cancel(args: &CancelArgs, output: Output) -> Result<(), Failure> {
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
-    let mut all = session.block_on(session.client().running_ceremonies())?;
-    // A node that is behind lists as waiting what runs.
-    for waiting in session.block_on(session.client().waiting_ceremonies()) {
-        if all.iter().all(|known| known.digest() != waiting.digest()) {
-            all.push(waiting);
-        }
-    }
-    let request = choose(&args.what, all)?;
-    let ended = session.block_on(session.client().cancel(&request))?;
-    let cancelled = ended == theta_client::CeremonyEnded::Cancelled;
+    let request = find(&session, &args.what)?;
     let (id, key, aim) = (hex::encode(request.digest()), request.change.key().to_string(), request.change.aim());
+    let ended = session.block_on(session.client().cancel(&request));
+    if let Err(ClientError::Denied { reason, .. }) = &ended
+        && reason == "too-few-approvals"
+    {
+        output::note(format_args!("{}", how_to_approve(&id)));
+    }
+    let cancelled = ended? == theta_client::CeremonyEnded::Cancelled;
     if !cancelled {
         return Err(Failure::Failed(format!(
             "the ceremony to {aim} {key} had ended before: theta keys ceremonies --all"
@@ -63,6 +62,28 @@ pub(in crate::keys) fn cancel(args: &CancelArgs, output: Output) -> Result<(), F
     output.result(&report, |out| {
         writeln!(out, "{GOOD}ok{GOOD:#} the ceremony to {aim} {} is cancelled; nothing has changed", report.key)
     })
+}
+
+/// The commands that lead to the approvals, for a policy that asks for them.
+fn how_to_approve(id: &str) -> String {
+    let (id, client) = (id.get(..8).unwrap_or_default(), connect::client_option());
+    format!(
+        "cancelling takes the approvals that it took to begin, and these are about the end:
+  theta approve --as ann.key --cancel {id}{client} -o ann.approval
+  theta keys cancel {id}{client} --approval ann.approval"
+    )
+}
+
+/// The ceremony that is meant, among those that run by the ledger and those that wait at some node.
+pub(crate) fn find(session: &Session, what: &str) -> Result<CeremonyRequest, Failure> {
+    let mut all = session.block_on(session.client().running_ceremonies())?;
+    // A node that is behind lists as waiting what runs.
+    for waiting in session.block_on(session.client().waiting_ceremonies()) {
+        if all.iter().all(|known| known.digest() != waiting.digest()) {
+            all.push(waiting);
+        }
+    }
+    choose(what, all)
 }
 
 /// The one that is meant.

@@ -6,7 +6,6 @@ use clap::Args;
 use serde::Serialize;
 use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, CeremonyRequest, ClientError, KeyChange};
 use theta_names::{Epoch, Version};
-use theta_schemes::keys::KeyName;
 use theta_wire::v1::CeremonyState;
 
 use crate::keys::change::Nonce;
@@ -78,8 +77,23 @@ pub(crate) struct Caught {
 
 /// Holds a ceremony.
 pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
-    let mut bar = CeremonyBar::new(&describe(&change));
     let recovered = if let KeyChange::Recover { key, node, .. } = &change { Some((key.clone(), *node)) } else { None };
+    let mut unapproved = false;
+    let held = hold_quietly(args, session, change, &mut unapproved);
+    if let (Some((key, node)), true) = (recovered, unapproved) {
+        output::note(format_args!("{}", how_to_approve(key.as_str(), node)));
+    }
+    held
+}
+
+/// The same without advice. `unapproved`: that the nodes refuse since approvals are missing, or a rule that would ask for them.
+pub(crate) fn hold_quietly(
+    args: &CeremonyArgs,
+    session: &Session,
+    change: KeyChange,
+    unapproved: &mut bool,
+) -> Result<Held, Failure> {
+    let mut bar = CeremonyBar::new(&describe(&change));
     let nonce = args.nonce.or_else(|| session.approved()).map_or_else(Nonce::draw, Ok)?;
     let request = CeremonyRequest { nonce: nonce.0, change };
     let held = session.block_on(session.client().hold_request(request, |progress| {
@@ -88,10 +102,8 @@ pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) ->
         }
     }));
     drop(bar);
-    if let (Some((key, node)), Err(ClientError::Denied { reason, .. })) = (recovered, &held)
-        && matches!(reason.as_str(), "no-rule" | "too-few-approvals")
-    {
-        output::note(format_args!("{}", how_to_approve(&key, node)));
+    if let Err(ClientError::Denied { reason, .. }) = &held {
+        *unapproved |= matches!(reason.as_str(), "no-rule" | "too-few-approvals");
     }
     let outcome = held?;
     let culprits = keep_evidence(args, &outcome)?;
@@ -131,14 +143,17 @@ pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) ->
     })
 }
 
-/// The commands that lead to the approval of a refused recovery.
-fn how_to_approve(key: &KeyName, node: u16) -> String {
+/// The commands that lead to the approval of a refused recovery, of a key or of `--all`.
+pub(crate) fn how_to_approve(key: &str, node: u16) -> String {
+    let client = connect::client_option();
+    let asked = if key == "--all" { (client.as_str(), "--all".to_owned()) } else { ("", format!("--key {key}")) };
+    let (at, what) = asked;
     format!(
         "a recovery takes an approval by somebody else than this client:
   theta approver new --name ann       once; the lines that it prints, and the rule recovering-takes-an-approval, go into policy.toml
                                       at k nodes at least (theta policy check policy.toml; running nodes take it by themselves)
-  theta approve --as ann.key --operation keys.recover --key {key} --node {node} -o ann.approval
-  theta keys recover {key} --node {node} --approval ann.approval"
+  theta approve --as ann.key --operation keys.recover {what} --node {node}{at} -o ann.approval
+  theta keys recover {key} --node {node}{client} --approval ann.approval"
     )
 }
 

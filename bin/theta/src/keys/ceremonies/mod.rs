@@ -4,6 +4,7 @@ mod cancel;
 mod hold;
 mod list;
 
+pub(crate) use cancel::find;
 pub(super) use cancel::{CancelArgs, cancel};
-pub(super) use hold::{CeremonyArgs, Held, hold, report};
+pub(super) use hold::{CeremonyArgs, Held, hold, hold_quietly, how_to_approve, report};
 pub(super) use list::{CeremoniesArgs, ceremonies};

@@ -94,7 +94,7 @@ fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
 }
 
 /// Does what the generated policy says: adds the approver's lines, and uncomments the rule.
-fn with_the_rule_for_recoveries(policy: &str, approver: &str) -> String {
+pub(super) fn with_the_rule_for_recoveries(policy: &str, approver: &str) -> String {
     let from = policy.find("# [[rule]]\n# name = \"recovering-takes-an-approval\"").unwrap();
     let to = from + policy[from..].find("\n#\n").unwrap();
     let rule = policy[from..to].replace("# ", "");

@@ -327,3 +327,43 @@ fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
     fs::write(&store, bad).unwrap();
     group.theta(&["audit", "verify", "--dir", "theta-group/node-1"]).fails(1, &[]);
 }
+
+/// Where beginning takes an approval, so does the end, and it is another one. The commands that the refusal names can be pasted.
+#[test]
+fn the_end_of_a_ceremony_takes_an_approval_of_its_own() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    let ann = group.theta(&["approver", "new", "--name", "ann"]).ok().text();
+    begin_policy_with(
+        &group,
+        &format!(
+            "{ann}\n[[rule]]\nname = \"takes-ann\"\neffect = \"allow\"\nclients = [\"client\"]\nkeys = [\"*\"]\n\
+             operations = [\"keys.create\"]\napprovals = {{ of = [\"ann\"], need = 1 }}\n"
+        ),
+    );
+    group.start_all();
+    // The client is not where commands look for it by themselves.
+    fs::rename(group.path().join("theta-group/client"), group.path().join("mine")).unwrap();
+    let approve = ["approve", "--as", "ann.key", "--yes", "--client", "mine"];
+    let create = ["--operation", "keys.create", "--key", "late", "--suite", "frost-ed25519", "--threshold", "4"];
+    group.theta(&[&approve[..], &create, &["-o", "begin"]].concat()).ok();
+    group.kill(4);
+    // It takes the word of four.
+    let create = ["keys", "create", "late=frost-ed25519", "--threshold", "4", "--patience", "3s", "--client", "mine"];
+    group.theta(&[&create[..], &["--approval", "begin"]].concat()).fails(3, &[]);
+    let cancel = ["keys", "cancel", "late", "--client", "mine"];
+    group.theta(&[&cancel[..], &["--approval", "begin"]].concat()).fails(1, &["takes-ann", "another statement"]);
+    let refused = group.theta(&cancel).fails(1, &["takes-ann"]);
+    let pasted = |begin: &str| -> Run {
+        let line = refused.stderr.lines().find_map(|line| line.trim().strip_prefix(begin)).unwrap();
+        let words: Vec<&str> = begin.split(' ').chain(line.split(' ')).filter(|word| !word.is_empty()).collect();
+        let yes: &[&str] = if words[1] == "approve" { &["--yes"] } else { &["--json"] };
+        group.theta(&[&words[1..], yes].concat())
+    };
+    let shown = pasted("theta approve").ok();
+    assert!(shown.stderr.contains("comes to nothing: a new key late (frost-ed25519)"), "{shown:?}");
+    let cancelled = pasted("theta keys cancel").ok().json();
+    assert_eq!((&cancelled["key"], &cancelled["cancelled"]), (&"late".into(), &true.into()));
+    group.theta(&[&approve[..], &["--cancel", "late"]].concat()).fails(1, &["none waits to begin"]);
+    group.theta(&[&approve[..], &["--cancel", "late", "--key", "late"]].concat()).fails(2, &["--cancel"]);
+    group.theta(&approve).fails(2, &["--operation"]);
+}

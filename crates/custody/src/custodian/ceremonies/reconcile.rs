@@ -40,6 +40,8 @@ impl Custodian {
             .map(|(number, begun)| (*number, begun.clone()))
             .collect();
         self.begun_at = running;
+        // One that is over in the group is not begun anywhere any more.
+        self.barred.retain(|id| due.iter().any(|(_, begun)| begun.request.digest() == *id));
         if let Some(replica) = &self.ledger {
             self.requests.settle(replica.state());
         }

@@ -89,8 +89,14 @@ async fn a_machine_that_lost_everything_is_replaced_by_its_operators_word() {
     assert!(!before.orchestrator().is_trusted());
     let status = group.status_of(&old).await;
     assert!(status.warnings.iter().any(|warning| warning.contains(replaced)), "{:?}", status.warnings);
+    let recorded = || {
+        before.authority().flush().unwrap();
+        before.authority().store().audit_end().unwrap().len()
+    };
+    let decisions = recorded();
     let refused = group.refuses_to_sign(&old, SIGNER).await;
     assert!(refused.message().contains(replaced) && !is_not_ready(&refused), "{refused:?}");
+    assert_eq!(recorded(), decisions, "it has decided nothing, and so has not allowed it");
     group.signs(&[3, 1], "and not with the old one").await;
     before.shutdown().await;
 }

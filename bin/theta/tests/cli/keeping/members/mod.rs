@@ -199,6 +199,38 @@ fn a_machine_that_lost_everything_comes_back_and_another_moves() {
     }
     assert_eq!(status()["nodes"][2]["address"], clients.as_str());
     group.theta(&["sign", "m", "--key", "moved", "--client", "late.client", "-o", "late.sig"]).ok();
+    knows_members_by_the_ledger(&group, &clients);
+}
+
+/// A client that is made of an exported ledger has the addresses of its last entry. Node 4 is down, and the third is elsewhere than it was.
+fn knows_members_by_the_ledger(group: &Group, third: &str) {
+    group.theta(&["ledger", "export", "-o", "g.ledger"]).ok();
+    let print = fingerprint(group);
+    let new = |name: &str, print: &str| {
+        group.theta(&["client", "new", "--name", name, "--group", "g.ledger", "--fingerprint", print, "--json"])
+    };
+    let first = if print.starts_with('0') { "1" } else { "0" };
+    new("eve", &format!("{first}{}", &print[1..])).fails(1, &["g.ledger is of ledger"]);
+    let made = new("eve", &print).ok().json();
+    let file = String::from_utf8(group.read("eve.client")).unwrap();
+    assert!(file.contains(third) && file.contains("BEGIN THETA FOUNDING"), "{file}");
+    let (policy, fingerprint) = (made["policy"].as_str().unwrap(), made["fingerprint"].as_str().unwrap());
+    assert_eq!(fingerprint.replace(' ', ""), print.replace(' ', ""));
+    let rule = "[[rule]]\nname = \"eve-looks\"\neffect = \"allow\"\nclients = [\"eve\"]\nkeys = [\"*\"]\noperations = [\"status\", \"keys.list\"]\n";
+    for node in 1..=3 {
+        let file = group.node_dir(node).join("policy.toml");
+        let policy = format!("{}\n{policy}\n{rule}", fs::read_to_string(&file).unwrap());
+        fs::write(&file, policy).unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let status = group.theta(&["status", "--json", "--client", "eve.client"]).json();
+        if status["up"] == 3 {
+            assert_eq!(status["nodes"][2]["address"], third);
+            return;
+        }
+        assert!(Instant::now() < deadline, "{status}");
+    }
 }
 
 #[test]

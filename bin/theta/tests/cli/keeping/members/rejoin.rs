@@ -4,6 +4,7 @@ use std::fs;
 
 use super::{dir, fingerprint, signs, starts};
 use crate::harness::Group;
+use crate::keeping::lifecycle::with_the_rule_for_recoveries;
 
 /// What is left of node 2: its card, which is public. Its machine is gone.
 fn losing_the_second(options: &[&str], key: &str, holders: &str) -> Group {
@@ -51,4 +52,58 @@ fn where_all_decide_it_says_what_is_to_be_done_before_anything_is_made() {
         .theta(&[&rejoin[..], &["--first-use", "--yes"]].concat())
         .fails(1, &["all 3 members", "theta group warrant new 2="]);
     assert!(!group.node_dir(2).exists());
+}
+
+/// One approval in one file for all shares, and one command that brings them back.
+#[test]
+fn one_command_brings_all_shares_back() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    group.start_all();
+    for key in ["a=frost-ed25519", "b=sg02-ristretto255"] {
+        group.theta(&["keys", "create", key, "--holders", "1,2,3", "--threshold", "2"]).ok();
+    }
+    group.theta(&["keys", "create", "elsewhere=frost-ed25519", "--holders", "1,3,4", "--threshold", "2"]).ok();
+    let approver = group.theta(&["approver", "new", "--name", "ann"]).ok().text();
+    for node in 1..=4 {
+        let file = group.node_dir(node).join("policy.toml");
+        let policy = fs::read_to_string(&file).unwrap();
+        fs::write(&file, with_the_rule_for_recoveries(&policy, &approver)).unwrap();
+    }
+    group.kill(2);
+    let lost = group.path().join("lost");
+    fs::rename(group.node_dir(2), &lost).unwrap();
+    let (print, key) = (fingerprint(&group), "theta-group/operators/node-2.operator");
+    let rejoin = ["node", "rejoin", "--dir", &dir(2), "--replaces", "lost", "--operator", key, "--first-use", "--yes"];
+    let back = group.theta(&[&rejoin[..], &["--fingerprint", &print]].concat()).ok().text();
+    assert!(back.contains("theta keys recover --all --node 2     brings back its shares of a, b"), "{back}");
+    let recover = |more: &[&str]| {
+        group.theta(&[&["keys", "recover", "--all", "--node", "2", "--json", "--patience", "30s"], more].concat())
+    };
+    recover(&[]).fails(3, &["does not answer"]);
+    fs::copy(lost.join("policy.toml"), group.node_dir(2).join("policy.toml")).unwrap();
+    let mut group = group;
+    starts(&mut group, 2);
+    let recover = |more: &[&str]| {
+        group.theta(&[&["keys", "recover", "--all", "--node", "2", "--json", "--patience", "30s"], more].concat())
+    };
+    let said = ["2 of 2 shares of node 2 are still missing: a@1, b@1", "--operation keys.recover --all --node 2"];
+    recover(&[]).fails(1, &said);
+    // An approval of one of them brings that one, and the other's failure is in the exit code.
+    let approve = ["approve", "--as", "ann.key", "--operation", "keys.recover", "--node", "2", "--yes"];
+    group.theta(&[&approve[..], &["--key", "b@1", "-o", "one.approval"]].concat()).ok();
+    let half = recover(&["--approval", "one.approval"]).fails(1, &["1 of 2 shares of node 2", "a@1"]).json();
+    let told = |place: usize| (half[place]["key"].as_str().unwrap(), half[place]["recovered"].as_bool().unwrap());
+    assert_eq!((told(0), told(1)), (("a@1", false), ("b@1", true)), "{half}");
+    let approved = group.theta(&[&approve[..], &["--all", "-o", "all.approval", "--json"]].concat()).ok();
+    assert!(approved.stderr.contains("share of a@1") && approved.stderr.contains("share of b@1"), "{approved:?}");
+    assert!(!approved.stderr.contains("elsewhere"), "{approved:?}");
+    let rest = recover(&["--approval", "all.approval"]).ok().json();
+    assert_eq!((rest.as_array().unwrap().len(), &rest[0]["key"]), (1, &"a@1".into()));
+    assert_eq!(recover(&[]).ok().json(), serde_json::json!([]));
+    // The share counts: of the holders the first two are left.
+    group.kill(3);
+    group.file("m", "a message");
+    group.theta(&["sign", "m", "--key", "a"]).ok();
+    group.theta(&["keys", "recover", "a", "--all", "--node", "2"]).fails(2, &["--all"]);
+    group.theta(&["keys", "recover", "--node", "2"]).fails(2, &["<KEY>"]);
 }
