@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::{
     fs::{Mode, OFlags},
     io,
-    ioctl::{self, Opcode, Setter},
+    ioctl::{self, Opcode, Updater},
     thread::{UnshareFlags, unshare_unsafe},
 };
 
@@ -41,6 +41,6 @@ pub(crate) fn tun(name: &str) -> io::Result<OwnedFd> {
     }
     // SAFETY: the operation takes a pointer to a `struct ifreq`, which has 40 bytes on 64-bit systems and 32 on others; the
     // kernel writes the name back into it.
-    unsafe { ioctl::ioctl(device.as_fd(), Setter::<TUNSETIFF, InterfaceRequest>::new(request))? };
+    unsafe { ioctl::ioctl(device.as_fd(), Updater::<TUNSETIFF, InterfaceRequest>::new(&mut request))? };
     Ok(device)
 }

@@ -20,7 +20,7 @@ use theta_wan::{MAX_NODES, Profile, ProfileError};
 const EXIT_CODES: &str = "\
 Exit codes: 0 all well; 1 `check` found something outside of its bounds, or something failed; 2 usage; 3 the system does not allow \
 namespaces or TUN devices. `run` and `at` pass on the code of the command (128 and the signal's number where one ended it); where \
-they fail themselves it is 125, or 127 if the command cannot be started.";
+they fail otherwise it is 125, or 127 if the command cannot be started.";
 
 /// Wide area networks on one machine: delay, jitter, loss and rate between real sockets.
 #[derive(Debug, Parser)]
@@ -77,7 +77,7 @@ enum Command {
 #[command(after_help = "\
 Examples:
   theta-wan run --profile continents --nodes 3 --client 'ping -c 3 198.18.0.2' -- sleep infinity
-  theta group init --nodes 7 --threshold 3 --host $(theta-wan addresses --nodes 7)
+  theta group init --nodes 7 --threshold 3 --host $(theta-wan addresses 7)
   theta-wan run --profile four-regions --nodes 7 --client 'sleep 3; theta coin lottery' -- \\
     sh -c 'theta node run --dir theta-group/node-$THETA_WAN_NODE'
 

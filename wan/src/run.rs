@@ -58,7 +58,8 @@ fn outside(apart: bool) -> Result<u8, Failure> {
         let mut watched = [PollFd::new(&handle, PollFlags::IN), PollFd::new(&signals.woken, PollFlags::IN)];
         // An interruption is a signal, which is looked at below.
         let _ = poll(&mut watched, None);
-        let ended = !watched[0].revents().is_empty();
+        let [process, _] = watched;
+        let ended = !process.revents().is_empty();
         signals.drain();
         if signals.told().is_some() {
             // It may have ended in the meantime.

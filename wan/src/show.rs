@@ -62,9 +62,7 @@ mod tests {
     #[test]
     fn a_profile_is_shown_with_its_numbers() {
         let shown = profile(&Profile::find("four-regions").unwrap());
-        for part in
-            ["\nFrankfurt          0.05 ± 0.02", "125 ± 1.2", "200", "0.01", "the client is in Frankfurt;"]
-        {
+        for part in ["\nFrankfurt          0.05 ± 0.02", "125 ± 1.2", "200", "0.01", "the client is in Frankfurt;"] {
             assert!(shown.contains(part), "{part}\n{shown}");
         }
         assert_eq!(list().lines().count(), 4);

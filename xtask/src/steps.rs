@@ -27,8 +27,21 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     // which would all be compiled once more.
     log.step("build", || cargo(root, &["build", "--quiet", "--workspace", "--bins", "--tests"]))?;
     log.step("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]))?;
-    log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
+    let mut refused = None;
+    log.step("emulated networks", || {
+        refused = tools::networks_refused(&target(root))?;
+        Ok(())
+    })?;
+    log.step("tests", || {
+        let mut tests = Command::new("cargo");
+        tests.args(["test", "--workspace", "--no-fail-fast"]);
+        tests.envs(refused.as_ref().map(|_| ("THETA_WAN_REFUSED", "1")));
+        run(root, tests)
+    })?;
     log.summary();
+    if let Some(reason) = refused {
+        println!("NOT TESTED: networks with real sockets (wan/tests): {reason}");
+    }
     Ok(())
 }
 
@@ -59,10 +72,14 @@ pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
 
 /// Runs the attacks with the programs of this build.
 fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<(), String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mut command = Command::new(target.join(build).join("theta-attack"));
+    let mut command = Command::new(target(root).join(build).join("theta-attack"));
     command.args(arguments);
     run(root, command)
+}
+
+/// Where cargo puts what it builds.
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
