@@ -77,7 +77,7 @@ enum Command {
 #[command(after_help = "\
 Examples:
   theta-wan run --profile continents --nodes 3 --client 'ping -c 3 198.18.0.2' -- sleep infinity
-  theta group init --nodes 7 --threshold 3 --host $(theta-wan addresses 7)
+  theta group init --nodes 7 --threshold 3 --host $(theta-wan addresses --nodes 7)
   theta-wan run --profile four-regions --nodes 7 --client 'sleep 3; theta coin lottery' -- \\
     sh -c 'theta node run --dir theta-group/node-$THETA_WAN_NODE'
 
