@@ -6,26 +6,13 @@
 
 mod link;
 mod profile;
+#[cfg(target_os = "linux")]
+mod real;
 mod switch;
-
-#[cfg(target_os = "linux")]
-mod kernel;
-#[cfg(target_os = "linux")]
-mod netlink;
-#[cfg(target_os = "linux")]
-mod place;
-#[cfg(target_os = "linux")]
-mod router;
-#[cfg(target_os = "linux")]
-mod wan;
 
 pub use link::{Fate, Line, Link};
 pub use profile::{MAX_NODES, Profile, ProfileError, Region};
 pub use switch::{Counters, Switch, address};
 
 #[cfg(target_os = "linux")]
-pub use place::{Place, Refusal, unshare_processes, with_privileges};
-#[cfg(target_os = "linux")]
-pub use router::Report;
-#[cfg(target_os = "linux")]
-pub use wan::Wan;
+pub use real::{Place, Refusal, Report, Wan, unshare_processes, with_privileges};

@@ -68,8 +68,8 @@ fn real_sockets_see_what_was_asked_for() {
     assert!((1.6..2.4).contains(&measured("UDP loss")));
     assert!(measured("UDP round trip, least") >= 16.0, "nothing arrives early: {out}");
     assert!(measured("UDP round trip, median") >= 19.0, "{out}");
-    let rate = measured("TCP over 50 Mbit/s");
-    assert!(rate < 49.3 && rate > 10.0, "{rate} of 48.3 Mbit/s: not over the rate, and not stuck");
+    let rate = measured("the same with its beginning, which is slower");
+    assert!(rate <= 50.0 * 1_448.0 / 1_500.0, "{rate} Mbit/s is over what the rate leaves for a stream");
 }
 
 #[test]

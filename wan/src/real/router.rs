@@ -17,10 +17,8 @@ use rustix::{
     thread::set_current_timer_slack,
 };
 
-use crate::{
-    place::Refusal,
-    switch::{Counters, Switch},
-};
+use super::place::Refusal;
+use crate::switch::{Counters, Switch};
 
 /// What the router stops by, among the numbers of nodes.
 const STOP: u64 = u64::MAX;

@@ -2,10 +2,12 @@
 
 use std::os::fd::AsRawFd;
 
-use crate::{
+use super::{
     place::{Place, Refusal},
-    profile::{MAX_NODES, Profile},
     router::{Report, Router},
+};
+use crate::{
+    profile::{MAX_NODES, Profile},
     switch::{Switch, address},
 };
 

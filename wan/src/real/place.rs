@@ -9,7 +9,7 @@ use rustix::{
     thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space},
 };
 
-use crate::{kernel, netlink::Devices};
+use super::{kernel, netlink::Devices};
 
 const DEVICE: &str = "wan0";
 const PREFIX: u8 = 24;
