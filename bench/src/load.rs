@@ -11,8 +11,10 @@ use theta::{
     output::{self, Output},
     units,
 };
-use theta_cluster::{Cluster, Lifetime, this_program};
+use theta_cluster::{Cluster, Lifetime, Loopback, Site, this_program};
 
+#[cfg(target_os = "linux")]
+use super::wan;
 use super::{
     drive::{self, Pace},
     process,
@@ -27,6 +29,7 @@ use super::{
 Examples:
   theta-bench load --local                                  7 nodes, any 3
   theta-bench load --local --operation sign --rate 200      open loop: 200 requests a second
+  theta-bench load --local --wan four-regions               the same group over Frankfurt, Sydney, Toronto, San Francisco
   theta-bench load --local --operation sign --slots --concurrency 1    what a slot certificate costs
   theta-bench load --local --record soon --concurrency 1               what waiting for the record costs
   theta-bench load --local --operation sign --key sign-ed25519 --burn-nonces    what burning nonces costs
@@ -46,6 +49,11 @@ pub(crate) struct LoadArgs {
     /// How many of them it takes
     #[arg(long, value_name = "K", default_value_t = 3, requires = "local")]
     threshold: u16,
+    /// Put --local's nodes and the client into networks of their own, with the delay, jitter, loss and rate of a profile of
+    /// theta-wan between them: lan, regional, four-regions, continents, or a file
+    #[cfg(target_os = "linux")]
+    #[arg(long, value_name = "PROFILE", requires = "local")]
+    wan: Option<String>,
     /// What to ask for
     #[arg(long, value_enum, default_value_t = Operation::Decapsulate)]
     operation: Operation,
@@ -86,11 +94,18 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
         let pids: Vec<(u16, u32)> = (1..).zip(args.pids.iter().copied()).collect();
         return measure(args, &session, &pids, output);
     }
+    #[cfg(target_os = "linux")]
+    let wan = args.wan.as_deref().map(|profile| wan::lay(profile, args.nodes)).transpose()?;
     let home = tempfile::Builder::new().prefix("theta-bench-").tempdir();
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let _unfinished = Unfinished::watch(home.path())?;
     let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
-    let mut cluster = Cluster::create(this_program()?, &home.path().join("group"), &plan, Lifetime::Tied)?;
+    #[cfg(target_os = "linux")]
+    let site: Box<dyn Site> = wan.map_or_else(|| -> Box<dyn Site> { Box::new(Loopback) }, |wan| Box::new(wan));
+    #[cfg(not(target_os = "linux"))]
+    let site: Box<dyn Site> = Box::new(Loopback);
+    let dir = home.path().join("group");
+    let mut cluster = Cluster::create_at(site, this_program()?, &dir, &plan, Lifetime::Tied)?;
     args.rules.write(&cluster.node_dirs())?;
     cluster.start_all()?;
     let session = Session::open(&cluster.client_dir(), args.client.timeout())?;

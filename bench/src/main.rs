@@ -9,6 +9,8 @@ mod report;
 mod requests;
 mod rules;
 mod soak;
+#[cfg(target_os = "linux")]
+mod wan;
 
 use std::process::ExitCode;
 

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
+    io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -27,8 +28,32 @@ pub enum Lifetime {
     Kept,
 }
 
+/// Where the processes of nodes run, and how they reach each other.
+pub trait Site {
+    /// Addresses for so many nodes, on which nobody listens.
+    fn addresses(&self, nodes: u16) -> Result<Vec<Addresses>, Failure>;
+
+    /// Starts the process of a node.
+    fn spawn(&self, node: u16, command: &mut Command) -> io::Result<Child>;
+}
+
+/// This machine, over its loopback device.
+#[derive(Clone, Copy, Debug)]
+pub struct Loopback;
+
+impl Site for Loopback {
+    fn addresses(&self, nodes: u16) -> Result<Vec<Addresses>, Failure> {
+        free_addresses(nodes)
+    }
+
+    fn spawn(&self, _node: u16, command: &mut Command) -> io::Result<Child> {
+        command.spawn()
+    }
+}
+
 /// Node processes and their directory. Dropping it kills them all.
 pub struct Cluster {
+    site: Box<dyn Site>,
     program: PathBuf,
     dir: PathBuf,
     lifetime: Lifetime,
@@ -46,7 +71,18 @@ impl Cluster {
     /// Makes the group's directory, which must not exist, on free loopback ports. Starts nothing yet. `program` is what the
     /// nodes will run: `theta`, or one that has its command `node run`.
     pub fn create(program: PathBuf, dir: &Path, plan: &Plan, lifetime: Lifetime) -> Result<Self, Failure> {
-        let addresses = free_addresses(plan.nodes())?;
+        Self::create_at(Box::new(Loopback), program, dir, plan, lifetime)
+    }
+
+    /// The same elsewhere. Clients must reach the addresses of that site, too.
+    pub fn create_at(
+        site: Box<dyn Site>,
+        program: PathBuf,
+        dir: &Path,
+        plan: &Plan,
+        lifetime: Lifetime,
+    ) -> Result<Self, Failure> {
+        let addresses = site.addresses(plan.nodes())?;
         group::create(dir, plan, &addresses)?;
         let node = |(number, addresses): (u16, &Addresses)| NodeProcess {
             number,
@@ -55,7 +91,7 @@ impl Cluster {
             child: None,
         };
         let nodes = (1..=plan.nodes()).zip(&addresses).map(node).collect();
-        Ok(Self { program, dir: dir.to_owned(), lifetime, nodes })
+        Ok(Self { site, program, dir: dir.to_owned(), lifetime, nodes })
     }
 
     /// What `--client` takes.
@@ -86,7 +122,7 @@ impl Cluster {
             // Out of the terminal's foreground group, so that a later Ctrl-C there is not meant for them.
             Lifetime::Kept => command.stdin(Stdio::null()).process_group(0),
         };
-        let child = command.spawn().map_err(|error| {
+        let child = self.site.spawn(number, &mut command).map_err(|error| {
             Failure::Failed(format!("cannot start the process of node {number}: {}", exit::reason(&error)))
         })?;
         if let Some(node) = self.node(number) {

@@ -4,5 +4,5 @@
 mod cluster;
 mod latency;
 
-pub use cluster::{Cluster, Lifetime, this_program};
+pub use cluster::{Cluster, Lifetime, Loopback, Site, this_program};
 pub use latency::{Latencies, Percentiles};

@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use theta_sim::{Deed, Deeds, Outcome, Scenario, run};
+use theta_sim::{Deed, Deeds, Distances, Outcome, Scenario, run};
+use theta_wan::Profile;
 
 /// Runs whole groups of nodes on an imagined network, clock and disk.
 #[derive(Debug, Parser)]
@@ -29,6 +30,10 @@ struct Arguments {
     /// Scenarios about the group's ledger, and ceremonies that begin and end by it.
     #[arg(long)]
     ledger: bool,
+    /// Lets messages take as long as between real places: a profile of theta-wan (lan, regional, four-regions, continents, or a
+    /// file), a tick being a millisecond.
+    #[arg(long, value_name = "PROFILE", value_parser = distances)]
+    profile: Option<Distances>,
     /// How many run at once; 0 for as many as there are cores.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
@@ -45,8 +50,13 @@ fn main() -> ExitCode {
 
 impl Arguments {
     fn scenario(&self, seed: u64) -> Scenario {
-        if self.ledger { Scenario::of_ledger(seed) } else { Scenario::of(seed) }
+        let drawn = if self.ledger { Scenario::of_ledger(seed) } else { Scenario::of(seed) };
+        Scenario { distances: self.profile.clone(), ..drawn }
     }
+}
+
+fn distances(name: &str) -> Result<Distances, String> {
+    Profile::find(name).map(Distances::new).map_err(|error| error.to_string())
 }
 
 /// Runs one seed; returns whether everything held.

@@ -28,8 +28,21 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     log.step("build", || cargo(root, &["build", "--quiet", "--workspace", "--bins", "--tests"]))?;
     log.step("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]))?;
     log.step("alerts and dashboard, with a real Prometheus", || check_monitoring(root))?;
-    log.step("tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"]))?;
+    let mut refused = None;
+    log.step("emulated networks", || {
+        refused = tools::networks_refused(&target(root))?;
+        Ok(())
+    })?;
+    log.step("tests", || {
+        let mut tests = Command::new("cargo");
+        tests.args(["test", "--workspace", "--no-fail-fast"]);
+        tests.envs(refused.as_ref().map(|_| ("THETA_WAN_REFUSED", "1")));
+        run(root, tests)
+    })?;
     log.summary();
+    if let Some(reason) = refused {
+        println!("NOT TESTED: networks with real sockets (wan/tests): {reason}");
+    }
     Ok(())
 }
 
@@ -60,7 +73,7 @@ pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
 
 /// Runs the attacks with the programs of this build.
 fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<(), String> {
-    let mut command = Command::new(built(root).join(build).join("theta-attack"));
+    let mut command = Command::new(target(root).join(build).join("theta-attack"));
     command.args(arguments);
     run(root, command)
 }
@@ -79,15 +92,15 @@ fn check_monitoring(root: &Path) -> Result<(), String> {
         );
         return Ok(());
     };
-    let mut command = Command::new(built(root).join("debug").join("theta-monitoring"));
+    let mut command = Command::new(target(root).join("debug").join("theta-monitoring"));
     if !programs.as_os_str().is_empty() {
         command.arg("--prometheus").arg(programs);
     }
     run(root, command)
 }
 
-/// The folder of what cargo builds.
-fn built(root: &Path) -> PathBuf {
+/// Where cargo puts what it builds.
+fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 

@@ -80,6 +80,19 @@ pub(crate) fn prometheus(root: &Path) -> Result<Option<PathBuf>, String> {
     Ok(runs(&programs).then_some(programs))
 }
 
+/// Whether this system allows the networks that tests of `theta-wan` make. Where it does not, the reason is returned.
+pub(crate) fn networks_refused(target: &Path) -> Result<Option<String>, String> {
+    const REFUSED: i32 = 3;
+    let output = Command::new(target.join("debug/theta-wan")).args(["check", "--able"]).output();
+    let output = output.map_err(|error| format!("theta-wan did not start: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    match output.status.code() {
+        Some(0) => Ok(None),
+        Some(REFUSED) => Ok(Some(said)),
+        _ => Err(format!("theta-wan check --able failed: {said}")),
+    }
+}
+
 /// The path of the tool, which is built first if it is missing.
 pub(crate) fn find_or_install(root: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
     let kept = cache()?.join(format!("{name}-{version}"));

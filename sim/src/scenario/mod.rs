@@ -5,9 +5,12 @@ mod ledger;
 mod members;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
 
 use theta_names::KeyState;
 use theta_schemes::Suite;
+use theta_wan::Profile;
 
 use crate::byzantine::{Behaviour, LedgerLie};
 
@@ -41,6 +44,8 @@ pub struct Scenario {
     pub thefts: Vec<Theft>,
     /// What the network does to all messages.
     pub weather: Weather,
+    /// Whether delays are those between real places, with loss and rate on top of the weather's loss.
+    pub distances: Option<Distances>,
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// Machines that are lost for good, and replaced: with the liars k - 1 members at most, and where the others are too few to decide
@@ -191,6 +196,28 @@ pub enum Aim {
     Recover(usize, u16),
 }
 
+/// What lies between nodes that are far from each other.
+#[derive(Clone)]
+pub struct Distances(Arc<Profile>);
+
+impl Distances {
+    /// What this profile says, a tick being a millisecond.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        Self(Arc::new(profile))
+    }
+
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Distances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
 /// What the network does to each message.
 #[derive(Clone, Copy, Debug)]
 pub struct Weather {
@@ -305,6 +332,7 @@ impl Scenario {
             again_from: None,
             thefts: Vec::new(),
             weather: Weather { delay: 1, loss: 0, duplicates: 0 },
+            distances: None,
             faults: Vec::new(),
             exchanges: Vec::new(),
             renewals: Vec::new(),

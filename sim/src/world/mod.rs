@@ -3,6 +3,7 @@
 mod ends;
 mod events;
 mod exchange;
+mod far;
 mod ledger;
 mod trials;
 mod warrants;
@@ -22,6 +23,7 @@ use theta_statements::{CeremonyRequest, StateChange};
 use tokio::time::Instant;
 
 use self::exchange::Wish;
+use self::far::Far;
 use crate::byzantine::{Behaviour, Liar};
 use crate::client::{Wanted, ceremony, changes};
 use crate::ledger::Reader;
@@ -99,6 +101,7 @@ struct World<'a> {
     ceremonies: Vec<CeremonyRequest>,
     changes: Vec<StateChange>,
     nodes: BTreeMap<u16, Node>,
+    far: Option<Far>,
     rng: ChaCha8Rng,
     base: Instant,
     now: u64,
@@ -192,6 +195,7 @@ impl<'a> World<'a> {
             ceremonies,
             changes,
             nodes,
+            far: scenario.distances.clone().map(|distances| Far::new(distances, scenario.seed)),
             rng: ChaCha8Rng::seed_from_u64(scenario.seed ^ 0x0074_6865_7461),
             base: Instant::now(),
             now: 0,
@@ -387,7 +391,12 @@ impl<'a> World<'a> {
             [to, to + GHOST].into_iter().filter(|machine| self.nodes.contains_key(machine)).collect::<Vec<_>>()
         {
             for _ in 0..copies {
-                let time = self.now + 1 + late + below(&mut self.rng, weather.delay);
+                let takes = match &mut self.far {
+                    Some(far) => far.takes(self.now, from % GHOST, to, bytes.len(), calm),
+                    None => Some(1 + below(&mut self.rng, weather.delay)),
+                };
+                let Some(takes) = takes else { continue };
+                let time = self.now + late + takes;
                 self.at(time, Event::Deliver { from, to: machine, bytes: bytes.clone() });
             }
         }

@@ -9,6 +9,7 @@
 
 mod consents;
 mod dealers;
+mod distances;
 mod ledger;
 mod members;
 mod owners;

@@ -146,6 +146,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-sharing",
             "theta-groups",
             "theta-wire",
+            "theta-wan",
         ],
     ),
     // Stands outside: an attack has the means of a client, a member or a stranger, and nothing of a node. It uses
@@ -200,8 +201,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-rounds",
             "theta-sharing",
             "theta-groups",
+            "theta-wan",
         ],
     ),
+    // Networks, for any program: it knows nothing of ours.
+    ("theta-wan", &[]),
     ("theta-interop", &[]),
     // Calls the decoders of every floor.
     (

@@ -132,10 +132,9 @@ fn a_party_banned_during_the_check_is_out_of_the_next_attempt() {
     // Party 2 says something else in the same slot.
     let blames = {
         let payload = third.clone();
-        party.machine.handle(
-            Input::Message { from: id(2), slot: SHARE, channel: Channel::Broadcast, payload },
-            &mut party.rng,
-        )
+        party
+            .machine
+            .handle(Input::Message { from: id(2), slot: SHARE, channel: Channel::Broadcast, payload }, &mut party.rng)
     };
     assert!(matches!(blames.as_slice(), [Effect::Blame(blame)] if blame.party == id(2)), "{blames:?}");
     assert!(!party.learns());
