@@ -29,7 +29,7 @@ pub enum Lifetime {
 }
 
 /// Where the processes of nodes run, and how they reach each other.
-pub trait Site {
+pub trait Site: Send + Sync {
     /// Addresses for so many nodes, on which nobody listens.
     fn addresses(&self, nodes: u16) -> Result<Vec<Addresses>, Failure>;
 
