@@ -172,6 +172,13 @@ impl Agreement {
         self.tally.note(author, view);
     }
 
+    /// Notes that an author has voted, in a slot that is admitted, for what does not count here. Time passes there as if it did: this member
+    /// must not wait for a vote that has been given.
+    pub fn note_vote(&mut self, author: PartyId, ballot: Ballot) {
+        self.tally.note(author, ballot.view);
+        self.tally.spoke(author, ballot);
+    }
+
     /// Takes a proposal or vote that is admitted, signed and [checked](crate::check).
     pub fn take<E: Electorate>(
         &mut self,

@@ -17,6 +17,8 @@ pub(crate) struct Tally {
     proposals: BTreeMap<u32, (Digest, Option<u32>)>,
     values: BTreeMap<Digest, Vec<u8>>,
     latest: BTreeMap<PartyId, u32>,
+    /// Who has voted in a slot for what does not count here: see [`Self::spoke`].
+    spoken: BTreeMap<Ballot, BTreeSet<PartyId>>,
 }
 
 impl Tally {
@@ -27,6 +29,7 @@ impl Tally {
             proposals: BTreeMap::new(),
             values: BTreeMap::new(),
             latest: BTreeMap::new(),
+            spoken: BTreeMap::new(),
         }
     }
 
@@ -52,6 +55,11 @@ impl Tally {
         self.values.get(digest).map(Vec::as_slice)
     }
 
+    /// Notes that an author has voted in a slot, for whatever: time passes there, and nothing else follows from it.
+    pub(crate) fn spoke(&mut self, author: PartyId, ballot: Ballot) {
+        self.spoken.entry(ballot).or_default().insert(author);
+    }
+
     /// Notes a view that an author has reached.
     pub(crate) fn note(&mut self, author: PartyId, view: u32) {
         let latest = self.latest.entry(author).or_default();
@@ -72,7 +80,9 @@ impl Tally {
 
     /// Whether a quorum voted in a slot, for whatever.
     pub(crate) fn has_quorum(&self, ballot: Ballot) -> bool {
-        self.votes.get(&ballot).is_some_and(|votes| votes.values().map(BTreeMap::len).sum::<usize>() >= self.quorum)
+        let voted = self.votes.get(&ballot).into_iter().flat_map(BTreeMap::values).flat_map(BTreeMap::keys);
+        let spoken = self.spoken.get(&ballot).into_iter().flatten();
+        voted.chain(spoken).collect::<BTreeSet<_>>().len() >= self.quorum
     }
 
     /// What a quorum voted for in a slot.
@@ -106,6 +116,7 @@ impl Tally {
     /// Frees what is of earlier views, and the values that nobody can vote for any more.
     pub(crate) fn forget_views_before(&mut self, view: u32, keep: impl Iterator<Item = Digest>) {
         self.votes.retain(|ballot, _| ballot.view >= view);
+        self.spoken.retain(|ballot, _| ballot.view >= view);
         self.proposals.retain(|proposed, _| *proposed >= view);
         let voted = self.votes.values().flat_map(BTreeMap::keys).flatten();
         let proposed = self.proposals.values().map(|(digest, _)| digest);

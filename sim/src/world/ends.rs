@@ -190,6 +190,12 @@ impl World<'_> {
         self.note_ends();
         let mut ends: BTreeMap<usize, (u16, &String)> = BTreeMap::new();
         for ((ceremony, node), end) in &self.ended {
+            // A node whose store was set back may have no use for what it has helped to make: then it says so, and has no share until it is
+            // given one.
+            let set_back = self.watch.stores.is_set_back(*node) || self.watch.stores.was_confirmed(*node);
+            if set_back && end.starts_with("failed") {
+                continue;
+            }
             let (first, other) = ends.entry(*ceremony).or_insert((*node, end));
             if *other != end {
                 let text = format!("ceremony {ceremony}: {other} at node {first}, {end} at node {node}");
@@ -197,13 +203,16 @@ impl World<'_> {
             }
         }
         let honest: Vec<u16> = self.present().collect();
+        // Without a quorum of honest nodes a run ends at any moment, also while some have a new epoch and others have not heard of it.
+        let quorum = self.has_quorum();
         let mut keys = BTreeMap::new();
         for number in &honest {
             let Some(life) = self.nodes.get(number).and_then(|node| node.life.as_ref()) else { continue };
             for entry in life.engine.keys().iter() {
                 let known = (entry.epoch, entry.key_id, entry.public.to_text(&entry.name));
+                let epoch = if quorum { None } else { Some(entry.epoch) };
                 let (first, other) =
-                    keys.entry((entry.name.clone(), entry.version)).or_insert((*number, known.clone()));
+                    keys.entry((entry.name.clone(), entry.version, epoch)).or_insert((*number, known.clone()));
                 if *other != known {
                     let text = format!("key {} differs between nodes {first} and {number}", entry.qualified_name());
                     return self.watch.violated(Invariant::Agreement, text);
@@ -230,12 +239,14 @@ impl World<'_> {
     /// number.
     pub(super) fn shares_are_right(&self) -> Result<usize, Violation> {
         let mut right: BTreeMap<(KeyName, Version), BTreeSet<u16>> = BTreeMap::new();
+        // Without a quorum of honest nodes a run ends at any moment, also while some have not heard of a new epoch.
+        let quorum = self.has_quorum();
         let lives = self.present().filter_map(|node| Some((node, self.nodes.get(&node)?.life.as_ref()?)));
         for (node, life) in lives {
             for entry in life.engine.keys().iter().filter(|entry| entry.state != KeyState::Destroyed) {
                 let key = (entry.name.clone(), entry.version);
                 let newest = self.newest.get(&key).copied().unwrap_or(Epoch::FIRST);
-                if entry.epoch < newest && !self.watch.stores.is_set_back(node) {
+                if quorum && entry.epoch < newest && !self.watch.stores.is_set_back(node) {
                     let text = format!("key {} is in epoch {} at node {node}, and was in {newest}", key.0, entry.epoch);
                     return self.watch.violated(Invariant::Shares, text);
                 }
@@ -249,7 +260,7 @@ impl World<'_> {
                 right.entry(key).or_default().insert(node);
             }
         }
-        for key in self.newest.keys() {
+        for key in self.newest.keys().filter(|_| quorum) {
             let count = right.get(key).map_or(0, BTreeSet::len);
             if count < usize::from(self.scenario.k) {
                 let text = format!("{count} honest nodes have shares of version {} of key {}", key.1, key.0);

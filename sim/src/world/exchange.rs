@@ -281,7 +281,8 @@ impl World<'_> {
             let life = self.nodes.get(&number).and_then(|node| node.life.as_ref());
             let Some(life) = life else { continue };
             let standing = life.engine.custodian().and_then(|custodian| custodian.members()).map(|it| it.standing);
-            if self.watch.ledger.replaced_at(number).is_some() && standing != Some(Standing::Member) {
+            let knows = self.watch.ledger.replaced_at(number).is_some_and(|at| self.watch.ledger.reached(number) >= at);
+            if knows && standing != Some(Standing::Member) {
                 let text = format!("the machine that replaced node {number} is {standing:?}");
                 return self.watch.violated(Invariant::Members, text);
             }

@@ -240,8 +240,10 @@ impl Replica {
             self.agreement.note(author, ballot.view);
             return Ok(());
         }
-        // It comes again when the value is here.
+        // It comes again when the value is here. A leader that shows its value to some alone could otherwise keep the others waiting for this
+        // vote for ever.
         if self.sitting.is_stand_in(author, &machine) && !self.counts_in_place(*ballot, body) {
+            self.agreement.note_vote(author, *ballot);
             return Ok(());
         }
         // Of a member that is stood in for both machines' votes are kept, and it counts once for each value: one that was stolen does not

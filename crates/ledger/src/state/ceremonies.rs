@@ -40,6 +40,17 @@ pub struct Begun {
 }
 
 impl Begun {
+    /// Whether it recovers the share of a machine that is no member's any more, so that nothing can come of it.
+    #[must_use]
+    pub fn is_orphaned(&self, members: &[Member]) -> bool {
+        let KeyChange::Recover { node: owner, .. } = &self.request.change else { return false };
+        let machine = |members: &[Member]| {
+            let owner = members.iter().find(|member| member.node().get() == *owner);
+            owner.map(|member| member.verifying_key().bytes().to_vec())
+        };
+        machine(&self.members) != machine(members)
+    }
+
     /// All nodes that take part, by rising number.
     #[must_use]
     pub fn nodes(&self) -> Vec<u16> {

@@ -162,9 +162,13 @@ impl Custodian {
     /// other tells all of its own, until one is decided.
     pub(in crate::custodian) fn propose_ends(&mut self, work: &mut Work) {
         let Some(ledger) = self.ledger() else { return };
-        let running = ledger.running().iter().map(|(number, begun)| (*number, begun.request.digest(), begun.nodes()));
-        for (number, id, nodes) in running.collect::<Vec<_>>() {
-            let Some(outcome) = self.outcome_of(number, &id) else { continue };
+        let running = ledger.running().iter().map(|(number, begun)| {
+            let orphaned = begun.is_orphaned(ledger.members());
+            (*number, begun.request.digest(), begun.nodes(), orphaned)
+        });
+        for (number, id, nodes, orphaned) in running.collect::<Vec<_>>() {
+            let outcome = if orphaned { Some(Outcome::Aborted) } else { self.outcome_of(number, &id) };
+            let Some(outcome) = outcome else { continue };
             let action = Action::End { ceremony: number, outcome };
             let over = self.running.get(&id).filter(|running| running.ending.is_some());
             let over = over.map_or(u64::MAX, |running| running.over);

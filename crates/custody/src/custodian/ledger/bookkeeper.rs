@@ -87,7 +87,9 @@ impl Host for Bookkeeper<'_> {
                 }
                 // Those whose word it takes have consented.
                 (Some(_), Outcome::Recovered | Outcome::Cancelled) => true,
-                (Some(begun), Outcome::Aborted) => self.prospects.are_none(*ceremony, &begun.request.digest()),
+                (Some(begun), Outcome::Aborted) => {
+                    begun.is_orphaned(state.members()) || self.prospects.are_none(*ceremony, &begun.request.digest())
+                }
                 (None, _) => false,
             },
             // Its holders have consented, by their policies.
