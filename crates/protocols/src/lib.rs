@@ -11,6 +11,6 @@ pub mod one_round;
 mod start;
 
 pub use misbehaviour::Misbehaviour;
-pub use start::{AnyMachine, Outcome, start, start_delivered, start_with};
+pub use start::{AnyMachine, Options, Outcome, start, start_with};
 pub use theta_rounds::Machine;
 pub use theta_schemes::RequestError;

@@ -6,7 +6,7 @@ mod members;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use theta_names::KeyState;
+use theta_names::{Delivery, KeyState};
 use theta_schemes::Suite;
 
 use crate::byzantine::{Behaviour, LedgerLie};
@@ -67,6 +67,8 @@ pub struct Scenario {
 pub struct HeldKey {
     /// Its suite, whose name is also the name of the key.
     pub suite: Suite,
+    /// Who makes shares for a request.
+    pub delivery: Delivery,
     /// The nodes whose policies refuse its use.
     pub refused_by: BTreeSet<u16>,
     /// Whether a signing rule gives it slots.

@@ -4,7 +4,7 @@ use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
 use theta_ledger::{
     Action, AdoptedKey, CertifiedEntry, Consent, Demand, Entry, LedgerError, LedgerState, Outcome, Refusal,
 };
-use theta_names::{Epoch, KeyState, Version};
+use theta_names::{Delivery, Epoch, KeyState, Version};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
 use crate::liars::sign_with;
@@ -14,6 +14,7 @@ pub(crate) fn create(name: &str, nonce: u8, k: u16, holders: &[u16]) -> Action {
     let change = KeyChange::Create {
         key: name.parse().unwrap(),
         suite: "frost-ed25519".parse().unwrap(),
+        delivery: Delivery::All,
         k,
         holders: holders.to_vec(),
     };
@@ -157,7 +158,16 @@ fn keys_of_dealers_are_adopted_in_their_order() {
         let suite = "sh00-2048".parse().unwrap();
         let (key, version) = ("rsa".parse().unwrap(), Version::new(version).unwrap());
         let public = b"a modulus".to_vec();
-        Action::Adopt(AdoptedKey { key, version, epoch: Epoch::FIRST, suite, k: 2, holders: vec![1, 2, 3], public })
+        Action::Adopt(AdoptedKey {
+            key,
+            version,
+            epoch: Epoch::FIRST,
+            suite,
+            delivery: Delivery::All,
+            k: 2,
+            holders: vec![1, 2, 3],
+            public,
+        })
     };
     advance(&mut state, adopt(2));
     assert_eq!(refused(&state, &adopt(1)), Refusal::Exists("rsa".parse().unwrap()));
@@ -170,10 +180,19 @@ fn what_is_read_is_what_was_written() {
     let state = LedgerState::new(&genesis(3, 2));
     let suite = "sh00-2048".parse().unwrap();
     let (key, version) = ("rsa".parse().unwrap(), Version::FIRST);
-    let adopted =
-        AdoptedKey { key, version, epoch: Epoch::FIRST, suite, k: 2, holders: vec![1, 2, 3], public: vec![1, 2] };
+    let adopted = AdoptedKey {
+        key,
+        version,
+        epoch: Epoch::FIRST,
+        suite,
+        delivery: Delivery::All,
+        k: 2,
+        holders: vec![1, 2, 3],
+        public: vec![1, 2],
+    };
     let actions = [
-        Action::Adopt(adopted),
+        Action::Adopt(adopted.clone()),
+        Action::Adopt(AdoptedKey { delivery: Delivery::Quorum, ..adopted }),
         create("a", 1, 2, &[1, 2]),
         activated(1, 2, 3, 4),
         Action::End { ceremony: 7, outcome: Outcome::Recovered },

@@ -13,17 +13,6 @@ const SURPLUS: u16 = 1;
 /// How many makers combine, so that one that is silent or slow costs nothing.
 const COMBINERS: usize = 2;
 
-/// Who makes shares of a key, and whom they go to. All holders must agree on it: it belongs to the key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
-    /// Every party makes a share and sends it to all, and all combine.
-    #[default]
-    All,
-    /// The request draws k + 1 makers, two of which combine and tell the rest. The others stand by. Only for schemes
-    /// whose combined values can be checked; the others go on as with [`Delivery::All`].
-    Quorum,
-}
-
 /// What a party does for one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Duty {

@@ -12,10 +12,10 @@ use theta_rounds::{
     Abort, Blames, Bug, Malformed, Outgoing, PartyId, ProtocolMessage, Recipient, Replies, Round, RoundProtocol, Slot,
 };
 use theta_schemes::keys::{Combined, KeyId};
-use theta_schemes::{Answer, CombineError, Gathered, Purpose, Shares, Statement};
+use theta_schemes::{Answer, CombineError, Delivery, Gathered, Purpose, Shares, Statement};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::duty::{Delivery, Duty};
+use super::duty::Duty;
 use super::message::{COMBINED, LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
 use super::proofs::Proofs;
 use crate::{Misbehaviour, Outcome};
