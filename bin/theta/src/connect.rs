@@ -354,7 +354,7 @@ impl Provenance {
     pub(crate) fn summary(&self) -> String {
         let latency = units::human(Duration::from_secs_f64(self.latency_ms / 1e3));
         if self.contributors.is_empty() {
-            return format!("as others told node {}, without saying whose shares made it, in {latency}", self.node);
+            return format!("by nodes of which node {} was not told, in {latency}", self.node);
         }
         format!("by {} in {latency}", nodes(&self.contributors))
     }

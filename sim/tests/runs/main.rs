@@ -12,6 +12,7 @@ mod dealers;
 mod ledger;
 mod members;
 mod owners;
+mod quorum;
 mod set_back;
 mod setting;
 mod thefts;

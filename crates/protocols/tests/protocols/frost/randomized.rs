@@ -12,7 +12,7 @@ use theta_schemes::signatures::frost::{SeedError, check_seed, randomized_key, ve
 use theta_schemes::{Statement, Suite};
 use theta_sharing::Threshold;
 
-use crate::frost::support::{MESSAGE, Setting, flip, id};
+use crate::frost::support::{MESSAGE, Setting, flip, frost, id};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_protocols::{Misbehaviour, Outcome};
