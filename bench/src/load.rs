@@ -94,7 +94,8 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     let home = tempfile::Builder::new().prefix("theta-bench-").tempdir();
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let _unfinished = Unfinished::watch(home.path())?;
-    let delivered = |key: KeySpec| if key.suite().supports(args.delivery) { key.delivered(args.delivery) } else { Ok(key) };
+    let delivered =
+        |key: KeySpec| if key.suite().supports(args.delivery) { key.delivered(args.delivery) } else { Ok(key) };
     let keys = plan::default_keys().into_iter().map(delivered).collect::<Result<_, _>>()?;
     let plan = Plan::new(args.nodes, args.threshold, keys)?;
     let mut cluster = Cluster::create(this_program()?, &home.path().join("group"), &plan, Lifetime::Tied)?;

@@ -215,12 +215,9 @@ impl Setup {
 
     /// The key table of a node without a custodian.
     pub(crate) fn table(&self, node: u16) -> Result<KeyTable, Failed> {
-        let keys = self
-            .keys
-            .iter()
-            .filter_map(|(name, held, dealt)| {
-                Some((name.clone(), dealt.0.clone(), Self::share(node, held, dealt)?, held.delivery))
-            });
+        let keys = self.keys.iter().filter_map(|(name, held, dealt)| {
+            Some((name.clone(), dealt.0.clone(), Self::share(node, held, dealt)?, held.delivery))
+        });
         KeyTable::delivered(keys).map_err(|error| error.to_string())
     }
 

@@ -234,7 +234,8 @@ impl Shard {
     /// Starts an instance with a new machine, and gives it the messages that have come for it.
     pub(super) fn launch(&mut self, mut instance: Instance) {
         let id = instance.id;
-        instance.patience = self.hedge.patience(&instance.key, &self.worker.shared, self.clock);
+        let now = self.now.max(self.clock);
+        instance.patience = self.hedge.patience(&instance.key, &self.worker.shared, now);
         self.run(instance);
         self.drive(id, Input::Start, Stage::ShareMade);
         for early in self.backlog.take(&id) {

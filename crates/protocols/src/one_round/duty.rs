@@ -114,7 +114,8 @@ mod tests {
         assert!(cases.len() >= 10);
         for case in cases {
             let number = |name: &str| u16::try_from(case[name].as_u64().unwrap()).unwrap();
-            let list = |name: &str| -> Vec<u64> { case[name].as_array().unwrap().iter().flat_map(|it| it.as_u64()).collect() };
+            let list =
+                |name: &str| -> Vec<u64> { case[name].as_array().unwrap().iter().flat_map(|it| it.as_u64()).collect() };
             let bytes = |name: &str| hex::decode(case[name].as_str().unwrap()).unwrap();
             let statement = bytes("statement");
             let statement = match case["operation"].as_str().unwrap() {
@@ -126,7 +127,8 @@ mod tests {
             };
             let key = KeyId::from_bytes(bytes("key_id").try_into().unwrap());
             let threshold = Threshold::new(number("k"), number("n")).unwrap();
-            let drawn: Vec<u64> = numbers(&makers(threshold, &seed(&key, &statement))).into_iter().map(u64::from).collect();
+            let drawn: Vec<u64> =
+                numbers(&makers(threshold, &seed(&key, &statement))).into_iter().map(u64::from).collect();
             assert_eq!(drawn, list("makers"), "{case}");
             for party in threshold.indices().map(PartyId::of_share) {
                 let duty = Duty::draw(party, threshold, &key, &statement);
