@@ -255,3 +255,23 @@ fn what_is_doomed_is_destroyed_in_time() {
     state.advance(&entry).unwrap();
     assert_eq!((line(&state).state, line(&state).doomed), (KeyState::Destroyed, None));
 }
+
+#[test]
+fn a_key_keeps_its_delivery_in_every_version_and_sharing() {
+    let mut state = LedgerState::new(&genesis(4, 2));
+    let (key, suite): (theta_names::KeyName, _) = ("a".parse().unwrap(), "bls04-bn254".parse().unwrap());
+    let change =
+        KeyChange::Create { key: key.clone(), suite, delivery: Delivery::Quorum, k: 2, holders: vec![1, 2, 3] };
+    advance(&mut state, Action::Begin(CeremonyRequest { nonce: [1; 32], change }));
+    advance(&mut state, activated(1, 2, 3, 5));
+    assert_eq!(state.keys()[&key].versions[&Version::FIRST].delivery, Delivery::Quorum);
+    for change in [
+        KeyChange::Rotate { key: key.clone() },
+        KeyChange::Refresh { key: key.clone(), version: None },
+        KeyChange::Reshare { key: key.clone(), version: None, k: 2, holders: vec![2, 3, 4] },
+        KeyChange::Recover { key: key.clone(), version: None, node: 2 },
+    ] {
+        let request = CeremonyRequest { nonce: [2; 32], change };
+        assert_eq!(state.begun(&request).unwrap().delivery, Delivery::Quorum, "{request:?}");
+    }
+}

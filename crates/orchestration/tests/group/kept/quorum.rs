@@ -45,6 +45,8 @@ fn ask(cluster: &mut Cluster, nodes: &[u16], text: &str) -> BTreeSet<u16> {
     let pending: Vec<_> = nodes.iter().map(|node| cluster.submit(*node, &question.request)).collect();
     cluster.until("all have answers", |_| pending.iter().all(|pending| pending.outcome().is_some()));
     pending.iter().for_each(|pending| question.check(&pending.outcome().unwrap().unwrap()));
+    // What is still on its way arrives, too.
+    (0..400).for_each(|_| cluster.turn());
     let sent = cluster.log[before..].iter().filter(|(_, _, bytes)| is(bytes, SHARE));
     sent.map(|(from, ..)| *from).collect()
 }
