@@ -11,7 +11,7 @@ use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
 use theta_keyfiles::KeyShareText as _;
-use theta_names::{Delivery, Holders, NodeId};
+use theta_names::{Holders, NodeId};
 use theta_orchestration::OrchestratorConfig;
 use theta_policy::{MemorySlots, Policy};
 use theta_schemes::Suite;
@@ -58,7 +58,7 @@ static DEALT: LazyLock<Mutex<BTreeMap<Kind, Dealt>>> = LazyLock::new(Mutex::defa
 
 /// What the content of a node's disk depends on before a run: node, k, n, and each key with its delivery and whether the node has lost its share; no keys
 /// for a node without a custodian.
-type DiskKind = (u16, u16, u16, Option<Vec<(&'static str, Delivery, bool)>>);
+type DiskKind = (u16, u16, u16, Option<Vec<(&'static str, u8, bool)>>);
 
 /// The disks before a run. Each is written once a process, since it is the same in all runs.
 static DISKS: LazyLock<Mutex<BTreeMap<DiskKind, Pages>>> = LazyLock::new(Mutex::default);
@@ -223,7 +223,7 @@ impl Setup {
 
     /// A node's disk with its store.
     pub(crate) fn disk(&self, node: u16) -> Result<SimulatedDisk, Failed> {
-        let keys = self.keys.iter().map(|(_, held, _)| (held.suite.name(), held.delivery, held.lost_by == Some(node)));
+        let keys = self.keys.iter().map(|(_, held, _)| (held.suite.name(), held.delivery.code(), held.lost_by == Some(node)));
         let n = u16::try_from(self.roster.nodes.len()).unwrap_or(u16::MAX);
         let kind = (node, self.roster.k, n, self.kept.then(|| keys.collect()));
         let mut all = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
