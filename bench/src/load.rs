@@ -6,12 +6,13 @@ use clap::Args;
 use theta::{
     connect::{ClientArgs, Session},
     exit::Failure,
-    group::plan::{self, Plan},
+    group::plan::{self, KeySpec, Plan},
     interrupt::Unfinished,
     output::{self, Output},
     units,
 };
 use theta_cluster::{Cluster, Lifetime, Loopback, Site, this_program};
+use theta_names::Delivery;
 
 #[cfg(target_os = "linux")]
 use super::wan;
@@ -33,6 +34,7 @@ Examples:
   theta-bench load --local --operation sign --slots --concurrency 1    what a slot certificate costs
   theta-bench load --local --record soon --concurrency 1               what waiting for the record costs
   theta-bench load --local --operation sign --key sign-ed25519 --burn-nonces    what burning nonces costs
+  theta-bench load --local --nodes 31 --threshold 11 --delivery quorum  12 of 31 make shares
   theta-bench load --operation decrypt --size 16KiB --concurrency 32
   theta-bench load --pids $(pgrep -d, -f 'theta node run') --csv load.csv
 
@@ -54,6 +56,9 @@ pub(crate) struct LoadArgs {
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "PROFILE", requires = "local")]
     wan: Option<String>,
+    /// Who makes shares in the group that --local makes, where the key's suite has quorum mode: all or quorum
+    #[arg(long, value_name = "all|quorum", default_value_t, requires = "local")]
+    delivery: Delivery,
     /// What to ask for
     #[arg(long, value_enum, default_value_t = Operation::Decapsulate)]
     operation: Operation,
@@ -99,7 +104,10 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     let home = tempfile::Builder::new().prefix("theta-bench-").tempdir();
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let _unfinished = Unfinished::watch(home.path())?;
-    let plan = Plan::new(args.nodes, args.threshold, plan::default_keys())?;
+    let delivered =
+        |key: KeySpec| if key.suite().supports(args.delivery) { key.delivered(args.delivery) } else { Ok(key) };
+    let keys = plan::default_keys().into_iter().map(delivered).collect::<Result<_, _>>()?;
+    let plan = Plan::new(args.nodes, args.threshold, keys)?;
     #[cfg(target_os = "linux")]
     let site: Box<dyn Site> = wan.map_or_else(|| -> Box<dyn Site> { Box::new(Loopback) }, |wan| Box::new(wan));
     #[cfg(not(target_os = "linux"))]

@@ -9,7 +9,7 @@ use std::{
 
 use theta::{connect, exit::Failure, group::plan::KeySpec, units};
 use theta_client::{Client, ClientError, KeyChange, KeyState, audit};
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use tokio::task::JoinSet;
 
 use super::{
@@ -47,7 +47,13 @@ impl Stage<'_> {
         let mut making = JoinSet::new();
         for key in self.keys {
             let (client, name, suite) = (client.clone(), key.key_name().clone(), key.suite());
-            let change = KeyChange::Create { key: name, suite: suite.into(), k, holders: (1..=n).collect() };
+            let change = KeyChange::Create {
+                key: name,
+                suite: suite.into(),
+                delivery: Delivery::All,
+                k,
+                holders: (1..=n).collect(),
+            };
             making.spawn(async move { client.hold(change, |_| ()).await });
         }
         while let Some(made) = making.join_next().await {

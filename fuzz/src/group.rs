@@ -13,7 +13,7 @@ use theta_ledger::{
     MemberChange, Memory, OperatorKey, Outcome, Replica, StandIn, Warrant,
 };
 use theta_names::codec::Writer;
-use theta_names::{KeyState, NodeId};
+use theta_names::{Delivery, KeyState, NodeId};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
 /// The seconds at which everything here is made.
@@ -84,7 +84,7 @@ impl Group {
         let mut group =
             Self { states: vec![LedgerState::new(&genesis)], founding, genesis, entries: Vec::new(), warrant: None };
         let (key, suite) = ("a".parse().expect("a name"), "frost-ed25519".parse().expect("a suite"));
-        let change = KeyChange::Create { key, suite, k: 2, holders: vec![1, 2, 3] };
+        let change = KeyChange::Create { key, suite, delivery: Delivery::All, k: 2, holders: vec![1, 2, 3] };
         group.decides(Action::Begin(CeremonyRequest { nonce: [1; 32], change }), n);
         let outcome = Outcome::Activated { public: b"a public key".to_vec(), certificate: b"a certificate".to_vec() };
         group.decides(Action::End { ceremony: 1, outcome }, n);
@@ -242,7 +242,7 @@ fn honest_messages(group: &Group) -> Vec<Vec<u8>> {
     let (mut replica, shelf) =
         (Replica::new(group.state().clone(), Some(keys), Vec::new(), (Memory::Kept, 6)), Shelf(&group.entries));
     let (key, suite) = ("b".parse().expect("a name"), "sg02-p256".parse().expect("a suite"));
-    let change = KeyChange::Create { key, suite, k: 2, holders: vec![1, 2, 3] };
+    let change = KeyChange::Create { key, suite, delivery: Delivery::All, k: 2, holders: vec![1, 2, 3] };
     let action = Action::Begin(CeremonyRequest { nonce: [2; 32], change });
     let mut inputs =
         vec![Input::Tick(group.state().time() + 10), Input::Connected(node(1)), Input::Propose(action, vec![])];

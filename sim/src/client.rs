@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_authority::{InstanceId, KeyRequest, Presented, Request};
 use theta_custody::KeyTable;
-use theta_names::{Epoch, KeyRef, Label, Operation as Permission};
+use theta_names::{Delivery, Epoch, KeyRef, Label, Operation as Permission};
 use theta_orchestration::Finished;
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
@@ -115,6 +115,8 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
         Aim::Create(suite) => KeyChange::Create {
             key: format!("made-{place}").parse().map_err(|error| format!("{error}"))?,
             suite: (*suite).into(),
+            // Every other key that is made, where its suite has quorum mode.
+            delivery: if place % 2 == 0 && suite.supports(Delivery::Quorum) { Delivery::Quorum } else { Delivery::All },
             k: setup.roster.k,
             holders: nodes(),
         },

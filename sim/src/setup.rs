@@ -56,9 +56,9 @@ type Kind = (&'static str, u16, u16);
 /// The dealt keys. Each is dealt once a process, so all runs use the same ones.
 static DEALT: LazyLock<Mutex<BTreeMap<Kind, Dealt>>> = LazyLock::new(Mutex::default);
 
-/// What the content of a node's disk depends on before a run: node, k, n, and each key with whether the node has lost its share; no keys
+/// What the content of a node's disk depends on before a run: node, k, n, and each key with its delivery and whether the node has lost its share; no keys
 /// for a node without a custodian.
-type DiskKind = (u16, u16, u16, Option<Vec<(&'static str, bool)>>);
+type DiskKind = (u16, u16, u16, Option<Vec<(&'static str, u8, bool)>>);
 
 /// The disks before a run. Each is written once a process, since it is the same in all runs.
 static DISKS: LazyLock<Mutex<BTreeMap<DiskKind, Pages>>> = LazyLock::new(Mutex::default);
@@ -215,16 +215,16 @@ impl Setup {
 
     /// The key table of a node without a custodian.
     pub(crate) fn table(&self, node: u16) -> Result<KeyTable, Failed> {
-        let keys = self
-            .keys
-            .iter()
-            .filter_map(|(name, held, dealt)| Some((name.clone(), dealt.0.clone(), Self::share(node, held, dealt)?)));
-        KeyTable::new(keys).map_err(|error| error.to_string())
+        let keys = self.keys.iter().filter_map(|(name, held, dealt)| {
+            Some((name.clone(), dealt.0.clone(), Self::share(node, held, dealt)?, held.delivery))
+        });
+        KeyTable::delivered(keys).map_err(|error| error.to_string())
     }
 
     /// A node's disk with its store.
     pub(crate) fn disk(&self, node: u16) -> Result<SimulatedDisk, Failed> {
-        let keys = self.keys.iter().map(|(_, held, _)| (held.suite.name(), held.lost_by == Some(node)));
+        let keys =
+            self.keys.iter().map(|(_, held, _)| (held.suite.name(), held.delivery.code(), held.lost_by == Some(node)));
         let n = u16::try_from(self.roster.nodes.len()).unwrap_or(u16::MAX);
         let kind = (node, self.roster.k, n, self.kept.then(|| keys.collect()));
         let mut all = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,8 +250,8 @@ impl Setup {
             for (name, held, dealt) in &self.keys {
                 let share = Self::share(node, held, dealt);
                 let holders = Holders::new(self.roster.nodes.clone()).map_err(|error| error.to_string())?;
-                let key =
-                    DealtKey { name, public: &dealt.0, share: share.as_ref(), holders: &holders, created: EPOCH - 1 };
+                let (public, share, delivery, created) = (&dealt.0, share.as_ref(), held.delivery, EPOCH - 1);
+                let key = DealtKey { name, public, share, delivery, holders: &holders, created };
                 import_dealt(&store, &key).map_err(|error| error.to_string())?;
             }
         }

@@ -16,6 +16,7 @@ import bz03
 import cks05
 import client
 import founding
+import quorum
 import rfc
 import sg02
 import sh00
@@ -35,6 +36,7 @@ TOPICS = {
     "bls04": bls04.check,
     "sh00": sh00.check,
     "slots": slots.check,
+    "quorum": quorum.check,
     "client": client.check,
     "founding": founding.check,
 }

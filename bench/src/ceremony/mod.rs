@@ -17,7 +17,7 @@ use theta::{
 };
 use theta_client::{CeremonyEnd, KeyChange};
 use theta_cluster::{Cluster, Lifetime, this_program};
-use theta_schemes::Suite;
+use theta_schemes::{Delivery, Suite};
 use tokio::time::{self, Instant};
 
 use self::scrape::{Traffic, traffic};
@@ -174,7 +174,8 @@ async fn connected(cluster: &Cluster, nodes: u16, started: Instant) -> Result<()
 fn hold(args: &CeremonyArgs, session: &Session, cluster: &Cluster, number: u16) -> Result<Held, Failure> {
     let key = format!("made-{number}").parse().map_err(Failure::internal)?;
     let holders = (1..=args.nodes).collect();
-    let change = KeyChange::Create { key, suite: args.suite.into(), k: args.threshold, holders };
+    let change =
+        KeyChange::Create { key, suite: args.suite.into(), delivery: Delivery::All, k: args.threshold, holders };
     let (sent_before, cpu_before) = (session.block_on(sent(cluster)), cpu(cluster));
     let started = Instant::now();
     let outcome = session.block_on(session.client().hold(change, |_| {}))?;

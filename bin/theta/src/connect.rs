@@ -359,9 +359,12 @@ impl Provenance {
         }
     }
 
-    /// "by nodes 1 and 3 in 4.2 ms".
+    /// "by nodes 1 and 3 in 4.2 ms"; a node in quorum mode that was told the result does not learn whose shares made it.
     pub(crate) fn summary(&self) -> String {
         let latency = units::human(Duration::from_secs_f64(self.latency_ms / 1e3));
+        if self.contributors.is_empty() {
+            return format!("by nodes of which node {} was not told, in {latency}", self.node);
+        }
         format!("by {} in {latency}", nodes(&self.contributors))
     }
 

@@ -16,7 +16,8 @@ pub struct Answer<T> {
     pub node: NodeId,
     /// The id of the instance at the nodes; equal requests have equal ids.
     pub instance_id: [u8; 32],
-    /// The nodes whose shares are in the result, according to the answering node.
+    /// The nodes whose shares are in the result, according to the answering node. Empty if that was told the result by another
+    /// node: in quorum mode, those who stand by do not learn whose shares made it.
     pub contributors: Vec<NodeId>,
     /// The nodes that misbehaved in the instance, according to the answering node.
     pub culprits: Vec<Culprit>,

@@ -76,6 +76,12 @@ pub enum CeremonyError {
         "keys of suite {0} take a trusted dealer: RSA keys are not made or renewed by ceremonies; use `theta keys deal`"
     )]
     TakesDealer(Suite),
+    /// The scheme's results do not prove themselves.
+    #[error(
+        "keys of suite {0} have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
+         --delivery quorum"
+    )]
+    NoQuorumMode(Suite),
     /// A suite that this build does not have.
     #[error(transparent)]
     UnknownSuite(UnknownSuite),

@@ -3,7 +3,7 @@
 use theta_agreement::Digest;
 use theta_groups::Transcript;
 use theta_names::codec::{DecodeError, Reader, Writer};
-use theta_names::{Epoch, KeyName, KeyState, SuiteName, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyState, SuiteName, Version};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
 use crate::consent::{read_consents, write_consents};
@@ -62,6 +62,8 @@ pub struct AdoptedKey {
     pub epoch: Epoch,
     /// Its scheme and group.
     pub suite: SuiteName,
+    /// Who makes shares for a request.
+    pub delivery: Delivery,
     /// How many shares it takes.
     pub k: u16,
     /// Who holds the shares: that of index i at place i - 1.
@@ -134,9 +136,9 @@ impl Action {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Adopt(adopted) => {
-                let AdoptedKey { key, version, epoch, suite, k, holders, public } = adopted;
+                let AdoptedKey { key, version, epoch, suite, delivery, k, holders, public } = adopted;
                 let writer = Writer::new(1).word(key.as_str()).version(*version).short_epoch(*epoch);
-                writer.word(suite.as_str()).u16(*k).nodes(holders).bytes(public)
+                writer.word(suite.as_str()).delivery(*delivery).u16(*k).nodes(holders).bytes(public)
             }
             Self::Begin(request) => Writer::new(2).raw(&request.nonce).bytes(&request.change.encode()),
             Self::End { ceremony, outcome } => {
@@ -167,9 +169,9 @@ impl Action {
             1 => {
                 let (key, version, epoch) = (reader.key_name()?, reader.version()?, reader.short_epoch()?);
                 let suite = reader.word()?.parse().map_err(|_| DecodeError::Field("the name of a suite"))?;
-                let k = reader.u16()?;
+                let (delivery, k) = (reader.delivery()?, reader.u16()?);
                 let (holders, public) = (reader.nodes()?, reader.bytes()?.to_vec());
-                Self::Adopt(AdoptedKey { key, version, epoch, suite, k, holders, public })
+                Self::Adopt(AdoptedKey { key, version, epoch, suite, delivery, k, holders, public })
             }
             2 => {
                 let nonce = reader.array()?;

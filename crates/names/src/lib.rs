@@ -21,7 +21,9 @@ pub use address::{Address, AddressError};
 pub use channel::Channel;
 pub use epoch::Epoch;
 pub use holders::{Holders, HoldersError};
-pub use key::{KeyName, KeyNameError, KeyRef, KeyRefError, KeyState, Purpose, SuiteName, SuiteNameError};
+pub use key::{
+    Delivery, DeliveryError, KeyName, KeyNameError, KeyRef, KeyRefError, KeyState, Purpose, SuiteName, SuiteNameError,
+};
 pub use label::{Label, LabelError, MOST_LABEL};
 pub use node_name::{NodeName, NodeNameError};
 pub use number::{NodeId, ShareIndex, ZeroError};

@@ -34,10 +34,14 @@ pub struct OrchestratorConfig {
     /// twice as long as the one before, up to 16 times this.
     #[serde(rename = "resend_after_ms", with = "milliseconds")]
     pub resend_after: Duration,
+    /// How long an instance of a key in quorum mode waits at least for those that were drawn to do the work, before it does its
+    /// own part. It waits three times as long as messages to its peers take, and never longer than `resend_after_ms`.
+    #[serde(rename = "hedge_after_ms", with = "milliseconds")]
+    pub hedge_after: Duration,
     /// The least time between two answers to one peer that asks again in one instance.
     #[serde(rename = "resend_interval_ms", with = "milliseconds")]
     pub resend_interval: Duration,
-    /// The resolution of all times.
+    /// The resolution of all times but those below it, for which threads wake up between two ticks.
     #[serde(rename = "tick_ms", with = "milliseconds")]
     pub tick: Duration,
     /// How long a result is kept.
@@ -81,6 +85,7 @@ impl Default for OrchestratorConfig {
             instance_ttl: Duration::from_secs(60),
             unattended: Duration::from_secs(15),
             resend_after: Duration::from_millis(250),
+            hedge_after: Duration::from_millis(20),
             resend_interval: Duration::from_secs(1),
             tick: Duration::from_millis(50),
             results_age: Duration::from_secs(5 * 60),
@@ -141,6 +146,7 @@ impl OrchestratorConfig {
         time("instance_ttl_ms", self.instance_ttl)?;
         time("unattended_ms", self.unattended)?;
         time("resend_after_ms", self.resend_after)?;
+        time("hedge_after_ms", self.hedge_after)?;
         time("resend_interval_ms", self.resend_interval)?;
         time("tick_ms", self.tick)?;
         time("results_age_ms", self.results_age)?;

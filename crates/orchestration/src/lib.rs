@@ -70,6 +70,7 @@ mod certified;
 mod config;
 mod culprits;
 mod entropy;
+mod hedge;
 mod instances;
 mod metrics;
 mod node;

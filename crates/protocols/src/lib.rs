@@ -13,6 +13,6 @@ mod start;
 
 pub use ask::{Ask, Supply};
 pub use misbehaviour::Misbehaviour;
-pub use start::{AnyMachine, Outcome, start, start_delivered, start_with};
+pub use start::{AnyMachine, Options, Outcome, start, start_with};
 pub use theta_rounds::Machine;
 pub use theta_schemes::RequestError;

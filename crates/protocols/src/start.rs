@@ -7,11 +7,11 @@ use rand_core::CryptoRng;
 use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Effects, Input, LockStep, Machine, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
-use theta_schemes::{RequestError, Statement};
+use theta_schemes::{Delivery, RequestError, Statement};
 use theta_sharing::{ShareIndex, Threshold};
 
 use crate::frost;
-use crate::one_round::{Delivery, OneRound};
+use crate::one_round::OneRound;
 use crate::{Ask, Misbehaviour, Supply};
 
 /// The result of a request.
@@ -40,11 +40,21 @@ pub fn start<'a>(
     share: &Arc<AnyKeyShare>,
     statement: impl Into<Statement<'a>>,
 ) -> Result<AnyMachine, RequestError> {
-    start_with(public, share, statement, frost::Options::default())
+    begin(public, share, statement.into(), Options::default())
 }
 
-/// As [`start`], with options for FROST. With a seed, the machine of a scheme that has no re-randomised keys ends at
-/// its start with [`Abort::Bug`]; the caller should refuse such a request before.
+/// How a machine is to go about a request.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The key's delivery, on which all its holders have agreed. FROST has k signers, chosen by its coordinator, with every
+    /// delivery.
+    pub delivery: Delivery,
+    /// What concerns FROST alone.
+    pub frost: frost::Options,
+}
+
+/// As [`start`], with options. With a seed for FROST, the machine of a scheme that has no re-randomised keys ends at its
+/// start with [`Abort::Bug`]; the caller should refuse such a request before.
 ///
 /// # Errors
 /// As [`start`].
@@ -52,31 +62,16 @@ pub fn start_with<'a>(
     public: &AnyPublicKey,
     share: &Arc<AnyKeyShare>,
     statement: impl Into<Statement<'a>>,
-    options: frost::Options,
+    options: Options,
 ) -> Result<AnyMachine, RequestError> {
-    begin(public, share, statement.into(), Delivery::All, options)
-}
-
-/// As [`start`], where all holders of the key have agreed on its delivery. FROST has k signers, chosen by its coordinator,
-/// with every delivery.
-///
-/// # Errors
-/// As [`start`].
-pub fn start_delivered<'a>(
-    public: &AnyPublicKey,
-    share: &Arc<AnyKeyShare>,
-    statement: impl Into<Statement<'a>>,
-    delivery: Delivery,
-) -> Result<AnyMachine, RequestError> {
-    begin(public, share, statement.into(), delivery, frost::Options::default())
+    begin(public, share, statement.into(), options)
 }
 
 fn begin(
     public: &AnyPublicKey,
     share: &Arc<AnyKeyShare>,
     statement: Statement<'_>,
-    delivery: Delivery,
-    options: frost::Options,
+    Options { delivery, frost: options }: Options,
 ) -> Result<AnyMachine, RequestError> {
     let threshold = public.threshold();
     let ours = share.key_id() == public.key_id() && threshold.contains(share.index());

@@ -2,7 +2,7 @@
 
 use core::{fmt, str::FromStr};
 
-use theta_names::{Purpose, SuiteName};
+use theta_names::{Delivery, Purpose, SuiteName};
 
 use crate::registry::{Of, SuiteOps};
 
@@ -173,6 +173,16 @@ macro_rules! define_suite {
 crate::for_each_suite!(define_suite! {});
 
 impl Suite {
+    /// Whether keys of this suite can have this delivery: quorum mode takes combined values that prove themselves, which the
+    /// coins by Diffie-Hellman and FROST do not have.
+    #[must_use]
+    pub fn supports(self, delivery: Delivery) -> bool {
+        match delivery {
+            Delivery::All => true,
+            Delivery::Quorum => self.ops().is_checkable(),
+        }
+    }
+
     /// One by one: to join an array of names whose lengths the compiler knows took it 30 s in `theta-names`.
     fn list() -> String {
         let mut list = String::new();
@@ -218,5 +228,23 @@ mod tests {
         for suite in Suite::ALL {
             assert_eq!(suite.name().parse(), Ok(SuiteName::from(suite)));
         }
+    }
+
+    #[test]
+    fn quorum_mode_is_for_results_that_prove_themselves() {
+        let without: Vec<&str> = Suite::ALL
+            .into_iter()
+            .filter(|suite| !suite.supports(Delivery::Quorum))
+            .map(Suite::name)
+            .filter(|name| !name.starts_with("frost-"))
+            .collect();
+        let curves = ["bls12381", "bn254", "ed25519", "ed448", "p256", "ristretto255", "secp256k1"];
+        let mut expected: Vec<String> = curves.iter().map(|curve| format!("cks05-{curve}")).collect();
+        expected.sort_unstable();
+        let mut without: Vec<String> = without.into_iter().map(str::to_owned).collect();
+        without.sort_unstable();
+        assert_eq!(without, expected);
+        assert!(Suite::ALL.into_iter().all(|suite| suite.supports(Delivery::All)));
+        assert!(!Suite::FrostEd25519.supports(Delivery::Quorum) && Suite::Cks05Sh00.supports(Delivery::Quorum));
     }
 }

@@ -2,7 +2,7 @@
 
 use theta_groups::Transcript;
 use theta_names::codec::{DecodeError, Reader, Writer};
-use theta_names::{KeyName, KeyState, Operation, SuiteName, Version};
+use theta_names::{Delivery, KeyName, KeyState, Operation, SuiteName, Version};
 
 /// The version of the encoding.
 const FORMAT: u8 = 1;
@@ -19,12 +19,14 @@ pub enum KeyChange {
         key: KeyName,
         /// The scheme and group.
         suite: SuiteName,
+        /// Who makes shares for a request.
+        delivery: Delivery,
         /// k: how many shares it takes to use the key.
         k: u16,
         /// The numbers of the nodes that will hold the shares; the holder of share index i is at place i - 1.
         holders: Vec<u16>,
     },
-    /// Make the next version: another key under the same name, with suite, k and holders of the primary version.
+    /// Make the next version: another key under the same name, with suite, delivery, k and holders of the primary version.
     Rotate {
         /// Which key.
         key: KeyName,
@@ -110,8 +112,9 @@ impl KeyChange {
     pub fn encode(&self) -> Vec<u8> {
         let writer = Writer::new(FORMAT);
         match self {
-            Self::Create { key, suite, k, holders } => {
-                writer.u8(1).word(key.as_str()).word(suite.as_str()).u16(*k).nodes(holders)
+            Self::Create { key, suite, delivery, k, holders } => {
+                let writer = writer.u8(1).word(key.as_str()).word(suite.as_str());
+                writer.delivery(*delivery).u16(*k).nodes(holders)
             }
             Self::Rotate { key } => writer.u8(2).word(key.as_str()),
             Self::Refresh { key, version } => writer.u8(3).word(key.as_str()).named_version(*version),
@@ -136,7 +139,8 @@ impl KeyChange {
         let change = match tag {
             1 => {
                 let suite = reader.word()?.parse().map_err(|_| DecodeError::Field("the name of a suite"))?;
-                Self::Create { key, suite, k: reader.u16()?, holders: reader.nodes()? }
+                let (delivery, k) = (reader.delivery()?, reader.u16()?);
+                Self::Create { key, suite, delivery, k, holders: reader.nodes()? }
             }
             2 => Self::Rotate { key },
             3 => Self::Refresh { key, version: reader.named_version()? },
@@ -227,6 +231,14 @@ mod tests {
             KeyChange::Create {
                 key: key.clone(),
                 suite: "frost-ed25519".parse().unwrap(),
+                delivery: Delivery::All,
+                k: 2,
+                holders: vec![1, 2, 7],
+            },
+            KeyChange::Create {
+                key: key.clone(),
+                suite: "bls04-bn254".parse().unwrap(),
+                delivery: Delivery::Quorum,
                 k: 2,
                 holders: vec![1, 2, 7],
             },
@@ -253,7 +265,8 @@ mod tests {
     #[test]
     fn the_encoding_stands() {
         let expected = [
-            "01010c7a6f6e652e6578616d706c650d66726f73742d6564323535313900020003000100020007",
+            "01010c7a6f6e652e6578616d706c650d66726f73742d65643235353139 01 00020003000100020007",
+            "01010c7a6f6e652e6578616d706c650b626c7330342d626e323534 02 00020003000100020007",
             "01020c7a6f6e652e6578616d706c65",
             "01030c7a6f6e652e6578616d706c6500000000",
             "01040c7a6f6e652e6578616d706c65000000030003000400040005 0006ffff",
@@ -293,7 +306,9 @@ mod tests {
             ("010200", "no name"),
             ("010501610000000100 00", "node 0"),
             ("0104016100000001000200010000", "holder 0"),
-            ("01010161015800020001 0001", "not the name of a suite"),
+            ("01010161015801 00020001 0001", "not the name of a suite"),
+            ("0101016101780002 0001 0001", "no delivery, as releases before wrote it"),
+            ("01010161017803 00020001 0001", "no such delivery"),
             ("0104016100000001 0002ffff0001", "more holders than bytes"),
         ] {
             assert!(KeyChange::decode(&bytes(&wrong.replace(' ', ""))).is_err(), "{why}");

@@ -45,7 +45,8 @@ fn change(value: &Value) -> KeyChange {
     match text(&value["aim"]) {
         "create" => {
             let suite = text(&value["suite"]).parse().unwrap();
-            KeyChange::Create { key, suite, k: number(&value["k"]), holders: holders() }
+            let delivery = text(&value["delivery"]).parse().unwrap();
+            KeyChange::Create { key, suite, delivery, k: number(&value["k"]), holders: holders() }
         }
         "rotate" => KeyChange::Rotate { key },
         "refresh" => KeyChange::Refresh { key, version: version() },

@@ -5,15 +5,15 @@ use core::str::FromStr;
 
 use theta_groups::Secret;
 use theta_names::codec::{DecodeError, Reader, Sink, Writer};
-use theta_names::{Epoch, Version};
+use theta_names::{Delivery, Epoch, Version};
 
 use crate::StoreError;
 
 /// The version of every record, and of the store and the backup that they form: records of different versions do not
 /// work together. Version 1 had no holders in an epoch, no identity, and remembered no peers; in 2 openings formed no
 /// chain, and neither forks nor contradictions were remembered; in 3 the subject of a ceremony had its public key as
-/// text.
-pub(crate) const RECORD_VERSION: u8 = 4;
+/// text; in 4 no key had a delivery.
+pub(crate) const RECORD_VERSION: u8 = 5;
 
 /// A buffer that is wiped, also where it is moved as it grows.
 pub(crate) struct Wiped(Secret<Vec<u8>>);
@@ -122,6 +122,10 @@ impl<'a> Decoder<'a> {
         self.field("an epoch is out of range", Reader::epoch)
     }
 
+    pub(crate) fn delivery(&mut self) -> Result<Delivery, StoreError> {
+        self.field("a delivery is not known", Reader::delivery)
+    }
+
     pub(crate) fn bytes(&mut self, most: usize) -> Result<&'a [u8], StoreError> {
         self.any(|fields| fields.bytes_within(most))
     }
@@ -173,7 +177,8 @@ mod tests {
     }
 
     fn key() -> impl Strategy<Value = KeyRecord> {
-        let version = (option::of(epoch()), option::of(epoch()), "[a-z0-9-]{1,20}", 0..5_usize, any::<u64>());
+        let kind = ("[a-z0-9-]{1,20}", 0..2_usize);
+        let version = (option::of(epoch()), option::of(epoch()), kind, 0..5_usize, any::<u64>());
         let name = "[a-z0-9][a-z0-9._-]{0,63}";
         (name, 0..3_usize, 0..5_usize, option::of(name), vec(version, 0..4)).prop_map(
             |(name, purpose, state, policy, versions)| {
@@ -181,11 +186,12 @@ mod tests {
                 let mut key =
                     KeyRecord::new(parsed(name), Purpose::ALL[purpose], policy.map(|name| name.parse().unwrap()));
                 key.state = KeyState::ALL[state];
-                for (serving, pending, suite, state, created) in versions {
+                for (serving, pending, (suite, delivery), state, created) in versions {
+                    let delivery = Delivery::ALL[delivery];
                     let pending =
                         pending.map(|pending| EpochRecord { number: Epoch::new(pending.number.get() + 10), ..pending });
                     let (version, state) = (key.next_version, KeyState::ALL[state]);
-                    key.versions.push(VersionRecord { version, state, suite, serving, pending, created });
+                    key.versions.push(VersionRecord { version, state, suite, delivery, serving, pending, created });
                     key.next_version = version.next().unwrap();
                 }
                 key

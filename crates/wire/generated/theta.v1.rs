@@ -7,7 +7,7 @@ pub struct Outcome {
     /// A coin's proof; for a re-randomised key the signers' commitments; otherwise empty.
     #[prost(bytes = "bytes", tag = "2")]
     pub proof: ::prost::bytes::Bytes,
-    /// The nodes whose shares are in the result.
+    /// The nodes whose shares are in the result. Empty if this node was told the result by another one, which does not say (quorum mode).
     #[prost(uint32, repeated, tag = "3")]
     pub contributors: ::prost::alloc::vec::Vec<u32>,
     /// Nodes that misbehaved in this instance without stopping it.
@@ -98,6 +98,9 @@ pub struct KeyInfo {
     /// Disabled at this node, and the group has not decided so yet.
     #[prost(bool, tag = "17")]
     pub frozen: bool,
+    /// Who makes shares for a request: "all" the holders, or as many as it takes and one more ("quorum").
+    #[prost(string, tag = "18")]
+    pub delivery: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PeerStatus {

@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{plant, rng};
 use theta_groups::Secret;
-use theta_names::{Epoch, KeyName, Purpose, Version};
+use theta_names::{Delivery, Epoch, KeyName, Purpose, Version};
 use theta_store::{BurnId, EpochRecord, Options, RestoreFloors, SealingKey, Store, check_backup, disk::SimulatedDisk};
 
 /// An id that is burnt before anything is damaged.
@@ -120,7 +120,7 @@ fn write() -> (Written, Written) {
     let share = Secret::new(vec![2; 32]);
     let filled: Result<_, theta_store::KeyError> = store.write(|tx| {
         tx.create_key(&name(), Purpose::Sign, None)?;
-        tx.import_version(&name(), "suite", epoch, Some(share)).map(drop)
+        tx.import_version(&name(), ("suite", Delivery::All), epoch, Some(share)).map(drop)
     });
     filled.expect("room");
     store.burn(ID).expect("fresh");

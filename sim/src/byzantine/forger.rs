@@ -10,7 +10,7 @@ use theta_ledger::founding::CardContent;
 use theta_ledger::{
     Action, CertifiedEntry, Consent, Entry, LONGEST_WARRANT, LedgerState, MemberChange, Outcome, StandIn, Warrant,
 };
-use theta_names::{KeyState, NodeId};
+use theta_names::{Delivery, KeyState, NodeId};
 use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
@@ -253,7 +253,9 @@ fn unasked_action(state: &LedgerState, rng: &mut ChaCha8Rng) -> Action {
     let known = state.keys().keys().next().filter(|_| below(rng, 2) == 0);
     let change = match (known, "unasked".parse()) {
         (Some(key), _) => KeyChange::Refresh { key: key.clone(), version: None },
-        (None, Ok(key)) => KeyChange::Create { key, suite: Suite::FrostEd25519.into(), k: 1, holders },
+        (None, Ok(key)) => {
+            KeyChange::Create { key, suite: Suite::FrostEd25519.into(), delivery: Delivery::All, k: 1, holders }
+        }
         (None, Err(_)) => return Action::End { ceremony: state.height(), outcome: Outcome::Aborted },
     };
     Action::Begin(CeremonyRequest { nonce, change })

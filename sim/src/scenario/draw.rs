@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use theta_names::KeyState;
+use theta_names::{Delivery, KeyState};
 use theta_schemes::{Purpose, Suite};
 
 use super::{
@@ -75,6 +75,7 @@ impl Scenario {
             end: 90_000,
             ..Self::empty(seed)
         };
+        scenario.draw_deliveries();
         scenario.draw_liars(&mut rng, t);
         scenario.draw_faults(&mut rng);
         scenario.draw_requests(&mut rng);
@@ -83,6 +84,17 @@ impl Scenario {
             scenario.draw_trials(&mut rng, t);
         }
         scenario
+    }
+
+    /// Half of the keys whose suites have quorum mode are in it: drawn apart, so that a seed has the same keys and faults as without.
+    fn draw_deliveries(&mut self) {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(1);
+        for key in &mut self.keys {
+            if below(&mut rng, 2) == 0 && key.suite.supports(Delivery::Quorum) {
+                key.delivery = Delivery::Quorum;
+            }
+        }
     }
 
     fn draw_liars(&mut self, rng: &mut impl Rng, t: u16) {
@@ -206,6 +218,7 @@ fn key(rng: &mut impl Rng, n: u16, t: u16) -> HeldKey {
     let most = if below(rng, 4) == 0 { u64::from(n) } else { u64::from(n - 2 * t) / 2 };
     HeldKey {
         suite,
+        delivery: Delivery::All,
         refused_by: some_nodes(rng, n, most),
         slots: suite.purpose() == Purpose::Sign && below(rng, 2) == 0,
         consents: below(rng, 4) == 0,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use theta_names::Delivery;
 use theta_schemes::{Purpose, Suite};
 
 use super::draw::{below, node, one_of, some_nodes};
@@ -207,5 +208,13 @@ impl Scenario {
 }
 
 fn key(suite: Suite) -> HeldKey {
-    HeldKey { suite, refused_by: BTreeSet::new(), slots: false, consents: false, rated: false, lost_by: None }
+    HeldKey {
+        suite,
+        delivery: Delivery::All,
+        refused_by: BTreeSet::new(),
+        slots: false,
+        consents: false,
+        rated: false,
+        lost_by: None,
+    }
 }

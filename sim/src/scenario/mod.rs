@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use theta_names::KeyState;
+use theta_names::{Delivery, KeyState};
 use theta_schemes::Suite;
 use theta_wan::Profile;
 
@@ -72,6 +72,8 @@ pub struct Scenario {
 pub struct HeldKey {
     /// Its suite, whose name is also the name of the key.
     pub suite: Suite,
+    /// Who makes shares for a request.
+    pub delivery: Delivery,
     /// The nodes whose policies refuse its use.
     pub refused_by: BTreeSet<u16>,
     /// Whether a signing rule gives it slots.

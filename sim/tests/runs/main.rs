@@ -13,6 +13,7 @@ mod distances;
 mod ledger;
 mod members;
 mod owners;
+mod quorum;
 mod set_back;
 mod setting;
 mod thefts;

@@ -5,8 +5,15 @@ use theta_sim::{Asked, HeldKey, Invariant, Outcome, Sabotage, Scenario, Weather,
 
 /// Four nodes with k = 2, a reliable network, and a few requests.
 pub(crate) fn quiet(seed: u64, suite: Suite) -> Scenario {
-    let key =
-        HeldKey { suite, refused_by: Default::default(), slots: false, consents: false, rated: false, lost_by: None };
+    let key = HeldKey {
+        suite,
+        delivery: Default::default(),
+        refused_by: Default::default(),
+        slots: false,
+        consents: false,
+        rated: false,
+        lost_by: None,
+    };
     let asked = |number: u64| Asked {
         at: 100 + 400 * number,
         key: 0,

@@ -103,7 +103,13 @@ async fn sign_alone(group: &Group, mallory: &Client) -> Result<usize, Trouble> {
 
 fn create(key: &str) -> Result<KeyChange, Trouble> {
     let all = HONEST.into_iter().chain(LIARS).collect();
-    Ok(KeyChange::Create { key: name(key)?, suite: name("bls04-bls12381-min-sig")?, k: K, holders: all })
+    Ok(KeyChange::Create {
+        key: name(key)?,
+        suite: name("bls04-bls12381-min-sig")?,
+        delivery: Default::default(),
+        k: K,
+        holders: all,
+    })
 }
 
 /// A reshare to the malicious members alone, with k = 2.

@@ -9,7 +9,7 @@ use clap::Args;
 use rand_core::CryptoRng;
 use theta_custody::{CustodyError, KeyEntry, KeyTable, KeyTableError};
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_network::group::GroupFile;
 use theta_schemes::{
     Suite,
@@ -77,13 +77,18 @@ pub(crate) fn deal(
 }
 
 /// Puts a key into the stores of a group's nodes, in the order of these, and its public key into the client's directory.
-pub(super) fn put(stores: &[Store], client: &Path, name: &KeyName, (public, shares): &DealtKey) -> Result<(), Failure> {
+pub(super) fn put(
+    stores: &[Store],
+    client: &Path,
+    (name, delivery): (&KeyName, Delivery),
+    (public, shares): &DealtKey,
+) -> Result<(), Failure> {
     let holders = theta_names::Holders::first(public.threshold().n());
     let created = now().0 / 1_000;
     // A signal must not leave a key at some nodes only.
     let _whole = Whole::begin()?;
     for (store, share) in stores.iter().zip(shares) {
-        let dealt = theta_custody::DealtKey { name, public, share: Some(share), holders: &holders, created };
+        let dealt = theta_custody::DealtKey { name, public, share: Some(share), delivery, holders: &holders, created };
         theta_custody::import_dealt(store, &dealt)
             .map_err(|error| Failure::Failed(format!("{}: {error}", store.place())))?;
     }
@@ -180,12 +185,12 @@ impl ExistingGroup {
     }
 
     /// Puts all these keys into all stores, or none into any. Their names must be free ([`ExistingGroup::check_free`]).
-    pub(crate) fn add(&self, keys: &[(&KeyName, DealtKey)]) -> Result<(), Failure> {
+    pub(crate) fn add(&self, keys: &[(&KeyName, Delivery, DealtKey)]) -> Result<(), Failure> {
         let _whole = Whole::begin()?;
-        for (place, (name, key)) in keys.iter().enumerate() {
-            put(&self.stores, &self.client, name, key).inspect_err(|_| {
+        for (place, (name, delivery, key)) in keys.iter().enumerate() {
+            put(&self.stores, &self.client, (name, *delivery), key).inspect_err(|_| {
                 self.remove(name);
-                for (before, _) in keys.iter().take(place) {
+                for (before, ..) in keys.iter().take(place) {
                     self.remove(before);
                     // The public file of the one that failed, if there is one, is somebody else's.
                     let _ = std::fs::remove_file(public_file(&self.client, before));

@@ -118,7 +118,7 @@ fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) ->
     write_new(&root.join("client").join(FOUNDING), common.founding.as_bytes(), false)?;
     plan.keys().iter().try_for_each(|key| {
         let dealt = deal::deal(key, plan.any_k_of_n(), plan.modulus_bits(), &mut rng)?;
-        deal::put(&stores, &root.join("client"), key.key_name(), &dealt)
+        deal::put(&stores, &root.join("client"), (key.key_name(), key.delivery()), &dealt)
     })
 }
 

@@ -7,6 +7,7 @@ use std::{
     str::FromStr,
 };
 
+use theta_names::Delivery;
 use theta_schemes::{Suite, keys::KeyName};
 
 use super::deal::DEFAULT_BITS;
@@ -28,13 +29,20 @@ const DEFAULT_KEYS: [(&str, Suite); 7] = [
 pub struct KeySpec {
     name: KeyName,
     suite: Suite,
+    delivery: Delivery,
 }
 
 impl KeySpec {
     /// A key with the name of its suite.
     pub fn of(suite: Suite) -> Result<Self, Failure> {
         let name = suite.name().parse().map_err(Failure::internal)?;
-        Ok(Self { name, suite })
+        Ok(Self { name, suite, delivery: Delivery::All })
+    }
+
+    /// The same with this delivery.
+    pub fn delivered(self, delivery: Delivery) -> Result<Self, Failure> {
+        check_delivery(self.name(), self.suite, delivery)?;
+        Ok(Self { delivery, ..self })
     }
 
     /// The key's name.
@@ -51,6 +59,11 @@ impl KeySpec {
     pub const fn suite(&self) -> Suite {
         self.suite
     }
+
+    /// Who makes shares for a request.
+    pub const fn delivery(&self) -> Delivery {
+        self.delivery
+    }
 }
 
 /// The keys of `theta group init` without `--keys`.
@@ -66,7 +79,7 @@ impl FromStr for KeySpec {
         let (name, suite) = text.split_once('=').unwrap_or((text, text));
         let suite = suites::parse(suite)?;
         let name = name.parse().map_err(|error| format!("{error}"))?;
-        Ok(Self { name, suite })
+        Ok(Self { name, suite, delivery: Delivery::All })
     }
 }
 
@@ -151,6 +164,17 @@ impl Plan {
     pub(crate) fn keys(&self) -> &[KeySpec] {
         &self.keys
     }
+}
+
+/// Refuses quorum mode for a suite that does not have it.
+pub(crate) fn check_delivery(name: &str, suite: Suite, delivery: Delivery) -> Result<(), Failure> {
+    if suite.supports(delivery) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--delivery {delivery}: keys of suite {suite} have no quorum mode, since no combined value of theirs proves itself: leave it out \
+         for {name}, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
+    )))
 }
 
 /// Refuses two keys of one name.

@@ -8,9 +8,11 @@ use serde::Serialize;
 use theta_custody::KeyEntry;
 use theta_groups::Secret;
 use theta_keyfiles::{KeyFormat, import_key};
+use theta_names::Delivery;
 use theta_schemes::{Suite, keys::KeyName};
 use theta_sharing::Threshold;
 
+use super::change::DeliveryArgs;
 use crate::{
     exit::Failure,
     files::Source,
@@ -46,6 +48,7 @@ impl GroupArgs {
 Examples:
   theta keys deal release=frost-ed25519
   theta keys deal rsa=sh00-pkcs1-sha256 --bits 3072
+  theta keys deal names=bls04-bls12381-min-pk --delivery quorum
   theta keys deal --group my-group vault=sg02-p256 beacon-2=cks05-bls04-min-sig
 
 theta suites lists what there is. The nodes must not run, and this process sees the keys: theta keys create needs neither.")]
@@ -53,6 +56,8 @@ pub(crate) struct DealArgs {
     /// Keys to deal, each a SUITE or NAME=SUITE
     #[arg(value_name = "NAME=SUITE", required = true)]
     keys: Vec<KeySpec>,
+    #[command(flatten)]
+    delivery: DeliveryArgs,
     #[command(flatten)]
     group: GroupArgs,
     #[command(flatten)]
@@ -84,6 +89,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "FORMAT", default_value_t)]
     format: KeyFormat,
     #[command(flatten)]
+    delivery: DeliveryArgs,
+    #[command(flatten)]
     group: GroupArgs,
 }
 
@@ -91,6 +98,7 @@ pub(crate) struct ImportArgs {
 struct Added {
     name: String,
     suite: &'static str,
+    delivery: &'static str,
     threshold: u16,
     nodes: u16,
     key_id: String,
@@ -98,10 +106,11 @@ struct Added {
 }
 
 impl Added {
-    fn new(name: &KeyName, (public, _): &group::DealtKey) -> Self {
+    fn new(name: &KeyName, delivery: Delivery, (public, _): &group::DealtKey) -> Self {
         Self {
             name: name.to_string(),
             suite: public.suite().name(),
+            delivery: delivery.name(),
             threshold: public.threshold().k(),
             nodes: public.threshold().n(),
             key_id: public.key_id().to_string(),
@@ -115,22 +124,25 @@ pub(super) fn deal(args: &DealArgs, output: Output) -> Result<(), Failure> {
     let (group, threshold) = args.group.open()?;
     let bits = args.modulus.bits(&args.keys)?;
     group::plan::check_names(&args.keys)?;
+    let keys = args.delivery.of(&args.keys)?;
     args.keys.iter().try_for_each(|key| group.check_free(key.key_name()))?;
     let mut rng = crate::random::generator()?;
     // All are dealt before the first is written: whoever ends the command meanwhile, as the search for primes lasts, has none of them.
-    let dealt = args.keys.iter().map(|key| {
+    let dealt = keys.iter().map(|key| {
         let dealt = group::deal(key, threshold, bits, &mut rng)?;
         group.check_new(key.key_name(), &dealt)?;
-        Ok((key.key_name(), dealt))
+        Ok((key.key_name(), key.delivery(), dealt))
     });
     let dealt = dealt.collect::<Result<Vec<_>, Failure>>()?;
     group.add(&dealt)?;
-    report(&dealt.iter().map(|(name, dealt)| Added::new(name, dealt)).collect::<Vec<_>>(), output)
+    report(&dealt.iter().map(|(name, delivery, dealt)| Added::new(name, *delivery, dealt)).collect::<Vec<_>>(), output)
 }
 
 /// `theta keys import`.
 pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
     let name: KeyName = args.name.parse().map_err(|error| Failure::Usage(format!("--name: {error}")))?;
+    let delivery = args.delivery.get();
+    group::plan::check_delivery(name.as_str(), args.suite, delivery)?;
     let (group, threshold) = args.group.open()?;
     group.check_free(&name)?;
     let source = Source::open(&args.file)?;
@@ -141,8 +153,8 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
         .map_err(|error| Failure::Usage(format!("{}: {error}", from.display())))?;
     group.check_new(&name, &dealt)?;
     check_other_purposes(&group.keys()?, args, &secret, &mut rng)?;
-    let added = Added::new(&name, &dealt);
-    group.add(&[(&name, dealt)])?;
+    let added = Added::new(&name, delivery, &dealt);
+    group.add(&[(&name, delivery, dealt)])?;
     report(&[added], output)?;
     output::diagnostic(
         "warning",

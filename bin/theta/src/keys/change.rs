@@ -5,11 +5,16 @@ use core::{fmt, str::FromStr};
 use clap::Args;
 use rand_core::Rng as _;
 use theta_client::{KeyChange, KeyRef};
-use theta_names::{KeyName, Operation, Version};
+use theta_names::{Delivery, KeyName, Operation, Version};
 use theta_network::group::GroupFile;
 use theta_schemes::Suite;
 
-use crate::{connect::nodes, exit::Failure, random, suites};
+use crate::{
+    connect::nodes,
+    exit::Failure,
+    group::plan::{KeySpec, check_delivery},
+    random, suites,
+};
 
 /// The nonce of a request for a ceremony. It distinguishes the request from all others, for approvers and the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +48,9 @@ impl fmt::Display for Nonce {
 pub(crate) fn in_words(change: &KeyChange) -> String {
     let named = |key: &KeyName, version: &Option<Version>| KeyRef { name: key.clone(), version: *version }.to_string();
     match change {
-        KeyChange::Create { key, suite, k, holders } => {
-            format!("a new key {key} ({suite}), made and held by {}, any {k} of which use it", nodes(holders))
+        KeyChange::Create { key, suite, delivery, k, holders } => {
+            let mode = if *delivery == Delivery::Quorum { ", in quorum mode" } else { "" };
+            format!("a new key {key} ({suite}{mode}), made and held by {}, any {k} of which use it", nodes(holders))
         }
         KeyChange::Rotate { key } => format!("the next version of {key}, which takes the place of the one before"),
         KeyChange::Refresh { key, version } => {
@@ -58,6 +64,27 @@ pub(crate) fn in_words(change: &KeyChange) -> String {
         KeyChange::Recover { key, version, node } => {
             format!("the lost share of {} computed by the others for node {node}", named(key, version))
         }
+    }
+}
+
+/// Who makes shares of a key.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DeliveryArgs {
+    /// Who makes shares for a request: all the holders, or with quorum as many as it takes and one more, of which two combine. Fixed
+    /// for good. [default: all]
+    #[arg(long, value_name = "all|quorum")]
+    delivery: Option<Delivery>,
+}
+
+impl DeliveryArgs {
+    /// What was asked for.
+    pub(crate) fn get(&self) -> Delivery {
+        self.delivery.unwrap_or_default()
+    }
+
+    /// These keys with it; refuses suites that do not have it.
+    pub(crate) fn of(&self, keys: &[KeySpec]) -> Result<Vec<KeySpec>, Failure> {
+        keys.iter().map(|key| key.clone().delivered(self.get())).collect()
     }
 }
 
@@ -109,6 +136,8 @@ pub(crate) struct ChangeArgs {
     #[arg(long, value_name = "SUITE", value_parser = suites::parse)]
     suite: Option<Suite>,
     #[command(flatten)]
+    delivery: DeliveryArgs,
+    #[command(flatten)]
     holders: HoldersArgs,
     /// The node whose share is lost, for keys.recover; the member, for group.change
     #[arg(long, value_name = "NODE")]
@@ -118,7 +147,7 @@ pub(crate) struct ChangeArgs {
 impl ChangeArgs {
     /// Whether any argument was given.
     pub(crate) fn is_given(&self) -> bool {
-        self.suite.is_some() || self.node.is_some() || self.holders.is_given()
+        self.suite.is_some() || self.delivery.delivery.is_some() || self.node.is_some() || self.holders.is_given()
     }
 
     /// The node that was named.
@@ -142,7 +171,9 @@ impl ChangeArgs {
             Operation::KeysCreate => {
                 let suite = self.suite.ok_or_else(|| missing("--suite"))?;
                 let (k, holders) = self.holders.resolve(&group()?)?;
-                KeyChange::Create { key, suite: suite.into(), k, holders }
+                let delivery = self.delivery.get();
+                check_delivery(key.as_str(), suite, delivery)?;
+                KeyChange::Create { key, suite: suite.into(), delivery, k, holders }
             }
             Operation::KeysRotate => KeyChange::Rotate { key },
             Operation::KeysRefresh => KeyChange::Refresh { key, version },

@@ -8,6 +8,7 @@ use std::{
 use clap::Args;
 use theta_client::{KeyRef, KeyState, KnownKey, KnownKeys, Version};
 use theta_keyfiles::PublicKeyText as _;
+use theta_names::Delivery;
 use theta_schemes::{
     Purpose,
     keys::{AnyPublicKey, KeyId, KeyName},
@@ -25,6 +26,8 @@ pub struct NamedKey {
     pub public: AnyPublicKey,
     /// Which version it is, if that is known.
     pub version: Option<Version>,
+    /// Who makes shares for a request, as far as the ledger says.
+    pub(crate) delivery: Option<Delivery>,
     /// The version's state, as far as the ledger says.
     pub(crate) state: Option<KeyState>,
     /// When it will be destroyed, in seconds since 1970, if the ledger says so.
@@ -38,12 +41,12 @@ impl NamedKey {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let (name, public) = AnyPublicKey::from_text(&files::read_text(path)?)
             .map_err(|error| Failure::Usage(format!("{} is not a usable public key: {error}", path.display())))?;
-        Ok(Self { name, public, version: None, state: None, doomed: None, is_asked: false })
+        Ok(Self { name, public, version: None, delivery: None, state: None, doomed: None, is_asked: false })
     }
 
     fn of(key: KnownKey, asked: Option<Version>) -> Self {
-        let KnownKey { name, version, state, doomed, public, .. } = key;
-        Self { name, public, version: version.or(asked), state, doomed, is_asked: asked.is_some() }
+        let KnownKey { name, version, delivery, state, doomed, public, .. } = key;
+        Self { name, public, version: version.or(asked), delivery, state, doomed, is_asked: asked.is_some() }
     }
 
     /// What the nodes are asked for: NAME, or NAME@VERSION if the version was named.

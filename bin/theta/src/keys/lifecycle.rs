@@ -7,7 +7,7 @@ use theta_schemes::Purpose;
 
 use super::{
     ceremonies::{CeremonyArgs, Held, hold, report},
-    change::HoldersArgs,
+    change::{DeliveryArgs, HoldersArgs},
 };
 use crate::{
     exit::Failure,
@@ -22,6 +22,7 @@ Examples:
   theta keys create release=frost-ed25519
   theta keys create vault=sg02-p256 beacon-2=cks05-bls04-min-sig
   theta keys create board=bls04-bls12381-min-pk --threshold 3 --holders 1,2,4,5
+  theta keys create names=bls04-bls12381-min-pk --delivery quorum     less work for each request, in a large group
 
 The nodes make the key among themselves (distributed key generation): nobody ever has it whole, not for a moment. A node that \
 cheats is left out and named, with evidence that anybody can check. All holders should be up; it takes more than k of \
@@ -30,6 +31,8 @@ pub(crate) struct CreateArgs {
     /// Keys to make, each a SUITE or NAME=SUITE
     #[arg(value_name = "NAME=SUITE", required = true)]
     keys: Vec<KeySpec>,
+    #[command(flatten)]
+    delivery: DeliveryArgs,
     #[command(flatten)]
     holders: HoldersArgs,
     #[command(flatten)]
@@ -45,7 +48,7 @@ Examples:
   theta decrypt old.txt.theta                  the old version goes on decrypting what was encrypted to it
   theta keys disable files@1                   until it is disabled
 
-The next version of the key is made as theta keys create makes one, with the same suite, threshold and holders. It has \
+The next version of the key is made as theta keys create makes one, with the same suite, delivery, threshold and holders. It has \
 another public key; older versions sign no more.")]
 pub(crate) struct RotateArgs {
     /// The key
@@ -91,19 +94,20 @@ pub(crate) struct ReshareArgs {
 /// `theta keys create`.
 pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     plan::check_names(&args.keys)?;
+    let keys = args.delivery.of(&args.keys)?;
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(&session.client().group())?;
     let group = session.client().group();
     let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
     let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };
     let takes_slots = |key: &KeySpec| key.suite().purpose() != Purpose::Decrypt;
-    if let Some(warning) = quorum.warning().filter(|_| args.keys.iter().any(takes_slots)) {
+    if let Some(warning) = quorum.warning().filter(|_| keys.iter().any(takes_slots)) {
         diagnostic("warning", &format!("for keys that signing rules cover, {warning}"));
     }
     let mut made: Vec<Held> = Vec::new();
-    for key in &args.keys {
+    for key in &keys {
         let (name, suite, holders) = (key.key_name().clone(), key.suite(), holders.clone());
-        let change = KeyChange::Create { key: name, suite: suite.into(), k, holders };
+        let change = KeyChange::Create { key: name, suite: suite.into(), delivery: key.delivery(), k, holders };
         match hold(&args.ceremony, &session, change) {
             Ok(held) => made.push(held),
             Err(failure) => {

@@ -23,6 +23,7 @@ struct LiveKey {
     generation: u64,
     suite: String,
     purpose: String,
+    delivery: String,
     threshold: u32,
     holders: Vec<u32>,
     key_id: String,
@@ -46,6 +47,7 @@ impl From<ListedKey> for LiveKey {
             generation,
             suite: info.suite,
             purpose: info.purpose,
+            delivery: info.delivery,
             threshold: info.threshold,
             holders: info.holders,
             key_id: hex::encode(&info.key_id),
@@ -57,7 +59,7 @@ impl From<ListedKey> for LiveKey {
 }
 
 impl LiveKey {
-    fn cells(&self) -> [String; 9] {
+    fn cells(&self) -> [String; 10] {
         let holders: Vec<String> = self.holders.iter().map(ToString::to_string).collect();
         let mark = if self.primary { "" } else { " (older)" };
         [
@@ -66,6 +68,7 @@ impl LiveKey {
             self.epoch.to_string(),
             self.generation.to_string(),
             self.suite.clone(),
+            self.delivery.clone(),
             format!("{} of {}", self.threshold, self.holders.len()),
             holders.join(", "),
             self.key_id.get(..8).unwrap_or_default().to_owned(),
@@ -99,7 +102,7 @@ pub(super) fn show(args: &ClientArgs, name: Option<&str>, output: Output) -> Res
     keys.sort_by(|a, b| (&a.name, a.version, &a.nodes).cmp(&(&b.name, b.version, &b.nodes)));
     output.result(&keys, |out| {
         let mut table = Table::new(
-            &["key", "state", "epoch", "generation", "suite", "takes", "holders", "key id", "according to"],
+            &["key", "state", "epoch", "generation", "suite", "delivery", "takes", "holders", "key id", "according to"],
             &[2, 3],
         );
         for key in &keys {

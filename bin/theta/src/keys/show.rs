@@ -4,6 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use theta_client::{KeyState, Version};
 use theta_keyfiles::PublicKeyText as _;
+use theta_names::Delivery;
 use theta_schemes::keys::{AnyPublicKey, TypedPublicKey};
 use theta_statements::UnixTime;
 
@@ -67,6 +68,9 @@ struct KeyView {
     #[serde(skip_serializing_if = "Option::is_none")]
     bits: Option<u32>,
     purpose: &'static str,
+    /// As far as the ledger says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivery: Option<&'static str>,
     threshold: u16,
     nodes: u16,
     key_id: String,
@@ -88,10 +92,23 @@ impl From<&NamedKey> for KeyView {
             on: bits.map_or_else(|| suite.group().to_owned(), |bits| format!("{} {bits} bits", suite.group())),
             bits,
             purpose: suite.purpose().name(),
+            delivery: key.delivery.map(Delivery::name),
             threshold: key.public.threshold().k(),
             nodes: key.public.threshold().n(),
             key_id: key.public.key_id().to_string(),
             public_key: hex::encode(key.public.public_key_bytes()),
+        }
+    }
+}
+
+/// Who makes shares for a request.
+fn in_words(delivery: Delivery, public: &AnyPublicKey) -> String {
+    let threshold = public.threshold();
+    match delivery {
+        Delivery::All => "all: every node that is asked makes a share".to_owned(),
+        Delivery::Quorum => {
+            let makers = threshold.k().saturating_add(1).min(threshold.n());
+            format!("quorum: the request draws {makers} nodes that make shares; the others stand by")
         }
     }
 }
@@ -142,6 +159,9 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
         writeln!(out, "suite       {} ({} on {})", view.suite, view.scheme, view.on)?;
         writeln!(out, "purpose     {}", view.purpose)?;
         writeln!(out, "takes       {} of {} nodes", view.threshold, view.nodes)?;
+        if let Some(delivery) = key.delivery {
+            writeln!(out, "delivery    {}", in_words(delivery, &key.public))?;
+        }
         writeln!(out, "key id      {}", view.key_id)?;
         writeln!(out, "public key  {}", view.public_key)
     })

@@ -2,7 +2,7 @@
 
 use theta_client::Member;
 use theta_ledger::{Action, CertifiedEntry, MemberChange, Outcome, Warrant};
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_statements::{KeyChange, UnixTime};
 
 use super::place::EntryLine;
@@ -47,11 +47,12 @@ fn what(action: &Action) -> String {
         Action::Adopt(adopted) => {
             let (key, version, epoch) = (&adopted.key, adopted.version, adopted.epoch);
             let (k, n, suite) = (adopted.k, adopted.holders.len(), &adopted.suite);
-            format!("key {key}@{version} ({suite}, any {k} of {n}) serves with the shares of epoch {epoch}")
+            let mode = mode(adopted.delivery);
+            format!("key {key}@{version} ({suite}, any {k} of {n}{mode}) serves with the shares of epoch {epoch}")
         }
         Action::Begin(request) => match &request.change {
-            KeyChange::Create { key, suite, k, holders } => {
-                format!("begin to make key {key} ({suite}, any {k} of {})", holders.len())
+            KeyChange::Create { key, suite, delivery, k, holders } => {
+                format!("begin to make key {key} ({suite}, any {k} of {}{})", holders.len(), mode(*delivery))
             }
             KeyChange::Recover { key, node, .. } => format!("begin to recover the share of key {key} at node {node}"),
             change => format!("begin to {} key {}", change.aim(), change.key()),
@@ -72,6 +73,14 @@ fn what(action: &Action) -> String {
             }
         }
         Action::Members(change) => members(change),
+    }
+}
+
+/// What is said of a key whose parties do not all make shares.
+const fn mode(delivery: Delivery) -> &'static str {
+    match delivery {
+        Delivery::All => "",
+        Delivery::Quorum => ", in quorum mode",
     }
 }
 

@@ -73,7 +73,7 @@ fn duplicate(group: &Group) {
         store
             .write(|transaction| -> Result<(), theta_store::KeyError> {
                 transaction.create_key(&copy, record.purpose, None)?;
-                transaction.import_version(&copy, &version.suite, epoch, share).map(|_| ())
+                transaction.import_version(&copy, (&version.suite, version.delivery), epoch, share).map(|_| ())
             })
             .unwrap();
     }

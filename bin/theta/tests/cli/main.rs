@@ -18,5 +18,6 @@ mod keeping;
 mod keys;
 mod losses;
 mod operations;
+mod quorum;
 mod run;
 mod words;

@@ -6,7 +6,7 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use theta_names::{Epoch, KeyRef, KeyState, Version};
+use theta_names::{Delivery, Epoch, KeyRef, KeyState, Version};
 use theta_network::group::GroupFile;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 
@@ -31,6 +31,8 @@ pub struct KnownKey {
     pub version: Option<Version>,
     /// Which sharing its verification keys are of; `None` for a key that is not in the group's ledger.
     pub epoch: Option<Epoch>,
+    /// Who makes shares for a request; `None` for a key that is not in the group's ledger.
+    pub delivery: Option<Delivery>,
     /// The version's state, as far as the ledger says; `None` for a key that is not in it.
     pub state: Option<KeyState>,
     /// When it will be destroyed, in seconds since 1970, if the ledger says so; until then it is disabled.
@@ -42,14 +44,16 @@ pub struct KnownKey {
 impl KnownKey {
     /// A key that is not in the ledger.
     fn alone(key: &KeyRef, public: AnyPublicKey) -> Self {
-        Self { name: key.name.clone(), version: key.version, epoch: None, state: None, doomed: None, public }
+        let (name, version) = (key.name.clone(), key.version);
+        Self { name, version, epoch: None, delivery: None, state: None, doomed: None, public }
     }
 }
 
 impl From<Certified> for KnownKey {
     fn from(found: Certified) -> Self {
         let (version, epoch, state) = (Some(found.version), Some(found.epoch), Some(found.state));
-        Self { name: found.name, version, epoch, state, doomed: found.doomed, public: found.public }
+        let (delivery, doomed) = (Some(found.delivery), found.doomed);
+        Self { name: found.name, version, epoch, delivery, state, doomed, public: found.public }
     }
 }
 
@@ -148,8 +152,7 @@ impl KnownKeys {
         }
         let given = self.given.read().unwrap_or_else(PoisonError::into_inner);
         let (text, public) = given.iter().find(|(_, key)| key.key_id() == id)?;
-        let KeyRef { name, version } = text.parse().ok()?;
-        Some(KnownKey { name, version, epoch: None, state: None, doomed: None, public: public.clone() })
+        Some(KnownKey::alone(&text.parse().ok()?, public.clone()))
     }
 
     /// The version that is meant where none is named, if the ledger says.

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::{Epochs, KeyHistory, LedgerState};
-use theta_names::{Epoch, KeyName, KeyRef, KeyState, SuiteName, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyRef, KeyState, SuiteName, Version};
 use theta_schemes::keys::{AnyPublicKey, KeyId};
 
 use super::Book;
@@ -18,6 +18,8 @@ pub(crate) struct Certified {
     pub(crate) name: KeyName,
     pub(crate) version: Version,
     pub(crate) epoch: Epoch,
+    /// Who makes shares for a request.
+    pub(crate) delivery: Delivery,
     /// Of this version, as far as the ledger says.
     pub(crate) state: KeyState,
     /// When it will be destroyed, in seconds since 1970.
@@ -29,6 +31,7 @@ pub(crate) struct Certified {
 struct Entry {
     version: Version,
     suite: SuiteName,
+    delivery: Delivery,
     state: KeyState,
     doomed: Option<u64>,
     epochs: Epochs,
@@ -68,7 +71,7 @@ impl Book {
     }
 
     fn decode(&self, name: &KeyName, entry: Entry) -> Option<Certified> {
-        let Entry { version, suite, state, doomed, epochs } = entry;
+        let Entry { version, suite, delivery, state, doomed, epochs } = entry;
         let place = (name.clone(), version, epochs.epoch);
         let known = self.decoded.read().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         let public = match known {
@@ -83,7 +86,7 @@ impl Book {
                 public
             }
         };
-        Some(Certified { name: name.clone(), version, epoch: epochs.epoch, state, doomed, public })
+        Some(Certified { name: name.clone(), version, epoch: epochs.epoch, delivery, state, doomed, public })
     }
 }
 
@@ -94,8 +97,8 @@ fn of_line(line: &KeyHistory, version: Option<Version>, most: usize) -> Vec<Entr
     let all = versions.into_iter().flat_map(|(version, history)| {
         let (state, suite) = (line.state_of(*version).unwrap_or(history.state), history.suite.clone());
         let epochs = history.epochs.iter().rev().take(most).cloned();
-        let doomed = line.doom_of(*version);
-        epochs.map(move |epochs| Entry { version: *version, suite: suite.clone(), state, doomed, epochs })
+        let (doomed, delivery) = (line.doom_of(*version), history.delivery);
+        epochs.map(move |epochs| Entry { version: *version, suite: suite.clone(), delivery, state, doomed, epochs })
     });
     all.collect()
 }
@@ -105,7 +108,8 @@ fn newest(line: &KeyHistory) -> Vec<Entry> {
     let all = line.versions.iter().filter_map(|(version, history)| {
         let state = line.state_of(*version).unwrap_or(history.state);
         let (suite, doomed) = (history.suite.clone(), line.doom_of(*version));
-        Some(Entry { version: *version, suite, state, doomed, epochs: history.serving()?.clone() })
+        let (delivery, epochs) = (history.delivery, history.serving()?.clone());
+        Some(Entry { version: *version, suite, delivery, state, doomed, epochs })
     });
     all.collect()
 }

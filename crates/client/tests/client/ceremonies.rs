@@ -7,7 +7,7 @@ use theta_client::{
     KeyState, SigningKey, state_statement,
 };
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::{Operation, Version};
+use theta_names::{Delivery, Operation, Version};
 use theta_schemes::{Suite, groups::Secret, keys::AnyPublicKey};
 use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, UnixTime, Validity};
 use theta_wire::v1;
@@ -41,7 +41,13 @@ async fn hold(client: &Client, change: KeyChange) -> CeremonyOutcome {
 }
 
 fn create(name: &str, holders: &[u16]) -> KeyChange {
-    KeyChange::Create { key: name.parse().unwrap(), suite: Suite::Bls04MinPk.into(), k: 2, holders: holders.to_vec() }
+    KeyChange::Create {
+        key: name.parse().unwrap(),
+        suite: Suite::Bls04MinPk.into(),
+        delivery: Delivery::All,
+        k: 2,
+        holders: holders.to_vec(),
+    }
 }
 
 fn key_file(group: &TestGroup, name: &str) -> AnyPublicKey {

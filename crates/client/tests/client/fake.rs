@@ -12,7 +12,7 @@ use theta_client::genesis_of;
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
 use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Consent, Entry, LedgerState, OperatorKey};
-use theta_names::{Epoch, NodeId, Version};
+use theta_names::{Delivery, Epoch, NodeId, Version};
 use theta_network::{
     Identity,
     group::{GroupFile, GroupNode},
@@ -107,6 +107,7 @@ pub(crate) fn adopt(name: &str, version: u32, epoch: u32, public: &AnyPublicKey)
         version: Version::new(version).unwrap(),
         epoch: Epoch::new(epoch),
         suite: public.suite().into(),
+        delivery: Delivery::All,
         k: 2,
         holders: vec![1, 2, 3, 4],
         public: public.to_text(&name).into_bytes(),

@@ -6,7 +6,7 @@ use theta_ceremonies::{Aim, CeremonyMember, CeremonyPlan, EncodedKey, PlanParts,
 use theta_groups::Transcript;
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::Begun;
-use theta_names::{Epoch, NodeId, ShareIndex, Version};
+use theta_names::{Delivery, Epoch, NodeId, ShareIndex, Version};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyPublicKey, KeyName};
@@ -16,8 +16,9 @@ use crate::CeremonyError;
 use crate::codec::{Reader, Writer, parties};
 use crate::request::{CeremonyReport, CeremonyState};
 
-/// The version of the encoding. Format 1 had the text of a public key's file in the place of its bytes.
-const FORMAT: u8 = 2;
+/// The version of the encoding. Format 1 had the text of a public key's file in the place of its bytes, format 2 no
+/// delivery.
+const FORMAT: u8 = 3;
 /// The number of ticks after which a node that sees no decision votes to abort a ceremony.
 const PATIENCE: u32 = 240;
 
@@ -36,6 +37,8 @@ pub(crate) struct Subject {
     /// The epoch of the sharing that is made, or whose share is recovered.
     pub(crate) epoch: Epoch,
     pub(crate) suite: Suite,
+    /// Who makes shares of the key for a request.
+    pub(crate) delivery: Delivery,
     /// The k of the holders afterwards.
     pub(crate) k: u16,
     pub(crate) holders: Vec<u16>,
@@ -46,19 +49,22 @@ impl Subject {
     /// What a request comes to at its place in the ledger.
     ///
     /// # Errors
-    /// [`CeremonyError`]: ceremonies make no such keys, or this build does not have the suite.
+    /// [`CeremonyError`]: ceremonies make no such keys, this build does not have the suite, or the suite not the delivery.
     pub(crate) fn of_begun(begun: &Begun) -> Result<Self, CeremonyError> {
         let suite: Suite = begun.suite.as_str().parse().map_err(CeremonyError::UnknownSuite)?;
         if suite.key_group().is_none() {
             return Err(CeremonyError::TakesDealer(suite));
+        }
+        if !suite.supports(begun.delivery) {
+            return Err(CeremonyError::NoQuorumMode(suite));
         }
         let source = begun.source.as_ref().map(|source| {
             let unreadable = |_| CeremonyError::Refused("the key in the ledger cannot be read".to_owned());
             let public = public_of(&source.public).map_err(unreadable)?;
             Ok::<_, CeremonyError>(SourceKey { public, holders: source.holders.clone() })
         });
-        let Begun { request, version, epoch, k, holders, .. } = begun.clone();
-        Ok(Self { request, version, epoch, suite, k, holders, source: source.transpose()? })
+        let Begun { request, version, epoch, delivery, k, holders, .. } = begun.clone();
+        Ok(Self { request, version, epoch, suite, delivery, k, holders, source: source.transpose()? })
     }
 
     /// The state of its ceremony.
@@ -95,6 +101,7 @@ impl Subject {
             .version(self.version)
             .short_epoch(self.epoch)
             .word(self.suite.name())
+            .delivery(self.delivery)
             .u16(self.k)
             .nodes(&self.holders)
             .option(self.source.as_ref(), |writer, source| {
@@ -114,7 +121,7 @@ impl Subject {
         let change = KeyChange::decode(reader.bytes()?)?;
         let (version, epoch) = (reader.version()?, reader.short_epoch()?);
         let suite: Suite = reader.word()?.parse().map_err(|_| Malformed("a suite is not known"))?;
-        let (k, holders) = (reader.u16()?, reader.nodes()?);
+        let (delivery, k, holders) = (reader.delivery()?, reader.u16()?, reader.nodes()?);
         let source = reader.option(|reader| {
             let holders = reader.nodes()?;
             let public = EncodedKey::decode(reader.bytes()?)?;
@@ -122,18 +129,19 @@ impl Subject {
             Ok::<_, Malformed>(SourceKey { public, holders })
         })?;
         let request = CeremonyRequest { nonce, change };
-        let subject = reader.end(Self { request, version, epoch, suite, k, holders, source })?;
+        let subject = reader.end(Self { request, version, epoch, suite, delivery, k, holders, source })?;
         if subject.is_consistent() { Ok(subject) } else { Err(Malformed("it does not follow from the request")) }
     }
 
     fn is_consistent(&self) -> bool {
-        let Self { version, epoch, suite, k, holders, source, .. } = self;
+        let Self { version, epoch, suite, delivery, k, holders, source, .. } = self;
         let change = &self.request.change;
         let kept = |source: &SourceKey| *k == source.public.threshold().k() && *holders == source.holders;
         let renewed = *epoch > Epoch::FIRST;
         let of_change = match (change, source) {
-            (KeyChange::Create { suite: s, k: asked, holders: listed, .. }, None) => {
+            (KeyChange::Create { suite: s, delivery: d, k: asked, holders: listed, .. }, None) => {
                 suite.name() == s.as_str()
+                    && delivery == d
                     && k == asked
                     && holders == listed
                     && (*version, *epoch) == (Version::FIRST, Epoch::FIRST)
@@ -146,7 +154,7 @@ impl Subject {
             (KeyChange::Recover { node, .. }, Some(source)) => kept(source) && holders.contains(node),
             _ => false,
         };
-        of_change && change.version().is_none_or(|named| named == *version)
+        suite.supports(*delivery) && of_change && change.version().is_none_or(|named| named == *version)
     }
 
     /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities. `group` is the group's name.
@@ -178,6 +186,7 @@ impl Subject {
             .with("group", group.as_bytes())
             .with("request", &self.request.digest())
             .with("version", &self.version.to_be_bytes())
+            .with("delivery", &[self.delivery.code()])
             .finish32();
         let parts = PlanParts {
             suite: self.suite.into(),

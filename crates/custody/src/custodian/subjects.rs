@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use theta_names::{Epoch, Holders, KeyState, Version};
+use theta_names::{Delivery, Epoch, Holders, KeyState, Version};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 
 use super::Custodian;
@@ -41,20 +41,23 @@ impl Custodian {
         Ok(newer && record.effective_state(known) != KeyState::Destroyed)
     }
 
-    /// Whether a sharing can be stored: a version keeps its key, no two keys are one, and its numbers go together. What cannot is not
+    /// Whether a sharing can be stored: a version keeps its key and its delivery, no two keys are one, and its numbers go together. What cannot is not
     /// written, since it would take everything with it that becomes durable at the same time.
     pub(super) fn takes(
         &self,
         (key, version, _): (&KeyName, Version, Epoch),
         public: &AnyPublicKey,
+        delivery: Delivery,
         holders: &[u16],
     ) -> bool {
         let versions = self.table.versions(key.as_str());
         let keeps = match versions.iter().find(|known| known.version == version) {
-            Some(known) => known.key_id == *public.key_id() && known.suite == public.suite(),
+            Some(known) => {
+                known.key_id == *public.key_id() && known.suite == public.suite() && known.delivery == delivery
+            }
             None => check_new_key(&self.store, key, public).is_ok(),
         };
         let n = usize::from(public.threshold().n());
-        keeps && n == holders.len() && Holders::new(parties(holders)).is_ok()
+        keeps && public.suite().supports(delivery) && n == holders.len() && Holders::new(parties(holders)).is_ok()
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_groups::Secret;
-use theta_names::Version;
+use theta_names::{Delivery, Version};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, KeyName};
 use theta_store::{EpochRecord, Frozen, Incarnation, KeyError, KeyStates, Transaction, Witness};
@@ -79,6 +79,7 @@ pub(super) enum Record {
 pub(super) struct KeyWrite {
     pub(super) name: KeyName,
     pub(super) suite: Suite,
+    pub(super) delivery: Delivery,
     pub(super) version: Version,
     pub(super) epoch: EpochRecord,
     pub(super) share: Option<AnyKeyShare>,
@@ -137,7 +138,7 @@ impl Record {
 
 impl KeyWrite {
     fn apply(&self, transaction: &mut Transaction<'_>) -> Result<(), CustodyError> {
-        let Self { name, suite, version, epoch, share } = self;
+        let Self { name, suite, delivery, version, epoch, share } = self;
         let share = share.as_ref().map(|share| share_bytes(name, share));
         let record = match transaction.key(name) {
             Ok(record) => Some(record),
@@ -155,7 +156,8 @@ impl KeyWrite {
             }
             (Some(_), share) => transaction.stage_epoch(name, *version, epoch.clone(), share)?,
             (None, share) => {
-                transaction.begin_numbered_version(name, *version, suite.name(), epoch.clone(), share)?;
+                let kind = (suite.name(), *delivery);
+                transaction.begin_numbered_version(name, *version, kind, epoch.clone(), share)?;
             }
         }
         Ok(transaction.certify(name, *version, number, &epoch.certificate)?)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use theta_names::{Epoch, Holders, KeyState, Version};
+use theta_names::{Delivery, Epoch, Holders, KeyState, Version};
 use theta_protocols::frost::Stock;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
@@ -33,6 +33,8 @@ pub struct KeyEntry {
     pub key_id: KeyId,
     /// The suite.
     pub suite: Suite,
+    /// Who makes shares for a request.
+    pub delivery: Delivery,
     /// Which node holds which share.
     pub holders: Holders,
     /// Material that this node and its peers have made in advance for this epoch. A new epoch gets a new stock, and

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use theta_groups::Secret;
 use theta_keyfiles::{KeyFileError, KeyShareText as _, PublicKeyText as _};
-use theta_names::{Epoch, Holders, KeyName, KeyRef, KeyState, NodeId, Version};
+use theta_names::{Delivery, Epoch, Holders, KeyName, KeyRef, KeyState, NodeId, Version};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_store::{EpochRecord, KeyRecord, Store, VersionRecord};
 
@@ -21,6 +21,8 @@ pub struct DealtKey<'a> {
     pub public: &'a AnyPublicKey,
     /// The node's share; `None` for a node that holds none.
     pub share: Option<&'a AnyKeyShare>,
+    /// Who makes shares for a request.
+    pub delivery: Delivery,
     /// Which node holds which share.
     pub holders: &'a Holders,
     /// When it was made, in seconds since 1970.
@@ -34,7 +36,11 @@ pub struct DealtKey<'a> {
 /// [`CustodyError`]: the parts do not belong together, the name is that of a destroyed key, the store has the key or its secret
 /// already, or the store fails.
 pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, CustodyError> {
-    let DealtKey { name, public, share, holders, created } = *key;
+    let DealtKey { name, public, share, delivery, holders, created } = *key;
+    let suite = public.suite();
+    if !suite.supports(delivery) {
+        return Err(KeyTableError::NoQuorumMode { name: name.clone(), suite }.into());
+    }
     if let Some(share) = share {
         let text = share.to_text(name);
         // A mismatch of files shows now, and not when the node starts.
@@ -46,9 +52,9 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, Custod
     store.write(|transaction| {
         let known = store.key(name)?.is_some();
         if !known {
-            transaction.create_key(name, public.suite().purpose(), None)?;
+            transaction.create_key(name, suite.purpose(), None)?;
         }
-        Ok(transaction.import_version(name, public.suite().name(), epoch, share)?)
+        Ok(transaction.import_version(name, (suite.name(), delivery), epoch, share)?)
     })
 }
 
@@ -101,6 +107,7 @@ pub(crate) fn entries(
             share: share.map(Arc::new),
             key_id: *public.key_id(),
             suite: public.suite(),
+            delivery: version.delivery,
             holders,
             stock,
             public,

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use theta_names::{Epoch, Holders, KeyRef, KeyState, NodeId, Version};
+use theta_names::{Delivery, Epoch, Holders, KeyRef, KeyState, NodeId, Version};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 
 use super::{KeyEntry, KeyTableError, ResolveError};
@@ -76,6 +76,9 @@ impl Content {
         {
             return Err(KeyTableError::OtherKey(second()));
         }
+        if !suite.supports(new.delivery) {
+            return Err(KeyTableError::NoQuorumMode { name: second(), suite: *suite });
+        }
         let n = public.threshold().n();
         if holders.len() != usize::from(n) {
             return Err(KeyTableError::Holders { name: second(), holders: holders.len(), n });
@@ -104,11 +107,21 @@ impl KeyTable {
     /// [`KeyTableError`] if a share does not belong to its key, shares are of different nodes, or two keys are the
     /// same.
     pub fn new(keys: impl IntoIterator<Item = (KeyName, AnyPublicKey, AnyKeyShare)>) -> Result<Self, KeyTableError> {
+        Self::delivered(keys.into_iter().map(|(name, public, share)| (name, public, share, Delivery::All)))
+    }
+
+    /// The same, each key with its delivery.
+    ///
+    /// # Errors
+    /// As [`KeyTable::new`]; [`KeyTableError::NoQuorumMode`].
+    pub fn delivered(
+        keys: impl IntoIterator<Item = (KeyName, AnyPublicKey, AnyKeyShare, Delivery)>,
+    ) -> Result<Self, KeyTableError> {
         let mut content = Content::default();
         let mut first: Option<(KeyName, theta_sharing::ShareIndex)> = None;
-        for (name, public, share) in keys {
+        for (name, public, share, delivery) in keys {
             let index = share.index();
-            let entry = fixed_entry(name, public, share);
+            let entry = fixed_entry(name, public, share, delivery);
             content.check(&entry)?;
             let name = entry.name.clone();
             if content.keys.contains_key(&name) {
@@ -279,7 +292,7 @@ impl Default for KeyTable {
     }
 }
 
-fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEntry {
+fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare, delivery: Delivery) -> KeyEntry {
     KeyEntry {
         version: Version::FIRST,
         epoch: Epoch::FIRST,
@@ -290,6 +303,7 @@ fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare) -> KeyEn
         share: Some(Arc::new(share)),
         key_id: *public.key_id(),
         suite: public.suite(),
+        delivery,
         holders: Holders::first(public.threshold().n()),
         stock: Arc::default(),
         name,

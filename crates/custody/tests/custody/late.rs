@@ -4,7 +4,7 @@ mod overload;
 mod thresholds;
 
 use theta_custody::{CeremonyState, CustodyEffect};
-use theta_schemes::Suite;
+use theta_schemes::{Delivery, Suite};
 use theta_statements::KeyChange;
 
 use crate::net::{Net, name};
@@ -17,7 +17,13 @@ const COIN: Suite = Suite::Cks05Ristretto255;
 #[test]
 fn who_was_not_asked_joins_when_enough_have_it() {
     let mut net = Net::new(2, 4, 1);
-    let change = KeyChange::Create { key: name("zone"), suite: COIN.into(), k: 2, holders: vec![1, 2, 3, 4] };
+    let change = KeyChange::Create {
+        key: name("zone"),
+        suite: COIN.into(),
+        delivery: Delivery::All,
+        k: 2,
+        holders: vec![1, 2, 3, 4],
+    };
     let request = net.request(change);
     // One node alone brings nobody in.
     let id = net.ask([1], &request);
@@ -114,8 +120,13 @@ fn who_was_asked_too_early_takes_part_later() {
 fn silence_is_told() {
     let mut net = Net::new(2, 4, 7);
     net.kill(3);
-    let request =
-        net.request(KeyChange::Create { key: name("other"), suite: COIN.into(), k: 2, holders: vec![1, 2, 3, 4] });
+    let request = net.request(KeyChange::Create {
+        key: name("other"),
+        suite: COIN.into(),
+        delivery: Delivery::All,
+        k: 2,
+        holders: vec![1, 2, 3, 4],
+    });
     let id = net.ask([1, 2, 4], &request);
     let over = |net: &Net| [1, 2, 4].iter().all(|node| net.state(*node, &id).is_over());
     assert!(net.until(40, over));

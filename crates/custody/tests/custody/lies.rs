@@ -7,7 +7,7 @@ use bytes::Bytes;
 use theta_ceremonies::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan, Kind, PlanParts, Statement, rewrite};
 use theta_custody::{CustodyEffect, EvidenceError, check_evidence};
 use theta_groups::Transcript;
-use theta_names::Epoch;
+use theta_names::{Delivery, Epoch};
 use theta_rounds::PartyId;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
@@ -19,8 +19,13 @@ use crate::use_keys::check_signature;
 
 /// The plan of a request for a new key, built by hand from `spec/ceremonies.md`.
 pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (Arc<CeremonyPlan>, theta_statements::CeremonyRequest) {
-    let change =
-        KeyChange::Create { key: name("zone"), suite: Suite::Bls04MinPk.into(), k: 2, holders: holders.to_vec() };
+    let change = KeyChange::Create {
+        key: name("zone"),
+        suite: Suite::Bls04MinPk.into(),
+        delivery: Delivery::All,
+        k: 2,
+        holders: holders.to_vec(),
+    };
     let request = net.request(change);
     let nonce = Transcript::new("theta/custody/ceremony/v1")
         .with("group", b"test group")

@@ -12,7 +12,7 @@ use theta_custody::{
     KeyEntry, Roster, To,
 };
 use theta_groups::Secret;
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_rounds::simulator::{SimRng, below};
 use theta_schemes::Suite;
 use theta_schemes::keys::KeyName;
@@ -310,7 +310,13 @@ impl Net {
     }
 
     pub(crate) fn create(&mut self, key: &str, suite: Suite, k: u16, holders: &[u16]) -> [u8; 32] {
-        let change = KeyChange::Create { key: name(key), suite: suite.into(), k, holders: holders.to_vec() };
+        let change = KeyChange::Create {
+            key: name(key),
+            suite: suite.into(),
+            delivery: Delivery::All,
+            k,
+            holders: holders.to_vec(),
+        };
         self.run(holders.to_vec(), change)
     }
 

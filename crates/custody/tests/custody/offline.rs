@@ -5,7 +5,7 @@ use std::sync::Arc;
 use theta_custody::{
     Custodian, CustodyError, DealtKey, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
 };
-use theta_names::{Epoch, Holders, NodeId, Version};
+use theta_names::{Delivery, Epoch, Holders, NodeId, Version};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any};
 use theta_sharing::Threshold;
@@ -32,7 +32,10 @@ fn import(
     holders: &[NodeId],
 ) -> Result<Version, CustodyError> {
     let holders = &Holders::new(holders.to_vec()).unwrap();
-    import_dealt(store, &DealtKey { name: &name(key), public, share, holders, created: 1_795_000_000 })
+    import_dealt(
+        store,
+        &DealtKey { name: &name(key), public, share, delivery: Delivery::All, holders, created: 1_795_000_000 },
+    )
 }
 
 #[test]

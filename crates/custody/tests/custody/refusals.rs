@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_custody::{CeremonyError, Custodian, CustodyInput};
-use theta_names::Version;
+use theta_names::{Delivery, Version};
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange};
 use theta_store::{Options, Store, disk::SimulatedDisk};
@@ -14,7 +14,7 @@ use crate::net::{Net, name, party, roster, sealing_key, seeded};
 const SG02: Suite = Suite::Sg02Ristretto255;
 
 fn create(key: &str, suite: Suite, k: u16, holders: &[u16]) -> KeyChange {
-    KeyChange::Create { key: name(key), suite: suite.into(), k, holders: holders.to_vec() }
+    KeyChange::Create { key: name(key), suite: suite.into(), delivery: Delivery::All, k, holders: holders.to_vec() }
 }
 
 fn refused(net: &mut Net, node: u16, change: KeyChange) -> CeremonyError {

@@ -6,7 +6,7 @@ use std::mem::take;
 use bytes::Bytes;
 use theta_ceremonies::{CeremonyId, Kind, Statement, rewrite};
 use theta_custody::{CeremonyState, CustodyInput};
-use theta_schemes::Suite;
+use theta_schemes::{Delivery, Suite};
 use theta_statements::KeyChange;
 
 use crate::lies::{HEAD, liar, plan};
@@ -42,7 +42,13 @@ fn one_peer_alone_takes_nobodys_vote_away() {
     net.until(9, |_| false);
     // Nor does it end the nodes' trust in their own stores.
     assert!([1, 3, 4].iter().all(|node| net.custodian(*node).is_trusted()));
-    let change = KeyChange::Create { key: name("zone"), suite: COIN.into(), k: 2, holders: vec![1, 2, 3, 4] };
+    let change = KeyChange::Create {
+        key: name("zone"),
+        suite: COIN.into(),
+        delivery: Delivery::All,
+        k: 2,
+        holders: vec![1, 2, 3, 4],
+    };
     let request = net.request(change);
     // The later ones know the ceremony before they are asked.
     let mut id = [0; 32];

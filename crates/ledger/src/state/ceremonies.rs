@@ -1,7 +1,7 @@
 //! What a request for a ceremony comes to.
 
 use theta_agreement::Member;
-use theta_names::{Epoch, KeyName, KeyState, SuiteName, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyState, SuiteName, Version};
 use theta_statements::{CeremonyRequest, KeyChange};
 
 use super::{Epochs, KeyHistory, LedgerState, Refusal, VersionHistory};
@@ -29,6 +29,8 @@ pub struct Begun {
     pub epoch: Epoch,
     /// The scheme and group.
     pub suite: SuiteName,
+    /// Who makes shares for a request: a new key has what was asked for, a next version or sharing what there was.
+    pub delivery: Delivery,
     /// How many shares it takes afterwards.
     pub k: u16,
     /// The holders afterwards.
@@ -100,7 +102,7 @@ impl LedgerState {
             return Err(Refusal::Used(history.number));
         }
         let begun = match &request.change {
-            KeyChange::Create { key, suite, k, holders } => {
+            KeyChange::Create { key, suite, delivery, k, holders } => {
                 if self.keys.contains_key(key) || self.running_ceremony(key).is_some() {
                     return Err(Refusal::Exists(key.clone()));
                 }
@@ -112,6 +114,7 @@ impl LedgerState {
                     version,
                     epoch,
                     suite,
+                    delivery: *delivery,
                     k: *k,
                     holders,
                     source: None,
@@ -192,6 +195,7 @@ impl LedgerState {
             version,
             epoch: Epoch::FIRST,
             suite: history.suite.clone(),
+            delivery: history.delivery,
             k: serving.k,
             holders: serving.holders.clone(),
             source: None,
@@ -247,6 +251,7 @@ fn renewal(
         version,
         epoch,
         suite: history.suite.clone(),
+        delivery: history.delivery,
         k,
         holders: holders.to_vec(),
         source: Some(source),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use theta_names::{Epoch, KeyState, SuiteName, Version};
+use theta_names::{Delivery, Epoch, KeyState, SuiteName, Version};
 use theta_statements::StateChange;
 
 /// The most versions of a key: as many as a node's store takes.
@@ -30,6 +30,8 @@ pub struct Epochs {
 pub struct VersionHistory {
     /// Its scheme and group.
     pub suite: SuiteName,
+    /// Who makes shares for a request: the same in all its sharings.
+    pub delivery: Delivery,
     /// Its own state; what counts is this and the key's.
     pub state: KeyState,
     /// When it will be destroyed, in seconds since 1970; until then it is disabled.
@@ -45,6 +47,11 @@ impl VersionHistory {
     #[must_use]
     pub fn serving(&self) -> Option<&Epochs> {
         self.epochs.last()
+    }
+
+    /// A version that begins to serve with this sharing.
+    pub(super) fn first(suite: SuiteName, delivery: Delivery, serving: Epochs) -> Self {
+        Self { suite, delivery, state: KeyState::Active, doomed: None, settled: 0, epochs: vec![serving] }
     }
 
     pub(super) fn serve(&mut self, epochs: Epochs) {

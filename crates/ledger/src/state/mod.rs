@@ -303,14 +303,13 @@ impl LedgerState {
     }
 
     fn adopt(&mut self, adopted: &AdoptedKey, height: u64) {
-        let AdoptedKey { key, version, epoch, suite, k, holders, public } = adopted.clone();
+        let AdoptedKey { key, version, epoch, suite, delivery, k, holders, public } = adopted.clone();
         let serving = Epochs { epoch, since: height, k, holders, public, certificate: Vec::new() };
         if let Some(known) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
             known.serve(serving);
             return;
         }
-        let history =
-            VersionHistory { suite, state: KeyState::Active, doomed: None, settled: 0, epochs: vec![serving] };
+        let history = VersionHistory::first(suite, delivery, serving);
         // It may have served since before this ledger knew of it: those who founded the group promise its slots.
         self.add_version((key, version), history, (0, self.founders()));
     }
@@ -334,11 +333,12 @@ impl LedgerState {
             Outcome::Cancelled => Ended::Cancelled,
         };
         self.note_end(&begun.request.digest(), ended);
-        let (Some(serving), Begun { request, version, suite, source, .. }) = (serving, begun) else { return Ok(()) };
+        let (Some(serving), Begun { request, version, suite, delivery, source, .. }) = (serving, begun) else {
+            return Ok(());
+        };
         let key = request.change.key().clone();
         if source.is_none() {
-            let history =
-                VersionHistory { suite, state: KeyState::Active, doomed: None, settled: 0, epochs: vec![serving] };
+            let history = VersionHistory::first(suite, delivery, serving);
             self.add_version((key, version), history, (height, self.members().len()));
         } else if let Some(history) = self.keys.get_mut(&key).and_then(|line| line.versions.get_mut(&version)) {
             history.serve(serving);

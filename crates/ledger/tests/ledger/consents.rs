@@ -2,7 +2,7 @@
 
 use theta_ledger::{Action, AdoptedKey, Consent, Entry, LedgerError, LedgerState, Refusal};
 use theta_names::codec::Writer;
-use theta_names::{Epoch, KeyState, Version};
+use theta_names::{Delivery, Epoch, KeyState, Version};
 use theta_statements::KeyChange;
 
 use crate::net::{Net, genesis, keys, node};
@@ -81,7 +81,7 @@ fn new_keys_take_more_members_than_may_lie() {
     let adopt = |key: &str, epoch: u32, holders: &[u16]| {
         let (epoch, version, suite) = (Epoch::new(epoch), Version::FIRST, "frost-ed25519".parse().unwrap());
         let (key, holders, public) = (key.parse().unwrap(), holders.to_vec(), b"key".to_vec());
-        Action::Adopt(AdoptedKey { key, version, epoch, suite, k: 2, holders, public })
+        Action::Adopt(AdoptedKey { key, version, epoch, suite, delivery: Delivery::All, k: 2, holders, public })
     };
     let all_may_lie = verdict(&state, &adopt("dealt", 0, &[6, 7]), &[6, 7], 100);
     assert!(matches!(all_may_lie, Err(LedgerError::Refused(3, Refusal::Holders(_)))), "{all_may_lie:?}");

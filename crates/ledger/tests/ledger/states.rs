@@ -4,7 +4,7 @@ use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
 use theta_ledger::{
     Action, AdoptedKey, CertifiedEntry, Consent, Demand, Entry, LedgerError, LedgerState, Outcome, Refusal,
 };
-use theta_names::{Epoch, KeyState, Version};
+use theta_names::{Delivery, Epoch, KeyState, Version};
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
 use crate::liars::sign_with;
@@ -14,6 +14,7 @@ pub(crate) fn create(name: &str, nonce: u8, k: u16, holders: &[u16]) -> Action {
     let change = KeyChange::Create {
         key: name.parse().unwrap(),
         suite: "frost-ed25519".parse().unwrap(),
+        delivery: Delivery::All,
         k,
         holders: holders.to_vec(),
     };
@@ -157,7 +158,16 @@ fn keys_of_dealers_are_adopted_in_their_order() {
         let suite = "sh00-2048".parse().unwrap();
         let (key, version) = ("rsa".parse().unwrap(), Version::new(version).unwrap());
         let public = b"a modulus".to_vec();
-        Action::Adopt(AdoptedKey { key, version, epoch: Epoch::FIRST, suite, k: 2, holders: vec![1, 2, 3], public })
+        Action::Adopt(AdoptedKey {
+            key,
+            version,
+            epoch: Epoch::FIRST,
+            suite,
+            delivery: Delivery::All,
+            k: 2,
+            holders: vec![1, 2, 3],
+            public,
+        })
     };
     advance(&mut state, adopt(2));
     assert_eq!(refused(&state, &adopt(1)), Refusal::Exists("rsa".parse().unwrap()));
@@ -170,10 +180,19 @@ fn what_is_read_is_what_was_written() {
     let state = LedgerState::new(&genesis(3, 2));
     let suite = "sh00-2048".parse().unwrap();
     let (key, version) = ("rsa".parse().unwrap(), Version::FIRST);
-    let adopted =
-        AdoptedKey { key, version, epoch: Epoch::FIRST, suite, k: 2, holders: vec![1, 2, 3], public: vec![1, 2] };
+    let adopted = AdoptedKey {
+        key,
+        version,
+        epoch: Epoch::FIRST,
+        suite,
+        delivery: Delivery::All,
+        k: 2,
+        holders: vec![1, 2, 3],
+        public: vec![1, 2],
+    };
     let actions = [
-        Action::Adopt(adopted),
+        Action::Adopt(adopted.clone()),
+        Action::Adopt(AdoptedKey { delivery: Delivery::Quorum, ..adopted }),
         create("a", 1, 2, &[1, 2]),
         activated(1, 2, 3, 4),
         Action::End { ceremony: 7, outcome: Outcome::Recovered },
@@ -235,4 +254,24 @@ fn what_is_doomed_is_destroyed_in_time() {
     let entry = at(&state, create("b", 9, 2, &[1, 2, 3]), start + 10_000);
     state.advance(&entry).unwrap();
     assert_eq!((line(&state).state, line(&state).doomed), (KeyState::Destroyed, None));
+}
+
+#[test]
+fn a_key_keeps_its_delivery_in_every_version_and_sharing() {
+    let mut state = LedgerState::new(&genesis(4, 2));
+    let (key, suite): (theta_names::KeyName, _) = ("a".parse().unwrap(), "bls04-bn254".parse().unwrap());
+    let change =
+        KeyChange::Create { key: key.clone(), suite, delivery: Delivery::Quorum, k: 2, holders: vec![1, 2, 3] };
+    advance(&mut state, Action::Begin(CeremonyRequest { nonce: [1; 32], change }));
+    advance(&mut state, activated(1, 2, 3, 5));
+    assert_eq!(state.keys()[&key].versions[&Version::FIRST].delivery, Delivery::Quorum);
+    for change in [
+        KeyChange::Rotate { key: key.clone() },
+        KeyChange::Refresh { key: key.clone(), version: None },
+        KeyChange::Reshare { key: key.clone(), version: None, k: 2, holders: vec![2, 3, 4] },
+        KeyChange::Recover { key: key.clone(), version: None, node: 2 },
+    ] {
+        let request = CeremonyRequest { nonce: [2; 32], change };
+        assert_eq!(state.begun(&request).unwrap().delivery, Delivery::Quorum, "{request:?}");
+    }
 }

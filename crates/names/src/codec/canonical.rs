@@ -4,7 +4,7 @@
 use proptest::{collection::vec, option, prelude::*};
 
 use super::{DecodeError, Reader, Writer};
-use crate::{Epoch, Label, MOST_LABEL, NodeId, Operation, Version};
+use crate::{Delivery, Epoch, Label, MOST_LABEL, NodeId, Operation, Version};
 
 /// One field of every kind that the codec has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +26,12 @@ enum Field {
     ShortEpoch(Epoch),
     Label(Label<Vec<u8>>),
     Operation(Operation),
+    Delivery(Delivery),
     Option(Option<u32>),
 }
 
 /// How many kinds there are.
-const KINDS: u8 = 18;
+const KINDS: u8 = 19;
 
 impl Field {
     fn write(&self, writer: Writer) -> Writer {
@@ -52,6 +53,7 @@ impl Field {
             Self::ShortEpoch(value) => writer.short_epoch(*value),
             Self::Label(value) => writer.label(value.view()),
             Self::Operation(value) => writer.u8(value.code()),
+            Self::Delivery(value) => writer.delivery(*value),
             Self::Option(value) => writer.option(*value, Writer::u32),
         }
     }
@@ -76,6 +78,7 @@ impl Field {
             Self::Label(_) => 15,
             Self::Operation(_) => 16,
             Self::Option(_) => 17,
+            Self::Delivery(_) => 18,
         }
     }
 
@@ -99,6 +102,7 @@ impl Field {
             15 => Self::Label(reader.label()?.copied()),
             16 => Self::Operation(reader.operation()?),
             17 => Self::Option(reader.option(Reader::u32)?),
+            18 => Self::Delivery(reader.delivery()?),
             other => panic!("no field is of kind {other}"),
         })
     }
@@ -126,7 +130,8 @@ fn field() -> impl Strategy<Value = Field> {
         14 => Field::ShortEpoch(Epoch::new(four)),
         15 => Field::Label(Label::new(bytes).unwrap()),
         16 => Field::Operation(Operation::ALL[usize::from(node) % Operation::ALL.len()]),
-        _ => Field::Option(maybe),
+        17 => Field::Option(maybe),
+        _ => Field::Delivery(Delivery::ALL[usize::from(node) % Delivery::ALL.len()]),
     })
 }
 

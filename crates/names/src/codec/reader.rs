@@ -3,7 +3,7 @@
 use core::str::FromStr;
 
 use super::DecodeError;
-use crate::{Epoch, KeyName, Label, LabelError, MOST_LABEL, NodeId, Operation, Version};
+use crate::{Delivery, Epoch, KeyName, Label, LabelError, MOST_LABEL, NodeId, Operation, Version};
 
 /// Reads what [`Writer`](super::Writer) wrote. Each method fails with a [`DecodeError`] on bytes that no writer writes.
 #[derive(Debug)]
@@ -121,6 +121,11 @@ impl<'a> Reader<'a> {
     /// An operation by its code.
     pub fn operation(&mut self) -> Result<Operation, DecodeError> {
         Operation::from_code(self.u8()?).ok_or(DecodeError::Field("the operation"))
+    }
+
+    /// A delivery, by its code.
+    pub fn delivery(&mut self) -> Result<Delivery, DecodeError> {
+        Delivery::from_code(self.u8()?).ok_or(DecodeError::Field("the delivery"))
     }
 
     /// A node's number, which is never 0.

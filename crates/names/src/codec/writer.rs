@@ -1,6 +1,6 @@
 //! Writing.
 
-use crate::{Epoch, Label, NodeId, Version};
+use crate::{Delivery, Epoch, Label, NodeId, Version};
 
 /// What a [`Writer`] appends to: a vector, or a buffer of another crate that is wiped when it is dropped.
 pub trait Sink {
@@ -128,6 +128,12 @@ impl<S: Sink> Writer<S> {
     #[must_use]
     pub fn short_epoch(self, epoch: Epoch) -> Self {
         self.u32(epoch.get())
+    }
+
+    /// A delivery, by its code.
+    #[must_use]
+    pub fn delivery(self, delivery: Delivery) -> Self {
+        self.u8(delivery.code())
     }
 
     /// A text after its length in one byte. A text of more than 255 bytes is cut between characters; names are shorter.

@@ -1,11 +1,13 @@
 //! Names of keys, their suites and states.
 
+mod delivery;
 mod state;
 mod suite_name;
 
 use core::{fmt, str::FromStr};
 
 pub use self::{
+    delivery::{Delivery, DeliveryError},
     state::{KeyState, Purpose},
     suite_name::{SuiteName, SuiteNameError},
 };

@@ -93,6 +93,11 @@ impl Sent {
         self.messages.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
+    /// How many messages there are.
+    pub(crate) const fn count(&self) -> usize {
+        self.messages.len()
+    }
+
     /// Keeps one reply that all may know, once, for others that ask: they may not be able to ask the machine any more.
     fn keep_for_all(&mut self, told: &Bytes) {
         let is_kept = |(to, kept): &(To, Bytes)| matches!(to, To::WhoAsks) && kept == told;
@@ -129,18 +134,18 @@ impl Sent {
 
     /// Sends everything that is kept for `node`, which asks for it.
     pub(crate) fn answer(&self, node: NodeId, shared: &Shared) {
-        shared.metrics.resent.inc_by(self.repeat(node, true, shared));
+        shared.metrics.resent.inc_by(self.repeat(node, true, usize::MAX, shared));
     }
 
-    /// Sends `node` again what it should have had without asking.
-    fn remind(&self, node: NodeId, shared: &Shared) {
-        shared.metrics.reminded.inc_by(self.repeat(node, false, shared));
+    /// Sends `node` again what it should have had without asking, of the first so many messages.
+    fn remind(&self, node: NodeId, first: usize, shared: &Shared) {
+        shared.metrics.reminded.inc_by(self.repeat(node, false, first, shared));
     }
 
     /// Returns how many messages were sent.
-    fn repeat(&self, node: NodeId, asks: bool, shared: &Shared) -> u64 {
+    fn repeat(&self, node: NodeId, asks: bool, first: usize, shared: &Shared) -> u64 {
         let mut sent = 0;
-        for (to, bytes) in &self.messages {
+        for (to, bytes) in self.messages.iter().take(first) {
             let meant = match to {
                 To::Holders => true,
                 To::WhoAsks => asks,
@@ -286,14 +291,14 @@ impl Instance {
     }
 
     /// Asks the holders from which the protocol still expects something to send their messages again, and sends them
-    /// again what they should have had, in case their answer waits for that. Returns how many were asked. Both sides
-    /// ignore messages that they know already.
-    pub(crate) fn ask(&self, shared: &Shared) -> usize {
+    /// again what they should have had, in case their answer waits for that: of the first so many messages. Returns how many were
+    /// asked. Both sides ignore messages that they know already.
+    pub(crate) fn ask(&self, shared: &Shared, first: usize) -> usize {
         let request = Content::Resend { instance: self.id }.encode();
         let mut asked = 0;
         let awaited = |node: NodeId| self.party_of(node).is_some_and(|party| self.machine.awaits(party));
         for node in shared.peers().iter().copied().filter(|node| awaited(*node)) {
-            self.sent.remind(node, shared);
+            self.sent.remind(node, first, shared);
             shared.send_to(node, request.clone());
             shared.metrics.asked.inc();
             asked += 1;

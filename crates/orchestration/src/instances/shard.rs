@@ -1,6 +1,6 @@
 //! The instances that one CPU thread owns.
 
-use core::cmp::Reverse;
+use core::{cmp::Reverse, time::Duration};
 use std::{
     collections::{BinaryHeap, HashMap},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -10,7 +10,7 @@ use std::{
 
 use theta_custody::KeyEntry;
 use theta_names::NodeId;
-use theta_protocols::{AnyMachine, Outcome, Supply, frost};
+use theta_protocols::{AnyMachine, Options, Outcome, Supply, frost};
 use theta_rounds::{Abort, Bug, Input};
 use theta_schemes::check_together;
 use tokio::{sync::watch, time::Instant};
@@ -28,12 +28,15 @@ use super::{
 use crate::{
     Asker, Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
     entropy::Entropy,
+    hedge::Hedge,
     metrics::{Ended, Stage, SuiteMetrics},
     quota::Permit,
 };
 
 /// The most requests to send again that leave at one tick: a node that is behind must not add to its peers' load.
 const ASKS_PER_TICK: usize = 256;
+/// The least time between two ticks, however many instances want one.
+const FINEST: Duration = Duration::from_millis(5);
 /// The estimated size, in bytes, of an instance that is kept after its end, beside its statement: its machine and that
 /// machine's content.
 const MACHINE_BYTES: usize = 8 << 10;
@@ -54,6 +57,12 @@ pub(crate) struct Shard {
     timers: BinaryHeap<Reverse<(Instant, InstanceId)>>,
     /// The time as of the last tick.
     pub(super) now: Instant,
+    /// The time as of the last batch of commands, from which an instance that begins counts how long it waits. An engine has
+    /// no clock but its ticks.
+    clock: Instant,
+    hedge: Hedge,
+    /// When a tick is to come that was asked for.
+    alarm: Option<Instant>,
 }
 
 impl Shard {
@@ -87,6 +96,9 @@ impl Shard {
             heirs: HashMap::new(),
             timers: BinaryHeap::new(),
             now,
+            clock: now,
+            hedge: Hedge::default(),
+            alarm: None,
             worker,
         }
     }
@@ -257,7 +269,8 @@ impl Shard {
         let Some(share) = &key.share else { return Err(SubmitError::Bug(Bug("a key without a share was chosen"))) };
         let shared = &self.worker.shared;
         let (per_peer, day) = (shared.config.nonces_per_peer, shared.burning.day(&shared.today));
-        let options = frost::Options { per_peer, day, seed: asked.seed.clone() };
+        let frost = frost::Options { per_peer, day, seed: asked.seed.clone() };
+        let options = Options { delivery: key.delivery, frost };
         let started = catch_unwind(AssertUnwindSafe(|| {
             theta_protocols::start_with(&key.public, share, asked.statement.as_statement(), options)
         }));
@@ -270,7 +283,8 @@ impl Shard {
     /// Starts an instance with a new machine, and gives it the messages that have come for it.
     pub(super) fn launch(&mut self, mut instance: Instance) {
         let id = instance.id;
-        instance.patience = self.worker.shared.config.resend_after;
+        let now = self.now.max(self.clock);
+        instance.patience = self.hedge.patience(&instance.key, &self.worker.shared, now);
         self.run(instance);
         self.drive(id, Input::Start, Stage::ShareMade);
         for early in self.backlog.take(&id) {
@@ -290,12 +304,12 @@ impl Shard {
         instance.patience = config.resend_after;
         instance.permits = Some((permit, bytes));
         instance.asker = asker;
-        instance.ask(&self.worker.shared);
+        instance.ask(&self.worker.shared, usize::MAX);
         self.run(instance);
     }
 
     fn run(&mut self, mut instance: Instance) {
-        instance.wake = instance.deadline.min(self.now + instance.patience);
+        instance.wake = instance.deadline.min(self.now.max(self.clock) + instance.patience);
         self.timers.push(Reverse((instance.wake, instance.id)));
         self.running.insert(instance.id, Box::new(instance));
     }
@@ -455,28 +469,55 @@ impl Shard {
                 self.expire(id);
                 continue;
             }
-            // The tick comes first: what the machine gets by it need not be asked for.
+            // The tick comes first: what the machine gets by it need not be asked for, and what it sends need not be repeated.
+            let sent = instance.sent.count();
             if let Some(result) = instance.step(Input::Tick, &mut self.worker) {
                 self.finish(id, result);
                 continue;
             }
             let Some(instance) = self.running.get_mut(&id) else { continue };
             let shared = &self.worker.shared;
-            let asked = instance.ask(shared);
+            let asked = instance.ask(shared, sent);
             debug!(instance = %id, asked, "asked the silent to send again");
             asks = asks.saturating_sub(asked.max(1));
-            instance.patience = (2 * instance.patience).min(16 * shared.config.resend_after);
+            let least = shared.config.resend_after;
+            instance.patience = (2 * instance.patience).clamp(least, 16 * least);
             instance.wake = instance.deadline.min(self.now + instance.patience);
             self.timers.push(Reverse((instance.wake, id)));
         }
     }
 
+    /// The clock's time, which rises.
+    pub(crate) fn set_clock(&mut self, now: Instant) {
+        self.clock = self.clock.max(now);
+    }
+
+    /// When to wake up before the next tick that comes by itself, if that is earlier than what was asked for last.
+    fn next_alarm(&mut self) -> Option<Instant> {
+        let void = |running: &HashMap<_, Box<Instance>>, (wake, id): &(Instant, InstanceId)| {
+            running.get(id).is_none_or(|instance| instance.wake != *wake)
+        };
+        while self.timers.peek().is_some_and(|Reverse(timer)| void(&self.running, timer)) {
+            self.timers.pop();
+        }
+        let Reverse((wake, _)) = self.timers.peek()?;
+        let next = (*wake).max(self.now + FINEST);
+        let waits = self.alarm.filter(|alarm| *alarm > self.now);
+        let soon = next < self.now + self.worker.shared.config.tick;
+        (soon && waits.is_none_or(|alarm| next < alarm)).then_some(next)
+    }
+
     /// Updates what others see of this shard; `inbox` commands wait for it.
-    pub(crate) fn report(&self, inbox: usize) {
+    pub(crate) fn report(&mut self, inbox: usize) {
+        let next = self.next_alarm();
         let Some(load) = self.worker.shared.shards.get(self.index) else { return };
         load.inbox.store(inbox, Relaxed);
         load.backlog.store(self.backlog.len(), Relaxed);
         load.results.store(self.results.len(), Relaxed);
+        if next.is_some() {
+            self.alarm = next;
+            load.alarm.send_replace(next);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use theta_custody::{KeyEntry, KeyTable, Members, Standing, StoreStanding};
 use theta_names::NodeId;
 use theta_network::{SendError, Transport};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tracing::{debug, error, warn};
 
 use super::Content;
@@ -104,6 +104,8 @@ pub(crate) struct ShardLoad {
     pub(crate) results: AtomicUsize,
     /// Computations that wait or run on the shard.
     computing: AtomicUsize,
+    /// When the shard wants a tick before the next one.
+    pub(crate) alarm: watch::Sender<Option<Instant>>,
 }
 
 impl ShardLoad {

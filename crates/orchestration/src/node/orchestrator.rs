@@ -23,7 +23,7 @@ use theta_schemes::Suite;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::AbortHandle,
-    time::{Instant, MissedTickBehavior, interval},
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
 use zeroize::Zeroizing;
 
@@ -126,8 +126,14 @@ impl Orchestrator {
                 Some(sender)
             }
         };
-        let mut tasks: Vec<AbortHandle> =
-            inboxes.iter().map(|inbox| tokio::spawn(tick(inbox.clone(), config.tick)).abort_handle()).collect();
+        let mut tasks: Vec<AbortHandle> = inboxes
+            .iter()
+            .zip(&shared.shards)
+            .map(|(inbox, load)| {
+                let ticks = tick(inbox.clone(), config.tick, load.alarm.subscribe());
+                tokio::spawn(ticks).abort_handle()
+            })
+            .collect();
         if let Some((custodian, _)) = &custodian {
             let ticks = custody::tick(custodian.clone(), config.custody_tick, Arc::clone(&shared.transport));
             tasks.push(tokio::spawn(ticks).abort_handle());
@@ -392,14 +398,32 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<thread::Joi
     thread::Builder::new().name(name.to_owned()).spawn(work).map_err(StartError::Thread)
 }
 
-/// Sends ticks to a shard. A shard that is behind gets fewer ticks, not more.
-async fn tick(inbox: mpsc::Sender<Command>, period: Duration) {
+/// Sends ticks to a shard, in equal intervals and when it asks for one. A shard that is behind gets fewer ticks, not more.
+async fn tick(inbox: mpsc::Sender<Command>, period: Duration, mut alarm: watch::Receiver<Option<Instant>>) {
     let mut interval = interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut rung = None;
     loop {
-        interval.tick().await;
+        tokio::select! {
+            _ = interval.tick() => {}
+            () = ring(&mut alarm, &mut rung) => {}
+        }
         if inbox.send(Command::Tick(Instant::now())).await.is_err() {
             return;
+        }
+    }
+}
+
+/// Returns at the time for which the alarm is set, however that changes meanwhile; once for each.
+async fn ring(alarm: &mut watch::Receiver<Option<Instant>>, rung: &mut Option<Instant>) {
+    loop {
+        let at = alarm.borrow_and_update().filter(|at| rung.is_none_or(|last| *at > last));
+        tokio::select! {
+            () = sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => {
+                *rung = at;
+                return;
+            }
+            changed = alarm.changed() => if changed.is_err() { core::future::pending().await },
         }
     }
 }
@@ -409,6 +433,7 @@ fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>, mail: Option<&Mail
     let Some(mail) = mail else { return };
     let mut batch = Vec::with_capacity(2 * BATCH);
     while !shard.shared().stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
+        shard.set_clock(Instant::now());
         shard.carry_out(batch.drain(..));
         shard.report(inbox.len() + mail.len());
     }

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, RwLock},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -105,7 +106,7 @@ impl Transport for Port {
             state: state(peer),
             last_error: None,
             queued: 0,
-            latency: None,
+            latency: Some(Duration::from_millis(1)),
         };
         self.peers().into_iter().map(status).collect()
     }

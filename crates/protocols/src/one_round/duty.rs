@@ -13,17 +13,6 @@ const SURPLUS: u16 = 1;
 /// How many makers combine, so that one that is silent or slow costs nothing.
 const COMBINERS: usize = 2;
 
-/// Who makes shares of a key, and whom they go to. All holders must agree on it: it belongs to the key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
-    /// Every party makes a share and sends it to all, and all combine.
-    #[default]
-    All,
-    /// The request draws k + 1 makers, two of which combine and tell the rest. The others stand by. Only for schemes
-    /// whose combined values can be checked; the others go on as with [`Delivery::All`].
-    Quorum,
-}
-
 /// What a party does for one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Duty {
@@ -113,6 +102,40 @@ mod tests {
             made.sort_unstable();
             made.dedup();
             assert_eq!(made.len(), usize::from(k + 1).min(n.into()));
+        }
+    }
+
+    /// `vectors/quorum/makers.json`, which the oracle checks from the specification alone.
+    #[test]
+    fn makers_are_those_of_the_specification() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/quorum/makers.json");
+        let file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let cases = file["cases"].as_array().unwrap();
+        assert!(cases.len() >= 10);
+        for case in cases {
+            let number = |name: &str| u16::try_from(case[name].as_u64().unwrap()).unwrap();
+            let list =
+                |name: &str| -> Vec<u64> { case[name].as_array().unwrap().iter().flat_map(|it| it.as_u64()).collect() };
+            let bytes = |name: &str| hex::decode(case[name].as_str().unwrap()).unwrap();
+            let statement = bytes("statement");
+            let statement = match case["operation"].as_str().unwrap() {
+                "decapsulate" => Statement::Decapsulate(&statement),
+                "sign" => Statement::Sign(&statement),
+                "sign_digest" => Statement::SignDigest(&statement),
+                "flip_coin" => Statement::FlipCoin(&statement),
+                other => panic!("{other}"),
+            };
+            let key = KeyId::from_bytes(bytes("key_id").try_into().unwrap());
+            let threshold = Threshold::new(number("k"), number("n")).unwrap();
+            let drawn: Vec<u64> =
+                numbers(&makers(threshold, &seed(&key, &statement))).into_iter().map(u64::from).collect();
+            assert_eq!(drawn, list("makers"), "{case}");
+            for party in threshold.indices().map(PartyId::of_share) {
+                let duty = Duty::draw(party, threshold, &key, &statement);
+                let number = u64::from(party.get());
+                assert_eq!(matches!(duty, Duty::Combine { .. }), list("combiners").contains(&number));
+                assert_eq!(duty == Duty::StandBy, !drawn.contains(&number));
+            }
         }
     }
 }

@@ -10,7 +10,7 @@
 //! false result do a second: they ask all for the proofs, and each party answers each questioner once, also after it
 //! has finished. See `docs/adr/0009-proofs-on-demand.md`. Parties that do not answer are left out.
 //!
-//! With [`Delivery::Quorum`] the request draws who makes shares and who combines; the others stand by until a tick finds
+//! With [`Delivery::Quorum`](theta_schemes::Delivery::Quorum) the request draws who makes shares and who combines; the others stand by until a tick finds
 //! them without a result. See `spec/quorum.md` and `docs/adr/0034-quorum-mode.md`.
 //!
 //! Sources: Shoup and Gennaro, "Securing threshold cryptosystems against chosen ciphertext attack" (2002), section 2,
@@ -23,6 +23,5 @@ mod message;
 mod proofs;
 mod protocol;
 
-pub use duty::Delivery;
 pub use message::{COMBINED, PROOF_REQUEST, PROVEN_SHARE, SHARE, ShareMessage};
 pub use protocol::OneRound;

@@ -12,11 +12,11 @@ use theta_rounds::{
     Abort, Blames, Bug, Malformed, Outgoing, PartyId, ProtocolMessage, Recipient, Replies, Round, RoundProtocol, Slot,
 };
 use theta_schemes::keys::{Combined, KeyId};
-use theta_schemes::{Answer, Claim, CombineError, Gathered, Purpose, Shares, Statement};
+use theta_schemes::{Answer, Claim, CombineError, Delivery, Gathered, Purpose, Shares, Statement};
 use theta_sharing::{ShareIndex, Threshold};
 
 use super::checking::{Checking, Origin};
-use super::duty::{Delivery, Duty};
+use super::duty::Duty;
 use super::message::{COMBINED, LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
 use super::proofs::Proofs;
 use crate::{Ask, Misbehaviour, Outcome, Supply};

@@ -23,6 +23,9 @@ pub trait Family<S: KeyScheme> {
     /// [`SchemeError::Verify`], or [`SchemeError::Request`] if keys of this family have no results to verify.
     fn verify(public: &S::PublicKey, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError>;
 
+    /// Whether a combined value can be checked by itself: see [`ThresholdScheme::CHECKABLE`].
+    const CHECKABLE: bool = false;
+
     /// What messages are hashed with first, if their digest is all that the scheme sees of them.
     const DIGEST: Option<MessageDigest> = None;
 
@@ -67,6 +70,8 @@ pub struct Coins;
 pub struct TwoRounds;
 
 impl<S: ThresholdCipher> Family<S> for Ciphers {
+    const CHECKABLE: bool = S::CHECKABLE;
+
     fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
         S::parse_request(public, statement).map(drop)
     }
@@ -85,6 +90,8 @@ impl<S: ThresholdCipher> Family<S> for Ciphers {
 }
 
 impl<S: ThresholdScheme + SignatureScheme> Family<S> for Signatures {
+    const CHECKABLE: bool = S::CHECKABLE;
+
     fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
         S::parse_request(public, statement).map(drop)
     }
@@ -108,6 +115,8 @@ impl<S: ThresholdScheme + SignatureScheme> Family<S> for Signatures {
 }
 
 impl<S: ThresholdCoin> Family<S> for Coins {
+    const CHECKABLE: bool = S::CHECKABLE;
+
     fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
         S::parse_request(public, statement).map(drop)
     }

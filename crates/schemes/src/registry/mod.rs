@@ -63,6 +63,8 @@ pub(crate) trait SuiteOps: Sync {
     fn key_group(&self) -> Option<&'static str>;
     /// The proof of possession of the suite's keys, if they have one.
     fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession>;
+    /// Whether a combined value can be checked by itself.
+    fn is_checkable(&self) -> bool;
 }
 
 /// The operations of a scheme.
@@ -113,5 +115,9 @@ impl<S: KeyScheme> SuiteOps for Of<S> {
 
     fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession> {
         S::Kind::proof_of_possession()
+    }
+
+    fn is_checkable(&self) -> bool {
+        S::Family::CHECKABLE
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn key_info(entry: &KeyEntry) -> v1::KeyInfo {
     v1::KeyInfo {
         name: entry.name.to_string(),
         suite: suite.name().to_owned(),
+        delivery: entry.delivery.name().to_owned(),
         scheme: suite.scheme().to_owned(),
         group: suite.group().to_owned(),
         purpose: suite.purpose().name().to_owned(),

@@ -166,9 +166,12 @@ fn not_held(error: &HoldError) -> Status {
         HoldError::Ceremony(CeremonyError::Busy { .. }) => Status::aborted(message),
         HoldError::Ceremony(CeremonyError::NotInLedger(_) | CeremonyError::StoreFailed(_))
         | HoldError::NoCustodian(NoCustodian::ShuttingDown) => Status::unavailable(message),
-        HoldError::Ceremony(CeremonyError::Plan(_) | CeremonyError::NoNode(_) | CeremonyError::UnknownSuite(_)) => {
-            Status::invalid_argument(message)
-        }
+        HoldError::Ceremony(
+            CeremonyError::Plan(_)
+            | CeremonyError::NoNode(_)
+            | CeremonyError::UnknownSuite(_)
+            | CeremonyError::NoQuorumMode(_),
+        ) => Status::invalid_argument(message),
         HoldError::Ceremony(_) | HoldError::NoCustodian(NoCustodian::Fixed) => Status::failed_precondition(message),
     }
 }

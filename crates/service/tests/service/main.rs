@@ -13,6 +13,7 @@ mod doors;
 mod faults;
 mod group;
 mod members;
+mod quorum;
 mod quotas;
 mod sound;
 mod start;

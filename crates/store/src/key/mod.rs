@@ -14,7 +14,7 @@ mod used;
 
 use theta_groups::Secret;
 use theta_names::codec::{Reader, Writer};
-use theta_names::{Epoch, KeyName, KeyState, Purpose, RuleName, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, RuleName, Version};
 
 use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Table};
@@ -109,19 +109,20 @@ impl Transaction<'_> {
         self.put_key(&KeyRecord::new(name.clone(), purpose, policy))
     }
 
-    /// Adds a version that waits for the certificate of its first epoch ([`Transaction::certify`]); returns its number.
+    /// Adds a version of this suite and delivery that waits for the certificate of its first epoch ([`Transaction::certify`]);
+    /// returns its number.
     ///
     /// # Errors
     /// [`KeyError`]: the key is not known or destroyed, or a part is out of its range.
     pub fn begin_version(
         &mut self,
         name: &KeyName,
-        suite: &str,
+        kind: (&str, Delivery),
         epoch: EpochRecord,
         share: Option<Secret<Vec<u8>>>,
     ) -> Result<Version, KeyError> {
         let version = self.key(name)?.next_version;
-        self.begin_numbered_version(name, version, suite, epoch, share)?;
+        self.begin_numbered_version(name, version, kind, epoch, share)?;
         Ok(version)
     }
 
@@ -134,14 +135,14 @@ impl Transaction<'_> {
         &mut self,
         name: &KeyName,
         version: Version,
-        suite: &str,
+        kind: (&str, Delivery),
         epoch: EpochRecord,
         share: Option<Secret<Vec<u8>>>,
     ) -> Result<(), KeyError> {
         check_share(share.as_ref())?;
         let number = epoch.number;
         self.change_key(name, |key| {
-            key.add_version(version, suite, epoch.created)?;
+            key.add_version(version, kind, epoch.created)?;
             key.stage(version, epoch)
         })?;
         self.put_share(name, version, number, share)
@@ -155,12 +156,12 @@ impl Transaction<'_> {
     pub fn import_version(
         &mut self,
         name: &KeyName,
-        suite: &str,
+        kind: (&str, Delivery),
         epoch: EpochRecord,
         share: Option<Secret<Vec<u8>>>,
     ) -> Result<Version, KeyError> {
         let (number, certificate) = (epoch.number, epoch.certificate.clone());
-        let version = self.begin_version(name, suite, epoch, share)?;
+        let version = self.begin_version(name, kind, epoch, share)?;
         self.certify(name, version, number, &certificate)?;
         Ok(version)
     }

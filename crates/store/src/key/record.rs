@@ -1,7 +1,7 @@
 //! Keys, their versions, and the epochs of each version.
 
 use theta_groups::Secret;
-use theta_names::{Epoch, KeyName, KeyState, Purpose, RuleName, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, RuleName, Version};
 
 use super::{KeyError, KeyStates};
 use crate::StoreError;
@@ -47,6 +47,8 @@ pub struct VersionRecord {
     pub state: KeyState,
     /// The scheme and group.
     pub suite: String,
+    /// Who makes shares for a request: the same in all its sharings.
+    pub delivery: Delivery,
     /// The sharing in use; `None` until the first is certified.
     pub serving: Option<EpochRecord>,
     /// A sharing that waits for its certificate, beside the one in use.
@@ -132,7 +134,7 @@ impl KeyRecord {
     pub(super) fn add_version(
         &mut self,
         version: Version,
-        suite: &str,
+        (suite, delivery): (&str, Delivery),
         created: u64,
     ) -> Result<&mut VersionRecord, KeyError> {
         if self.state == KeyState::Destroyed {
@@ -149,7 +151,7 @@ impl KeyRecord {
         }
         self.next_version = next;
         let (state, suite) = (KeyState::Pending, suite.to_owned());
-        self.versions.push(VersionRecord { version, state, suite, serving: None, pending: None, created });
+        self.versions.push(VersionRecord { version, state, suite, delivery, serving: None, pending: None, created });
         self.versions.last_mut().ok_or(KeyError::Bug)
     }
 
@@ -310,6 +312,7 @@ impl VersionRecord {
     fn encode(&self, encoder: Encoder) -> Encoder {
         let encoder =
             encoder.version(self.version).u8(self.state.code()).u64(self.created).bytes(self.suite.as_bytes());
+        let encoder = encoder.delivery(self.delivery);
         encoder.option(self.serving.as_ref(), EpochRecord::encode).option(self.pending.as_ref(), EpochRecord::encode)
     }
 
@@ -320,6 +323,7 @@ impl VersionRecord {
         let suite = core::str::from_utf8(decoder.bytes(MOST_SUITE)?)
             .map_err(|_| decoder.error("a suite's name is not text"))?
             .to_owned();
+        let delivery = decoder.delivery()?;
         let serving = decoder.option(EpochRecord::decode)?;
         let pending = decoder.option(EpochRecord::decode)?;
         if let (Some(serving), Some(pending)) = (&serving, &pending)
@@ -327,7 +331,7 @@ impl VersionRecord {
         {
             return Err(decoder.error("a pending epoch is not the newest"));
         }
-        Ok(Self { version, state, suite, serving, pending, created })
+        Ok(Self { version, state, suite, delivery, serving, pending, created })
     }
 }
 

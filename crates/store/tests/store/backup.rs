@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use theta_groups::Secret;
-use theta_names::{Epoch, KeyState, Purpose, SlotOrder, Version};
+use theta_names::{Delivery, Epoch, KeyState, Purpose, SlotOrder, Version};
 use theta_store::{
     BurnError, KeyError, Options, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotRule, Store, StoreError,
     Witness, check_backup, disk::SimulatedDisk, key::USED_REMEMBERED,
@@ -28,7 +28,7 @@ fn filled() -> Store {
     for key in ["zone", "beacon"] {
         store.write(|tx| tx.create_key(&name(key), Purpose::Sign, None)).unwrap();
         let share = secret(format!("share of {key}").as_bytes());
-        store.write(|tx| tx.import_version(&name(key), "suite", epoch(4), share)).unwrap();
+        store.write(|tx| tx.import_version(&name(key), ("suite", Delivery::All), epoch(4), share)).unwrap();
     }
     store.set_identity(&Secret::new([6; 32])).unwrap();
     let seen = theta_store::Witness::new(Some(store.incarnation()), None);

@@ -5,7 +5,7 @@ use std::{env, io};
 use rand_chacha::rand_core::Rng;
 use redb::StorageBackend;
 use theta_groups::Secret;
-use theta_names::{Epoch, Purpose, SlotOrder};
+use theta_names::{Delivery, Epoch, Purpose, SlotOrder};
 use theta_store::{KeyError, Options, SlotDecision, SlotRule, Store, disk::SimulatedDisk};
 
 use crate::{burn_id, epoch, key, name, rng, secret, seeded, version};
@@ -37,7 +37,7 @@ fn bundle(store: &Store, id: u64) -> Result<(), KeyError> {
         tx.append_audit(id.to_be_bytes().to_vec())?;
         let key = name(&format!("key-{id}"));
         tx.create_key(&key, Purpose::Sign, None)?;
-        tx.import_version(&key, "suite", epoch(1), secret(&id.to_be_bytes())).map(drop)
+        tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(&id.to_be_bytes())).map(drop)
     })
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use theta_groups::Secret;
-use theta_names::{Epoch, Purpose, Version};
+use theta_names::{Delivery, Epoch, Purpose, Version};
 use theta_store::{Argon2Cost, BurnError, Options, SealingKey, Store, StoreError, disk::SimulatedDisk};
 
 use crate::{burn_id, create, epoch, key, name, secret, version};
@@ -104,7 +104,7 @@ fn a_passphrase_is_changed_without_sealing_anything_again() {
     store
         .write(|transaction| {
             transaction.create_key(&name("zsk"), Purpose::Sign, None)?;
-            transaction.import_version(&name("zsk"), "frost-ed25519", epoch(1), secret(b"a share"))
+            transaction.import_version(&name("zsk"), ("frost-ed25519", Delivery::All), epoch(1), secret(b"a share"))
         })
         .unwrap();
     assert!(matches!(store.rewrap(&new, &new), Err(StoreError::WrongKey(_))));
@@ -132,7 +132,12 @@ fn no_secret_touches_the_disk_in_clear() {
     store
         .write(|transaction| {
             transaction.create_key(&name("hidden-name"), Purpose::Sign, None)?;
-            transaction.import_version(&name("hidden-name"), "frost-ed25519", epoch(1), secret(&marked(1)))?;
+            transaction.import_version(
+                &name("hidden-name"),
+                ("frost-ed25519", Delivery::All),
+                epoch(1),
+                secret(&marked(1)),
+            )?;
             transaction.stage_epoch(&name("hidden-name"), version(1), epoch(2), secret(&marked(2)))
         })
         .unwrap();
@@ -161,7 +166,7 @@ fn records_that_were_exchanged_in_the_file_are_refused() {
     store
         .write(|transaction| {
             transaction.create_key(&name("a"), Purpose::Sign, None)?;
-            transaction.import_version(&name("a"), "frost-ed25519", epoch(1), secret(&[0xaa; 64]))?;
+            transaction.import_version(&name("a"), ("frost-ed25519", Delivery::All), epoch(1), secret(&[0xaa; 64]))?;
             transaction.stage_epoch(&name("a"), version(1), epoch(2), secret(&[0xbb; 64]))
         })
         .unwrap();

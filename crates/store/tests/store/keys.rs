@@ -1,6 +1,6 @@
 //! The life of keys.
 
-use theta_names::{Epoch, KeyName, KeyState, Purpose, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, Version};
 use theta_store::{EpochRecord, KeyError, Store, disk::SimulatedDisk};
 
 use crate::{create, epoch, name, open, secret, version};
@@ -19,7 +19,8 @@ fn share(store: &Store, key: &KeyName, number: u32, epoch: u32) -> Option<Vec<u8
 #[test]
 fn a_key_becomes_active_by_its_certificate_only() {
     let (store, key) = with_key(Purpose::Sign);
-    let begun = store.write(|tx| tx.begin_version(&key, "frost-ed25519", epoch(1), secret(b"share"))).unwrap();
+    let begun =
+        store.write(|tx| tx.begin_version(&key, ("frost-ed25519", Delivery::All), epoch(1), secret(b"share"))).unwrap();
     assert_eq!(begun, Version::FIRST);
     let record = store.key(&key).unwrap().unwrap();
     let begun = record.version(version(1)).unwrap();
@@ -38,14 +39,17 @@ fn a_key_becomes_active_by_its_certificate_only() {
 #[test]
 fn numbers_of_versions_may_be_left_out_but_not_given_twice() {
     let (store, key) = with_key(Purpose::Sign);
-    store.write(|tx| tx.begin_numbered_version(&key, version(4), "suite", epoch(1), secret(b"four"))).unwrap();
+    store
+        .write(|tx| tx.begin_numbered_version(&key, version(4), ("suite", Delivery::All), epoch(1), secret(b"four")))
+        .unwrap();
     for old in [1, 4] {
-        let error =
-            store.write(|tx| tx.begin_numbered_version(&key, version(old), "suite", epoch(1), None)).unwrap_err();
+        let error = store
+            .write(|tx| tx.begin_numbered_version(&key, version(old), ("suite", Delivery::All), epoch(1), None))
+            .unwrap_err();
         assert!(matches!(error, KeyError::OldVersion { next, .. } if next == version(5)), "{error}");
     }
     assert_eq!(store.key(&key).unwrap().unwrap().next_version(), version(5));
-    assert_eq!(store.write(|tx| tx.begin_version(&key, "suite", epoch(1), None)).unwrap(), version(5));
+    assert_eq!(store.write(|tx| tx.begin_version(&key, ("suite", Delivery::All), epoch(1), None)).unwrap(), version(5));
 }
 
 #[test]
@@ -53,7 +57,7 @@ fn each_share_has_a_holder_of_its_own() {
     let (store, key) = with_key(Purpose::Sign);
     for holders in [vec![], vec![1, 2], vec![1, 2, 3, 4], vec![1, 2, 2], vec![0, 1, 2]] {
         let odd = EpochRecord { holders, ..epoch(1) };
-        let error = store.write(|tx| tx.import_version(&key, "suite", odd, None)).unwrap_err();
+        let error = store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), odd, None)).unwrap_err();
         assert!(matches!(error, KeyError::Holders { n: 3 }), "{error}");
     }
 }
@@ -62,8 +66,8 @@ fn each_share_has_a_holder_of_its_own() {
 fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
     for (purpose, old_serves) in [(Purpose::Sign, false), (Purpose::Coin, false), (Purpose::Decrypt, true)] {
         let (store, key) = with_key(purpose);
-        store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
-        store.write(|tx| tx.begin_version(&key, "suite", epoch(1), secret(b"two"))).unwrap();
+        store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"one"))).unwrap();
+        store.write(|tx| tx.begin_version(&key, ("suite", Delivery::All), epoch(1), secret(b"two"))).unwrap();
         // Until the new version is certified, the old one stays primary.
         assert_eq!(store.key(&key).unwrap().unwrap().primary().unwrap().version, version(1));
         store.write(|tx| tx.certify(&key, version(2), Epoch::new(1), b"certificate")).unwrap();
@@ -85,7 +89,7 @@ fn rotation_leaves_the_old_version_to_verify_or_decrypt() {
 fn an_older_version_is_enabled_whatever_state_it_is_in() {
     let (store, key) = with_key(Purpose::Decrypt);
     for share in [b"one", b"two"] {
-        store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(share))).unwrap();
+        store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(share))).unwrap();
     }
     let state = |number| store.key(&key).unwrap().unwrap().version(version(number)).unwrap().state;
     let change = |number: Option<u32>, state, generation| {
@@ -106,7 +110,7 @@ fn an_older_version_is_enabled_whatever_state_it_is_in() {
 #[test]
 fn what_is_destroyed_may_be_destroyed_again() {
     let (store, key) = with_key(Purpose::Sign);
-    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
+    store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"one"))).unwrap();
     let change = |number: Option<u32>, state, generation| {
         store.write(|tx| tx.change_state(&key, number.map(version), state, generation))
     };
@@ -123,7 +127,7 @@ fn what_is_destroyed_may_be_destroyed_again() {
 #[test]
 fn a_key_that_is_removed_leaves_its_name_and_not_its_past() {
     let (store, key) = with_key(Purpose::Sign);
-    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
+    store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"one"))).unwrap();
     store.write(|tx| tx.change_state(&key, None, KeyState::Disabled, 4)).unwrap();
     let removed = store.write(|tx| tx.remove_key(&key)).unwrap();
     assert_eq!((removed.name.clone(), removed.versions().len()), (key.clone(), 1));
@@ -131,7 +135,7 @@ fn a_key_that_is_removed_leaves_its_name_and_not_its_past() {
     assert!(matches!(store.write(|tx| tx.remove_key(&key)), Err(KeyError::Unknown(_))));
     // The name is free, and old changes of state are refused for the new key.
     store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap();
-    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"new"))).unwrap();
+    store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"new"))).unwrap();
     assert_eq!(store.key_generation(&key).unwrap(), 4);
     let old = store.write(|tx| tx.change_state(&key, None, KeyState::Active, 3)).unwrap_err();
     assert!(matches!(old, KeyError::Generation { current: 4, .. }), "{old}");
@@ -140,7 +144,7 @@ fn a_key_that_is_removed_leaves_its_name_and_not_its_past() {
 #[test]
 fn the_old_share_serves_until_the_new_epoch_is_certified() {
     let (store, key) = with_key(Purpose::Sign);
-    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"old"))).unwrap();
+    store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"old"))).unwrap();
     store.write(|tx| tx.stage_epoch(&key, version(1), epoch(2), secret(b"new"))).unwrap();
     let record = store.key(&key).unwrap().unwrap();
     assert_eq!(record.primary().unwrap().serving, Some(epoch(1)));
@@ -155,7 +159,7 @@ fn the_old_share_serves_until_the_new_epoch_is_certified() {
 #[test]
 fn an_older_epoch_never_replaces_a_newer_one() {
     let (store, key) = with_key(Purpose::Sign);
-    store.write(|tx| tx.import_version(&key, "suite", epoch(5), secret(b"five"))).unwrap();
+    store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(5), secret(b"five"))).unwrap();
     for old in [4, 5] {
         let error = store.write(|tx| tx.stage_epoch(&key, version(1), epoch(old), secret(b"old"))).unwrap_err();
         assert!(matches!(error, KeyError::OldEpoch { newer, .. } if newer == Epoch::new(5)), "{error}");
@@ -174,9 +178,9 @@ fn an_older_epoch_never_replaces_a_newer_one() {
 #[test]
 fn destruction_leaves_a_tombstone_and_no_share() {
     let (store, key) = with_key(Purpose::Sign);
-    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"one"))).unwrap();
+    store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"one"))).unwrap();
     store.write(|tx| tx.stage_epoch(&key, version(1), epoch(2), secret(b"two"))).unwrap();
-    store.write(|tx| tx.import_version(&key, "suite", epoch(1), secret(b"three"))).unwrap();
+    store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"three"))).unwrap();
     store.write(|tx| tx.set_version_state(&key, version(1), KeyState::Destroyed)).unwrap();
     assert_eq!((share(&store, &key, 1, 1), share(&store, &key, 1, 2)), (None, None));
     assert_eq!(share(&store, &key, 2, 1).unwrap(), b"three");
@@ -187,7 +191,7 @@ fn destruction_leaves_a_tombstone_and_no_share() {
     assert!(record.versions().iter().all(|version| version.state == KeyState::Destroyed && version.serving.is_some()));
     for refused in [
         store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap_err(),
-        store.write(|tx| tx.import_version(&key, "suite", epoch(9), None)).unwrap_err(),
+        store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(9), None)).unwrap_err(),
         store.write(|tx| tx.stage_epoch(&key, version(1), epoch(9), None)).unwrap_err(),
         store.write(|tx| tx.recover_share(&key, version(1), Epoch::new(1), secret(b"one").unwrap())).unwrap_err(),
         store.write(|tx| tx.set_key_state(&key, KeyState::Active)).unwrap_err(),
@@ -200,7 +204,7 @@ fn destruction_leaves_a_tombstone_and_no_share() {
 #[test]
 fn a_lost_share_comes_back_but_none_is_overwritten() {
     let (store, key) = with_key(Purpose::Decrypt);
-    store.write(|tx| tx.import_version(&key, "suite", epoch(3), None)).unwrap();
+    store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(3), None)).unwrap();
     assert_eq!(share(&store, &key, 1, 3), None);
     let other = store.write(|tx| tx.recover_share(&key, version(1), Epoch::new(2), secret(b"x").unwrap())).unwrap_err();
     assert!(matches!(other, KeyError::NoEpoch { epoch, .. } if epoch == Epoch::new(2)), "{other}");
@@ -216,18 +220,18 @@ fn a_change_that_fails_leaves_nothing() {
     let (store, key) = with_key(Purpose::Sign);
     let before = (store.key(&key).unwrap(), store.incarnation());
     let failed = store.write(|tx| {
-        tx.import_version(&key, "suite", epoch(1), secret(b"one"))?;
+        tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"one"))?;
         tx.create_key(&key, Purpose::Sign, None)
     });
     assert!(matches!(failed, Err(KeyError::Exists(_))));
     let odd = EpochRecord { k: 4, n: 3, ..epoch(1) };
     assert!(matches!(
-        store.write(|tx| tx.import_version(&key, "suite", odd, None)),
+        store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), odd, None)),
         Err(KeyError::Threshold { k: 4, n: 3 })
     ));
     let long = secret(&vec![1; 70_000]);
     assert!(matches!(
-        store.write(|tx| tx.import_version(&key, "suite", epoch(1), long)),
+        store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), long)),
         Err(KeyError::TooLong { .. })
     ));
     assert_eq!((store.key(&key).unwrap(), store.incarnation()), before);
@@ -240,7 +244,9 @@ fn keys_are_listed_by_name_and_survive_reopening() {
     let store = create(&disk);
     for key in ["b", "a.b", "a"] {
         store.write(|tx| tx.create_key(&name(key), Purpose::Coin, None)).unwrap();
-        store.write(|tx| tx.import_version(&name(key), "suite", epoch(1), secret(key.as_bytes()))).unwrap();
+        store
+            .write(|tx| tx.import_version(&name(key), ("suite", Delivery::All), epoch(1), secret(key.as_bytes())))
+            .unwrap();
     }
     // Shares of a key are kept apart from those of a key whose name begins alike.
     store.write(|tx| tx.set_key_state(&name("a"), KeyState::Destroyed)).unwrap();

@@ -1,4 +1,4 @@
-//! The stored format as in `vectors/store/v4`: this code reads it and writes the same bytes. Versions 1 to 3 are
+//! The stored format as in `vectors/store/v5`: this code reads it and writes the same bytes. Versions 1 to 4 are
 //! refused by their numbers, never misread.
 
 use std::{fs, path::Path};
@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use serde_json::{Value, json};
 use theta_groups::Secret;
-use theta_names::{Epoch, KeyState, Purpose, SlotOrder};
+use theta_names::{Delivery, Epoch, KeyState, Purpose, SlotOrder};
 use theta_store::{
     Argon2Cost, BurnError, Incarnation, KeyError, Opening, SealingKey, SlotDecision, SlotRule, Store, StoreError,
     StoreId, Witness, check_backup, disk::SimulatedDisk,
@@ -15,7 +15,7 @@ use theta_store::{
 use crate::{burn_id, epoch, name, secret, seeded, version};
 
 const SEED: u64 = 2026;
-const TODAY: u8 = 4;
+const TODAY: u8 = 5;
 
 fn passphrase() -> SealingKey {
     let cost = Argon2Cost { memory: 64, passes: 2, lanes: 2 };
@@ -39,11 +39,11 @@ fn seen_of_peer() -> Witness {
 fn fill(store: &Store) {
     let changes = |tx: &mut theta_store::Transaction<'_>| -> Result<(), KeyError> {
         tx.create_key(&name("zone"), Purpose::Sign, Some("registry".parse().unwrap()))?;
-        tx.import_version(&name("zone"), "frost-ed25519", epoch(3), secret(&[0xa1; 32]))?;
-        tx.begin_version(&name("zone"), "frost-ed25519", epoch(1), secret(&[0xa2; 32]))?;
+        tx.import_version(&name("zone"), ("frost-ed25519", Delivery::All), epoch(3), secret(&[0xa1; 32]))?;
+        tx.begin_version(&name("zone"), ("frost-ed25519", Delivery::All), epoch(1), secret(&[0xa2; 32]))?;
         tx.stage_epoch(&name("zone"), version(1), epoch(4), secret(&[0xa3; 32]))?;
         tx.create_key(&name("files"), Purpose::Decrypt, None)?;
-        tx.import_version(&name("files"), "sg02-bls12381", epoch(1), secret(&[0xa4; 32]))?;
+        tx.import_version(&name("files"), ("sg02-bls12381", Delivery::Quorum), epoch(1), secret(&[0xa4; 32]))?;
         tx.set_key_state(&name("files"), KeyState::Destroyed)
     };
     store.write(changes).unwrap();
@@ -126,6 +126,8 @@ fn today_s_code_reads_today_s_format() {
     assert_eq!(keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["files", "zone"]);
     assert_eq!((keys[0].state, keys[0].purpose, keys[0].policy.clone()), (KeyState::Destroyed, Purpose::Decrypt, None));
     assert_eq!((keys[1].state, keys[1].policy.clone()), (KeyState::Active, Some("registry".parse().unwrap())));
+    let deliveries = keys.iter().flat_map(|key| key.versions()).map(|version| version.delivery).collect::<Vec<_>>();
+    assert_eq!(deliveries, [Delivery::Quorum, Delivery::All, Delivery::All]);
     let (first, second) = (keys[1].version(version(1)).unwrap(), keys[1].version(version(2)).unwrap());
     assert_eq!((first.serving.clone(), first.pending.clone()), (Some(epoch(3)), Some(epoch(4))));
     assert_eq!(
@@ -189,27 +191,27 @@ fn a_head_or_record_of_a_later_version_is_refused() {
             {
                 let mut rows = write.open_table(definition).unwrap();
                 let mut value = rows.get(key).unwrap().unwrap().value().to_vec();
-                value[0] = 5;
+                value[0] = 6;
                 rows.insert(key, value.as_slice()).unwrap();
             }
             write.commit().unwrap();
         })
     };
     let error = open(&later("head", b"store")).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 5, known: 4, .. }), "{error}");
+    assert!(matches!(error, StoreError::Format { found: 6, known: 5, .. }), "{error}");
     let store = open(&later("keys", b"zone")).unwrap();
     let error = store.key(&name("zone")).unwrap_err();
-    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 5 }), "{error}");
+    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 6 }), "{error}");
 }
 
-/// Only development builds wrote versions 1 to 3; they are not carried over.
+/// Only development builds wrote versions 1 to 4; they are not carried over.
 #[test]
 fn the_formats_before_are_refused_by_their_numbers() {
-    for version in [1, 2, 3] {
+    for version in [1, 2, 3, 4] {
         let error = open(&disk_of(version, |_| {})).unwrap_err();
-        assert!(matches!(error, StoreError::Format { found, known: 4, .. } if found == version), "{error}");
+        assert!(matches!(error, StoreError::Format { found, known: 5, .. } if found == version), "{error}");
         let backup = hex::decode(vector(version)["backup"].as_str().unwrap()).unwrap();
         let error = check_backup(backup.as_slice(), &passphrase(), &mut |_, _, _, _| true).unwrap_err();
-        assert!(matches!(error, StoreError::Format { found, known: 4, .. } if found == version), "{error}");
+        assert!(matches!(error, StoreError::Format { found, known: 5, .. } if found == version), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use bytes::Bytes;
 use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
 use theta_custody::{Custodian, CustodyEffect, CustodyInput, To};
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_network::group::GroupFile;
 use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange};
@@ -85,6 +85,7 @@ impl Table {
         let change = KeyChange::Create {
             key: "vault".parse().unwrap(),
             suite: Suite::Cks05Ristretto255.into(),
+            delivery: Delivery::All,
             k: 2,
             holders: vec![1, 2, 3, 4],
         };

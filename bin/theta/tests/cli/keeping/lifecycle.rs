@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use theta_custody::{DealtKey, import_dealt};
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::Holders;
+use theta_names::{Delivery, Holders};
 use theta_schemes::{
     Suite,
     keys::{KeyName, deal_any},
@@ -87,7 +87,11 @@ fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
         let key = SealingKey::from_file(&dir.join("store.key")).unwrap();
         let store = Store::open(&dir.join("theta.redb"), &key).unwrap();
         let share = Some(share).filter(|_| node != lost);
-        import_dealt(&store, &DealtKey { name: &name, public: &public, share, holders: &holders, created: 0 }).unwrap();
+        import_dealt(
+            &store,
+            &DealtKey { name: &name, public: &public, share, delivery: Delivery::All, holders: &holders, created: 0 },
+        )
+        .unwrap();
     }
     let file = group.path().join(format!("theta-group/client/keys/{name}.pub"));
     fs::write(file, public.to_text(&name)).unwrap();

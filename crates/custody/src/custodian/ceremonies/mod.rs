@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use theta_ceremonies::{CeremonyKeys, CeremonyPlan, Input, Memory};
 use theta_groups::Secret;
-use theta_names::{Epoch, KeyState, Version};
+use theta_names::{Delivery, Epoch, KeyState, Version};
 use theta_rounds::Abort;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
@@ -128,7 +128,7 @@ impl Custodian {
         };
         match (written, self.admits(&subject)) {
             (None, _) => self.close(id, state, epilogue, work),
-            (Some(parts), Ok(true)) if !self.takes(subject.about(), &parts.0, &subject.holders) => {
+            (Some(parts), Ok(true)) if !self.takes(subject.about(), &parts.0, subject.delivery, &subject.holders) => {
                 let why = "its key does not go together with what this node has: it is not used here";
                 self.close(id, CeremonyState::Failed(why.to_owned()), Vec::new(), work);
             }
@@ -152,20 +152,21 @@ impl Custodian {
         if !subject.is_recovery() {
             self.forget_epilogues_of(&name, Some(subject.version), work);
         }
-        self.write_sharing((&name, subject.version, subject.epoch), subject.suite, &subject.holders, parts, work);
+        let kind = (subject.suite, subject.delivery);
+        self.write_sharing((&name, subject.version, subject.epoch), kind, &subject.holders, parts, work);
     }
 
     /// A sharing serves from now on.
     fn write_sharing(
         &self,
         (name, version, epoch): (&KeyName, Version, Epoch),
-        suite: Suite,
+        (suite, delivery): (Suite, Delivery),
         holders: &[u16],
         (public, share, certificate): Parts,
         work: &mut Work,
     ) {
         let epoch = epoch_of(epoch, name, &public, &parties(holders), certificate, self.now);
-        let write = KeyWrite { name: name.clone(), suite, version, epoch, share };
+        let write = KeyWrite { name: name.clone(), suite, delivery, version, epoch, share };
         work.records.push(Record::Key(Box::new(write)));
         work.effects.push(CustodyEffect::KeyChanged { name: name.clone(), version });
     }

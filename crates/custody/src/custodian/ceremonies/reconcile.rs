@@ -129,11 +129,11 @@ impl Custodian {
             let (Ok(public), Ok(suite)) = (public_of(&sharing.public), history.suite.as_str().parse()) else {
                 continue;
             };
-            let (epoch, holders) = (sharing.epoch, sharing.holders.clone());
+            let (epoch, holders, delivery) = (sharing.epoch, sharing.holders.clone(), history.delivery);
             let parts = (public, None, sharing.certificate.clone());
             let about = (&name, version, epoch);
-            if self.admits_epoch(about, false).unwrap_or(false) && self.takes(about, &parts.0, &holders) {
-                self.write_sharing(about, suite, &holders, parts, work);
+            if self.admits_epoch(about, false).unwrap_or(false) && self.takes(about, &parts.0, delivery, &holders) {
+                self.write_sharing(about, (suite, delivery), &holders, parts, work);
             }
         }
     }

@@ -35,7 +35,9 @@ impl Bookkeeper<'_> {
             Some(known) if known.epoch >= adopted.epoch && adopted_key(known).as_ref() != Some(adopted) => {
                 Verdict::Invalid
             }
-            Some(known) if !is_same_key(&adopted.public, &known.public) => Verdict::Invalid,
+            Some(known) if !is_same_key(&adopted.public, &known.public) || known.delivery != adopted.delivery => {
+                Verdict::Invalid
+            }
             // Its holders have said so.
             _ => Verdict::Valid,
         }
@@ -123,10 +125,12 @@ fn is_whole(state: &LedgerState, adopted: &AdoptedKey) -> bool {
     let threshold = public.threshold();
     let known = state.keys().get(&adopted.key).and_then(|line| line.versions.get(&adopted.version));
     let same = known.is_none_or(|known| {
-        known.suite == adopted.suite && known.serving().is_none_or(|serving| is_same_key(&serving.public, &public))
+        let same = known.suite == adopted.suite && known.delivery == adopted.delivery;
+        same && known.serving().is_none_or(|serving| is_same_key(&serving.public, &public))
     });
     same && public.to_text(&adopted.key).as_bytes() == adopted.public
         && SuiteName::from(public.suite()) == adopted.suite
+        && public.suite().supports(adopted.delivery)
         && (threshold.k(), usize::from(threshold.n())) == (adopted.k, adopted.holders.len())
 }
 
@@ -143,6 +147,7 @@ pub(super) fn adopted_key(entry: &KeyEntry) -> Option<AdoptedKey> {
         version: entry.version,
         epoch: entry.epoch,
         suite: entry.suite.into(),
+        delivery: entry.delivery,
         k: entry.public.threshold().k(),
         holders: numbers(entry.holders.nodes()),
         public,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use theta_ceremonies::statements_of;
 use theta_custody::{CeremonyState, CustodyEffect, CustodyInput, To};
-use theta_schemes::Suite;
+use theta_schemes::{Delivery, Suite};
 use theta_statements::KeyChange;
 
 use crate::net::{Net, name, party};
@@ -108,8 +108,13 @@ impl Machine {
     /// Makes a key among all; whether every node has it within so many seconds of the machine.
     fn create(&mut self, k: u16, seconds: u64) -> bool {
         let all: Vec<u16> = self.desks.keys().copied().collect();
-        let change =
-            KeyChange::Create { key: name("made"), suite: Suite::Sg02Ristretto255.into(), k, holders: all.clone() };
+        let change = KeyChange::Create {
+            key: name("made"),
+            suite: Suite::Sg02Ristretto255.into(),
+            delivery: Delivery::All,
+            k,
+            holders: all.clone(),
+        };
         let request = self.net.request(change);
         for number in &all {
             let mut effects = Vec::new();

@@ -1,7 +1,7 @@
 //! A key with a threshold above the group's: its own k says how many of its holders have to consent to a ceremony.
 
 use theta_custody::CeremonyState;
-use theta_schemes::Suite;
+use theta_schemes::{Delivery, Suite};
 use theta_statements::KeyChange;
 
 use crate::net::{Net, name};
@@ -102,8 +102,13 @@ fn who_holds_no_share_is_not_counted() {
 #[test]
 fn a_new_key_takes_as_many_as_its_k() {
     let mut net = Net::new(2, 5, 41);
-    let request =
-        net.request(KeyChange::Create { key: name("dice"), suite: COIN.into(), k: 4, holders: vec![1, 2, 3, 4, 5] });
+    let request = net.request(KeyChange::Create {
+        key: name("dice"),
+        suite: COIN.into(),
+        delivery: Delivery::All,
+        k: 4,
+        holders: vec![1, 2, 3, 4, 5],
+    });
     let id = net.ask([1, 2, 3], &request);
     assert!(!net.until(60, |net| [4, 5].iter().any(|node| net.custodian(*node).report(&id).is_some())));
     net.ask([4], &request);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use theta_ceremonies::{CeremonyId, Kind, Statement, StatementSlot, rewrite};
 use theta_custody::{CustodyEffect, CustodyInput};
-use theta_schemes::Suite;
+use theta_schemes::{Delivery, Suite};
 use theta_statements::KeyChange;
 
 use crate::lies::{HEAD, liar, plan};
@@ -51,8 +51,13 @@ fn assert_serves(net: &mut Net, nodes: &[u16], key: &str) {
         let failed = |effect: &CustodyEffect| matches!(effect, CustodyEffect::StoreFailed(_));
         assert!(!net.nodes[node].told.iter().any(failed), "the store of node {node} failed");
     }
-    let change =
-        KeyChange::Create { key: name(key), suite: Suite::Cks05Ristretto255.into(), k: 2, holders: nodes.to_vec() };
+    let change = KeyChange::Create {
+        key: name(key),
+        suite: Suite::Cks05Ristretto255.into(),
+        delivery: Delivery::All,
+        k: 2,
+        holders: nodes.to_vec(),
+    };
     net.run(nodes.to_vec(), change);
 }
 

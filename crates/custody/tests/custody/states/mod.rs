@@ -6,7 +6,7 @@ mod guards;
 use std::sync::Arc;
 
 use theta_custody::{CeremonyError, CeremonyState, ChangeError, ResolveError};
-use theta_names::{Epoch, KeyState, Version};
+use theta_names::{Delivery, Epoch, KeyState, Version};
 use theta_schemes::Suite;
 use theta_statements::{CancelRequest, KeyChange, StateChange};
 use theta_store::KeyError;
@@ -158,7 +158,13 @@ fn of_a_destroyed_key_nothing_is_left_that_a_share_follows_from() {
         let refused = net.custodian(node).keys().resolve(&"files".parse().unwrap(), None).unwrap_err();
         assert!(matches!(refused, ResolveError::Destroyed(_)), "{refused}");
     }
-    let again = KeyChange::Create { key: name("files"), suite: SG02.into(), k: 2, holders: vec![1, 2, 3, 4] };
+    let again = KeyChange::Create {
+        key: name("files"),
+        suite: SG02.into(),
+        delivery: Delivery::All,
+        k: 2,
+        holders: vec![1, 2, 3, 4],
+    };
     let again = net.request(again);
     assert_eq!(net.hold(1, &again), Err(CeremonyError::Exists(name("files"))));
     // What is destroyed is destroyed, whatever generation is named.

@@ -29,7 +29,7 @@ fn key() -> (AnyPublicKey, Arc<AnyKeyShare>) {
 /// nonces, as two images of one memory would.
 fn nonces(seed: u64, day: u32) -> Vec<Used> {
     let (public, share) = key();
-    let options = Options { per_peer: 8, day, seed: None };
+    let options = theta_protocols::Options { frost: Options { per_peer: 8, day, seed: None }, ..Default::default() };
     let mut machine: AnyMachine = start_with(&public, &share, Statement::Sign(b"any"), options).unwrap();
     let mut rng = SimRng::seed_from_u64(seed);
     machine.handle(Input::Start, &mut rng);

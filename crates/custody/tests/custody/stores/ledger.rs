@@ -2,7 +2,7 @@
 
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::LedgerState;
-use theta_names::{Epoch, Version};
+use theta_names::{Delivery, Epoch, Version};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 
@@ -128,6 +128,7 @@ fn what_a_liar_writes_beside_a_certificate_is_not_decided() {
         let request = net.request(KeyChange::Create {
             key: name("zone"),
             suite: Suite::FrostEd25519.into(),
+            delivery: Delivery::All,
             k: 2,
             holders: vec![1, 2, 3, 4],
         });

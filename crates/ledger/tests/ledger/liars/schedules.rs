@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use theta_agreement::VoteKind;
 use theta_ledger::{Action, AdoptedKey, DropReason, Input, LedgerState};
-use theta_names::{Epoch, KeyState, Version};
+use theta_names::{Delivery, Epoch, KeyState, Version};
 use theta_statements::KeyChange;
 
 use crate::liars::{Votes, read_votes, write_votes};
@@ -95,8 +95,16 @@ fn a2b_a_holder_that_withholds_its_precommit_ends_the_ledger() {
 fn a4_an_adopted_key_can_be_decided() {
     let suite = "sh00-2048".parse().unwrap();
     let (key, version, public) = ("rsa".parse().unwrap(), Version::FIRST, b"a modulus".to_vec());
-    let adopt =
-        Action::Adopt(AdoptedKey { key, version, epoch: Epoch::FIRST, suite, k: 2, holders: vec![1, 2, 3], public });
+    let adopt = Action::Adopt(AdoptedKey {
+        key,
+        version,
+        epoch: Epoch::FIRST,
+        suite,
+        delivery: Delivery::All,
+        k: 2,
+        holders: vec![1, 2, 3],
+        public,
+    });
     assert_eq!(Action::decode(&adopt.encode()), Ok(adopt.clone()));
     let mut net = Net::new(4, 2, 5);
     net.ask_all(&adopt);
@@ -169,7 +177,16 @@ fn a7_no_version_takes_the_place_of_another() {
     let adopt = |version, holders: Vec<u16>, k| {
         let suite = "frost-ed25519".parse().unwrap();
         let (key, version) = ("a".parse().unwrap(), Version::new(version).unwrap());
-        Action::Adopt(AdoptedKey { key, version, epoch: Epoch::FIRST, suite, k, holders, public: public(2, 3, 8) })
+        Action::Adopt(AdoptedKey {
+            key,
+            version,
+            epoch: Epoch::FIRST,
+            suite,
+            delivery: Delivery::All,
+            k,
+            holders,
+            public: public(2, 3, 8),
+        })
     };
     advance(&mut state, create("a", 1, 2, &[1, 2, 3]));
     if state.check(&adopt(1, vec![1, 2, 3], 2)).is_err() {
@@ -190,6 +207,7 @@ fn a7b_adopt_twice() {
         version,
         epoch: Epoch::FIRST,
         suite: "frost-ed25519".parse().unwrap(),
+        delivery: Delivery::All,
         k: 3,
         holders: vec![1, 1, 2],
         public: public(3, 3, 8),

@@ -9,7 +9,7 @@ use theta_authority::KeyRequest;
 use theta_ceremonies::CeremonyKeys;
 use theta_custody::{Custodian, KeyEntry, Roster};
 use theta_groups::Secret;
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_orchestration::Finished;
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
@@ -90,7 +90,7 @@ pub(crate) fn ceremony(number: u8, change: KeyChange) -> CeremonyRequest {
 }
 
 pub(crate) fn create(key: &str, suite: Suite, k: u16, holders: &[u16]) -> KeyChange {
-    KeyChange::Create { key: name(key), suite: suite.into(), k, holders: holders.to_vec() }
+    KeyChange::Create { key: name(key), suite: suite.into(), delivery: Delivery::All, k, holders: holders.to_vec() }
 }
 
 /// A statement for a key, and how to check the answer.

@@ -4,5 +4,6 @@ mod burning;
 pub(crate) mod cluster;
 mod epochs;
 pub(crate) mod members;
+mod quorum;
 pub(crate) mod threads;
 mod waiting;

@@ -12,7 +12,7 @@ use theta_schemes::signatures::frost::{SeedError, check_seed, randomized_key, ve
 use theta_schemes::{Statement, Suite};
 use theta_sharing::Threshold;
 
-use crate::frost::support::{MESSAGE, Setting, flip, id};
+use crate::frost::support::{MESSAGE, Setting, flip, frost, id};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_protocols::{Misbehaviour, Outcome};
@@ -93,7 +93,7 @@ fn other_schemes_have_none() {
     assert_eq!(check_seed(Suite::FrostP256, 65), Err(SeedError::Length(65)));
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let (public, mut shares) = deal_any(Suite::Bls04MinPk, Threshold::new(1, 1).unwrap(), &mut rng);
-    let options = Options { seed: Some(seed(1)), ..Options::default() };
+    let options = frost(Options { seed: Some(seed(1)), ..Options::default() });
     let share = Arc::new(shares.remove(0));
     let mut machine = start_with(&public, &share, Statement::Sign(MESSAGE), options).unwrap();
     let effects = machine.handle(Input::Start, &mut rng);

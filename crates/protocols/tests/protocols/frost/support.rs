@@ -81,14 +81,14 @@ impl Setting {
     }
 
     fn machine_for(&self, number: u16, message: &[u8], stock: &Arc<Stock>) -> SuppliedMachine {
-        let options = Options { per_peer: self.per_peer, ..Options::default() };
+        let options = frost(Options { per_peer: self.per_peer, ..Options::default() });
         let share = &self.shares[usize::from(number) - 1];
         supplied(start_with(&self.public, share, Statement::Sign(message), options).unwrap(), stock)
     }
 
     /// A machine that makes nothing in advance, for a signature under a re-randomised key.
     pub(crate) fn randomized(&self, number: u16, seed: &Arc<Secret<Vec<u8>>>) -> SuppliedMachine {
-        let options = Options { seed: Some(Arc::clone(seed)), ..Options::default() };
+        let options = frost(Options { seed: Some(Arc::clone(seed)), ..Options::default() });
         let share = &self.shares[usize::from(number) - 1];
         alone(start_with(&self.public, share, Statement::Sign(MESSAGE), options).unwrap())
     }
@@ -183,4 +183,9 @@ pub(crate) fn flip(kind: u16, byte: usize) -> Box<dyn Adversary> {
         }
         vec![(slot, payload.into())]
     })
+}
+
+/// Options of FROST among those of all protocols.
+pub(crate) fn frost(frost: Options) -> theta_protocols::Options {
+    theta_protocols::Options { frost, ..theta_protocols::Options::default() }
 }

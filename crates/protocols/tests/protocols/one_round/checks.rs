@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use rand_core::SeedableRng;
-use theta_protocols::one_round::{COMBINED, Delivery, SHARE};
-use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Supply, start, start_delivered};
+use theta_protocols::one_round::{COMBINED, SHARE};
+use theta_protocols::{AnyMachine, Ask, Misbehaviour, Options, Outcome, Supply, start, start_with};
 use theta_rounds::simulator::SimRng;
 use theta_rounds::{Abort, Channel, Effect, Input, Offence, Slot};
-use theta_schemes::{Claim, Suite, check_together};
+use theta_schemes::{Claim, Delivery, Suite, check_together};
 
 use crate::one_round::support::{Setting, id};
 
@@ -148,7 +148,15 @@ fn of_two_combined_values_the_right_one_is_taken() {
     let setting = Setting::new(SUITE, 2, 6);
     let machine = |number: usize| {
         let share = &setting.shares[number - 1];
-        Party::new(start_delivered(&setting.public, share, &setting.statement, Delivery::Quorum).unwrap())
+        Party::new(
+            start_with(
+                &setting.public,
+                share,
+                &setting.statement,
+                Options { delivery: Delivery::Quorum, ..Options::default() },
+            )
+            .unwrap(),
+        )
     };
     let other = Setting { result: Vec::new(), ..Setting::new(SUITE, 2, 6) };
     let share = |number: usize| {

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use theta_protocols::one_round::{COMBINED, Delivery, SHARE};
-use theta_protocols::{Misbehaviour, Outcome, start, start_delivered};
+use theta_protocols::one_round::{COMBINED, SHARE};
+use theta_protocols::{Misbehaviour, Options, Outcome, start, start_with};
 use theta_rounds::simulator::{Adversary, Behaviour, Conditions, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Recipient, Slot};
-use theta_schemes::Suite;
+use theta_schemes::{Delivery, Suite};
 
 use crate::one_round::support::{Delta, Setting, id, result_of, shifted};
 use crate::supplied::{SuppliedMachine, alone};
@@ -18,7 +18,8 @@ const SUITES: [Suite; 2] = [Suite::Sg02Ristretto255, Suite::Bls04MinSig];
 
 fn machine(setting: &Setting, number: u16) -> SuppliedMachine {
     let share = &setting.shares[usize::from(number) - 1];
-    alone(start_delivered(&setting.public, share, &setting.statement, Delivery::Quorum).unwrap())
+    let options = Options { delivery: Delivery::Quorum, ..Options::default() };
+    alone(start_with(&setting.public, share, &setting.statement, options).unwrap())
 }
 
 /// What the parties do, as their first messages show.

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, import_dealt};
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::{Holders, NodeId};
+use theta_names::{Delivery, Holders, NodeId};
 use theta_network::{
     Identity,
     group::{CeremonyKey, GroupClient, GroupFile, GroupNode},
@@ -104,6 +104,11 @@ pub fn bound() -> (TcpListener, SocketAddr) {
 
 impl Prepared {
     pub fn new(k: u16, n: u16) -> Self {
+        Self::delivered(k, n, Delivery::All)
+    }
+
+    /// The same with keys of this delivery, where their suites have it.
+    pub fn delivered(k: u16, n: u16, delivery: Delivery) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut nodes = Vec::new();
         let mut listeners = Vec::new();
@@ -134,7 +139,7 @@ impl Prepared {
         for place in prepared.places() {
             fs::write(place.join("group.toml"), prepared.group.to_text()).unwrap();
         }
-        prepared.deal(k, n);
+        prepared.deal(k, n, delivery);
         prepared.write_policy(&prepared.open_policy());
         prepared
     }
@@ -144,18 +149,19 @@ impl Prepared {
         nodes.chain([self.folder.path().join("client")]).collect()
     }
 
-    fn deal(&self, k: u16, n: u16) {
+    fn deal(&self, k: u16, n: u16, wanted: Delivery) {
         let mut rng = ChaCha20Rng::seed_from_u64(7);
         for (name, suite) in KEYS {
             let name: KeyName = name.parse().unwrap();
+            let delivery = if suite.supports(wanted) { wanted } else { Delivery::All };
             let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
             let folder = self.folder.path().join("client/keys");
             fs::write(folder.join(format!("{name}.pub")), public.to_text(&name)).unwrap();
             let holders = Holders::first(n);
             for (id, share) in (1..=n).zip(&shares) {
                 let store = self.config(id).store.open().unwrap();
-                let (public, share) = (&public, Some(share));
-                import_dealt(&store, &DealtKey { name: &name, public, share, holders: &holders, created: 1 }).unwrap();
+                let (name, public, share, holders) = (&name, &public, Some(share), &holders);
+                import_dealt(&store, &DealtKey { name, public, share, delivery, holders, created: 1 }).unwrap();
             }
         }
     }

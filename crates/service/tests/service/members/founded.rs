@@ -14,7 +14,7 @@ use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, import_dealt};
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
 use theta_ledger::{MemberChange, OperatorKey};
-use theta_names::{Holders, NodeId};
+use theta_names::{Delivery, Holders, NodeId};
 use theta_network::{
     Fingerprint, Identity,
     group::{CeremonyKey, GroupClient, GroupFile, GroupNode},
@@ -197,7 +197,11 @@ impl Founded {
                 let config = NodeConfig::load(&self.machines[&id].folder.join("node.toml")).unwrap();
                 let store = config.store.open().unwrap();
                 let (public, share, holders) = (&public, Some(share), &Holders::first(n));
-                import_dealt(&store, &DealtKey { name: &key, public, share, holders, created: 1 }).unwrap();
+                import_dealt(
+                    &store,
+                    &DealtKey { name: &key, public, share, delivery: Delivery::All, holders, created: 1 },
+                )
+                .unwrap();
             }
             self.publics.insert(name.to_owned(), public);
         }

@@ -1,0 +1,68 @@
+//! How long a node waits for others that were drawn to do the work, before it does its part itself.
+
+use core::time::Duration;
+
+use theta_custody::KeyEntry;
+use theta_names::{Delivery, NodeId};
+use theta_network::PeerState;
+use tokio::time::Instant;
+
+use crate::instances::Shared;
+
+/// How many times a message to the slower of those that count may pass until a result is overdue: the share to the combiner,
+/// the combined value back, and once more for what both compute.
+const PASSES: u32 = 3;
+
+/// The latencies of the connected peers, read anew when they are older than a tick.
+#[derive(Debug, Default)]
+pub(crate) struct Hedge {
+    read: Option<Instant>,
+    latencies: Vec<(NodeId, Duration)>,
+}
+
+impl Hedge {
+    /// How long an instance of this key waits before its first look around.
+    pub(crate) fn patience(&mut self, key: &KeyEntry, shared: &Shared, now: Instant) -> Duration {
+        let config = &shared.config;
+        if key.delivery == Delivery::All {
+            return config.resend_after;
+        }
+        if self.read.is_none_or(|read| now.duration_since(read) >= config.tick) {
+            self.read = Some(now);
+            let connected = shared.transport.status().into_iter().filter(|peer| peer.state == PeerState::Connected);
+            self.latencies = connected.filter_map(|peer| Some((peer.peer, peer.latency?))).collect();
+        }
+        let threshold = key.public.threshold();
+        let holders = self.latencies.iter().filter(|(peer, _)| key.holders.contains(*peer));
+        let latencies = holders.map(|(_, latency)| *latency).collect();
+        patience(latencies, (threshold.k(), threshold.n()), (config.hedge_after, config.resend_after))
+    }
+}
+
+/// Three times the latency to the slowest peer but the t = k - 1 that may be bad, or to the (k - 1)-th fastest where that is
+/// slower; within these bounds, and the longest where too few peers are known.
+fn patience(mut latencies: Vec<Duration>, (k, n): (u16, u16), (least, most): (Duration, Duration)) -> Duration {
+    latencies.sort_unstable();
+    let rank = usize::from(n.saturating_sub(k).max(k.saturating_sub(1)).max(1));
+    let latency = latencies.get(rank - 1).copied().unwrap_or(most);
+    latency.saturating_mul(PASSES).max(least).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_follows_the_slowest_but_those_that_may_be_bad() {
+        let waits = |latencies: &[u64], threshold| {
+            let latencies = latencies.iter().map(|millis| Duration::from_millis(*millis)).collect();
+            patience(latencies, threshold, (Duration::from_millis(20), Duration::from_millis(250))).as_millis()
+        };
+        assert_eq!(waits(&[1, 1, 1, 1, 1, 1], (3, 7)), 20, "never sooner than that");
+        assert_eq!(waits(&[900, 10, 900, 30, 20, 15], (3, 7)), 90, "two of six may be as slow as they like");
+        assert_eq!(waits(&[900, 10, 900, 900, 20, 15], (3, 7)), 250, "never later than without quorum mode");
+        assert_eq!(waits(&[10, 10, 10], (3, 7)), 250, "too few are known");
+        assert_eq!(waits(&[10, 20, 30], (4, 4)), 90, "all of four are needed");
+        assert_eq!(waits(&[], (1, 1)), 250);
+    }
+}
