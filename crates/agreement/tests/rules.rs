@@ -196,6 +196,32 @@ fn a_restarted_member_is_where_it_was() {
     assert_eq!(said, [(VoteKind::Proposal, 2, Some(7)), (VoteKind::Prevote, 2, Some(7))]);
 }
 
+/// Members 1 and 4 have prevoted for nothing, and member 3 for what does not count here: member 2 waits no longer for the leader's vote, which
+/// never comes.
+#[test]
+fn a_vote_that_does_not_count_lets_time_pass() {
+    let slot = Ballot::new(VoteKind::Prevote, 0);
+    let waiting = |others: &[u16]| {
+        let mut agreement = Agreement::new(&four(), Some(party(2)));
+        assert_eq!(ticks(&mut agreement, 2, 7, 2), [(VoteKind::Prevote, 0, None)]);
+        others.iter().for_each(|author| show(&mut agreement, *author, VoteKind::Prevote, 0, &[]));
+        agreement
+    };
+    let mut stuck = waiting(&[4]);
+    vote(&mut stuck, 2, VoteKind::Prevote, 0, 9);
+    assert_eq!(ticks(&mut stuck, 2, 7, 20), [], "one member that says two things is one member");
+    let mut agreement = waiting(&[4]);
+    agreement.note_vote(party(3), slot);
+    assert_eq!(ticks(&mut agreement, 2, 7, 1), [(VoteKind::Precommit, 0, None)]);
+    let mut decided = waiting(&[]);
+    [1, 3, 4].into_iter().for_each(|author| decided.note_vote(party(author), slot));
+    assert_eq!(
+        ticks(&mut decided, 2, 7, 1),
+        [(VoteKind::Precommit, 0, None)],
+        "and nothing else follows from such votes"
+    );
+}
+
 #[test]
 fn a_quorum_of_prevotes_that_others_show_is_proposed_next() {
     let mut agreement = Agreement::new(&four(), Some(party(2)));

@@ -28,7 +28,6 @@
 mod answer;
 mod bisection;
 pub mod ciphers;
-mod claim;
 pub mod coins;
 mod derived_rng;
 mod digest;
@@ -43,8 +42,7 @@ mod statement;
 mod suite;
 mod with_scheme;
 
-pub use answer::{Answer, Gathered, Shares};
-pub use claim::{Claim, check_together};
+pub use answer::{Answer, Claim, Gathered, Shares, check_together};
 pub use digest::{MessageDigest, MessageHasher};
 pub use family::{
     CombineError, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,

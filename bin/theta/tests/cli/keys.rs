@@ -1,5 +1,7 @@
 //! `theta suites`, `theta keys deal`, `import` and `export`, and what is done with such keys.
 
+mod quorum;
+
 use std::{path::Path, process::Command};
 
 use crate::harness::{Group, theta_in, theta_with_stdin};

@@ -18,6 +18,5 @@ mod keeping;
 mod keys;
 mod losses;
 mod operations;
-mod quorum;
 mod run;
 mod words;

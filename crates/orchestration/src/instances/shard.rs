@@ -376,6 +376,8 @@ impl Shard {
         if let Some(result) = instance.step(Input::Tick, &mut self.worker) {
             return self.finish(id, result);
         }
+        // Its last step may have brought a result.
+        self.check_claims();
         let Some(instance) = self.running.remove(&id) else { return };
         let left = instance.deadline.saturating_duration_since(self.now);
         let after = self.worker.shared.config.instance_ttl.saturating_sub(left);

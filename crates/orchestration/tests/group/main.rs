@@ -20,5 +20,4 @@ mod kept;
 mod lifecycle;
 mod mesh;
 mod suites;
-mod together;
 mod wire;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rand_core::CryptoRng;
 
+use super::Answering;
 use crate::ThresholdScheme;
-use crate::answer::Answering;
 use crate::keys::Combined;
 
 /// A result that somebody has combined and nobody has checked. [`check_together`] tells whether it is right.

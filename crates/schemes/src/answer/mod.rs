@@ -1,5 +1,7 @@
 //! One party's part in the answer to one statement, for every one-round scheme: its own share and those of the others.
 
+mod claim;
+
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
@@ -7,7 +9,9 @@ use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
 use crate::keys::Combined;
-use crate::{Claim, CombineError, ThresholdScheme};
+use crate::{CombineError, ThresholdScheme};
+
+pub use claim::{Claim, check_together};
 
 /// A party's part in the answer to a statement, which has been checked and is safe to answer.
 pub trait Answer: Send + Sync {
