@@ -31,6 +31,7 @@ pub(crate) fn plan(net: &mut Net, holders: &[u16]) -> (Arc<CeremonyPlan>, theta_
         .with("group", b"test group")
         .with("request", &request.digest())
         .with("version", &1_u32.to_be_bytes())
+        .with("delivery", &[Delivery::All.code()])
         .finish32();
     let parts = PlanParts {
         suite: Suite::Bls04MinPk.into(),

@@ -18,8 +18,8 @@ fn holders(n: u16) -> Vec<u16> {
 
 #[test]
 fn votes_are_gathered() {
-    // Three tables of all to all would be 3 n (n - 1) letters for each entry.
-    for (n, most) in [(13, 300), (31, 800), (64, 1700)] {
+    // Three tables of all to all would be 3 n (n - 1) letters for each entry. Which members gather follows from the entries before, and with them by how much less it is.
+    for (n, most) in [(13, 300), (31, 900), (64, 1700)] {
         let mut net = Net::new(n, n.div_ceil(3), u64::from(n));
         net.tick();
         for (height, action) in [(1, create("a", 1, 1, &holders(n))), (2, activated(1, 1, n, 5))] {
