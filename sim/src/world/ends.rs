@@ -238,7 +238,7 @@ impl World<'_> {
     /// Checks that no key went back to an earlier epoch and that k honest nodes have right shares of each. Returns their
     /// number.
     pub(super) fn shares_are_right(&self) -> Result<usize, Violation> {
-        let mut right: BTreeMap<(KeyName, Version), BTreeSet<u16>> = BTreeMap::new();
+        let mut right: BTreeMap<((KeyName, Version), Epoch), BTreeSet<u16>> = BTreeMap::new();
         // Without a quorum of honest nodes a run ends at any moment, also while some have not heard of a new epoch.
         let quorum = self.has_quorum();
         let lives = self.present().filter_map(|node| Some((node, self.nodes.get(&node)?.life.as_ref()?)));
@@ -250,18 +250,19 @@ impl World<'_> {
                     let text = format!("key {} is in epoch {} at node {node}, and was in {newest}", key.0, entry.epoch);
                     return self.watch.violated(Invariant::Shares, text);
                 }
-                let Some(share) = entry.share.as_ref().filter(|_| entry.epoch == newest) else { continue };
+                let Some(share) = entry.share.as_ref().filter(|_| !quorum || entry.epoch == newest) else { continue };
                 let place = entry.holders.iter().position(|holder| holder.get() == node);
                 let belongs = AnyKeyShare::from_text(share.to_text(&entry.name).expose(), &entry.public).is_ok();
                 if !belongs || place != Some(share.index().position()) {
                     let text = format!("node {node} has a false share of key {}", key.0);
                     return self.watch.violated(Invariant::Shares, text);
                 }
-                right.entry(key).or_default().insert(node);
+                right.entry((key, entry.epoch)).or_default().insert(node);
             }
         }
-        for key in self.newest.keys().filter(|_| quorum) {
-            let count = right.get(key).map_or(0, BTreeSet::len);
+        for key in self.newest.keys() {
+            let of_key = right.iter().filter(|((name, _), _)| name == key);
+            let count = of_key.map(|(_, nodes)| nodes.len()).max().unwrap_or(0);
             if count < usize::from(self.scenario.k) {
                 let text = format!("{count} honest nodes have shares of version {} of key {}", key.1, key.0);
                 return self.watch.violated(Invariant::Shares, text);

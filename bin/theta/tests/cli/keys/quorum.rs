@@ -1,10 +1,5 @@
 //! Keys in quorum mode, as people make and use them.
 
-use std::{
-    thread::sleep,
-    time::{Duration, Instant},
-};
-
 use crate::harness::{Group, theta_with_stdin};
 
 fn works(group: &Group, tag: &str) {
@@ -41,12 +36,6 @@ fn a_key_in_quorum_mode_is_made_shown_renewed_and_used_without_one_node() {
 
     assert_eq!([delivery_of(&group, "names@2"), delivery_of(&group, "names@1")], ["quorum", "quorum"]);
     assert_eq!(delivery_of(&group, "plain"), "all");
-    // A key that was dealt is shown when the group's ledger has it.
-    let begin = Instant::now();
-    while delivery_of(&group, "vault") == "unknown" && begin.elapsed() < Duration::from_secs(60) {
-        sleep(Duration::from_millis(200));
-    }
-    assert_eq!(delivery_of(&group, "vault"), "quorum");
     let shown = group.theta(&["keys", "show", "names"]).ok().text();
     assert!(shown.contains("delivery    quorum: the request draws 3 nodes that make shares"), "{shown}");
     let listed = group.theta(&["keys", "list", "--json"]).ok().json();
@@ -58,6 +47,7 @@ fn a_key_in_quorum_mode_is_made_shown_renewed_and_used_without_one_node() {
         of.map(|key| key["delivery"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!((of("names"), of("plain")), (vec!["quorum".to_owned(); 2], vec!["all".to_owned()]));
+    assert_eq!(of("vault"), ["quorum"], "of a dealt key the nodes tell");
     let entries = group.theta(&["ledger", "show", "--entries"]).ok().text();
     assert!(
         entries.contains("begin to make key names (bls04-bls12381-min-pk, any 2 of 5, in quorum mode)"),
