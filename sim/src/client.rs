@@ -116,7 +116,11 @@ pub(crate) fn ceremony(planned: &Planned, place: u8, setup: &Setup) -> Result<Ce
             key: format!("made-{place}").parse().map_err(|error| format!("{error}"))?,
             suite: (*suite).into(),
             // Every other key that is made, where its suite has quorum mode.
-            delivery: if place % 2 == 0 && suite.supports(Delivery::Quorum) { Delivery::Quorum } else { Delivery::All },
+            delivery: if place.is_multiple_of(2) && suite.supports(Delivery::Quorum) {
+                Delivery::Quorum
+            } else {
+                Delivery::All
+            },
             k: setup.roster.k,
             holders: nodes(),
         },

@@ -35,7 +35,11 @@ fn whoever_is_drawn_may_lie_tell_some_or_be_silent() {
     for suite in [Suite::Sg02Ristretto255, Suite::Bls04MinSig, Suite::Cks05Bls04MinSig] {
         for liar in liars {
             let outcome = run(&scenario(suite, liar), false);
-            assert_eq!((outcome.results, outcome.violation), (3 * REQUESTS as usize, None), "{suite}, {liar:?}");
+            assert_eq!(
+                (outcome.results, outcome.violation),
+                (3 * usize::try_from(REQUESTS).unwrap(), None),
+                "{suite}, {liar:?}"
+            );
         }
     }
 }

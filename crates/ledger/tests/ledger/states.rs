@@ -269,7 +269,7 @@ fn a_key_keeps_its_delivery_in_every_version_and_sharing() {
         KeyChange::Rotate { key: key.clone() },
         KeyChange::Refresh { key: key.clone(), version: None },
         KeyChange::Reshare { key: key.clone(), version: None, k: 2, holders: vec![2, 3, 4] },
-        KeyChange::Recover { key: key.clone(), version: None, node: 2 },
+        KeyChange::Recover { key, version: None, node: 2 },
     ] {
         let request = CeremonyRequest { nonce: [2; 32], change };
         assert_eq!(state.begun(&request).unwrap().delivery, Delivery::Quorum, "{request:?}");

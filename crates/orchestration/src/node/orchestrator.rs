@@ -126,14 +126,7 @@ impl Orchestrator {
                 Some(sender)
             }
         };
-        let mut tasks: Vec<AbortHandle> = inboxes
-            .iter()
-            .zip(&shared.shards)
-            .map(|(inbox, load)| {
-                let ticks = tick(inbox.clone(), config.tick, load.alarm.subscribe());
-                tokio::spawn(ticks).abort_handle()
-            })
-            .collect();
+        let mut tasks = tick_all(&inboxes, &shared);
         if let Some((custodian, _)) = &custodian {
             let ticks = custody::tick(custodian.clone(), config.custody_tick, Arc::clone(&shared.transport));
             tasks.push(tokio::spawn(ticks).abort_handle());
@@ -396,6 +389,15 @@ impl core::fmt::Debug for Orchestrator {
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<thread::JoinHandle<()>, StartError> {
     thread::Builder::new().name(name.to_owned()).spawn(work).map_err(StartError::Thread)
+}
+
+/// The tasks that send ticks to all shards.
+fn tick_all(inboxes: &Inboxes, shared: &Shared) -> Vec<AbortHandle> {
+    let ticks = inboxes.iter().zip(&shared.shards).map(|(inbox, load)| {
+        let ticks = tick(inbox.clone(), shared.config.tick, load.alarm.subscribe());
+        tokio::spawn(ticks).abort_handle()
+    });
+    ticks.collect()
 }
 
 /// Sends ticks to a shard, in equal intervals and when it asks for one. A shard that is behind gets fewer ticks, not more.

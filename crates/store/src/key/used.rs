@@ -23,7 +23,7 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Marks the request of this digest as used, and forgets some that nobody can use any more: of the [`LOOKED_AT`] after this one, in
+    /// Marks the request of this digest as used, and forgets some that nobody can use any more: of the sixteen after this one, in
     /// the order of their digests, which is an order by chance. So each use costs the same however many are remembered, and those that
     /// have ended are few: more are looked at than come. A second use changes nothing. `now` is in seconds since 1970; 0 means that the time is not known yet, and a request used then
     /// is never forgotten.
