@@ -1,10 +1,12 @@
 //! How long a node waits for others that were drawn to do the work, before it does its part itself.
 
 use core::time::Duration;
+use std::collections::HashMap;
 
 use theta_custody::KeyEntry;
 use theta_names::{Delivery, NodeId};
 use theta_network::PeerState;
+use theta_schemes::Suite;
 use tokio::time::Instant;
 
 use crate::instances::Shared;
@@ -13,11 +15,35 @@ use crate::instances::Shared;
 /// the combined value back, and once more for what both compute.
 const PASSES: u32 = 3;
 
-/// The latencies of the connected peers, read anew when they are older than a tick.
+/// How long results take that come from those who were drawn, and by how much they differ, as TCP estimates round trips (RFC 6298):
+/// on a busy group they take longer than messages do, and who gives up too early makes it busier still.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    mean: Duration,
+    deviation: Duration,
+}
+
+impl Taken {
+    fn first(took: Duration) -> Self {
+        Self { mean: took, deviation: took / 2 }
+    }
+
+    fn and(self, took: Duration) -> Self {
+        let deviation = (self.deviation * 3 + self.mean.abs_diff(took)) / 4;
+        Self { mean: (self.mean * 7 + took) / 8, deviation }
+    }
+
+    fn patience(self) -> Duration {
+        self.mean + 4 * self.deviation
+    }
+}
+
+/// The latencies of the connected peers, read anew when they are older than a tick, and how long results took.
 #[derive(Debug, Default)]
 pub(crate) struct Hedge {
     read: Option<Instant>,
     latencies: Vec<(NodeId, Duration)>,
+    taken: HashMap<Suite, Taken>,
 }
 
 impl Hedge {
@@ -35,7 +61,15 @@ impl Hedge {
         let threshold = key.public.threshold();
         let holders = self.latencies.iter().filter(|(peer, _)| key.holders.contains(*peer));
         let latencies = holders.map(|(_, latency)| *latency).collect();
-        patience(latencies, (threshold.k(), threshold.n()), (config.hedge_after, config.resend_after))
+        let by_latency = patience(latencies, (threshold.k(), threshold.n()), (config.hedge_after, config.resend_after));
+        let by_results = self.taken.get(&key.suite).map_or(Duration::ZERO, |taken| taken.patience());
+        by_latency.max(by_results.min(config.resend_after))
+    }
+
+    /// A result has come after so long. Liars who keep it back make the others wait longer the next time, and never longer than without quorum mode.
+    pub(crate) fn learn(&mut self, suite: Suite, took: Duration) {
+        let taken = self.taken.get(&suite).map_or_else(|| Taken::first(took), |taken| taken.and(took));
+        self.taken.insert(suite, taken);
     }
 }
 
@@ -51,6 +85,24 @@ fn patience(mut latencies: Vec<Duration>, (k, n): (u16, u16), (least, most): (Du
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_follows_how_long_results_take() {
+        let ms = Duration::from_millis;
+        let after = |times: &[u64]| {
+            let mut times = times.iter().map(|time| ms(*time));
+            let first = Taken::first(times.next().unwrap());
+            times.fold(first, Taken::and).patience()
+        };
+        assert_eq!(after(&[100]), ms(300), "of one result little is known");
+        assert!(after(&[100; 40]) < ms(101), "all take as long");
+        assert!((ms(100)..ms(300)).contains(&after(&[80, 120].repeat(20))), "they differ");
+        let calm = [vec![100; 40], vec![10; 40]].concat();
+        assert!(after(&calm) < ms(20), "it is over");
+        let one_late = [vec![10; 40], vec![250]].concat();
+        assert!(after(&one_late) < ms(300), "one late result does not undo it for long");
+        assert!(after(&[one_late, vec![10; 20]].concat()) < ms(30));
+    }
 
     #[test]
     fn it_follows_the_slowest_but_those_that_may_be_bad() {

@@ -188,6 +188,7 @@ pub(crate) struct Metrics {
     pub(crate) mail_dropped: Counter,
     pub(crate) claims: Counter,
     pub(crate) checks: Counter,
+    pub(crate) hedges: Counter,
 }
 
 impl Metrics {
@@ -224,6 +225,7 @@ impl Metrics {
             mail_dropped: Counter::default(),
             claims: Counter::default(),
             checks: Counter::default(),
+            hedges: Counter::default(),
         };
         registry.register("theta_stage_seconds", "How long the stages of requests took", metrics.stages.clone());
         registry.register("theta_instances_finished", "Instances that ended, by how", metrics.finished.clone());
@@ -266,6 +268,12 @@ impl Metrics {
             claims,
         );
         registry.register("theta_result_checks", "How often that was done", self.checks.clone());
+        let hedges = self.hedges.clone();
+        registry.register(
+            "theta_hedges",
+            "Instances in quorum mode in which those that were drawn took too long",
+            hedges,
+        );
         let refused = self.refused_by_transport.clone();
         registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);
     }

@@ -57,12 +57,16 @@ pub(crate) struct Instance {
     pub(crate) culprits: Vec<Culprit>,
     /// When the orchestrator was asked.
     pub(crate) submitted: time::Instant,
+    /// When it began here.
+    pub(crate) began: Instant,
     /// When its time is over.
     pub(crate) deadline: Instant,
     /// When it is looked after next.
     pub(crate) wake: Instant,
     /// How long it waited for that.
     pub(crate) patience: Duration,
+    /// Whether it has given up waiting for those that were drawn to do its work.
+    pub(crate) hedged: bool,
     /// Its place among the running instances and its part of the bytes, given back when it ends.
     pub(crate) permits: Option<(Permit, Permit)>,
     /// The client on whose account it runs; that place is given back with the permits.

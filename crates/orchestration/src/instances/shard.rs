@@ -9,7 +9,7 @@ use std::{
 };
 
 use theta_custody::KeyEntry;
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_protocols::{AnyMachine, Options, Outcome, Supply, frost};
 use theta_rounds::{Abort, Bug, Input};
 use theta_schemes::check_together;
@@ -256,9 +256,11 @@ impl Shard {
             sent: Sent::default(),
             culprits: Vec::new(),
             submitted: time::Instant::now(),
+            began: self.now,
             deadline: self.now + config.instance_ttl,
             wake: self.now,
             patience: config.resend_after,
+            hedged: false,
             permits: Some(permits),
             asker: None,
         }
@@ -284,6 +286,7 @@ impl Shard {
     pub(super) fn launch(&mut self, mut instance: Instance) {
         let id = instance.id;
         let now = self.now.max(self.clock);
+        instance.began = now;
         instance.patience = self.hedge.patience(&instance.key, &self.worker.shared, now);
         self.run(instance);
         self.drive(id, Input::Start, Stage::ShareMade);
@@ -352,6 +355,9 @@ impl Shard {
                 outcome.contributors.iter().map(|index| instance.holder(*index)).collect::<Result<Vec<_>, _>>()?;
             Ok((outcome, nodes))
         });
+        if result.is_ok() {
+            self.learn(&instance);
+        }
         let metrics = &instance.metrics;
         let (outcome, bytes) = match result {
             Ok((Outcome { result, proof, .. }, contributors)) => {
@@ -368,6 +374,15 @@ impl Shard {
             }
         };
         self.end(*instance, &outcome, bytes, false);
+    }
+
+    /// Notes how long the result of a key in quorum mode took, whoever combined it: a node that lost its patience may have its own result just
+    /// before the one that was on its way.
+    fn learn(&mut self, instance: &Instance) {
+        if instance.key.delivery == Delivery::Quorum {
+            let took = self.now.max(self.clock).saturating_duration_since(instance.began);
+            self.hedge.learn(instance.key.suite, took);
+        }
     }
 
     /// Ends an instance whose time is over; it is kept, so that the same request can resume it.
@@ -473,6 +488,10 @@ impl Shard {
             }
             // The tick comes first: what the machine gets by it need not be asked for, and what it sends need not be repeated.
             let sent = instance.sent.count();
+            if instance.key.delivery == Delivery::Quorum && !instance.hedged {
+                instance.hedged = true;
+                self.worker.shared.metrics.hedges.inc();
+            }
             if let Some(result) = instance.step(Input::Tick, &mut self.worker) {
                 self.finish(id, result);
                 continue;

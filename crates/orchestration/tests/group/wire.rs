@@ -11,7 +11,7 @@ use prost::Message as _;
 use theta_names::NodeId;
 use theta_network::{Inbound, PeerState, PeerStatus, SendError, Transport};
 use theta_wire::peer::{Envelope, INSTANCES};
-use tokio::sync::mpsc;
+use tokio::{runtime::Handle, sync::mpsc};
 
 /// Returns what arrives instead of a message from one node to another.
 pub(crate) type Hook = Box<dyn Fn(u16, u16, Bytes) -> Vec<Bytes> + Send + Sync>;
@@ -21,6 +21,8 @@ pub(crate) struct Wire {
     n: u16,
     inboxes: Mutex<HashMap<u16, mpsc::Sender<Inbound>>>,
     hook: RwLock<Option<Hook>>,
+    /// How long each message takes, and what waits so long.
+    delay: RwLock<Option<(Duration, Handle)>>,
 }
 
 /// One node's end of the wire.
@@ -35,7 +37,7 @@ pub(crate) fn peer(id: u16) -> NodeId {
 
 impl Wire {
     pub(crate) fn new(n: u16) -> Arc<Self> {
-        Arc::new(Self { n, inboxes: Mutex::default(), hook: RwLock::new(None) })
+        Arc::new(Self { n, inboxes: Mutex::default(), hook: RwLock::new(None), delay: RwLock::new(None) })
     }
 
     /// Connects a node; an earlier one with this id is disconnected.
@@ -53,6 +55,11 @@ impl Wire {
     /// Puts an attacker on the wire.
     pub(crate) fn tamper(&self, hook: impl Fn(u16, u16, Bytes) -> Vec<Bytes> + Send + Sync + 'static) {
         *self.hook.write().unwrap() = Some(Box::new(hook));
+    }
+
+    /// Lets each message take so long.
+    pub(crate) fn delay(&self, delay: Duration) {
+        *self.delay.write().unwrap() = Some((delay, Handle::current()));
     }
 
     /// Removes the attacker.
@@ -73,6 +80,16 @@ impl Wire {
         };
         let Some(inbox) = self.inboxes.lock().unwrap().get(&to).cloned() else { return Ok(()) };
         for bytes in messages {
+            if let Some((delay, handle)) = &*self.delay.read().unwrap() {
+                let (inbox, delay) = (inbox.clone(), *delay);
+                handle.spawn(async move {
+                    tokio::time::sleep(delay).await;
+                    // Whoever is off gets nothing.
+                    let _ =
+                        inbox.send(Inbound { from: peer(from), channel: theta_names::Channel::Private, bytes }).await;
+                });
+                continue;
+            }
             match inbox.try_send(Inbound { from: peer(from), channel: theta_names::Channel::Private, bytes }) {
                 Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
                 Err(mpsc::error::TrySendError::Full(_)) => return Err(SendError::QueueFull(peer(to))),

@@ -189,3 +189,22 @@ async fn a_combiner_that_lies_is_named_and_stops_nobody() {
         }
     }
 }
+
+/// Messages take longer than latencies tell: after some requests nobody does the work of those who were drawn any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waited_in_vain_waits_longer_the_next_time() {
+    let suite = SUITES[1];
+    let group = Group::in_quorum_mode(3, 7, &[suite], &config());
+    group.wire.delay(Duration::from_millis(40));
+    let hedges = || (1..=7).map(|node| group.metric(node, "theta_hedges_total")).sum::<f64>();
+    let mut before = Vec::new();
+    for number in 0..24 {
+        let text = format!("request {number}");
+        let results = group.run(&group.request(suite, &text)).await;
+        group.check(suite, &text, &results);
+        before.push(hedges());
+    }
+    let (first, last) = (before[3], before[23] - before[19]);
+    assert!(first > 0.0, "a message takes 40 ms, and nobody knows");
+    assert!(last < first / 2.0, "{first} in the first four requests, {last} in the last four: {before:?}");
+}
