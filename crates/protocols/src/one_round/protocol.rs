@@ -142,7 +142,9 @@ impl OneRound {
         }
         let accepted = match Arc::clone(&self.setting.answer).accept_claim(combined) {
             Some(claim) => claim.map(|claim| self.check(claim, Origin::Party(from))),
-            None => self.setting.answer.accept_combined(combined).map(|combined| self.accept(combined)),
+            None => self.setting.answer.accept_combined(combined).map(|result| {
+                self.accept(result, Some(Secret::new(combined.to_vec())));
+            }),
         };
         match accepted {
             Ok(()) => Vec::new(),
@@ -150,9 +152,8 @@ impl OneRound {
         }
     }
 
-    /// The result is a combined value that another party sent.
-    fn accept(&mut self, result: Combined) {
-        let value = self.setting.answer.combined_value(&result);
+    /// The result follows from this combined value, which another party sent; it is kept for those that ask.
+    fn accept(&mut self, result: Combined, value: Option<Secret<Vec<u8>>>) {
         let Combined { result, proof } = result;
         let outcome = Outcome { result, proof, contributors: Vec::new() };
         self.state = match value {
@@ -189,7 +190,10 @@ impl OneRound {
         if right {
             match origin {
                 Origin::Shares(contributors) => self.state = self.setting.done(combined, contributors, &self.duty),
-                Origin::Party(_) => self.accept(combined),
+                Origin::Party(_) => {
+                    let value = self.setting.answer.combined_value(&combined);
+                    self.accept(combined, value);
+                }
             }
             return Vec::new();
         }
