@@ -1,6 +1,9 @@
 //! A machine that lost everything comes back by one command.
 
-use std::fs;
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 use super::{dir, fingerprint, signs, starts};
 use crate::harness::Group;
@@ -69,6 +72,9 @@ fn one_command_brings_all_shares_back() {
         let policy = fs::read_to_string(&file).unwrap();
         fs::write(&file, with_the_rule_for_recoveries(&policy, &approver)).unwrap();
     }
+    for node in 1..=4 {
+        in_force(&group, node);
+    }
     group.kill(2);
     let lost = group.path().join("lost");
     fs::rename(group.node_dir(2), &lost).unwrap();
@@ -106,4 +112,13 @@ fn one_command_brings_all_shares_back() {
     group.theta(&["sign", "m", "--key", "a"]).ok();
     group.theta(&["keys", "recover", "a", "--all", "--node", "2"]).fails(2, &["--all"]);
     group.theta(&["keys", "recover", "--node", "2"]).fails(2, &["<KEY>"]);
+}
+
+/// Waits until a node has put its changed policy in force: it looks at the file every second or so.
+fn in_force(group: &Group, node: u16) {
+    let begin = Instant::now();
+    while !group.told(node, "/metrics").contains("theta_policy_reloads_total{result=\"changed\"} ") {
+        assert!(begin.elapsed() < Duration::from_secs(60), "node {node} does not take its new policy");
+        thread::sleep(Duration::from_millis(100));
+    }
 }
