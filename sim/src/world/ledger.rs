@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use theta_ledger::{Action, CertifiedEntry, LedgerState, Outcome};
 use theta_names::KeyState;
 
-use super::{DOOM, Event, ROUND, TICK, World};
+use super::{Event, ROUND, TICK, World};
 use crate::ledger::{Reader, Served};
 use crate::node::Life;
-use crate::scenario::{Fault, Sabotage, below};
+use crate::scenario::{Sabotage, below};
 use crate::watch::{Deed, Invariant, Violation};
 
 /// The most ticks in which an entry that one honest node has reaches every honest node that is connected.
@@ -39,13 +39,8 @@ impl World<'_> {
         }
         let entries: Option<Vec<Vec<u8>>> =
             (seen + 1..=height).map(|height| store.ledger_entry(height).ok().flatten()).collect();
-        let Some(entries) = entries else {
-            // The disk writes nothing any more, and the node crashes soon: what it has is looked at then.
-            if self.is_doomed(number) {
-                return Ok(());
-            }
-            return self.watch.violated(Invariant::Ledger, format!("node {number} lacks one of its {height} entries"));
-        };
+        // The store failed, and the node shows nothing until it has recovered, which is as after a restart: what it has is looked at then.
+        let Some(entries) = entries else { return Ok(()) };
         for bytes in entries {
             let Ok(certified) = CertifiedEntry::decode(&bytes) else {
                 return self.watch.violated(Invariant::Ledger, format!("node {number} has an entry that is none"));
@@ -59,15 +54,6 @@ impl World<'_> {
             self.trace.tell(|| format!("{now:>6} node {number} has entry {height}: {}", said(&entry.action)));
         }
         self.watch.has_members(number, (height, members))
-    }
-
-    /// Whether a node's disk fails already before the node crashes.
-    fn is_doomed(&self, number: u16) -> bool {
-        let soon = |fault: &Fault| match fault {
-            Fault::Crash { node, at, .. } => *node == number && (at.saturating_sub(DOOM)..=*at).contains(&self.now),
-            _ => false,
-        };
-        self.scenario.faults.iter().any(soon)
     }
 
     /// A client asks some node, which may lie, for what is new.

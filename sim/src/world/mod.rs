@@ -38,8 +38,6 @@ use crate::watch::{Deed, Deeds, Invariant, Violation, Watch};
 const TICK: u64 = 100;
 /// The interval at which clients ask again, in milliseconds.
 const ROUND: u64 = 1_000;
-/// For so long before a crash a disk may write no more.
-const DOOM: u64 = 500;
 /// What is added to the number of a member for the machine in its place that is said to be gone.
 const GHOST: u16 = 10_000;
 /// The most events of a run, far more than any needs, so that endless runs are detected.
@@ -253,7 +251,7 @@ impl<'a> World<'a> {
                     self.at(*until, Event::Heal);
                 }
                 Fault::Crash { at, until, node, writes } => {
-                    self.at(at.saturating_sub(DOOM), Event::Doom { node: *node, writes: *writes });
+                    self.at(at.saturating_sub(500), Event::Doom { node: *node, writes: *writes });
                     self.at(*at, Event::Crash(*node));
                     self.at(*until, Event::Start(*node));
                 }
