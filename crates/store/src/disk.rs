@@ -111,6 +111,12 @@ impl SimulatedDisk {
         self.state().until_failure = Some(operations);
     }
 
+    /// Whether nothing works any more ([`SimulatedDisk::fail_after`]), until the power has failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.state().until_failure == Some(0)
+    }
+
     /// Makes the disk full after so many more writes and changes of length: these fail, reads and syncs do not.
     pub fn fill_after(&self, changes: u64) {
         self.state().until_full = Some(changes);

@@ -39,8 +39,14 @@ impl World<'_> {
         }
         let entries: Option<Vec<Vec<u8>>> =
             (seen + 1..=height).map(|height| store.ledger_entry(height).ok().flatten()).collect();
-        // The store failed, and the node shows nothing until it has recovered, which is as after a restart: what it has is looked at then.
-        let Some(entries) = entries else { return Ok(()) };
+        let Some(entries) = entries else {
+            // What a node has whose disk has failed is looked at when the node is up again.
+            if self.nodes.get(&number).is_some_and(|node| node.disk.has_failed()) {
+                return Ok(());
+            }
+            let text = format!("node {number} shows no entry that it has, and its disk works");
+            return self.watch.violated(Invariant::Ledger, text);
+        };
         for bytes in entries {
             let Ok(certified) = CertifiedEntry::decode(&bytes) else {
                 return self.watch.violated(Invariant::Ledger, format!("node {number} has an entry that is none"));

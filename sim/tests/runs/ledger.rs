@@ -131,3 +131,10 @@ fn what_waited_for_ever_is_decided() {
         assert_eq!(outcome.violation, None, "replay with: cargo run -p theta-sim -- --ledger --trace --seed {seed}");
     }
 }
+
+/// A node whose store was emptied is sent the second version of a key before the first: its store takes both.
+#[test]
+fn versions_that_come_out_of_order_are_no_failure_of_a_store() {
+    let outcome = run(&Scenario::of_ledger(4_935), false);
+    assert_eq!(outcome.violation, None, "replay with: cargo run -p theta-sim -- --ledger --trace --seed 4935");
+}

@@ -46,11 +46,7 @@ impl Begun {
     #[must_use]
     pub fn is_orphaned(&self, members: &[Member]) -> bool {
         let KeyChange::Recover { node: owner, .. } = &self.request.change else { return false };
-        let machine = |members: &[Member]| {
-            let owner = members.iter().find(|member| member.node().get() == *owner);
-            owner.map(|member| member.verifying_key().bytes().to_vec())
-        };
-        machine(&self.members) != machine(members)
+        machine(&self.members, *owner) != machine(members, *owner)
     }
 
     /// All nodes that take part, by rising number.
@@ -62,6 +58,11 @@ impl Begun {
         nodes.dedup();
         nodes
     }
+}
+
+/// The key that a member's machine signs with in ceremonies.
+fn machine(members: &[Member], node: u16) -> Option<&[u8]> {
+    members.iter().find(|member| member.node().get() == node).map(|member| member.verifying_key().bytes())
 }
 
 /// How a ceremony ended.

@@ -58,14 +58,12 @@ pub enum KeyError {
         newer: Epoch,
     },
     /// Numbers of versions are never given twice.
-    #[error("key {name} has had version {version}: the next is {next}")]
-    OldVersion {
+    #[error("key {name} has version {version} already")]
+    KnownVersion {
         /// Which key.
         name: KeyName,
         /// The number that was given.
         version: Version,
-        /// The lowest that may be.
-        next: Version,
     },
     /// The holders are not one different node for each share.
     #[error("it takes {n} different nodes to hold {n} shares")]

@@ -127,10 +127,10 @@ impl Transaction<'_> {
     }
 
     /// As [`Transaction::begin_version`], with a number that the other holders have given: a node that was absent when
-    /// older versions were made never has those.
+    /// older versions were made gets those later, or never.
     ///
     /// # Errors
-    /// [`KeyError::OldVersion`] for a number that was given here; otherwise as [`Transaction::begin_version`].
+    /// [`KeyError::KnownVersion`] for a number that is here; otherwise as [`Transaction::begin_version`].
     pub fn begin_numbered_version(
         &mut self,
         name: &KeyName,
@@ -190,7 +190,7 @@ impl Transaction<'_> {
         self.put_share(name, version, number, share)
     }
 
-    /// Puts the pending epoch into use, removes the share of the epoch before, and makes older versions stop signing.
+    /// Puts the pending epoch into use, removes the share of the epoch before, and makes older versions stop signing, or this one if a newer one is in use.
     /// The caller has checked the certificate.
     ///
     /// # Errors

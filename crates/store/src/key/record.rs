@@ -130,7 +130,8 @@ impl KeyRecord {
         self.versions.iter_mut().find(|record| record.version == version).ok_or(KeyError::Bug)
     }
 
-    /// Adds a version of this number, which waits for its first certificate.
+    /// Adds a version of this number, which waits for its first certificate. It may be older than versions that are here: a node that
+    /// lost its store gets back what the others send first.
     pub(super) fn add_version(
         &mut self,
         version: Version,
@@ -145,18 +146,19 @@ impl KeyRecord {
         }
         let too_many = || KeyError::TooManyVersions(self.name.clone());
         let next = version.next().filter(|_| version.get() <= MOST_VERSIONS).ok_or_else(too_many)?;
-        if version < self.next_version {
-            let (name, next) = (self.name.clone(), self.next_version);
-            return Err(KeyError::OldVersion { name, version, next });
-        }
-        self.next_version = next;
+        let place = match self.versions.binary_search_by_key(&version, |known| known.version) {
+            Ok(_) => return Err(KeyError::KnownVersion { name: self.name.clone(), version }),
+            Err(place) => place,
+        };
+        self.next_version = self.next_version.max(next);
         let (state, suite) = (KeyState::Pending, suite.to_owned());
-        self.versions.push(VersionRecord { version, state, suite, delivery, serving: None, pending: None, created });
-        self.versions.last_mut().ok_or(KeyError::Bug)
+        self.versions
+            .insert(place, VersionRecord { version, state, suite, delivery, serving: None, pending: None, created });
+        self.versions.get_mut(place).ok_or(KeyError::Bug)
     }
 
-    /// Puts the pending epoch of the version into use; older versions no longer sign. Returns the epoch that it
-    /// replaced.
+    /// Puts the pending epoch of the version into use; older versions no longer sign, nor does this one if a newer one is in use.
+    /// Returns the epoch that it replaced.
     pub(super) fn certify(
         &mut self,
         version: Version,
@@ -165,6 +167,7 @@ impl KeyRecord {
     ) -> Result<Option<EpochRecord>, KeyError> {
         check_len("the certificate", certificate, MOST_CERTIFICATE)?;
         let name = self.name.clone();
+        let superseded = self.is_superseded(version);
         let record = self.version_mut(version)?;
         if record.state == KeyState::Destroyed {
             return Err(KeyError::Destroyed(name));
@@ -175,7 +178,7 @@ impl KeyRecord {
         pending.certificate = certificate.to_vec();
         let replaced = record.serving.replace(pending);
         if record.state == KeyState::Pending {
-            record.state = KeyState::Active;
+            record.state = if superseded { KeyState::Retired } else { KeyState::Active };
             let older = self.versions.iter_mut().filter(|older| older.version < version);
             older.filter(|older| older.state == KeyState::Active).for_each(|older| older.state = KeyState::Retired);
         }

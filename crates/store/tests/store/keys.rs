@@ -39,17 +39,37 @@ fn a_key_becomes_active_by_its_certificate_only() {
 #[test]
 fn numbers_of_versions_may_be_left_out_but_not_given_twice() {
     let (store, key) = with_key(Purpose::Sign);
-    store
-        .write(|tx| tx.begin_numbered_version(&key, version(4), ("suite", Delivery::All), epoch(1), secret(b"four")))
-        .unwrap();
-    for old in [1, 4] {
-        let error = store
-            .write(|tx| tx.begin_numbered_version(&key, version(old), ("suite", Delivery::All), epoch(1), None))
-            .unwrap_err();
-        assert!(matches!(error, KeyError::OldVersion { next, .. } if next == version(5)), "{error}");
-    }
+    let begin = |number| {
+        store.write(|tx| {
+            tx.begin_numbered_version(&key, version(number), ("suite", Delivery::All), epoch(1), secret(b"share"))
+        })
+    };
+    begin(4).unwrap();
+    let twice = begin(4).unwrap_err();
+    assert!(matches!(twice, KeyError::KnownVersion { version: known, .. } if known == version(4)), "{twice}");
     assert_eq!(store.key(&key).unwrap().unwrap().next_version(), version(5));
     assert_eq!(store.write(|tx| tx.begin_version(&key, ("suite", Delivery::All), epoch(1), None)).unwrap(), version(5));
+}
+
+/// A node that lost its store gets back first what the others send first.
+#[test]
+fn an_older_version_that_comes_later_takes_its_place_and_does_not_sign() {
+    let (store, key) = with_key(Purpose::Sign);
+    for number in [3, 1, 2] {
+        let number = version(number);
+        store
+            .write(|tx| {
+                tx.begin_numbered_version(&key, number, ("suite", Delivery::All), epoch(1), secret(b"share"))?;
+                tx.certify(&key, number, Epoch::new(1), b"certificate")
+            })
+            .unwrap();
+    }
+    let record = store.key(&key).unwrap().unwrap();
+    let states: Vec<_> = record.versions().iter().map(|it| (it.version, it.state)).collect();
+    let (retired, active) = (KeyState::Retired, KeyState::Active);
+    assert_eq!(states, [(version(1), retired), (version(2), retired), (version(3), active)]);
+    assert_eq!(record.primary().unwrap().version, version(3));
+    assert_eq!(record.next_version(), version(4));
 }
 
 #[test]
