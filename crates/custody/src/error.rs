@@ -7,7 +7,7 @@ use theta_names::codec::DecodeError;
 use theta_names::{KeyRef, NodeId};
 use theta_rounds::Malformed;
 use theta_schemes::keys::KeyName;
-use theta_schemes::{Suite, UnknownSuite};
+use theta_schemes::{NoQuorumMode, Suite, UnknownSuite};
 use theta_store::{JournalError, KeyError, StoreError};
 
 use crate::KeyTableError;
@@ -77,11 +77,8 @@ pub enum CeremonyError {
     )]
     TakesDealer(Suite),
     /// The scheme's results do not prove themselves.
-    #[error(
-        "keys of suite {0} have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
-         --delivery quorum"
-    )]
-    NoQuorumMode(Suite),
+    #[error(transparent)]
+    NoQuorumMode(#[from] NoQuorumMode),
     /// A suite that this build does not have.
     #[error(transparent)]
     UnknownSuite(UnknownSuite),

@@ -50,7 +50,7 @@ pub use family::{
 };
 pub use registry::{Ciphers, Coins, Curve, Family, Kind, Rsa, Signatures, TwoRounds};
 pub use statement::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN, StatementBytes};
-pub use suite::{Suite, UnknownSuite};
+pub use suite::{NoQuorumMode, Suite, UnknownSuite};
 pub use theta_names::{Delivery, Purpose};
 
 #[doc(hidden)]

@@ -183,6 +183,14 @@ impl Suite {
         }
     }
 
+    /// Refuses a delivery that keys of this suite cannot have.
+    ///
+    /// # Errors
+    /// [`NoQuorumMode`].
+    pub fn check_delivery(self, delivery: Delivery) -> Result<(), NoQuorumMode> {
+        if self.supports(delivery) { Ok(()) } else { Err(NoQuorumMode(self)) }
+    }
+
     /// One by one: to join an array of names whose lengths the compiler knows took it 30 s in `theta-names`.
     fn list() -> String {
         let mut list = String::new();
@@ -199,6 +207,14 @@ impl fmt::Display for Suite {
         f.pad(self.name())
     }
 }
+
+/// The scheme's results do not prove themselves, so that its keys have no [`Delivery::Quorum`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "keys of suite {0} have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
+     --delivery quorum, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
+)]
+pub struct NoQuorumMode(pub Suite);
 
 /// A suite name that this build does not know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -168,13 +168,7 @@ impl Plan {
 
 /// Refuses quorum mode for a suite that does not have it.
 pub(crate) fn check_delivery(name: &str, suite: Suite, delivery: Delivery) -> Result<(), Failure> {
-    if suite.supports(delivery) {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "--delivery {delivery}: keys of suite {suite} have no quorum mode, since no combined value of theirs proves itself: leave it out \
-         for {name}, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
-    )))
+    suite.check_delivery(delivery).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
 }
 
 /// Refuses two keys of one name.

@@ -55,9 +55,7 @@ impl Subject {
         if suite.key_group().is_none() {
             return Err(CeremonyError::TakesDealer(suite));
         }
-        if !suite.supports(begun.delivery) {
-            return Err(CeremonyError::NoQuorumMode(suite));
-        }
+        suite.check_delivery(begun.delivery)?;
         let source = begun.source.as_ref().map(|source| {
             let unreadable = |_| CeremonyError::Refused("the key in the ledger cannot be read".to_owned());
             let public = public_of(&source.public).map_err(unreadable)?;

@@ -1,7 +1,7 @@
 //! Why keys do not go together, and why one cannot be used, each in one line with what would help.
 
 use theta_names::{HoldersError, NodeId, Version};
-use theta_schemes::Suite;
+use theta_schemes::NoQuorumMode;
 use theta_schemes::keys::KeyName;
 use theta_sharing::ShareIndex;
 
@@ -48,15 +48,12 @@ pub enum KeyTableError {
     #[error("key {0}: the share does not belong to the public key: pair the files of one key")]
     OtherKey(KeyName),
     /// A delivery that the scheme does not have.
-    #[error(
-        "key {name}: keys of suite {suite} have no quorum mode: their parties all make shares, since no combined value proves \
-         itself; leave out --delivery quorum"
-    )]
+    #[error("key {name}: {reason}")]
     NoQuorumMode {
         /// Which key.
         name: KeyName,
-        /// Its suite.
-        suite: Suite,
+        /// Why not.
+        reason: NoQuorumMode,
     },
     /// Not one holder for each share.
     #[error("key {name}: {holders} nodes are named as holders of {n} shares")]

@@ -38,9 +38,8 @@ pub struct DealtKey<'a> {
 pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, CustodyError> {
     let DealtKey { name, public, share, delivery, holders, created } = *key;
     let suite = public.suite();
-    if !suite.supports(delivery) {
-        return Err(KeyTableError::NoQuorumMode { name: name.clone(), suite }.into());
-    }
+    let misfit = |reason| KeyTableError::NoQuorumMode { name: name.clone(), reason };
+    suite.check_delivery(delivery).map_err(misfit)?;
     if let Some(share) = share {
         let text = share.to_text(name);
         // A mismatch of files shows now, and not when the node starts.

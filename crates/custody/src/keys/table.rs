@@ -76,9 +76,7 @@ impl Content {
         {
             return Err(KeyTableError::OtherKey(second()));
         }
-        if !suite.supports(new.delivery) {
-            return Err(KeyTableError::NoQuorumMode { name: second(), suite: *suite });
-        }
+        suite.check_delivery(new.delivery).map_err(|reason| KeyTableError::NoQuorumMode { name: second(), reason })?;
         let n = public.threshold().n();
         if holders.len() != usize::from(n) {
             return Err(KeyTableError::Holders { name: second(), holders: holders.len(), n });
