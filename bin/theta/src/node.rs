@@ -4,20 +4,23 @@ use std::{
     io::{self, IsTerminal},
     path::PathBuf,
     thread,
+    time::Duration,
 };
 
 use clap::{Args, Subcommand, ValueEnum};
 use theta_service::{
     Node, NodeConfig, StartError,
-    config::{LogConfig, LogFormat},
+    config::{LogConfig, LogFormat, TracesConfig},
 };
+use theta_telemetry::{Exporter, Origin, StageLayer};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
+    time,
 };
 use tracing_subscriber::{
     filter::{LevelFilter, ParseError, Targets},
-    layer::SubscriberExt,
+    layer::{Layer, SubscriberExt},
     util::SubscriberInitExt,
 };
 
@@ -26,6 +29,9 @@ use crate::{
     founding,
     output::{self, Output},
 };
+
+/// How long a node that stops waits for the collector to take its last traces.
+const LAST_TRACES: Duration = Duration::from_secs(2);
 
 /// See [`crate::cli`].
 #[derive(Debug, Subcommand)]
@@ -133,7 +139,8 @@ pub fn serve(
     start: impl AsyncFnOnce(NodeConfig) -> Result<Node, StartError>,
 ) -> Result<(), Failure> {
     let config = args.load(json)?;
-    log(&config.log)?;
+    let (stages, exporter) = config.traces.as_ref().map(|traces| trace(&config, traces)).unzip();
+    log(&config.log, stages)?;
     let announce = config.log.format == LogFormat::Text;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads.get())
@@ -144,6 +151,8 @@ pub fn serve(
         let mut told = Box::pin(told_to_stop(args.stop_on_eof)?);
         let mut hangup = watch(SignalKind::hangup())?;
         let mut node = start(config).await?;
+        let (last, ended) = oneshot::channel::<()>();
+        let mut exporting = exporter.map(|exporter| tokio::spawn(exporter.run(async { drop(ended.await) })));
         if announce {
             let (id, api, peers) = (node.id(), node.api_address(), node.peer_address());
             output::note(format_args!("node {id} is ready: clients at {api}, nodes at {peers}; Ctrl-C stops it"));
@@ -153,6 +162,11 @@ pub fn serve(
                 reason = &mut told => {
                     tracing::info!(reason, "stopping");
                     node.shutdown().await;
+                    drop(last);
+                    if let Some(exporting) = exporting.take() {
+                        // A collector that does not answer keeps no node from stopping.
+                        let _ = time::timeout(LAST_TRACES, exporting).await;
+                    }
                     return Ok(());
                 }
                 Some(()) = hangup.recv() => match node.reload_policy().await {
@@ -207,14 +221,28 @@ fn log_filter(level: &str) -> Result<Targets, Failure> {
     level.parse().map_err(|error: ParseError| refused(&error.to_string()))
 }
 
-fn log(config: &LogConfig) -> Result<(), Failure> {
+/// The two ends of a node's traces.
+fn trace(node: &NodeConfig, traces: &TracesConfig) -> (StageLayer, Exporter) {
+    let TracesConfig { collector, one_in } = *traces;
+    theta_telemetry::traces(Origin { node: node.id.get(), collector, one_in })
+}
+
+/// Writes the log, and passes the stages of requests on to the traces, if there are any, whatever level the log has.
+fn log(config: &LogConfig, stages: Option<StageLayer>) -> Result<(), Failure> {
     let filter = log_filter(&config.level)?;
     let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(colour);
+    let lines = match config.format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
     let registry = tracing_subscriber::registry();
-    let installed = match config.format {
-        LogFormat::Text => registry.with(lines).with(filter).try_init(),
-        LogFormat::Json => registry.with(lines.json().flatten_event(true)).with(filter).try_init(),
+    let installed = match stages {
+        None => registry.with(lines).with(filter).try_init(),
+        Some(stages) => {
+            let stages = stages.with_filter(StageLayer::filter());
+            registry.with(lines.with_filter(filter)).with(stages).try_init()
+        }
     };
     installed.map_err(|error| Failure::Internal(error.to_string()))
 }

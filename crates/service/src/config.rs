@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     error::ConfigError,
-    keeping::{AuditConfig, BackupConfig},
+    keeping::{AuditConfig, BackupConfig, TracesConfig},
     limits::LimitsConfig,
     store::{Sealing, StoreConfig, StoreOpenError},
 };
@@ -67,6 +67,9 @@ pub struct NodeConfig {
     /// What this node logs.
     #[serde(default)]
     pub log: LogConfig,
+    /// Traces of requests. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traces: Option<TracesConfig>,
 }
 
 /// The addresses that a node listens on.
@@ -130,6 +133,7 @@ impl NodeConfig {
             listen,
             limits: LimitsConfig::default(),
             log: LogConfig::default(),
+            traces: None,
         }
     }
 
@@ -259,6 +263,9 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     ("level", "error, warn, info, debug, trace, or a filter such as info,theta_network=debug."),
     ("format", "text for people, json for machines."),
+    ("[traces]", "What each node did for a request, for an OpenTelemetry collector."),
+    ("collector", "The collector on this machine: OTLP over gRPC."),
+    ("one_in", "One in so many requests is traced, at all nodes the same ones."),
     ("[limits]", "Bounds on what this node takes on."),
     ("[listen]", "Where this node listens."),
 ];
@@ -287,6 +294,8 @@ mod paths {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
 
     const MINIMAL: &str = "id = 3\n[listen]\npeer = \"127.0.0.1:7003\"\napi = \"127.0.0.1:7103\"\n";
@@ -309,6 +318,8 @@ mod tests {
         config.listen.metrics = Some("127.0.0.1:9100".parse().unwrap());
         config.log.format = LogFormat::Json;
         config.limits.max_in_flight = NonZeroUsize::new(5).unwrap();
+        config.traces =
+            Some(TracesConfig { collector: "127.0.0.1:4317".parse().unwrap(), one_in: NonZeroU32::new(100).unwrap() });
         let text = config.to_toml().unwrap();
         assert_eq!(NodeConfig::parse(&text, Path::new("x")).unwrap(), config);
         for (line, next) in text.lines().zip(text.lines().skip(1)) {
@@ -356,6 +367,11 @@ mod tests {
             (
                 "id = 1\n[listen]\npeer = \"localhost\"\napi = \"127.0.0.1:2\"\n",
                 "node.toml:3: \"localhost\" is not an address with a port: write for example \"127.0.0.1:7001\"",
+            ),
+            (
+                &format!("{MINIMAL}[traces]\ncollector = \"192.0.2.1:4317\"\n"),
+                "node.toml:6: 192.0.2.1:4317 is not a loopback address: traces are not protected, write for example \
+                 \"127.0.0.1:4317\"",
             ),
             (
                 "id = 1\n[listen]\npeer = \"127.0.0.1:1\"\napi = \"127.0.0.1:2\"\nmetrics = \"0.0.0.0:3\"\n",

@@ -94,7 +94,7 @@ impl Group {
         self.nodes.push(None);
     }
 
-    fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u16> + use<> {
         1..=u16::try_from(self.nodes.len()).unwrap()
     }
 
@@ -134,6 +134,13 @@ impl Group {
     pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
         fs::write(self.path().join(name), contents).unwrap();
         name.to_owned()
+    }
+
+    /// Adds to a file of a node's.
+    pub(crate) fn append(&self, node: u16, file: &str, text: &str) {
+        let path = self.node_dir(node).join(file);
+        let old = fs::read_to_string(&path).unwrap();
+        fs::write(path, old + text).unwrap();
     }
 
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {

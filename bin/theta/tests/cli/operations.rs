@@ -1,5 +1,7 @@
 //! The operations of a healthy group.
 
+mod traces;
+
 use std::{
     fs,
     process::{Command, Stdio},

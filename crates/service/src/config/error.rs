@@ -114,13 +114,22 @@ pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sock
 }
 
 pub(super) fn loopback_or_absent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    loopback(deserializer, "metrics are", "127.0.0.1:7201").map(Some)
+}
+
+pub(super) fn collector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    loopback(deserializer, "traces are", "127.0.0.1:4317")
+}
+
+/// An address of this machine's, for `what` nothing protects on its way.
+fn loopback<'de, D: Deserializer<'de>>(deserializer: D, what: &str, example: &str) -> Result<SocketAddr, D::Error> {
     let address = address(deserializer)?;
-    if !address.ip().is_loopback() {
-        return Err(D::Error::custom(format_args!(
-            "{address} is not a loopback address: metrics are not protected, write for example \"127.0.0.1:7201\""
-        )));
+    if address.ip().is_loopback() {
+        return Ok(address);
     }
-    Ok(Some(address))
+    Err(D::Error::custom(format_args!(
+        "{address} is not a loopback address: {what} not protected, write for example \"{example}\""
+    )))
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
-//! What a running node does for those who look after it: backups, and the past of its audit log.
+//! What a running node does for those who look after it: backups, the past of its audit log, traces.
 
-use std::{num::NonZeroU64, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    num::{NonZeroU32, NonZeroU64},
+    path::PathBuf,
+};
 
 use serde::{Deserialize, Serialize};
 
-use super::Sealing;
+use super::{Sealing, error};
 
 /// Backups that are made while the node runs. Without this section it makes none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +27,22 @@ pub struct AuditConfig {
     /// The folder of these files. Default `audit`.
     #[serde(default = "folder")]
     pub folder: PathBuf,
+}
+
+/// Traces of requests, for an OpenTelemetry collector. Without this section there are none, and they cost nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracesConfig {
+    /// The collector, which takes OTLP over gRPC. A loopback address, because nothing protects what is sent there.
+    #[serde(deserialize_with = "error::collector")]
+    pub collector: SocketAddr,
+    /// One in so many requests is traced, at all nodes the same ones. Default 1: all of them.
+    #[serde(default = "one")]
+    pub one_in: NonZeroU32,
+}
+
+fn one() -> NonZeroU32 {
+    NonZeroU32::MIN
 }
 
 fn folder() -> PathBuf {

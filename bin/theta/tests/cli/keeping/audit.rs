@@ -8,12 +8,6 @@ use std::{
 
 use crate::harness::{Group, Run};
 
-fn append(group: &Group, node: u16, file: &str, text: &str) {
-    let path = group.node_dir(node).join(file);
-    let old = fs::read_to_string(&path).unwrap();
-    fs::write(path, old + text).unwrap();
-}
-
 const MAY_PRUNE: &str = "
 [[rule]]
 name = \"client-prunes\"
@@ -36,7 +30,7 @@ fn field(run: &Run, name: &str) -> String {
 #[test]
 fn a_running_log_is_exported_and_what_was_exported_is_removed() {
     let mut group = Group::made();
-    append(&group, 1, "policy.toml", MAY_PRUNE);
+    group.append(1, "policy.toml", MAY_PRUNE);
     group.start_all();
     for name in ["one", "two", "three"] {
         group.theta(&["coin", name]).ok();
@@ -74,7 +68,7 @@ fn a_running_log_is_exported_and_what_was_exported_is_removed() {
 #[test]
 fn a_node_puts_the_past_of_its_log_away_by_itself() {
     let mut group = Group::made();
-    append(&group, 1, "node.toml", "\n[audit]\nkeep = 8\n");
+    group.append(1, "node.toml", "\n[audit]\nkeep = 8\n");
     group.start_all();
     let folder = group.node_dir(1).join("audit");
     let files = || {

@@ -13,12 +13,6 @@ keys = [\"*\"]
 operations = [\"keys.backup\"]
 ";
 
-fn append(group: &Group, node: u16, file: &str, text: &str) {
-    let path = group.node_dir(node).join(file);
-    let old = fs::read_to_string(&path).unwrap();
-    fs::write(path, old + text).unwrap();
-}
-
 fn key_file(path: &Path, byte: &str) {
     fs::write(path, byte.repeat(32)).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -29,11 +23,11 @@ fn a_running_node_is_backed_up_under_its_operators_seal_and_comes_back_from_it()
     let mut group = Group::made();
     let sealing = "\n[backup.sealing]\nfile = \"backup.key\"\n";
     for node in [1, 3, 4] {
-        append(&group, node, "node.toml", sealing);
+        group.append(node, "node.toml", sealing);
     }
     key_file(&group.node_dir(1).join("backup.key"), "5a");
     for node in [1, 2, 4] {
-        append(&group, node, "policy.toml", MAY_BACK_UP);
+        group.append(node, "policy.toml", MAY_BACK_UP);
     }
     group.start_all();
     let backup =
