@@ -68,8 +68,7 @@ impl Hedge {
 
     /// A result has come after so long. Liars who keep it back make the others wait longer the next time, and never longer than without quorum mode.
     pub(crate) fn learn(&mut self, suite: Suite, took: Duration) {
-        let taken = self.taken.get(&suite).map_or_else(|| Taken::first(took), |taken| taken.and(took));
-        self.taken.insert(suite, taken);
+        self.taken.entry(suite).and_modify(|taken| *taken = taken.and(took)).or_insert_with(|| Taken::first(took));
     }
 }
 
