@@ -161,7 +161,7 @@ async fn receive_alone(
             }
         }
         delivery.acknowledge_if_due().await?;
-        let patience = if delivery.since_ack > 0 { ACK_IDLE } else { link.limits.keepalive };
+        let patience = if delivery.since_ack > 0 { ACK_IDLE } else { link.silence.keepalive() };
         if let Ok(result) = timeout(patience, read(&mut reader, &mut unparsed)).await {
             result?;
             silence = Duration::ZERO;
@@ -169,8 +169,8 @@ async fn receive_alone(
             delivery.acknowledge().await?;
             // Only time spent on reading counts: a peer is not silent while this node is busy.
             silence = silence.saturating_add(patience);
-            if silence > link.limits.dead_after {
-                return Err(InboundError::Silent(link.limits.dead_after));
+            if silence > link.silence.dead_after() {
+                return Err(InboundError::Silent(link.silence.dead_after()));
             }
         }
     }
@@ -238,7 +238,7 @@ impl Delivery<'_> {
     async fn patiently<F: Future>(&mut self, event: F) -> Result<F::Output, InboundError> {
         let mut event = pin!(event);
         loop {
-            let patience = if self.since_ack > 0 { ACK_IDLE } else { self.link.limits.keepalive };
+            let patience = if self.since_ack > 0 { ACK_IDLE } else { self.link.silence.keepalive() };
             match timeout(patience, &mut event).await {
                 Ok(output) => return Ok(output),
                 Err(_) => self.acknowledge().await?,
@@ -249,7 +249,7 @@ impl Delivery<'_> {
     async fn acknowledge_if_due(&mut self) -> Result<(), InboundError> {
         let is_due = self.since_ack >= ACK_MESSAGES
             || self.bytes_since_ack >= ACK_BYTES
-            || self.last_written.elapsed() >= self.link.limits.keepalive;
+            || self.last_written.elapsed() >= self.link.silence.keepalive();
         if is_due { self.acknowledge().await } else { Ok(()) }
     }
 

@@ -15,7 +15,7 @@ use tokio::{
 };
 use tracing::{debug, info, warn};
 
-use super::{MeshLimits, MeshPeer, counters::PeerCounters, frame::BootId, queue::SendQueue};
+use super::{MeshLimits, MeshPeer, config::Silence, counters::PeerCounters, frame::BootId, queue::SendQueue};
 use crate::{PeerState, PeerStatus};
 
 /// The most addresses of one name that are used.
@@ -30,6 +30,7 @@ pub(super) struct Link {
     /// What stands for this node in the life of this link.
     pub(super) boot: BootId,
     pub(super) limits: MeshLimits,
+    pub(super) silence: Arc<Silence>,
     pub(super) counters: Arc<PeerCounters>,
     pub(super) queue: SendQueue,
     /// What has been delivered from the peer. The connection that holds the lock is the one that delivers.
@@ -85,12 +86,13 @@ fn place_of(address: &str) -> Vec<IpAddr> {
 }
 
 impl Link {
-    pub(super) fn new(target: Target, boot: BootId, limits: &MeshLimits) -> Self {
+    pub(super) fn new(target: Target, boot: BootId, limits: &MeshLimits, silence: Arc<Silence>) -> Self {
         let peer = &target.peer;
         Self {
             id: peer.id,
             boot,
             limits: limits.clone(),
+            silence,
             counters: Arc::new(PeerCounters::new(peer.id)),
             queue: SendQueue::new(limits.queue_messages, limits.queue_bytes),
             received: tokio::sync::Mutex::default(),

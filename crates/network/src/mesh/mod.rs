@@ -44,7 +44,8 @@ use theta_names::NodeId;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-pub use config::{Listen, MeshConfig, MeshError, MeshLimits, MeshPeer};
+use config::Silence;
+pub use config::{LONGEST_SILENCE, Listen, MeshConfig, MeshError, MeshLimits, MeshPeer};
 pub use counters::{Counter, MeshCounters, PeerCounters};
 
 use self::{
@@ -84,6 +85,7 @@ pub struct Mesh {
     local_addr: SocketAddr,
     identity: Identity,
     limits: MeshLimits,
+    silence: Arc<Silence>,
     links: Arc<Links>,
     counters: Arc<MeshCounters>,
     /// Each task holds a receiver until it ends.
@@ -132,7 +134,8 @@ impl Mesh {
             readers: Readers::default(),
         });
         let (stop, stopping) = watch::channel(false);
-        let mesh = Self { local, local_addr, identity, limits, links, counters, stop };
+        let silence = Arc::new(Silence::new(&limits));
+        let mesh = Self { local, local_addr, identity, limits, silence, links, counters, stop };
         mesh.set_peers(peers)?;
         tokio::spawn(accept::run(listener, reception, stopping));
         Ok((Arc::new(mesh), inbound))
@@ -155,10 +158,11 @@ impl Mesh {
             Ok((Target { peer, tls }, random_boot_id()?))
         };
         let targets = peers.into_iter().map(target).collect::<Result<Vec<_>, MeshError>>()?;
+        self.silence.among(targets.len());
         let boots: BTreeMap<NodeId, BootId> = targets.iter().map(|(target, boot)| (target.peer.id, *boot)).collect();
         let make = |target: Target| {
             let boot = boots.get(&target.peer.id).copied().unwrap_or_default();
-            Arc::new(Link::new(target, boot, &self.limits))
+            Arc::new(Link::new(target, boot, &self.limits, Arc::clone(&self.silence)))
         };
         for link in self.links.replace(targets.into_iter().map(|(target, _)| target).collect(), make) {
             tokio::spawn(outbound::run(link, self.stop.subscribe()));

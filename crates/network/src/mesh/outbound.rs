@@ -155,7 +155,7 @@ async fn write_messages(
             } else {
                 write(writer, &buffer).await?;
             }
-        } else if timeout(link.limits.keepalive, link.queue.pushed()).await.is_err() {
+        } else if timeout(link.silence.keepalive(), link.queue.pushed()).await.is_err() {
             write(writer, &Frame::Ping.encode()).await?;
         } else {
             // Other tasks that are ready push their messages first, which then leave in the same write.
@@ -169,7 +169,7 @@ async fn read_acknowledgements(
     reader: &mut ReadHalf<TlsStream<TcpStream>>,
     received: &mut BytesMut,
 ) -> Result<core::convert::Infallible, OutboundError> {
-    let silence = link.limits.dead_after;
+    let silence = link.silence.dead_after();
     loop {
         let frame = timeout(silence, read_frame(reader, received)).await.map_err(|_| OutboundError::Silent(silence))?;
         match frame? {
