@@ -106,9 +106,11 @@ impl SimulatedDisk {
         self.state().operations
     }
 
-    /// Makes everything fail after so many more writes, changes of length and syncs.
+    /// Makes everything fail after so many more writes, changes of length and syncs, unless it fails sooner or has failed: until the power
+    /// has failed ([`SimulatedDisk::fail_power`]).
     pub fn fail_after(&self, operations: u64) {
-        self.state().until_failure = Some(operations);
+        let mut state = self.state();
+        state.until_failure = Some(state.until_failure.map_or(operations, |left| left.min(operations)));
     }
 
     /// Whether nothing works any more ([`SimulatedDisk::fail_after`]), until the power has failed.

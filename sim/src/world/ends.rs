@@ -261,8 +261,9 @@ impl World<'_> {
             }
         }
         for key in self.newest.keys() {
+            // Of those that count here, which may be of two epochs where the run ends at any moment.
             let of_key = right.iter().filter(|((name, _), _)| name == key);
-            let count = of_key.map(|(_, nodes)| nodes.len()).max().unwrap_or(0);
+            let count = of_key.flat_map(|(_, nodes)| nodes).collect::<BTreeSet<_>>().len();
             if count < usize::from(self.scenario.k) {
                 let text = format!("{count} honest nodes have shares of version {} of key {}", key.1, key.0);
                 return self.watch.violated(Invariant::Shares, text);
