@@ -117,7 +117,10 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     args.rules.write(&cluster.node_dirs())?;
     cluster.start_all()?;
     let session = Session::open(&cluster.client_dir(), args.client.timeout())?;
-    session.block_on(cluster.listening(Duration::from_secs(30)))?;
+    // A hundred nodes that begin at once on two cores take their time.
+    session
+        .block_on(cluster.listening(Duration::from_secs(30) + Duration::from_millis(500) * u32::from(args.nodes)))?;
+    session.block_on(drive::settle(session.client(), plan.keys().len()))?;
     measure(args, &session, &cluster.pids(), output)
 }
 
