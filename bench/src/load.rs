@@ -106,7 +106,8 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     let _unfinished = Unfinished::watch(home.path())?;
     let delivered =
         |key: KeySpec| if key.suite().supports(args.delivery) { key.delivered(args.delivery) } else { Ok(key) };
-    let keys = plan::default_keys().into_iter().map(delivered).collect::<Result<_, _>>()?;
+    let keys = plan::default_keys().into_iter().map(delivered).collect::<Result<Vec<_>, _>>()?;
+    let dealt = keys.len();
     let plan = Plan::new(args.nodes, args.threshold, keys)?;
     #[cfg(target_os = "linux")]
     let site: Box<dyn Site> = wan.map_or_else(|| -> Box<dyn Site> { Box::new(Loopback) }, |wan| Box::new(wan));
@@ -120,7 +121,7 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     // A hundred nodes that begin at once on two cores take their time.
     session
         .block_on(cluster.listening(Duration::from_secs(30) + Duration::from_millis(500) * u32::from(args.nodes)))?;
-    session.block_on(drive::settle(session.client(), plan.keys().len()))?;
+    session.block_on(drive::settle(session.client(), dealt))?;
     measure(args, &session, &cluster.pids(), output)
 }
 
