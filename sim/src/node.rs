@@ -20,6 +20,9 @@ use crate::byzantine::Liar;
 use crate::scenario::Sabotage;
 use crate::setup::{Failed, GROUP, Setup, identity, party, sealing_key, seeded};
 
+/// Longer than any run.
+const NEVER: Duration = Duration::from_secs(36_000);
+
 /// Keeps the messages of its node until the network takes them.
 pub(crate) struct Outbox {
     local: NodeId,
@@ -191,6 +194,9 @@ impl Node {
         let mut config = setup.config.clone();
         if sabotage == Some(Sabotage::NoLimits) {
             (config.max_instances, config.backlog_messages_per_peer) = (10_000, 10_000);
+        }
+        if sabotage == Some(Sabotage::NeverHedges) {
+            (config.hedge_after, config.resend_after) = (NEVER, NEVER);
         }
         let transport = Arc::clone(&self.outbox) as Arc<dyn Transport>;
         let engine = Engine::new(config, keys, transport, &mut Registry::default(), engine_seed, now);

@@ -299,6 +299,9 @@ pub enum Sabotage {
     OtherOutcome,
     /// A node accepts more than its bounds.
     NoLimits,
+    /// No node that was not drawn to do the work of a key in quorum mode begins with it, however long those take that were. (One alone does no
+    /// harm: it is asked by others.)
+    NeverHedges,
     /// A node's policy limits no rates.
     NoRates,
     /// A node trusts its store whatever its peers say.

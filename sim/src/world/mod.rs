@@ -340,7 +340,7 @@ impl<'a> World<'a> {
 
     /// The scenario's bug, if this node has it.
     fn bug(&self, node: u16) -> Option<Sabotage> {
-        self.scenario.sabotage.filter(|_| node == self.saboteur)
+        self.scenario.sabotage.filter(|bug| node == self.saboteur || *bug == Sabotage::NeverHedges)
     }
 
     fn apart(&self, a: u16, b: u16) -> bool {

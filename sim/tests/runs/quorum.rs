@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use theta_names::Delivery;
 use theta_schemes::Suite;
-use theta_sim::{Asked, Behaviour, Scenario, run};
+use theta_sim::{Asked, Behaviour, Invariant, Sabotage, Scenario, run};
 
-use crate::setting::quiet;
+use crate::setting::{catches, quiet};
 
 const REQUESTS: u64 = 12;
 
@@ -42,6 +42,17 @@ fn whoever_is_drawn_may_lie_tell_some_or_be_silent() {
             );
         }
     }
+}
+
+/// Where both combiners or too many makers are silent, those who stand by do the work: if nobody begins with it, some request has no result before its
+/// instance ends and its client asks again.
+#[test]
+fn nodes_that_only_stand_by_are_caught() {
+    let mut scenario = scenario(Suite::Sg02Ristretto255, Behaviour::Silent);
+    (scenario.n, scenario.k) = (5, 3);
+    scenario.liars.insert(4, Behaviour::Silent);
+    scenario.end = 12_000;
+    catches(&scenario, Sabotage::NeverHedges, Invariant::Ends);
 }
 
 /// Random scenarios have keys in quorum mode, and others of the same suites without.
