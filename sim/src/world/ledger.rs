@@ -23,6 +23,9 @@ const RECOVERY: u64 = 2_600;
 /// The most entries in one answer to a client.
 const ANSWER: usize = 64;
 
+/// How far clocks may be apart in seconds, less the time that a run takes.
+const CLOCKS_APART: i64 = 2 * 86_400 - 3_600;
+
 impl World<'_> {
     /// Looks at what is new in an honest node's ledger: in its store, which survives crashes.
     pub(super) fn look_at_ledger(&mut self, number: u16) -> Result<(), Violation> {
@@ -185,7 +188,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Whether enough honest nodes remember what they have said for a quorum.
+    /// Whether enough honest nodes for a quorum remember what they have said, and all have clocks by which they can agree.
     pub(super) fn has_quorum(&self) -> bool {
         let quorums = self.present().filter_map(|node| {
             let life = self.nodes.get(&node)?.life.as_ref()?;
@@ -193,7 +196,14 @@ impl World<'_> {
         });
         let remembers = |node: &u16| !self.watch.stores.has_forgotten(*node) || self.votes_anew(*node);
         let remember = self.present().filter(remembers).count();
-        quorums.max().is_none_or(|quorum| remember >= quorum)
+        quorums.max().is_none_or(|quorum| remember >= quorum) && self.clocks_agree()
+    }
+
+    /// Whether the clocks of honest nodes are so close together that each may vote for what any other proposes (`spec/ledger.md`: two days).
+    fn clocks_agree(&self) -> bool {
+        let walls = || self.present().filter_map(|node| Some(self.nodes.get(&node)?.wall));
+        let apart = walls().max().zip(walls().min()).map_or(0, |(latest, earliest)| latest.saturating_sub(earliest));
+        apart <= CLOCKS_APART
     }
 
     /// What is still to be decided, or has not reached every honest node, where honest nodes are a quorum; `None` if nothing is.
