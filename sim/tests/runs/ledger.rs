@@ -142,3 +142,11 @@ fn what_is_no_fault_raises_no_alarm() {
         assert_eq!(outcome.violation, None, "replay with: cargo run -p theta-sim -- --ledger --trace --seed {seed}");
     }
 }
+
+/// A node goes down while it helps to make a key's next version, and finds when it is back that the group has made one more: its share of the first
+/// is of use all the same.
+#[test]
+fn a_version_that_a_node_finishes_late_is_used_there() {
+    let outcome = run(&Scenario::of_ledger(68_108), false);
+    assert_eq!(outcome.violation, None, "replay with: cargo run -p theta-sim -- --ledger --trace --seed 68108");
+}

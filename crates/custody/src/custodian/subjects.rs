@@ -34,7 +34,8 @@ impl Custodian {
     ) -> Result<bool, CustodyError> {
         let Some(record) = self.store.key(key)? else { return Ok(true) };
         let Some(known) = record.version(version) else {
-            return Ok(record.state != KeyState::Destroyed && version >= record.next_version());
+            // It may be older than those that are here: a node that was away is told of the newest first.
+            return Ok(record.state != KeyState::Destroyed);
         };
         let serving = known.serving.as_ref().map(|serving| serving.number);
         let newer = serving.is_none_or(|serving| epoch > serving || (again && epoch == serving));
