@@ -258,6 +258,16 @@ impl Transaction<'_> {
         Ok(self.rows.put(Table::Ceremonies, id, ceremony.encode())?)
     }
 
+    /// Forgets a ceremony that runs, with its seed and inputs, so that it can be begun anew.
+    ///
+    /// # Errors
+    /// [`JournalError::Ended`], [`JournalError::Unknown`].
+    pub fn discard_ceremony(&mut self, id: &CeremonyId) -> Result<(), JournalError> {
+        self.running(id)?;
+        self.rows.remove_all(Table::Inputs, id)?;
+        Ok(self.rows.remove(Table::Ceremonies, id)?)
+    }
+
     /// Forgets the epilogue of a ceremony that has ended; its outcome stays.
     ///
     /// # Errors

@@ -122,7 +122,7 @@ impl Custodian {
         for input in self.store.ceremony_inputs(&ceremony.id)? {
             ending = running.replay(input.expose()).map_err(CustodyError::Malformed)?.or(ending);
         }
-        running.started = ceremony.started;
+        running.resume(memory, ceremony.started);
         self.running.insert(ceremony.id, running);
         self.end_if(&ceremony.id, ending, work);
         Ok(())

@@ -48,6 +48,8 @@ pub(super) enum Record {
         outcome: Vec<u8>,
         epilogue: Vec<Bytes>,
     },
+    /// Removes a ceremony that runs, with its seed and inputs.
+    Discard(Id),
     /// Removes an epilogue, from which old shares follow.
     ForgetEpilogue(Id),
     Forget(Id),
@@ -116,6 +118,7 @@ impl Record {
                 let epilogue: Vec<_> = epilogue.iter().map(|part| Secret::new(part.to_vec())).collect();
                 Ok(transaction.end_ceremony(id, outcome, &epilogue)?)
             }
+            Self::Discard(id) => Ok(transaction.discard_ceremony(id)?),
             Self::ForgetEpilogue(id) => Ok(transaction.forget_epilogue(id)?),
             Self::Forget(id) => Ok(transaction.forget_ceremony(id)?),
             Self::Key(write) => write.apply(transaction),

@@ -5,6 +5,7 @@ mod ledger;
 mod members;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use theta_custody::{CeremonyError, Custodian, CustodyEffect, CustodyInput, announcement};
@@ -297,5 +298,54 @@ fn nobody_honest_is_suspected() {
     for node in 1..=4 {
         assert!(rollbacks(&net, node).is_empty(), "{:?}", rollbacks(&net, node));
         assert!(net.custodian(node).is_trusted());
+    }
+}
+
+/// A copy from the middle of a ceremony does not have all that its node has said there since. The node says nothing until its peers have told
+/// it so, and then goes on as one that has forgotten: it names nobody, nobody names it, and it ends without a share of its own.
+#[test]
+fn a_copy_from_the_middle_of_a_ceremony_says_nothing_there() {
+    for seed in 20..24 {
+        let mut net = Net::new(2, 5, seed);
+        net.create("zone", COIN, 2, &[1, 2, 3, 4, 5]);
+        let request = net.request(KeyChange::Refresh { key: name("zone"), version: None });
+        let id = net.begin(1..=5, &request);
+        let old = net.node(3).disk.content();
+        let sequence = |net: &Net| net.custodian(3).store().incarnation().sequence;
+        let copied = sequence(&net);
+        while sequence(&net) < copied + 3 {
+            net.turn();
+        }
+        net.connect();
+        net.packets.retain(|(from, ..)| *from == 3);
+        net.drain();
+        assert!((1..=5).all(|node| !net.state(node, &id).is_over()), "seed {seed}: it was over too early");
+
+        let said = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&said);
+        let in_a_ceremony = |bytes: &Bytes| matches!(bytes[1], 1 | 2);
+        net.liars.insert(
+            3,
+            Box::new(move |_, bytes| {
+                count.fetch_add(usize::from(in_a_ceremony(&bytes)), Ordering::Relaxed);
+                vec![bytes]
+            }),
+        );
+        exchange(&mut net, 3, old);
+        // Time passes for it, and it hears what the others say in the ceremony.
+        for later in 1..20 {
+            net.step(3, CustodyInput::Tick(net.now + later));
+            net.packets.retain(|(_, to, bytes)| *to != 3 || in_a_ceremony(bytes));
+            net.drain();
+        }
+        assert_eq!(said.load(Ordering::Relaxed), 0, "seed {seed}");
+        net.connect();
+        assert!(net.until(400, |net| (1..=5).all(|node| net.state(node, &id).is_over())), "seed {seed}");
+        assert!(said.load(Ordering::Relaxed) > 0, "seed {seed}: it asks how the ceremony ends");
+        for node in 1..=5 {
+            assert!(net.custodian(node).report(&id).is_none_or(|report| report.evidence.is_empty()), "seed {seed}");
+            assert_eq!(net.entry(node, "zone").share.is_some(), node != 3, "seed {seed}, node {node}");
+            assert_eq!(net.entry(node, "zone").epoch.get(), 1, "seed {seed}, node {node}");
+        }
     }
 }

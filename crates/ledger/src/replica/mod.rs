@@ -173,6 +173,8 @@ pub struct Replica {
     agreement: Agreement,
     session: u64,
     memory: Memory,
+    /// In what began below this height the node may have spoken, although it votes again.
+    forgot_below: u64,
     said: BTreeMap<Ballot, Said>,
     /// What each machine has said: of a member that is stood in for, either may have been stolen.
     heard: BTreeMap<(PartyId, Ballot, MachineKey), Vec<u8>>,
@@ -228,6 +230,7 @@ impl Replica {
             agreement,
             session,
             memory,
+            forgot_below: 0,
             said: kept,
             heard: BTreeMap::new(),
             ignored: BTreeSet::new(),
@@ -302,7 +305,7 @@ impl Replica {
     #[must_use]
     pub const fn spoke_at(&self, height: u64) -> Option<bool> {
         match self.memory {
-            Memory::Kept => Some(false),
+            Memory::Kept => Some(height < self.forgot_below),
             Memory::Unconfirmed => None,
             Memory::Lost => Some(true),
             Memory::From(from) => Some(height < from),
@@ -570,7 +573,7 @@ impl Replica {
         if let Memory::From(height) = self.memory
             && self.sitting.height() >= height
         {
-            self.memory = Memory::Kept;
+            (self.memory, self.forgot_below) = (Memory::Kept, height);
             out.push(Effect::Remembers);
         }
         let votes = |keys: &&Arc<MemberKeys>| self.memory == Memory::Kept && self.sitting.seats(keys);

@@ -90,6 +90,25 @@ fn what_has_ended_keeps_its_outcome_and_forgets_its_seed() {
 }
 
 #[test]
+fn what_runs_is_discarded_and_begun_anew() {
+    let store = create(&SimulatedDisk::default());
+    let begin = |seed| store.write(move |tx| tx.begin_ceremony(ID, b"x", Secret::new([seed; 32]), 0));
+    begin(9).unwrap();
+    store.record_input(ID, 0, input(0)).unwrap();
+    let anew = store.write(|tx| {
+        tx.discard_ceremony(&ID)?;
+        tx.begin_ceremony(ID, b"x", Secret::new([8; 32]), 0)
+    });
+    anew.unwrap();
+    assert!(store.ceremony_inputs(&ID).unwrap().is_empty());
+    assert_eq!(store.ceremony(&ID).unwrap().unwrap().seed.unwrap().expose(), &[8; 32]);
+    store.write(|tx| tx.end_ceremony(&ID, b"certified", &[])).unwrap();
+    assert!(matches!(store.write(|tx| tx.discard_ceremony(&ID)), Err(JournalError::Ended)));
+    store.write(|tx| tx.forget_ceremony(&ID)).unwrap();
+    assert!(matches!(store.write(|tx| tx.discard_ceremony(&ID)), Err(JournalError::Unknown)));
+}
+
+#[test]
 fn an_epilogue_takes_the_place_of_the_inputs() {
     let disk = SimulatedDisk::default();
     let store = create(&disk);

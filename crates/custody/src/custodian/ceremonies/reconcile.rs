@@ -10,7 +10,7 @@ use theta_names::{KeyName, Version};
 use super::{Ended, Running};
 use crate::ceremony::{Ending, Subject, public_of};
 use crate::custodian::message::Id;
-use crate::custodian::work::Work;
+use crate::custodian::work::{Record, Work};
 use crate::request::CeremonyState;
 use crate::{CeremonyError, Custodian};
 
@@ -45,6 +45,7 @@ impl Custodian {
         if let Some(replica) = &self.ledger {
             self.requests.settle(replica.state());
         }
+        self.vouch(work);
         // A ceremony may begin with the share that another one ends with.
         for id in self.running.keys().copied().collect::<Vec<_>>() {
             self.conclude(&id, work);
@@ -82,6 +83,20 @@ impl Custodian {
             && !matches!(error, CeremonyError::StoreFailed(_))
         {
             self.barred.insert(id);
+        }
+    }
+
+    /// Ceremonies that go on after a start speak again when this node's peers have confirmed its store. If the store was set back instead,
+    /// the node may have said what its journals do not have: they begin anew, as at one that has forgotten.
+    pub(in crate::custodian) fn vouch(&mut self, work: &mut Work) {
+        let resumed = self.running.values().filter(|running| running.is_unconfirmed()).map(|running| running.id);
+        for id in resumed.collect::<Vec<_>>() {
+            let number = self.ledger().and_then(|ledger| ledger.request(&id)).map(|history| history.number);
+            let Some(memory) = number.and_then(|number| self.memory_of(number)) else { continue };
+            if self.running.get_mut(&id).is_some_and(|running| !running.vouch(memory)) {
+                self.running.remove(&id);
+                work.records.push(Record::Discard(id));
+            }
         }
     }
 

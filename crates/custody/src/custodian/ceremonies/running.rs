@@ -1,7 +1,7 @@
 //! A ceremony that runs at this node.
 
 use bytes::Bytes;
-use theta_ceremonies::{Ceremony, Effects, ITEMS, Input, Kind, SUMMARY, statements_of};
+use theta_ceremonies::{Ceremony, Effects, ITEMS, Input, Kind, Memory, SUMMARY, statements_of};
 use theta_names::{KeyName, NodeId, Version};
 use theta_rounds::{Abort, Channel, Effect, Evidence, Machine, Malformed, PartyId, Recipient};
 
@@ -27,6 +27,8 @@ pub(in crate::custodian) struct Running {
     pub(in crate::custodian) started: u64,
     ceremony: Ceremony,
     local: NodeId,
+    /// How it began, of one that goes on after a start: it is silent until this node knows whether its store was set back.
+    resumed: Option<Memory>,
     /// Its entries in the journal.
     pages: Pages,
     /// The number of ticks since it began.
@@ -58,6 +60,7 @@ impl Running {
             started: 0,
             ceremony,
             local,
+            resumed: None,
             pages: Pages::default(),
             age: 0,
             signed: false,
@@ -138,6 +141,27 @@ impl Running {
         Ok(ending)
     }
 
+    /// It began with this memory, and what the journal has of it is replayed.
+    pub(in crate::custodian) const fn resume(&mut self, memory: Memory, started: u64) {
+        (self.resumed, self.started) = (Some(memory), started);
+    }
+
+    /// Goes on after a start, with the memory that this node now knows to have. Returns false if it has lost what the ceremony
+    /// began with: then the ceremony must begin anew.
+    pub(super) fn vouch(&mut self, memory: Memory) -> bool {
+        match self.resumed {
+            Some(Memory::Kept) if memory == Memory::Lost => return false,
+            Some(_) => (self.resumed, self.moved) = (None, self.age),
+            None => {}
+        }
+        true
+    }
+
+    /// Whether nobody has confirmed yet that this node remembers what it said.
+    pub(super) const fn is_unconfirmed(&self) -> bool {
+        self.resumed.is_some()
+    }
+
     /// Looks at items that will be received next: see [`Ceremony::look_ahead`].
     pub(in crate::custodian) fn look_ahead(&mut self, items: &[(NodeId, Bytes)]) {
         self.ceremony.look_ahead(items.iter().map(|(from, payload)| (PartyId::of_node(*from), payload.as_ref())));
@@ -150,13 +174,16 @@ impl Running {
         payload: Bytes,
         work: &mut Work,
     ) -> Option<Result<Ending, Abort>> {
+        if self.is_unconfirmed() {
+            return None;
+        }
         let slot = if part == Part::Items { ITEMS } else { SUMMARY };
         self.feed(Input::Message { from: PartyId::of_node(from), slot, channel: Channel::Broadcast, payload }, work)
     }
 
     pub(in crate::custodian) fn tick(&mut self, work: &mut Work) -> Option<Result<Ending, Abort>> {
         self.age = self.age.saturating_add(1);
-        if self.age > SLOW_AFTER && !self.age.is_multiple_of(SLOWER) {
+        if self.is_unconfirmed() || (self.age > SLOW_AFTER && !self.age.is_multiple_of(SLOWER)) {
             return None;
         }
         self.over += u64::from(self.ending.is_some());

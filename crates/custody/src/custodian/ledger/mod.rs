@@ -184,6 +184,7 @@ impl Custodian {
 
     pub(super) fn tick_ledger(&mut self, work: &mut Work) {
         self.judge_memory(work);
+        self.vouch(work);
         self.drive_ledger(Input::Tick(self.now), work);
         if self.ticks.is_multiple_of(SETTLE) {
             self.reconcile(work);
