@@ -22,7 +22,7 @@ use theta_schemes::keys::KeyName;
 use theta_store::{Frozen, Store};
 
 use crate::keys::entries;
-use crate::request::{CeremonyReport, CustodyEffect, CustodyInput};
+use crate::request::{CeremonyReport, CustodyEffect, CustodyInput, To};
 use crate::seating::{Members, Seating};
 use crate::{Burner, Certifier, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
 use ceremonies::{Early, Ended, Helped, Requests, Running};
@@ -213,7 +213,14 @@ impl Custodian {
         let done = self.commit(&work);
         let done = done.and_then(|()| work.changed().try_for_each(|name| self.reload(name)));
         match done {
-            Ok(()) => work.effects,
+            Ok(()) => {
+                // Whoever hears what this node says knows by then how far its store was: a copy from before is found out.
+                if work.speaks {
+                    let bytes = Message::Now(self.store.incarnation()).encode();
+                    work.effects.insert(0, CustodyEffect::Send { to: To::All, bytes });
+                }
+                work.effects
+            }
             Err(error) => self.fail(&error),
         }
     }

@@ -17,6 +17,8 @@ use crate::request::{CustodyEffect, To};
 pub(super) struct Work {
     pub(super) records: Vec<Record>,
     pub(super) effects: Vec<CustodyEffect>,
+    /// Whether a statement of this node's in a ceremony is among the effects that was not sent before.
+    pub(super) speaks: bool,
 }
 
 /// One change of the store.

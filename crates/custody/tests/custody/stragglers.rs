@@ -66,7 +66,7 @@ fn one_peer_alone_takes_nobodys_vote_away() {
 #[test]
 fn who_was_dealt_falsely_may_come_when_all_others_are_done() {
     let honest = [1, 3, 4, 5];
-    let mut net = Net::new(2, 6, 2);
+    let mut net = Net::new(2, 6, 1);
     let (plan, request) = plan(&mut net, &[1, 2, 3, 4, 5, 6]);
     let spoil = |_, mut body: Vec<u8>| {
         // The last bytes are for the last member.

@@ -81,6 +81,7 @@ impl Running {
         let (entry, heard) = (Entry::of(&input), !matches!(input, Input::Tick));
         let effects = self.ceremony.take(input);
         if self.ceremony.revision() != revision {
+            work.speaks |= self.speaks(&effects);
             // A recovery goes on by attempts, of which each needs a few statements.
             if heard && self.subject.is_recovery() {
                 self.moved = self.age;
@@ -213,6 +214,14 @@ impl Running {
     pub(super) fn waits_late(&mut self, most: u32) -> bool {
         let since = *self.late.get_or_insert(self.age);
         self.age < since.saturating_add(most)
+    }
+
+    /// Whether something that this node has signed is among the messages.
+    fn speaks(&self, effects: &Effects) -> bool {
+        effects.iter().any(|effect| {
+            let Effect::Send { slot, payload, .. } = effect else { return false };
+            *slot == ITEMS && statements_of(payload).any(|statement| statement.author().node() == self.local)
+        })
     }
 
     fn note_signature(&mut self, part: Part, payload: &Bytes) {
