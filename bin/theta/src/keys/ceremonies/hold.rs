@@ -8,6 +8,7 @@ use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, CeremonyReque
 use theta_names::{Epoch, Version};
 use theta_wire::v1::CeremonyState;
 
+use super::left_out;
 use crate::keys::change::Nonce;
 use crate::{
     access::ApprovalFiles,
@@ -61,6 +62,7 @@ pub(crate) struct Held {
     certificate: Option<String>,
     agreed: Vec<u16>,
     silent: Vec<u16>,
+    without_share: Vec<u16>,
     culprits: Vec<Caught>,
     latency_ms: f64,
     #[serde(skip)]
@@ -127,6 +129,7 @@ pub(crate) fn hold_quietly(
     for problem in &outcome.problems {
         output::diagnostic("warning", &crate::exit::tidy(&problem.to_string()));
     }
+    let without_share = if key_id.is_some() { left_out::tell(session, &outcome) } else { Vec::new() };
     Ok(Held {
         id: hex::encode(outcome.id),
         key: outcome.key.clone(),
@@ -136,6 +139,7 @@ pub(crate) fn hold_quietly(
         certificate,
         agreed: numbers(&outcome.agreed),
         silent,
+        without_share,
         culprits,
         latency_ms: outcome.latency.as_secs_f64() * 1e3,
         latency: units::human(outcome.latency),

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod hold;
+mod left_out;
 mod list;
 
 pub(crate) use cancel::find;

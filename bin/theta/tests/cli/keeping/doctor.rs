@@ -173,3 +173,19 @@ fn a_request_that_waits_is_taken_back() {
     let begun = entries.as_array().unwrap().iter().filter(|entry| entry["what"].to_string().contains("late"));
     assert_eq!(begun.count(), 1, "{entries}");
 }
+
+/// A key is made while a holder is away: whoever asked for it hears at once that this one has no share, and what brings it.
+#[test]
+fn who_was_away_when_a_key_was_made_is_named() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    group.start_all();
+    group.kill(4);
+    let made = group.theta(&["keys", "create", "zone=frost-ed25519", "--json"]).ok();
+    assert_eq!(made.json()[0]["without_share"], serde_json::json!([4]), "{made:?}");
+    assert!(made.stderr.contains("node 4 has no share of zone"), "{made:?}");
+    assert!(made.stderr.contains("theta keys recover zone --node 4"), "{made:?}");
+    group.start(4);
+    group.await_up(4);
+    let made = group.theta(&["keys", "create", "other=frost-ed25519", "--json"]).ok();
+    assert_eq!(made.json()[0]["without_share"], serde_json::json!([]), "{made:?}");
+}

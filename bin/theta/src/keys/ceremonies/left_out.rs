@@ -1,0 +1,75 @@
+//! Holders that came out of a ceremony without a share.
+//!
+//! The others do not wait long for one that is slow (`spec/ceremonies.md`, A new key): it takes over the public key and has no share until the
+//! others compute it. Whoever asked for the ceremony hears of it at once, and not when the next node fails.
+
+use std::collections::BTreeSet;
+
+use theta_client::{CeremonyOutcome, ListedKey};
+
+use crate::{
+    connect::{self, Session},
+    output,
+};
+
+/// Asks the nodes who has no share, and says so.
+pub(super) fn tell(session: &Session, outcome: &CeremonyOutcome) -> Vec<u16> {
+    let (listed, _) = session.block_on(session.client().list_keys());
+    let silent: BTreeSet<u16> = outcome.silent.iter().map(|node| node.get()).collect();
+    let about = (outcome.key.as_str(), outcome.version.get(), outcome.epoch.get());
+    let left_out = left_out(&listed, about, &silent);
+    if let Some(first) = left_out.first() {
+        let have = if left_out.len() == 1 { "has" } else { "have" };
+        let (who, key, client) = (connect::nodes(&left_out), &outcome.key, connect::client_option());
+        output::note(format_args!(
+            "{who} {have} no share of {key}: too slow for this ceremony, or away. The others compute it when the machine is up: theta keys \
+             recover {key} --node {first}{client}"
+        ));
+    }
+    left_out
+}
+
+/// The holders that list the sharing and have no share of it, and those that were silent and do not list it. About others nothing is known: they
+/// may be about to finish.
+fn left_out(listed: &[ListedKey], (key, version, epoch): (&str, u32, u32), silent: &BTreeSet<u16>) -> Vec<u16> {
+    let is_meant = |listed: &&ListedKey| {
+        let info = &listed.info;
+        info.name == key && info.version == version && info.epoch == u64::from(epoch)
+    };
+    let meant: Vec<&ListedKey> = listed.iter().filter(is_meant).collect();
+    let numbers = |of: fn(&ListedKey) -> &Vec<theta_names::NodeId>| -> BTreeSet<u16> {
+        meant.iter().flat_map(|listed| of(listed)).map(|node| node.get()).collect()
+    };
+    let (lists, has) = (numbers(|listed| &listed.nodes), numbers(|listed| &listed.held));
+    let holders: BTreeSet<u16> =
+        meant.iter().flat_map(|listed| &listed.info.holders).filter_map(|node| u16::try_from(*node).ok()).collect();
+    let lacks = |node: &u16| !has.contains(node) && (lists.contains(node) || silent.contains(node));
+    holders.into_iter().filter(lacks).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use theta_wire::v1::KeyInfo;
+
+    #[test]
+    fn who_has_no_share_is_named_and_who_may_still_get_one_is_not() {
+        let nodes = |numbers: &[u16]| numbers.iter().map(|node| (*node).try_into().unwrap()).collect();
+        let info = KeyInfo {
+            name: "zone".to_owned(),
+            version: 1,
+            epoch: 2,
+            holders: vec![1, 2, 3, 4, 5],
+            ..KeyInfo::default()
+        };
+        let now = ListedKey { info: info.clone(), nodes: nodes(&[1, 2, 4, 6]), held: nodes(&[1, 2]), generation: 0 };
+        let before =
+            ListedKey { info: KeyInfo { epoch: 1, ..info }, nodes: nodes(&[3]), held: nodes(&[3]), generation: 0 };
+        let listed = [now, before];
+        let found = |silent: &[u16]| left_out(&listed, ("zone", 1, 2), &silent.iter().copied().collect());
+        assert_eq!(found(&[]), [4]);
+        assert_eq!(found(&[5]), [4, 5]);
+        assert_eq!(found(&[1, 3]), [3, 4]);
+        assert_eq!(left_out(&listed, ("zone", 2, 2), &BTreeSet::new()), [0_u16; 0]);
+    }
+}
