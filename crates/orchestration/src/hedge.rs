@@ -66,8 +66,10 @@ impl Hedge {
         by_latency.max(by_results.min(config.resend_after))
     }
 
-    /// A result has come after so long. Liars who keep it back make the others wait longer the next time, and never longer than without quorum mode.
-    pub(crate) fn learn(&mut self, suite: Suite, took: Duration) {
+    /// A result has come after so long; what is above `most` counts as that, so that one request that nobody else was asked for in time is
+    /// soon forgotten. Liars who keep a result back make the others wait longer the next time, and never longer than without quorum mode.
+    pub(crate) fn learn(&mut self, suite: Suite, took: Duration, most: Duration) {
+        let took = took.min(most);
         self.taken.entry(suite).and_modify(|taken| *taken = taken.and(took)).or_insert_with(|| Taken::first(took));
     }
 }

@@ -88,7 +88,8 @@ enum To {
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
     messages: Vec<(To, Bytes)>,
-    answered: Vec<(NodeId, Instant)>,
+    /// Who was answered, when last, and how many messages there were then.
+    answered: Vec<(NodeId, Instant, usize)>,
     has_reply: bool,
 }
 
@@ -121,16 +122,21 @@ impl Sent {
         }
     }
 
-    /// Whether a peer may be answered: once in `interval` at most. If so, records that it is.
+    /// Whether a peer may be answered: once in `interval` at most, and once more for each message that has come since. If so, records that
+    /// it is. An answer without a message is none.
     pub(crate) fn may_answer(&mut self, node: NodeId, now: Instant, interval: Duration) -> bool {
-        match self.answered.iter_mut().find(|(answered, _)| *answered == node) {
-            Some((_, last)) if now.duration_since(*last) < interval => false,
-            Some((_, last)) => {
-                *last = now;
+        let count = self.messages.len();
+        if count == 0 {
+            return false;
+        }
+        match self.answered.iter_mut().find(|(answered, ..)| *answered == node) {
+            Some((_, last, had)) if now.duration_since(*last) < interval && *had == count => false,
+            Some((_, last, had)) => {
+                (*last, *had) = (now, count);
                 true
             }
             None => {
-                self.answered.push((node, now));
+                self.answered.push((node, now, count));
                 true
             }
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use theta_custody::KeyEntry;
-use theta_names::KeyRef;
+use theta_names::{Holders, KeyRef};
 use theta_schemes::keys::KeyName;
 
 use tokio::time::Instant;
@@ -31,8 +31,10 @@ pub(crate) struct Record {
     /// How many shares there were, and how many were needed.
     pub(crate) contributions: (usize, usize),
     pub(crate) ending: Ending,
-    /// The messages that this node sent, for peers that ask for them.
+    /// The messages that this node sent, for holders that ask for them.
     pub(crate) sent: Sent,
+    /// Who holds shares in its epoch.
+    pub(crate) holders: Holders,
     /// The request, unless its statement is long: under the key's next epoch, others may need this node's share for it
     /// once more.
     pub(crate) asked: Option<Asked>,
@@ -61,6 +63,7 @@ impl Record {
             ending: instance.audience.ending.clone(),
             bytes: bytes.saturating_add(sent.bytes()).saturating_add(statement),
             sent,
+            holders: instance.key.holders.clone(),
             asked,
             next: None,
             expired: None,

@@ -303,6 +303,8 @@ impl Shard {
         let config = &self.worker.shared.config;
         instance.audience = Audience::new(id, waits, reply);
         instance.submitted = submitted;
+        // Before, nobody waited for it: that time says nothing of how long results take.
+        instance.began = self.now.max(self.clock);
         instance.deadline = self.now + config.instance_ttl;
         instance.patience = config.resend_after;
         instance.permits = Some((permit, bytes));
@@ -381,7 +383,7 @@ impl Shard {
     fn learn(&mut self, instance: &Instance) {
         if instance.key.delivery == Delivery::Quorum {
             let took = self.now.max(self.clock).saturating_duration_since(instance.began);
-            self.hedge.learn(instance.key.suite, took);
+            self.hedge.learn(instance.key.suite, took, self.worker.shared.config.resend_after);
         }
     }
 
@@ -424,18 +426,19 @@ impl Shard {
         self.results.insert(id, record, self.now);
     }
 
-    /// Answers a peer that asks for the messages that this node sent.
+    /// Answers a holder that asks for the messages that this node sent.
     fn resend(&mut self, from: NodeId, id: &InstanceId) {
         let shared = &self.worker.shared;
-        let sent = match self.running.get_mut(id) {
-            Some(instance) => &mut instance.sent,
+        let (sent, holders) = match self.running.get_mut(id) {
+            Some(instance) => (&mut instance.sent, &instance.key.holders),
             None => match self.results.get_mut(id) {
-                Some(record) => &mut record.sent,
+                Some(record) => (&mut record.sent, &record.holders),
                 // The peer gets them when the instance starts.
                 None => return self.inherit(id),
             },
         };
-        if sent.may_answer(from, self.now, shared.config.resend_interval) {
+        // Shares and results are for those who hold shares; other members of the group have no part in them.
+        if holders.contains(from) && sent.may_answer(from, self.now, shared.config.resend_interval) {
             sent.answer(from, shared);
         }
     }

@@ -152,14 +152,10 @@ impl OneRound {
         }
     }
 
-    /// The result follows from this combined value, which another party sent; it is kept for those that ask.
+    /// The result follows from this combined value, which another party sent. A combiner tells all of it: the other one may have told nobody
+    /// else.
     fn accept(&mut self, result: Combined, value: Option<Secret<Vec<u8>>>) {
-        let Combined { result, proof } = result;
-        let outcome = Outcome { result, proof, contributors: Vec::new() };
-        self.state = match value {
-            Some(combined) => State::Announcing { combined, to: Recipient::OnRequest, outcome },
-            None => State::Done(outcome),
-        };
+        self.state = announcement(result, value, Vec::new(), &self.duty);
     }
 
     /// A party sent a false combined value.
@@ -304,17 +300,10 @@ impl Setting {
         self.answer.proven_share(&mut self.share_rng()).into()
     }
 
-    /// The state with this result. A combiner tells all; any other party tells those that ask, since the combiners may
-    /// not have told them.
+    /// The state with a result that was combined here.
     fn done(&self, result: Combined, contributors: Vec<ShareIndex>, duty: &Duty) -> State {
         let value = if self.quorum { self.answer.combined_value(&result) } else { None };
-        let Combined { result, proof } = result;
-        let outcome = Outcome { result, proof, contributors };
-        let to = if matches!(duty, Duty::Combine { .. }) { Recipient::All } else { Recipient::OnRequest };
-        match value {
-            Some(combined) => State::Announcing { combined, to, outcome },
-            None => State::Done(outcome),
-        }
+        announcement(result, value, contributors, duty)
     }
 
     fn share_rng(&self) -> ChaCha20Rng {
@@ -332,6 +321,17 @@ impl Setting {
             CombineError::Duplicate(_) => Abort::Bug(Bug("combined two shares of one party")),
             CombineError::UnknownParty(_) => Abort::Bug(Bug("combined the share of a stranger")),
         }
+    }
+}
+
+/// The state with this result. A combiner tells all; any other party tells those that ask, since the combiners may not have told them.
+fn announcement(result: Combined, value: Option<Secret<Vec<u8>>>, contributors: Vec<ShareIndex>, duty: &Duty) -> State {
+    let Combined { result, proof } = result;
+    let outcome = Outcome { result, proof, contributors };
+    let to = if matches!(duty, Duty::Combine { .. }) { Recipient::All } else { Recipient::OnRequest };
+    match value {
+        Some(combined) => State::Announcing { combined, to, outcome },
+        None => State::Done(outcome),
     }
 }
 

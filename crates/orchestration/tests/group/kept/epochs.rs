@@ -59,7 +59,18 @@ fn nodes_are_not_share_indices() {
         let refused = cluster.engine(3).submit(question.request).unwrap_err();
         assert!(matches!(&refused, SubmitError::Key(ResolveError::Unknown { .. })), "{refused}");
         assert!(cluster.ids().iter().all(|id| cluster.engine(*id).culprits().is_empty()));
-        // Shares go only to holders.
+        // Nodes 3 and 4 ask for what was sent in the instance; node 4 holds a share.
+        let instance_id = Bytes::copy_from_slice(&pending[0].id().0);
+        let bytes = seal(&Envelope { version: VERSION, instance_id, kind: u32::MAX, ..Envelope::default() });
+        let before = cluster.log.len();
+        for (from, to) in [3, 4].into_iter().flat_map(|from| [2, 5, 6].map(|to| (from, to))) {
+            let (from, channel) = (crate::wire::peer(from), theta_names::Channel::Private);
+            cluster.engine(to).receive(theta_network::Inbound { from, channel, bytes: bytes.clone() });
+        }
+        (0..500).for_each(|_| cluster.turn());
+        let answered = |(_, to, bytes): &(u16, u16, Bytes)| *to == 4 && crate::wire::open(bytes).stream != 1;
+        assert!(cluster.log.iter().skip(before).any(answered));
+        // Shares go only to holders, also when others ask.
         assert!(cluster.log.iter().all(|(_, to, bytes)| *to != 3 || crate::wire::open(bytes).stream == 1));
     }
 }

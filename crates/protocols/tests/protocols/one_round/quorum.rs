@@ -250,6 +250,26 @@ fn combiners_that_tell_only_some_keep_nobody_from_the_result() {
     });
 }
 
+/// One combiner tells the other alone, which without it has too few shares: the first withholds its own, and one maker is silent. The other
+/// combiner tells all what it was told, so that nobody waits for a tick.
+#[test]
+fn a_combiner_that_was_told_tells_all() {
+    each(|setting, duties| {
+        let (liar, other) = (duties.combiners[0], duties.combiners[1]);
+        let selective = || {
+            tamper(move |to, slot, payload| {
+                let is_told = if to == id(other) { slot == COMBINED } else { slot != COMBINED };
+                is_told.then_some(payload)
+            })
+        };
+        // Its own share, a maker's, and that of the other combiner make k.
+        for seed in 0..20 {
+            let corrupted = vec![(liar, selective()), (duties.makers[0], silent())];
+            setting.expect_result(&run(setting, seed, 0, corrupted));
+        }
+    });
+}
+
 #[test]
 fn makers_that_lie_are_named() {
     each(|setting, duties| {
