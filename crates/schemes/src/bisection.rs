@@ -13,16 +13,22 @@ pub(crate) fn random_weight(rng: &mut (impl CryptoRng + ?Sized)) -> u128 {
 /// order. `holds` must weigh its entries at random (the small-exponents test of Bellare, Garay and Rabin, EUROCRYPT 1998),
 /// because errors could cancel in a plain sum.
 pub(crate) fn find_false<T>(batch: &[T], holds: &impl Fn(&[T]) -> bool, found: &mut impl FnMut(&T)) {
-    match batch {
-        [] => {}
-        _ if holds(batch) => {}
-        [culprit] => found(culprit),
-        _ => {
-            let (left, right) = batch.split_at(batch.len() / 2);
-            find_false(left, holds, found);
-            find_false(right, holds, found);
-        }
+    if !batch.is_empty() && !holds(batch) {
+        find_in_false(batch, holds, found);
     }
+}
+
+/// The same for a batch that does not hold. Where its left half does, the right one does not, and is not checked again.
+fn find_in_false<T>(batch: &[T], holds: &impl Fn(&[T]) -> bool, found: &mut impl FnMut(&T)) {
+    if let [culprit] = batch {
+        return found(culprit);
+    }
+    let (left, right) = batch.split_at(batch.len() / 2);
+    if holds(left) {
+        return find_in_false(right, holds, found);
+    }
+    find_in_false(left, holds, found);
+    find_false(right, holds, found);
 }
 
 #[cfg(test)]

@@ -175,6 +175,9 @@ pub struct Replica {
     memory: Memory,
     /// In what began below this height the node may have spoken, although it votes again.
     forgot_below: u64,
+    /// Whether the host is to be told that it remembers, when nothing runs any more that began below that height: after a restart it would
+    /// otherwise not know any more what it may have said there.
+    owes_remembering: bool,
     said: BTreeMap<Ballot, Said>,
     /// What each machine has said: of a member that is stood in for, either may have been stolen.
     heard: BTreeMap<(PartyId, Ballot, MachineKey), Vec<u8>>,
@@ -231,6 +234,7 @@ impl Replica {
             session,
             memory,
             forgot_below: 0,
+            owes_remembering: false,
             said: kept,
             heard: BTreeMap::new(),
             ignored: BTreeSet::new(),
@@ -573,7 +577,11 @@ impl Replica {
         if let Memory::From(height) = self.memory
             && self.sitting.height() >= height
         {
-            (self.memory, self.forgot_below) = (Memory::Kept, height);
+            (self.memory, self.forgot_below, self.owes_remembering) = (Memory::Kept, height, true);
+        }
+        let owes = self.owes_remembering && self.memory == Memory::Kept;
+        if owes && self.state.running().keys().all(|number| *number >= self.forgot_below) {
+            self.owes_remembering = false;
             out.push(Effect::Remembers);
         }
         let votes = |keys: &&Arc<MemberKeys>| self.memory == Memory::Kept && self.sitting.seats(keys);

@@ -151,7 +151,8 @@ impl Running {
     /// began with: then the ceremony must begin anew.
     pub(super) fn vouch(&mut self, memory: Memory) -> bool {
         match self.resumed {
-            Some(Memory::Kept) if memory == Memory::Lost => return false,
+            // The journal may be that of a copy, also where the ceremony began so before.
+            Some(_) if memory == Memory::Lost => return false,
             Some(_) => (self.resumed, self.moved) = (None, self.age),
             None => {}
         }
