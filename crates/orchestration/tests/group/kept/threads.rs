@@ -191,7 +191,7 @@ async fn a_key_is_made_and_refreshed_under_load_with_a_node_killed_on_the_way() 
     // It learns how the ceremony ended in which it took part.
     group.start(3);
     eventually("node 3 has the new shares", || {
-        group.node(3).keys().get("key").is_some_and(|key| key.epoch.get() == 1 && key.share.is_some())
+        group.node(3).keys().get("key").is_some_and(|key| key.epoch.get() == 1 && key.has_share())
     })
     .await;
     stop.store(true, Relaxed);
