@@ -264,7 +264,8 @@ impl Engine {
         granted: Granted<StateChange>,
         reason: Vec<u8>,
     ) -> Result<ChangeReport, ChangeKeyError> {
-        self.ask(|custodian, effects| custodian.change(granted.request(), reason, effects))
+        let change = granted.into_request();
+        self.ask(|custodian, effects| custodian.change(&change, reason, effects))
     }
 
     /// As [`Orchestrator::change_members`](crate::Orchestrator::change_members).
@@ -276,7 +277,8 @@ impl Engine {
         granted: Granted<MemberRequest>,
         reason: Vec<u8>,
     ) -> Result<MembersState, ChangeMembersError> {
-        self.ask(|custodian, effects| custodian.change_members(granted.request(), reason, effects))
+        let request = granted.into_request();
+        self.ask(|custodian, effects| custodian.change_members(&request, reason, effects))
     }
 
     /// As [`Orchestrator::bring_warrant`](crate::Orchestrator::bring_warrant).
@@ -284,7 +286,8 @@ impl Engine {
     /// # Errors
     /// [`ChangeMembersError`].
     pub fn bring_warrant(&mut self, granted: Granted<BringWarrant>) -> Result<MembersState, ChangeMembersError> {
-        self.ask(|custodian, effects| custodian.bring_warrant(&granted.request().warrant, effects))
+        let warrant = granted.into_request().warrant;
+        self.ask(|custodian, effects| custodian.bring_warrant(&warrant, effects))
     }
 
     /// The custodian, for inspection.
