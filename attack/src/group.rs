@@ -11,7 +11,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use theta_client::Client;
+use theta_client::{Client, ClientOptions};
 use theta_names::NodeId;
 use theta_network::{
     Identity,
@@ -149,7 +149,7 @@ impl Group {
     /// Makes honest clients.
     pub(crate) fn client_maker(&self) -> impl Fn() -> Result<Client, Trouble> + Send + Sync + 'static {
         let folder = self.dir.join("client");
-        move || tools::open(&folder)
+        move || open(&folder)
     }
 
     /// The certificate of the client that may do everything.
@@ -269,4 +269,10 @@ fn free_base(nodes: u16) -> Result<u16, Trouble> {
         }
     }
     Err(Trouble::new("no free loopback ports found between 12000 and 31000"))
+}
+
+/// The client of a client folder, with its own connections.
+fn open(folder: &Path) -> Result<Client, Trouble> {
+    let options = ClientOptions { timeout: PATIENCE, connect_timeout: PATIENCE, ..ClientOptions::default() };
+    Ok(Client::open_with(folder, options)?)
 }

@@ -14,6 +14,7 @@
 //! - [`run`]: runs a scenario, and checks what must hold in every run; see [`Violation`].
 
 mod byzantine;
+mod chance;
 mod client;
 mod founded;
 mod ledger;

@@ -60,7 +60,7 @@ impl Hoard {
         self.public.insert(key.clone(), entry.public.clone());
         let shares = self.shares.entry(key).or_default();
         let known = shares.iter().any(|loot| (loot.epoch, loot.node) == (entry.epoch, node));
-        if let Some(share) = entry.share.clone().filter(|_| !known) {
+        if let Some(share) = entry.expose_share().cloned().filter(|_| !known) {
             shares.push(Loot { epoch: entry.epoch, node, share });
         }
     }
@@ -163,7 +163,7 @@ impl Thief {
             for tick in 0..TICKS {
                 custodian.handle(CustodyInput::Tick(EPOCH + tick));
             }
-            for entry in custodian.keys().iter().filter(|entry| entry.share.is_some()) {
+            for entry in custodian.keys().iter().filter(|entry| entry.has_share()) {
                 let sharing = (entry.name.clone(), entry.version, entry.epoch);
                 if !running.contains(&sharing) && !hoard.has(node, &sharing) {
                     let (name, epoch) = (&entry.name, entry.epoch);

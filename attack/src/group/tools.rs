@@ -1,16 +1,11 @@
 //! An operator's actions on a group: the product's commands, and changes of policies.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::PathBuf, process::Command, time::Duration};
 
-use theta_client::{Client, ClientOptions};
+use theta_client::Client;
 use theta_statements::Digest;
 
-use super::{Group, PATIENCE, SLOTS, run};
+use super::{Group, SLOTS, open, run};
 use crate::{attack::Trouble, until::until};
 
 /// The longest wait for a policy to be in force, or for slots to be served; nodes check their files every second or two.
@@ -74,10 +69,4 @@ impl Group {
     pub(crate) fn client_of(&self, name: &str) -> Result<Client, Trouble> {
         open(&self.dir.join(format!("{name}.client")))
     }
-}
-
-/// The client of a client folder, with its own connections.
-pub(super) fn open(folder: &Path) -> Result<Client, Trouble> {
-    let options = ClientOptions { timeout: PATIENCE, connect_timeout: PATIENCE, ..ClientOptions::default() };
-    Ok(Client::open_with(folder, options)?)
 }

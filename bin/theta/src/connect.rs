@@ -3,7 +3,6 @@
 use std::{
     future::Future,
     path::{Path, PathBuf},
-    sync::OnceLock,
     time::Duration,
 };
 
@@ -18,10 +17,14 @@ use tokio::{
 use crate::{
     access::{ApprovalFiles, request_key},
     exit::{Failure, tidy},
-    files::Source,
+    files::{Source, check_client},
     keys::{Keyring, NamedKey, change::Nonce},
     units,
 };
+
+pub(crate) use crate::terminal::pasted::client_option;
+use crate::terminal::pasted::name_client;
+pub use crate::text::nodes;
 
 /// The client file, which `theta client new` writes, or the client directory, which `theta group init` writes.
 #[derive(Clone, Debug, Args)]
@@ -110,47 +113,8 @@ impl ClientDir {
     }
 }
 
-/// The client that the command line names, where another is the usual one.
-static NAMED: OnceLock<PathBuf> = OnceLock::new();
-
-/// A node's text with hints that can be pasted here: to see why a policy refuses, the node is asked with the client of this command.
-pub(crate) fn pasteable(text: &str) -> String {
-    const HINT: &str = "theta policy explain --ask ";
-    let Some(client) = NAMED.get() else { return text.to_owned() };
-    text.replace(HINT, &format!("theta policy explain --client-dir {} --ask ", quoted(client)))
-}
-
-/// What a command to be pasted needs behind it to ask with the client of this one: nothing for the usual client.
-pub(crate) fn client_option() -> String {
-    NAMED.get().map(|client| format!(" --client {}", quoted(client))).unwrap_or_default()
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-+@".contains(character);
-    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
-}
-
 /// How long the nodes may take to tell what is new, where a command needs no node.
 const AT_ONCE: Duration = Duration::from_secs(2);
-
-/// Whether this is a client file or a client directory, as far as can be seen without reading it.
-pub(crate) fn is_client(dir: &Path) -> bool {
-    dir.is_file() || dir.join("group.toml").is_file()
-}
-
-/// Refuses what is neither a client file nor a client directory.
-pub(crate) fn check_dir(dir: &Path) -> Result<(), Failure> {
-    if is_client(dir) {
-        return Ok(());
-    }
-    let dir = dir.display();
-    Err(Failure::Usage(format!(
-        "{dir} is not a client directory (it has no group.toml), nor a client file: name one with --client or THETA_CLIENT, or make a \
-         group with theta group init"
-    )))
-}
 
 /// How to ask the group.
 #[derive(Clone, Debug, Args)]
@@ -210,10 +174,10 @@ impl ClientArgs {
         signed: bool,
         ceremony_timeout: Option<Duration>,
     ) -> Result<Session, Failure> {
-        check_dir(&self.dir.client)?;
+        check_client(&self.dir.client)?;
         let usual = std::env::var_os("THETA_CLIENT").map_or_else(|| PathBuf::from(USUAL_CLIENT), PathBuf::from);
         if self.dir.client != usual {
-            NAMED.get_or_init(|| self.dir.client.clone());
+            name_client(&self.dir.client);
         }
         let signer = if signed { Some(self.dir.signer()?) } else { None };
         let token = self.token_file.as_deref().map(read_token).transpose()?;
@@ -373,27 +337,5 @@ impl Provenance {
         for CulpritView { node, misbehaviour } in &self.culprits {
             crate::output::diagnostic("warning", &format!("node {node} misbehaved: {misbehaviour}"));
         }
-    }
-}
-
-/// "node 3", "nodes 1 and 3", "nodes 1, 3 and 4".
-pub fn nodes(numbers: &[u16]) -> String {
-    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-    match texts.split_last() {
-        None => "no nodes".to_owned(),
-        Some((only, [])) => format!("node {only}"),
-        Some((last, others)) => format!("nodes {} and {last}", others.join(", ")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nodes_are_listed_in_words() {
-        assert_eq!(nodes(&[]), "no nodes");
-        assert_eq!(nodes(&[3]), "node 3");
-        assert_eq!(nodes(&[1, 3, 4]), "nodes 1, 3 and 4");
     }
 }

@@ -24,9 +24,9 @@ const VIEWS_BEHIND: u32 = 4;
 const PROPOSAL_TICKS: u32 = 2;
 /// Views after which waiting grows no more.
 const GROWING_VIEWS: u32 = 20;
-/// For each so many members a proposal may take one tick more, since it goes to all of them.
+/// A proposal goes to all members, so that it may take one tick more for every so many of them.
 const MEMBERS_A_TICK: usize = 16;
-/// In later views it may take as many more again.
+/// From this view on it may take as many more again: the leader of the first view was late.
 const DOUBTED_VIEWS: u32 = 1;
 
 /// What a member thinks of a proposed value.
@@ -172,8 +172,8 @@ impl Agreement {
         self.tally.note(author, view);
     }
 
-    /// Notes that an author has voted, in a slot that is admitted, for what does not count here. Time passes there as if it did: this member
-    /// must not wait for a vote that has been given.
+    /// Notes that an author has voted under an admitted ballot for something that this member cannot count, such as a value that it has not read. The
+    /// vote counts for time alone: a quorum that has voted, for whatever, makes the ticks of that step run.
     pub fn note_vote(&mut self, author: PartyId, ballot: Ballot) {
         self.tally.note(author, ballot.view);
         self.tally.spoke(author, ballot);
@@ -225,8 +225,8 @@ impl Agreement {
         wanted
     }
 
-    /// Takes a quorum of prevotes that others have seen, and their value; it must be valid, and the value be the one that it is for. Without it, members that are locked on a value could wait
-    /// for ever for those to whom a liar did not show its prevote.
+    /// Takes a quorum of prevotes that others have seen, and the value that it is for. The caller has checked both. Without this, members that are
+    /// locked on a value could wait for ever for those to whom a liar did not show its prevote.
     pub fn take_polka(&mut self, polka: VoteCertificate, value: &[u8]) {
         self.tally.keep_value(*polka.digest(), value.to_vec());
         self.adopt(polka);

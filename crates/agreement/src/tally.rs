@@ -17,7 +17,7 @@ pub(crate) struct Tally {
     proposals: BTreeMap<u32, (Digest, Option<u32>)>,
     values: BTreeMap<Digest, Vec<u8>>,
     latest: BTreeMap<PartyId, u32>,
-    /// Who has voted in a slot for what does not count here: see [`Self::spoke`].
+    /// Who has voted under a ballot for something that cannot be counted: see [`Self::spoke`].
     spoken: BTreeMap<Ballot, BTreeSet<PartyId>>,
 }
 
@@ -55,7 +55,7 @@ impl Tally {
         self.values.get(digest).map(Vec::as_slice)
     }
 
-    /// Notes that an author has voted in a slot, for whatever: time passes there, and nothing else follows from it.
+    /// Notes that an author has voted under a ballot, for whatever. It counts for [`Self::has_quorum`] alone, and so for time.
     pub(crate) fn spoke(&mut self, author: PartyId, ballot: Ballot) {
         self.spoken.entry(ballot).or_default().insert(author);
     }
@@ -78,20 +78,20 @@ impl Tally {
         views.get(faulty).copied()
     }
 
-    /// Whether a quorum voted in a slot, for whatever.
+    /// Whether a quorum voted under a ballot, for whatever.
     pub(crate) fn has_quorum(&self, ballot: Ballot) -> bool {
         let voted = self.votes.get(&ballot).into_iter().flat_map(BTreeMap::values).flat_map(BTreeMap::keys);
         let spoken = self.spoken.get(&ballot).into_iter().flatten();
         voted.chain(spoken).collect::<BTreeSet<_>>().len() >= self.quorum
     }
 
-    /// What a quorum voted for in a slot.
+    /// What a quorum voted for under a ballot.
     pub(crate) fn majority(&self, ballot: Ballot) -> Option<Option<Digest>> {
         let won = |(_, signatures): &(_, &BTreeMap<_, _>)| signatures.len() >= self.quorum;
         self.votes.get(&ballot)?.iter().find(won).map(|(vote, _)| *vote)
     }
 
-    /// A quorum's votes for a value in a slot.
+    /// A quorum's votes for a value under a ballot.
     pub(crate) fn quorum_at(&self, ballot: Ballot) -> Option<VoteCertificate> {
         let votes = self.votes.get(&ballot)?;
         let (vote, signatures) =

@@ -82,12 +82,10 @@ impl Asked {
 pub enum Look {
     /// The node's status.
     Status,
-    /// All its keys, or all its ceremonies.
+    /// All its keys.
     Keys,
     /// One key, and whatever can be computed from its public part.
     Key(KeyRef),
-    /// One ceremony, by its id.
-    Ceremony([u8; 32]),
     /// The policy, and how it would decide about a request.
     Policy,
     /// The audit log.
@@ -104,10 +102,31 @@ impl Asks for Look {
             Self::Key(key) => {
                 Asked { key: Some(key.name.to_string()), parameters: key.parameters(&[]).into(), ..list() }
             }
-            Self::Ceremony(id) => Asked { statement: Bytes::copy_from_slice(id), ..list() },
             Self::Policy => Asked::new(Operation::PolicyRead),
             Self::Audit => Asked::new(Operation::AuditRead),
         }
+    }
+}
+
+/// All ceremonies that a node knows.
+#[derive(Clone, Copy, Debug)]
+pub struct ListCeremonies;
+
+impl sealed::Sealed for ListCeremonies {}
+impl Asks for ListCeremonies {
+    fn asked(&self) -> Asked {
+        Look::Keys.asked()
+    }
+}
+
+/// How the ceremony with this id goes.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchCeremony(pub [u8; 32]);
+
+impl sealed::Sealed for WatchCeremony {}
+impl Asks for WatchCeremony {
+    fn asked(&self) -> Asked {
+        Asked { statement: Bytes::copy_from_slice(&self.0), ..Look::Keys.asked() }
     }
 }
 

@@ -21,7 +21,7 @@ mod reason;
 mod refusal;
 mod request;
 
-pub use asks::{Asked, Asks, BackUp, BringWarrant, Look, PruneAudit};
+pub use asks::{Asked, Asks, BackUp, BringWarrant, ListCeremonies, Look, PruneAudit, WatchCeremony};
 pub use authority::{
     AuditKeeping, AuditUnavailable, Authority, AuthorityError, Place, PolicyLoadError, PruneError, Pruned, QuotaError,
     load_policy, now, watch,

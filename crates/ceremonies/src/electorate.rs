@@ -8,8 +8,8 @@ use theta_rounds::PartyId;
 
 use crate::certificate::QuorumCertificate;
 use crate::plan::CeremonyPlan;
-use crate::schnorr::{self, Claim};
-use crate::statement::{Digest, Kind, StatementSlot, signed_message};
+use crate::schnorr;
+use crate::statement::{Digest, Kind, StatementSlot, claim};
 
 /// What stands for a value in votes.
 pub(crate) fn value_digest(value: &[u8]) -> Digest {
@@ -43,18 +43,6 @@ impl Electorate for CeremonyPlan {
         let claims: Option<Vec<_>> = signatures.iter().map(claim).collect();
         claims.is_some_and(|claims| schnorr::vartime_verify_all(&claims))
     }
-}
-
-/// The claim that a party signed a body in a slot of the ceremony; `None` if it is no party of it.
-pub(crate) fn claim<'a>(
-    plan: &'a CeremonyPlan,
-    author: PartyId,
-    slot: StatementSlot,
-    body: &[u8],
-    signature: &'a Signature,
-) -> Option<Claim<'a>> {
-    let message = signed_message(plan.id(), author, slot, body);
-    Some(Claim { key: plan.member(author)?.verifying_key(), message, signature })
 }
 
 const fn kind_of(kind: VoteKind) -> Kind {

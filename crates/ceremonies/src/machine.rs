@@ -37,13 +37,15 @@ pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 const REPLIES: u32 = 64;
 const REPLIES_PER_TICK: u32 = 4;
 
-/// How many others a party asks at each tick, if there are more: so many, or as many as it takes to ask all in `ROUND` ticks.
+/// The least number of others that a party asks at each tick, if there are more than that. Among very many it asks as many as it takes to ask each once in
+/// [`ROUND`] ticks.
 const ASKED: usize = 8;
 const ROUND: usize = 16;
-/// How many of those that it asks it asks for the same dealing. Dealings are long, and the other statements short.
+/// How many of those it asks for one and the same dealing. It asks all of them for everything else, since dealings are long and the other
+/// statements short.
 const COPIES: usize = 2;
-/// Among many, a party to which something new has come since the last tick asks nobody, since more may be on its way; but it asks at one of so
-/// many ticks, whatever comes.
+/// Among many, a party that has heard something new since the last tick asks nobody at this one, since more may be on its way. Of so many ticks in a
+/// row it asks at one at the least.
 const ASKS_WITHIN: u32 = 4;
 /// Ticks for which a dealing is taken to be on its way from its dealer, so that a party does not pass it on.
 const ON_ITS_WAY: u32 = 2;
@@ -86,9 +88,10 @@ pub(super) trait Logic: Send + 'static {
     fn is_news(&self, author: PartyId, slot: StatementSlot) -> bool;
     /// A statement exists that is not kept.
     fn note(&mut self, author: PartyId, slot: StatementSlot);
-    /// Whether a statement that contradicts an earlier one of its author is still needed.
+    /// Takes a statement that is the first in its slot. If it cannot be read, its author is to blame.
     fn take(&mut self, statement: &Statement) -> Result<(), Malformed>;
-    /// Whether a statement that contradicts another of its author's is of use all the same.
+    /// Whether a statement that contradicts an earlier one of its author's is of use all the same, since a proposed or decided set
+    /// names it.
     fn is_wanted(&self, statement: &Statement) -> bool;
     /// Takes one that contradicts another, if it is wanted.
     fn take_other(&mut self, statement: &Statement);

@@ -38,15 +38,7 @@ impl SlotState for StoreSlots {
         if !self.0.is_confirmed() {
             return Err(SlotStateError(UNCONFIRMED.to_owned()));
         }
-        match self.0.decide(rule, slot, digest.0, order) {
-            Ok(theta_store::SlotDecision::Allowed) => Ok(SlotDecision::Allowed),
-            Ok(theta_store::SlotDecision::Same) => Ok(SlotDecision::Same),
-            Ok(theta_store::SlotDecision::Conflict { previous }) => {
-                Ok(SlotDecision::Conflict { previous: Digest(previous) })
-            }
-            Ok(theta_store::SlotDecision::Below { mark }) => Ok(SlotDecision::Below { mark }),
-            Err(error) => Err(SlotStateError(error.to_string())),
-        }
+        self.0.decide(rule, slot, digest.0, order).map_err(|error| SlotStateError(error.to_string()))
     }
 
     fn decided(&self, scope: SlotScope<'_>, slot: u64) -> Result<Option<Digest>, SlotStateError> {

@@ -56,8 +56,8 @@ impl MemberChange {
         }
     }
 
-    /// Whether it is said to prove itself by its reason, so that it takes nobody's consent, and is refused if it does not. A reason of a
-    /// client is never of 64 bytes, and begins otherwise than a warrant does.
+    /// Whether its reason has the form of a proof (a signature of 64 bytes, or a warrant) and not that of a client's request, which never has 64 bytes and
+    /// begins otherwise than a warrant. Such a change takes nobody's consent, and is refused if the proof is false.
     #[must_use]
     pub fn claims_proof(&self, reason: &[u8]) -> bool {
         match self {
@@ -67,9 +67,9 @@ impl MemberChange {
         }
     }
 
-    /// What a member's operator signs so that its own machine is replaced: nobody else need agree, since the place stays its. `gone` is the
-    /// key of ceremonies of the machine that the member has now: who has signed for one machine, and then for another instead, must not find
-    /// the first in its place one day.
+    /// What a member's operator signs to have its own machine replaced. Nobody else need agree, since the place remains that operator's. `gone` is the
+    /// key of ceremonies of the machine that the member has now. It is signed as well so that an operator who has signed for one machine, and then for
+    /// another one instead, does not find the first in its place one day.
     #[must_use]
     pub fn signed_by_operator(&self, ledger: &LedgerId, gone: &[u8; 32]) -> Transcript {
         let action = Action::Members(self.clone()).encode();

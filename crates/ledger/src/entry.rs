@@ -86,7 +86,7 @@ pub enum Outcome {
     Recovered,
     /// Nothing came of it.
     Aborted,
-    /// Whoever may ask for it has asked for its end.
+    /// It was cancelled: a client asked for its end, and the policies that it takes have granted that.
     Cancelled,
 }
 

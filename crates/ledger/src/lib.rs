@@ -1,4 +1,4 @@
-//! The ledger of a group: one certified history of all that the group decides and that is no request.
+//! The ledger of a group: one certified history of everything that the group decides, except requests to keys.
 //!
 //! - [`founding`]: how a group of organisations that do not trust each other begins;
 //! - [`Entry`], [`Action`]: what was decided, one thing at each height, chained by digests;
@@ -30,8 +30,8 @@ pub use genesis::{Genesis, GenesisError, LedgerId};
 pub use operator::{OperatorId, OperatorKey};
 pub use replica::{DropReason, Effect, Host, Input, MOST_MESSAGE, Memory, Recipient, Replica, ReplicaOffence, Said};
 pub use state::{
-    Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, MemberRefusal, Refusal, RequestHistory, Seat,
-    SignedWarrant, SigningRefusal, Source, VersionHistory,
+    Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, MemberRefusal, Refusal, RequestHistory, SHORTEST_WAIT,
+    Seat, SignedWarrant, SigningRefusal, Source, VersionHistory,
 };
 pub use theta_agreement::{Digest, Member, Verdict};
 pub use warrant::{LONGEST_WARRANT, MOST_STAND_INS, MOST_WARRANTS, StandIn, Warrant, WarrantRefusal};

@@ -9,8 +9,10 @@ use theta_names::NodeId;
 use theta_names::codec::Writer;
 use theta_rounds::PartyId;
 
-use crate::state::StandIns;
 use crate::{Entry, LedgerId};
+
+/// The members that may vote with two keys, and the second ones.
+type StandIns = BTreeMap<PartyId, Vec<Member>>;
 
 /// A machine, by its key of ceremonies.
 pub(crate) type MachineKey = [u8; 32];
@@ -105,7 +107,7 @@ impl Sitting {
         self.machines(author).next()?.verifying_key().bytes().try_into().ok()
     }
 
-    /// Whether a machine votes. That which is stood in for does not, if it lives after all.
+    /// Whether a machine votes. A member's own machine does not while another stands in for it, even if it has come back.
     pub(crate) fn seats(&self, keys: &MemberKeys) -> bool {
         match self.stand_ins.get(&keys.party()) {
             Some(others) => others.contains(keys.member()),

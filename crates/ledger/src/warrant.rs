@@ -21,8 +21,8 @@ const LABEL: &str = "THETA WARRANT";
 pub const MOST_STAND_INS: usize = 16;
 /// How many warrants one entry is decided under at most, and a replica knows at once.
 pub const MOST_WARRANTS: usize = 4;
-/// For how long an operator signs, in seconds from its own clock: four weeks. A machine may come back, and the paper lies in a drawer: whoever
-/// brings it afterwards silences that machine, and lets the discarded one vote.
+/// For how long an operator signs, in seconds from its own clock: four weeks. The machine that was thought to be gone may come back. Then whoever still
+/// has the warrant could bring it: it would silence that machine, and let the one that was to replace it vote. So warrants end.
 pub const LONGEST_WARRANT: u64 = 28 * 86_400;
 /// Above the longest warrant, in bytes.
 pub(crate) const MOST_WARRANT: usize = MOST_STAND_INS * (MOST_CARD + 64) + MOST_MEMBERS * (2 + SIGNATURE_LEN) + 128;

@@ -22,6 +22,26 @@ pub enum SlotOrder {
     Increasing,
 }
 
+/// What a signing rule decides about a message for a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum SlotDecision {
+    /// It is the first message of the slot, and from now on the only one.
+    Allowed,
+    /// It is the message that was allowed before.
+    Same,
+    /// Another message was allowed before.
+    Conflict {
+        /// The digest of the message that was allowed.
+        previous: [u8; 32],
+    },
+    /// The slot is not above the rule's mark.
+    Below {
+        /// The mark: the highest slot that is refused.
+        mark: u64,
+    },
+}
+
 impl RuleName {
     /// The name.
     #[must_use]

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use theta_names::SlotOrder;
+use theta_names::{SlotDecision, SlotOrder};
 use theta_statements::{Digest, Name};
 
 /// The scope of slots: one signing rule for one key.
@@ -15,26 +15,6 @@ pub struct SlotScope<'a> {
     pub key: &'a str,
     /// The signing rule's name.
     pub rule: &'a str,
-}
-
-/// The memory's answer for a message and a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum SlotDecision {
-    /// The message is the first for the slot, and has it from now on.
-    Allowed,
-    /// The message has had the slot before.
-    Same,
-    /// Another message has the slot.
-    Conflict {
-        /// The other message's digest.
-        previous: Digest,
-    },
-    /// The slot is closed; what was decided for it is forgotten.
-    Below {
-        /// The highest closed slot.
-        mark: u64,
-    },
 }
 
 /// A slot that an allowed request needs. The slot must be certified for the digest before anything that depends on a secret leaves
@@ -181,7 +161,7 @@ impl SlotState for MemorySlots {
             return Ok(if *previous == digest {
                 SlotDecision::Same
             } else {
-                SlotDecision::Conflict { previous: *previous }
+                SlotDecision::Conflict { previous: previous.0 }
             });
         }
         decided.slots.insert(slot, digest);

@@ -9,10 +9,12 @@ mod ask;
 pub mod frost;
 mod misbehaviour;
 pub mod one_round;
+mod outcome;
 mod start;
 
 pub use ask::{Ask, Supply};
 pub use misbehaviour::Misbehaviour;
-pub use start::{AnyMachine, Options, Outcome, start, start_with};
+pub use outcome::{AnyMachine, Outcome};
+pub use start::{Options, start, start_with};
 pub use theta_rounds::Machine;
 pub use theta_schemes::RequestError;

@@ -8,25 +8,11 @@ use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Effects, Input, LockStep, Machine, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
 use theta_schemes::{Delivery, RequestError, Statement};
-use theta_sharing::{ShareIndex, Threshold};
+use theta_sharing::Threshold;
 
 use crate::frost;
 use crate::one_round::OneRound;
-use crate::{Ask, Misbehaviour, Supply};
-
-/// The result of a request.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The payload key, signature or coin value in its standard encoding.
-    pub result: Secret<Vec<u8>>,
-    /// The proof of a result that does not prove itself; otherwise empty.
-    pub proof: Vec<u8>,
-    /// The holders of the k shares from which the result was made.
-    pub contributors: Vec<ShareIndex>,
-}
-
-/// The machine of any protocol, for one request at one party.
-pub type AnyMachine = Box<dyn Machine<Output = Outcome, Misbehaviour = Misbehaviour, Ask = Ask, Supply = Supply>>;
+use crate::{AnyMachine, Ask, Misbehaviour, Outcome, Supply};
 
 /// Builds the state machine for one request at the party that holds `share`. Whatever can be checked about the request
 /// is checked here, before any share is made. The machine itself starts with [`Input::Start`].

@@ -32,25 +32,25 @@ pub mod coins;
 mod derived_rng;
 mod digest;
 mod dleq_share;
+mod error;
 mod family;
 pub mod keys;
+mod limits;
 mod point_share;
 mod registry;
 mod selection;
 pub mod signatures;
 mod statement;
 mod suite;
-mod with_scheme;
 
 pub use answer::{Answer, Claim, Gathered, Shares, check_together};
 pub use digest::{MessageDigest, MessageHasher};
-pub use family::{
-    CombineError, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
-    VerifyError,
-};
-pub use registry::{Ciphers, Coins, Curve, Family, Kind, Rsa, Signatures, TwoRounds};
-pub use statement::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN, StatementBytes};
-pub use suite::{NoQuorumMode, Suite, UnknownSuite};
+pub use error::{CombineError, RequestError, VerifyError};
+pub use family::{SignatureScheme, ThresholdCipher, ThresholdCoin, ThresholdScheme};
+pub use limits::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN};
+pub use registry::{Ciphers, Coins, Curve, Family, Kind, NoQuorumMode, Rsa, Signatures, TwoRounds};
+pub use statement::{Statement, StatementBytes};
+pub use suite::{Suite, UnknownSuite};
 pub use theta_names::{Delivery, Purpose};
 
 #[doc(hidden)]

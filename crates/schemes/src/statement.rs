@@ -1,15 +1,26 @@
-//! Statements that own their bytes, and the sizes that are accepted.
+//! What is asked of a key: statements, borrowed or with bytes of their own.
 
 use bytes::Bytes;
 
-use crate::{Purpose, RequestError, Statement};
+use crate::ciphers::{Header, HeaderBytes, MAX_HEADER_LEN};
+use crate::keys::KeyId;
+use crate::limits::check_size;
+use crate::{Purpose, RequestError, Suite};
 
-/// The longest message that is signed, in bytes: 64 MiB. For larger ones, sign a digest.
-pub const MAX_MESSAGE_LEN: usize = 64 << 20;
-/// The longest label of a ciphertext, in bytes: 64 KiB.
-pub const MAX_LABEL_LEN: usize = theta_names::MOST_LABEL;
-/// The longest name of a coin, in bytes: 64 KiB.
-pub const MAX_COIN_NAME_LEN: usize = 64 << 10;
+/// A request as bytes from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statement<'a> {
+    /// Unwrap the payload key of the ciphertext with this header.
+    Decapsulate(&'a [u8]),
+    /// Unwrap the payload key of the ciphertext with this header, which is parsed already.
+    Header(&'a HeaderBytes),
+    /// Sign this message.
+    Sign(&'a [u8]),
+    /// Sign the message with this digest, by the hash function that the scheme hashes messages with.
+    SignDigest(&'a [u8]),
+    /// Draw the coin of this name.
+    FlipCoin(&'a [u8]),
+}
 
 /// A [`Statement`] that owns its bytes, to be kept or sent to another thread; clones share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,9 +101,20 @@ impl<'a> Statement<'a> {
         check_size(what, self.bytes(), limit)?;
         Ok(self.bytes())
     }
-}
 
-/// Refuses more than `limit` bytes.
-pub(crate) const fn check_size(what: &'static str, bytes: &[u8], limit: usize) -> Result<(), RequestError> {
-    if bytes.len() > limit { Err(RequestError::TooLarge { what, limit, got: bytes.len() }) } else { Ok(()) }
+    /// The header that is to be opened, with all of its bytes; it must be encrypted to this key.
+    pub(crate) fn header(&self, suite: Suite, key_id: &KeyId) -> Result<(Header<'a>, &'a [u8]), RequestError> {
+        let bytes = self.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
+        let header = match self {
+            Self::Header(parsed) => parsed.header(),
+            _ => Header::parse(bytes)?,
+        };
+        if header.suite() != suite || header.key_id() != key_id {
+            return Err(RequestError::OtherKey {
+                ciphertext: header.key_id().abbreviated(),
+                key: key_id.abbreviated(),
+            });
+        }
+        Ok((header, bytes))
+    }
 }

@@ -94,6 +94,12 @@ impl AuditChain {
     }
 }
 
+/// The position before the first record that has not been removed.
+fn start_of(rows: &impl Rows) -> Result<AuditChain, StoreError> {
+    let removed = Settings::audit_start(rows)?;
+    Ok(removed.map_or_else(AuditChain::default, |(count, last)| AuditChain::new(count, last)))
+}
+
 fn hash(index: u64, previous: &[u8; 32], body: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(AUDIT_CHAIN);
     hasher.update(&index.to_be_bytes()).update(previous).update(body);
@@ -140,7 +146,7 @@ impl Store {
     /// `Ok(Err(broken))` with the record at which it is not whole; [`StoreError`] if it cannot be read.
     pub fn check_audit(&self) -> Result<Result<AuditChain, BrokenChain>, StoreError> {
         let snapshot = self.snapshot()?;
-        let (mut chain, mut broken) = (Settings::audit_start(&snapshot)?, None);
+        let (mut chain, mut broken) = (start_of(&snapshot)?, None);
         snapshot.visit(Table::Audit, b"", b"", &mut |key, record| {
             broken = chain.check(&AuditRecord::decode(key, record.expose())?).err();
             Ok(broken.is_none())
@@ -171,7 +177,7 @@ impl Store {
     /// [`StoreError`] if it cannot be read.
     pub fn audit_end(&self) -> Result<AuditChain, StoreError> {
         let snapshot = self.snapshot()?;
-        let Some((key, record)) = snapshot.last(Table::Audit)? else { return Settings::audit_start(&snapshot) };
+        let Some((key, record)) = snapshot.last(Table::Audit)? else { return start_of(&snapshot) };
         let last = AuditRecord::decode(&key, record.expose())?;
         Ok(AuditChain::new(last.index.saturating_add(1), last.hash))
     }
@@ -181,7 +187,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if it cannot be read.
     pub fn audit_start(&self) -> Result<AuditChain, StoreError> {
-        Settings::audit_start(&self.snapshot()?)
+        start_of(&self.snapshot()?)
     }
 }
 
@@ -223,7 +229,7 @@ impl Transaction<'_> {
         let first = before.to_be_bytes().as_slice().min(last.as_slice()).to_vec();
         let Some(record) = self.rows.row(Table::Audit, &first)? else { return Ok(0) };
         let start = AuditChain::before(&AuditRecord::decode(&first, record.expose())?);
-        Settings::set_audit_start(&mut self.rows, &start)?;
+        Settings::set_audit_start(&mut self.rows, start.len(), start.head())?;
         self.rows.remove_below(Table::Audit, &first)
     }
 }

@@ -44,4 +44,5 @@ pub use journal::{
 pub use key::{EpochRecord, Frozen, KeyError, KeyRecord, KeyStates, VersionRecord};
 pub use peers::Contradiction;
 pub use seal::{Argon2Cost, SealingKey, SealingKeyError};
-pub use slots::{SlotDecision, SlotRule};
+pub use slots::SlotRule;
+pub use theta_names::SlotDecision;

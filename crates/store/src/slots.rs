@@ -5,7 +5,7 @@
 //! for them can be forgotten. Marks never fall.
 
 use theta_groups::Secret;
-use theta_names::{KeyName, RuleName, SlotOrder};
+use theta_names::{KeyName, RuleName, SlotDecision, SlotOrder};
 
 use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Settings, Table};
@@ -19,26 +19,6 @@ pub struct SlotRule {
     pub key: KeyName,
     /// Which of its rules.
     pub rule: RuleName,
-}
-
-/// What a rule decides about a message for a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum SlotDecision {
-    /// It is the first message of the slot, and from now on the only one.
-    Allowed,
-    /// It is the message that was allowed before.
-    Same,
-    /// Another message was allowed before.
-    Conflict {
-        /// The digest of the message that was allowed.
-        previous: [u8; 32],
-    },
-    /// The slot is not above the rule's mark.
-    Below {
-        /// The mark: the highest slot that is refused.
-        mark: u64,
-    },
 }
 
 impl SlotRule {

@@ -6,7 +6,7 @@ use theta_ceremonies::{CeremonyId, CeremonyKeys, Kind, Statement, rewrite};
 use theta_wire::peer::{CUSTODY, Envelope};
 
 use super::omission::leave_out;
-use crate::scenario::below;
+use crate::chance::below;
 
 /// The bytes before the statements in a custodian's message: format, tag, the ceremony's id.
 const HEAD: usize = 34;

@@ -16,9 +16,9 @@ use theta_schemes::Suite;
 use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 
 use super::ledger::proposed;
+use crate::chance::{below, one_of};
 use crate::founded::{false_card, operator};
 use crate::ledger::{Votes, sign};
-use crate::scenario::{below, one_of};
 use crate::setup::EPOCH;
 
 /// The most proposals of one height that are kept.

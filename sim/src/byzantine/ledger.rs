@@ -15,8 +15,8 @@ use theta_names::codec::{Reader, Writer};
 use theta_rounds::PartyId;
 
 use super::forger::Forger;
+use crate::chance::below;
 use crate::ledger::{Candidate, Letter, Vote, Votes, ledger_of, sign};
-use crate::scenario::below;
 
 /// The most messages that a liar says again.
 const MEMORY: usize = 200;

@@ -19,7 +19,7 @@ use theta_wire::peer::{Envelope, INSTANCES, SLOTS};
 pub use ceremony::CeremonyLie;
 pub use ledger::LedgerLie;
 
-use crate::scenario::below;
+use crate::chance::below;
 use crate::setup::GROUP;
 use ledger::LedgerLiar;
 

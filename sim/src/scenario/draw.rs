@@ -11,15 +11,7 @@ use super::{
     APPROVERS, Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Scenario, StateWish, Theft, Weather,
 };
 use crate::byzantine::Behaviour;
-
-/// A random number below `bound`, 0 for 0.
-pub(crate) fn below(rng: &mut impl Rng, bound: u64) -> u64 {
-    rng.next_u64().checked_rem(bound).unwrap_or(0)
-}
-
-pub(crate) fn one_of<T: Clone>(rng: &mut impl Rng, list: &[T]) -> Option<T> {
-    list.get(usize::try_from(below(rng, list.len() as u64)).ok()?).cloned()
-}
+use crate::chance::{below, one_of};
 
 pub(super) fn node(rng: &mut impl Rng, n: u16) -> u16 {
     1 + u16::try_from(below(rng, u64::from(n))).unwrap_or(0)

@@ -7,9 +7,10 @@ use rand_chacha::rand_core::SeedableRng;
 use theta_names::Delivery;
 use theta_schemes::{Purpose, Suite};
 
-use super::draw::{below, node, one_of, some_nodes};
+use super::draw::{node, some_nodes};
 use super::{Aim, Asked, Fault, HeldKey, Planned, Scenario, Weather, Word};
 use crate::byzantine::{Behaviour, LedgerLie};
+use crate::chance::{below, one_of};
 
 /// Keys whose ceremonies and uses cost little: what is tried here is what a group decides, and not what its keys compute.
 const SUITES: [Suite; 3] = [Suite::Cks05Ristretto255, Suite::Sg02Ristretto255, Suite::FrostRistretto255];

@@ -2,9 +2,10 @@
 
 use rand_chacha::ChaCha8Rng;
 
-use super::draw::{below, node, one_of};
+use super::draw::node;
 use super::{Aim, Fault, Planned, Scenario};
 use crate::byzantine::LedgerLie;
+use crate::chance::{below, one_of};
 
 /// A machine is lost for good, with its store and its keys, and another one comes in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::byzantine::{Behaviour, LedgerLie};
 
 pub use members::{Arrival, Departure, Exchange, Fate, Renewal, Word};
 
-pub(crate) use draw::{below, is_rsa, one_of};
+pub(crate) use draw::is_rsa;
 
 /// A run, except for what its random generator decides on the way. Times are in milliseconds, nodes are numbers.
 #[derive(Clone, Debug)]

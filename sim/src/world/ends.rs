@@ -55,7 +55,7 @@ impl World<'_> {
         let life = self.nodes.get(&node).and_then(|node| node.life.as_ref());
         life.is_none_or(|life| {
             let versions = life.engine.keys().versions(wanted.key.as_str());
-            !versions.is_empty() && versions.iter().all(|entry| entry.share.is_some())
+            !versions.is_empty() && versions.iter().all(|entry| entry.has_share())
         })
     }
 
@@ -262,7 +262,7 @@ impl World<'_> {
                     let text = format!("key {} is in epoch {} at node {node}, and was in {newest}", key.0, entry.epoch);
                     return self.watch.violated(Invariant::Shares, text);
                 }
-                let Some(share) = entry.share.as_ref().filter(|_| !quorum || entry.epoch == newest) else { continue };
+                let Some(share) = entry.expose_share().filter(|_| !quorum || entry.epoch == newest) else { continue };
                 let place = entry.holders.iter().position(|holder| holder.get() == node);
                 let belongs = AnyKeyShare::from_text(share.to_text(&entry.name).expose(), &entry.public).is_ok();
                 if !belongs || place != Some(share.index().position()) {

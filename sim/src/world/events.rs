@@ -9,9 +9,10 @@ use theta_policy::SlotStanding;
 use theta_statements::UnixTime;
 
 use super::{Event, GHOST, ROUND, TICK, World};
+use crate::chance::below;
 use crate::node::{Node, after};
 use crate::permission::presented;
-use crate::scenario::{Aim, Sabotage, below};
+use crate::scenario::{Aim, Sabotage};
 use crate::watch::{Deed, Invariant, Signer, Violation};
 
 impl World<'_> {

@@ -11,8 +11,9 @@ use theta_statements::MemberRequest;
 
 use super::{Event, GHOST, TICK, World};
 use crate::byzantine::{Behaviour, Liar};
+use crate::chance::below;
 use crate::founded::{arrival, renewal, replacement};
-use crate::scenario::{Aim, Exchange, Fate, Planned, Scenario, Word, below};
+use crate::scenario::{Aim, Exchange, Fate, Planned, Scenario, Word};
 use crate::setup::{Failed, Setup, identity};
 use crate::watch::{Deed, Invariant, Violation};
 
@@ -286,7 +287,7 @@ impl World<'_> {
                 let text = format!("the machine that replaced node {number} is {standing:?}");
                 return self.watch.violated(Invariant::Members, text);
             }
-            if life.engine.keys().iter().any(|entry| entry.share.is_some()) {
+            if life.engine.keys().iter().any(|entry| entry.has_share()) {
                 self.watch.deeds.note(Deed::ShareRegained);
             }
         }

@@ -6,9 +6,10 @@ use theta_ledger::{Action, CertifiedEntry, LedgerState, Outcome};
 use theta_names::KeyState;
 
 use super::{Event, ROUND, TICK, World};
+use crate::chance::below;
 use crate::ledger::{Reader, Served};
 use crate::node::Life;
-use crate::scenario::{Sabotage, below};
+use crate::scenario::Sabotage;
 use crate::watch::{Deed, Invariant, Violation};
 
 /// The most ticks in which an entry that one honest node has reaches every honest node that is connected.

@@ -4,8 +4,9 @@ use theta_ledger::{LONGEST_WARRANT, LedgerState, SignedWarrant, SigningRefusal, 
 
 use super::exchange::Proof;
 use super::{Event, ROUND, World};
+use crate::chance::below;
 use crate::founded::{operator, stand_in};
-use crate::scenario::{Word, below};
+use crate::scenario::Word;
 use crate::setup::{EPOCH, Failed, party};
 use crate::watch::{Deed, Invariant, Violation};
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{Tree, read};
+use super::tree::{Tree, read};
 
 const MOST_LINES: usize = 800;
 const MOST_SOURCES_A_FOLDER: usize = 12;

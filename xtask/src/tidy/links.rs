@@ -1,6 +1,6 @@
 //! Links between the project's own documents must lead to existing files.
 
-use super::{Tree, read};
+use super::tree::{Tree, read};
 
 pub(super) fn check(tree: &Tree, findings: &mut Vec<String>) -> Result<(), String> {
     for path in tree.ending(".md") {

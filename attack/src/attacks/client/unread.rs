@@ -57,6 +57,9 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         most = most.max(process::memory(pid));
     }
     drop(sending);
+    if held.is_empty() {
+        return Err(Trouble::new("the node began no answer, so that none was left unread"));
+    }
     let grown = most.saturating_sub(before) >> 20;
     Ok(Happened {
         kept: grown <= MOST_MIB,

@@ -77,6 +77,9 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         return Err(Trouble::new("no message of the taken node was sent"));
     }
     let asked = signatures.len();
+    if asked == 0 {
+        return Err(Trouble::new("no honest client asked for anything meanwhile"));
+    }
     let signed = signatures.iter().flatten().count();
     let slowest = signatures.into_iter().flatten().max().unwrap_or_default();
     let grown = most.saturating_sub(before) >> 20;

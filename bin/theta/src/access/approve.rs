@@ -15,9 +15,9 @@ use theta_statements::{Approval, ApprovalTerms, Digest, UnixTime, Validity};
 
 use super::{Subject, SubjectArgs, nonce_line, now, read_signing_key};
 use crate::{
-    connect::{self, Session},
+    connect::Session,
     exit::Failure,
-    files::Target,
+    files::{self, Target},
     keys::{change::Nonce, find_ceremony, shares_of},
     output::{self, Output},
     units,
@@ -153,7 +153,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
 /// What is consented to: one thing, or the recovery of each share that a node should hold.
 fn subjects(args: &ApproveArgs) -> Result<Vec<Subject>, Failure> {
     let session = || {
-        connect::check_dir(&args.client)?;
+        files::check_client(&args.client)?;
         Session::open(&args.client, PATIENCE)
     };
     if args.all {

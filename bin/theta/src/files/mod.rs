@@ -1,5 +1,6 @@
 //! Files and the standard streams behind `-`.
 
+mod client;
 mod draft;
 mod source;
 mod target;
@@ -9,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub(crate) use self::client::{check_client, is_client};
 pub(crate) use self::draft::{DraftDirectory, new_directory, write_new};
 pub use self::{source::Source, target::Target};
 use crate::exit::Failure;

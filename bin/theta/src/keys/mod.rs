@@ -3,6 +3,7 @@
 mod add;
 mod ceremonies;
 pub(crate) mod change;
+mod choice;
 mod evidence;
 mod export;
 mod keyring;
@@ -16,8 +17,8 @@ use clap::Subcommand;
 
 use crate::{exit::Failure, output::Output, vault};
 pub(crate) use ceremonies::find as find_ceremony;
+pub(crate) use choice::KeyArgs;
 pub use export::pem;
-pub(crate) use keyring::KeyArgs;
 pub use keyring::{Keyring, NamedKey};
 pub(crate) use recovery::{held, shares_of};
 

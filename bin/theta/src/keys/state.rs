@@ -70,9 +70,6 @@ pub(crate) struct DestroyArgs {
     yes: bool,
 }
 
-/// Waits are longer than this: the ledger takes no other.
-const SHORTEST_WAIT: Duration = Duration::from_hours(1);
-
 #[derive(Serialize)]
 struct Changed {
     key: String,
@@ -102,7 +99,7 @@ pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
 pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure> {
     let today = now().0 / 1_000;
     let when = args.at.map_or_else(|| today.saturating_add(args.after.as_secs()), |at| at.0 / 1_000);
-    if !args.now && when.saturating_sub(today) <= SHORTEST_WAIT.as_secs() {
+    if !args.now && when.saturating_sub(today) <= theta_ledger::SHORTEST_WAIT {
         return Err(Failure::Usage(
             "a key waits for more than an hour (--after 2h), since nodes' clocks differ and it must not be taken back at some of them alone; --now destroys at once".to_owned(),
         ));

@@ -15,7 +15,7 @@ use theta_statements::{Approval, Ask, UnixTime};
 
 use crate::{
     access::{ApprovalFiles, Subject, SubjectArgs, now},
-    connect::{self, Session},
+    connect::Session,
     exit::Failure,
     files,
     output::Output,
@@ -91,7 +91,7 @@ pub(super) fn explain(args: &ExplainArgs, output: Output) -> Result<(), Failure>
 }
 
 fn by_node(args: &ExplainArgs, node: NonZeroU16, approvals: &[Approval], output: Output) -> Result<(), Failure> {
-    if !connect::is_client(&args.client_dir) {
+    if !files::is_client(&args.client_dir) {
         let dir = args.client_dir.display();
         return Err(Failure::Usage(format!(
             "{dir} is no client file or directory to ask the node with: name one with --client-dir or THETA_CLIENT"

@@ -196,7 +196,7 @@ pub fn main<C: Parser>(program: &'static str, run: impl FnOnce(C) -> Result<(), 
 fn report(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if !matches!(failure, Failure::OutputClosed) {
-        let text = crate::connect::pasteable(&one_line(&failure.to_string()));
+        let text = crate::terminal::pasted::pasteable(&one_line(&failure.to_string()));
         crate::output::diagnose("error", &text, failure.ending());
     }
     ExitCode::from(failure.code())

@@ -3,6 +3,7 @@
 pub mod exit;
 pub mod interrupt;
 pub mod output;
+pub(crate) mod pasted;
 pub mod progress;
 pub(crate) mod text;
 pub mod units;

@@ -1,4 +1,4 @@
-//! Text of others for a terminal, without control characters.
+//! Text for a terminal: that of others, without control characters, and lists in words.
 
 use std::io::{self, Write};
 
@@ -58,6 +58,16 @@ impl<W: Write> Write for TextOnly<W> {
     }
 }
 
+/// "node 3", "nodes 1 and 3", "nodes 1, 3 and 4".
+pub fn nodes(numbers: &[u16]) -> String {
+    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match texts.split_last() {
+        None => "no nodes".to_owned(),
+        Some((only, [])) => format!("node {only}"),
+        Some((last, others)) => format!("nodes {} and {last}", others.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +89,12 @@ mod tests {
         for bad in [&b"\x1b[2J"[..], b"\0", b"\xff", b"\x7f", "\u{9b}2J".as_bytes(), "ü".as_bytes().split_at(1).0] {
             assert_eq!(shown(&[b"a", bad]), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn nodes_are_listed_in_words() {
+        assert_eq!(nodes(&[]), "no nodes");
+        assert_eq!(nodes(&[3]), "node 3");
+        assert_eq!(nodes(&[1, 3, 4]), "nodes 1, 3 and 4");
     }
 }

@@ -24,7 +24,7 @@ pub(crate) const ENCRYPTION_KEY: StatementSlot = StatementSlot::new(Kind::Encryp
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EncryptionKey(Arc<Announcement>);
 
-/// In one place however many dealings repeat it.
+/// All dealings that repeat it share it.
 #[derive(Debug, PartialEq, Eq)]
 struct Announcement {
     party: PartyId,

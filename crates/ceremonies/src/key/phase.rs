@@ -34,7 +34,8 @@ pub(super) enum Phase<G: Group> {
     Failed(Bug),
 }
 
-/// Verification keys that are computed rather than waited for.
+/// If no more members than so many have not stated their verification keys, the missing keys are computed. Otherwise a party waits for them until the
+/// next tick: to compute a key takes as long as to check a stated one.
 const FEW_KEYS: usize = 8;
 
 /// What follows from the decision.
@@ -47,7 +48,7 @@ pub(super) struct Decided<G: Group> {
     pub(super) share: Option<Box<Values<G::Scalar>>>,
     /// Verification keys that were proven, and true shares of the proof of possession.
     pub(super) keys: BTreeMap<ShareIndex, Encoded<G>>,
-    /// When there were enough of them.
+    /// The tick at which k of them were here.
     keys_since: Option<u32>,
     pub(super) proofs: BTreeMap<ShareIndex, Vec<u8>>,
     /// The authors whose statements about either were examined.
@@ -158,7 +159,6 @@ impl<G: Group> KeyLogic<G> {
         if known < usize::from(self.plan.threshold().k()) {
             return Phase::AwaitsKeys(decided);
         }
-        // What everybody says need not be computed: it takes as long as checking what they say.
         let since = *decided.keys_since.get_or_insert(self.ticks);
         if known.saturating_add(FEW_KEYS) < self.plan.members().len() && self.ticks == since {
             return Phase::AwaitsKeys(decided);

@@ -7,7 +7,6 @@ use theta_rounds::{Malformed, PartyId};
 
 use crate::CeremonyKeys;
 use crate::codec::{Reader, Sink, Writer, read_party};
-use crate::electorate::claim;
 use crate::plan::{CeremonyId, CeremonyPlan};
 use crate::schnorr::{self, Claim, Message, SIGNATURE_LEN, Signature};
 
@@ -124,6 +123,18 @@ impl StatementSlot {
 
 /// 32 bytes that stand for something longer.
 pub type Digest = [u8; 32];
+
+/// The claim that a party signed a body in a slot of the ceremony; `None` if it is no party of it.
+pub(crate) fn claim<'a>(
+    plan: &'a CeremonyPlan,
+    author: PartyId,
+    slot: StatementSlot,
+    body: &[u8],
+    signature: &'a Signature,
+) -> Option<Claim<'a>> {
+    let message = signed_message(plan.id(), author, slot, body);
+    Some(Claim { key: plan.member(author)?.verifying_key(), message, signature })
+}
 
 /// What is signed.
 pub(crate) fn signed_message(ceremony: &CeremonyId, author: PartyId, slot: StatementSlot, body: &[u8]) -> Message {

@@ -16,8 +16,8 @@ use crate::statement::{Digest, Kind, Statement, StatementSlot};
 
 /// The acceptances of one request, as its author shows them: all who are listed in it may have signed, and more.
 ///
-/// Each signature is checked here, once. If helpers had to collect them, one could be kept from answering by a helper
-/// that accepts this request towards the owner and another one towards it.
+/// Each signature is checked here, once. The owner collects the signatures, and not each helper by itself: otherwise a lying helper could show the owner
+/// that it accepts this request, and show one other helper that it accepts another, which would keep that helper from answering.
 pub(crate) fn read_acceptances(plan: &CeremonyPlan, statement: &Statement) -> Result<QuorumCertificate, Malformed> {
     let acceptances = QuorumCertificate::decode(statement.body())?;
     let of_attempt = acceptances.slot() == StatementSlot::new(Kind::Accepted, statement.slot().number);

@@ -22,7 +22,7 @@ use crate::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::typed::TypedPlan;
 use crate::{Memory, check};
 
-/// How often the owner asks anew: each attempt that a liar spoils names it, or leaves it out.
+/// How often the owner asks anew. A liar that spoils an attempt is named, or left out of the attempts that follow.
 const MOST_ATTEMPTS: u32 = 64;
 /// The ticks of an attempt. Later attempts take longer, and so does each step of them: however slow the network is, in
 /// the end there is time for all keys and masks to reach all helpers, and for all lists and acceptances to reach the
@@ -108,7 +108,7 @@ impl<G: Group> RecoveryLogic<G> {
     fn help(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
         let Some(share) = self.share.clone() else { return };
         outbox.say(ENCRYPTION_KEY, || Some(self.own.encryption_key().bytes().to_vec()));
-        // The owner's list is empty, and calls an attempt.
+        // The owner makes a list, too. It is empty, and calls the helpers to the attempt.
         let calls = board.of_kind(Kind::Checked).filter(|checked| checked.author() == self.owner);
         let Some(attempt) = calls.map(|call| call.slot().number).max() else { return };
         if attempt > self.attempt {

@@ -13,7 +13,8 @@ use crate::request::To;
 
 /// The number of ticks between greetings.
 pub(super) const GREET: u64 = 8;
-/// How many peers are greeted at once, if there are more: so many, or as many as it takes to greet all in `ROUND` turns.
+/// The least number of peers that are greeted at once, if there are more than that. Among very many, as many are greeted as it takes to greet each once
+/// in [`ROUND`] turns.
 const GREETED: usize = 12;
 const ROUND: usize = 8;
 /// The number of ticks between records of how many commits peers' stores have made.

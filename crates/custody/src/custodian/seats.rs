@@ -37,8 +37,8 @@ impl Custodian {
         members.standing == Standing::Expected && members.stand_ins.iter().any(is_own)
     }
 
-    /// Whether what its peers remember of its number may be of the machine that was there before: those who have not heard of the change
-    /// yet tell of that one's store. Until they have, this one has not lost its memory for that; nor is it confirmed before they do.
+    /// Whether this machine has come to its number so lately that peers may not have heard of it. What such peers remember is the store of the machine that was
+    /// there before. So a contradiction by them does not mean that this store was set back; and until they have heard, they do not confirm it either.
     pub(super) fn is_new_here(&self) -> bool {
         let expected = self.followed.as_ref().is_some_and(|members| members.standing == Standing::Expected);
         expected || (self.seated != 0 && self.ticks < self.seated.saturating_add(NEW))

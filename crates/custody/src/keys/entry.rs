@@ -28,7 +28,7 @@ pub struct KeyEntry {
     /// The public part.
     pub public: AnyPublicKey,
     /// This node's share; `None` if it holds none, or lost it.
-    pub share: Option<Arc<AnyKeyShare>>,
+    pub(crate) share: Option<Arc<AnyKeyShare>>,
     /// The digest of suite and public key: the same in all epochs.
     pub key_id: KeyId,
     /// The suite.
@@ -47,6 +47,19 @@ impl KeyEntry {
     #[must_use]
     pub fn qualified_name(&self) -> String {
         if self.primary { self.name.to_string() } else { format!("{}@{}", self.name, self.version) }
+    }
+
+    /// Whether this node has a share.
+    #[must_use]
+    pub const fn has_share(&self) -> bool {
+        self.share.is_some()
+    }
+
+    /// This node's share, for a request that was granted; `None` if it holds none, or lost it. The table of keys is in many hands, so the places
+    /// that may call this are listed: `cargo xtask tidy` knows them.
+    #[must_use]
+    pub const fn expose_share(&self) -> Option<&Arc<AnyKeyShare>> {
+        self.share.as_ref()
     }
 
     /// Whether its state lets it serve what it is made for; the share is another matter.

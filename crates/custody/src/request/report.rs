@@ -113,7 +113,7 @@ pub struct EvidenceReport {
 pub(crate) const AIMS: [&str; 5] = ["create", "rotate", "refresh", "reshare", "recover"];
 
 impl CeremonyReport {
-    /// Of a request that nobody has asked this node for.
+    /// The report of a request for which nobody has asked this node.
     pub(crate) fn of_request(request: &CeremonyRequest) -> Self {
         let change = &request.change;
         Self {

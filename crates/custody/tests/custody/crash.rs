@@ -44,7 +44,7 @@ fn check_alike(net: &mut Net, id: &[u8; 32], when: &str) {
         let old = store.share(&"zone".parse().unwrap(), Version::FIRST, Epoch::FIRST).unwrap();
         assert!(old.is_none(), "{when}: node {node}");
     }
-    let without: Vec<u16> = (1..=4).filter(|node| net.entry(*node, "zone").share.is_none()).collect();
+    let without: Vec<u16> = (1..=4).filter(|node| net.entry(*node, "zone").expose_share().is_none()).collect();
     assert!(without.len() <= 1, "{when}: {without:?} were left out");
     without.iter().for_each(|node| net.recovers(*node, "zone", 1));
     let ciphertext = encrypt(&first.public);

@@ -89,8 +89,8 @@ fn an_identity_from_before_and_a_disk_from_after_give_one_share() {
         let entry = nodes[1].1.keys().get("zone").unwrap();
         // It learns the public part, and no share.
         assert_eq!(entry.epoch, Epoch::new(1));
-        assert!(entry.share.is_none(), "the thief has node 1's share of the newest epoch");
-        assert!(nodes[0].1.keys().get("zone").unwrap().share.is_some());
+        assert!(entry.expose_share().is_none(), "the thief has node 1's share of the newest epoch");
+        assert!(nodes[0].1.keys().get("zone").unwrap().has_share());
     }
     check_coin(&net, &[1, 3], "zone");
 }

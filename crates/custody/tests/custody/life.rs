@@ -36,7 +36,7 @@ fn a_key_is_made_by_all_and_serves() {
     let index = |number| ShareIndex::try_from(number).unwrap();
     assert_eq!(entry.holders.index_of(party(1)), Some(index(2)));
     assert_eq!(entry.holders.node_of(index(1)), Some(party(3)));
-    assert_eq!(entry.share.as_ref().unwrap().index().get(), 2);
+    assert_eq!(entry.expose_share().unwrap().index().get(), 2);
     check_signature(&net, &[1, 2], "zone", &entry.public);
     check_signature(&net, &[4, 3], "zone", &entry.public);
     for node in 1..=4 {
@@ -103,7 +103,7 @@ fn refreshed_shares_work_and_do_not_mix_with_old_ones() {
     assert_ne!(before[0].public, after[0].public);
     check_signature(&net, &[1, 2], "zone", &before[0].public);
     // An old share and a new one do not combine.
-    let mixed = [before[0].share.as_ref().unwrap().as_ref(), after[1].share.as_ref().unwrap().as_ref()];
+    let mixed = [before[0].expose_share().unwrap().as_ref(), after[1].expose_share().unwrap().as_ref()];
     for public in [&before[0].public, &after[0].public] {
         let refused = combine_shares(public, &mixed, Statement::Sign(b"message")).unwrap_err();
         assert!(matches!(refused, SchemeError::FalseShares(_)), "{refused}");
@@ -140,7 +140,7 @@ fn shares_move_to_others_with_another_k() {
     assert_eq!((after.epoch.get(), after.public.threshold().k(), after.key_id), (1, 3, before.key_id));
     assert_eq!(after.holders.nodes(), [7, 5, 4, 6].map(party));
     for node in 1..=3 {
-        assert!(net.entry(node, "files").share.is_none());
+        assert!(net.entry(node, "files").expose_share().is_none());
         let store = net.custodian(node).store();
         assert!(
             (0..3)
@@ -163,7 +163,7 @@ fn a_lost_share_is_found_again() {
     let mut net = Net::new(2, 4, 6);
     net.create("zone", BLS, 2, &[4, 3, 2, 1]);
     net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
-    let share = net.entry(3, "zone").share.clone().unwrap();
+    let share = net.entry(3, "zone").expose_share().cloned().unwrap();
     let text = share.to_text(&name("zone"));
     net.lose_everything(3);
     assert!(net.custodian(3).keys().is_empty());
@@ -174,7 +174,7 @@ fn a_lost_share_is_found_again() {
     assert!(net.until(60, over), "{:?}", (1..=4).map(|node| net.state(node, &id)).collect::<Vec<_>>());
     let entry = net.entry(3, "zone");
     assert_eq!((entry.epoch, entry.version), (Epoch::new(1), Version::FIRST));
-    assert_eq!(entry.share.as_ref().unwrap().to_text(&name("zone")).expose(), text.expose());
+    assert_eq!(entry.expose_share().unwrap().to_text(&name("zone")).expose(), text.expose());
     check_signature(&net, &[3, 1], "zone", &entry.public);
     // No share is lost any more.
     let again = net.request(KeyChange::Recover { key: name("zone"), version: None, node: 3 });

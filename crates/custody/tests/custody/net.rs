@@ -334,7 +334,7 @@ impl Net {
     pub(crate) fn recovers(&mut self, node: u16, key: &str, epoch: u32) {
         let knows = |net: &Self| net.custodian(node).keys().get(key).is_some_and(|entry| entry.epoch.get() == epoch);
         assert!(self.until(60, knows), "node {node} does not hear of epoch {epoch}");
-        assert!(self.entry(node, key).share.is_none());
+        assert!(self.entry(node, key).expose_share().is_none());
         let (holders, up) = (self.entry(node, key).holders.clone(), self.up());
         let holders: Vec<u16> =
             holders.iter().map(|holder| holder.get()).filter(|holder| up.contains(holder)).collect();
@@ -346,6 +346,6 @@ impl Net {
     /// The epoch at which a node holds a share of the key.
     pub(crate) fn epoch(&self, node: u16, key: &str) -> Option<u32> {
         let entry = self.custodian(node).keys().get(key)?;
-        entry.share.is_some().then_some(entry.epoch.get())
+        entry.has_share().then_some(entry.epoch.get())
     }
 }

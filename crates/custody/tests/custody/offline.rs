@@ -10,7 +10,7 @@ use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any};
 use theta_sharing::Threshold;
 use theta_statements::KeyChange;
-use theta_store::{Options, Store, disk::SimulatedDisk};
+use theta_store::{KeyError, Options, Store, disk::SimulatedDisk};
 
 use crate::net::{Net, name, party, roster, sealing_key, seeded};
 use crate::use_keys::check_signature;
@@ -72,7 +72,8 @@ fn what_does_not_belong_together_is_not_imported() {
         assert!(matches!(error, CustodyError::Content { .. }), "{error}");
     }
     for wrong in [&holders[..3], &[1, 2, 3, 4, 5].map(party)] {
-        assert!(import(&store, "files", &public, Some(&shares[0]), wrong).is_err());
+        let error = import(&store, "files", &public, Some(&shares[0]), wrong).unwrap_err();
+        assert!(matches!(error, CustodyError::Key(KeyError::Holders { .. })), "{error}");
     }
     assert_eq!(store.keys().unwrap().len(), 0);
     assert_eq!(import(&store, "files", &public, Some(&shares[0]), &holders).unwrap().get(), 1);

@@ -274,7 +274,7 @@ fn an_old_copy_is_noticed_by_its_peers_and_by_itself() {
     // The node still follows the key to its new epoch: that does not depend on trust in its store.
     assert!(net.until(40, |net| net.entry(3, "zone").epoch == Epoch::new(1)));
     // It has no share, since it may have forgotten its statements in the ceremony that dealt it.
-    assert!(net.entry(3, "zone").share.is_none());
+    assert!(net.entry(3, "zone").expose_share().is_none());
     // A person confirms the store.
     overrule(&mut net, 3);
     assert!(net.custodian(3).is_trusted());
@@ -344,7 +344,7 @@ fn a_copy_from_the_middle_of_a_ceremony_says_nothing_there() {
         assert!(said.load(Ordering::Relaxed) > 0, "seed {seed}: it asks how the ceremony ends");
         for node in 1..=5 {
             assert!(net.custodian(node).report(&id).is_none_or(|report| report.evidence.is_empty()), "seed {seed}");
-            assert_eq!(net.entry(node, "zone").share.is_some(), node != 3, "seed {seed}, node {node}");
+            assert_eq!(net.entry(node, "zone").has_share(), node != 3, "seed {seed}, node {node}");
             assert_eq!(net.entry(node, "zone").epoch.get(), 1, "seed {seed}, node {node}");
         }
     }

@@ -8,7 +8,7 @@ use crate::net::{Net, seeded};
 
 /// Combines the shares of these nodes, each under the key as it has it.
 pub(crate) fn combine(net: &Net, nodes: &[u16], key: &str, statement: Statement<'_>) -> Result<Vec<u8>, SchemeError> {
-    let shares: Vec<_> = nodes.iter().map(|node| net.entry(*node, key).share.clone().unwrap()).collect();
+    let shares: Vec<_> = nodes.iter().map(|node| net.entry(*node, key).expose_share().cloned().unwrap()).collect();
     let shares: Vec<&AnyKeyShare> = shares.iter().map(AsRef::as_ref).collect();
     combine_shares(&net.entry(nodes[0], key).public, &shares, statement)
 }

@@ -19,11 +19,11 @@ use super::{Effect, REPEAT_TICKS, Recipient, Replica, ReplicaOffence, STATUS_TIC
 
 /// Up to so many members nothing is gathered.
 const FEW: usize = 12;
-/// How many members do at once what it takes only some to do, others each time.
+/// Some things need not be done by every member. So many members do them at a time, other ones each time.
 const IN_TURN: usize = 6;
 /// How many members gather the votes of a view.
 const COLLECTORS: usize = 6;
-/// How many others are told how far this member is, if there are more: so many, or as many as it takes to tell all in `ROUND` turns.
+/// Among many, a member tells a part of the others how far it is, and each of them once in so many turns.
 const ROUND: usize = 8;
 /// Ticks for which collectors are waited for, and among so many members one more.
 const PATIENCE: u64 = 2;

@@ -669,8 +669,8 @@ impl Bounds<'_> {
         !Warrant::is_like(reason) || !self.warrants.iter().flat_map(Warrant::stand_ins).any(newer)
     }
 
-    /// While machines vote in the place of others, nobody joins, and nobody leaves but those: with another number of members the warrant would be
-    /// for too many, and nobody be left who can decide.
+    /// While machines vote in the place of others, nobody joins, and nobody leaves but the members that are stood in for. With another number of members
+    /// the warrant could be for more machines than it may be, and nothing could be decided any more.
     fn keep_warrants(&self, change: &MemberChange) -> bool {
         let mut stood_in_for = self.sitting.stood_in_for().peekable();
         match change {

@@ -9,7 +9,7 @@ use crate::{Action, Consent, ConsentSubject, Demand, LedgerState, Refusal};
 
 /// Ticks after which an action that too few agree to is given up.
 const PATIENCE: u64 = 240;
-/// How many times as long as other actions those wait, among many, that members come to one after the other.
+/// Among many, an action that members come to one after the other waits so many times as long as another one.
 const EXPECTED: u64 = 4;
 /// Actions of this node that wait at once.
 const MOST_OWN: usize = 256;
@@ -120,8 +120,8 @@ impl Pending {
         self.waiting.values().any(ready)
     }
 
-    /// Whether something has waited for so many ticks that could be an entry of this time. To what members expect by themselves they come one after
-    /// the other, so that it waits longer.
+    /// Whether something that could be an entry of this time has waited for so many ticks. Actions that members come to by themselves wait longer, since
+    /// members do so one after the other.
     pub(super) fn is_overdue(
         &self,
         (time, now, patience): (u64, u64, u64),
@@ -260,7 +260,7 @@ impl Pending {
         self.waiting.retain(|known, waiting| known != digest || waiting.source == Source::Client);
     }
 
-    /// What has waited longest of what could be an entry of this time.
+    /// Of all that could be an entry of this time, what has waited longest.
     pub(super) fn oldest(&self, time: u64, allowed: impl Fn(&Action, &[u8], u64) -> bool) -> Option<Wanted<'_>> {
         let ready = self.waiting.iter().filter_map(|(digest, waiting)| {
             let consents = waiting.consents_at(time).filter(|_| allowed(&waiting.action, &waiting.reason, time))?;

@@ -24,7 +24,7 @@ pub use keys::{Epochs, KeyHistory, VersionHistory};
 pub use members::{MemberRefusal, Seat};
 pub use refusal::Refusal;
 pub use signing::{SignedWarrant, SigningRefusal};
-pub(crate) use warrants::StandIns;
+pub use states::SHORTEST_WAIT;
 
 /// Why a certified entry is not the next one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,8 +5,9 @@ use theta_statements::StateChange;
 
 use super::{Begun, Ended, KeyHistory, LedgerState, Refusal};
 
-/// How long before its time, in seconds, what is doomed can be taken back no more: clocks differ.
-const GRACE: u64 = 3_600;
+/// How long, in seconds, a destruction has to wait at the least if it waits at all. For so long before its time it cannot be taken back any more,
+/// since the nodes' clocks differ.
+pub const SHORTEST_WAIT: u64 = 3_600;
 
 impl LedgerState {
     /// Whether this is the last change of state of its key.
@@ -47,11 +48,11 @@ impl LedgerState {
             None => line.doomed,
             Some(version) => line.doom_of(version),
         });
-        let late = doom.is_some_and(|doom| time.saturating_add(GRACE) >= doom);
+        let late = doom.is_some_and(|doom| time.saturating_add(SHORTEST_WAIT) >= doom);
         if late && change.state != KeyState::Destroyed {
             return Err(Refusal::State { key: change.key.to_string(), state: KeyState::Destroyed });
         }
-        if change.not_before != 0 && change.not_before <= time.saturating_add(GRACE) {
+        if change.not_before != 0 && change.not_before <= time.saturating_add(SHORTEST_WAIT) {
             return Err(Refusal::Outcome(
                 "what is destroyed after a wait waits for more than an hour, since clocks differ: name a later time",
             ));
@@ -64,8 +65,10 @@ impl LedgerState {
     pub(crate) fn cuts_short(&self, time: u64, now: u64) -> bool {
         let own = self.keys.values().flat_map(|line| line.versions.values().map(|history| history.doomed));
         let mut dooms = self.keys.values().map(|line| line.doomed).chain(own).flatten();
-        let (early, earlier) = (now.saturating_add(GRACE), now.saturating_add(2 * GRACE));
-        dooms.any(|doom| (doom <= time && doom > early) || (doom <= time.saturating_add(GRACE) && doom > earlier))
+        let (early, earlier) = (now.saturating_add(SHORTEST_WAIT), now.saturating_add(2 * SHORTEST_WAIT));
+        dooms.any(|doom| {
+            (doom <= time && doom > early) || (doom <= time.saturating_add(SHORTEST_WAIT) && doom > earlier)
+        })
     }
 
     pub(super) fn set_state(&mut self, change: &StateChange) {

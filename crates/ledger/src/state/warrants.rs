@@ -185,6 +185,3 @@ fn check_distinct(warrant: &Warrant) -> Result<(), WarrantRefusal> {
     }
     Ok(())
 }
-
-/// The members that may vote with two keys, and the second ones.
-pub(crate) type StandIns = BTreeMap<theta_rounds::PartyId, Vec<theta_agreement::Member>>;

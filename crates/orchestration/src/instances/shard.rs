@@ -268,7 +268,9 @@ impl Shard {
 
     /// Checks a request and sets up its protocol.
     pub(super) fn machine(&self, key: &KeyEntry, asked: &Asked) -> Result<AnyMachine, SubmitError> {
-        let Some(share) = &key.share else { return Err(SubmitError::Bug(Bug("a key without a share was chosen"))) };
+        let Some(share) = key.expose_share() else {
+            return Err(SubmitError::Bug(Bug("a key without a share was chosen")));
+        };
         let shared = &self.worker.shared;
         let (per_peer, day) = (shared.config.nonces_per_peer, shared.burning.day(&shared.today));
         let frost = frost::Options { per_peer, day, seed: asked.seed.clone() };

@@ -58,7 +58,6 @@ pub(crate) enum Order {
     Members(MemberRequest, Vec<u8>, oneshot::Sender<Result<MembersState, MembersError>>),
     /// An encoded warrant.
     Warrant(Bytes, oneshot::Sender<Result<MembersState, MembersError>>),
-    Report([u8; 32], oneshot::Sender<Option<CeremonyReport>>),
     Reports(oneshot::Sender<Vec<CeremonyReport>>),
     Watch([u8; 32], oneshot::Sender<Option<watch::Receiver<CeremonyReport>>>),
     /// Encoded entries of the ledger; the answer is the height that this node has reached.
@@ -200,7 +199,6 @@ impl Custody {
             Order::Entries(entries, reply) => {
                 return self.reply(reply, |custodian, effects| custodian.take_entries(&entries, effects));
             }
-            Order::Report(id, reply) => drop(reply.send(self.custodian.report(&id))),
             Order::Reports(reply) => drop(reply.send(self.custodian.reports())),
             Order::Watch(id, reply) => drop(reply.send(self.watch(&id))),
             Order::Message { .. } | Order::Tick(_) | Order::Mail | Order::Stop => {}

@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use prometheus_client::registry::Registry;
 use theta_authority::{BringWarrant, Granted, Request};
-use theta_custody::{CeremonyReport, ChangeReport, Custodian, KeyTable, MembersState, SlotClaim, SlotRefusal};
+use theta_custody::{
+    CeremonyReport, ChangeReport, Custodian, CustodyEffect, KeyTable, MembersState, SlotClaim, SlotRefusal,
+};
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
 use theta_schemes::keys::KeyName;
@@ -250,11 +252,7 @@ impl Engine {
     /// # Errors
     /// [`HoldError`].
     pub fn hold(&mut self, granted: Granted<CeremonyRequest>, reason: Vec<u8>) -> Result<CeremonyReport, HoldError> {
-        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
-        let (answer, changed) =
-            custody.ask(|custodian, effects| custodian.hold(granted.into_request(), reason, effects));
-        self.keys_changed(changed);
-        Ok(answer?)
+        self.ask(|custodian, effects| custodian.hold(granted.into_request(), reason, effects))
     }
 
     /// As [`Orchestrator::change_key`](crate::Orchestrator::change_key).
@@ -267,10 +265,7 @@ impl Engine {
         reason: Vec<u8>,
     ) -> Result<ChangeReport, ChangeKeyError> {
         let change = granted.into_request();
-        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
-        let (answer, changed) = custody.ask(|custodian, effects| custodian.change(&change, reason, effects));
-        self.keys_changed(changed);
-        Ok(answer?)
+        self.ask(|custodian, effects| custodian.change(&change, reason, effects))
     }
 
     /// As [`Orchestrator::change_members`](crate::Orchestrator::change_members).
@@ -283,10 +278,7 @@ impl Engine {
         reason: Vec<u8>,
     ) -> Result<MembersState, ChangeMembersError> {
         let request = granted.into_request();
-        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
-        let (answer, changed) = custody.ask(|custodian, effects| custodian.change_members(&request, reason, effects));
-        self.keys_changed(changed);
-        Ok(answer?)
+        self.ask(|custodian, effects| custodian.change_members(&request, reason, effects))
     }
 
     /// As [`Orchestrator::bring_warrant`](crate::Orchestrator::bring_warrant).
@@ -295,10 +287,7 @@ impl Engine {
     /// [`ChangeMembersError`].
     pub fn bring_warrant(&mut self, granted: Granted<BringWarrant>) -> Result<MembersState, ChangeMembersError> {
         let warrant = granted.into_request().warrant;
-        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
-        let (answer, changed) = custody.ask(|custodian, effects| custodian.bring_warrant(&warrant, effects));
-        self.keys_changed(changed);
-        Ok(answer?)
+        self.ask(|custodian, effects| custodian.bring_warrant(&warrant, effects))
     }
 
     /// The custodian, for inspection.
@@ -323,6 +312,17 @@ impl Engine {
     #[must_use]
     pub fn culprits(&self) -> Vec<CulpritRecord> {
         self.shared.culprits.list()
+    }
+
+    /// Asks the custodian, and moves the instances of keys that have changed.
+    fn ask<A, E, F: From<NoCustodian> + From<E>>(
+        &mut self,
+        ask: impl FnOnce(&mut Custodian, &mut Vec<CustodyEffect>) -> Result<A, E>,
+    ) -> Result<A, F> {
+        let custody = self.custody.as_mut().ok_or(NoCustodian::Fixed)?;
+        let (answer, changed) = custody.ask(ask);
+        self.keys_changed(changed);
+        Ok(answer?)
     }
 
     fn keys_changed(&mut self, names: Vec<KeyName>) {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use theta_authority::{BringWarrant, Granted};
+use theta_authority::{BringWarrant, Granted, ListCeremonies, WatchCeremony};
 use theta_custody::{CeremonyReport, ChangeReport, Members, MembersState};
 use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
 use tokio::sync::watch;
@@ -28,19 +28,16 @@ impl Orchestrator {
         Ok(self.ask_custodian(|reply| Order::Cancel(granted.into_request(), reason, reply)).await??)
     }
 
-    /// The state of a ceremony, by its id; `None` if it is not known here.
-    pub async fn ceremony(&self, id: [u8; 32]) -> Option<CeremonyReport> {
-        self.ask_custodian(|reply| Order::Report(id, reply)).await.ok().flatten()
-    }
-
     /// The ceremonies that run here, and those that ended lately.
-    pub async fn ceremonies(&self) -> Vec<CeremonyReport> {
+    pub async fn ceremonies(&self, granted: Granted<ListCeremonies>) -> Vec<CeremonyReport> {
+        let ListCeremonies = granted.into_request();
         self.ask_custodian(Order::Reports).await.unwrap_or_default()
     }
 
     /// Follows a ceremony; `None` if it is not known here. Unless the node stops, the last value that the receiver sees
     /// is of a ceremony that has ended; then the channel is closed.
-    pub async fn watch_ceremony(&self, id: [u8; 32]) -> Option<watch::Receiver<CeremonyReport>> {
+    pub async fn watch_ceremony(&self, granted: Granted<WatchCeremony>) -> Option<watch::Receiver<CeremonyReport>> {
+        let WatchCeremony(id) = granted.into_request();
         self.ask_custodian(|reply| Order::Watch(id, reply)).await.ok().flatten()
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
-use theta_authority::{Asks, Gate, Granted, KeyRequest, Presented};
+use theta_authority::{Asks, Gate, Granted, KeyRequest, ListCeremonies, Presented, WatchCeremony};
 use theta_custody::{CeremonyReport, ChangeReport, KeyTable};
 use theta_network::{Inbound, Transport};
 use theta_orchestration::{
@@ -149,6 +149,19 @@ impl Orchestrator {
 
     pub(crate) async fn hold(&self, request: CeremonyRequest) -> Result<CeremonyReport, HoldError> {
         self.orchestrator.hold(grant(&self.gate, request), Vec::new()).await
+    }
+
+    pub(crate) async fn ceremonies(&self) -> Vec<CeremonyReport> {
+        self.orchestrator.ceremonies(grant(&self.gate, ListCeremonies)).await
+    }
+
+    pub(crate) async fn watch_ceremony(&self, id: [u8; 32]) -> Option<watch::Receiver<CeremonyReport>> {
+        self.orchestrator.watch_ceremony(grant(&self.gate, WatchCeremony(id))).await
+    }
+
+    /// How a ceremony stands; `None` if it is not known there.
+    pub(crate) async fn ceremony(&self, id: [u8; 32]) -> Option<CeremonyReport> {
+        Some(self.watch_ceremony(id).await?.borrow().clone())
     }
 
     pub(crate) async fn change_key(&self, change: StateChange) -> Result<ChangeReport, ChangeKeyError> {

@@ -213,7 +213,7 @@ async fn keys_are_made_and_moved_over_tls() {
     kept::answers(&nodes[2..].iter().collect::<Vec<_>>(), "where they are").await;
     let public = |node: &Arc<Orchestrator>| node.keys().get("key").unwrap().public.public_key_bytes().to_vec();
     assert!(nodes.iter().all(|node| public(node) == public(&nodes[0])));
-    assert!(nodes[0].keys().get("key").unwrap().share.is_none());
+    assert!(nodes[0].keys().get("key").unwrap().expose_share().is_none());
     let culprits: Vec<_> = nodes.iter().map(|node| node.culprits()).collect();
     assert!(culprits.iter().all(Vec::is_empty), "{culprits:?}");
 }

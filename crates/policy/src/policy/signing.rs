@@ -6,9 +6,10 @@ use theta_names::{Operation, SlotOrder};
 use theta_statements::{Ask, Digest, Name};
 
 use crate::Reason;
+use crate::SlotDecision;
 use crate::operation::OperationSet;
 use crate::pattern::KeyPattern;
-use crate::slots::{SlotClaim, SlotDecision, SlotScope, SlotStanding, SlotState};
+use crate::slots::{SlotClaim, SlotScope, SlotStanding, SlotState};
 
 const DOMAIN: &str = "theta/slot/v1";
 
@@ -109,7 +110,7 @@ impl SigningRule {
         let digest = Digest::in_domain(DOMAIN, &decided);
         let standing = match state.decide(scope, slot, digest, self.order) {
             Ok(SlotDecision::Allowed | SlotDecision::Same) => SlotStanding::Taken,
-            Ok(SlotDecision::Conflict { previous }) => SlotStanding::Contested { previous },
+            Ok(SlotDecision::Conflict { previous }) => SlotStanding::Contested { previous: Digest(previous) },
             Ok(SlotDecision::Below { mark }) => SlotStanding::Over { mark },
             Err(error) => {
                 let (signing, problem) = (self.name.clone(), error.to_string());

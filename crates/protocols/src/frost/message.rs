@@ -5,10 +5,9 @@
 //! its messages have other numbers, so that nobody takes it for an equivocator (except with a probability of about
 //! 2^-16 for each message, and then for this instance only).
 
-use core::num::NonZeroU16;
-
 use bytes::Bytes;
 use theta_groups::{Group, Scalar};
+use theta_names::codec::{Reader, Writer};
 use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 use theta_schemes::signatures::frost::{FrostSuite, SignatureShare, SigningCommitments};
 use theta_sharing::ShareIndex;
@@ -104,51 +103,35 @@ pub(super) struct Signed {
 const INDEX_LEN: usize = 2;
 const NUMBER_LEN: usize = 8;
 
-fn index(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let (index, rest) = bytes.split_first_chunk::<INDEX_LEN>()?;
-    Some((u16::from_be_bytes(*index), rest))
-}
-
-fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let (number, rest) = bytes.split_first_chunk::<NUMBER_LEN>()?;
-    Some((u64::from_be_bytes(*number), rest))
-}
-
-fn commitments<C: FrostSuite>(index: ShareIndex, bytes: &[u8]) -> Result<SigningCommitments<C>, Malformed> {
+fn commitments<C: FrostSuite>(index: ShareIndex, fields: &mut Reader<'_>) -> Result<SigningCommitments<C>, Malformed> {
     // Membership in the subgroup is checked when a signature fails; see `spec/frost.md`.
-    SigningCommitments::decode_unchecked_subgroup(index, bytes)
+    SigningCommitments::decode_unchecked_subgroup(index, fields.take(2 * C::Group::ENCODED_LEN)?)
         .map_err(|_| Malformed("commitments are two elements of the group"))
 }
 
+fn share_index(fields: &mut Reader<'_>) -> Result<ShareIndex, Malformed> {
+    fields.u16()?.try_into().map_err(|_| Malformed("no party has index zero"))
+}
+
 impl<C: FrostSuite> Offer<C> {
-    fn read(index: ShareIndex, bytes: &[u8]) -> Result<Self, Malformed> {
-        const NO_OFFER: Malformed = Malformed("commitments have a number each");
-        let (is_own, bytes) = match bytes.split_first() {
-            Some((0, rest)) => (false, rest),
-            Some((1, rest)) => (true, rest),
-            _ => return Err(Malformed("commitments are for this signature or for later ones")),
+    fn read(index: ShareIndex, mut fields: Reader<'_>) -> Result<Self, Malformed> {
+        let is_own = fields.flag()?;
+        let numbered = |fields: &mut Reader<'_>| {
+            Ok::<_, Malformed>(Numbered { number: fields.u64()?, commitments: commitments(index, fields)? })
         };
-        let entries = bytes.chunks_exact(NUMBER_LEN + 2 * C::Group::ENCODED_LEN);
-        if !entries.remainder().is_empty() {
-            return Err(NO_OFFER);
-        }
-        if entries.len() > MOST_POOLED + 1 {
+        let own = if is_own { Some(numbered(&mut fields)?) } else { None };
+        let pooled = fields.all(numbered)?;
+        if pooled.len() + usize::from(is_own) > MOST_POOLED + 1 {
             return Err(Malformed("more commitments than anybody asks for"));
         }
-        let mut entries = entries.map(|entry| {
-            let (number, bytes) = number(entry).ok_or(NO_OFFER)?;
-            Ok::<_, Malformed>(Numbered { number, commitments: commitments(index, bytes)? })
-        });
-        let own = if is_own { Some(entries.next().ok_or(NO_OFFER)??) } else { None };
-        Ok(Self { own, pooled: entries.collect::<Result<_, _>>()? })
+        Ok(Self { own, pooled })
     }
 
-    fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.push(self.own.is_some().into());
-        for Numbered { number, commitments } in self.own.iter().chain(&self.pooled) {
-            bytes.extend_from_slice(&number.to_be_bytes());
-            bytes.extend_from_slice(&commitments.encode());
-        }
+    fn write(&self, writer: Writer) -> Writer {
+        let pairs = self.own.iter().chain(&self.pooled);
+        pairs.fold(writer.flag(self.own.is_some()), |writer, Numbered { number, commitments }| {
+            writer.u64(*number).raw(&commitments.encode())
+        })
     }
 
     /// Whether there are none.
@@ -157,83 +140,63 @@ impl<C: FrostSuite> Offer<C> {
     }
 }
 
-const NO_LIST: Malformed = Malformed("a package is a list of commitments");
-
 /// Index, D and E of each signer.
 pub(super) fn encode_list<C: FrostSuite>(list: &[SigningCommitments<C>]) -> Bytes {
-    let mut bytes = Vec::new();
-    for commitments in list {
-        bytes.extend_from_slice(&commitments.index().get().to_be_bytes());
-        bytes.extend_from_slice(&commitments.encode());
-    }
-    bytes.into()
+    let write = |writer: Writer, commitments: &SigningCommitments<C>| {
+        writer.u16(commitments.index().get()).raw(&commitments.encode())
+    };
+    list.iter().fold(Writer::default(), write).finish().into()
 }
 
 /// Reads the list of a package. The scheme checks that it is a set of signers that can sign.
 pub(super) fn decode_list<C: FrostSuite>(bytes: &[u8]) -> Result<Vec<SigningCommitments<C>>, Malformed> {
-    let entries = bytes.chunks_exact(INDEX_LEN + 2 * C::Group::ENCODED_LEN);
-    if !entries.remainder().is_empty() {
-        return Err(NO_LIST);
-    }
-    let entry = |entry| {
-        let (index, bytes) = index(entry).ok_or(NO_LIST)?;
-        commitments(NonZeroU16::new(index).ok_or(Malformed("no party has index zero"))?.into(), bytes)
-    };
-    entries.map(entry).collect()
+    Reader::new(bytes).all(|fields| commitments(share_index(fields)?, fields))
 }
 
-/// Reads the number of signers and their indices; returns the rest, too.
-fn signers(bytes: &[u8]) -> Result<(Vec<PartyId>, &[u8]), Malformed> {
-    const NO_SIGNERS: Malformed = Malformed("signers are listed by rising index");
-    let (count, rest) = index(bytes).ok_or(NO_SIGNERS)?;
-    let (listed, rest) = rest.split_at_checked(INDEX_LEN * usize::from(count)).ok_or(NO_SIGNERS)?;
-    let (indices, _) = listed.as_chunks::<INDEX_LEN>();
-    let signers: Option<Vec<PartyId>> =
-        indices.iter().map(|index| Some(PartyId::of_share(u16::from_be_bytes(*index).try_into().ok()?))).collect();
-    let rising = |signers: &Vec<PartyId>| signers.iter().zip(signers.iter().skip(1)).all(|(a, b)| a < b);
-    Ok((signers.filter(rising).ok_or(NO_SIGNERS)?, rest))
+/// Reads the number of signers and their indices.
+fn signers(fields: &mut Reader<'_>) -> Result<Vec<PartyId>, Malformed> {
+    let count = usize::from(fields.u16()?);
+    let listed = Reader::new(fields.take(INDEX_LEN * count)?);
+    let signers = listed.all(|fields| Ok::<_, Malformed>(PartyId::of_share(share_index(fields)?)))?;
+    let rising = signers.is_sorted_by(|one, next| one < next);
+    if rising { Ok(signers) } else { Err(Malformed("signers are listed by rising index")) }
 }
 
 impl<C: FrostSuite> FrostMessage<C> {
     fn read(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
-        let index = from.share();
-        let sent = slot.number;
+        let (index, sent) = (from.share(), slot.number);
+        let mut fields = Reader::new(payload);
         match slot.kind {
             COMMITMENTS => {
-                let offer = Offer::read(index, payload)?;
+                let offer = Offer::read(index, fields)?;
                 if offer.is_empty() {
                     return Err(Malformed("no commitments at all"));
                 }
                 Ok(Self::Commitments(CommitmentsMessage { sent, offer }))
             }
             PACKAGE => {
-                const NO_PACKAGE: Malformed = Malformed("a package begins with two numbers");
-                let (wanted, rest) = payload.split_first().ok_or(NO_PACKAGE)?;
-                let (number, rest) = number(rest).ok_or(NO_PACKAGE)?;
-                if !rest.len().is_multiple_of(INDEX_LEN + 2 * C::Group::ENCODED_LEN) {
-                    return Err(NO_LIST);
+                let (wanted, number) = (fields.u8()?, fields.u64()?);
+                let list = Bytes::copy_from_slice(fields.rest());
+                if !list.len().is_multiple_of(INDEX_LEN + 2 * C::Group::ENCODED_LEN) {
+                    return Err(Malformed("a package is a list of commitments"));
                 }
-                let list = Bytes::copy_from_slice(rest);
-                Ok(Self::Package(PackageMessage { session: sent, wanted: *wanted, number, list }))
+                Ok(Self::Package(PackageMessage { session: sent, wanted, number, list }))
             }
             SHARE => {
-                const NO_SHARE: Malformed = Malformed("a share is a scalar and commitments");
-                let len = <C::Group as Group>::Scalar::ENCODED_LEN;
-                let (share, rest) = payload.split_at_checked(len).ok_or(NO_SHARE)?;
-                let share = SignatureShare::decode(index, share).map_err(|_| NO_SHARE)?;
-                Ok(Self::Share(ShareMessage { session: sent, share, offer: Offer::read(index, rest)? }))
+                let share = SignatureShare::decode(index, fields.take(<C::Group as Group>::Scalar::ENCODED_LEN)?)
+                    .map_err(|_| Malformed("a share is a scalar and commitments"))?;
+                Ok(Self::Share(ShareMessage { session: sent, share, offer: Offer::read(index, fields)? }))
             }
             SIGNATURE => {
-                let len = C::STANDARD_LEN + <C::Group as Group>::Scalar::ENCODED_LEN;
-                let (signature, rest) = payload.split_at_checked(len).ok_or(Malformed("too short for a signature"))?;
-                let (signers, rest) = signers(rest)?;
-                let signed = Signed { signature: signature.to_vec(), signers, commitments: rest.to_vec() };
+                let signature = fields.take(C::STANDARD_LEN + <C::Group as Group>::Scalar::ENCODED_LEN)?.to_vec();
+                let signers = signers(&mut fields)?;
+                let signed = Signed { signature, signers, commitments: fields.rest().to_vec() };
                 Ok(Self::Signature(SignatureMessage { sent, signed }))
             }
-            REQUEST => match payload {
-                [wanted] => Ok(Self::Request(RequestMessage { sent, wanted: *wanted })),
-                _ => Err(Malformed("a request is one byte")),
-            },
+            REQUEST => {
+                let wanted = fields.u8()?;
+                Ok(fields.end(Self::Request(RequestMessage { sent, wanted }))?)
+            }
             _ => Err(Malformed("no such message")),
         }
     }
@@ -276,28 +239,20 @@ impl<C: FrostSuite> ProtocolMessage for FrostMessage<C> {
     }
 
     fn encode(&self) -> Bytes {
-        let mut bytes = Vec::new();
-        match self {
-            Self::Commitments(message) => message.offer.write(&mut bytes),
-            Self::Package(message) => {
-                bytes.push(message.wanted);
-                bytes.extend_from_slice(&message.number.to_be_bytes());
-                bytes.extend_from_slice(&message.list);
-            }
-            Self::Share(message) => {
-                bytes = message.share.encode();
-                message.offer.write(&mut bytes);
-            }
+        let writer = Writer::default();
+        let written = match self {
+            Self::Commitments(message) => message.offer.write(writer),
+            Self::Package(message) => writer.u8(message.wanted).u64(message.number).raw(&message.list),
+            Self::Share(message) => message.offer.write(writer.raw(&message.share.encode())),
             Self::Signature(SignatureMessage { signed, .. }) => {
-                bytes.extend_from_slice(&signed.signature);
                 let count = u16::try_from(signed.signers.len()).unwrap_or(u16::MAX);
-                bytes.extend_from_slice(&count.to_be_bytes());
-                signed.signers.iter().for_each(|party| bytes.extend_from_slice(&party.get().to_be_bytes()));
-                bytes.extend_from_slice(&signed.commitments);
+                let writer = writer.raw(&signed.signature).u16(count);
+                let writer = signed.signers.iter().fold(writer, |writer, party| writer.u16(party.get()));
+                writer.raw(&signed.commitments)
             }
-            Self::Request(message) => bytes.push(message.wanted),
-        }
-        bytes.into()
+            Self::Request(message) => writer.u8(message.wanted),
+        };
+        written.finish().into()
     }
 
     fn decode(from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {

@@ -8,10 +8,18 @@ use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
-use crate::keys::Combined;
 use crate::{CombineError, ThresholdScheme};
 
 pub use claim::{Claim, check_together};
+
+/// A combined result.
+#[derive(Debug)]
+pub struct Combined {
+    /// The payload key, signature or coin value.
+    pub result: Secret<Vec<u8>>,
+    /// The coin's proof; empty where the result proves itself.
+    pub proof: Vec<u8>,
+}
 
 /// A party's part in the answer to a statement, which has been checked and is safe to answer.
 pub trait Answer: Send + Sync {

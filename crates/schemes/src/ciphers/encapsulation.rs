@@ -1,10 +1,10 @@
 //! Headers made and recognised with a public key alone, whatever the cipher.
 
 use super::header::{total_len, write_envelope};
-use super::{Aead, PayloadDigest, PayloadKey};
+use super::{Aead, CipherKey, PayloadDigest, PayloadKey};
 use crate::keys::AnyPublicKey;
+use crate::limits::{MAX_LABEL_LEN, check_size};
 use crate::registry::Keyed;
-use crate::statement::{MAX_LABEL_LEN, check_size};
 use crate::{Purpose, RequestError, ThresholdCipher};
 
 impl AnyPublicKey {
@@ -49,14 +49,6 @@ impl AnyPublicKey {
         let other = RequestError::Purpose { key: self.suite().purpose(), asked: Purpose::Decrypt };
         self.object().cipher().ok_or(other)
     }
-}
-
-/// The operations of ciphers' public keys.
-pub trait CipherKey {
-    /// Length in bytes of the capsule, which the cipher adds to a header.
-    fn capsule_len(&self) -> usize;
-    /// Completes a header.
-    fn encapsulate(&self, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8>;
 }
 
 impl<S: ThresholdCipher> CipherKey for Keyed<S> {

@@ -9,8 +9,8 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 
 use super::{Aead, PayloadKey};
 use crate::keys::KeyId;
-use crate::statement::{MAX_LABEL_LEN, check_size};
-use crate::{Purpose, RequestError, Statement, Suite};
+use crate::limits::{MAX_LABEL_LEN, check_size};
+use crate::{Purpose, RequestError, Suite};
 
 /// The longest header, in bytes: the longest label and 1,024 bytes for the rest.
 pub const MAX_HEADER_LEN: usize = MAX_LABEL_LEN + 1024;
@@ -113,23 +113,6 @@ impl<'a> Header<'a> {
             other => cut(other),
         })?;
         Ok(Self { suite, aead, key_id, digest, label, capsule: reader.rest() })
-    }
-
-    /// The header of a statement, with all of its bytes; it must be encrypted to this key.
-    pub(crate) fn of_statement(
-        statement: &Statement<'a>,
-        suite: Suite,
-        key_id: &KeyId,
-    ) -> Result<(Self, &'a [u8]), RequestError> {
-        let bytes = statement.for_purpose(Purpose::Decrypt, "ciphertext header", MAX_HEADER_LEN)?;
-        let header = match statement {
-            Statement::Header(parsed) => parsed.header(),
-            _ => Self::parse(bytes)?,
-        };
-        if header.suite != suite || header.key_id != *key_id {
-            return Err(RequestError::OtherKey { ciphertext: header.key_id.abbreviated(), key: key_id.abbreviated() });
-        }
-        Ok((header, bytes))
     }
 
     /// The cipher.

@@ -3,6 +3,7 @@
 
 mod aead;
 pub mod bz03;
+mod cipher_key;
 mod encapsulation;
 mod header;
 mod payload_key;
@@ -10,6 +11,6 @@ pub mod sg02;
 mod wrap;
 
 pub use aead::{Aead, UnknownAead};
-pub use encapsulation::CipherKey;
+pub use cipher_key::CipherKey;
 pub use header::{Header, HeaderBytes, MAX_HEADER_LEN, PayloadDigest};
 pub use payload_key::PayloadKey;

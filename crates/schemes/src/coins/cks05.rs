@@ -16,8 +16,8 @@ use theta_sharing::{Encoded, ShareIndex, dleq::Bases};
 use crate::derived_rng::DerivedRng;
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
+use crate::limits::MAX_COIN_NAME_LEN;
 use crate::registry::{Coins, Curve};
-use crate::statement::MAX_COIN_NAME_LEN;
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
 /// A group on which the coin is defined.

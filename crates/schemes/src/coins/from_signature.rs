@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use theta_groups::DecodeError;
 
 use crate::VerifyError;
-use crate::statement::MAX_COIN_NAME_LEN;
+use crate::limits::MAX_COIN_NAME_LEN;
 
 /// The coin that a signature makes.
 pub(super) fn value(signature: &[u8]) -> [u8; 32] {

@@ -1,10 +1,8 @@
 //! The families of operations that keys have.
 
-use super::{Keyed, OneRoundKey};
+use super::{KeyScheme, Keyed, OneRoundKey, SchemeError};
 use crate::ciphers::CipherKey;
-use crate::keys::{KeyScheme, SchemeError};
-use crate::signatures::frost::{Frost, FrostKey, FrostSuite};
-use crate::statement::MAX_MESSAGE_LEN;
+use crate::signatures::frost::FrostKey;
 use crate::{
     MessageDigest, Purpose, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
 };
@@ -126,28 +124,6 @@ impl<S: ThresholdCoin> Family<S> for Coins {
     }
 
     fn one_round(key: &Keyed<S>) -> Option<&dyn OneRoundKey> {
-        Some(key)
-    }
-}
-
-impl<C: FrostSuite> Family<Frost<C>> for TwoRounds {
-    fn check_request(
-        _public: &<Frost<C> as KeyScheme>::PublicKey,
-        statement: &Statement<'_>,
-    ) -> Result<(), RequestError> {
-        statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN).map(drop)
-    }
-
-    fn verify(
-        public: &<Frost<C> as KeyScheme>::PublicKey,
-        message: &[u8],
-        result: &[u8],
-        _proof: &[u8],
-    ) -> Result<(), SchemeError> {
-        Ok(Frost::<C>::verify(public, message, result)?)
-    }
-
-    fn frost(key: &Keyed<Frost<C>>) -> Option<&dyn FrostKey> {
         Some(key)
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use theta_sharing::ShareIndex;
 
-use super::{Family, Kind, OneRoundKey};
-use crate::keys::{AnyKeyShare, KeyScheme, SchemeError, ShareError, Typed, TypedPublicKey};
+use super::{AnyKeyShare, Family, KeyScheme, Kind, OneRoundKey, SchemeError};
+use crate::keys::{ShareError, Typed, TypedPublicKey};
 use crate::signatures::frost::FrostKey;
 use crate::{MessageDigest, RequestError, Statement, ciphers::CipherKey};
 

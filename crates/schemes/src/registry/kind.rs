@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_groups::{Group, Scalar, Secret};
+use theta_groups::Secret;
 use theta_sharing::{ProofOfPossession, ShareIndex, Threshold};
 
-use super::{DealtKey, Primes};
-use crate::keys::{
-    AnyKeyShare, AnyPublicKey, CurveScheme, DealError, KeyKind, KeyScheme, KeyShare, PartsError, PublicKeySet,
-    PublicParts, ShareError, deal, deal_secret, possession_of,
-};
+use super::{AnyKeyShare, AnyPublicKey, DealtKey, KeyScheme, Primes};
+use crate::keys::{DealError, KeyKind, PartsError, PublicParts, ShareError};
 use crate::signatures::sh00::{self, ModulusSize, RsaDealError, RsaKeyShare, RsaPublicKey, RsaScheme};
 
 /// The making of keys of scheme `S`.
@@ -47,7 +44,7 @@ pub trait Kind<S: KeyScheme> {
     fn share(public: &S::PublicKey, index: ShareIndex, secret: &[u8]) -> Result<S::KeyShare, ShareError>;
 }
 
-/// Keys that are Shamir sharings in the exponent of a prime-order group.
+/// Keys that are Shamir sharings in the exponent of a prime-order group: those of a [`CurveScheme`](crate::keys::CurveScheme).
 #[derive(Clone, Copy, Debug)]
 pub struct Curve;
 
@@ -56,53 +53,9 @@ pub struct Curve;
 pub struct Rsa;
 
 /// The key and its shares as those of any suite.
-fn erased<S: KeyScheme>(public: Arc<S::PublicKey>, shares: Vec<S::KeyShare>) -> DealtKey {
+pub(crate) fn erased<S: KeyScheme>(public: Arc<S::PublicKey>, shares: Vec<S::KeyShare>) -> DealtKey {
     let shares = shares.into_iter().map(|share| AnyKeyShare::of::<S>(Arc::new(share))).collect();
     (AnyPublicKey::of::<S>(public), shares)
-}
-
-impl<S: CurveScheme> Kind<S> for Curve {
-    const KIND: KeyKind = KeyKind::Curve;
-
-    fn secret_key_len() -> Option<usize> {
-        Some(<S::KeyGroup as Group>::Scalar::ENCODED_LEN)
-    }
-
-    fn deal(threshold: Threshold, rng: &mut dyn CryptoRng) -> DealtKey {
-        let dealt = deal::<S>(threshold, rng);
-        erased::<S>(dealt.public, dealt.shares)
-    }
-
-    fn deal_rsa(
-        _primes: Primes<'_>,
-        _threshold: Threshold,
-        _rng: &mut dyn CryptoRng,
-    ) -> Result<DealtKey, RsaDealError> {
-        Err(RsaDealError::Suite(S::SUITE))
-    }
-
-    fn import(secret: &Secret<Vec<u8>>, threshold: Threshold, rng: &mut dyn CryptoRng) -> Result<DealtKey, DealError> {
-        let secret = Secret::new(Scalar::decode(secret.expose()).map_err(DealError::Secret)?);
-        let dealt = deal_secret::<S>(threshold, &secret, rng)?;
-        Ok(erased::<S>(dealt.public, dealt.shares))
-    }
-
-    fn key(parts: &PublicParts) -> Result<S::PublicKey, PartsError> {
-        let PublicParts::Curve(key) = parts else { return Err(PartsError::Kind(S::SUITE)) };
-        PublicKeySet::from_encoded::<S>(key)
-    }
-
-    fn key_group() -> Option<&'static str> {
-        Some(S::KeyGroup::NAME)
-    }
-
-    fn proof_of_possession() -> Option<&'static dyn ProofOfPossession> {
-        possession_of::<S>()
-    }
-
-    fn share(public: &S::PublicKey, index: ShareIndex, secret: &[u8]) -> Result<S::KeyShare, ShareError> {
-        KeyShare::from_secret(public, index, secret)
-    }
 }
 
 impl<S: RsaScheme> Kind<S> for Rsa {

@@ -1,13 +1,19 @@
 //! Every suite as one object: code that is generic over the scheme is instantiated here, once for each, and in no crate above.
 //!
-//! A scheme declares two associated types ([`KeyScheme::Kind`](crate::keys::KeyScheme::Kind): the kind of its keys;
-//! [`KeyScheme::Family`](crate::keys::KeyScheme::Family): their operations) and has a line in the table of suites. Everything else
+//! A scheme declares two associated types ([`KeyScheme::Kind`]: the kind of its keys;
+//! [`KeyScheme::Family`]: their operations) and has a line in the table of suites. Everything else
 //! follows.
 
+mod any;
+mod api;
+mod delivery;
 mod family;
 mod key;
 mod kind;
 mod one_round;
+mod scheme;
+mod table;
+mod with_scheme;
 
 use core::marker::PhantomData;
 
@@ -16,13 +22,19 @@ use theta_groups::Secret;
 use theta_groups::modular::SearchProgress;
 use theta_sharing::{ProofOfPossession, Threshold};
 
-use crate::keys::{AnyKeyShare, AnyPublicKey, DealError, KeyKind, KeyScheme, PartsError, PublicParts};
+use crate::Suite;
+use crate::keys::{DealError, KeyKind, PartsError, PublicParts};
 use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 
+pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, deal_rsa_primes, import_any};
+pub use api::SchemeError;
+pub use delivery::NoQuorumMode;
 pub use family::{Ciphers, Coins, Family, Signatures, TwoRounds};
 pub(crate) use key::{KeyObject, Keyed};
+pub(crate) use kind::erased;
 pub use kind::{Curve, Kind, Rsa};
 pub(crate) use one_round::OneRoundKey;
+pub use scheme::KeyScheme;
 
 /// A key fresh from the dealer: its public material, and the shares of parties 1 to n.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
@@ -67,11 +79,27 @@ pub(crate) trait SuiteOps: Sync {
     fn is_checkable(&self) -> bool;
 }
 
+#[doc(hidden)]
+#[macro_export]
+macro_rules! define_operations {
+    ($([$class:ident] $variant:ident = $type:ty, $name:literal, $scheme:literal, $group:literal, $purpose:ident,
+        $doc:literal;)*) => {
+        impl Suite {
+            /// The suite's operations, as one object.
+            pub(crate) fn ops(self) -> &'static dyn SuiteOps {
+                match self { $(Self::$variant => &Of::<$type>::OPS,)* }
+            }
+        }
+    };
+}
+
+crate::for_each_suite!(define_operations! {});
+
 /// The operations of a scheme.
-pub(crate) struct Of<S>(PhantomData<fn() -> S>);
+struct Of<S>(PhantomData<fn() -> S>);
 
 impl<S> Of<S> {
-    pub(crate) const OPS: Self = Self(PhantomData);
+    const OPS: Self = Self(PhantomData);
 }
 
 impl<S: KeyScheme> SuiteOps for Of<S> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rand_core::CryptoRng;
 use theta_sharing::ShareIndex;
 
-use super::Keyed;
-use crate::answer::{Answer, Answering};
-use crate::keys::{AnyKeyShare, Combined, PublicMaterial as _, SchemeError};
+use super::{AnyKeyShare, Keyed, SchemeError};
+use crate::answer::{Answer, Answering, Combined};
+use crate::keys::PublicMaterial as _;
 use crate::{CombineError, Statement, ThresholdScheme, selection};
 
 /// The operations on encoded shares.

@@ -18,9 +18,9 @@ use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
 
 use crate::bisection::{find_false, random_weight};
 use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
+use crate::limits::MAX_MESSAGE_LEN;
 use crate::point_share::PointShare;
 use crate::registry::{Curve, Signatures};
-use crate::statement::MAX_MESSAGE_LEN;
 use crate::{CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError};
 
 /// A group's scalars.

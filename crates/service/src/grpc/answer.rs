@@ -76,7 +76,7 @@ pub(crate) fn key_info(entry: &KeyEntry) -> v1::KeyInfo {
         state: entry.state.name().to_owned(),
         holders: entry.holders.iter().map(|node| u32::from(node.get())).collect(),
         primary: entry.primary,
-        held: entry.share.is_some(),
+        held: entry.has_share(),
         generation: entry.generation,
         frozen: entry.frozen,
     }

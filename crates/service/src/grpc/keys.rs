@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use theta_authority::{BackUp, Look, Place, reason_of};
+use theta_authority::{BackUp, ListCeremonies, Place, WatchCeremony, reason_of};
 use theta_custody::{CeremonyError, CeremonyReport, ChangeReport};
 use theta_names::{KeyState, Version};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
@@ -70,9 +70,9 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let id = &request.get_ref().id;
         let wrong = |_| refusal::invalid(format!("a ceremony's id has 32 bytes, this one has {}", id.len()));
         let id = <[u8; 32]>::try_from(id.as_ref()).map_err(wrong)?;
-        let granted = self.node.decide_plain(&request, Look::Ceremony(id)).await?;
+        let granted = self.node.decide_plain(&request, WatchCeremony(id)).await?;
         let stream = self.node.stream(granted.client())?;
-        let reports = self.node.orchestrator.watch_ceremony(id).await.ok_or_else(|| {
+        let reports = self.node.orchestrator.watch_ceremony(granted).await.ok_or_else(|| {
             refusal::not_found("no such ceremony is known here: it was never asked for here, or is long over")
         })?;
         let place = request.extensions().get::<Arrival>().cloned();
@@ -83,8 +83,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         &self,
         request: Request<v1::ListCeremoniesRequest>,
     ) -> Result<Response<v1::ListCeremoniesResponse>, Status> {
-        let _ = self.node.decide_plain(&request, Look::Keys).await?;
-        let reports = self.node.orchestrator.ceremonies().await;
+        let granted = self.node.decide_plain(&request, ListCeremonies).await?;
+        let reports = self.node.orchestrator.ceremonies(granted).await;
         Ok(Response::new(v1::ListCeremoniesResponse { ceremonies: reports.iter().map(answer::ceremony).collect() }))
     }
 

@@ -87,7 +87,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         let granted = self.node.decide_use(&request, (signed_request, approvals), key_use).await?;
         let certified = self.node.certified(granted, deadline::patience(request.metadata())).await?;
         let entry = Arc::clone(certified.entry());
-        let share = entry.share.clone().ok_or_else(|| refusal::no_share(&entry))?;
+        let share = entry.expose_share().cloned().ok_or_else(|| refusal::no_share(&entry))?;
         let node = shares::node(&entry, share.index())?;
         let create = move |rng: &mut dyn rand_core::CryptoRng| {
             let statement = certified.request().statement().as_statement();

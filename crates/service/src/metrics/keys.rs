@@ -34,14 +34,14 @@ impl KeysCollector {
     /// reaches, itself among them, less the k that it takes. Below zero none succeeds now.
     fn spare(&self, entry: &KeyEntry, connected: &[NodeId]) -> i64 {
         let reached = entry.holders.iter().filter(|holder| match *holder == self.local {
-            true => entry.share.is_some(),
+            true => entry.has_share(),
             false => connected.contains(holder),
         });
         i64::try_from(reached.count()).unwrap_or(i64::MAX).saturating_sub(entry.public.threshold().k().into())
     }
 
     fn has_lost(&self, entry: &KeyEntry) -> bool {
-        entry.serves() && entry.holders.contains(self.local) && entry.share.is_none()
+        entry.serves() && entry.holders.contains(self.local) && !entry.has_share()
     }
 }
 

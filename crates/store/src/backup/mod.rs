@@ -137,7 +137,7 @@ fn fill<R: Read>(rows: &mut Writes<'_>, opened: Opened<R>, floors: &RestoreFloor
         rows.put(table, &key, record)
     })?;
     if let Some(log) = &check.log {
-        Settings::set_audit_start(rows, &log.start)?;
+        Settings::set_audit_start(rows, log.start.len(), log.start.head())?;
     }
     let inherited = origin.slot_floor.unwrap_or(0);
     for (rule, mark) in &mut rules {

@@ -4,7 +4,6 @@ use theta_groups::Secret;
 
 use super::{Rows, Table, Writes};
 use crate::StoreError;
-use crate::audit::AuditChain;
 use crate::codec::{Decoder, encoder};
 use crate::incarnation::{Opening, StoreId};
 
@@ -66,16 +65,16 @@ impl Settings {
         rows.put(Table::Settings, Self::RESTORED_FROM, encoder(16).raw(&id.0).finish())
     }
 
-    /// The position before the first record of the audit log that has not been removed.
-    pub(crate) fn audit_start(rows: &impl Rows) -> Result<AuditChain, StoreError> {
-        let Some(record) = rows.row(Table::Settings, Self::AUDIT_START)? else { return Ok(AuditChain::default()) };
+    /// How many records of the audit log have been removed, and the hash of the last of them; `None` if none were.
+    pub(crate) fn audit_start(rows: &impl Rows) -> Result<Option<(u64, [u8; 32])>, StoreError> {
+        let Some(record) = rows.row(Table::Settings, Self::AUDIT_START)? else { return Ok(None) };
         let mut decoder = Decoder::new(TABLE, record.expose())?;
-        let start = AuditChain::new(decoder.u64()?, decoder.array()?);
-        decoder.finish(start)
+        let start = (decoder.u64()?, decoder.array()?);
+        decoder.finish(Some(start))
     }
 
-    pub(crate) fn set_audit_start(rows: &mut Writes<'_>, start: &AuditChain) -> Result<(), StoreError> {
-        let record = encoder(40).u64(start.len()).raw(start.head()).finish();
+    pub(crate) fn set_audit_start(rows: &mut Writes<'_>, removed: u64, last: &[u8; 32]) -> Result<(), StoreError> {
+        let record = encoder(40).u64(removed).raw(last).finish();
         rows.put(Table::Settings, Self::AUDIT_START, record)
     }
 

@@ -132,7 +132,7 @@ fn a_store_whose_disk_went_on_burns_nothing_and_writes_nothing() {
         let refused = picture.burn(burn_id(100, id)).unwrap_err();
         assert!(matches!(&refused, BurnError::Store(StoreError::NotContinued(_) | StoreError::Failed)), "{refused}");
     }
-    assert!(picture.recover().is_err(), "it is another opening by now");
+    assert!(matches!(picture.recover(), Err(StoreError::NotContinued(_))), "it is another opening by now");
     drop(picture);
     let store = open(&disk);
     assert_eq!(store.incarnation().sequence, sequence + 1, "nothing but the opening");

@@ -198,7 +198,9 @@ fn send(from: u16, other: u16, effects: Vec<CustodyEffect>, packets: &mut Vec<(u
 impl Hoard {
     /// Takes the share of an entry; returns whether there is one.
     fn take(&mut self, node: u16, entry: &KeyEntry) -> bool {
-        let (Suite::Cks05Ristretto255, Some(share)) = (entry.public.suite(), &entry.share) else { return false };
+        let (Suite::Cks05Ristretto255, Some(share)) = (entry.public.suite(), entry.expose_share()) else {
+            return false;
+        };
         let (TypedPublicKey::Ristretto255(public), TypedKeyShare::Ristretto255(share)) =
             (entry.public.typed(), share.typed())
         else {

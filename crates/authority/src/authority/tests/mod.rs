@@ -90,7 +90,7 @@ fn the_stores_slots_keep_the_promise_over_a_restart() {
     let store = Store::open_on(disk.backend(), &sealing(), Options::default()).unwrap();
     let slots = StoreSlots::new(Arc::new(store));
     assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Same));
-    assert_eq!(decide(&slots, 7, 2, SlotOrder::Any), Ok(SlotDecision::Conflict { previous: Digest([1; 32]) }));
+    assert_eq!(decide(&slots, 7, 2, SlotOrder::Any), Ok(SlotDecision::Conflict { previous: [1; 32] }));
     assert_eq!(decide(&slots, 9, 2, SlotOrder::Increasing), Ok(SlotDecision::Allowed));
     assert_eq!(decide(&slots, 7, 1, SlotOrder::Any), Ok(SlotDecision::Below { mark: 8 }));
     assert!(slots.decide(SlotScope { key: "", rule: "s" }, 1, Digest([1; 32]), SlotOrder::Any).is_err());

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use theta_ceremonies::Remains;
 use theta_names::NodeId;
 
+use super::Helped;
 use crate::Custodian;
 use crate::CustodyError;
 use crate::custodian::message::{Id, Message, Part};
@@ -19,13 +20,6 @@ const LONGEST: usize = 1 << 20;
 
 /// Ticks for which an epilogue that was read is kept in memory.
 const KEPT: u64 = 40;
-
-/// The epilogue that was read last.
-pub(in crate::custodian) struct Helped {
-    id: Id,
-    remains: Remains,
-    read_at: u64,
-}
 
 impl Custodian {
     /// Removes the epilogue from memory after some time, or when the store has it no more.

@@ -1,7 +1,9 @@
 //! The life of a ceremony at this node: asked for, begun, fed, ended. The group decides on its begin and its end: see `spec/ledger.md`.
 
+mod asking;
 mod early;
 mod ended;
+mod helped;
 mod helping;
 mod reconcile;
 mod requests;
@@ -20,7 +22,7 @@ use theta_store::Ceremony;
 pub(super) use early::Early;
 pub(super) use ended::Ended;
 use ended::MOST_ENDED;
-pub(super) use helping::Helped;
+pub(super) use helped::Helped;
 pub(super) use reconcile::Prospects;
 pub(super) use requests::Requests;
 pub(super) use running::Running;

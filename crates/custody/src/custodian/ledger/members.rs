@@ -1,7 +1,5 @@
 //! Changes of the members that clients ask for, and warrants that they bring, until the group has decided on them.
 
-use std::collections::BTreeMap;
-
 use theta_groups::Transcript;
 use theta_ledger::{Action, DropReason, Input, LedgerState, MemberChange, Refusal, Warrant, WarrantRefusal};
 use theta_names::codec::{Reader, Writer};
@@ -13,57 +11,8 @@ use crate::custodian::work::Work;
 use crate::request::{CustodyEffect, MembersState};
 use crate::{Custodian, MembersError};
 
-/// Ticks for which a warrant that is brought again is not passed on again.
-const TOLD_TICKS: u64 = 40;
 /// The bytes of a nonce behind its length.
 const NONCE_BYTES: usize = 4 + 32;
-/// The most requests that are remembered, and as many of which nothing came.
-const MOST_KEPT: usize = 256;
-
-/// Requests for changes of the members, by their digests.
-#[derive(Default)]
-pub(in crate::custodian) struct MemberRequests {
-    /// Those that wait, with the digest of the action.
-    waiting: BTreeMap<Id, Id>,
-    /// Those that came to nothing, and why.
-    refused: BTreeMap<Id, String>,
-    /// When a warrant was brought that serves.
-    told: BTreeMap<Id, u64>,
-}
-
-impl MemberRequests {
-    fn wait(&mut self, request: Id, action: Id) {
-        bound(&mut self.waiting);
-        self.waiting.insert(request, action);
-    }
-
-    fn is_told(&self, warrant: &Id, now: u64) -> bool {
-        self.told.get(warrant).is_some_and(|at| now < at.saturating_add(TOLD_TICKS))
-    }
-
-    fn tell(&mut self, warrant: Id, now: u64) {
-        bound(&mut self.told);
-        self.told.insert(warrant, now);
-    }
-
-    fn refuse(&mut self, request: Id, why: String) {
-        self.waiting.remove(&request);
-        bound(&mut self.refused);
-        self.refused.insert(request, why);
-    }
-
-    /// Nothing comes of an action: of all requests that asked for it.
-    fn drop_action(&mut self, action: &Id, why: &str) {
-        let asked: Vec<Id> = self.waiting.iter().filter(|(_, it)| *it == action).map(|(request, _)| *request).collect();
-        asked.into_iter().for_each(|request| self.refuse(request, why.to_owned()));
-    }
-}
-
-fn bound<T>(kept: &mut BTreeMap<Id, T>) {
-    if kept.len() >= MOST_KEPT {
-        kept.pop_first();
-    }
-}
 
 impl Custodian {
     /// Asks the group for a change of its members that this node's policy has granted to a client, or says how far it is if it was asked
@@ -121,7 +70,7 @@ impl Custodian {
             return Ok(MembersState::Decided { height });
         }
         let awaits = warrant.stand_ins().iter().map(|stand_in| stand_in.node).collect();
-        // Whoever polls makes no letters to all of it.
+        // A client that asks again and again does not make this node write to all others each time.
         let id = Transcript::new("theta/custody/warrant/v1").with("warrant", &warrant.encode()).finish32();
         if self.requests_of_members.is_told(&id, self.ticks) {
             return Ok(MembersState::Waiting { awaits });

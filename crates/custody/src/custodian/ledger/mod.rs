@@ -4,6 +4,7 @@
 //! who knows the founding members can check which keys the group has. See `spec/ledger.md`.
 
 mod bookkeeper;
+mod member_requests;
 mod members;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use theta_statements::CancelRequest;
 use theta_store::Store;
 
 use bookkeeper::{Bookkeeper, adopted_key};
-pub(super) use members::MemberRequests;
+pub(super) use member_requests::MemberRequests;
 
 use super::ceremonies::Prospects;
 use super::message::Message;
@@ -46,7 +47,8 @@ pub(super) fn open(
     };
     let id = genesis.id();
     if store.ledger_id()? != Some(*id.as_bytes()) {
-        // A restored node may have spoken in it after its backup, and whoever comes back to it has spoken in it before.
+        // A restored node may have spoken in this ledger after its backup was made. A node whose store has had this ledger before, and
+        // another one since, has spoken in it already.
         let lacks = store.restored_from()?.is_some() || store.is_used(id.as_bytes())?;
         store.write(|transaction| {
             transaction.use_up(id.as_bytes(), 0)?;

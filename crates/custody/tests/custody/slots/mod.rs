@@ -93,7 +93,7 @@ impl Group {
         let scope = SlotScope { key: "chain", rule };
         let standing = match at.memory.decide(scope, slot, digest, order).unwrap() {
             SlotDecision::Allowed | SlotDecision::Same => SlotStanding::Taken,
-            SlotDecision::Conflict { previous } => SlotStanding::Contested { previous },
+            SlotDecision::Conflict { previous } => SlotStanding::Contested { previous: Digest(previous) },
             SlotDecision::Below { mark } => SlotStanding::Over { mark },
         };
         let rule = rule.parse().unwrap();

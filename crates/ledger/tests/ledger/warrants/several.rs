@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 
 use theta_agreement::{Ballot, VoteKind};
-use theta_ledger::{Action, Effect, Genesis, Input, LedgerState, MemberChange, StandIn, Warrant, WarrantRefusal};
+use theta_ledger::{
+    Action, Effect, Genesis, Input, LedgerError, LedgerState, MemberChange, StandIn, Warrant, WarrantRefusal,
+};
 
 use super::{END, signed, stand_in, state_of, unsigned, warrant};
 use crate::keys::operator;
@@ -118,7 +120,7 @@ fn machines_of_two_warrants_decide_together() {
     for one in 0..2 {
         let mut entry = entry.clone();
         entry.warrants.remove(one);
-        assert!(state.clone().advance(&entry).is_err());
+        assert_eq!(state.clone().advance(&entry), Err(LedgerError::Certificate(1)));
     }
 }
 

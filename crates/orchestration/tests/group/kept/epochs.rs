@@ -198,7 +198,7 @@ fn shares_that_are_gone_are_gone_from_memory() {
         let mut cluster = Cluster::with_key(suite, 2, &[1, 2, 3, 4], 4, 5);
         let old: Vec<(Weak<KeyEntry>, Weak<_>)> = (1..=4)
             .map(|node| cluster.key(node))
-            .map(|key| (Arc::downgrade(&key), Arc::downgrade(key.share.as_ref().unwrap())))
+            .map(|key| (Arc::downgrade(&key), Arc::downgrade(key.expose_share().unwrap())))
             .collect();
         answers(&mut cluster, &[1, 2, 3, 4], "answered before");
         // One instance that runs and never ends, and one that has run out of time.
@@ -233,7 +233,7 @@ fn shares_move_to_other_nodes_under_load() {
         let refused = running.outcome().unwrap().unwrap_err();
         assert!(matches!(&refused, InstanceError::Key(ResolveError::NotHolder { .. })), "{refused}");
         assert!(refused.to_string().contains("6, 3, 5, 4"), "{refused}");
-        assert!(cluster.key(1).share.is_none());
+        assert!(cluster.key(1).expose_share().is_none());
         answers(&mut cluster, &[3, 4, 5, 6], "three of four now");
         assert_eq!(cluster.key(4).public.public_key_bytes(), cluster.key(1).public.public_key_bytes());
     }
@@ -321,10 +321,10 @@ fn a_node_without_power_comes_back_to_the_new_epoch() {
         cluster.start(2);
         cluster.until("the refresh ends", |cluster| (1..=4).all(|node| cluster.is_done(node, &id)));
         assert!((1..=4).all(|node| cluster.key(node).epoch == Epoch::new(1)));
-        if cluster.key(2).share.is_none() {
+        if cluster.key(2).expose_share().is_none() {
             // It was away when shares were dealt.
             let id = cluster.begin(&[1, 2, 3, 4], KeyChange::Recover { key: name("key"), version: None, node: 2 });
-            cluster.until("its share is found", |cluster| cluster.is_done(2, &id) && cluster.key(2).share.is_some());
+            cluster.until("its share is found", |cluster| cluster.is_done(2, &id) && cluster.key(2).has_share());
         }
         answers(&mut cluster, &[1, 2, 3, 4], "all together");
         assert!(cluster.metric(1, "theta_ceremonies_total{outcome=\"activated\"}") >= 2.0);

@@ -68,10 +68,10 @@ fn a_key_keeps_its_delivery_whatever_becomes_of_its_shares() {
     cluster.hold(&all[..6], KeyChange::Refresh { key: name("key"), version: None });
     cluster.cut.clear();
     cluster.until("node 7 follows", |cluster| cluster.key(7).epoch > theta_names::Epoch::FIRST);
-    assert!(cluster.key(7).share.is_none());
+    assert!(cluster.key(7).expose_share().is_none());
     all_have(&cluster, &all, Delivery::Quorum);
     cluster.hold(&all, KeyChange::Recover { key: name("key"), version: None, node: 7 });
-    cluster.until("node 7 has a share", |cluster| cluster.key(7).share.is_some());
+    cluster.until("node 7 has a share", |cluster| cluster.key(7).has_share());
     assert_eq!(ask(&mut cluster, &all, "refreshed").len(), 4);
 
     let fewer = [7, 5, 3, 2, 1];

@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 use super::capsule::{self, ValidCapsule};
 use super::{Bz03, CipherPairing};
-use crate::ciphers::{Header, PayloadKey};
+use crate::ciphers::PayloadKey;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::point_share::PointShare;
 use crate::registry::{Ciphers, Curve};
@@ -36,7 +36,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
     const CHECKABLE: bool = true;
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
-        let (header, bytes) = Header::of_statement(statement, P::SUITE, public.key_id())?;
+        let (header, bytes) = statement.header(P::SUITE, public.key_id())?;
         Ok(DecapsulationRequest(capsule::check(public.key_id(), bytes, header.capsule())?))
     }
 

@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 use super::capsule::{self, Sealed};
 use super::{CipherGroup, Sg02};
-use crate::ciphers::{Header, PayloadKey};
+use crate::ciphers::PayloadKey;
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::registry::{Ciphers, Curve};
@@ -42,7 +42,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
     const HAS_BARE_SHARES: bool = true;
 
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
-        let (header, bytes) = Header::of_statement(statement, G::SUITE, public.key_id())?;
+        let (header, bytes) = statement.header(G::SUITE, public.key_id())?;
         let valid = capsule::check::<G>(public.key_id(), bytes, header.capsule())?;
         let capsule::ValidCapsule { u, context, sealed } = valid;
         Ok(DecapsulationRequest { bases: public.generator().with(u), sealed, context })

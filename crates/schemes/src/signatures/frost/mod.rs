@@ -32,6 +32,8 @@
 mod aggregate;
 mod commitment;
 mod derived_key;
+mod frost_key;
+mod keyed;
 mod nonce;
 mod package;
 mod rerandomized;
@@ -41,8 +43,6 @@ mod suites;
 
 use core::marker::PhantomData;
 
-use theta_groups::Group;
-
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::registry::{Curve, TwoRounds};
 use crate::{SignatureScheme, Suite, VerifyError};
@@ -50,10 +50,11 @@ use crate::{SignatureScheme, Suite, VerifyError};
 pub use aggregate::{AggregateError, aggregate, false_shares, verify_share};
 pub use commitment::{PackageError, SigningCommitments};
 pub use derived_key::DerivedKey;
+pub use frost_key::FrostKey;
 pub use nonce::{SigningNonces, commit, commit_batch};
 pub use package::SigningPackage;
 pub use rerandomized::{
-    FrostKey, MAX_SEED_LEN, MIN_SEED_LEN, SeedError, check_seed, randomized_key, randomizer_seed, verify_with_key,
+    MAX_SEED_LEN, MIN_SEED_LEN, SeedError, check_seed, randomized_key, randomizer_seed, verify_with_key,
 };
 pub use share::{SignError, SignatureShare, sign};
 pub use signature::{Signature, VerifyingKey};
@@ -61,11 +62,7 @@ pub use suites::{
     Ed448Shake256, Ed25519Sha512, FrostSuite, P256Sha256, Ristretto255Sha512, Secp256k1Sha256, Secp256k1Taproot,
     SuiteHash,
 };
-
-/// A suite's scalars.
-pub(crate) type ScalarOf<C> = <<C as FrostSuite>::Group as Group>::Scalar;
-/// A suite's elements.
-pub(crate) type ElementOf<C> = <<C as FrostSuite>::Group as Group>::Element;
+pub(crate) use suites::{ElementOf, ScalarOf};
 
 /// The scheme in one of its suites.
 #[derive(Clone, Copy, Debug)]

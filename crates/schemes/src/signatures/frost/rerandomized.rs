@@ -5,9 +5,8 @@ use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
 
 use super::commitment::CommitmentList;
-use super::{DerivedKey, Frost, FrostSuite, PackageError, ScalarOf, SigningCommitments, SigningPackage, SuiteHash};
+use super::{DerivedKey, FrostSuite, PackageError, ScalarOf, SigningCommitments, SigningPackage, SuiteHash};
 use crate::keys::{AnyPublicKey, PublicKeySet};
-use crate::registry::Keyed;
 use crate::{Suite, VerifyError};
 
 /// The least length of a seed in bytes: that of the shortest scalar.
@@ -53,25 +52,6 @@ pub fn randomized_key(public: &AnyPublicKey, seed: &Secret<Vec<u8>>, encoded_com
 /// [`VerifyError`]; [`VerifyError::Invalid`] also for keys of other schemes.
 pub fn verify_with_key(public: &AnyPublicKey, key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
     public.object().frost().ok_or(VerifyError::Invalid)?.verify_with([key, message, signature])
-}
-
-/// The operations of FROST's keys for re-randomisation.
-pub trait FrostKey {
-    /// The re-randomised key of a seed and the commitments of a session, in its standard encoding.
-    fn randomized(&self, seed: &Secret<Vec<u8>>, encoded_commitments: &[u8]) -> Option<Vec<u8>>;
-    /// Verifies a signature of a message with another key of the suite: key, message, signature.
-    fn verify_with(&self, parts: [&[u8]; 3]) -> Result<(), VerifyError>;
-}
-
-impl<C: FrostSuite> FrostKey for Keyed<Frost<C>> {
-    fn randomized(&self, seed: &Secret<Vec<u8>>, encoded_commitments: &[u8]) -> Option<Vec<u8>> {
-        let key = DerivedKey::<C>::randomized(&self.public, seed, encoded_commitments).ok()?;
-        Some(key.verifying_key().bytes().to_vec())
-    }
-
-    fn verify_with(&self, [key, message, signature]: [&[u8]; 3]) -> Result<(), VerifyError> {
-        super::VerifyingKey::<C>::decode(key)?.verify(message, signature)
-    }
 }
 
 /// A fresh seed. The coordinator sends it to the signers with the commitments, and to nobody else, because knowing it suffices to

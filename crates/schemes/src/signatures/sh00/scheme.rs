@@ -9,8 +9,8 @@ use theta_sharing::ShareIndex;
 
 use super::{Encoding, RsaKeyShare, RsaPublicKey, RsaShare, combine, share};
 use crate::keys::KeyScheme;
+use crate::limits::MAX_MESSAGE_LEN;
 use crate::registry::{Rsa, Signatures};
-use crate::statement::MAX_MESSAGE_LEN;
 use crate::{
     CombineError, MessageDigest, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError,
 };

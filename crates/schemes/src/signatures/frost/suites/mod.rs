@@ -9,13 +9,17 @@ use core::fmt::Debug;
 use theta_groups::{DecodeError, Group};
 use theta_sharing::Encoded;
 
-use super::ScalarOf;
 use crate::Suite;
 use crate::keys::KeyGroup;
 
 pub use hash::SuiteHash;
 pub use rfc9591::{Ed448Shake256, Ed25519Sha512, P256Sha256, Ristretto255Sha512, Secp256k1Sha256};
 pub use taproot::Secp256k1Taproot;
+
+/// A suite's scalars.
+pub(crate) type ScalarOf<C> = <<C as FrostSuite>::Group as Group>::Scalar;
+/// A suite's elements.
+pub(crate) type ElementOf<C> = <<C as FrostSuite>::Group as Group>::Element;
 
 /// A ciphersuite as in RFC 9591, section 6.
 pub trait FrostSuite: Copy + Debug + Eq + Send + Sync + 'static {

@@ -3,21 +3,12 @@
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_groups::{DecodeError, Secret};
+use theta_groups::DecodeError;
 use theta_sharing::ShareIndex;
 
-use super::{AnyKeyShare, AnyPublicKey};
-use crate::registry::OneRoundKey;
+use super::{AnyKeyShare, AnyPublicKey, OneRoundKey};
+use crate::answer::Combined;
 use crate::{Answer, CombineError, RequestError, Statement, Suite, VerifyError};
-
-/// A combined result.
-#[derive(Debug)]
-pub struct Combined {
-    /// The payload key, signature or coin value.
-    pub result: Secret<Vec<u8>>,
-    /// The coin's proof; empty where the result proves itself.
-    pub proof: Vec<u8>,
-}
 
 /// Why a call on bytes failed. The variants keep apart whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,11 +8,11 @@ use theta_groups::Secret;
 use theta_groups::modular::SearchProgress;
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{
-    DealError, KeyId, KeyScheme, PartsError, PublicMaterial, PublicParts, SchemeError, SecretMaterial, ShareError,
-    Typed, TypedKeyShare, TypedPublicKey,
+use super::{KeyObject, KeyScheme, Keyed, Primes, SchemeError};
+use crate::keys::{
+    DealError, KeyId, PartsError, PublicMaterial, PublicParts, SecretMaterial, ShareError, Typed, TypedKeyShare,
+    TypedPublicKey,
 };
-use crate::registry::{KeyObject, Keyed, Primes};
 use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 use crate::{MessageDigest, Suite};
 

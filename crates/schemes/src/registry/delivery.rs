@@ -1,0 +1,56 @@
+//! Which suites have quorum mode.
+
+use theta_names::Delivery;
+
+use crate::Suite;
+
+impl Suite {
+    /// Whether keys of this suite can have this delivery: quorum mode takes combined values that prove themselves, which the
+    /// coins by Diffie-Hellman and FROST do not have.
+    #[must_use]
+    pub fn supports(self, delivery: Delivery) -> bool {
+        match delivery {
+            Delivery::All => true,
+            Delivery::Quorum => self.ops().is_checkable(),
+        }
+    }
+
+    /// Refuses a delivery that keys of this suite cannot have.
+    ///
+    /// # Errors
+    /// [`NoQuorumMode`].
+    pub fn check_delivery(self, delivery: Delivery) -> Result<(), NoQuorumMode> {
+        if self.supports(delivery) { Ok(()) } else { Err(NoQuorumMode(self)) }
+    }
+}
+
+/// The scheme's results do not prove themselves, so that its keys have no [`Delivery::Quorum`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "keys of suite {0} have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
+     --delivery quorum, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
+)]
+pub struct NoQuorumMode(pub Suite);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quorum_mode_is_for_results_that_prove_themselves() {
+        let without: Vec<&str> = Suite::ALL
+            .into_iter()
+            .filter(|suite| !suite.supports(Delivery::Quorum))
+            .map(Suite::name)
+            .filter(|name| !name.starts_with("frost-"))
+            .collect();
+        let curves = ["bls12381", "bn254", "ed25519", "ed448", "p256", "ristretto255", "secp256k1"];
+        let mut expected: Vec<String> = curves.iter().map(|curve| format!("cks05-{curve}")).collect();
+        expected.sort_unstable();
+        let mut without: Vec<String> = without.into_iter().map(str::to_owned).collect();
+        without.sort_unstable();
+        assert_eq!(without, expected);
+        assert!(Suite::ALL.into_iter().all(|suite| suite.supports(Delivery::All)));
+        assert!(!Suite::FrostEd25519.supports(Delivery::Quorum) && Suite::Cks05Sh00.supports(Delivery::Quorum));
+    }
+}
