@@ -7,6 +7,8 @@ mod micro;
 mod process;
 mod report;
 mod requests;
+#[cfg(target_os = "linux")]
+mod rest;
 mod rules;
 mod soak;
 #[cfg(target_os = "linux")]
@@ -48,6 +50,9 @@ enum Command {
     Soak(soak::SoakArgs),
     /// Let a group make a key: time, CPU, memory and bytes of every node
     Ceremony(ceremony::CeremonyArgs),
+    /// Measure what a group costs until its first answer, and when nobody asks
+    #[cfg(target_os = "linux")]
+    Rest(rest::RestArgs),
     /// Measure every step of every scheme on this machine: time, size, memory; a table and plots
     Micro(micro::MicroArgs),
     /// The nodes of the groups that are made here: those of theta
@@ -62,6 +67,8 @@ impl Cli {
             Command::Load(args) => load::run(&args, output),
             Command::Soak(args) => soak::run(&args, output),
             Command::Ceremony(args) => ceremony::run(&args, output),
+            #[cfg(target_os = "linux")]
+            Command::Rest(args) => rest::run(&args, output),
             Command::Micro(args) => micro::run(&args, output),
             Command::Node(command) => command.run(output),
         }

@@ -91,6 +91,23 @@ fn keeps_a_rate_and_writes_csv() {
     assert!(csv.starts_with("request,start_ms,latency_ms,result"), "{csv}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn measures_a_group_at_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["rest", "--nodes", "3", "--threshold", "2", "--idle", "1s", "--requests", "20", "--json"];
+    let report = run_in(dir.path(), &arguments).ok().json();
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    assert!(number(&report["settled_cpu_seconds"]) >= number(&report["first_answer_cpu_seconds"]), "{report}");
+    assert!(number(&report["first_answer_seconds"]) >= number(&report["listening_seconds"]), "{report}");
+    for rest in [&report["at_rest"], &report["at_rest_again"]] {
+        assert!(number(&rest["rss_bytes"]) > number(&rest["pss_bytes"]), "{report}");
+        assert!(number(&rest["private_bytes"]) > 0.0 && number(&rest["threads"]) >= 5.0, "{report}");
+        // Ticks of 50 ms for each of its threads would be more.
+        assert!((1.0..100.0).contains(&number(&rest["sleeps_per_second"])), "{report}");
+    }
+}
+
 #[test]
 fn makes_its_own_group_and_ends_it() {
     let dir = tempfile::tempdir().unwrap();

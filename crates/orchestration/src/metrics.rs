@@ -189,6 +189,7 @@ pub(crate) struct Metrics {
     pub(crate) claims: Counter,
     pub(crate) checks: Counter,
     pub(crate) hedges: Counter,
+    pub(crate) ticks: Counter,
 }
 
 impl Metrics {
@@ -226,6 +227,7 @@ impl Metrics {
             claims: Counter::default(),
             checks: Counter::default(),
             hedges: Counter::default(),
+            ticks: Counter::default(),
         };
         registry.register("theta_stage_seconds", "How long the stages of requests took", metrics.stages.clone());
         registry.register("theta_instances_finished", "Instances that ended, by how", metrics.finished.clone());
@@ -273,6 +275,12 @@ impl Metrics {
             "theta_hedges",
             "Instances in quorum mode in which those that were drawn took too long",
             hedges,
+        );
+        let ticks = self.ticks.clone();
+        registry.register(
+            "theta_ticks",
+            "Ticks that CPU threads were sent: none while nothing waits for the time",
+            ticks,
         );
         let refused = self.refused_by_transport.clone();
         registry.register("theta_sends_refused", "Messages that the transport could not queue", refused);

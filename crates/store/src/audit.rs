@@ -200,23 +200,34 @@ impl Transaction<'_> {
         if body.len() > MOST_BODY {
             return Err(StoreError::Record { table: TABLE, problem: "a record is longer than 64 KiB" });
         }
-        let last = self.rows.last(Table::Audit)?;
-        let last = last.map(|(key, record)| AuditRecord::decode(&key, record.expose())).transpose()?;
-        let (index, previous) = last.map_or((0, [0; 32]), |last| (last.index.saturating_add(1), last.hash));
+        let end = self.audit_end()?;
+        let (index, previous) = (end.next, end.head);
         let hash = hash(index, &previous, &body);
         let encoded = encoder(72 + body.len()).raw(&previous).raw(&hash).bytes(&body).finish();
         self.rows.put(Table::Audit, &index.to_be_bytes(), encoded)?;
+        self.audit_end = Some(AuditChain::new(index.saturating_add(1), hash));
         Ok(AuditRecord { index, previous, hash, body })
+    }
+
+    /// How far the log goes with what this transaction has added: its last record is looked up once, however many are added.
+    fn audit_end(&mut self) -> Result<AuditChain, StoreError> {
+        if let Some(end) = self.audit_end {
+            return Ok(end);
+        }
+        let last = self.rows.last(Table::Audit)?;
+        let last = last.map(|(key, record)| AuditRecord::decode(&key, record.expose())).transpose()?;
+        let end =
+            last.map_or_else(AuditChain::default, |last| AuditChain::new(last.index.saturating_add(1), last.hash));
+        self.audit_end = Some(end);
+        Ok(end)
     }
 
     /// How many records there were, including removed ones: the index of the next.
     ///
     /// # Errors
     /// [`StoreError`] if they cannot be read.
-    pub fn audit_len(&self) -> Result<u64, StoreError> {
-        let last = self.rows.last(Table::Audit)?;
-        let last = last.map(|(key, record)| AuditRecord::decode(&key, record.expose())).transpose()?;
-        Ok(last.map_or(0, |last| last.index.saturating_add(1)))
+    pub fn audit_len(&mut self) -> Result<u64, StoreError> {
+        Ok(self.audit_end()?.next)
     }
 
     /// Removes the records before this index, but never the last of all, to which the next one is linked. Returns how

@@ -16,7 +16,7 @@ use std::{
 use prometheus_client::metrics::counter::Counter;
 use theta_statements::audit::AuditRecord;
 use theta_store::{Store, StoreError};
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 /// How long a record may wait for others to share its commit.
 const GATHER: Duration = Duration::from_millis(40);
@@ -45,6 +45,9 @@ pub enum AuditUnavailable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
 
+/// Whoever waits for a record without a thread.
+type Caller = oneshot::Sender<Result<(), AuditUnavailable>>;
+
 /// The log, as the code that decides uses it.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
@@ -52,22 +55,27 @@ pub(crate) struct AuditLog {
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     queue: Mutex<Queue>,
+    /// For the writer: there is something to do.
     changed: Condvar,
-    /// Notified when a commit is over, for tasks that wait.
-    over: watch::Sender<()>,
+    /// For threads that wait for records.
+    over: Condvar,
     recorded: Counter,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<AuditRecord>,
+    /// The tasks that wait, each for a record.
+    callers: Vec<(Ticket, Caller)>,
     appended: u64,
     written: u64,
     /// Whether somebody waits, so that the records are written at once.
     urgent: bool,
+    /// Whether the writer sleeps: to wake one that does not costs as much.
+    asleep: bool,
     closed: bool,
     failure: Option<String>,
 }
@@ -78,9 +86,7 @@ impl AuditLog {
     /// # Errors
     /// The system's error, if it gives no thread.
     pub(crate) fn start(store: Arc<Store>) -> io::Result<Self> {
-        let (over, _) = watch::channel(());
-        let shared =
-            Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new(), over, recorded: Counter::default() });
+        let shared = Arc::new(Shared::default());
         let of_writer = Arc::clone(&shared);
         let writer =
             thread::Builder::new().name("theta-audit".to_owned()).spawn(move || of_writer.write_all(&store))?;
@@ -106,15 +112,15 @@ impl AuditLog {
         }
     }
 
-    /// Records a decision.
-    pub(crate) fn append(&self, record: AuditRecord) -> Ticket {
+    /// Records a decision. `first`: its caller will wait for it ([`AuditLog::durable`]).
+    pub(crate) fn append(&self, record: AuditRecord, first: bool) -> Ticket {
         let mut queue = self.shared.lock();
         queue.waiting.push(record);
         queue.appended = queue.appended.saturating_add(1);
         let (ticket, waiting) = (Ticket(queue.appended), queue.waiting.len());
-        drop(queue);
-        if waiting == 1 || waiting == FULL_BATCH {
-            self.shared.changed.notify_all();
+        let hurries = first && !std::mem::replace(&mut queue.urgent, true);
+        if hurries || waiting == 1 || waiting == FULL_BATCH {
+            self.shared.wake(queue);
         }
         ticket
     }
@@ -124,15 +130,17 @@ impl AuditLog {
     /// # Errors
     /// [`AuditUnavailable`]: the record may never be durable.
     pub(crate) async fn durable(&self, ticket: Ticket) -> Result<(), AuditUnavailable> {
-        // Subscribes before the first check, so that no later change is missed.
-        let mut over = self.shared.over.subscribe();
-        loop {
-            if let Some(outcome) = self.shared.hurry(&mut self.shared.lock(), ticket) {
+        let told = {
+            let mut queue = self.shared.lock();
+            if let Some(outcome) = self.shared.hurry(&mut queue, ticket) {
                 return outcome;
             }
-            // This cannot fail: the sender lives as long as this log.
-            let _ = over.changed().await;
-        }
+            let (caller, told) = oneshot::channel();
+            queue.callers.push((ticket, caller));
+            told
+        };
+        // Whoever waits is always told, unless the writer has panicked.
+        told.await.unwrap_or(Err(AuditUnavailable::Closed))
     }
 
     /// Blocks until a record is durable.
@@ -142,7 +150,7 @@ impl AuditLog {
             if let Some(outcome) = self.shared.hurry(&mut queue, ticket) {
                 return outcome;
             }
-            queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.shared.over.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -157,8 +165,10 @@ impl AuditLog {
 
     /// Writes the waiting records and ends the writer.
     pub(crate) fn close(&self) {
-        self.shared.lock().closed = true;
-        self.shared.tell();
+        let mut queue = self.shared.lock();
+        queue.closed = true;
+        self.shared.tell(queue);
+        self.shared.changed.notify_all();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The writer ends by itself; after a panic of it there is nothing to do.
         let _ = writer.map(JoinHandle::join);
@@ -181,6 +191,31 @@ fn write(store: &Store, batch: &[AuditRecord], begins: &mut Option<u64>) -> Resu
     written
 }
 
+impl Queue {
+    /// What has become of a record; `None` while that is unknown.
+    fn outcome(&self, Ticket(place): Ticket) -> Option<Result<(), AuditUnavailable>> {
+        match &self.failure {
+            _ if self.written >= place => Some(Ok(())),
+            Some(failure) => Some(Err(AuditUnavailable::Broken(failure.clone()))),
+            None if self.closed => Some(Err(AuditUnavailable::Closed)),
+            None => None,
+        }
+    }
+
+    /// Takes out those who wait for what is known now.
+    fn known(&mut self) -> Vec<(Caller, Result<(), AuditUnavailable>)> {
+        let all = std::mem::take(&mut self.callers);
+        let mut known = Vec::new();
+        for (ticket, caller) in all {
+            match self.outcome(ticket) {
+                Some(outcome) => known.push((caller, outcome)),
+                None => self.callers.push((ticket, caller)),
+            }
+        }
+        known
+    }
+}
+
 impl Drop for AuditLog {
     fn drop(&mut self) {
         self.close();
@@ -192,26 +227,47 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self) {
-        self.changed.notify_all();
-        self.over.send_replace(());
+    /// Tells all who wait what has become of their records, as far as that is known: each task is woken for its own alone.
+    fn tell(&self, mut queue: MutexGuard<'_, Queue>) {
+        let callers = queue.known();
+        drop(queue);
+        self.over.notify_all();
+        for (caller, outcome) in callers {
+            // Some have gone away.
+            let _ = caller.send(outcome);
+        }
     }
 
     /// The state of a record; `None` while it is unknown, and then the writer is notified that somebody waits.
-    fn hurry(&self, queue: &mut Queue, Ticket(place): Ticket) -> Option<Result<(), AuditUnavailable>> {
-        if queue.written >= place {
-            return Some(Ok(()));
+    fn hurry(&self, queue: &mut Queue, ticket: Ticket) -> Option<Result<(), AuditUnavailable>> {
+        let outcome = queue.outcome(ticket);
+        if outcome.is_some() {
+            return outcome;
         }
-        if let Some(failure) = &queue.failure {
-            return Some(Err(AuditUnavailable::Broken(failure.clone())));
-        }
-        if queue.closed {
-            return Some(Err(AuditUnavailable::Closed));
-        }
-        if !std::mem::replace(&mut queue.urgent, true) {
+        if !std::mem::replace(&mut queue.urgent, true) && queue.asleep {
             self.changed.notify_all();
         }
         None
+    }
+
+    /// Wakes the writer if it sleeps.
+    fn wake(&self, queue: MutexGuard<'_, Queue>) {
+        let asleep = queue.asleep;
+        drop(queue);
+        if asleep {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Sleeps until there is something to do, or for so long.
+    fn sleep<'q>(&self, mut queue: MutexGuard<'q, Queue>, most: Option<Duration>) -> MutexGuard<'q, Queue> {
+        queue.asleep = true;
+        let mut queue = match most {
+            None => self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            Some(most) => self.changed.wait_timeout(queue, most).unwrap_or_else(PoisonError::into_inner).0,
+        };
+        queue.asleep = false;
+        queue
     }
 
     fn write_all(&self, store: &Store) {
@@ -232,7 +288,7 @@ impl Shared {
                 return None;
             }
             queue.urgent = false;
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.sleep(queue, None);
         }
         let gathered_at = Instant::now() + GATHER;
         while !queue.urgent && !queue.closed && queue.waiting.len() < FULL_BATCH {
@@ -240,7 +296,7 @@ impl Shared {
             if left.is_zero() {
                 break;
             }
-            queue = self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+            queue = self.sleep(queue, Some(left));
         }
         queue.urgent = false;
         Some(std::mem::take(&mut queue.waiting))
@@ -257,7 +313,7 @@ impl Shared {
                     tracing::warn!("the audit log can be written again");
                 }
                 self.recorded.inc_by(count);
-                self.tell();
+                self.tell(queue);
             }
             Err(error) => {
                 let failure = Some(error.to_string());
@@ -268,11 +324,12 @@ impl Shared {
                 queue.failure = failure;
                 batch.append(&mut queue.waiting);
                 queue.waiting = batch;
-                self.tell();
+                self.tell(queue);
+                queue = self.lock();
                 let deadline = Instant::now() + RETRY;
                 while !queue.closed && Instant::now() < deadline {
                     let left = deadline.saturating_duration_since(Instant::now());
-                    queue = self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+                    queue = self.sleep(queue, Some(left));
                 }
                 if queue.closed {
                     tracing::error!(lost = queue.waiting.len(), "decisions are not in the audit log");

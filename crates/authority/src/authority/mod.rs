@@ -277,7 +277,7 @@ impl Authority {
         self.metrics.decided(answer.is_ok(), code);
         match answer {
             Ok(granted) => {
-                let ticket = self.audit.append(record);
+                let ticket = self.audit.append(record, first);
                 Ok((granted, first.then_some(ticket)))
             }
             Err(refusal) => {
@@ -301,7 +301,7 @@ impl Authority {
     /// Records refusals at a bounded rate for each client, and for all strangers together.
     fn record_refusal(&self, client: Option<&Name>, record: AuditRecord) {
         if let Some(record) = self.refused.take(client, record) {
-            self.audit.append(record);
+            self.audit.append(record, false);
         }
     }
 
@@ -364,7 +364,7 @@ impl Authority {
         self.file.tell_whether_gone();
         self.disk.look(&self.store);
         for record in self.refused.left_over(now()) {
-            self.audit.append(record);
+            self.audit.append(record, false);
         }
         self.put_past_away();
     }

@@ -172,7 +172,7 @@ impl Authority {
         }
         let to = start.count.saturating_add(count);
         let (path, reached) = self.write_file(&keeping.folder, start, to)?;
-        self.audit.append(self.record_of_file(&path, start.count, reached));
+        self.audit.append(self.record_of_file(&path, start.count, reached), false);
         self.audit.flush().map_err(Refusal::from)?;
         let removed = self.store.prune_audit(to)?;
         tracing::info!(removed, file = %path.display(), checkpoint = %reached, "the past of the audit log is in a file");

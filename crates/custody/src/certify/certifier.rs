@@ -282,6 +282,12 @@ impl Certifier {
         self.answer(now, from, &subject, (asks, &shown), effects);
     }
 
+    /// Whether nothing here waits for time to pass.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.asks.is_empty() && self.deadlines.is_empty() && self.early.is_empty()
+    }
+
     /// Time passes: asks for what is missing, gives up requests after their deadlines, and forgets what is old.
     pub fn tick(&mut self, now: u64, effects: &mut Effects) {
         for _ in 0..ASKS_PER_TICK {

@@ -66,6 +66,11 @@ impl Early {
         found.collect()
     }
 
+    /// Whether no promise waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.peers.values().all(|waiting| waiting.order.is_empty())
+    }
+
     /// Drops promises that have waited for too long.
     pub(super) fn expire(&mut self, now: u64) {
         for waiting in self.peers.values_mut() {

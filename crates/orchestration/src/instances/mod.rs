@@ -19,4 +19,4 @@ pub(crate) use envelope::Content;
 pub use envelope::EnvelopeError;
 pub(crate) use shard::Shard;
 pub use shared::Load;
-pub(crate) use shared::{Computing, Failure, ShardLoad, Shared};
+pub(crate) use shared::{Computing, Failure, ShardLoad, Shared, Ticks};

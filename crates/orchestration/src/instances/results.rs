@@ -255,6 +255,11 @@ impl Results {
         false
     }
 
+    /// When the oldest is too old.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.order.front().map(|(since, _)| *since + self.limits.age)
+    }
+
     /// Drops what is too old.
     pub(crate) fn expire(&mut self, now: Instant) {
         while self.order.front().is_some_and(|(since, _)| now.duration_since(*since) >= self.limits.age) {

@@ -23,7 +23,7 @@ use super::{
     ending::{self, Audience, Ending},
     instance::{Instance, Sent, Worker},
     results::{Record, ResultLimits, Results},
-    shared::Shared,
+    shared::{ShardLoad, Shared, Ticks},
 };
 use crate::{
     Asker, Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
@@ -61,8 +61,8 @@ pub(crate) struct Shard {
     /// no clock but its ticks.
     clock: Instant,
     hedge: Hedge,
-    /// When a tick is to come that was asked for.
-    alarm: Option<Instant>,
+    /// The ticks that it has asked for.
+    ticks: Ticks,
 }
 
 impl Shard {
@@ -98,7 +98,7 @@ impl Shard {
             now,
             clock: now,
             hedge: Hedge::default(),
-            alarm: None,
+            ticks: Ticks::default(),
             worker,
         }
     }
@@ -474,8 +474,20 @@ impl Shard {
         self.results.expire(self.now);
         self.look_after();
         let shared = &self.worker.shared;
+        shared.metrics.ticks.inc();
         shared.metrics.backlog_dropped.inc_by(self.backlog.take_dropped());
         shared.publish_load();
+        // Not before all that is to be seen of it has been published.
+        self.ticks.none = self.is_idle() && self.load().is_some_and(|load| load.inbox.load(Relaxed) == 0);
+    }
+
+    /// Whether nothing here waits for the time, but for results that will be too old.
+    fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.backlog.len() == 0
+    }
+
+    fn load(&self) -> Option<&ShardLoad> {
+        self.worker.shared.shards.get(self.index)
     }
 
     /// Lets instances whose time has come ask for what they lack, or ends them.
@@ -513,9 +525,12 @@ impl Shard {
         }
     }
 
-    /// The clock's time, which rises.
+    /// The clock's time, which rises. Where no ticks come, it stands for them.
     pub(crate) fn set_clock(&mut self, now: Instant) {
         self.clock = self.clock.max(now);
+        if self.ticks.none {
+            self.now = self.now.max(now);
+        }
     }
 
     /// When to wake up before the next tick that comes by itself, if that is earlier than what was asked for last.
@@ -528,22 +543,25 @@ impl Shard {
         }
         let Reverse((wake, _)) = self.timers.peek()?;
         let next = (*wake).max(self.now + FINEST);
-        let waits = self.alarm.filter(|alarm| *alarm > self.now);
+        let waits = self.ticks.alarm.filter(|alarm| *alarm > self.now);
         let soon = next < self.now + self.worker.shared.config.tick;
         (soon && waits.is_none_or(|alarm| next < alarm)).then_some(next)
     }
 
-    /// Updates what others see of this shard; `inbox` commands wait for it.
+    /// Updates what others see of this shard, and the ticks that it wants; `inbox` commands wait for it.
     pub(crate) fn report(&mut self, inbox: usize) {
-        let next = self.next_alarm();
-        let Some(load) = self.worker.shared.shards.get(self.index) else { return };
+        if self.ticks.none && self.is_idle() {
+            self.ticks.alarm = self.results.due().map(|due| due.max(self.now + self.worker.shared.config.tick));
+        } else {
+            self.ticks.none = false;
+            self.ticks.alarm = self.next_alarm().or(self.ticks.alarm);
+        }
+        let Some(load) = self.load() else { return };
         load.inbox.store(inbox, Relaxed);
         load.backlog.store(self.backlog.len(), Relaxed);
         load.results.store(self.results.len(), Relaxed);
-        if next.is_some() {
-            self.alarm = next;
-            load.alarm.send_replace(next);
-        }
+        let ticks = self.ticks;
+        load.ticks.send_if_modified(|wanted| core::mem::replace(wanted, ticks) != ticks);
     }
 }
 

@@ -104,8 +104,17 @@ pub(crate) struct ShardLoad {
     pub(crate) results: AtomicUsize,
     /// Computations that wait or run on the shard.
     computing: AtomicUsize,
-    /// When the shard wants a tick before the next one.
-    pub(crate) alarm: watch::Sender<Option<Instant>>,
+    /// The ticks that the shard wants.
+    pub(crate) ticks: watch::Sender<Ticks>,
+}
+
+/// The ticks that a shard wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    /// Whether nothing waits for the regular ones.
+    pub(crate) none: bool,
+    /// When to send one in any case.
+    pub(crate) alarm: Option<Instant>,
 }
 
 impl ShardLoad {

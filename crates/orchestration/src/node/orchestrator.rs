@@ -23,7 +23,7 @@ use theta_schemes::Suite;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::AbortHandle,
-    time::{Instant, MissedTickBehavior, interval, sleep_until},
+    time::{Instant, sleep_until},
 };
 use zeroize::Zeroizing;
 
@@ -38,7 +38,7 @@ use crate::{
     Certified, CulpritRecord, Finished, InstanceError, InstanceSnapshot, Load, OrchestratorConfig, Stage, SubmitError,
     burning::Burning,
     entropy::Entropy,
-    instances::{Command, Computing, Ending, Shard, ShardLoad, Shared},
+    instances::{Command, Computing, Ending, Shard, ShardLoad, Shared, Ticks},
 };
 
 /// The most commands that a CPU thread takes from its inbox at once.
@@ -117,13 +117,14 @@ impl Orchestrator {
                 (Some((sender, mail)), Some(forwarded))
             }
         };
-        let slots = match certifier {
-            None => None,
+        let (slots, slot_ticks) = match certifier {
+            None => (None, None),
             Some(certifier) => {
                 let (sender, inbox) = SlotsInbox::new(&shared);
                 let slots = Slots::new(certifier, Arc::clone(&shared), Instant::now());
+                let ticks = slots.ticks();
                 threads.push(spawn("theta-slots", move || slots::keep(slots, inbox))?);
-                Some(sender)
+                (Some(sender), Some(ticks))
             }
         };
         let mut tasks = tick_all(&inboxes, &shared);
@@ -131,8 +132,8 @@ impl Orchestrator {
             let ticks = custody::tick(custodian.clone(), config.custody_tick, Arc::clone(&shared.transport));
             tasks.push(tokio::spawn(ticks).abort_handle());
         }
-        if let Some(slots) = &slots {
-            tasks.push(tokio::spawn(slots::tick(slots.clone(), config.tick)).abort_handle());
+        if let Some((slots, wanted)) = slots.clone().zip(slot_ticks) {
+            tasks.push(tokio::spawn(slots::tick(slots, config.tick, wanted)).abort_handle());
         }
         let ways =
             Ways { inboxes: Arc::clone(&inboxes), shard_mail, custodian: custodian.clone(), slots: slots.clone() };
@@ -394,38 +395,33 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<thread::Joi
 /// The tasks that send ticks to all shards.
 fn tick_all(inboxes: &Inboxes, shared: &Shared) -> Vec<AbortHandle> {
     let ticks = inboxes.iter().zip(&shared.shards).map(|(inbox, load)| {
-        let ticks = tick(inbox.clone(), shared.config.tick, load.alarm.subscribe());
+        let ticks = tick(inbox.clone(), shared.config.tick, load.ticks.subscribe());
         tokio::spawn(ticks).abort_handle()
     });
     ticks.collect()
 }
 
-/// Sends ticks to a shard, in equal intervals and when it asks for one. A shard that is behind gets fewer ticks, not more.
-async fn tick(inbox: mpsc::Sender<Command>, period: Duration, mut alarm: watch::Receiver<Option<Instant>>) {
-    let mut interval = interval(period);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut rung = None;
+/// Sends ticks to a shard as it wants them: in equal intervals, unless nothing waits for them, and when it asks for one. A shard that is
+/// behind gets fewer ticks, not more.
+async fn tick(inbox: mpsc::Sender<Command>, period: Duration, mut wanted: watch::Receiver<Ticks>) {
+    let (mut last, mut regular, mut idle) = (None, Instant::now(), false);
     loop {
-        tokio::select! {
-            _ = interval.tick() => {}
-            () = ring(&mut alarm, &mut rung) => {}
+        let Ticks { none, alarm } = *wanted.borrow_and_update();
+        if idle && !none {
+            regular = Instant::now() + period;
         }
-        if inbox.send(Command::Tick(Instant::now())).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Returns at the time for which the alarm is set, however that changes meanwhile; once for each.
-async fn ring(alarm: &mut watch::Receiver<Option<Instant>>, rung: &mut Option<Instant>) {
-    loop {
-        let at = alarm.borrow_and_update().filter(|at| rung.is_none_or(|last| *at > last));
+        idle = none;
+        let alarm = alarm.filter(|alarm| last.is_none_or(|last| *alarm > last));
+        let next = if none { alarm } else { Some(alarm.map_or(regular, |alarm| alarm.min(regular))) };
         tokio::select! {
-            () = sleep_until(at.unwrap_or_else(Instant::now)), if at.is_some() => {
-                *rung = at;
-                return;
+            () = sleep_until(next.unwrap_or(regular)), if next.is_some() => {
+                let now = Instant::now();
+                (last, regular) = (Some(now), now + period);
+                if inbox.send(Command::Tick(now)).await.is_err() {
+                    return;
+                }
             }
-            changed = alarm.changed() => if changed.is_err() { core::future::pending().await },
+            changed = wanted.changed() => if changed.is_err() { return },
         }
     }
 }

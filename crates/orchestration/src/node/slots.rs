@@ -13,8 +13,8 @@ use theta_authority::{Granted, Request};
 use theta_custody::{Certifier, CertifierEffect, CertifierLimits, SlotClaim, SlotRefusal, Ticket, To};
 use theta_names::NodeId;
 use tokio::{
-    sync::{mpsc, oneshot},
-    time::{Instant, MissedTickBehavior, interval},
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, sleep},
 };
 use tracing::{debug, error, warn};
 
@@ -96,12 +96,14 @@ pub(crate) struct Slots {
     waiting: BTreeMap<Ticket, oneshot::Sender<Verdict>>,
     began: Instant,
     now: Instant,
+    /// Whether it wants ticks.
+    ticks: watch::Sender<bool>,
 }
 
 impl Slots {
     pub(crate) fn new(certifier: Certifier, shared: Arc<Shared>, now: Instant) -> Self {
         let certifier = certifier.with_limits(limits(&shared.config));
-        Self { certifier, shared, waiting: BTreeMap::new(), began: now, now }
+        Self { certifier, shared, waiting: BTreeMap::new(), began: now, now, ticks: watch::Sender::new(false) }
     }
 
     pub(crate) fn obey(&mut self, order: SlotCommand) {
@@ -127,6 +129,24 @@ impl Slots {
             SlotCommand::Stop => {}
         }
         self.carry_out(effects);
+    }
+
+    /// The clock's time. Where no ticks come, it stands for them.
+    fn set_clock(&mut self, now: Instant) {
+        if !*self.ticks.borrow() {
+            self.now = self.now.max(now);
+        }
+    }
+
+    /// Updates whether ticks are wanted.
+    fn report(&self) {
+        let wanted = !self.waiting.is_empty() || !self.certifier.is_idle();
+        self.ticks.send_if_modified(|ticks| core::mem::replace(ticks, wanted) != wanted);
+    }
+
+    /// Whether ticks are wanted, now and later.
+    pub(crate) fn ticks(&self) -> watch::Receiver<bool> {
+        self.ticks.subscribe()
     }
 
     fn carry_out(&mut self, effects: Vec<CertifierEffect>) {
@@ -207,7 +227,9 @@ pub(crate) fn keep(mut slots: Slots, mut inbox: mpsc::Receiver<SlotCommand>) {
     let work = || {
         let mut batch = Vec::with_capacity(BATCH);
         while !shared.stopping.load(Acquire) && inbox.blocking_recv_many(&mut batch, BATCH) > 0 {
+            slots.set_clock(Instant::now());
             batch.drain(..).for_each(|order| slots.obey(order));
+            slots.report();
         }
     };
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
@@ -216,12 +238,10 @@ pub(crate) fn keep(mut slots: Slots, mut inbox: mpsc::Receiver<SlotCommand>) {
     }
 }
 
-/// Sends ticks to the certifier.
-pub(crate) async fn tick(inbox: SlotsInbox, period: Duration) {
-    let mut interval = interval(period);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        interval.tick().await;
+/// Sends ticks to the certifier while it wants them.
+pub(crate) async fn tick(inbox: SlotsInbox, period: Duration, mut wanted: watch::Receiver<bool>) {
+    while wanted.wait_for(|wanted| *wanted).await.is_ok() {
+        sleep(period).await;
         if inbox.sender.send(SlotCommand::Tick(Instant::now())).await.is_err() {
             return;
         }

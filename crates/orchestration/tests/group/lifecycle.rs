@@ -44,6 +44,49 @@ async fn an_instance_that_runs_out_of_time_says_what_was_missing() {
     assert_eq!(group.node(1).load().running, 0);
 }
 
+/// The CPU threads of a node without work sleep until there is some, and know what time it is then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_without_work_gets_no_ticks() {
+    let limits = OrchestratorConfig {
+        instance_ttl: Duration::from_secs(1),
+        results_age: Duration::from_secs(3),
+        backlog_age: Duration::from_millis(500),
+        ..config()
+    };
+    let group = Group::new(2, 4, &[SUITE], &limits);
+    let ticks = || group.metric(1, "theta_ticks_total");
+    let rest = async || {
+        // Between two looks: on a busy machine the last ticks may take their time.
+        let mut before = ticks();
+        for _ in 0..1_000 {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            if core::mem::replace(&mut before, ticks()) == ticks() {
+                return;
+            }
+        }
+        panic!("it never rests");
+    };
+    rest().await;
+    group.answers(SUITE, "work").await;
+    rest().await;
+    assert_eq!(group.node(1).load().results, 1, "it is kept while the node rests");
+    let before = ticks();
+    eventually("too old", || group.node(1).load().results == 0).await;
+    assert!(ticks() - before < 20.0, "one is enough for a result that is too old");
+    // A share whose request never comes is dropped as ever.
+    let never = group.request(SUITE, "never");
+    group.wire.inject(2, 1, group.share_message(&never, group.share_of(SUITE, 2, &never))).await;
+    eventually("it waits", || group.node(1).load().backlog == 1).await;
+    eventually("it was dropped", || group.node(1).load().backlog == 0).await;
+    rest().await;
+    // What begins after a rest has all its time.
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    let begin = tokio::time::Instant::now();
+    let (_, outcome) = group.node(1).run(group.request(SUITE, "alone")).await.unwrap();
+    assert!(outcome.unwrap_err().to_string().starts_with("1 of 2 shares after 1 s;"));
+    assert!(begin.elapsed() >= Duration::from_secs(1), "{:?}", begin.elapsed());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expired_request_goes_on_when_it_is_sent_again() {
     let limits = OrchestratorConfig { instance_ttl: Duration::from_millis(150), ..hasty() };

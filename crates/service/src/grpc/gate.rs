@@ -135,7 +135,8 @@ impl<H, R, A> Gate<H, R, A> {
                 return refuse(refusal);
             }
         };
-        let span = tracing::info_span!("request", method, client = field::Empty);
+        // For lines of level debug: at level info none is written here, and each request would pay for a span that nobody reads.
+        let span = tracing::debug_span!("request", method, client = field::Empty);
         request.extensions_mut().insert::<Arrival>(Arc::clone(&place));
         let request = request.map(|body| Body::new(RequestBody::new(body, Arc::clone(&place), shed)));
         let answer = service.call(request);

@@ -92,6 +92,12 @@ impl Ground {
     /// The head of the file, with zeros behind it if the file is shorter.
     fn read_head(&self) -> io::Result<[u8; HEAD]> {
         let mut head = [0; HEAD];
+        // It is read before every write, and only a store that is being made is shorter: nobody asks for the length first.
+        match self.0.storage.read(0, &mut head) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            read => return self.note(read.map(|()| head)),
+        }
+        head = [0; HEAD];
         let len = usize::try_from(self.note(self.0.storage.len())?).unwrap_or(HEAD).min(HEAD);
         self.note(self.0.storage.read(0, head.get_mut(..len).unwrap_or_default()))?;
         Ok(head)

@@ -11,6 +11,7 @@ use super::ground::Ground;
 use super::group_commit::{GroupCommit, Job, Turn};
 use super::{Settings, Snapshot, Writes};
 use crate::StoreError;
+use crate::audit::AuditChain;
 use crate::incarnation::{self, Incarnation, Lineage, Opening, Rollback, StoreId};
 use crate::seal::{Chance, Sealer};
 
@@ -37,6 +38,8 @@ pub struct Transaction<'s> {
     pub(crate) rows: Writes<'s>,
     /// The incarnation of the store once this is committed.
     pub(crate) incarnation: Incarnation,
+    /// How far the audit log goes, once that was looked up.
+    pub(crate) audit_end: Option<AuditChain>,
 }
 
 impl core::fmt::Debug for Transaction<'_> {
@@ -99,12 +102,12 @@ impl Store {
         let transaction = self.with_database(|database| database.begin_write().map_err(StoreError::database))?;
         let rows = Writes { transaction, sealer: &self.sealer, chance: &self.chance, changed: false, broken: false };
         let sequence = self.sequence.load(Ordering::Acquire).saturating_add(1);
-        Ok(Transaction { rows, incarnation: Incarnation { sequence, ..self.incarnation() } })
+        Ok(Transaction { rows, incarnation: Incarnation { sequence, ..self.incarnation() }, audit_end: None })
     }
 
     /// Makes the changes durable, if there are any.
     fn commit(&self, transaction: Transaction<'_>) -> Result<(), StoreError> {
-        let Transaction { mut rows, incarnation } = transaction;
+        let Transaction { mut rows, incarnation, .. } = transaction;
         if rows.broken {
             return Err(StoreError::database(redb::StorageError::PreviousIo));
         }

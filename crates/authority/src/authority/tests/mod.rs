@@ -197,12 +197,8 @@ async fn a_log_that_cannot_be_written_stops_everything() {
     assert!(matches!(quick, Refusal::Unrecorded(AuditUnavailable::Broken(_))), "{quick}");
 }
 
-#[test]
-fn records_wait_for_each_other_and_are_all_written_at_the_end() {
-    let store = simulated(&SimulatedDisk::default());
-    let audit = AuditLog::start(Arc::clone(&store)).unwrap();
-    let before = store.incarnation().sequence;
-    let record = |number: u64| AuditRecord {
+fn record(number: u64) -> AuditRecord {
+    AuditRecord {
         time: theta_statements::UnixTime(number),
         node: 1,
         client: None,
@@ -217,10 +213,50 @@ fn records_wait_for_each_other_and_are_all_written_at_the_end() {
         detail: String::new(),
         approvers: Vec::new(),
         policy: Digest([0; 32]),
+    }
+}
+
+/// Many tasks wait at once, each for its own record, and some go away.
+#[tokio::test]
+async fn whoever_waits_is_told_of_its_own_record() {
+    let disk = SimulatedDisk::default();
+    let store = simulated(&disk);
+    let audit = Arc::new(AuditLog::start(Arc::clone(&store)).unwrap());
+    let wait = |number| {
+        let (ticket, audit) = (audit.append(record(number), true), Arc::clone(&audit));
+        tokio::spawn(async move { audit.durable(ticket).await })
     };
+    let mut waits: Vec<_> = (0..200).map(wait).collect();
+    waits.drain(50..100).for_each(|gone| gone.abort());
+    for wait in waits {
+        assert_eq!(wait.await.unwrap(), Ok(()));
+    }
+    assert_eq!(log(&store).len(), 200, "the records of those who went away are there, too");
+    // A task that comes when its record has long been written does not wait.
+    let ticket = audit.append(record(200), false);
+    audit.flush().unwrap();
+    assert_eq!(audit.durable(ticket).await, Ok(()));
+    // All whose records cannot be written are told so, and all who wait when the log ends.
+    disk.fill_after(0);
+    let (first, second) = (wait(201), wait(202));
+    for refused in [first.await.unwrap(), second.await.unwrap()] {
+        assert!(matches!(refused, Err(AuditUnavailable::Broken(_))), "{refused:?}");
+    }
+    let late = audit.append(record(203), true);
+    assert!(audit.durable(late).await.is_err());
+    audit.close();
+    let late = audit.append(record(204), true);
+    assert!(audit.durable(late).await.is_err());
+}
+
+#[test]
+fn records_wait_for_each_other_and_are_all_written_at_the_end() {
+    let store = simulated(&SimulatedDisk::default());
+    let audit = AuditLog::start(Arc::clone(&store)).unwrap();
+    let before = store.incarnation().sequence;
     for number in 0..2_000 {
         audit.check().unwrap();
-        audit.append(record(number));
+        audit.append(record(number), false);
     }
     audit.close();
     let entries = log(&store);
