@@ -52,10 +52,16 @@ impl MemberRequests {
         self.refused.insert(request, why);
     }
 
-    /// Nothing comes of an action: of all requests that asked for it.
-    fn drop_action(&mut self, action: &Id, why: &str) {
+    /// Nothing comes of an action: of all requests that asked for it, which this gives.
+    pub(super) fn drop_action(&mut self, action: &Id, why: &str) -> Vec<Id> {
         let asked: Vec<Id> = self.waiting.iter().filter(|(_, it)| *it == action).map(|(request, _)| *request).collect();
-        asked.into_iter().for_each(|request| self.refuse(request, why.to_owned()));
+        asked.iter().for_each(|request| self.refuse(*request, why.to_owned()));
+        asked
+    }
+
+    /// Whether a client has asked for an action, of which nothing has come yet.
+    pub(super) fn wants(&self, action: &Id) -> bool {
+        self.waiting.values().any(|asked| asked == action)
     }
 }
 
@@ -84,6 +90,9 @@ impl Custodian {
         let digest = action.digest();
         if let Some(state) = self.members_state(&id, &digest) {
             return Ok(state);
+        }
+        if let Some(why) = self.refused_as_taken_back(request, &action)? {
+            return Ok(MembersState::Refused(why));
         }
         // The change alone is the word of a member in a renewal, the proof in a replacement; both stand in the ledger.
         let reason = if request.claims_proof() { request.proof.clone() } else { reason_of(request, reason) };
@@ -161,7 +170,7 @@ impl Custodian {
         self.unserving.take()
     }
 
-    fn check_store(&self) -> Result<(), MembersError> {
+    pub(super) fn check_store(&self) -> Result<(), MembersError> {
         match &self.failed {
             Some(why) => Err(MembersError::StoreFailed(why.clone())),
             None => Ok(()),
@@ -220,7 +229,7 @@ fn replaced_at(state: &LedgerState, warrant: &Warrant) -> Option<u64> {
     since.collect::<Option<Vec<u64>>>()?.into_iter().max()
 }
 
-const NO_LEDGER: &str = "this group keeps no ledger, since not all of its nodes have a ceremony_key in the group file: change the file at each node";
+pub(super) const NO_LEDGER: &str = "this group keeps no ledger, since not all of its nodes have a ceremony_key in the group file: change the file at each node";
 const UNPROVEN: &str = "the signature with it is not that of the member's present operator, or the warrant does not serve: ask for it without, so \
      that the members decide by their policies";
 const TOO_FEW: &str =
