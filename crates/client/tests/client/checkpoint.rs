@@ -10,7 +10,11 @@ use theta_client::{Checkpoint, Client, ClientError, ClientFile, Problem, genesis
 use theta_ledger::{Action, LedgerState, MemberChange, founding::Founding, founding::NodeSignatures};
 use theta_names::NodeId;
 use theta_network::Identity;
-use theta_schemes::{Suite, groups::Secret, keys::AnyPublicKey};
+use theta_schemes::{
+    Suite,
+    groups::Secret,
+    keys::{AnyPublicKey, KeyId},
+};
 
 use crate::fake::{FakeGroup, Key, adopt, card, certified, key, keys_of, outcome};
 
@@ -106,8 +110,9 @@ fn by_thieves(group: &FakeGroup, public: &AnyPublicKey) -> LedgerState {
     state
 }
 
-fn seal_of(client: &Client) -> Vec<u8> {
-    client.known().get(&"seal".parse().unwrap()).unwrap().public.parts().public_key.clone()
+/// The id of the key that the client takes for the active version.
+fn seal_of(client: &Client) -> KeyId {
+    *client.known().find(&"seal".parse().unwrap()).unwrap().public.key_id()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -120,7 +125,7 @@ async fn who_has_the_keys_of_a_quorum_of_back_then_shows_no_other_history() {
     let client = Client::open(&file).unwrap();
     assert!(client.renew().await.unwrap());
     assert_eq!(height(&client), 5);
-    assert_eq!(seal_of(&client), seal.0.parts().public_key);
+    assert_eq!(seal_of(&client), *seal.0.key_id());
     // Somebody who keeps the entries itself is told as well.
     let mut state = LedgerState::new(&genesis_of(client.given_group()).unwrap());
     let followed = client.follow_ledger(&mut state).await.unwrap();
