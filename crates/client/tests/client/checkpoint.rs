@@ -186,7 +186,7 @@ fn a_checkpoint_that_says_nothing_is_refused() {
     };
     refused(&text.replace("height = 5\n", "height = 0\n"), "checkpoint.height");
     refused(&text.replace(&digest, "11"), "checkpoint.entry");
-    refused(&text.replace("height = 5\n", "height = 5\n"), "height");
+    refused(&text.replace("height = 5\n", "tall = 5\n"), "tall");
     let read = ClientFile::parse(&text, &file).unwrap();
     assert_eq!(read.checkpoint, Some(Checkpoint { height: 5, entry: *group.state.head() }));
     let founding = text.find("fingerprint = ").unwrap()..text.find("certificate = ").unwrap();
