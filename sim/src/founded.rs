@@ -101,9 +101,20 @@ pub(crate) fn arrival(node: u16) -> Result<(MemberChange, Vec<u8>), Failed> {
     Ok((MemberChange::Add(card(node, &identity(node)?, (7_000 + 2 * node, EPOCH - 1))?), Vec::new()))
 }
 
+/// The key of a machine that only liars want in the group.
+fn false_identity() -> Result<CeremonyKeys, Failed> {
+    Ok(CeremonyKeys::new(party(1)?, Secret::new([0xe1; 32])))
+}
+
+/// Whether a card is of that machine.
+pub(crate) fn is_of_liars(card: &Card) -> bool {
+    let key = false_identity().and_then(|keys| key_of(&keys));
+    key.is_ok_and(|key| card.content().ceremony_key == key)
+}
+
 /// The card of a liar's machine: in the place of the member with that card, or of nobody's.
 pub(crate) fn false_card(of: Option<&CardContent>) -> Result<Card, Failed> {
-    let keys = CeremonyKeys::new(party(1)?, Secret::new([0xe1; 32]));
+    let keys = false_identity()?;
     let mut content = card(NOBODY, &keys, (6_000, 1))?.content().clone();
     if let Some(known) = of {
         (content.name, content.operator_key) = (known.name.clone(), known.operator_key);

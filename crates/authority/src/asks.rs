@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_names::{KeyRef, Label, Operation};
 use theta_statements::audit::Checkpoint;
-use theta_statements::{Approval, Ask, CancelRequest, CeremonyRequest, MemberRequest, StateChange};
+use theta_statements::{Approval, Ask, CancelRequest, CeremonyRequest, MemberRequest, StateChange, TakeBackRequest};
 
 use crate::{ParsedStatement, Request};
 
@@ -205,6 +205,14 @@ impl sealed::Sealed for MemberRequest {}
 impl Asks for MemberRequest {
     fn asked(&self) -> Asked {
         Asked { statement: self.encode().into(), recorded_first: true, ..Asked::new(self.operation()) }
+    }
+}
+
+impl sealed::Sealed for TakeBackRequest {}
+impl Asks for TakeBackRequest {
+    fn asked(&self) -> Asked {
+        // Of what proves itself nothing can be taken back.
+        Asked { statement: self.encode().into(), recorded_first: true, ..Asked::new(Operation::GroupChange) }
     }
 }
 

@@ -50,7 +50,7 @@ pub use self::{
     answer::{Answer, Culprit},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
-    folder::{ClientFile, changed_since, check_group},
+    folder::{Checkpoint, ClientFile, changed_since, check_group},
     governance::explain_request,
     keys::{
         ListedKey,
@@ -61,7 +61,7 @@ pub use self::{
         states::{StateChanged, state_statement},
     },
     ledger::{Followed, GenesisFileError, genesis_of, read_kept_ledger},
-    members::{MembersChanged, MembersProgress, roster::group_node},
+    members::{MembersChanged, MembersProgress, TakenBack, roster::group_node},
     operations::{Coin, RandomizedSignature},
     options::ClientOptions,
     status::NodeStatus,
@@ -70,7 +70,7 @@ pub use theta_agreement::Member;
 pub use theta_ledger::Ended as CeremonyEnded;
 pub use theta_names::{Epoch, KeyRef, KeyState, Operation, Version};
 pub use theta_statements::{
-    Approval, CeremonyRequest, KeyChange, MemberRequest, SigningKey, StateChange, Token, audit,
+    Approval, CeremonyRequest, KeyChange, MemberRequest, SigningKey, StateChange, TakeBackRequest, Token, audit,
 };
 
 /// A client of one group. Clones share the connections.
@@ -107,7 +107,7 @@ impl Client {
     pub fn open_with(folder: &Path, options: ClientOptions) -> Result<Self, OpenError> {
         let folder::Parts { public, identity } = folder::read(folder)?;
         let place = options.ledger.clone().or(Some(public.ledger));
-        let known = KnownKeys::new(&public.group, public.keys, place);
+        let known = KnownKeys::new(&public.group, public.keys, place).since(public.checkpoint);
         let keys = folder.is_dir().then(|| folder.to_owned());
         // A client file is as good as the fingerprint in it; whoever keeps a directory vouches for its group file.
         let roster = Roster::new(public.group, folder.is_dir(), identity.as_ref(), &options)?;

@@ -27,7 +27,7 @@ pub use armor::ArmorError;
 pub use ask::Ask;
 pub use change::{CancelRequest, CeremonyRequest, KeyChange, StateChange};
 pub use digest::{Digest, DigestError};
-pub use members::{MOST_MEMBER_CHANGE, MOST_MEMBER_PROOF, MemberRequest};
+pub use members::{MOST_MEMBER_CHANGE, MOST_MEMBER_PROOF, MemberRequest, TakeBackRequest};
 pub use name::{MOST_NAME, Name, NameError};
 pub use request::{
     MOST_DECISION_LIFETIME, MOST_REQUEST_LIFETIME, RequestTerms, SignedRequest, SignedRequestError,

@@ -8,6 +8,8 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 const FORMAT: u8 = 1;
 /// The tag of the statement, which no change of a key has.
 const TAG: u8 = 19;
+/// That of the statement which takes a change back.
+const TAKE_BACK: u8 = 21;
 /// How the ledger's encoding of a renewal begins (`spec/ledger.md`, Entries).
 const RENEWAL: u8 = 7;
 /// The longest encoded change in bytes: a number, and a card.
@@ -75,6 +77,30 @@ impl MemberRequest {
     }
 }
 
+/// That a change of the members which the group has not decided come to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeBackRequest {
+    /// 32 random bytes, drawn by the client or by the first approver; never used twice.
+    pub nonce: [u8; 32],
+    /// The encoded change, whoever asked for it and how often.
+    pub change: Vec<u8>,
+}
+
+impl TakeBackRequest {
+    /// The statement that policies, approvals and signatures are about: format (1), the tag 21 (1), nonce, `[change]`. Who may ask for a
+    /// change may take it back, and a request for a change takes none back.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        Writer::new(FORMAT).u8(TAKE_BACK).raw(&self.nonce).bytes(&self.change).finish()
+    }
+
+    /// The request's name at the nodes: a hash of all of it.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        Transcript::new("theta/custody/take-back/v1").with("request", &self.encode()).finish32()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +127,19 @@ mod tests {
         assert_eq!(request(&[6, 0, 2], &[]).operation(), Operation::GroupChange);
         assert_eq!(request(&[6, 0, 2], &[1; 64]).operation(), Operation::GroupRenew);
         assert_eq!(request(&[7, 0, 2], &[]).operation(), Operation::GroupRenew);
+    }
+
+    #[test]
+    fn what_takes_a_change_back_is_no_request_for_one() {
+        let asked = request(&[8, 0, 2], &[]);
+        let back = TakeBackRequest { nonce: asked.nonce, change: asked.change.clone() };
+        assert!(MemberRequest::decode(&back.encode()).is_err());
+        assert_ne!(back.digest(), asked.digest());
+        let others = [
+            TakeBackRequest { nonce: [4; 32], ..back.clone() },
+            TakeBackRequest { change: vec![8, 0, 3], ..back.clone() },
+        ];
+        assert!(others.iter().all(|other| other.encode() != back.encode() && other.digest() != back.digest()));
     }
 
     #[test]

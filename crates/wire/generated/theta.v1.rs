@@ -3100,6 +3100,19 @@ pub struct ChangeMembersRequest {
     pub proof: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TakeBackChangeRequest {
+    /// The encoded change, as it was asked for.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub change: ::prost::bytes::Bytes,
+    /// 32 random bytes, the same for all nodes, used once.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub nonce: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub signed_request: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub approvals: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BringWarrantRequest {
     /// Its encoding (spec/ledger.md).
     #[prost(bytes = "bytes", tag = "1")]
@@ -3112,7 +3125,7 @@ pub struct BringWarrantRequest {
 /// What one node says of a change of the members; that it was decided the ledger proves.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MembersStatus {
-    /// "waiting", "decided" or "refused".
+    /// "waiting", "decided", "refused" or "taken back".
     #[prost(string, tag = "1")]
     pub state: ::prost::alloc::string::String,
     /// When decided: the number of the entry.
@@ -3476,6 +3489,29 @@ pub mod governance_client {
                 .insert(GrpcMethod::new("theta.v1.Governance", "ChangeMembers"));
             self.inner.unary(req, path, codec).await
         }
+        /// Takes back a change of the members that the group has not decided: this node votes against it, whatever it has agreed to before.
+        /// Send it to all nodes. Sent again, it says the same.
+        pub async fn take_back_change(
+            &mut self,
+            request: impl tonic::IntoRequest<super::TakeBackChangeRequest>,
+        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/theta.v1.Governance/TakeBackChange",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("theta.v1.Governance", "TakeBackChange"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Brings a warrant, under which other machines vote in the places of lost ones. Returns at once; sent again, it says how far it is.
         pub async fn bring_warrant(
             &mut self,
@@ -3566,6 +3602,12 @@ pub mod governance_server {
         async fn change_members(
             &self,
             request: tonic::Request<super::ChangeMembersRequest>,
+        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status>;
+        /// Takes back a change of the members that the group has not decided: this node votes against it, whatever it has agreed to before.
+        /// Send it to all nodes. Sent again, it says the same.
+        async fn take_back_change(
+            &self,
+            request: tonic::Request<super::TakeBackChangeRequest>,
         ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status>;
         /// Brings a warrant, under which other machines vote in the places of lost ones. Returns at once; sent again, it says how far it is.
         async fn bring_warrant(
@@ -3906,6 +3948,51 @@ pub mod governance_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ChangeMembersSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/theta.v1.Governance/TakeBackChange" => {
+                    #[allow(non_camel_case_types)]
+                    struct TakeBackChangeSvc<T: Governance>(pub Arc<T>);
+                    impl<
+                        T: Governance,
+                    > tonic::server::UnaryService<super::TakeBackChangeRequest>
+                    for TakeBackChangeSvc<T> {
+                        type Response = super::MembersStatus;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::TakeBackChangeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Governance>::take_back_change(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = TakeBackChangeSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

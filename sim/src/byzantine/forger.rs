@@ -154,16 +154,25 @@ impl Forger {
         let subject = state.consent_subject(&action);
         let give = |keys: &CeremonyKeys| Consent::give(&subject, keys, EPOCH);
         let mut consents: Vec<Consent> = self.keys.iter().map(give).collect();
-        if let Some(consent) = consents.first().copied().filter(|_| below(rng, 2) == 0) {
-            let others = state.members().iter().map(|member| member.node());
-            let others: Vec<_> = others.filter(|node| consents.iter().all(|known| known.node != *node)).collect();
-            for node in others {
-                let Consent { until, signature, .. } = consent;
-                consents.push(Consent { node, until, signature });
-            }
+        if below(rng, 2) == 0 {
+            with_others(&mut consents, state);
         }
         consents.sort_by_key(|consent| consent.node);
         (action, consents)
+    }
+
+    /// What this liar proposes if it leads the first view of the height that comes, whether its node wants anything decided or not: something
+    /// that nobody else asked for, with the consents of all, of which only the liars' are true.
+    pub(super) fn leads(&self, state: &LedgerState, rng: &mut ChaCha8Rng) -> Option<(u64, Entry)> {
+        let height = state.height().saturating_add(1);
+        let place = usize::try_from(height).ok()?.checked_rem(state.members().len())?;
+        if state.members().get(place)?.party() != self.own.party() {
+            return None;
+        }
+        let (action, mut consents) = self.unasked(state, rng);
+        with_others(&mut consents, state);
+        consents.sort_by_key(|consent| consent.node);
+        Some((height, Entry { consents, ..state.next_entry(action, Vec::new(), EPOCH) }))
     }
 
     /// A change of the members that only liars want, with its reason and their consents; `None` in a group without cards.
@@ -191,6 +200,9 @@ impl Forger {
         let action = Action::Members(change);
         let subject = state.consent_subject(&action);
         let mut consents: Vec<Consent> = self.keys.iter().map(|keys| Consent::give(&subject, keys, EPOCH)).collect();
+        if node.is_multiple_of(2) {
+            with_others(&mut consents, state);
+        }
         consents.sort_by_key(|consent| consent.node);
         if !reason.is_empty() {
             consents.clear();
@@ -243,6 +255,14 @@ impl Forger {
         let (action, consents) = disable.map_or_else(|| self.unasked(state, rng), |action| (action, Vec::new()));
         Entry { consents, ..state.next_entry(action, Vec::new(), EPOCH) }
     }
+}
+
+/// Adds consents in the names of all others, which are none.
+fn with_others(consents: &mut Vec<Consent>, state: &LedgerState) {
+    let Some(Consent { until, signature, .. }) = consents.first().copied() else { return };
+    let others = state.members().iter().map(|member| member.node());
+    let others: Vec<_> = others.filter(|node| consents.iter().all(|known| known.node != *node)).collect();
+    consents.extend(others.into_iter().map(|node| Consent { node, until, signature }));
 }
 
 /// A ceremony that no client asked for.

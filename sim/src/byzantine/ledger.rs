@@ -274,7 +274,12 @@ impl LedgerLiar {
             letter @ Letter::Status(..) => {
                 let (action, consents) = self.forger.unasked(state, rng);
                 let consents = written(&consents);
-                vec![letter, Letter::Candidate(Candidate { action, reason: Vec::new(), consents })]
+                let mut told = vec![letter, Letter::Candidate(Candidate { action, reason: Vec::new(), consents })];
+                // All are shown the same.
+                let mut drawn = ChaCha8Rng::seed_from_u64(state.height());
+                let led = self.forger.leads(state, &mut drawn);
+                told.extend(led.map(|(height, entry)| Letter::Votes(self.first_proposal(height, &entry, state))));
+                told
             }
             Letter::Votes(votes) => {
                 let (action, consents) = self.forger.unasked(state, &mut drawn_for(&votes));
@@ -306,6 +311,13 @@ impl LedgerLiar {
             }
             letter => vec![letter],
         }
+    }
+
+    /// A proposal in the first view of a height.
+    fn first_proposal(&self, height: u64, entry: &Entry, state: &LedgerState) -> Votes {
+        let (ballot, body) = (Ballot::new(VoteKind::Proposal, 0), proposal(entry));
+        let signature = sign(self.forger.own(), state.id(), (height, &entry.previous), ballot, &body);
+        Votes { height, shown: None, votes: vec![Vote { ballot, body, signature }] }
     }
 
     /// The same votes, with something else in the place of what it proposes.

@@ -113,7 +113,9 @@ impl Scenario {
     /// Where the honest members alone are no quorum, nothing may be decided beside a liar; nothing false is.
     fn draw_liar_of_few(&mut self, rng: &mut ChaCha8Rng, t: u16) {
         if t > 1 && below(rng, 2) == 0 {
-            let lie = one_of(rng, &LedgerLie::ALL).unwrap_or(LedgerLie::TwoFaced);
+            // In every third of these groups it wants other machines in members' places, by warrants that nobody signed: here alone they would serve.
+            let lies: Vec<LedgerLie> = LedgerLie::ALL.into_iter().chain([LedgerLie::FalseMembers; 6]).collect();
+            let lie = one_of(rng, &lies).unwrap_or(LedgerLie::TwoFaced);
             self.liars.insert(node(rng, self.n), Behaviour::Ledger(lie));
         }
     }

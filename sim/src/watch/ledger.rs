@@ -9,7 +9,7 @@ use theta_agreement::{Ballot, Digest, VoteKind};
 use theta_ledger::{Action, MemberChange, Outcome};
 
 use super::{Deed, Deeds, Invariant};
-use crate::founded::second_identity;
+use crate::founded::{is_of_liars, second_identity};
 use crate::ledger::{Letter, Votes};
 use crate::scenario::{Fate, Scenario};
 
@@ -42,6 +42,8 @@ pub(crate) struct LedgerWatch {
     replaced: BTreeMap<u16, u64>,
     /// From which heights on other machines vote in the place of members'.
     warranted: BTreeMap<u16, u64>,
+    /// Those of whom somebody asks that they leave.
+    leaving: BTreeSet<u16>,
     /// The heights of the entries by which members came, and left.
     joined: BTreeMap<u16, u64>,
     left: BTreeMap<u16, u64>,
@@ -59,7 +61,8 @@ impl LedgerWatch {
         let (n, t) = (usize::from(scenario.n), usize::from(scenario.k.saturating_sub(1)));
         let stolen = scenario.exchanges.iter().filter(|exchange| matches!(exchange.fate, Fate::Stolen(..)));
         let thieves = stolen.map(|exchange| exchange.node).collect();
-        Self { n, t, liars: scenario.liars.keys().copied().collect(), thieves, ..Self::default() }
+        let leaving = scenario.departures.iter().map(|departure| departure.node).collect();
+        Self { n, t, liars: scenario.liars.keys().copied().collect(), thieves, leaving, ..Self::default() }
     }
 
     /// A client asks for a ceremony: the digest of its request.
@@ -229,6 +232,12 @@ impl LedgerWatch {
         if news {
             self.decided.insert(height, now);
             self.counts(height, action, now, deeds);
+            if let Action::Members(change) = action
+                && self.is_of_liars(change)
+            {
+                let text = format!("entry {height} is a change of the members that only liars want");
+                return Err((Invariant::Members, text));
+            }
             if let Action::Begin(request) = action
                 && !self.asked.contains(&request.digest())
             {
@@ -239,6 +248,16 @@ impl LedgerWatch {
             }
         }
         Ok(())
+    }
+
+    /// Whether nobody but liars has asked for a change.
+    fn is_of_liars(&self, change: &MemberChange) -> bool {
+        match change {
+            MemberChange::Remove { node } => !self.leaving.contains(node),
+            MemberChange::Add(card) | MemberChange::Replace { card, .. } | MemberChange::Renew { card, .. } => {
+                is_of_liars(card)
+            }
+        }
     }
 
     /// A client, or an honest node, believes an entry.

@@ -37,6 +37,7 @@ impl World<'_> {
         let (id, height, store) = (*ledger.id(), ledger.height(), custodian.store());
         let members: Vec<_> =
             ledger.members().iter().map(|it| (it.node().get(), it.verifying_key().bytes().to_vec())).collect();
+        let stray = stray(ledger);
         if height < seen {
             let text = format!("node {number} had entry {seen}, and has {height} entries");
             return self.watch.violated(Invariant::Ledger, text);
@@ -62,6 +63,11 @@ impl World<'_> {
             self.watch.has_entry(number, (entry.height, entry.digest(&id), &entry.action))?;
             let (now, height) = (self.now, entry.height);
             self.trace.tell(|| format!("{now:>6} node {number} has entry {height}: {}", said(&entry.action)));
+        }
+        if let Some(stray) = stray {
+            return self
+                .watch
+                .violated(Invariant::Members, format!("{stray}, as node {number} has it at entry {height}"));
         }
         self.watch.has_members(number, (height, members))
     }
@@ -255,4 +261,15 @@ fn unadopted(life: &Life, ledger: &LedgerState) -> Option<String> {
         serves && known.is_none_or(|known| known.epoch < entry.epoch)
     });
     missing.map(|entry| entry.qualified_name())
+}
+
+/// Somebody who holds a share of a key that serves, and is no member any more.
+fn stray(ledger: &LedgerState) -> Option<String> {
+    let is_member = |node: &u16| ledger.members().iter().any(|member| member.node().get() == *node);
+    ledger.keys().iter().find_map(|(key, line)| {
+        let serves = line.versions.iter().filter(|(version, _)| line.state_of(**version) != Some(KeyState::Destroyed));
+        let mut holders = serves.filter_map(|(_, history)| history.serving()).flat_map(|serving| &serving.holders);
+        let stray = holders.find(|node| !is_member(node))?;
+        Some(format!("node {stray} holds a share of {key}, and is no member any more"))
+    })
 }

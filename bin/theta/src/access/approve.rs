@@ -32,6 +32,7 @@ Examples:
   theta approve --as ann.key --operation decapsulate --key vault --message letter.txt.theta --for 7d --yes > ann.approval
   theta approve --as ann.key --operation keys.reshare --key release --threshold 3 --holders 1,2,3,4 -o ann.approval
   theta approve --as ann.key --operation group.change --card echo/node.card -o ann.approval
+  theta approve --as ann.key --operation group.change --take-back --card echo/node.card -o ann.approval     for theta group cancel
   theta approve --as ann.key --operation keys.recover --all --node 3 -o ann.approval       every share that node 3 should hold
   theta approve --as ann.key --cancel 4be1f00d -o ann.approval          that a ceremony which runs or waits come to nothing
   theta sign app.tar --key release --approval ann.approval --approval ben.approval
@@ -49,7 +50,7 @@ pub(crate) struct ApproveArgs {
     subject: SubjectArgs,
     /// That this ceremony come to nothing: its id, the first digits of it, or the name of its key; the nodes are asked which one that is
     #[arg(long, value_name = "ID|KEY", conflicts_with_all = [
-        "operation", "key", "message", "coin", "digest", "checkpoint", "suite", "threshold", "holders", "node", "card", "nonce", "generation", "at",
+        "operation", "key", "message", "coin", "digest", "checkpoint", "suite", "threshold", "holders", "node", "card", "take_back", "nonce", "generation", "at",
     ])]
     cancel: Option<String>,
     /// The group's name, or its group file [default: as in the client file or directory]

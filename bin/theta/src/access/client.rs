@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{ClientFile, changed_since, check_group};
+use theta_client::{Checkpoint, ClientFile, changed_since, check_group};
 use theta_ledger::founding::{Fingerprint, Founding};
 use theta_network::{
     GeneratedIdentity, Identity,
@@ -45,7 +45,9 @@ client may do nothing, and one for group.toml, for those who keep all clients th
 
 The group file comes from somebody. Where its members founded the group, --fingerprint makes sure that it is the group that they said \
 to each other; without it the fingerprint is printed, to be compared. A founding has the addresses of the first day. An exported ledger has those of \
-its last entry, each of which is checked: the newer it is, the more of them answer; what was decided since the client learns from any node.")]
+its last entry, each of which is checked: the newer it is, the more of them answer; what was decided since the client learns from any node. It also has \
+the keys by which the members of then are recognised, whatever became of the founders' machines, and the client believes no other history: who has the old keys \
+of machines that were replaced could write one.")]
 pub(crate) struct NewArgs {
     /// What the policy calls the client
     #[arg(long, value_name = "NAME")]
@@ -87,6 +89,9 @@ struct Made<'a> {
     certificate: String,
     signing_key: String,
     fingerprint: Option<String>,
+    /// The entry of the ledger up to which the file was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<u64>,
     policy: String,
     group: String,
 }
@@ -138,15 +143,22 @@ impl Credentials {
     }
 }
 
-/// A group as somebody gave it: without its clients, and with its founding, if it has one.
-fn read_group(
-    path: &Path,
-    new: Option<&Name>,
-    told: Option<&Fingerprint>,
-) -> Result<(GroupFile, Option<Founding>), Failure> {
+/// A group as somebody gave it.
+struct Given {
+    /// Without its clients.
+    group: GroupFile,
+    founding: Option<Founding>,
+    /// How far its ledger was checked, if it came as one.
+    checkpoint: Option<Checkpoint>,
+}
+
+/// Reads a group as somebody gave it.
+fn read_group(path: &Path, new: Option<&Name>, told: Option<&Fingerprint>) -> Result<Given, Failure> {
     let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
+    let mut checkpoint = None;
     let (group, founding) = if is_export(path)? {
-        let (text, founding) = from_ledger(path, told)?;
+        let (text, founding, checked) = from_ledger(path, told)?;
+        checkpoint = checked;
         (GroupFile::parse(&text, path).map_err(|error| usage(&error))?, Some(founding))
     } else if is_founding(path)? {
         let founding = read_founding(path)?;
@@ -198,14 +210,14 @@ fn read_group(
             )));
         }
     }
-    Ok((group, founding))
+    Ok(Given { group, founding, checkpoint })
 }
 
 /// `theta client new`.
 pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
     let name = args.name.as_str();
     let target = Target::choose(args.output.as_deref(), Some(PathBuf::from(format!("{name}.client"))))?;
-    let (group, founding) = read_group(&args.group, Some(&args.name), args.fingerprint.as_ref())?;
+    let Given { group, founding, checkpoint } = read_group(&args.group, Some(&args.name), args.fingerprint.as_ref())?;
     let credentials = Credentials::generate(name)?;
     let client = credentials.group_client(name);
     let fingerprint = founding.as_ref().map(|founding| founding.fingerprint().to_string());
@@ -213,6 +225,7 @@ pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
         name: args.name.clone(),
         group,
         founding,
+        checkpoint,
         identity: Some((
             credentials.identity.certificate_pem.clone(),
             Secret::new(String::clone(&credentials.identity.key_pem)),
@@ -228,10 +241,14 @@ pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
         policy: credentials.policy_lines(name),
         group: format!("[[client]]\nname = {name:?}\ncertificate = \"{}\"\n", client.certificate),
         fingerprint,
+        checkpoint: checkpoint.map(|checkpoint| checkpoint.height),
         file: target.name(),
     };
     output.result(&made, |out| {
         writeln!(out, "made the client file {}: it holds secrets", made.file.display())?;
+        if let Some(height) = made.checkpoint {
+            writeln!(out, "it takes no history of the group in which entry {height} is another than in {}", args.group.display())?;
+        }
         if let (Some(fingerprint), None) = (&made.fingerprint, &args.fingerprint) {
             writeln!(out, "\nIts group has this fingerprint; compare it with what its members said to each other:\n  {fingerprint}")?;
         }
@@ -245,7 +262,7 @@ pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
 /// `theta client convert`.
 pub(super) fn convert(args: &ConvertArgs, output: Output) -> Result<(), Failure> {
     let dir = &args.dir;
-    let (group, founding) = read_group(&dir.join("group.toml"), None, None)?;
+    let Given { group, founding, checkpoint } = read_group(&dir.join("group.toml"), None, None)?;
     let secret = |name: &str| -> Result<Option<Secret<String>>, Failure> {
         let path = dir.join(name);
         if !path.exists() {
@@ -269,7 +286,7 @@ pub(super) fn convert(args: &ConvertArgs, output: Output) -> Result<(), Failure>
     }
     public_keys.sort_by(|(one, _), (other, _)| one.cmp(other));
     let request_key = secret(REQUEST_KEY)?;
-    let file = ClientFile { name: args.name.clone(), group, founding, identity, request_key, public_keys };
+    let file = ClientFile { name: args.name.clone(), group, founding, checkpoint, identity, request_key, public_keys };
     write_new(&args.output, file.to_text().expose().as_bytes(), true)?;
     // What was written is what will be read.
     ClientFile::load(&args.output)?;

@@ -9,7 +9,7 @@ use theta_names::{Label, Operation};
 use theta_network::group::GroupFile;
 use theta_payload::{self as payload, Header};
 use theta_schemes::MAX_MESSAGE_LEN;
-use theta_statements::{Ask, CancelRequest, UnixTime, audit::Checkpoint};
+use theta_statements::{Ask, CancelRequest, TakeBackRequest, UnixTime, audit::Checkpoint};
 
 use crate::{
     ask::check_coin_name,
@@ -46,6 +46,9 @@ pub(crate) struct SubjectArgs {
     /// For group.change: the card of a new member or, with --node, of another machine in a member's place; without it, --node is removed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["message", "coin"])]
     card: Option<PathBuf>,
+    /// For group.change: that the change come to nothing (theta group cancel), if the group has not decided it yet
+    #[arg(long, conflicts_with_all = ["message", "coin"])]
+    take_back: bool,
     /// For ceremonies: the nonce of the request, as the first approver was shown it [default: a new one]
     #[arg(long, value_name = "HEX")]
     nonce: Option<Nonce>,
@@ -139,6 +142,7 @@ impl SubjectArgs {
         let unused = [
             (self.checkpoint.is_some(), "--checkpoint is for audit.prune", Operation::AuditPrune),
             (self.card.is_some(), "--card is for group.change", Operation::GroupChange),
+            (self.take_back, "--take-back is for group.change", Operation::GroupChange),
             (self.digest.is_some(), "--digest is for sign-digest", Operation::SignDigest),
             (self.at.is_some(), "--at is for keys.destroy", Operation::KeysDestroy),
             (self.coin.is_some(), "--coin is for flip-coin", Operation::FlipCoin),
@@ -227,7 +231,13 @@ impl SubjectArgs {
         };
         let nonce = self.nonce.map_or_else(Nonce::draw, Ok)?;
         let request = Client::member_request(&change, Vec::new(), Some(nonce.0))?;
-        Ok(Some(Statement { bytes: request.encode(), about, label: Label::default(), nonce: Some(nonce) }))
+        let (bytes, about) = if self.take_back {
+            let back = TakeBackRequest { nonce: request.nonce, change: request.change };
+            (back.encode(), format!("what is not decided yet comes to nothing: {about}"))
+        } else {
+            (request.encode(), about)
+        };
+        Ok(Some(Statement { bytes, about, label: Label::default(), nonce: Some(nonce) }))
     }
 
     fn checkpoint(&self) -> Option<Statement> {

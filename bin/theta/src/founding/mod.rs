@@ -13,7 +13,7 @@ mod show;
 use std::{collections::BTreeMap, io::Read as _, path::Path};
 
 use serde::Serialize;
-use theta_client::group_node;
+use theta_client::{Checkpoint, group_node};
 use theta_ledger::LedgerId;
 use theta_ledger::founding::{Card, Fingerprint, Founding, NodeSignatures};
 use theta_names::{Address, NodeId, NodeName};
@@ -150,9 +150,12 @@ fn present_text(founding: &Founding, members: &[(NodeId, Card)], height: u64) ->
     Ok(format!("{GROUP_HEAD}{}", group.map_err(Failure::internal)?.to_text()))
 }
 
-/// The text of the group file, and the founding, of the group whose exported ledger this is, with the members of its last entry; `expected`: of the
-/// one with this fingerprint.
-pub(crate) fn from_ledger(path: &Path, expected: Option<&Fingerprint>) -> Result<(String, Founding), Failure> {
+/// The text of the group file, the founding, and the last entry of the group whose exported ledger this is, with the members of that entry;
+/// `expected`: of the one with this fingerprint.
+pub(crate) fn from_ledger(
+    path: &Path,
+    expected: Option<&Fingerprint>,
+) -> Result<(String, Founding, Option<Checkpoint>), Failure> {
     let checked = match expected {
         Some(expected) => ledger::read_file(path, LedgerId::from_bytes(*expected.as_bytes()))?,
         None => ledger::read_any(path)?,
@@ -165,7 +168,8 @@ pub(crate) fn from_ledger(path: &Path, expected: Option<&Fingerprint>) -> Result
     })?;
     let seats = checked.state.seats().iter().filter_map(|(node, seat)| Some((*node, seat.card()?.clone())));
     let text = present_text(&founding, &seats.collect::<Vec<_>>(), checked.state.members_since())?;
-    Ok((text, founding))
+    let (height, entry) = (checked.state.height(), *checked.state.head());
+    Ok((text, founding, (height > 0).then_some(Checkpoint { height, entry })))
 }
 
 /// An address on the command line.

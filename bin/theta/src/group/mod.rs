@@ -41,6 +41,8 @@ pub(crate) enum GroupCommand {
     Renew(Box<members::RenewArgs>),
     /// Let a member go, which holds no share any more
     Remove(Box<members::RemoveArgs>),
+    /// Take back a change of the members that waits, or to which some have agreed already
+    Cancel(Box<members::CancelArgs>),
     /// Bring a warrant that operators have signed, and wait until its machines are in their places
     Bring(Box<members::BringArgs>),
     /// Let another machine vote in the place of one that is gone for ever, in a small group such as 2 of 3: what its operators sign
@@ -127,6 +129,7 @@ impl GroupCommand {
             Self::Replace(args) => members::replace(&args, output),
             Self::Renew(args) => members::renew(&args, output),
             Self::Remove(args) => members::remove(&args, output),
+            Self::Cancel(args) => members::cancel(&args, output),
             Self::Bring(args) => members::bring(&args, output),
             Self::Warrant(command) => command.run(output),
         }

@@ -3,6 +3,7 @@
 mod add;
 mod ask;
 mod bring;
+mod cancel;
 mod memory;
 mod operator;
 mod remove;
@@ -21,6 +22,7 @@ pub(crate) use self::ask::{AskArgs, look};
 pub(crate) use self::{
     add::{AddArgs, add},
     bring::{BringArgs, bring},
+    cancel::{CancelArgs, cancel},
     remove::{RemoveArgs, remove},
     renew::{RenewArgs, renew},
     replace::{OperatorsWord, ReplaceArgs, replace},

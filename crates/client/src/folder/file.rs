@@ -9,7 +9,10 @@ use std::{
 
 use serde::Deserialize;
 use theta_keyfiles::PublicKeyText as _;
-use theta_ledger::founding::{Card, Fingerprint, Founding, NodeSignatures};
+use theta_ledger::{
+    Digest,
+    founding::{Card, Fingerprint, Founding, NodeSignatures},
+};
 use theta_names::NodeId;
 use theta_network::{
     Identity,
@@ -30,6 +33,16 @@ const MOST: usize = 4 << 20;
 /// The fields that hold secrets. They are read from the text itself, so that no parser makes copies of them.
 const SECRETS: [&str; 2] = ["private_key", "request_key"];
 
+/// A place in the group's ledger that was checked from the founding on when a client file was made. The client takes no history that has
+/// another entry there, whoever voted for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The number of the entry, from 1.
+    pub height: u64,
+    /// Its digest (`spec/ledger.md`, Entries).
+    pub entry: Digest,
+}
+
 /// What a client file says.
 #[derive(Debug)]
 pub struct ClientFile {
@@ -39,6 +52,8 @@ pub struct ClientFile {
     pub group: GroupFile,
     /// What the group began with, if its members founded it: its fingerprint is what people compare.
     pub founding: Option<Founding>,
+    /// How far the ledger was checked that the group's nodes are from. Only with a founding.
+    pub checkpoint: Option<Checkpoint>,
     /// The certificate of its connections, in PEM, with the private key; none for a client that shows a token.
     pub identity: Option<(String, Secret<String>)>,
     /// The key that it signs requests with, in PEM.
@@ -60,7 +75,26 @@ struct Fields {
     request_key: Option<String>,
     #[serde(default)]
     public_keys: Vec<String>,
+    checkpoint: Option<CheckpointFields>,
     group: toml::Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckpointFields {
+    height: u64,
+    entry: String,
+}
+
+impl CheckpointFields {
+    fn read(&self) -> Result<Checkpoint, String> {
+        let entry = hex::decode(&self.entry).ok().and_then(|bytes| Digest::try_from(bytes).ok());
+        let entry = entry.ok_or("checkpoint.entry is not a digest of 64 hexadecimal digits")?;
+        if self.height == 0 {
+            return Err("checkpoint.height is 0, and the first entry has the height 1".to_owned());
+        }
+        Ok(Checkpoint { height: self.height, entry })
+    }
 }
 
 /// Why a text is no client file.
@@ -116,6 +150,11 @@ impl ClientFile {
             (Some(fingerprint), Some(founding)) => Some(checked_founding(fingerprint, founding, &group, path)?),
             _ => return Err(wrong(path, "fingerprint and founding are there both or not at all")),
         };
+        let checkpoint =
+            fields.checkpoint.map(|fields| fields.read()).transpose().map_err(|error| wrong(path, error))?;
+        if checkpoint.is_some() && founding.is_none() {
+            return Err(wrong(path, "it has a checkpoint, and no founding that the ledger of it begins with"));
+        }
         // The ledger begins with it.
         let group = match &founding {
             Some(founding) => group.with_founding(founding.to_text()),
@@ -131,7 +170,7 @@ impl ClientFile {
             AnyPublicKey::from_text(text).map_err(|reason| OpenError::Key { path: path.to_owned(), reason })
         });
         let public_keys = public_keys.collect::<Result<_, _>>()?;
-        Ok(Self { name, group, founding, identity, request_key, public_keys })
+        Ok(Self { name, group, founding, checkpoint, identity, request_key, public_keys })
     }
 
     /// The file's text. Write it where its owner alone can read it.
@@ -162,6 +201,7 @@ impl ClientFile {
         let certificate = self.identity.as_ref().map(|(certificate, _)| block("certificate", certificate));
         head.push_str(&certificate.unwrap_or_default());
         // Of its full size from the start, as above.
+        let group = [self.checkpoint_text(), group].concat();
         let size = head.len().saturating_add(group.len()).saturating_add(secret);
         let mut text = Secret::new(String::with_capacity(size));
         text.expose_mut().push_str(&head);
@@ -173,6 +213,14 @@ impl ClientFile {
         }
         text.expose_mut().push_str(&group);
         text
+    }
+
+    /// The checkpoint as a table of the file.
+    fn checkpoint_text(&self) -> String {
+        let text = |Checkpoint { height, entry }: &Checkpoint| {
+            format!("\n[checkpoint]\nheight = {height}\nentry = \"{}\"\n", hex::encode(entry))
+        };
+        self.checkpoint.as_ref().map(text).unwrap_or_default()
     }
 
     /// The group as a table of the file.
@@ -316,6 +364,7 @@ mod tests {
             name: "ann".parse().unwrap(),
             group: GroupFile::parse(&group, "group".as_ref()).unwrap(),
             founding: None,
+            checkpoint: None,
             identity: Some((made.certificate_pem, Secret::new(made.key_pem.to_string()))),
             request_key: Some(signer.to_pem()),
             public_keys: vec![("files".parse().unwrap(), public)],

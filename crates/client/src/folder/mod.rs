@@ -11,7 +11,7 @@ use theta_keyfiles::PublicKeyText as _;
 use theta_network::{Identity, group::GroupFile};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 
-pub use self::file::{ClientFile, changed_since, check_group};
+pub use self::file::{Checkpoint, ClientFile, changed_since, check_group};
 use crate::OpenError;
 
 /// The file of what was checked of the ledger.
@@ -30,6 +30,8 @@ pub(crate) struct PublicParts {
     pub(crate) keys: Vec<(KeyName, AnyPublicKey)>,
     /// Where to keep the ledger.
     pub(crate) ledger: PathBuf,
+    /// How far it was checked already.
+    pub(crate) checkpoint: Option<Checkpoint>,
 }
 
 pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
@@ -51,11 +53,12 @@ pub(crate) fn read_public(folder: &Path) -> Result<PublicParts, OpenError> {
         return Ok(of_file(ClientFile::load(folder)?, folder));
     }
     let group = GroupFile::load(&folder.join("group.toml"))?;
-    Ok(PublicParts { group, keys: public_keys(&folder.join("keys"))?, ledger: folder.join(LEDGER) })
+    Ok(PublicParts { group, keys: public_keys(&folder.join("keys"))?, ledger: folder.join(LEDGER), checkpoint: None })
 }
 
 fn of_file(file: ClientFile, path: &Path) -> PublicParts {
-    PublicParts { group: file.group, keys: file.public_keys, ledger: file::ledger_beside(path) }
+    let (ledger, checkpoint) = (file::ledger_beside(path), file.checkpoint);
+    PublicParts { group: file.group, keys: file.public_keys, ledger, checkpoint }
 }
 
 /// Reads all `.pub` files. Without the folder there are none, and the nodes will be asked.

@@ -355,7 +355,7 @@ impl Client {
 }
 
 /// How many members have to vote against a request so that the others are no quorum, though as many of them lie as may.
-fn enough(ledger: &LedgerState) -> usize {
+pub(crate) fn enough(ledger: &LedgerState) -> usize {
     let (members, quorum) = (ledger.members().len(), ledger.quorum());
     members.saturating_sub(quorum).saturating_add(1).saturating_add(ledger.faulty()).min(members)
 }

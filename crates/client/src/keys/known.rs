@@ -11,7 +11,7 @@ use theta_network::group::GroupFile;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 
 use crate::{
-    OpenError, folder,
+    Checkpoint, OpenError, folder,
     ledger::{Book, Certified},
 };
 
@@ -73,7 +73,7 @@ impl KnownKeys {
     /// [`OpenError`] names the file that is wrong.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         let parts = folder::read_public(folder)?;
-        Ok(Self::new(&parts.group, parts.keys, Some(parts.ledger)))
+        Ok(Self::new(&parts.group, parts.keys, Some(parts.ledger)).since(parts.checkpoint))
     }
 
     pub(crate) fn new(
@@ -83,6 +83,11 @@ impl KnownKeys {
     ) -> Self {
         let given = keys.into_iter().map(|(name, key)| (name.to_string(), key)).collect();
         Self { given: RwLock::new(given), untold: RwLock::default(), book: Book::new(group, ledger) }
+    }
+
+    /// The same for a client that takes no other history than the one that goes through here.
+    pub(crate) fn since(self, checkpoint: Option<Checkpoint>) -> Self {
+        Self { book: self.book.since(checkpoint), ..self }
     }
 
     pub(crate) const fn book(&self) -> &Book {

@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use theta_ledger::{CertifiedEntry, Genesis, LedgerId, LedgerState};
+use theta_ledger::{CertifiedEntry, Digest, Genesis, LedgerId, LedgerState};
 
 /// With what the file begins; behind it comes the ledger's id.
 const MARK: &[u8] = b"theta ledger 1\n";
@@ -77,14 +77,28 @@ fn entries(file: &[u8], id: &LedgerId) -> Vec<(CertifiedEntry, usize)> {
     let Some(mut rest) = file.strip_prefix(MARK).and_then(|rest| rest.strip_prefix(id.as_bytes().as_slice())) else {
         return entries;
     };
-    while let Some((length, behind)) = rest.split_first_chunk::<LENGTH>() {
-        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-        let Some((bytes, behind)) = behind.split_at_checked(length) else { break };
+    while let Some((bytes, behind)) = first(rest) {
         let Ok(certified) = CertifiedEntry::decode(bytes) else { break };
         rest = behind;
         entries.push((certified, file.len().saturating_sub(rest.len())));
     }
     entries
+}
+
+/// The digest of the entry at this height; `None` if the file is of another ledger, or does not reach as far.
+pub(super) fn digest_at(file: &[u8], id: &LedgerId, height: u64) -> Option<Digest> {
+    let mut rest = file.strip_prefix(MARK)?.strip_prefix(id.as_bytes().as_slice())?;
+    for _ in 1..height {
+        rest = first(rest)?.1;
+    }
+    let certified = CertifiedEntry::decode(first(rest)?.0).ok()?;
+    (certified.entry.height == height).then(|| certified.entry.digest(id))
+}
+
+/// The first entry of these, and what is behind it.
+fn first(entries: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, behind) = entries.split_first_chunk::<LENGTH>()?;
+    behind.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX))
 }
 
 /// The state after all entries, if the votes for the last one, and for each one that changes who votes, are true.

@@ -3,10 +3,7 @@
 //! All nodes are asked at once, since one alone may be behind or hold back what is new. Each first shows the last entry that is known, and
 //! so whether it follows the same history. Where there is much to read, one node is asked for the rest.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
 use theta_agreement::Member;
@@ -18,21 +15,22 @@ use theta_wire::v1;
 use tokio::time::{self, Instant};
 use tonic::Status;
 
+use super::checkpoint::Heads;
 use crate::{
     Client, ClientError, Connection, NodeProblem, Problem,
     credentials::Enclosed,
     fan_out::{self, Problems},
 };
 
-const OPERATION: &str = "read the ledger";
+pub(super) const OPERATION: &str = "read the ledger";
 /// How much of a node's first answer is read, in bytes; of more, the rest is asked of one node.
 const FIRST_READ: usize = 256 << 10;
 /// The bytes that count for an entry besides its own.
-const OVERHEAD: usize = 64;
+pub(super) const OVERHEAD: usize = 64;
 /// How long the others have, if nobody has time, after so many nodes have answered that one of them is honest.
 const OTHERS: Duration = Duration::from_millis(300);
 /// How long one node may take to give all the rest.
-const REST: Duration = Duration::from_secs(10);
+pub(super) const REST: Duration = Duration::from_secs(10);
 
 /// A history that grows by certified entries.
 pub(super) trait History: Send {
@@ -174,15 +172,19 @@ impl Client {
     /// the ledger names meanwhile is asked as well.
     async fn follow(&self, history: &mut impl History, others: Duration) -> Result<Vec<NodeProblem>, ClientError> {
         let present = self.present();
-        let mut found = Round::new(self, &present.connections, self.enclose_token()).follow(history, others).await;
+        let known = self.heads_above(history.height(), &present.connections).await?;
+        let round = Round::new(self, &present.connections, self.enclose_token(), known.clone());
+        let mut found = round.follow(history, others).await;
         if found.is_err() && !present.hints.is_empty() {
             // They are strangers so far, and get no token to see.
-            let hinted = Round::new(self, &present.hints, Enclosed::default()).follow(history, others).await;
+            let round = Round::new(self, &present.hints, Enclosed::default(), known.clone());
+            let hinted = round.follow(history, others).await;
             found = hinted.or(found);
         }
         let now = self.present();
         if found.is_ok() && !now.is_of(&present) {
-            let again = Round::new(self, &now.connections, self.enclose_token()).follow(history, others).await;
+            let round = Round::new(self, &now.connections, self.enclose_token(), known);
+            let again = round.follow(history, others).await;
             found = again.or(found);
         }
         found
@@ -217,14 +219,14 @@ struct Round<'a> {
     problems: Problems,
     /// The nodes that answered well in the end.
     good: BTreeSet<NodeId>,
-    /// The entries that are known to be certified, as far as nodes may show them again.
-    known: BTreeMap<u64, Digest>,
+    /// The entries that are known to be the group's, as far as nodes may show them: those up to the checkpoint, and the newest ones.
+    known: Heads,
 }
 
 impl<'a> Round<'a> {
-    fn new(client: &'a Client, connections: &'a [Connection], enclosed: Enclosed) -> Self {
+    fn new(client: &'a Client, connections: &'a [Connection], enclosed: Enclosed, known: Heads) -> Self {
         let problems = Problems::new(connections);
-        Self { client, connections, enclosed, problems, good: BTreeSet::new(), known: BTreeMap::new() }
+        Self { client, connections, enclosed, problems, good: BTreeSet::new(), known }
     }
 
     /// Follows until nobody has more. After a quorum's answers the others have time `others`.
@@ -336,9 +338,11 @@ impl<'a> Round<'a> {
             return Err(Problem::FalseAnswer(format!("entry {shown} of the ledger in the place of entry {height}")));
         }
         let digest = history.digest(&certified);
+        if self.known.get(&height).is_some_and(|known| Some(*known) != digest) {
+            return Err(other_history(height));
+        }
         if height <= history.height() {
-            let same = self.known.get(&height).is_none_or(|known| Some(*known) == digest);
-            return if same { Ok(()) } else { Err(other_history(height)) };
+            return Ok(());
         }
         history.take(certified).map_err(|error| match error {
             LedgerError::Fork(height) => other_history(height),

@@ -4,6 +4,7 @@
 //! that height voted for it, as `spec/ledger.md` has it. What was checked once is kept in a file beside the client's own, and the client
 //! asks for what comes after it.
 
+mod checkpoint;
 mod file;
 mod follow;
 mod keys;
@@ -23,7 +24,8 @@ use tokio::{sync::Mutex, time::Instant};
 
 pub use self::follow::{Followed, GenesisFileError, genesis_of};
 pub(crate) use self::keys::Certified;
-use self::{follow::History, turns::Turns};
+use self::{checkpoint::Heads, follow::History, turns::Turns};
+use crate::Checkpoint;
 
 /// The ledger of a client's group, as far as the client has checked it.
 #[derive(Debug)]
@@ -31,6 +33,10 @@ pub(crate) struct Book {
     /// `None` if a node of the group has no identity to vote with: then there is no ledger.
     genesis: Option<Genesis>,
     place: Option<PathBuf>,
+    /// Where the true history goes through, as far as it is known before any of it is read.
+    checkpoint: Option<Checkpoint>,
+    /// What stands for the entries up to there, once a node has shown it.
+    heads: RwLock<Heads>,
     /// Read when it is first needed.
     pages: OnceLock<RwLock<Pages>>,
     /// Public keys that were decoded, since that takes arithmetic.
@@ -54,10 +60,23 @@ impl Book {
         Self {
             genesis: genesis_of(group).ok(),
             place,
+            checkpoint: None,
+            heads: RwLock::default(),
             pages: OnceLock::new(),
             decoded: RwLock::default(),
             turns: Mutex::new(Turns::new(Instant::now())),
         }
+    }
+
+    /// The same for a client that takes no other history than the one that goes through here.
+    pub(crate) fn since(self, checkpoint: Option<Checkpoint>) -> Self {
+        Self { checkpoint, ..self }
+    }
+
+    /// The checkpoint, if this client has not read as far. Until then its file says who the members are.
+    pub(crate) fn ahead(&self) -> Option<Checkpoint> {
+        let height = self.look(LedgerState::height)?;
+        self.checkpoint.filter(|checkpoint| height < checkpoint.height)
     }
 
     /// With what the ledger begins; `None` if the group keeps none.
@@ -69,7 +88,13 @@ impl Book {
         let genesis = self.genesis.as_ref()?;
         Some(self.pages.get_or_init(|| {
             let kept = self.place.as_deref().and_then(file::load).unwrap_or_default();
+            // What does not reach the checkpoint may be another history.
+            let reaches = |at: &Checkpoint| file::digest_at(&kept, &genesis.id(), at.height) == Some(at.entry);
+            let kept = if self.checkpoint.as_ref().is_none_or(reaches) { kept } else { Vec::new() };
             let (state, end) = file::read(&kept, genesis);
+            let behind = |at: &Checkpoint| state.height() < at.height;
+            let (state, end) =
+                if self.checkpoint.as_ref().is_some_and(behind) { file::read(&[], genesis) } else { (state, end) };
             let encoded = kept.get(..end).map_or_else(|| file::empty(&genesis.id()), <[u8]>::to_vec);
             RwLock::new(Pages { state, encoded, unkept: false })
         }))

@@ -1,8 +1,11 @@
 //! Changes of the group's members: sent to all nodes, and done when the group's ledger says so.
 
 pub(crate) mod roster;
+mod take_back;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+pub use take_back::TakenBack;
 
 use bytes::Bytes;
 use theta_ledger::{Action, Digest, LedgerState, MemberChange, Warrant};

@@ -90,11 +90,15 @@ impl Roster {
         let members = |state: &LedgerState| -> Option<Vec<(GroupNode, Vec<String>)>> {
             state.seats().iter().map(|(node, seat)| self.member(*node, seat, founders)).collect()
         };
-        let found = book.look(|state| (members(state), state.members_since()));
+        // Before the client has come to its checkpoint, the ledger says nothing: the members of the founding may all be gone.
+        let found = match book.ahead() {
+            None => book.look(|state| (members(state), state.members_since())),
+            Some(_) => None,
+        };
         let as_given = || self.file.nodes().iter().map(|node| (node.clone(), Vec::new())).collect::<Vec<_>>();
         let (members, since) = match found {
             Some((Some(members), since)) => (members, since),
-            // Without a founding the members are those of the file.
+            // Without a founding the members are those of the file, as they are before the checkpoint.
             Some((None, since)) => (as_given(), since),
             None => (as_given(), 0),
         };

@@ -332,6 +332,12 @@ impl governance::Governance for Api {
     ) -> Result<Response<v1::MembersStatus>, Status> {
         nothing()
     }
+    async fn take_back_change(
+        &self,
+        _: Request<v1::TakeBackChangeRequest>,
+    ) -> Result<Response<v1::MembersStatus>, Status> {
+        nothing()
+    }
     async fn bring_warrant(&self, _: Request<v1::BringWarrantRequest>) -> Result<Response<v1::MembersStatus>, Status> {
         nothing()
     }

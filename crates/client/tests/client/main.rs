@@ -10,6 +10,7 @@
 
 mod blocking;
 mod ceremonies;
+mod checkpoint;
 mod fake;
 #[path = "../../../service/tests/service/group/mod.rs"]
 mod group;

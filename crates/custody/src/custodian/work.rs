@@ -34,6 +34,11 @@ pub(super) enum Record {
         request: Id,
         now: u64,
     },
+    /// The same, from now on if it was before.
+    UseAgain {
+        request: Id,
+        now: u64,
+    },
     Input {
         id: Id,
         index: u32,
@@ -112,6 +117,7 @@ impl Record {
                 Ok(transaction.begin_ceremony(*id, subject, Secret::new(*seed.expose()), *started)?)
             }
             Self::Use { request, now } => Ok(transaction.use_up(request, *now)?),
+            Self::UseAgain { request, now } => Ok(transaction.use_up_again(request, *now)?),
             Self::Input { id, index, input } => {
                 Ok(transaction.record_input(id, *index, &Secret::new(input.clone()))?)
             }

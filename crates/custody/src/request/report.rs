@@ -61,6 +61,8 @@ pub enum MembersState {
     },
     /// Nothing comes of it; why, for people.
     Refused(String),
+    /// This node votes against it, since a client has taken it back.
+    TakenBack,
 }
 
 /// Whether a ceremony runs, and how it ended if it does not.

@@ -20,7 +20,7 @@ use theta_custody::{
 use theta_names::NodeId;
 use theta_network::{PeerState, PeerStatus, Transport};
 use theta_schemes::keys::KeyName;
-use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
+use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange, TakeBackRequest};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::sleep,
@@ -56,6 +56,8 @@ pub(crate) enum Order {
     Change(StateChange, Vec<u8>, oneshot::Sender<Result<ChangeReport, ChangeError>>),
     /// A request, and what the client signed and others approved.
     Members(MemberRequest, Vec<u8>, oneshot::Sender<Result<MembersState, MembersError>>),
+    /// That a change of the members come to nothing.
+    TakeBack(TakeBackRequest, oneshot::Sender<Result<MembersState, MembersError>>),
     /// An encoded warrant.
     Warrant(Bytes, oneshot::Sender<Result<MembersState, MembersError>>),
     Reports(oneshot::Sender<Vec<CeremonyReport>>),
@@ -192,6 +194,9 @@ impl Custody {
             }
             Order::Members(request, reason, reply) => {
                 return self.reply(reply, |custodian, effects| custodian.change_members(&request, reason, effects));
+            }
+            Order::TakeBack(request, reply) => {
+                return self.reply(reply, |custodian, effects| custodian.take_back(&request, effects));
             }
             Order::Warrant(warrant, reply) => {
                 return self.reply(reply, |custodian, effects| custodian.bring_warrant(&warrant, effects));

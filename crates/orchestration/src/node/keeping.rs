@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use theta_authority::{BringWarrant, Granted, ListCeremonies, WatchCeremony};
 use theta_custody::{CeremonyReport, ChangeReport, Members, MembersState};
-use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
+use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange, TakeBackRequest};
 use tokio::sync::watch;
 
 use super::{ChangeKeyError, ChangeMembersError, HoldError, NoCustodian, Orchestrator, custody::Order};
@@ -66,6 +66,14 @@ impl Orchestrator {
         reason: Vec<u8>,
     ) -> Result<MembersState, ChangeMembersError> {
         Ok(self.ask_custodian(|reply| Order::Members(granted.into_request(), reason, reply)).await??)
+    }
+
+    /// Takes back a change of the members that the group has not decided: this node votes against it.
+    ///
+    /// # Errors
+    /// As [`Orchestrator::change_members`].
+    pub async fn take_back(&self, granted: Granted<TakeBackRequest>) -> Result<MembersState, ChangeMembersError> {
+        Ok(self.ask_custodian(|reply| Order::TakeBack(granted.into_request(), reply)).await??)
     }
 
     /// Brings the group a warrant, or says how far it is.

@@ -197,7 +197,7 @@ fn split_path(path: &str) -> (&str, &str) {
 
 /// The method's name as a metric label: one of a fixed list, whatever the caller wrote.
 fn known_method(method: &str) -> &'static str {
-    const KNOWN: [&str; 28] = [
+    const KNOWN: [&str; 29] = [
         "Decapsulate",
         "Sign",
         "FlipCoin",
@@ -226,6 +226,7 @@ fn known_method(method: &str) -> &'static str {
         "ReadLedger",
         "ChangeMembers",
         "BringWarrant",
+        "TakeBackChange",
     ];
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("unknown")
 }

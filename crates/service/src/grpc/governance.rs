@@ -9,7 +9,9 @@ use theta_names::{Label, Operation};
 use theta_orchestration::{ChangeMembersError, NoCustodian};
 use theta_policy::Answer;
 use theta_statements::audit::Checkpoint;
-use theta_statements::{Approval, Ask, Digest, MOST_MEMBER_CHANGE, MOST_MEMBER_PROOF, MemberRequest, UnixTime};
+use theta_statements::{
+    Approval, Ask, Digest, MOST_MEMBER_CHANGE, MOST_MEMBER_PROOF, MemberRequest, TakeBackRequest, UnixTime,
+};
 use theta_store::{AuditRecord, Store};
 use theta_wire::v1;
 use tokio::sync::mpsc;
@@ -146,6 +148,20 @@ impl v1::governance_server::Governance for Governance {
         Ok(Response::new(members_status(state.map_err(|error| not_looked_at(&error))?)))
     }
 
+    async fn take_back_change(
+        &self,
+        request: Request<v1::TakeBackChangeRequest>,
+    ) -> Result<Response<v1::MembersStatus>, Status> {
+        let v1::TakeBackChangeRequest { change, nonce, signed_request, approvals } = request.get_ref();
+        if change.len() > MOST_MEMBER_CHANGE {
+            return Err(refusal::invalid("the change is longer than any can be"));
+        }
+        let asks = TakeBackRequest { nonce: nonce_of(nonce)?, change: change.to_vec() };
+        let granted = self.node.decide_seated(&request, (signed_request, approvals), asks).await?;
+        let state = self.node.orchestrator.take_back(granted).await;
+        Ok(Response::new(members_status(state.map_err(|error| not_looked_at(&error))?)))
+    }
+
     async fn bring_warrant(
         &self,
         request: Request<v1::BringWarrantRequest>,
@@ -268,6 +284,7 @@ fn members_status(state: MembersState) -> v1::MembersStatus {
             v1::MembersStatus { awaits: awaits.iter().map(|node| u32::from(node.get())).collect(), ..status("waiting") }
         }
         MembersState::Decided { height } => v1::MembersStatus { height, ..status("decided") },
+        MembersState::TakenBack => status("taken back"),
         MembersState::Refused(text) => v1::MembersStatus { text: refusal::short(text), ..status("refused") },
     }
 }

@@ -20,6 +20,16 @@ impl Store {
     pub fn is_used(&self, request: &[u8; 32]) -> Result<bool, StoreError> {
         Ok(self.snapshot()?.row(Table::Used, request)?.is_some())
     }
+
+    /// When the request of this digest was used, in seconds since 1970, 0 if the time was not known then; `None` if it was not.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn used_at(&self, request: &[u8; 32]) -> Result<Option<u64>, StoreError> {
+        let row = self.snapshot()?.row(Table::Used, request)?;
+        let at = |until: u64| until.saturating_sub(USED_REMEMBERED);
+        row.map(|record| decode_until(record.expose()).map(at)).transpose()
+    }
 }
 
 impl Transaction<'_> {
@@ -31,6 +41,29 @@ impl Transaction<'_> {
     /// # Errors
     /// [`StoreError`].
     pub fn use_up(&mut self, request: &[u8; 32], now: u64) -> Result<(), StoreError> {
+        self.forget_some(request, now)?;
+        if self.rows.row(Table::Used, request)?.is_some() {
+            return Ok(());
+        }
+        self.put_used(request, now)
+    }
+
+    /// The same, and it counts as used now if it was used before.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn use_up_again(&mut self, request: &[u8; 32], now: u64) -> Result<(), StoreError> {
+        self.forget_some(request, now)?;
+        self.put_used(request, now)
+    }
+
+    fn put_used(&mut self, request: &[u8; 32], now: u64) -> Result<(), StoreError> {
+        let until = if now == 0 { 0 } else { now.saturating_add(USED_REMEMBERED) };
+        self.rows.put(Table::Used, request, encoder(8).u64(until).finish())
+    }
+
+    /// Forgets some that nobody can use any more, of those behind this one.
+    fn forget_some(&mut self, request: &[u8; 32], now: u64) -> Result<(), StoreError> {
         let zero = [0; 32];
         let mut looked_at = Vec::new();
         // Behind the last one come the first.
@@ -48,11 +81,7 @@ impl Transaction<'_> {
         for (digest, _) in looked_at.iter().filter(|(_, is_over)| *is_over) {
             self.rows.remove(Table::Used, digest)?;
         }
-        if self.rows.row(Table::Used, request)?.is_some() {
-            return Ok(());
-        }
-        let until = if now == 0 { 0 } else { now.saturating_add(USED_REMEMBERED) };
-        self.rows.put(Table::Used, request, encoder(8).u64(until).finish())
+        Ok(())
     }
 }
 

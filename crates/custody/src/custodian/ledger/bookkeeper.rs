@@ -10,6 +10,7 @@ use theta_schemes::keys::AnyPublicKey;
 use theta_statements::KeyChange;
 use theta_store::Store;
 
+use super::{members::MemberRequests, take_back::is_taken_back};
 use crate::ceremony::{Subject, public_of};
 use crate::codec::numbers;
 use crate::custodian::ceremonies::Prospects;
@@ -22,6 +23,8 @@ pub(super) struct Bookkeeper<'a> {
     /// The group's name.
     pub(super) group: &'a str,
     pub(super) prospects: Prospects<'a>,
+    /// Which changes of the members clients have asked for.
+    pub(super) asked: &'a MemberRequests,
 }
 
 impl Bookkeeper<'_> {
@@ -97,7 +100,12 @@ impl Host for Bookkeeper<'_> {
             // Its holders have consented, by their policies.
             Action::SetState(_) => true,
             // It has the consents of those who asked their own policies. What proves itself is not asked of this node.
-            Action::Members(change) => self.fits_members(state, change),
+            Action::Members(change) => {
+                let wanted = change.claims_proof(&entry.reason)
+                    || self.asked.wants(&entry.action.digest())
+                    || !is_taken_back(self.store, state, &entry.action);
+                wanted && self.fits_members(state, change)
+            }
         };
         if holds { Verdict::Valid } else { Verdict::Invalid }
     }

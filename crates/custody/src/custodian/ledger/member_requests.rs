@@ -41,10 +41,16 @@ impl MemberRequests {
         self.refused.insert(request, why);
     }
 
-    /// Nothing comes of an action: of all requests that asked for it.
-    pub(super) fn drop_action(&mut self, action: &Id, why: &str) {
+    /// Nothing comes of an action: of all requests that asked for it, which this gives.
+    pub(super) fn drop_action(&mut self, action: &Id, why: &str) -> Vec<Id> {
         let asked: Vec<Id> = self.waiting.iter().filter(|(_, it)| *it == action).map(|(request, _)| *request).collect();
-        asked.into_iter().for_each(|request| self.refuse(request, why.to_owned()));
+        asked.iter().for_each(|request| self.refuse(*request, why.to_owned()));
+        asked
+    }
+
+    /// Whether a client has asked for an action, of which nothing has come yet.
+    pub(super) fn wants(&self, action: &Id) -> bool {
+        self.waiting.values().any(|asked| asked == action)
     }
 }
 

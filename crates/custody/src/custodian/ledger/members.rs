@@ -34,6 +34,9 @@ impl Custodian {
         if let Some(state) = self.members_state(&id, &digest) {
             return Ok(state);
         }
+        if let Some(why) = self.refused_as_taken_back(request, &action)? {
+            return Ok(MembersState::Refused(why));
+        }
         // The change alone is the word of a member in a renewal, the proof in a replacement; both stand in the ledger.
         let reason = if request.claims_proof() { request.proof.clone() } else { reason_of(request, reason) };
         let Some(ledger) = self.ledger() else { return Ok(MembersState::Refused(NO_LEDGER.to_owned())) };
@@ -110,7 +113,7 @@ impl Custodian {
         self.unserving.take()
     }
 
-    fn check_store(&self) -> Result<(), MembersError> {
+    pub(super) fn check_store(&self) -> Result<(), MembersError> {
         match &self.failed {
             Some(why) => Err(MembersError::StoreFailed(why.clone())),
             None => Ok(()),
@@ -169,7 +172,7 @@ fn replaced_at(state: &LedgerState, warrant: &Warrant) -> Option<u64> {
     since.collect::<Option<Vec<u64>>>()?.into_iter().max()
 }
 
-const NO_LEDGER: &str = "this group keeps no ledger, since not all of its nodes have a ceremony_key in the group file: change the file at each node";
+pub(super) const NO_LEDGER: &str = "this group keeps no ledger, since not all of its nodes have a ceremony_key in the group file: change the file at each node";
 const UNPROVEN: &str = "the signature with it is not that of the member's present operator, or the warrant does not serve: ask for it without, so \
      that the members decide by their policies";
 const TOO_FEW: &str =

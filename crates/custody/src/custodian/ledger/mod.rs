@@ -6,6 +6,7 @@
 mod bookkeeper;
 mod member_requests;
 mod members;
+mod take_back;
 
 use std::sync::Arc;
 
@@ -86,9 +87,11 @@ impl Custodian {
 
     /// Gives the replica an input.
     pub(super) fn drive_ledger(&mut self, input: Input<'_>, work: &mut Work) {
-        let Self { store, table, group, running, ended, begun_at, ticks, ledger, unserving, .. } = self;
+        let Self {
+            store, table, group, running, ended, begun_at, ticks, ledger, unserving, requests_of_members, ..
+        } = self;
         let prospects = Prospects { running, ended, begun_at, now: *ticks };
-        let host = Bookkeeper { store, table, group: &group.name, prospects };
+        let host = Bookkeeper { store, table, group: &group.name, prospects, asked: requests_of_members };
         let Some(replica) = ledger.as_mut() else { return };
         let (mut decided, mut dropped, warrants) = (false, Vec::new(), replica.stand_ins());
         for effect in replica.handle(input, &host) {

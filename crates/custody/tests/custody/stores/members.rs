@@ -11,7 +11,7 @@ use theta_groups::Secret;
 use theta_ledger::founding::{CardContent, Founding, NodeSignatures};
 use theta_ledger::{Genesis, MemberChange, OperatorKey, StandIn, Warrant};
 use theta_schemes::Suite;
-use theta_statements::{KeyChange, MemberRequest};
+use theta_statements::{KeyChange, MemberRequest, TakeBackRequest};
 use theta_store::{Options, Store, disk::SimulatedDisk};
 
 use crate::net::{Net, name, party, roster, sealing_key, secret_of, seeded};
@@ -151,6 +151,72 @@ fn who_leaves_knows_it_and_who_holds_a_share_stays() {
     net.run([1, 2, 5], KeyChange::Refresh { key: name("a"), version: None });
     let members: Vec<u16> = net.custodian(2).group().nodes.iter().map(|node| node.get()).collect();
     assert_eq!(members, [1, 2, 3, 5]);
+}
+
+fn take_back(net: &mut Net, node: u16, change: &MemberChange, nonce: u8) -> MembersState {
+    let request = TakeBackRequest { nonce: [nonce; 32], change: change.encode() };
+    let mut effects = Vec::new();
+    let state = net.node(node).custodian.as_mut().unwrap().take_back(&request, &mut effects);
+    net.deliver(node, effects);
+    state.unwrap()
+}
+
+/// What some have agreed to counts for days, and whoever has heard it may go on with it, unless it is taken back.
+#[test]
+fn a_change_that_is_taken_back_is_not_decided_by_those_who_agree_later() {
+    let mut net = Net::of(founded(2, 5), 5, 44);
+    net.until(20, |_| false);
+    let change = MemberChange::Remove { node: 4 };
+    let asked = |nonce: u8| MemberRequest { nonce: [nonce; 32], change: change.encode(), proof: Vec::new() };
+    for node in [1, 2] {
+        assert!(matches!(ask(&mut net, node, &asked(1)), MembersState::Waiting { .. }));
+    }
+    net.until(20, |_| false);
+    // Three of five against it are one honest node too many for the others, who would have to be four.
+    for node in [1, 2, 3] {
+        assert_eq!(take_back(&mut net, node, &change, 2), MembersState::TakenBack);
+        assert_eq!(take_back(&mut net, node, &change, 2), MembersState::TakenBack, "as often as it is asked");
+    }
+    // They remember it.
+    net.kill(2);
+    net.start(2);
+    net.connect();
+    let refused = |state: &MembersState, word: &str| matches!(state, MembersState::Refused(why) if why.contains(word));
+    assert!(refused(&ask(&mut net, 1, &asked(1)), "taken back"), "by the request that was taken back");
+    for node in [1, 2, 3] {
+        let state = ask(&mut net, node, &asked(3));
+        assert!(refused(&state, "70 minutes"), "node {node}, by what may have been signed before: {state:?}");
+    }
+    // The two others agree: with the consents of before these are the four that it takes.
+    for node in [4, 5] {
+        assert!(matches!(ask(&mut net, node, &asked(1)), MembersState::Waiting { .. }));
+    }
+    let digest = theta_ledger::Action::Members(change.clone()).digest();
+    let decided = move |net: &Net| net.custodian(1).ledger().unwrap().changed_at(&digest).is_some();
+    assert!(!net.until(200, decided));
+    // An hour later, when nothing is valid any more that was signed before, it is asked for anew.
+    net.now += 5_000;
+    net.until(1, |_| false);
+    assert!(refused(&ask(&mut net, 1, &asked(1)), "taken back"), "and not by what was used up");
+    changes(&mut net, &change, &[], &[1, 2, 3, 5], 5);
+    let late = take_back(&mut net, 1, &change, 6);
+    assert!(matches!(late, MembersState::Decided { .. }), "{late:?}");
+}
+
+/// The operator's word, and a member's own, are nobody else's to take back.
+#[test]
+fn what_takes_nobodys_consent_is_not_taken_back() {
+    let mut net = Net::of(founded(2, 4), 4, 45);
+    net.until(20, |_| false);
+    let (replaced, proof) = replacement(3);
+    for node in 1..=4 {
+        assert_eq!(take_back(&mut net, node, &replaced, 1), MembersState::TakenBack, "without the operator's word");
+    }
+    net.node(3).custodian = None;
+    changes(&mut net, &replaced, &proof, &[1, 2], 2);
+    let renewed = MemberChange::Renew { node: 2, card: card(2, secret_of(2), 7_204) };
+    let state = take_back(&mut net, 1, &renewed, 3);
+    assert!(matches!(&state, MembersState::Refused(why) if why.contains("own word")), "{state:?}");
 }
 
 /// Whoever brought a warrant need not do so again after a restart of the node that took it.

@@ -156,6 +156,41 @@ fn a_member_comes_and_goes() {
     group.theta(&["verify", "m", "together.sig", "--key", "together"]).ok();
 }
 
+/// Two of the three that it takes have agreed: what they said counts for days, unless it is taken back.
+#[test]
+fn a_change_to_which_too_few_agreed_is_taken_back() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    let_members_change(&group, &[1, 2]);
+    group.start_all();
+    let (peer, clients) = group.ports(5);
+    let (peer, clients) = (format!("127.0.0.1:{peer}"), format!("127.0.0.1:{clients}"));
+    let init = ["node", "init", "--dir", &dir(5), "--name", "Echo", "--peer", &peer, "--clients", &clients];
+    group.theta(&init).ok();
+    let (card, add) = (card(5), ["group", "add", &card(5)]);
+    let approve = ["approve", "--as", "ann.key", "--operation", "group.change", "--yes", "--card", &card];
+    group.theta(&[&approve[..], &["-o", "add.approval"]].concat()).ok();
+    let asked = [&add[..], &["--approval", "add.approval", "--patience", "4s"]].concat();
+    let waits = group.theta(&asked);
+    assert!(waits.code != 0, "{waits:?}");
+    // The others' policies allow it as well from now on.
+    for node in [3, 4] {
+        fs::copy(group.node_dir(1).join("policy.toml"), group.node_dir(node).join("policy.toml")).unwrap();
+    }
+    group.theta(&["group", "cancel", &card]).fails(1, &["--take-back", "theta group cancel"]);
+    group.theta(&[&approve[..], &["--take-back", "-o", "back.approval"]].concat()).ok();
+    let back = ["group", "cancel", &card, "--approval", "back.approval", "--json"];
+    let taken = until_ok(&group, &back).json();
+    assert!(taken["cancelled"] == true && taken["nodes"].as_array().unwrap().len() >= 3, "{taken}");
+    group.theta(&asked).fails(1, &["taken back"]);
+    let told = group.theta(&["ledger", "show", "--entries"]).ok().text();
+    assert!(!told.contains("Echo"), "{told}");
+    // With a new card it is another change, to which nobody has said anything.
+    group.theta(&["node", "card", "--dir", &dir(5)]).ok();
+    let added = approved(&group, &add, &["--card", &card]).json();
+    assert_eq!((&added["node"], &added["name"]), (&5.into(), &"Echo".into()));
+    group.theta(&["group", "cancel", &card]).fails(1, &["too late", "was decided"]);
+}
+
 #[test]
 fn a_machine_that_lost_everything_comes_back_and_another_moves() {
     let mut group = Group::made_with(&["--no-keys"]);
@@ -214,6 +249,8 @@ fn knows_members_by_the_ledger(group: &Group, third: &str) {
     let made = new("eve", &print).ok().json();
     let file = String::from_utf8(group.read("eve.client")).unwrap();
     assert!(file.contains(third) && file.contains("BEGIN THETA FOUNDING"), "{file}");
+    // It takes no other history than this one.
+    assert!(file.contains("[checkpoint]") && made["checkpoint"].as_u64().is_some_and(|height| height > 1), "{made}");
     let (policy, fingerprint) = (made["policy"].as_str().unwrap(), made["fingerprint"].as_str().unwrap());
     assert_eq!(fingerprint.replace(' ', ""), print.replace(' ', ""));
     let rule = "[[rule]]\nname = \"eve-looks\"\neffect = \"allow\"\nclients = [\"eve\"]\nkeys = [\"*\"]\noperations = [\"status\", \"keys.list\"]\n";

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{dir, fingerprint, signs, starts};
+use super::{dir, fingerprint, signs, starts, until_ok};
 use crate::harness::Group;
 use crate::keeping::lifecycle::with_the_rule_for_recoveries;
 
@@ -55,6 +55,35 @@ fn where_all_decide_it_says_what_is_to_be_done_before_anything_is_made() {
         .theta(&[&rejoin[..], &["--first-use", "--yes"]].concat())
         .fails(1, &["all 3 members", "theta group warrant new 2="]);
     assert!(!group.node_dir(2).exists());
+}
+
+/// Of the machines that the founding names none is left. A client that was made of the ledger finds those that came after, with one file.
+#[test]
+fn a_client_of_the_ledger_reaches_a_group_of_which_every_machine_was_replaced() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    group.start_all();
+    signs(&group, "before", "1,2,3");
+    let print = fingerprint(&group);
+    for node in 1..=4 {
+        group.kill(node);
+        let (name, key) = (format!("gone-{node}"), format!("theta-group/operators/node-{node}.operator"));
+        fs::rename(group.node_dir(node), group.path().join(&name)).unwrap();
+        let dir = dir(node);
+        let rejoin = ["node", "rejoin", "--dir", &dir, "--replaces", &name, "--operator", &key, "--first-use", "--yes"];
+        group.theta(&[&rejoin[..], &["--fingerprint", &print]].concat()).ok();
+        fs::copy(group.path().join(&name).join("policy.toml"), group.node_dir(node).join("policy.toml")).unwrap();
+        starts(&mut group, node);
+    }
+    signs(&group, "after", "1,2,3");
+    group.theta(&["ledger", "export", "-o", "g.ledger"]).ok();
+    let new = ["client", "new", "--name", "eve", "--group", "g.ledger", "--fingerprint", &print, "--json"];
+    let made = group.theta(&new).ok().json();
+    let rule = "[[rule]]\nname = \"eve-signs\"\neffect = \"allow\"\nclients = [\"eve\"]\nkeys = [\"*\"]\noperations = [\"sign\", \"keys.list\"]\n";
+    for node in 1..=4 {
+        group.append(node, "policy.toml", &format!("\n{}\n{rule}", made["policy"].as_str().unwrap()));
+    }
+    until_ok(&group, &["sign", "m", "--key", "after", "--client", "eve.client", "-o", "eve.sig"]);
+    group.theta(&["verify", "m", "eve.sig", "--key", "after"]).ok();
 }
 
 /// One approval in one file for all shares, and one command that brings them back.
