@@ -84,6 +84,11 @@ impl Dial {
         }
     }
 
+    /// The peer is there: what is to be sent to it need not wait for its turn.
+    pub(super) fn hasten(&mut self, now: Instant) {
+        self.next = self.next.min(now);
+    }
+
     /// When there will be frames.
     pub(super) const fn due(&self) -> Option<Instant> {
         if self.is_resting() { None } else { Some(self.next) }

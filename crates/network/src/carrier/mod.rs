@@ -109,8 +109,7 @@ impl Relayed {
         let shared = Arc::new(Local { identity, limits, budget, random });
         let (stop, stopping) = watch::channel(false);
         let Carrier { frames, arrivals, status } = carrier;
-        let relayed =
-            Self { local, shared, silence, peers: Arc::default(), carrier: frames, status, inbox, stop };
+        let relayed = Self { local, shared, silence, peers: Arc::default(), carrier: frames, status, inbox, stop };
         relayed.set_peers(peers)?;
         tokio::spawn(demux::run(arrivals, (own, Arc::clone(&relayed.peers)), stopping));
         Ok((Arc::new(relayed), inbound))
@@ -194,7 +193,8 @@ impl GroupTransport for Relayed {
             let boot = mesh::random_boot_id()?;
             let (outbox, counters) = (Arc::clone(&peer.outbox), Arc::clone(&peer.counters));
             let certificate = peer.target.certificate;
-            let link = Link::new(Arc::clone(&self.shared), (certificate, count), boot, outbox, counters, Instant::now());
+            let link =
+                Link::new(Arc::clone(&self.shared), (certificate, count), boot, outbox, counters, Instant::now());
             let link = link.ok_or(rustls::Error::FailedToGetRandomBytes)?;
             let (carrier, inbox) = (self.carrier.clone(), self.inbox.clone());
             let ways = Ways { frames, carrier, inbox, silence: Arc::clone(&self.silence) };
@@ -206,9 +206,8 @@ impl GroupTransport for Relayed {
     fn unreached(&self) -> Vec<MeshPeer> {
         let present = self.peers.present();
         let reached = self.status();
-        let connected = |node: NodeId| {
-            reached.iter().any(|status| status.peer == node && status.state == PeerState::Connected)
-        };
+        let connected =
+            |node: NodeId| reached.iter().any(|status| status.peer == node && status.state == PeerState::Connected);
         present.peers.iter().map(|peer| peer.target.clone()).filter(|target| !connected(target.id)).collect()
     }
 

@@ -44,7 +44,9 @@ enum Away {
     Late(Duration),
     #[error("it speaks version {0} of the protocol for hosts, this node {VERSION}", VERSION = host::VERSION)]
     Version(u32),
-    #[error("it carries frames of {host} bytes and this node makes them of {node}: set `frame_bytes` in [host] of node.toml")]
+    #[error(
+        "it carries frames of {host} bytes and this node makes them of {node}: set `frame_bytes` in [host] of node.toml"
+    )]
     FrameBytes { host: u32, node: usize },
     #[error("it broke the protocol: {0}")]
     Protocol(&'static str),
@@ -109,7 +111,8 @@ async fn attend(
     // There is room for the first.
     drop(words.try_send(FromNode { word: Some(from_node::Word::Hello(hello)) }));
     let welcome = async {
-        let mut heard = client.attach(ReceiverStream::new(spoken)).await.map_err(|status| refused(&status))?.into_inner();
+        let mut heard =
+            client.attach(ReceiverStream::new(spoken)).await.map_err(|status| refused(&status))?.into_inner();
         let first = heard.message().await.map_err(|status| refused(&status))?;
         Ok::<_, Away>((heard, first.and_then(|message| message.word)))
     };
@@ -156,7 +159,8 @@ async fn give(
                 _ = looks.tick() => note_stall(config, status, since.elapsed(), frames.len().saturating_add(batch.len())),
             }
         };
-        let given = batch.drain(..).map(|Carried { node, frame }| Frame { node: u32::from(node.get()), payload: frame });
+        let given =
+            batch.drain(..).map(|Carried { node, frame }| Frame { node: u32::from(node.get()), payload: frame });
         place.send(FromNode { word: Some(from_node::Word::Frames(Frames { frames: given.collect() })) });
         status.send_if_modified(|status| {
             status.given = status.given.saturating_add(count);

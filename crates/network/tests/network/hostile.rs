@@ -335,7 +335,10 @@ fn a_flood_of_calls_costs_what_is_allowed_and_ends_no_session() {
     world.send(0, 1, 8);
     assert!(world.run(5, World::all_has_come));
     // Ten thousand false frames of each kind in a second, in the peer's name, while it speaks.
-    let hello = world.seen.iter().find(|frame| frame[1] == 1 && frame[10..18] == world.identities[0].fingerprint().as_bytes()[..8]);
+    let hello = world
+        .seen
+        .iter()
+        .find(|frame| frame[1] == 1 && frame[10..18] == world.identities[0].fingerprint().as_bytes()[..8]);
     let (hello, begin) = (hello.unwrap().clone(), world.now);
     for number in 0..10_000_u64 {
         for kind in [1, 3, 4] {
@@ -377,7 +380,9 @@ fn somebody_gets_through_a_flood_that_begins_before_it_calls() {
         for (from, to, route) in [(0, 1, &tags), (1, 0, &back)] {
             for kind in [1, 3] {
                 let filling = Sha256::digest(number.to_be_bytes());
-                let frame = [&[1, kind][..], route, &filling, &filling[..16], &filling[..if kind == 1 { 0 } else { 32 }]].concat();
+                let frame =
+                    [&[1, kind][..], route, &filling, &filling[..16], &filling[..if kind == 1 { 0 } else { 32 }]]
+                        .concat();
                 world.carried += 1;
                 world.under_way.insert((number * 400, world.carried), (from, to, frame.into()));
             }
@@ -390,7 +395,8 @@ fn somebody_gets_through_a_flood_that_begins_before_it_calls() {
 #[test]
 fn a_node_that_restarts_is_heard_again_and_hears_what_waits_for_it() {
     for seed in seeds(30) {
-        let mut world = World::new(2, seed, Malice { loses: 10, replays: 50, doubles: 10, delay: 40, ..Malice::default() });
+        let mut world =
+            World::new(2, seed, Malice { loses: 10, replays: 50, doubles: 10, delay: 40, ..Malice::default() });
         traffic(&mut world, 5);
         assert!(world.run(100, World::all_has_come), "seed {seed}");
         world.assert_order();

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 pub(super) use self::responder::{Accepted, Responder};
 use super::{
-    frame::{Frame, Opening, Route, Signed, take_array, tag},
+    frame::{Frame, Opening, Route, Signed, tag, take_array},
     session::{Key, Session},
 };
 use crate::{Fingerprint, Identity};
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn what_is_not_signed_by_the_pinned_key_is_nothing() {
-        let (a, mut b, mut other) = (side(), side(), side());
+        let (a, mut b, other) = (side(), side(), side());
         let pair = Pair { initiator: a.identity.fingerprint(), responder: b.identity.fingerprint() };
         let attempt = Attempt::new(pair, random()).unwrap();
         let opening = opening(attempt.hello());
@@ -305,7 +305,11 @@ mod tests {
         let pair = Pair { initiator: a.identity.fingerprint(), responder: b.identity.fingerprint() };
         let attempt = Attempt::new(pair, random()).unwrap();
         let opening = opening(attempt.hello());
-        for share in [[0; 32], { let mut one = [0; 32]; one[0] = 1; one }] {
+        for share in [[0; 32], {
+            let mut one = [0; 32];
+            one[0] = 1;
+            one
+        }] {
             let shares = Shares { opening, answer: share };
             let signed = signature::sign(&b.identity, &statement(b"answer", &pair, &shares, None)).unwrap();
             assert!(attempt.finish((&share, &signed), &a.identity, BEGINNING).is_none(), "{share:?}");

@@ -77,8 +77,14 @@ impl Responder {
 
     fn half(&self, opening: &Opening, pair: &Pair) -> Option<(PrivateKey, [u8; 32])> {
         let secret = Prk::new_less_safe(HKDF_SHA256, &*self.secret);
-        let label: [&[u8]; 6] =
-            [PROTOCOL, b" half", pair.initiator.as_bytes(), pair.responder.as_bytes(), &opening.attempt, &opening.share];
+        let label: [&[u8]; 6] = [
+            PROTOCOL,
+            b" half",
+            pair.initiator.as_bytes(),
+            pair.responder.as_bytes(),
+            &opening.attempt,
+            &opening.share,
+        ];
         let mut seed = Zeroizing::new([0; 32]);
         secret.expand(&label, Length(32)).ok()?.fill(&mut *seed).ok()?;
         half(&seed)

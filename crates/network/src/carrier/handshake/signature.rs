@@ -1,11 +1,7 @@
 //! Signatures by the keys of nodes' certificates, over what begins with a context of its own, so that none can stand for one of TLS.
 
 use bytes::Bytes;
-use rustls::{
-    SignatureScheme,
-    crypto::aws_lc_rs,
-    pki_types::SubjectPublicKeyInfoDer,
-};
+use rustls::{SignatureScheme, crypto::aws_lc_rs, pki_types::SubjectPublicKeyInfoDer};
 use sha2::{Digest, Sha256};
 use webpki::RawPublicKeyEntity;
 
@@ -63,7 +59,7 @@ mod tests {
         let mut weak = signed.clone();
         weak.scheme = u16::from(SignatureScheme::RSA_PKCS1_SHA256);
         assert!(!is_right(&one.fingerprint(), b"message", &weak));
-        let borrowed = Signed { key: signed.key.clone(), ..sign(&other, b"message").unwrap() };
+        let borrowed = Signed { key: signed.key, ..sign(&other, b"message").unwrap() };
         assert!(!is_right(&one.fingerprint(), b"message", &borrowed));
     }
 }

@@ -90,7 +90,8 @@ impl Session {
         if number >= MOST_FRAMES {
             return None;
         }
-        let mut frame = BytesMut::with_capacity(SEALED_HEADER_BYTES.saturating_add(items.len()).saturating_add(TAG_BYTES));
+        let mut frame =
+            BytesMut::with_capacity(SEALED_HEADER_BYTES.saturating_add(items.len()).saturating_add(TAG_BYTES));
         frame::put_sealed_header(&mut frame, self.route, self.id, number);
         frame.extend_from_slice(items);
         self.seals.seal(number, &mut frame, SEALED_HEADER_BYTES)?;

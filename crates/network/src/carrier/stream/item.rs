@@ -2,10 +2,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use super::super::{
-    frame::take_array,
-    session::RECENT_WORDS,
-};
+use super::super::{frame::take_array, session::RECENT_WORDS};
 
 const PIECE: u8 = 1;
 const PING: u8 = 2;
@@ -36,7 +33,11 @@ pub(in crate::carrier) struct Ack {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::carrier) enum Item {
     /// A piece of a message, and whether it is the message's last.
-    Piece { number: u64, last: bool, bytes: Bytes },
+    Piece {
+        number: u64,
+        last: bool,
+        bytes: Bytes,
+    },
     /// Asks for an acknowledgement.
     Ping,
     Ack(Ack),
@@ -122,14 +123,8 @@ mod tests {
 
     #[test]
     fn items_read_as_they_were_written() {
-        let ack = Ack {
-            session: [9; 8],
-            greatest: Some(77),
-            recent: [u64::MAX; RECENT_WORDS],
-            waited: 5,
-            next: 3,
-            limit: 4,
-        };
+        let ack =
+            Ack { session: [9; 8], greatest: Some(77), recent: [u64::MAX; RECENT_WORDS], waited: 5, next: 3, limit: 4 };
         let none = Ack { greatest: None, recent: [0; RECENT_WORDS], ..ack };
         let mut written = BytesMut::new();
         ack.put(&mut written);
@@ -143,7 +138,10 @@ mod tests {
             items.push(item);
         }
         let piece = |number, last, bytes: &'static [u8]| Item::Piece { number, last, bytes: Bytes::from_static(bytes) };
-        assert_eq!(items, [Item::Ack(ack), piece(8, true, b"piece"), Item::Ping, piece(9, false, b""), Item::Ack(none)]);
+        assert_eq!(
+            items,
+            [Item::Ack(ack), piece(8, true, b"piece"), Item::Ping, piece(9, false, b""), Item::Ack(none)]
+        );
     }
 
     proptest! {

@@ -194,7 +194,8 @@ impl Outgoing {
             let word = usize::try_from(below / 64).ok().and_then(|word| ack.recent.get(word));
             word.is_some_and(|word| word >> (below % 64) & 1 == 1)
         };
-        let numbers: Vec<u64> = self.under_way.range(lowest..=greatest).map(|(number, _)| *number).filter(came).collect();
+        let numbers: Vec<u64> =
+            self.under_way.range(lowest..=greatest).map(|(number, _)| *number).filter(came).collect();
         for number in numbers {
             let Some(sent) = self.under_way.remove(&number) else { continue };
             self.bytes_under_way = self.bytes_under_way.saturating_sub(sent.bytes);
@@ -264,7 +265,8 @@ impl Outgoing {
     pub(in crate::carrier) fn due(&self) -> Option<Instant> {
         let (_, first) = self.under_way.first_key_value()?;
         let (number, last) = self.under_way.last_key_value()?;
-        let overtaken = self.greatest.filter(|greatest| self.under_way.first_key_value().is_some_and(|(it, _)| it < greatest));
+        let overtaken =
+            self.greatest.filter(|greatest| self.under_way.first_key_value().is_some_and(|(it, _)| it < greatest));
         let patience = if overtaken.is_some() { self.recovery.patience() } else { self.recovery.long_patience() };
         let first = first.at + patience;
         let beyond = self.greatest.is_none_or(|greatest| *number > greatest);

@@ -3,12 +3,10 @@
 //! Each node calls each peer, and sends messages in the session that it has called for; in the one that the peer has called for it only
 //! receives, as in the mesh. So two that call each other at the same time do not get in each other's way, and whoever restarts calls.
 
+mod receive;
+
 use core::time::Duration;
-use std::{
-    collections::VecDeque,
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use bytes::{Bytes, BytesMut};
 use rustls::crypto::SecureRandom;
@@ -16,11 +14,11 @@ use rustls::crypto::SecureRandom;
 use super::{
     budget::{Budget, Share, Slot},
     config::CarrierLimits,
-    dial::{Dial, shortened},
-    frame::{Frame, Opening, Route, SEALED_COSTS, SEALED_HEADER_BYTES, Signed, tag},
+    dial::Dial,
+    frame::{Frame, Opening, Route, SEALED_COSTS, Signed, tag},
     handshake::{Accepted, Beginning, Pair, Responder},
     session::Session,
-    stream::{self, ACK_BYTES, ACK_DELAY, Ack, Fate, Filled, Incoming, Item, Lie, Outbox, Outgoing, PIECE_HEADER_BYTES},
+    stream::{self, ACK_BYTES, Ack, Filled, Incoming, Outbox, Outgoing, PIECE_HEADER_BYTES},
 };
 use crate::{Fingerprint, Identity, mesh::PeerCounters};
 
@@ -154,7 +152,9 @@ impl Link {
         };
         let random = &*self.local.random;
         match frame {
-            Frame::Sealed { session, number, header, sealed } => self.receive_sealed(session, number, (&header, &sealed), now),
+            Frame::Sealed { session, number, header, sealed } => {
+                self.receive_sealed(session, number, (&header, &sealed), now)
+            }
             Frame::Hello(_) => self.hello.put(bytes, random),
             Frame::Finish { .. } => self.finish.put(bytes, random),
             Frame::Answer { attempt, .. } if self.dial.awaits(&attempt) => self.answer.put(bytes, random),
@@ -226,17 +226,18 @@ impl Link {
             return now + self.dead_after;
         }
         let asked = self.outgoing.asked();
-        let keepalive = self.called.as_ref().map(|called| asked.unwrap_or(called.since).max(called.since) + self.keepalive);
+        let keepalive =
+            self.called.as_ref().map(|called| asked.unwrap_or(called.since).max(called.since) + self.keepalive);
         let held = asked.filter(|_| self.outgoing.is_held()).map(|asked| asked + self.outgoing.long_patience());
         let silence = self.called.as_ref().map(|called| called.heard + self.dead_after);
         let suspicion = self.suspected.map(|since| since + SUSPICION);
         // What has passed already was looked at in this drive.
-        let passed = [keepalive, silence.filter(|_| self.dial.is_resting()), suspicion].into_iter().flatten();
+        let silence = silence.filter(|_| self.dial.is_resting());
+        let passed = [keepalive, held, silence, suspicion].into_iter().flatten();
         let times = [
             self.handshake_due,
             self.dial.due(),
             self.outgoing.due(),
-            held,
             self.answered.as_ref().and_then(|answered| answered.due),
         ];
         let times = times.into_iter().flatten().chain(passed.filter(|at| *at > now));
@@ -302,6 +303,8 @@ impl Link {
             self.ping = self.called.is_some();
         }
         self.answered = Some(Answered { session, due: Some(now), frames: 0, greatest_came: now });
+        // Whoever has called is there to be called.
+        self.dial.hasten(now);
         true
     }
 
@@ -359,7 +362,8 @@ impl Link {
     }
 
     fn acknowledge_if_due(&mut self, now: Instant) {
-        if !self.answered.as_ref().is_some_and(|answered| answered.due.is_some_and(|due| due <= now)) {
+        let due = self.answered.as_ref().and_then(|answered| answered.due);
+        if due.is_none_or(|due| due > now) {
             return;
         }
         let Some(ack) = self.acknowledgement(now) else { return };
@@ -387,125 +391,4 @@ impl Link {
             limit,
         })
     }
-
-    fn receive_sealed(&mut self, id: [u8; 8], number: u64, sealed: (&[u8; SEALED_HEADER_BYTES], &[u8]), now: Instant) {
-        let right = if self.called.as_ref().is_some_and(|called| called.session.id == id) {
-            self.receive_called(number, sealed, now)
-        } else if self.answered.as_ref().is_some_and(|answered| answered.session.id == id) {
-            self.receive_answered(number, sealed, now)
-        } else if self.dial.unconfirmed().is_some_and(|session| session.id == id) {
-            self.confirm(number, sealed, now)
-        } else {
-            false
-        };
-        if !right {
-            self.counters.false_frames.increment();
-        }
-    }
-
-    /// The first frame of a session that this node has called for: the peer has it, too.
-    fn confirm(&mut self, number: u64, sealed: (&[u8; SEALED_HEADER_BYTES], &[u8]), now: Instant) -> bool {
-        let opens = self.dial.unconfirmed().is_some_and(|session| session.open(number, sealed.0, sealed.1).is_some());
-        if !opens {
-            return false;
-        }
-        let Some(session) = self.dial.confirmed() else { return false };
-        let renewal = now + shortened(self.local.limits.renew_after, &*self.local.random);
-        self.called = Some(Called { session, since: now, renewal, heard: now });
-        self.suspected = None;
-        self.outgoing.restart();
-        if core::mem::replace(&mut self.stood, true) {
-            self.counters.reconnects.increment();
-        }
-        self.receive_called(number, sealed, now)
-    }
-
-    fn receive_called(&mut self, number: u64, sealed: (&[u8; SEALED_HEADER_BYTES], &[u8]), now: Instant) -> bool {
-        let Some(called) = &mut self.called else { return false };
-        let Some(items) = called.session.open(number, sealed.0, sealed.1) else { return false };
-        called.session.keep(number);
-        called.heard = now;
-        if self.suspected.is_some_and(|since| since < now) {
-            self.suspected = None;
-        }
-        self.take_items(items, now);
-        true
-    }
-
-    fn receive_answered(&mut self, number: u64, sealed: (&[u8; SEALED_HEADER_BYTES], &[u8]), now: Instant) -> bool {
-        if !self.incoming.has_room() {
-            // It comes again when the application has taken what is here.
-            return true;
-        }
-        let Some(answered) = &self.answered else { return false };
-        let Some(items) = answered.session.open(number, sealed.0, sealed.1) else { return false };
-        let Some(asks) = self.take_items(items, now) else { return true };
-        let Some(answered) = &mut self.answered else { return true };
-        if answered.session.came().greatest().is_none_or(|greatest| number > greatest) {
-            answered.greatest_came = now;
-        }
-        answered.session.keep(number);
-        answered.frames = answered.frames.saturating_add(1);
-        let patience = match asks {
-            Asks::Nothing => return true,
-            Asks::Now => Duration::ZERO,
-            Asks::Soon if answered.frames >= ACK_FRAMES => Duration::ZERO,
-            Asks::Soon if answered.session.came().has_gaps() => GAP_DELAY,
-            Asks::Soon => ACK_DELAY,
-        };
-        let due = now + patience;
-        answered.due = Some(answered.due.map_or(due, |before| before.min(due)));
-        true
-    }
-
-    /// Takes what a frame has in it. `None`: there was no room for some of it.
-    fn take_items(&mut self, mut items: Bytes, now: Instant) -> Option<Asks> {
-        let (mut asks, mut all) = (Asks::Nothing, true);
-        loop {
-            let lie = match stream::take(&mut items) {
-                Ok(None) => break,
-                Err(_) => Some(Lie::Malformed),
-                Ok(Some(Item::Ping)) => {
-                    asks = Asks::Now;
-                    None
-                }
-                Ok(Some(Item::Piece { number, last, bytes })) => {
-                    asks = asks.max(Asks::Soon);
-                    match self.incoming.put(number, last, bytes) {
-                        Ok(fate) => {
-                            all &= fate == Fate::Taken;
-                            None
-                        }
-                        Err(lie) => Some(lie),
-                    }
-                }
-                Ok(Some(Item::Ack(ack))) => self.take_ack(&ack, now).err(),
-            };
-            if let Some(lie) = lie {
-                self.counters.protocol_errors.increment();
-                tracing::debug!(%lie, "a peer breaks the protocol inside its session");
-                break;
-            }
-        }
-        all.then_some(asks)
-    }
-
-    fn take_ack(&mut self, ack: &Ack, now: Instant) -> Result<(), Lie> {
-        match &mut self.called {
-            Some(called) if called.session.id == ack.session => {
-                called.heard = now;
-                self.outgoing.acknowledged(ack, called.session.next(), now)
-            }
-            // Of a session of before.
-            _ => Ok(()),
-        }
-    }
-}
-
-/// How soon a frame asks for an acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Asks {
-    Nothing,
-    Soon,
-    Now,
 }
