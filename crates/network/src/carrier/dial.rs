@@ -84,9 +84,11 @@ impl Dial {
         }
     }
 
-    /// The peer is there: what is to be sent to it need not wait for its turn.
+    /// The peer is there: a call to it need not wait for its turn.
     pub(super) fn hasten(&mut self, now: Instant) {
-        self.next = self.next.min(now);
+        if matches!(self.state, State::Calling(_)) {
+            self.next = self.next.min(now);
+        }
     }
 
     /// When there will be frames.

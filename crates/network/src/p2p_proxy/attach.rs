@@ -17,7 +17,7 @@ use tonic::{Status, Streaming};
 
 use super::{
     HostConfig,
-    connect::{ConnectError, connect, in_words},
+    connect::{ConnectError, connect, in_words, is_turned_away},
 };
 use crate::{HostStatus, carrier::Carried};
 
@@ -71,7 +71,7 @@ pub(super) async fn keep(
             () = arrivals.closed() => return,
             ended = attend(&config, &mut frames, &arrivals, &status) => match ended {
                 Ok(()) => return,
-                Err(away) => away.to_string(),
+                Err(away) => explain(&config, away).await.to_string(),
             },
         };
         let news = status.borrow().away.as_deref() != Some(&away);
@@ -88,6 +88,15 @@ pub(super) async fn keep(
         }
         pause = pause.saturating_mul(2).min(longest);
     }
+}
+
+/// Looks whether the reason is that the host does not know this node.
+async fn explain(config: &HostConfig, away: Away) -> Away {
+    let vague = matches!(away, Away::Refused(_) | Away::Connect(ConnectError::Unreached(_)));
+    if vague && is_turned_away(config).await {
+        return Away::Refused("it does not know this node's certificate".to_owned());
+    }
+    away
 }
 
 /// One stream. `Ok`: the transport has stopped.

@@ -5,7 +5,7 @@ use std::{io, sync::Arc};
 
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use tokio::net::TcpStream;
+use tokio::{io::AsyncReadExt, net::TcpStream, time::timeout};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
@@ -48,6 +48,14 @@ async fn open(address: Arc<str>, tls: Arc<ClientConfig>) -> io::Result<TokioIo<T
     let tcp = TcpStream::connect(&*address).await?;
     tcp.set_nodelay(true)?;
     Ok(TokioIo::new(TlsConnector::from(tls).connect(tls::server_name(), tcp).await?))
+}
+
+/// Whether the host closes the connection because it does not know this node's certificate. In TLS 1.3 the node hears of that only after its own
+/// part of the handshake is done, as the first thing that it reads; and what is above has lost it by then.
+pub(super) async fn is_turned_away(config: &HostConfig) -> bool {
+    let Ok(tls) = tls::client_config(&config.identity, config.certificate, &[b"h2"]) else { return false };
+    let ask = async { open(Arc::from(config.address.as_str()), tls).await?.into_inner().read_u8().await };
+    matches!(timeout(PATIENCE, ask).await, Ok(Err(error)) if tls::certificate_refused(&error))
 }
 
 /// The innermost reason, in one line.
