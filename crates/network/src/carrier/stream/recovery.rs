@@ -125,8 +125,9 @@ mod tests {
             recovery.lost(later + Duration::from_secs(round), later + Duration::from_secs(round));
         }
         assert_eq!(recovery.window(), 4_000);
-        (0..10_000).for_each(|_| recovery.acknowledged(1 << 20));
-        assert_eq!(recovery.window(), MOST_BYTES);
+        let mut fast = Recovery::new(1_000);
+        (0..20).for_each(|_| fast.acknowledged(1 << 20));
+        assert_eq!(fast.window(), MOST_BYTES);
     }
 
     #[test]
@@ -136,7 +137,7 @@ mod tests {
         (0..50).for_each(|_| recovery.measured(Duration::from_millis(105), Duration::from_millis(5)));
         let calm = recovery.long_patience();
         assert!((110..=115).contains(&calm.as_millis()), "{calm:?}");
-        assert_eq!(recovery.patience(), Duration::from_millis(130));
+        assert_eq!(recovery.patience().as_millis(), 130);
         recovery.waited();
         assert_eq!(recovery.long_patience(), calm * 2);
         (0..100).for_each(|_| recovery.waited());
