@@ -101,7 +101,7 @@ impl World<'_> {
         let at = hosts.at(now);
         if let Some(end) = hosts.end(from, to, now) {
             // A full queue refuses, as that of a mesh.
-            drop(end.outbox.push(bytes.clone(), at));
+            let _ = end.outbox.push(bytes.clone(), at);
         }
         self.pump(from, to);
     }

@@ -414,6 +414,25 @@ fn a_node_that_restarts_is_heard_again_and_hears_what_waits_for_it() {
     }
 }
 
+/// What the life before had acknowledged, and not in order, the new one does not have.
+#[test]
+fn a_node_that_restarts_in_the_middle_hears_all_that_was_not_done() {
+    for seed in seeds(40) {
+        let mut world = World::new(2, seed, Malice { loses: 30, delay: 60, ..Malice::default() });
+        for _ in 0..100 {
+            world.send(0, 1, 1_500);
+        }
+        let some = 10 + usize::try_from(seed).unwrap();
+        assert!(world.run(60, |world| world.end(1, 0).got.len() >= some), "seed {seed}");
+        world.boot(1, 0);
+        world.ends.get_mut(&(1, 0)).unwrap().got.clear();
+        assert!(world.run(100, |world| world.end(0, 1).outbox.is_empty()), "seed {seed}: it is stuck");
+        let got = &world.end(1, 0).got;
+        assert!(got.windows(2).all(|pair| pair[1] == pair[0] + 1), "seed {seed}: {got:?}");
+        assert_eq!(got.last(), Some(&99), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_carrier_that_rests_and_goes_on_loses_nothing() {
     let mut world = World::new(2, 9, Malice { delay: 5, ..Malice::default() });

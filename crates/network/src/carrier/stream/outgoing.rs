@@ -94,8 +94,9 @@ impl Outgoing {
     pub(in crate::carrier) fn restart(&mut self) {
         self.under_way.clear();
         (self.bytes_under_way, self.greatest, self.limit, self.asked) = (0, None, u64::MAX, None);
-        let missing = (self.oldest..self.unsent).zip(&self.pieces).filter(|(_, piece)| !piece.acknowledged);
-        self.lost = missing.map(|(number, _)| number).collect();
+        // Another life of the peer has none of what the one before has acknowledged; the same one drops what it has.
+        self.pieces.iter_mut().for_each(|piece| piece.acknowledged = false);
+        self.lost = (self.oldest..self.unsent).collect();
         self.outbox.restarted();
     }
 
