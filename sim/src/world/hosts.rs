@@ -158,16 +158,16 @@ impl World<'_> {
             self.at(now, Event::Deliver { from: peer, to: node, bytes });
         }
         for frame in frames {
-            self.carry(node, peer, frame);
+            self.carry(node, peer, &frame);
         }
     }
 
     /// The carrier's part: what the weather does, and what an attacker adds.
-    fn carry(&mut self, from: u16, to: u16, frame: Bytes) {
+    fn carry(&mut self, from: u16, to: u16, frame: &Bytes) {
         let calm = self.now >= self.scenario.calm;
         let weather = self.scenario.weather;
         if !calm {
-            self.add_false_frames(from, to, &frame);
+            self.add_false_frames(from, to, frame);
         }
         let lost = !calm && below(&mut self.rng, 1_000) < weather.loss;
         let copies = if below(&mut self.rng, 1_000) < weather.duplicates { 2 } else { 1 };
@@ -196,7 +196,9 @@ impl World<'_> {
             0 | 1 => {
                 let mut bent = frame.to_vec();
                 let place = usize::try_from(below(&mut self.rng, BENT)).unwrap_or(0);
-                bent.get_mut(place).map(|byte| *byte ^= 1);
+                if let Some(byte) = bent.get_mut(place) {
+                    *byte ^= 1;
+                }
                 added.push((from, to, Bytes::from(bent)));
             }
             // An old one, once more, to whom it was for, and to whom it was not.
