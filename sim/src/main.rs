@@ -34,6 +34,9 @@ struct Arguments {
     /// file), a tick being a millisecond.
     #[arg(long, value_name = "PROFILE", value_parser = distances)]
     profile: Option<Distances>,
+    /// Lets messages go through hosts that lose, double, delay, bend and repeat what they carry. Not beside --ledger.
+    #[arg(long, conflicts_with = "ledger")]
+    hosts: bool,
     /// How many run at once; 0 for as many as there are cores.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
 impl Arguments {
     fn scenario(&self, seed: u64) -> Scenario {
         let drawn = if self.ledger { Scenario::of_ledger(seed) } else { Scenario::of(seed) };
-        Scenario { distances: self.profile.clone(), ..drawn }
+        Scenario { distances: self.profile.clone(), hosts: self.hosts, ..drawn }
     }
 }
 

@@ -33,13 +33,18 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         refused = tools::networks_refused(&target(root))?;
         Ok(())
     })?;
+    let go = tools::has_go();
     log.step("tests", || {
         let mut tests = Command::new("cargo");
         tests.args(["test", "--workspace", "--no-fail-fast"]);
         tests.envs(refused.as_ref().map(|_| ("THETA_WAN_REFUSED", "1")));
+        tests.envs((!go).then_some(("THETA_NO_GO", "1")));
         run(root, tests)
     })?;
     log.summary();
+    if !go {
+        println!("NOT TESTED: nodes behind the reference host (interop/p2p-host): go is missing");
+    }
     if let Some(reason) = refused {
         println!("NOT TESTED: networks with real sockets (wan/tests): {reason}");
     }

@@ -93,6 +93,11 @@ pub(crate) fn networks_refused(target: &Path) -> Result<Option<String>, String> 
     }
 }
 
+/// Whether there is a Go to build the reference host with.
+pub(crate) fn has_go() -> bool {
+    Command::new("go").arg("version").output().is_ok_and(|output| output.status.success())
+}
+
 /// The path of the tool, which is built first if it is missing.
 pub(crate) fn find_or_install(root: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
     let kept = cache()?.join(format!("{name}-{version}"));

@@ -348,6 +348,14 @@ pub fn culprits(statuses: &[NodeStatus]) -> Vec<CulpritView> {
     distinct.into_iter().map(|(node, misbehaviour)| CulpritView { node, misbehaviour }).collect()
 }
 
+/// What a node that answers says is not as it should be.
+fn troubles(response: &v1::GetStatusResponse) -> Option<String> {
+    let away = response.host.as_ref().filter(|host| !host.away.is_empty());
+    let away = away.map(|host| format!("its host at {} is away: {}", host.address, host.away));
+    let troubles: Vec<String> = away.into_iter().chain(response.warnings.iter().cloned()).collect();
+    (!troubles.is_empty()).then(|| exit::tidy(&troubles.join("; ")))
+}
+
 impl From<&NodeStatus> for NodeView {
     fn from(status: &NodeStatus) -> Self {
         let (node, address) = (status.node.get(), status.address.clone());
@@ -359,7 +367,7 @@ impl From<&NodeStatus> for NodeView {
                     address,
                     up: true,
                     state: NodeState::Up,
-                    problem: (!response.warnings.is_empty()).then(|| exit::tidy(&response.warnings.join("; "))),
+                    problem: troubles(response),
                     version: Some(response.version.clone()),
                     uptime_seconds: Some(response.uptime_seconds),
                     peers_connected: Some(response.peers.iter().filter(connected).count()),

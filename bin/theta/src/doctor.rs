@@ -21,6 +21,8 @@ use crate::{
 const CLOCKS_APART_MS: u64 = 5_000;
 /// A certificate that ends within so many days is near its end.
 const CERTIFICATE_DAYS: u64 = 30;
+/// A host that takes no frames for so long is slow.
+const SLOW_HOST_MS: u64 = 1_000;
 /// Less room than this for a store is little.
 const LITTLE_ROOM: u64 = 1 << 30;
 
@@ -33,7 +35,7 @@ Examples:
 
 Asks every node how it is and which keys it has, and compares what they say: nodes that are down or refuse this client, policies \
 and releases that differ, keys whose versions, states or epochs differ, lost shares, stores that peers have not confirmed, \
-certificates near their end, clocks apart (corrected by half of the round trip), disks that are full, peers that do not reach \
+certificates near their end, hosts that are away or slow, clocks apart (corrected by half of the round trip), disks that are full, peers that do not reach \
 each other, nodes that were caught. Each finding says what to do. It takes the permissions status and keys.list.
 
 Exit code 0 if nothing was found, 1 if something was, 3 if fewer nodes answer than it takes to decrypt, sign or draw.")]
@@ -121,6 +123,7 @@ pub(crate) fn doctor(args: &DoctorArgs, output: Output) -> Result<(), Failure> {
     let mut findings = absent(&statuses);
     findings.extend(differing(&patients));
     findings.extend(patients.iter().flat_map(|patient| of_one(patient, now())));
+    findings.extend(patients.iter().filter_map(of_host));
     findings.extend(clocks_apart(&patients));
     findings.extend(cut_off(&patients));
     findings.extend(of_keys(&keys, &key_problems, &patients));
@@ -301,6 +304,24 @@ fn of_one(patient: &Patient<'_>, now: u64) -> Vec<Finding> {
     findings
 }
 
+/// A host through which a node reaches the others, and does not.
+fn of_host(Patient { node, status, .. }: &Patient<'_>) -> Option<Finding> {
+    let host = status.host.as_ref()?;
+    let address = exit::tidy(&host.address);
+    if !host.away.is_empty() {
+        let finding = format!("node {node}: its host at {address} is away: {}", exit::tidy(&host.away));
+        let advice = "start the host, or look at [host] in its node.toml; the node attaches again by itself";
+        return Some(Finding::new("host-away", vec![*node], finding, advice));
+    }
+    if host.stalled_ms >= SLOW_HOST_MS {
+        let (waiting, seconds) = (host.waiting_frames, host.stalled_ms / 1_000);
+        let finding =
+            format!("node {node}: its host at {address} has taken no frames for {seconds} s, and {waiting} wait");
+        return Some(Finding::new("host-slow", vec![*node], finding, "look at the host: what it does not take, waits"));
+    }
+    None
+}
+
 /// Clocks that are not where most are.
 fn clocks_apart(patients: &[Patient<'_>]) -> Vec<Finding> {
     let mut offsets: Vec<i64> = patients.iter().map(|patient| patient.offset).collect();
@@ -332,9 +353,11 @@ fn clocks_apart(patients: &[Patient<'_>]) -> Vec<Finding> {
 
 /// Pairs of nodes that answer this client and do not reach each other.
 fn cut_off(patients: &[Patient<'_>]) -> Vec<Finding> {
-    let up: BTreeSet<u32> = patients.iter().map(|patient| u32::from(patient.node)).collect();
+    // Of those whose host is away that is said already.
+    let hosted = |patient: &&Patient<'_>| patient.status.host.as_ref().is_none_or(|host| host.away.is_empty());
+    let up: BTreeSet<u32> = patients.iter().filter(hosted).map(|patient| u32::from(patient.node)).collect();
     let mut pairs: BTreeMap<(u16, u16), String> = BTreeMap::new();
-    for Patient { node, status, .. } in patients {
+    for Patient { node, status, .. } in patients.iter().filter(hosted) {
         for peer in
             status.peers.iter().filter(|peer| peer.state() != v1::PeerState::Connected && up.contains(&peer.node))
         {
@@ -484,6 +507,25 @@ mod tests {
         assert_eq!(found(&status), ["store-unconfirmed", "disk-full", "warning", "certificate-ends"]);
         status = v1::GetStatusResponse { certificate_ends: 86_400 * 200, ..Default::default() };
         assert_eq!(found(&status), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_host_that_is_away_or_slow_is_found() {
+        let host = |away: &str, stalled_ms| v1::HostStanding {
+            address: "host:1".to_owned(),
+            away: away.to_owned(),
+            waiting_frames: 5,
+            stalled_ms,
+        };
+        let found = |host| {
+            let status = v1::GetStatusResponse { host, ..Default::default() };
+            of_host(&Patient { node: 3, status: &status, offset: 0 }).map(|finding| (finding.kind, finding.finding))
+        };
+        let away = "node 3: its host at host:1 is away: connection refused".to_owned();
+        assert_eq!(found(Some(host("connection refused", 0))), Some(("host-away", away)));
+        let slow = "node 3: its host at host:1 has taken no frames for 2 s, and 5 wait".to_owned();
+        assert_eq!(found(Some(host("", 2_500))), Some(("host-slow", slow)));
+        assert_eq!((found(Some(host("", 900))), found(None)), (None, None));
     }
 
     #[test]

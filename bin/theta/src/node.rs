@@ -154,8 +154,12 @@ pub fn serve(
         let (last, ended) = oneshot::channel::<()>();
         let mut exporting = exporter.map(|exporter| tokio::spawn(exporter.run(async { drop(ended.await) })));
         if announce {
-            let (id, api, peers) = (node.id(), node.api_address(), node.peer_address());
-            output::note(format_args!("node {id} is ready: clients at {api}, nodes at {peers}; Ctrl-C stops it"));
+            let (id, api) = (node.id(), node.api_address());
+            let nodes = match node.host() {
+                Some(host) => format!("nodes through the host at {}", host.address),
+                None => format!("nodes at {}", node.peer_address()),
+            };
+            output::note(format_args!("node {id} is ready: clients at {api}, {nodes}; Ctrl-C stops it"));
         }
         loop {
             tokio::select! {

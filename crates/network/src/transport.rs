@@ -1,9 +1,12 @@
 //! The trait of all transports.
 
-use core::time::Duration;
+use core::{pin::Pin, time::Duration};
+use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 use theta_names::{Channel, NodeId};
+
+use crate::mesh::{MeshError, MeshPeer, PeerCounters};
 
 /// A message that arrived. The transport sets `from` and `channel`; the sender has no influence on them.
 #[derive(Clone, Debug)]
@@ -81,4 +84,59 @@ pub trait Transport: Send + Sync + 'static {
     }
     /// The state of all peers.
     fn status(&self) -> Vec<PeerStatus>;
+}
+
+/// Ends when a transport has closed everything.
+pub type Stopping<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// What came to a transport and was nobody's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Connections, or frames, that did not prove to be a peer's.
+    pub strangers: u64,
+    /// Those of them that made room for newer ones.
+    pub shed: u64,
+}
+
+/// The host through which a node reaches its peers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostStatus {
+    /// Where it is.
+    pub address: String,
+    /// Why it is away, if it is; one line.
+    pub away: Option<String>,
+    /// Frames that wait until it takes them.
+    pub waiting: usize,
+    /// For how long it has taken none of them.
+    pub stalled: Duration,
+    /// How often this node has attached to it.
+    pub attached: u64,
+    /// Frames that it was given, and that it gave.
+    pub given: u64,
+    /// Frames that came from it.
+    pub got: u64,
+}
+
+/// A transport of a node of a group whose members change while it runs.
+pub trait GroupTransport: Transport + fmt::Debug {
+    /// Puts these peers in the place of the present ones, while the transport runs: those who stay are undisturbed. A peer may be listed more than
+    /// once, with another certificate each time. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// [`MeshError`]: nothing has changed.
+    fn set_peers(&self, peers: Vec<MeshPeer>) -> Result<(), MeshError>;
+    /// The peers to which nothing gets through now, by their machines.
+    fn unreached(&self) -> Vec<MeshPeer>;
+    /// The counters of each present peer, in ascending order of peers.
+    fn peer_counters(&self) -> Vec<Arc<PeerCounters>>;
+    /// What came and was nobody's.
+    fn refused(&self) -> Refused;
+    /// The host through which all messages go; `None` if peers are reached directly.
+    fn host(&self) -> Option<HostStatus> {
+        None
+    }
+    /// Closes everything; queued messages are lost. Returns at once; may be called again.
+    fn shutdown(&self);
+    /// Waits, after [`shutdown`](Self::shutdown), until everything is closed.
+    fn stopped(&self) -> Stopping<'_>;
 }

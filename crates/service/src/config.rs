@@ -7,6 +7,7 @@ mod error;
 mod keeping;
 mod limits;
 mod store;
+mod transport;
 
 use std::{
     fs, io,
@@ -22,6 +23,7 @@ pub use self::{
     keeping::{AuditConfig, BackupConfig, TracesConfig},
     limits::LimitsConfig,
     store::{Sealing, StoreConfig, StoreOpenError},
+    transport::{HostConfig, TransportKind},
 };
 pub use theta_authority::{PolicyLoadError, load_policy};
 
@@ -44,6 +46,9 @@ pub struct NodeConfig {
     /// The policy file: who may ask this node for what. The node reads it again whenever it changes. Default `policy.toml`.
     #[serde(default = "paths::policy")]
     pub policy: PathBuf,
+    /// What carries the messages between the nodes. Default `mesh`.
+    #[serde(default)]
+    pub transport: TransportKind,
     /// Threads for network and disk. Default 2.
     #[serde(default = "io_threads", deserialize_with = "error::threads")]
     pub io_threads: NonZeroUsize,
@@ -61,6 +66,9 @@ pub struct NodeConfig {
     pub audit: Option<AuditConfig>,
     /// Where this node listens.
     pub listen: ListenConfig,
+    /// The host platform, where the transport is `p2p-proxy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostConfig>,
     /// Bounds on what this node takes on.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -76,7 +84,7 @@ pub struct NodeConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListenConfig {
-    /// For the other nodes of the group.
+    /// For the other nodes of the group, where they connect to this one.
     #[serde(deserialize_with = "error::address")]
     pub peer: SocketAddr,
     /// For clients: gRPC over mutually authenticated TLS.
@@ -125,6 +133,8 @@ impl NodeConfig {
             certificate: paths::certificate(),
             private_key: paths::private_key(),
             policy: paths::policy(),
+            transport: TransportKind::default(),
+            host: None,
             store: StoreConfig::default(),
             backup: None,
             audit: None,
@@ -156,7 +166,17 @@ impl NodeConfig {
     /// # Errors
     /// [`ConfigError::Invalid`].
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
-        toml::from_str(text).map_err(|error| ConfigError::from_toml(&error, text, file))
+        let config: Self = toml::from_str(text).map_err(|error| ConfigError::from_toml(&error, text, file))?;
+        let problem = match (config.transport, &config.host) {
+            (TransportKind::P2pProxy, None) => {
+                "transport = \"p2p-proxy\" takes a section [host] with address and fingerprint"
+            }
+            (TransportKind::Mesh, Some(_)) => {
+                "a section [host] takes transport = \"p2p-proxy\" at the beginning of the file"
+            }
+            _ => return Ok(config),
+        };
+        Err(ConfigError::at(&["transport", "[host]"], text, file, problem))
     }
 
     /// A Tokio runtime with this configuration's [`io_threads`](Self::io_threads), in which to start the node.
@@ -223,6 +243,14 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("[audit]", "The past of the audit log goes into files."),
     ("keep", "So many of the latest records stay in the store, and up to a quarter more."),
     ("folder", "The folder of these files; nothing is ever removed from it."),
+    (
+        "transport",
+        "What carries the messages between the nodes, the same at all: \"mesh\", or \"p2p-proxy\" with a section [host].",
+    ),
+    ("[host]", "The host platform beside this node, which carries its messages."),
+    ("address", "Where the host listens for this node."),
+    ("fingerprint", "The SHA-256 of the host's public key: another host gets nothing."),
+    ("frame_bytes", "The longest frame that the host carries."),
     ("io_threads", "Threads that move bytes."),
     ("cpu_threads", "Threads that do cryptography; one for each processor if absent."),
     ("peer", "For the other nodes."),
@@ -318,6 +346,8 @@ mod tests {
         config.listen.metrics = Some("127.0.0.1:9100".parse().unwrap());
         config.log.format = LogFormat::Json;
         config.limits.max_in_flight = NonZeroUsize::new(5).unwrap();
+        config.transport = TransportKind::P2pProxy;
+        config.host = Some(HostConfig::new(&"host.example:7300".parse().unwrap(), [7; 32].into()));
         config.traces =
             Some(TracesConfig { collector: "127.0.0.1:4317".parse().unwrap(), one_in: NonZeroU32::new(100).unwrap() });
         let text = config.to_toml().unwrap();
@@ -379,6 +409,18 @@ mod tests {
                  \"127.0.0.1:7201\"",
             ),
             ("id = 1\nio_threads = 0\n", "node.toml:2: must be at least 1"),
+            (
+                &format!("transport = \"p2p-proxy\"\n{MINIMAL}"),
+                "node.toml:1: transport = \"p2p-proxy\" takes a section [host] with address and fingerprint",
+            ),
+            (
+                &format!("{MINIMAL}[host]\naddress = \"h:1\"\nfingerprint = \"{}\"\n", "00".repeat(32)),
+                "node.toml:5: a section [host] takes transport = \"p2p-proxy\" at the beginning of the file",
+            ),
+            (
+                &format!("{MINIMAL}[host]\naddress = \"nowhere\"\n"),
+                "node.toml:6: \"nowhere\" is no address: write for example \"localhost:7300\"",
+            ),
             (
                 "id = 1\n[limits]\nmax_in_flght = 3\n",
                 "node.toml:3: unknown setting `max_in_flght`: did you mean `max_in_flight`?",

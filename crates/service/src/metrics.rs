@@ -3,7 +3,7 @@
 mod api;
 mod doors;
 mod keys;
-mod mesh;
+mod peers;
 mod process;
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
@@ -18,7 +18,7 @@ use tokio::{
 };
 
 pub(crate) use self::{
-    api::ApiMetrics, doors::DoorCollector, keys::KeysCollector, mesh::MeshCollector, process::ProcessCollector,
+    api::ApiMetrics, doors::DoorCollector, keys::KeysCollector, peers::PeersCollector, process::ProcessCollector,
 };
 
 /// Whether the node can serve requests: a warning for the operator, if any, or the reason why not.

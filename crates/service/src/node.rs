@@ -24,11 +24,13 @@ use theta_ceremonies::CeremonyMember;
 use theta_custody::{Custodian, Roster};
 use theta_names::NodeId;
 use theta_network::{
-    Identity, Inbound, PeerState, Transport,
+    GroupTransport, HostStatus, Identity, Inbound, PeerState, Transport,
     archive::Archive,
+    carrier::{CarrierLimits, Relayed},
     doorway::{self, Doorway},
     group::{GroupFile, GroupNode},
     mesh::{Listen, Mesh, MeshConfig, MeshLimits},
+    p2p_proxy,
 };
 use theta_orchestration::Orchestrator;
 use theta_policy::Reload;
@@ -45,9 +47,9 @@ pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
 use self::seats::Seats;
 use crate::{
-    config::{AuditConfig, LimitsConfig, NodeConfig},
+    config::{AuditConfig, LimitsConfig, NodeConfig, TransportKind},
     grpc::{Admission, ApiServer, Backups, Connections, NodeState, Serving},
-    metrics::{self, ApiMetrics, DoorCollector, KeysCollector, MeshCollector, ProcessCollector, Readiness},
+    metrics::{self, ApiMetrics, DoorCollector, KeysCollector, PeersCollector, ProcessCollector, Readiness},
 };
 
 /// How long requests may still run when the node stops.
@@ -81,7 +83,7 @@ pub struct NodeBuilder {
 pub struct Node {
     id: NonZeroU16,
     addresses: Addresses,
-    mesh: Arc<Mesh>,
+    network: Arc<dyn GroupTransport>,
     orchestrator: Arc<Orchestrator>,
     authority: Arc<Authority>,
     serving: Option<Serving>,
@@ -132,10 +134,16 @@ impl Node {
         self.id
     }
 
-    /// Where peers connect.
+    /// Where peers connect. Nobody listens there if they are reached through a host.
     #[must_use]
     pub const fn peer_address(&self) -> SocketAddr {
         self.addresses.peer
+    }
+
+    /// The host through which peers are reached, if they are.
+    #[must_use]
+    pub fn host(&self) -> Option<HostStatus> {
+        self.network.host()
     }
 
     /// Where clients connect.
@@ -193,8 +201,8 @@ impl Node {
         if let Some(serving) = self.serving.take() {
             serving.stop(GRACE).await;
         }
-        self.mesh.shutdown();
-        self.mesh.stopped().await;
+        self.network.shutdown();
+        self.network.stopped().await;
         let (id, store) = (self.id, Arc::clone(self.authority.store()));
         let authority = Arc::clone(&self.authority);
         drop(self);
@@ -215,7 +223,7 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         self.orchestrator.shutdown();
-        self.mesh.shutdown();
+        self.network.shutdown();
         if let Some(metrics) = self.metrics.take() {
             metrics.abort();
         }
@@ -265,16 +273,16 @@ impl NodeBuilder {
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
         let archive = LedgerArchive::new(authority.store(), group.founding());
-        let (mesh, inbound) = join_mesh((NodeId::from(config.id), &group), &identity, peer, &archive)?;
-        let (transport, inbound) = wrap(Arc::clone(&mesh) as Arc<dyn Transport>, inbound);
+        let (network, inbound, peers_at) = join((&config, &group), &identity, peer, &archive)?;
+        let (transport, inbound) = wrap(Arc::clone(&network) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
             Orchestrator::start(orchestration, custodian, Arc::clone(&transport), inbound, &mut registry)
-                .inspect_err(|_| mesh.shutdown())?;
+                .inspect_err(|_| network.shutdown())?;
 
         let (admission, connections, doorway) = doors(&config.limits, &mut registry);
         let api_metrics = ApiMetrics::register(&mut registry);
-        collect(&mut registry, &certificate, &mesh);
+        collect(&mut registry, &certificate, &network);
         let (local, keys) = (NodeId::from(config.id), Arc::clone(orchestrator.keys()));
         registry.register_collector(Box::new(KeysCollector { local, keys, transport: Arc::clone(&transport) }));
 
@@ -282,25 +290,26 @@ impl NodeBuilder {
         let parts = (&authority, &orchestrator, &certificate);
         let ready = readiness(&transport, group.threshold(), &stopping, parts);
         let addresses = Addresses {
-            peer: mesh.local_addr(),
+            peer: peers_at,
             api: local_address(&api)?,
             metrics: metrics.as_ref().map(local_address).transpose()?,
         };
-        let seats = Seats::new((&config, identity.fingerprint()), &group, (&mesh, &archive), &orchestrator);
+        let seats = Seats::new((&config, identity.fingerprint()), &group, (&network, &archive), &orchestrator);
         let state = NodeState {
             orchestrator: Arc::clone(&orchestrator),
             authority: Arc::clone(&authority),
             transport,
+            network: Arc::clone(&network),
             certificate: Arc::clone(&certificate),
             nodes: seats.nodes(),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
         };
         attend((&authority, &orchestrator), &certificate, seats.follow(orchestrator.members()));
-        tokio::spawn(archive::catch_up(identity.clone(), Arc::downgrade(&mesh), Arc::downgrade(&orchestrator)));
+        tokio::spawn(archive::catch_up(identity.clone(), Arc::downgrade(&network), Arc::downgrade(&orchestrator)));
         let (serving, scrapes) = (None, None);
         let mut node =
-            Node { id: config.id, addresses, mesh, orchestrator, authority, serving, metrics: scrapes, stopping };
+            Node { id: config.id, addresses, network, orchestrator, authority, serving, metrics: scrapes, stopping };
         let server = ApiServer {
             listener: api,
             identity: &identity,
@@ -325,16 +334,43 @@ impl NodeBuilder {
     }
 }
 
-/// Connects to the other nodes, and lets those who may read the archive at the same address.
-fn join_mesh(
-    (local, group): (NodeId, &GroupFile),
+/// The way to the other nodes, the messages from them, and where they connect.
+type Joined = (Arc<dyn GroupTransport>, mpsc::Receiver<Inbound>, SocketAddr);
+
+/// Reaches the other nodes in the way that the configuration says. Where they connect to this one, those who may read the archive do it at the same
+/// address; through a host nobody reads it.
+fn join(
+    (config, group): (&NodeConfig, &GroupFile),
     identity: &Identity,
     listen: Listen,
     archive: &Arc<LedgerArchive>,
-) -> Result<(Arc<Mesh>, mpsc::Receiver<Inbound>), StartError> {
-    let (identity, peers, limits) = (identity.clone(), group.mesh_peers(local), MeshLimits::default());
-    let archive: Arc<dyn Archive> = Arc::clone(archive) as _;
-    Ok(Mesh::start_with(MeshConfig { local, identity, listen, peers, limits }, Some(archive))?)
+) -> Result<Joined, StartError> {
+    let local = NodeId::from(config.id);
+    let (identity, peers) = (identity.clone(), group.mesh_peers(local));
+    match config.transport {
+        TransportKind::Mesh => {
+            let (archive, limits): (Arc<dyn Archive>, _) = (Arc::clone(archive) as _, MeshLimits::default());
+            let (mesh, inbound) =
+                Mesh::start_with(MeshConfig { local, identity, listen, peers, limits }, Some(archive))?;
+            let address = mesh.local_addr();
+            Ok((mesh, inbound, address))
+        }
+        TransportKind::P2pProxy => {
+            let host = config.host.as_ref().ok_or(StartError::NoHost)?;
+            let limits = CarrierLimits { frame_bytes: host.frame_bytes, ..CarrierLimits::default() };
+            let carrier = p2p_proxy::attach(p2p_proxy::HostConfig {
+                address: host.address.clone(),
+                certificate: host.fingerprint,
+                group: group.name().to_owned(),
+                node: local,
+                identity: identity.clone(),
+                frame_bytes: host.frame_bytes,
+                backoff: (Duration::from_millis(100), Duration::from_secs(5)),
+            });
+            let (relayed, inbound) = Relayed::start((local, identity), peers, carrier, limits)?;
+            Ok((relayed, inbound, config.listen.peer))
+        }
+    }
 }
 
 /// Starts what goes on beside the requests: policy file and certificate are looked at, and the members followed.
@@ -352,10 +388,10 @@ fn attend(
 }
 
 /// Registers what is read when the metrics are scraped.
-fn collect(registry: &mut Registry, certificate: &Arc<CertificateKeeper>, mesh: &Arc<Mesh>) {
+fn collect(registry: &mut Registry, certificate: &Arc<CertificateKeeper>, network: &Arc<dyn GroupTransport>) {
     registry.register_collector(Box::new(ProcessCollector));
     registry.register_collector(Box::new(CertificateCollector(Arc::clone(certificate))));
-    registry.register_collector(Box::new(MeshCollector(Arc::clone(mesh))));
+    registry.register_collector(Box::new(PeersCollector(Arc::clone(network))));
 }
 
 /// The bounds on callers of the API, with their metrics.

@@ -356,6 +356,23 @@ pub struct GetStatusResponse {
     pub store: i32,
     #[prost(message, optional, tag = "15")]
     pub audit: ::core::option::Option<AuditStatus>,
+    /// Of a node that reaches the others through a host.
+    #[prost(message, optional, tag = "16")]
+    pub host: ::core::option::Option<HostStanding>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HostStanding {
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// Why the node is not attached to it; empty: it is.
+    #[prost(string, tag = "2")]
+    pub away: ::prost::alloc::string::String,
+    /// Frames that wait until the host takes them.
+    #[prost(uint64, tag = "3")]
+    pub waiting_frames: u64,
+    /// For how long it has taken none of them.
+    #[prost(uint64, tag = "4")]
+    pub stalled_ms: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DiskStatus {

@@ -28,5 +28,14 @@ pub mod peer {
     pub const SLOTS: u32 = 2;
 }
 
+/// What hosts serve that carry the messages between nodes: [`host::message_host_server`], its client and messages.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::unwrap_used)]
+pub mod host {
+    include!("../generated/theta.host.v1.rs");
+
+    /// The version of this build.
+    pub const VERSION: u32 = 1;
+}
+
 /// The compiled descriptors of all services, for the gRPC reflection service.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("../generated/descriptors.bin");

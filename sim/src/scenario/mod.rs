@@ -46,6 +46,8 @@ pub struct Scenario {
     pub weather: Weather,
     /// Whether delays are those between real places, with loss and rate on top of the weather's loss.
     pub distances: Option<Distances>,
+    /// Whether messages go through hosts, which also bend frames, repeat old ones and mistake senders and receivers. Not with machines that are replaced.
+    pub hosts: bool,
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// Machines that are lost for good, and replaced: with the liars k - 1 members at most, and where the others are too few to decide
@@ -338,6 +340,7 @@ impl Scenario {
             thefts: Vec::new(),
             weather: Weather { delay: 1, loss: 0, duplicates: 0 },
             distances: None,
+            hosts: false,
             faults: Vec::new(),
             exchanges: Vec::new(),
             renewals: Vec::new(),

@@ -38,6 +38,8 @@ pub enum Deed {
     Crashed,
     /// The network parted.
     Parted,
+    /// A host gave a node a frame that it had bent, kept, or taken for somebody else's.
+    Forged,
     /// An entry of the ledger: a dealer's key.
     Adopted,
     /// An entry: a ceremony begins.

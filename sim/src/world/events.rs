@@ -19,11 +19,16 @@ impl World<'_> {
     pub(super) fn step(&mut self, event: Event) -> Result<(), Violation> {
         let now = self.now;
         self.trace.absorb(&[&now.to_be_bytes()]);
-        if !matches!(event, Event::Tick(_)) {
+        if !matches!(event, Event::Tick(_) | Event::Frame { .. } | Event::Wake { .. }) {
             self.trace.tell(|| format!("{now:>6} {}", said(&event)));
         }
         match event {
             Event::Deliver { from, to, bytes } => self.deliver(from, to, bytes),
+            Event::Frame { from, to, frame } => self.frame(from, to, frame),
+            Event::Wake { node, peer } => {
+                self.wake(node, peer);
+                Ok(())
+            }
             Event::Tick(node) => self.tick(node),
             Event::Round => {
                 self.round();
@@ -52,6 +57,9 @@ impl World<'_> {
             Event::Crash(node) => {
                 self.watch.crashed(node);
                 self.watch.deeds.note(Deed::Crashed);
+                if let Some(hosts) = &mut self.hosts {
+                    hosts.crash(node);
+                }
                 if let Some(node) = self.nodes.get_mut(&node) {
                     node.crash(&mut self.rng);
                 }

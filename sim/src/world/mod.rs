@@ -4,6 +4,7 @@ mod ends;
 mod events;
 mod exchange;
 mod far;
+mod hosts;
 mod ledger;
 mod trials;
 mod warrants;
@@ -24,6 +25,7 @@ use tokio::time::Instant;
 
 use self::exchange::Wish;
 use self::far::Far;
+use self::hosts::Hosts;
 use crate::byzantine::{Behaviour, Liar};
 use crate::chance::below;
 use crate::client::{Wanted, ceremony, changes};
@@ -71,6 +73,8 @@ pub struct Outcome {
 #[derive(Debug)]
 enum Event {
     Deliver { from: u16, to: u16, bytes: Bytes },
+    Frame { from: u16, to: u16, frame: Bytes },
+    Wake { node: u16, peer: u16 },
     Tick(u16),
     Round,
     Ask { node: u16, request: usize },
@@ -103,6 +107,7 @@ struct World<'a> {
     changes: Vec<StateChange>,
     nodes: BTreeMap<u16, Node>,
     far: Option<Far>,
+    hosts: Option<Hosts>,
     rng: ChaCha8Rng,
     base: Instant,
     now: u64,
@@ -185,6 +190,8 @@ impl<'a> World<'a> {
         let open = setup.open_gate()?;
         let genesis = setup.roster.genesis().ok().flatten().ok_or("a group without a ledger")?;
         let wishes = Wish::all(scenario, &genesis.id())?;
+        let base = Instant::now();
+        let hosts = scenario.hosts.then(|| Hosts::new(scenario.last(), scenario.seed, base.into_std())).transpose()?;
         let mut watch = Watch::new(scenario);
         ceremonies.iter().for_each(|request| watch.ledger.asked(request.digest()));
         let mut world = Self {
@@ -197,8 +204,9 @@ impl<'a> World<'a> {
             changes,
             nodes,
             far: scenario.distances.clone().map(|distances| Far::new(distances, scenario.seed)),
+            hosts,
             rng: ChaCha8Rng::seed_from_u64(scenario.seed ^ 0x0074_6865_7461),
-            base: Instant::now(),
+            base,
             now: 0,
             queue: BTreeMap::new(),
             events: 0,
@@ -381,6 +389,9 @@ impl<'a> World<'a> {
     fn post(&mut self, from: u16, to: u16, late: u64, bytes: &Bytes) {
         if !self.scenario.thefts.is_empty() {
             self.thief.records(from, to, bytes);
+        }
+        if self.hosts.is_some() && from < GHOST {
+            return self.entrust(from, to, bytes);
         }
         let calm = self.now >= self.scenario.calm;
         let weather = self.scenario.weather;

@@ -10,6 +10,7 @@
 mod consents;
 mod dealers;
 mod distances;
+mod hosts;
 mod ledger;
 mod members;
 mod owners;

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-telemetry", &[]),
     ("theta-store", &["theta-groups", "theta-names"]),
     ("theta-policy", &["theta-names", "theta-statements"]),
-    ("theta-network", &["theta-names"]),
+    ("theta-network", &["theta-names", "theta-wire"]),
     (
         "theta-custody",
         &[

@@ -9,7 +9,11 @@ use clap::Args;
 use serde::Serialize;
 use theta_ledger::{OperatorId, founding::Card};
 use theta_names::{Address, NodeName};
-use theta_service::config::ListenConfig;
+use theta_network::Fingerprint;
+use theta_service::{
+    NodeConfig,
+    config::{HostConfig, ListenConfig, TransportKind},
+};
 
 use super::{About, CARD, NodeKeys, OPERATOR, cards_of_members, config, parse_address};
 use crate::{
@@ -32,6 +36,7 @@ Examples:
   theta node init --dir alpha --name \"Alpha Trust\" --peer theta.alpha.example:7100 --clients theta.alpha.example:7101
   theta node init --dir alpha --name alpha --peer 192.0.2.7:7100 --clients 192.0.2.7:7101 --seal credential:theta
   theta node init --dir gamma2 --replaces gamma.card
+  theta node init --dir alpha --name alpha --peer 192.0.2.7:7100 --clients 192.0.2.7:7101 --transport p2p-proxy --host localhost:7300 --host-fingerprint 5d3a...
   theta node init --dir alpha --name alpha --peer nat.example:17100 --clients nat.example:17101 --listen-peer 10.0.0.4:7100 --listen-clients 10.0.0.4:7101
 
 It makes the keys of a new node here, where they stay, and DIR/node.card, which is public: send it to whoever puts the group \
@@ -71,6 +76,15 @@ pub struct InitArgs {
     /// Where it serves metrics, on loopback [default: the port after that for clients]
     #[arg(long, value_name = "IP:PORT", value_parser = parse_loopback)]
     metrics: Option<SocketAddr>,
+    /// What carries the messages between the nodes, the same at all of them: mesh, or p2p-proxy for the network of a host
+    #[arg(long, value_name = "TRANSPORT", default_value_t)]
+    transport: TransportKind,
+    /// Where the host listens for this node
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address, requires = "host_fingerprint")]
+    host: Option<Address>,
+    /// The SHA-256 of the host's public key, 64 hexadecimal digits
+    #[arg(long, value_name = "FINGERPRINT", requires = "host")]
+    host_fingerprint: Option<Fingerprint>,
     /// How the node's store is sealed: file:PATH, passphrase-file:PATH, env:NAME or credential:NAME
     #[arg(long, value_name = "SEALING", default_value_t)]
     seal: SealWord,
@@ -141,6 +155,24 @@ impl InitArgs {
         }
     }
 
+    /// How the node reaches the others.
+    fn reach(&self, config: &mut NodeConfig) -> Result<(), Failure> {
+        let host = self.host.as_ref().zip(self.host_fingerprint);
+        match (self.transport, host) {
+            (TransportKind::P2pProxy, None) => {
+                return Err(Failure::Usage("--transport p2p-proxy takes --host and --host-fingerprint".to_owned()));
+            }
+            (TransportKind::Mesh, Some(_)) => {
+                return Err(Failure::Usage("--host takes --transport p2p-proxy".to_owned()));
+            }
+            (transport, host) => {
+                config.transport = transport;
+                config.host = host.map(|(address, fingerprint)| HostConfig::new(address, fingerprint));
+            }
+        }
+        Ok(())
+    }
+
     /// What the node is called and where it is reached, and the key of its operator, if it has one.
     fn about(&self) -> Result<(About, Option<OperatorId>), Failure> {
         let before = self.replaces.as_deref().map(|file| predecessor(file, self.name.as_ref())).transpose()?;
@@ -174,7 +206,8 @@ pub(crate) fn init(args: &InitArgs, output: Output) -> Result<(), Failure> {
 pub(super) fn make(args: &InitArgs) -> Result<Made<'_>, Failure> {
     let draft = DraftDirectory::new(&args.dir, 0o700, "name another with --dir")?;
     let (about, operator) = args.about()?;
-    let config = config::new(args.listen(&about), &args.seal.clone().made_absolute()?);
+    let mut config = config::new(args.listen(&about), &args.seal.clone().made_absolute()?);
+    args.reach(&mut config)?;
     let keys = NodeKeys::generate(about, operator, now().0 / 1_000, &mut crate::random::generator()?)?;
     write_new(&config::file(draft.path()), config::text(&config)?.as_bytes(), false)?;
     // Of a machine that lost its store alone, the rules are still there.

@@ -1,5 +1,7 @@
 //! Nodes that are killed, come back, or are told to stop.
 
+mod hosts;
+
 use std::{
     process::Command,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},

@@ -10,6 +10,7 @@ use core::fmt;
 use std::{fs::File, io::Read, path::Path, sync::Arc};
 
 use rustls::{
+    SignatureScheme,
     crypto::aws_lc_rs,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     sign::CertifiedKey,
@@ -79,6 +80,16 @@ impl Identity {
     /// What shows the certificate, the present one in each handshake.
     pub(crate) fn resolver(&self) -> Arc<Shown> {
         Arc::clone(&self.shown)
+    }
+
+    /// Signs a message by the first of these schemes that the key can do; returns its public key (SubjectPublicKeyInfo in DER) with it. `None`
+    /// if it can do none of them.
+    pub(crate) fn sign(
+        &self,
+        schemes: &[SignatureScheme],
+        message: &[u8],
+    ) -> Option<(Vec<u8>, SignatureScheme, Vec<u8>)> {
+        self.shown.now().sign(schemes, message)
     }
 
     fn from_bytes(

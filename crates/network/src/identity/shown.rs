@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rustls::{
     SignatureScheme,
     client::ResolvesClientCert,
-    server::{ClientHello, ResolvesServerCert},
+    server::{ClientHello, ParsedCertificate, ResolvesServerCert},
     sign::CertifiedKey,
 };
 
@@ -26,6 +26,18 @@ impl Certificate {
         let read = key.cert.first().and_then(|certificate| certificate::read(certificate).ok());
         let (period, is_own) = read.map_or((None, false), |(period, is_own)| (Some(period), is_own));
         Self { key: Arc::new(key), period, is_own }
+    }
+
+    /// As [`super::Identity::sign`].
+    pub(super) fn sign(
+        &self,
+        schemes: &[SignatureScheme],
+        message: &[u8],
+    ) -> Option<(Vec<u8>, SignatureScheme, Vec<u8>)> {
+        let signer = self.key.key.choose_scheme(schemes)?;
+        let key = ParsedCertificate::try_from(self.key.end_entity_cert().ok()?).ok()?.subject_public_key_info();
+        let signature = signer.sign(message).ok()?;
+        Some((key.as_ref().to_vec(), signer.scheme(), signature))
     }
 }
 

@@ -101,24 +101,24 @@ pub const LONGEST_SILENCE: Duration = Duration::from_secs(8);
 
 /// How long connections are silent, by how many peers there are now. All links of a mesh share it.
 #[derive(Debug)]
-pub(super) struct Silence {
+pub(crate) struct Silence {
     keepalive: Duration,
     dead_after: Duration,
     peers: AtomicUsize,
 }
 
 impl Silence {
-    pub(super) const fn new(limits: &MeshLimits) -> Self {
-        Self { keepalive: limits.keepalive, dead_after: limits.dead_after, peers: AtomicUsize::new(0) }
+    pub(crate) const fn new(keepalive: Duration, dead_after: Duration) -> Self {
+        Self { keepalive, dead_after, peers: AtomicUsize::new(0) }
     }
 
     /// There are so many peers from now on.
-    pub(super) fn among(&self, peers: usize) {
+    pub(crate) fn among(&self, peers: usize) {
         self.peers.store(peers, Ordering::Relaxed);
     }
 
     /// After how long a sign of life is due.
-    pub(super) fn keepalive(&self) -> Duration {
+    pub(crate) fn keepalive(&self) -> Duration {
         let peers = u32::try_from(self.peers.load(Ordering::Relaxed).max(CLOSE_PEERS)).unwrap_or(u32::MAX);
         let close = u32::try_from(CLOSE_PEERS).unwrap_or(1);
         let scaled = self.keepalive.saturating_mul(peers) / close;
@@ -126,7 +126,7 @@ impl Silence {
     }
 
     /// After how long the other side is gone.
-    pub(super) fn dead_after(&self) -> Duration {
+    pub(crate) fn dead_after(&self) -> Duration {
         self.dead_after.max(self.keepalive().saturating_mul(5) / 2)
     }
 }
@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn many_peers_are_silent_for_longer_and_nobody_is_given_up_for_it() {
-        let silence = Silence::new(&MeshLimits::default());
+        let limits = MeshLimits::default();
+        let silence = Silence::new(limits.keepalive, limits.dead_after);
         let at = |peers| {
             silence.among(peers);
             (silence.keepalive().as_millis(), silence.dead_after().as_millis())
@@ -211,7 +212,7 @@ mod tests {
             dead_after: Duration::from_secs(90),
             ..MeshLimits::default()
         };
-        let silence = Silence::new(&slow);
+        let silence = Silence::new(slow.keepalive, slow.dead_after);
         silence.among(500);
         assert_eq!((silence.keepalive(), silence.dead_after()), (Duration::from_secs(30), Duration::from_secs(90)));
     }

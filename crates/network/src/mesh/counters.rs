@@ -18,11 +18,11 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(super) fn add(&self, amount: usize) {
+    pub(crate) fn add(&self, amount: usize) {
         self.0.fetch_add(u64::try_from(amount).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    pub(super) fn increment(&self) {
+    pub(crate) fn increment(&self) {
         self.add(1);
     }
 }
@@ -74,10 +74,18 @@ pub struct PeerCounters {
     pub connect_failures: Counter,
     /// Incoming connections closed because the peer broke the protocol.
     pub protocol_errors: Counter,
+    /// Frames in the peer's name that are not from it, or came before: a carrier's, never those of a connection.
+    pub false_frames: Counter,
+    /// The same of steps of handshakes.
+    pub false_handshakes: Counter,
+    /// Frames in the peer's name that came faster than they were looked at, and were dropped.
+    pub frames_overrun: Counter,
 }
 
 impl PeerCounters {
-    pub(super) fn new(peer: NodeId) -> Self {
+    /// All of a peer, at zero.
+    #[must_use]
+    pub fn new(peer: NodeId) -> Self {
         Self {
             peer,
             frames_sent: Counter::default(),
@@ -89,6 +97,9 @@ impl PeerCounters {
             reconnects: Counter::default(),
             connect_failures: Counter::default(),
             protocol_errors: Counter::default(),
+            false_frames: Counter::default(),
+            false_handshakes: Counter::default(),
+            frames_overrun: Counter::default(),
         }
     }
 }

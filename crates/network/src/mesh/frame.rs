@@ -9,7 +9,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 pub(super) const VERSION: u16 = 1;
 
 /// Drawn at random when a mesh starts: it distinguishes a restarted peer from one that only reconnects.
-pub(super) type BootId = [u8; 16];
+pub(crate) type BootId = [u8; 16];
 
 /// The bytes of length, kind and sequence number of a data frame.
 pub(super) const DATA_HEADER_BYTES: usize = 4 + 1 + 8;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// One message at a time is timed, from the moment when it is queued: what makes it wait here counts as much as what makes it wait on its way
 /// or there.
 #[derive(Debug, Default)]
-pub(super) struct Latency {
+pub(crate) struct Latency {
     /// The message that is timed, and since when.
     timed: Option<(u64, Instant)>,
     /// The mean of what was measured, each weighing twice as much as the one before.
@@ -14,24 +14,24 @@ pub(super) struct Latency {
 
 impl Latency {
     /// A message is queued.
-    pub(super) fn queued(&mut self, sequence: u64, now: Instant) {
+    pub(crate) fn queued(&mut self, sequence: u64, now: Instant) {
         self.timed.get_or_insert((sequence, now));
     }
 
     /// The peer has everything up to `delivered`.
-    pub(super) fn delivered(&mut self, delivered: u64, now: Instant) {
+    pub(crate) fn delivered(&mut self, delivered: u64, now: Instant) {
         let Some((_, since)) = self.timed.take_if(|(sequence, _)| *sequence <= delivered) else { return };
         let took = now.saturating_duration_since(since);
         self.mean = Some(self.mean.map_or(took, |mean| (mean + took) / 2));
     }
 
     /// A new connection begins: what waited for it says nothing about it.
-    pub(super) const fn restart(&mut self) {
+    pub(crate) const fn restart(&mut self) {
         self.timed = None;
     }
 
     /// The present estimate: at least as long as the message that is timed has been under way.
-    pub(super) fn at(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn at(&self, now: Instant) -> Option<Duration> {
         let so_far = self.timed.map(|(_, since)| now.saturating_duration_since(since));
         self.mean.map(|mean| so_far.map_or(mean, |so_far| mean.max(so_far))).or(so_far)
     }

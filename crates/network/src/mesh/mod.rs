@@ -24,7 +24,7 @@ mod config;
 mod counters;
 mod frame;
 mod inbound;
-mod latency;
+pub(crate) mod latency;
 mod link;
 mod links;
 mod outbound;
@@ -44,7 +44,7 @@ use theta_names::NodeId;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use config::Silence;
+pub(crate) use config::Silence;
 pub use config::{LONGEST_SILENCE, Listen, MeshConfig, MeshError, MeshLimits, MeshPeer};
 pub use counters::{Counter, MeshCounters, PeerCounters};
 
@@ -56,7 +56,7 @@ use self::{
     readers::Readers,
 };
 use crate::{
-    Fingerprint, Identity, Inbound, PeerState, PeerStatus, SendError, Transport,
+    Fingerprint, GroupTransport, Identity, Inbound, PeerState, PeerStatus, Refused, SendError, Stopping, Transport,
     archive::{self, Archive},
     doorway::{self, Doorway, DoorwayLimits, Occasionally},
     tls,
@@ -134,7 +134,7 @@ impl Mesh {
             readers: Readers::default(),
         });
         let (stop, stopping) = watch::channel(false);
-        let silence = Arc::new(Silence::new(&limits));
+        let silence = Arc::new(Silence::new(limits.keepalive, limits.dead_after));
         let mesh = Self { local, local_addr, identity, limits, silence, links, counters, stop };
         mesh.set_peers(peers)?;
         tokio::spawn(accept::run(listener, reception, stopping));
@@ -247,6 +247,32 @@ impl Transport for Mesh {
     }
 }
 
+impl GroupTransport for Mesh {
+    fn set_peers(&self, peers: Vec<MeshPeer>) -> Result<(), MeshError> {
+        Self::set_peers(self, peers)
+    }
+
+    fn unreached(&self) -> Vec<MeshPeer> {
+        Self::unreached(self)
+    }
+
+    fn peer_counters(&self) -> Vec<Arc<PeerCounters>> {
+        self.counters.peers()
+    }
+
+    fn refused(&self) -> Refused {
+        Refused { strangers: self.counters.handshake_failures.get(), shed: self.counters.handshakes_shed.get() }
+    }
+
+    fn shutdown(&self) {
+        Self::shutdown(self);
+    }
+
+    fn stopped(&self) -> Stopping<'_> {
+        Box::pin(Self::stopped(self))
+    }
+}
+
 impl Drop for Mesh {
     fn drop(&mut self) {
         self.shutdown();
@@ -254,12 +280,12 @@ impl Drop for Mesh {
 }
 
 /// Waits until the mesh stops.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     // An error means that the mesh was dropped, which also stops it.
     let _ = stop.wait_for(|stopping| *stopping).await;
 }
 
-fn check_members(local: NodeId, identity: &Identity, peers: &[MeshPeer]) -> Result<(), MeshError> {
+pub(crate) fn check_members(local: NodeId, identity: &Identity, peers: &[MeshPeer]) -> Result<(), MeshError> {
     let mut certificates = HashSet::from([identity.fingerprint()]);
     for peer in peers {
         if peer.id == local {
@@ -288,7 +314,7 @@ fn bind(listen: Listen) -> Result<(tokio::net::TcpListener, SocketAddr), MeshErr
     Ok((listener, local))
 }
 
-fn random_boot_id() -> Result<frame::BootId, MeshError> {
+pub(crate) fn random_boot_id() -> Result<frame::BootId, MeshError> {
     let mut boot = frame::BootId::default();
     let random = rustls::crypto::aws_lc_rs::default_provider().secure_random;
     random.fill(&mut boot).map_err(rustls::Error::from)?;

@@ -11,8 +11,10 @@
 mod archive;
 mod faults;
 mod group;
+mod hostile;
 mod members;
 mod mesh;
+mod p2p;
 mod renewal;
 mod support;
 mod tls;

@@ -121,6 +121,7 @@ pub(crate) fn number_of(message: &[u8]) -> u32 {
 }
 
 /// A small generator for test data; its seed makes failures repeatable.
+#[derive(Debug)]
 pub(crate) struct Lcg(pub(crate) u64);
 
 impl Lcg {

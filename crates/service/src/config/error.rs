@@ -40,6 +40,15 @@ impl ConfigError {
     }
 }
 
+impl ConfigError {
+    /// A problem in the first line that begins with one of these.
+    pub(super) fn at(beginnings: &[&str], text: &str, file: &Path, problem: &str) -> Self {
+        let is_it = |line: &str| beginnings.iter().any(|beginning| line.trim_start().starts_with(beginning));
+        let line = 1 + text.lines().position(is_it).unwrap_or(0);
+        Self::Invalid { file: file.to_owned(), line, problem: problem.to_owned() }
+    }
+}
+
 /// Makes the parser's message one line, and adds the nearest known name if a name is unknown.
 fn explain(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_custody::{CeremonyReport, CeremonyState, EvidenceReport};
-use theta_network::{PeerState, PeerStatus};
+use theta_network::{HostStatus, PeerState, PeerStatus};
 use theta_orchestration::{Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry};
 use theta_wire::v1;
 
@@ -27,6 +27,15 @@ pub(crate) fn outcome(finished: &Finished, result: Bytes) -> v1::Outcome {
             .iter()
             .map(|found| v1::Culprit { instance_id: Bytes::new(), ..culprit(found) })
             .collect(),
+    }
+}
+
+pub(crate) fn host(host: HostStatus) -> v1::HostStanding {
+    v1::HostStanding {
+        address: host.address,
+        away: host.away.unwrap_or_default(),
+        waiting_frames: u64::try_from(host.waiting).unwrap_or(u64::MAX),
+        stalled_ms: u64::try_from(host.stalled.as_millis()).unwrap_or(u64::MAX),
     }
 }
 

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed, now};
 use theta_names::KeyRef;
-use theta_network::{PeerState, Transport};
+use theta_network::{GroupTransport, PeerState, Transport};
 use theta_orchestration::{Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, SlotRefusal, Stage};
 use theta_payload::{PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{Suite, keys::AnyPublicKey, signatures::frost::randomized_key};
@@ -33,6 +33,8 @@ pub(crate) struct NodeState {
     pub(crate) orchestrator: Arc<Orchestrator>,
     pub(crate) authority: Arc<Authority>,
     pub(crate) transport: Arc<dyn Transport>,
+    /// What is under the transport.
+    pub(crate) network: Arc<dyn GroupTransport>,
     pub(crate) certificate: Arc<CertificateKeeper>,
     /// How many nodes the group has.
     pub(crate) nodes: Arc<AtomicU16>,
@@ -308,6 +310,7 @@ impl NodeState {
             certificate_ends: self.certificate.ends(),
             store: self.store_standing().into(),
             audit: self.audit(),
+            host: self.network.host().map(answer::host),
             culprits: culprits.iter().rev().take(MAX_CULPRITS).map(|record| answer::culprit(&record.culprit)).collect(),
         }
     }

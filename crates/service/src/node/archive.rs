@@ -13,9 +13,9 @@ use std::{
 
 use bytes::Bytes;
 use theta_network::{
-    Fingerprint, Identity,
+    Fingerprint, GroupTransport, Identity,
     archive::{self, Archive, ArchiveError},
-    mesh::{Mesh, MeshPeer},
+    mesh::MeshPeer,
 };
 use theta_orchestration::Orchestrator;
 use theta_store::Store;
@@ -75,7 +75,7 @@ impl Archive for LedgerArchive {
 }
 
 /// Reads the ledger at nodes that this one has no connection with, until it stops.
-pub(super) async fn catch_up(identity: Identity, mesh: Weak<Mesh>, orchestrator: Weak<Orchestrator>) {
+pub(super) async fn catch_up(identity: Identity, mesh: Weak<dyn GroupTransport>, orchestrator: Weak<Orchestrator>) {
     let (mut turn, mut pause) = (0_usize, FIRST_PAUSE);
     loop {
         time::sleep(pause).await;

@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, num::NonZeroU16, path::PathBuf};
 use theta_authority::{AuthorityError, PolicyLoadError};
 use theta_custody::CustodyError;
 use theta_names::NodeId;
-use theta_network::{Fingerprint, IdentityError, group::GroupFileError, mesh::MeshError};
+use theta_network::{Fingerprint, IdentityError, carrier::RelayedError, group::GroupFileError, mesh::MeshError};
 
 use crate::{config::StoreOpenError, grpc::ApiError};
 
@@ -91,6 +91,12 @@ pub enum StartError {
     /// The mesh did not start.
     #[error(transparent)]
     Mesh(#[from] MeshError),
+    /// The transport through a host did not start.
+    #[error(transparent)]
+    Relayed(#[from] RelayedError),
+    /// The configuration names a transport and not what it takes.
+    #[error("transport = \"p2p-proxy\" in node.toml takes a section [host] with address and fingerprint")]
+    NoHost,
     /// The orchestrator did not start.
     #[error(transparent)]
     Orchestrator(#[from] theta_orchestration::StartError),

@@ -15,9 +15,9 @@ use std::{
 use theta_custody::{Card, Members, Standing};
 use theta_names::NodeId;
 use theta_network::{
-    Fingerprint, Transport,
+    Fingerprint, GroupTransport,
     group::{CeremonyKey, GroupFile, GroupFileError, GroupNode},
-    mesh::{Mesh, MeshPeer},
+    mesh::MeshPeer,
 };
 use theta_orchestration::Orchestrator;
 use tokio::{sync::watch, task, time};
@@ -38,7 +38,7 @@ pub(super) struct Seats {
     file: GroupFile,
     /// The number of nodes, for those who ask.
     nodes: Arc<AtomicU16>,
-    mesh: Weak<Mesh>,
+    mesh: Weak<dyn GroupTransport>,
     archive: Weak<LedgerArchive>,
     orchestrator: Weak<Orchestrator>,
 }
@@ -56,7 +56,7 @@ impl Seats {
     pub(super) fn new(
         (config, own): (&NodeConfig, Fingerprint),
         file: &GroupFile,
-        (mesh, archive): (&Arc<Mesh>, &Arc<LedgerArchive>),
+        (mesh, archive): (&Arc<dyn GroupTransport>, &Arc<LedgerArchive>),
         orchestrator: &Arc<Orchestrator>,
     ) -> Self {
         let nodes = Arc::new(AtomicU16::new(u16::try_from(file.nodes().len()).unwrap_or(u16::MAX)));

@@ -1,4 +1,4 @@
-//! The connections to the other nodes at the time of each scrape.
+//! The ways to the other nodes at the time of each scrape.
 
 use std::{fmt, sync::Arc};
 
@@ -7,22 +7,19 @@ use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
     metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
 };
-use theta_network::{
-    PeerState, PeerStatus, Transport,
-    mesh::{Mesh, PeerCounters},
-};
+use theta_network::{GroupTransport, HostStatus, PeerState, PeerStatus, mesh::PeerCounters};
 
 /// Gauges and counters for each peer.
-pub(crate) struct MeshCollector(pub(crate) Arc<Mesh>);
+pub(crate) struct PeersCollector(pub(crate) Arc<dyn GroupTransport>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PeerLabel {
     peer: u16,
 }
 
-impl fmt::Debug for MeshCollector {
+impl fmt::Debug for PeersCollector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MeshCollector")
+        f.write_str("PeersCollector")
     }
 }
 
@@ -40,7 +37,7 @@ const GAUGES: [PeerGauge; 3] = [
     }),
 ];
 
-const COUNTERS: [PeerCounter; 9] = [
+const COUNTERS: [PeerCounter; 12] = [
     ("theta_peer_messages_sent", "Messages sent, each once however often it is sent again", |peer| {
         peer.frames_sent.get()
     }),
@@ -54,9 +51,36 @@ const COUNTERS: [PeerCounter; 9] = [
     ("theta_peer_protocol_errors", "Connections closed because the peer broke the protocol", |peer| {
         peer.protocol_errors.get()
     }),
+    ("theta_peer_false_frames", "Frames in this peer's name that are not from it, or came before", |peer| {
+        peer.false_frames.get()
+    }),
+    ("theta_peer_false_handshakes", "Steps of handshakes in this peer's name that are not from it", |peer| {
+        peer.false_handshakes.get()
+    }),
+    ("theta_peer_frames_overrun", "Frames in this peer's name that came too fast and were dropped", |peer| {
+        peer.frames_overrun.get()
+    }),
 ];
 
-impl Collector for MeshCollector {
+/// A name, a help text, and how to get the value of what a host is.
+type HostGauge = (&'static str, &'static str, fn(&HostStatus) -> i64);
+type HostCounter = (&'static str, &'static str, fn(&HostStatus) -> u64);
+
+const HOST_GAUGES: [HostGauge; 3] = [
+    ("theta_host_attached", "Whether the node is attached to its host", |host| i64::from(host.away.is_none())),
+    ("theta_host_waiting_frames", "Frames that wait until the host takes them", |host| integer(host.waiting)),
+    ("theta_host_stalled_milliseconds", "For how long the host has taken no frame of those that wait", |host| {
+        i64::try_from(host.stalled.as_millis()).unwrap_or(i64::MAX)
+    }),
+];
+
+const HOST_COUNTERS: [HostCounter; 3] = [
+    ("theta_host_attachments", "How often the node has attached to its host", |host| host.attached),
+    ("theta_host_frames_given", "Frames that the host was given", |host| host.given),
+    ("theta_host_frames_got", "Frames that the host gave", |host| host.got),
+];
+
+impl Collector for PeersCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let peers = self.0.status();
         for (name, help, value) in GAUGES {
@@ -66,22 +90,33 @@ impl Collector for MeshCollector {
                 ConstGauge::new(value(peer)).encode(metric.encode_family(&label)?)?;
             }
         }
-        let counters = self.0.counters();
+        let all = self.0.peer_counters();
         for (name, help, value) in COUNTERS {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for peer in counters.peers() {
+            for peer in &all {
                 let label = PeerLabel { peer: peer.peer.get() };
-                ConstCounter::new(value(&peer)).encode(metric.encode_family(&label)?)?;
+                ConstCounter::new(value(peer)).encode(metric.encode_family(&label)?)?;
             }
         }
-        let failures = ConstCounter::new(counters.handshake_failures.get());
-        let help = "Incoming connections that did not prove to be a peer's";
+        let refused = self.0.refused();
+        let failures = ConstCounter::new(refused.strangers);
+        let help = "Incoming connections, or frames of a host, that did not prove to be a peer's";
         let metric = encoder.encode_descriptor("theta_mesh_handshake_failures", help, None, failures.metric_type())?;
         failures.encode(metric)?;
-        let shed = ConstCounter::new(counters.handshakes_shed.get());
+        let shed = ConstCounter::new(refused.shed);
         let help = "Of these, those that made room for newer ones before their handshake was done";
         let metric = encoder.encode_descriptor("theta_mesh_handshakes_shed", help, None, shed.metric_type())?;
-        shed.encode(metric)
+        shed.encode(metric)?;
+        let Some(host) = self.0.host() else { return Ok(()) };
+        for (name, help, value) in HOST_GAUGES {
+            let gauge = ConstGauge::new(value(&host));
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        }
+        for (name, help, value) in HOST_COUNTERS {
+            let counter = ConstCounter::new(value(&host));
+            counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+        }
+        Ok(())
     }
 }
 
