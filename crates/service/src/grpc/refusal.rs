@@ -19,6 +19,9 @@ const MAX_MESSAGE_CHARS: usize = 800;
 const REASON: &str = "theta-reason";
 const RULE: &str = "theta-rule";
 
+/// Metadata of the end of a request that no node can answer, whoever asks, because of what is in it: a ciphertext whose encryptor lied.
+const AT_FAULT: &str = "theta-at-fault";
+
 /// Metadata of a node that has not caught up with its group: ask again.
 const NOT_READY: &str = "theta-not-ready";
 
@@ -180,7 +183,11 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
         InstanceError::Key(error) => key(error),
         InstanceError::Slot(_) => Status::permission_denied(message),
         // The request is well-formed, and still no node can answer it.
-        InstanceError::Aborted(Abort::Input(_)) => Status::failed_precondition(message),
+        InstanceError::Aborted(Abort::Input(_)) => {
+            let mut status = Status::failed_precondition(message);
+            note(&mut status, AT_FAULT, "input");
+            status
+        }
         InstanceError::Aborted(Abort::Bug(_)) => Status::internal(message),
         InstanceError::Aborted(Abort::TooFewHonest { .. }) | InstanceError::Expired(_) => Status::unavailable(message),
         InstanceError::ShuttingDown => Status::unavailable(format!("{message}: ask another node")),
