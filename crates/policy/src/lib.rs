@@ -59,4 +59,6 @@ pub use policy::{
 pub use rate::{MOST_BUCKETS, MOST_RATE, Rate, RateAnswer, RateError, RateLimiter};
 pub use record::{record, record_of_stranger};
 pub use request::{Caller, Request, Unidentified};
-pub use slots::{MemorySlots, SlotClaim, SlotDecision, SlotQuorum, SlotScope, SlotStanding, SlotState, SlotStateError};
+pub use slots::{
+    MemorySlots, SlotClaim, SlotDecision, SlotQuorum, SlotRace, SlotScope, SlotStanding, SlotState, SlotStateError,
+};

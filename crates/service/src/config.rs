@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     error::ConfigError,
-    keeping::{AuditConfig, BackupConfig, TracesConfig},
+    keeping::{AuditConfig, BackupConfig, HostConfig, TracesConfig},
     limits::LimitsConfig,
     store::{Sealing, StoreConfig, StoreOpenError},
 };
@@ -67,6 +67,9 @@ pub struct NodeConfig {
     /// What this node logs.
     #[serde(default)]
     pub log: LogConfig,
+    /// The host that orders messages for all nodes, such as a blockchain node. Absent: the node has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostConfig>,
     /// Traces of requests. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traces: Option<TracesConfig>,
@@ -133,6 +136,7 @@ impl NodeConfig {
             listen,
             limits: LimitsConfig::default(),
             log: LogConfig::default(),
+            host: None,
             traces: None,
         }
     }
@@ -263,6 +267,8 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     ("level", "error, warn, info, debug, trace, or a filter such as info,theta_network=debug."),
     ("format", "text for people, json for machines."),
+    ("[host]", "The platform beside this node that orders messages for all: spec/chain.md."),
+    ("client", "What the policy calls it; nobody else brings the order."),
     ("[traces]", "What each node did for a request, for an OpenTelemetry collector."),
     ("collector", "The collector on this machine: OTLP over gRPC."),
     ("one_in", "One in so many requests is traced, at all nodes the same ones."),
@@ -318,6 +324,7 @@ mod tests {
         config.listen.metrics = Some("127.0.0.1:9100".parse().unwrap());
         config.log.format = LogFormat::Json;
         config.limits.max_in_flight = NonZeroUsize::new(5).unwrap();
+        config.host = Some(HostConfig { client: "validator".parse().unwrap() });
         config.traces =
             Some(TracesConfig { collector: "127.0.0.1:4317".parse().unwrap(), one_in: NonZeroU32::new(100).unwrap() });
         let text = config.to_toml().unwrap();

@@ -28,7 +28,7 @@ pub use self::{
     pool::Pool,
     seal::{Trader, label_of},
     terms::{Genesis, GenesisAccount, Terms, TermsError},
-    transaction::{MOST_TX, Opening, Plain, Sealed, Transaction, TransactionError, VoidWord},
+    transaction::{MOST_TX, Opening, OrderedMessage, Plain, Sealed, Transaction, TransactionError, VoidWord},
 };
 
 /// The most sealed orders that wait for their decryption. Beyond it, none is ordered until some were opened.
@@ -257,6 +257,7 @@ impl Market {
             Transaction::Opening(opening) => self.open(&opening),
             Transaction::Void(word) => self.hear(&word),
             Transaction::Plain(plain) => self.trade(&plain),
+            Transaction::Ordered(message) => self.carry(&message),
         }
     }
 
@@ -333,10 +334,16 @@ impl Market {
 
     /// An order that waits for its verdict since an earlier block.
     fn undecided(&mut self, id: &SealId) -> Result<(&Terms, &mut Waiting), Refusal> {
-        let (terms, height) = (&self.terms, self.height);
+        let (terms, height) = (&*self.terms, self.height);
         let found = self.queue.iter_mut().find(|waiting| waiting.id == *id && waiting.verdict.is_none());
         let waiting = found.filter(|waiting| waiting.height <= height).ok_or(Refusal::NotWaiting)?;
         Ok((terms, waiting))
+    }
+
+    /// Takes a message of a node, which only needs a place: its bytes mean nothing here.
+    fn carry(&self, message: &OrderedMessage) -> Result<(), Refusal> {
+        let validator = self.terms.validator(message.validator).ok_or(Refusal::NoValidator)?;
+        if message.is_signed(self.terms.chain(), validator) { Ok(()) } else { Err(Refusal::Signature) }
     }
 
     /// Executes an order that everybody can read, at once.

@@ -23,7 +23,7 @@ pub(super) fn check(terms: &Terms, sealed: &Sealed) -> Result<(), Refusal> {
     if header.key_id() != terms.key().key_id() {
         return Err(wrong("it is encrypted to another key"));
     }
-    if header.label().as_bytes() != label_of(terms.chain(), &sealed.trader, sealed.number).as_bytes() {
+    if header.label().bytes() != label_of(terms.chain(), &sealed.trader, sealed.number).as_bytes() {
         return Err(wrong("its label is of another chain, trader or number"));
     }
     if header.payload().plaintext_len() != ORDER_LEN as u64 {

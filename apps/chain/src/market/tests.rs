@@ -256,10 +256,26 @@ fn states_have_one_encoding_and_come_back_whole() {
     assert!(Market::decode(&[&bytes[..], &[0]].concat()).is_err());
 }
 
+fn carried(validator: u16, signer: usize) -> Bytes {
+    let message = Bytes::from_static(b"for all nodes");
+    let signature = world().validators[signer].sign(&OrderedMessage::signed(CHAIN, validator, &message));
+    Transaction::Ordered(OrderedMessage { validator, message, signature }).encode()
+}
+
+#[test]
+fn messages_of_nodes_have_a_place_by_their_own_validators_signature_alone() {
+    let mut market = market();
+    let before = market.hash();
+    assert_eq!(market.apply(&carried(2, 2)), Ok(()));
+    assert_eq!(market.apply(&carried(2, 1)), Err(Refusal::Signature));
+    assert_eq!(market.apply(&carried(4, 1)), Err(Refusal::NoValidator));
+    assert_eq!(market.hash(), before);
+}
+
 #[test]
 fn transactions_have_one_encoding() {
     let tx = sealed(&world().alice, 0, Order::buy(5, 0));
-    for tx in [tx.clone(), opening(&tx), word(&tx, 1), world().bob.plain(CHAIN, 0, Order::buy(1, 2))] {
+    for tx in [tx.clone(), opening(&tx), word(&tx, 1), world().bob.plain(CHAIN, 0, Order::buy(1, 2)), carried(2, 2)] {
         assert_eq!(Transaction::decode(&tx).unwrap().encode(), tx);
         for cut in 0..tx.len() {
             assert!(Transaction::decode(&tx.slice(..cut)).is_err(), "{cut}");

@@ -15,6 +15,7 @@ const SEALED: u8 = 1;
 const OPENING: u8 = 2;
 const VOID: u8 = 3;
 const PLAIN: u8 = 4;
+const ORDERED: u8 = 5;
 
 /// Bytes that are no transaction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +39,8 @@ pub enum Transaction {
     Void(VoidWord),
     /// An order that everybody can read.
     Plain(Plain),
+    /// A message of a node to all nodes, which need it in one order.
+    Ordered(OrderedMessage),
 }
 
 /// An order that nobody can read yet.
@@ -73,6 +76,17 @@ pub struct VoidWord {
     pub signature: [u8; 64],
 }
 
+/// A message of a node to all nodes, which the chain gives a place and otherwise ignores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderedMessage {
+    /// The place of the validator beside the node in the genesis, from 0.
+    pub validator: u16,
+    /// The message.
+    pub message: Bytes,
+    /// The validator's Ed25519 signature over this and the chain's name.
+    pub signature: [u8; 64],
+}
+
 /// An order that everybody can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
@@ -101,6 +115,9 @@ impl Transaction {
             }
             Self::Plain(Plain { trader, number, order, signature }) => {
                 writer.u8(PLAIN).raw(trader).u64(*number).raw(&order.encode()).raw(signature)
+            }
+            Self::Ordered(OrderedMessage { validator, message, signature }) => {
+                writer.u8(ORDERED).u16(*validator).bytes(message).raw(signature)
             }
         }
         .finish()
@@ -132,6 +149,11 @@ impl Transaction {
                 let order = order.ok_or(DecodeError::Field("an order"))?;
                 Self::Plain(Plain { trader, number, order, signature: reader.array()? })
             }
+            ORDERED => {
+                let validator = reader.u16()?;
+                let message = bytes.slice_ref(reader.bytes_within(MOST_TX)?);
+                Self::Ordered(OrderedMessage { validator, message, signature: reader.array()? })
+            }
             _ => return Err(DecodeError::Field("the kind of a transaction").into()),
         };
         Ok(reader.end(transaction)?)
@@ -162,6 +184,18 @@ impl Plain {
     pub(super) fn is_signed(&self, chain: &str) -> bool {
         let message = Self::signed(chain, &self.trader, self.number, &self.order);
         verifies(&self.trader, &message, &self.signature)
+    }
+}
+
+impl OrderedMessage {
+    /// What the validator signs.
+    #[must_use]
+    pub fn signed(chain: &str, validator: u16, message: &[u8]) -> Vec<u8> {
+        Writer::of("theta/chain/ordered/v1").text(chain).u16(validator).bytes(message).finish()
+    }
+
+    pub(super) fn is_signed(&self, chain: &str, validator: &[u8; 32]) -> bool {
+        verifies(validator, &Self::signed(chain, self.validator, &self.message), &self.signature)
     }
 }
 

@@ -35,6 +35,10 @@ pub const VALIDATORS: u16 = 4;
 pub const THRESHOLD: u16 = 2;
 /// What the group calls the key of the orders.
 pub const KEY: &str = "orders";
+/// The key whose slots go to the message that is first in the validators' order.
+pub const ORDERED_KEY: &str = "checkpoints";
+/// One whose slots go to no message if nodes hear of several.
+pub const UNORDERED_KEY: &str = "unordered";
 /// The command of this program that runs a validator's application.
 pub const VALIDATOR: &str = "_x_validator";
 /// How long processes may take to start.
@@ -105,9 +109,8 @@ impl Network {
         let operator = Client::open_with(&group.client_dir(), options)?;
         let key = make_key(&operator).await?;
 
-        let traders = Traders { alice: trader()?.1, bob: trader()?.1, mallory: Trader::from_seed(&[0; 32]).ok_or_else(no_key)? };
         let (secret, mallory) = trader()?;
-        let traders = Traders { mallory, ..traders };
+        let traders = Traders { alice: trader()?.1, bob: trader()?.1, mallory };
         let secrets = (0..VALIDATORS).map(|_| trader()).collect::<Result<Vec<_>, _>>()?;
         let ports = free_ports(VALIDATORS)?;
         let genesis = Genesis {

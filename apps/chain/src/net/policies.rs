@@ -6,7 +6,7 @@ use theta::exit::Failure;
 use theta_network::Identity;
 use toml::{Table, Value};
 
-use super::{KEY, write_secret};
+use super::{KEY, ORDERED_KEY, UNORDERED_KEY, write_secret};
 
 /// Makes a validator's client and lets it, and nobody else, open orders of this chain at its own node. Whoever made the group keeps the
 /// right to make keys and to look.
@@ -45,14 +45,35 @@ pub(super) fn admit_own_validator(group: &Path, number: u16, client: &Path, chai
         Value::Table(table([
             ("name", "operator-makes-keys".into()),
             ("effect", "allow".into()),
-            ("clients", vec![operator].into()),
+            ("clients", vec![operator.clone()].into()),
             ("keys", vec!["*".to_owned()].into()),
             ("operations", ["keys.create", "keys.list", "status", "audit.read"].map(ToOwned::to_owned).to_vec().into()),
         ])),
+        Value::Table(table([
+            ("name", "operator-signs".into()),
+            ("effect", "allow".into()),
+            ("clients", vec![operator].into()),
+            ("keys", vec![ORDERED_KEY.to_owned(), UNORDERED_KEY.to_owned()].into()),
+            ("operations", vec!["sign".to_owned()].into()),
+        ])),
     ];
+    let slots = |name: &str, key: &str, race: &str| {
+        let keys = vec![key.to_owned()];
+        Value::Table(table([("name", name.into()), ("keys", keys.into()), ("slot", "claimed".into()), ("race", race.into())]))
+    };
+    let signing = vec![slots("first-ordered", ORDERED_KEY, "ordered"), slots("first-heard", UNORDERED_KEY, "void")];
+    policy.insert("signing".to_owned(), Value::Array(signing));
     policy.insert("rule".to_owned(), Value::Array(rules));
+    name_host(&group.join(format!("node-{number}/node.toml")), &format!("validator-{number}"))?;
     let text = toml::to_string(&policy).map_err(Failure::internal)?;
     fs::write(&file, text).map_err(|error| Failure::writing(&file, &error))
+}
+
+/// The validator is the host of the node beside it.
+fn name_host(file: &Path, client: &str) -> Result<(), Failure> {
+    let text = fs::read_to_string(file).map_err(|error| Failure::reading(file, &error))?;
+    let text = format!("{text}\n[host]\nclient = \"{client}\"\n");
+    fs::write(file, text).map_err(|error| Failure::writing(file, &error))
 }
 
 fn table<const N: usize>(fields: [(&str, Value); N]) -> Table {

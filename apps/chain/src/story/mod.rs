@@ -1,6 +1,7 @@
 //! The story, act by act.
 
 mod show;
+mod slots;
 
 use std::{
     path::Path,
@@ -49,6 +50,7 @@ pub async fn play(program: &Path, cometbft: &Path, dir: &Path, output: Output) -
 
     let mut rows = vec![plain_orders(&network, &show).await?];
     rows.push(sealed_orders(&network, &show).await?);
+    slots::race(&network, &show).await?;
     rows.push(a_validator_dies(&mut network, &show).await?);
     rows.push(false_keys(&mut network, &show).await?);
     rows.push(the_chain_halts(&mut network, &show).await?);
@@ -78,7 +80,7 @@ async fn plain_orders(network: &Network, show: &Show) -> Result<Row, Failure> {
 async fn sealed_orders(network: &Network, show: &Show) -> Result<Row, Failure> {
     show.act("The same orders, sealed until their place is decided");
     let row = sealed(network, "sealed", SEALED).await?;
-    let attempts = until_tried(network, SEALED).await?;
+    let attempts = until_tried(network, SEALED / 2).await?;
     if attempts.iter().any(|attempt| attempt.in_time) || row.lost != 0 || row.gained != 0 {
         return Err(Failure::Failed(format!("the front-runner read a sealed order in time: {attempts:?}")));
     }
@@ -114,6 +116,7 @@ async fn a_validator_dies(network: &mut Network, show: &Show) -> Result<Row, Fai
 async fn false_keys(network: &mut Network, show: &Show) -> Result<Row, Failure> {
     show.act(format_args!("Validator {LIAR} proposes blocks with false keys"));
     network.behave(LIAR, Behaviour::ProposesFalseKeys).await?;
+    network.until(LIAR, PATIENCE, |view| view.height > 0).await?;
     let liar = network.rpc(LIAR)?.status().await;
     let mut row = sealed(network, "false keys", 4).await?;
     let mut view = network.rpc(1)?.view().await.map_err(unreachable)?;

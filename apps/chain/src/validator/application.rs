@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     abci::Application,
-    market::{Genesis, MOST_TX, Market, Opening, SealId, Trader, Transaction, Verdict},
+    market::{Genesis, Market, Opening, SealId, Trader, Transaction},
 };
 
 /// The name of the file with the state of the last block.
@@ -308,9 +308,6 @@ fn keep(file: &Path, state: &[u8]) -> io::Result<()> {
     fs::rename(&new, file)?;
     file.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
 }
-
-// A state is no longer than its queue, and a transaction no longer than CometBFT lets it be.
-const _: () = assert!(MOST_TX < 1 << 20);
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 mod application;
 mod behaviour;
 mod files;
+mod host;
 mod opener;
 mod records;
 mod rpc;
@@ -39,6 +40,8 @@ pub async fn run(dir: &Path) -> Result<(), Failure> {
     let client = Client::open_with(&dir.join("client"), options)?;
     let validator = Validator::open(dir, &file)?;
     tokio::spawn(opener::open_what_is_ordered(Arc::clone(&validator), client.clone(), file.clone()));
+    tokio::spawn(host::bring_the_order(Arc::clone(&validator), client.clone(), file.clone()));
+    tokio::spawn(host::collect_for_the_order(Arc::clone(&validator), client.clone(), file.clone()));
     if file.behaviour == Behaviour::FrontRuns {
         tokio::spawn(spy::look(Arc::clone(&validator), client, file));
     }

@@ -11,6 +11,8 @@ use theta_schemes::RequestError;
 use theta_statements::Name;
 use tonic::{Code, Status, metadata::MetadataValue};
 
+use crate::node::NotFirst;
+
 /// The most characters of a message. gRPC sends messages in HTTP/2 headers, which are bounded, and messages may quote the
 /// caller.
 const MAX_MESSAGE_CHARS: usize = 800;
@@ -117,6 +119,18 @@ fn not_certified(
     let mut status = Status::new(code, short(format!("client {client} may not {operation}: {slots}")));
     note(&mut status, REASON, slots.code());
     note_rule(&mut status, rule);
+    status
+}
+
+/// The host's order has not given the slot to this message.
+pub(crate) fn not_first(error: &NotFirst) -> Status {
+    let (code, reason, race) = match error {
+        NotFirst::Another(race) => (Code::PermissionDenied, "slot-taken", race),
+        NotFirst::Undecided(race) => (Code::Unavailable, "slot-undecided", race),
+    };
+    let mut status = Status::new(code, short(error.to_string()));
+    note(&mut status, REASON, reason);
+    note_rule(&mut status, Some(&race.rule));
     status
 }
 
