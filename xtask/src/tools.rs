@@ -96,7 +96,10 @@ pub(crate) fn cometbft(root: &Path) -> Result<Option<PathBuf>, String> {
     if !Command::new("go").arg("version").output().is_ok_and(|output| output.status.success()) {
         return Ok(None);
     }
-    println!("building CometBFT {COMETBFT_VERSION} into {}, once (a minute or two): it orders what apps/chain seals", kept.display());
+    println!(
+        "building CometBFT {COMETBFT_VERSION} into {}, once (a minute or two): it orders what apps/chain seals",
+        kept.display()
+    );
     let mut install = Command::new("go");
     let module = format!("github.com/cometbft/cometbft/cmd/cometbft@v{COMETBFT_VERSION}");
     install.args(["install", "-trimpath", &module]).env("GOBIN", kept.join("bin"));

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn requests_are_taken_whole() {
-        let request = |message: &str| Request { value: Some(request::Value::Echo(RequestEcho { message: message.into() })) };
+        let request =
+            |message: &str| Request { value: Some(request::Value::Echo(RequestEcho { message: message.into() })) };
         let (long, short) = (request(&"x".repeat(300)), request("y"));
         let mut bytes = long.encode_length_delimited_to_vec();
         let first = bytes.len();

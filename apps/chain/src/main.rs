@@ -126,7 +126,7 @@ fn serve(args: &ValidatorArgs) -> Result<(), Failure> {
         thread::spawn(move || {
             // An error ends the input as well.
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-            drop(ended.send(()));
+            let _ = ended.send(());
         });
     } else {
         // Kept open, so that the end of input never comes.

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
 use super::{
-    Account, Ending, Genesis, KEPT_OUTCOMES, MOST_TX, MOST_WAITING, Market, ORDER_LEN, Order, Outcome, Pool,
-    Terms, TermsError, Verdict, Waiting,
+    Account, Ending, Genesis, KEPT_OUTCOMES, MOST_TX, MOST_WAITING, Market, ORDER_LEN, Order, Outcome, Pool, Terms,
+    TermsError, Verdict, Waiting,
 };
 
 const DOMAIN: &str = "theta/chain/state/v1";
@@ -83,7 +83,11 @@ fn count(len: usize) -> u32 {
 }
 
 fn within(count: u32, most: usize) -> Result<u32, DecodeError> {
-    if usize::try_from(count).is_ok_and(|count| count <= most) { Ok(count) } else { Err(DecodeError::Field("too many of something")) }
+    if usize::try_from(count).is_ok_and(|count| count <= most) {
+        Ok(count)
+    } else {
+        Err(DecodeError::Field("too many of something"))
+    }
 }
 
 fn write_waiting(writer: Writer, waiting: &Waiting) -> Writer {

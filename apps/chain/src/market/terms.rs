@@ -68,8 +68,7 @@ pub struct Terms {
 
 impl Terms {
     pub(super) fn new(chain: &str, genesis: &Genesis) -> Result<Self, TermsError> {
-        let (name, key) =
-            AnyPublicKey::from_text(&genesis.key).map_err(|error| TermsError::Key(error.to_string()))?;
+        let (name, key) = AnyPublicKey::from_text(&genesis.key).map_err(|error| TermsError::Key(error.to_string()))?;
         if key.suite().purpose() != Purpose::Decrypt {
             return Err(TermsError::Key(format!("{} is not for encryption", key.suite())));
         }

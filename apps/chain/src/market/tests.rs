@@ -7,13 +7,13 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng as _;
 use sha2::{Digest as _, Sha256};
 use theta_keyfiles::PublicKeyText as _;
-use theta_sharing::ShareIndex;
 use theta_payload::{Aead, PayloadKey, encrypt_bytes, split_ciphertext};
 use theta_schemes::{
     Statement, Suite,
     ciphers::PayloadDigest,
     keys::{AnyKeyShare, AnyPublicKey, deal_any},
 };
+use theta_sharing::ShareIndex;
 use theta_sharing::Threshold;
 
 use super::*;
@@ -67,7 +67,8 @@ fn block(market: &mut Market, txs: &[Bytes]) {
 }
 
 fn sealed(trader: &Trader, number: u64, order: Order) -> Bytes {
-    trader.sealed(CHAIN, &world().key, number, &order, &mut rng(number + 100)).unwrap()
+    let seed = u64::from(trader.id()[0]) * 1_000 + number;
+    trader.sealed(CHAIN, &world().key, number, &order, &mut rng(seed)).unwrap()
 }
 
 /// What the nodes would answer: the key, from two shares.
@@ -75,9 +76,8 @@ fn opening(tx: &Bytes) -> Bytes {
     let Transaction::Sealed(sealed) = Transaction::decode(tx).unwrap() else { panic!("no sealed order") };
     let (key, shares, mut rng) = (&world().key, &world().shares, rng(7));
     let header = Statement::Decapsulate(split_ciphertext(&sealed.ciphertext).unwrap().0);
-    let answers: Vec<(ShareIndex, Vec<u8>)> = [0, 3]
-        .map(|at: usize| (shares[at].index(), key.create_share(&shares[at], header, &mut rng).unwrap()))
-        .to_vec();
+    let answers: Vec<(ShareIndex, Vec<u8>)> =
+        [0, 3].map(|at: usize| (shares[at].index(), key.create_share(&shares[at], header, &mut rng).unwrap())).to_vec();
     let answers: Vec<(ShareIndex, &[u8])> = answers.iter().map(|(index, bytes)| (*index, bytes.as_slice())).collect();
     let combined = key.combine(header, &answers, &mut rng).unwrap();
     let key = combined.result.expose().as_slice().try_into().unwrap();
@@ -151,7 +151,9 @@ fn nobody_sends_what_another_has_sealed() {
     let at = ciphertext.windows(old.len()).position(|window| window == old.as_bytes()).unwrap();
     let relabelled = [&ciphertext[..at], new.as_bytes(), &ciphertext[at + old.len()..]].concat();
     let relabelled = world.bob.sealed_as(CHAIN, 0, relabelled.into());
-    assert!(matches!(market.apply(&relabelled), Err(Refusal::Ciphertext(why)) if !why.contains("label")));
+    assert!(
+        matches!(market.apply(&relabelled), Err(Refusal::Ciphertext(why)) if !why.contains("its label is of another"))
+    );
     // In another's name, without his signature.
     let Transaction::Sealed(theirs) = Transaction::decode(&copied(&world.bob, 0)).unwrap() else { panic!() };
     let forged = Transaction::Sealed(Sealed { trader: *world.alice.id(), ..theirs }).encode();
@@ -177,13 +179,20 @@ fn what_is_no_order_inside_ends_without_effect_and_holds_nobody_up() {
     ciphertext.extend([1; ORDER_LEN + 16]);
     let garbage = world.alice.sealed_as(CHAIN, 0, ciphertext.into());
     let label = label_of(CHAIN, world.bob.id(), 0);
-    let no_order = encrypt_bytes(&world.key, &[255; ORDER_LEN], label.as_bytes(), Aead::default(), &mut rng(5)).unwrap();
+    let no_order =
+        encrypt_bytes(&world.key, &[255; ORDER_LEN], label.as_bytes(), Aead::default(), &mut rng(5)).unwrap();
     let no_order = world.bob.sealed_as(CHAIN, 0, no_order.into());
     block(&mut market, &[garbage.clone(), no_order.clone()]);
     block(&mut market, &[opening(&no_order), opening(&garbage)]);
     assert_eq!(endings(&market), [Ending::Unreadable, Ending::Unreadable]);
     assert_eq!(market.pool(), before);
-    let short = encrypt_bytes(&world.key, &[0; 63], label_of(CHAIN, world.bob.id(), 1).as_bytes(), Aead::default(), &mut rng(6));
+    let short = encrypt_bytes(
+        &world.key,
+        &[0; 63],
+        label_of(CHAIN, world.bob.id(), 1).as_bytes(),
+        Aead::default(),
+        &mut rng(6),
+    );
     let short = world.bob.sealed_as(CHAIN, 1, short.unwrap().into());
     assert!(matches!(market.apply(&short), Err(Refusal::Ciphertext(why)) if why.contains("longer or shorter")));
 }
@@ -213,7 +222,9 @@ fn k_validators_and_no_fewer_declare_an_order_void() {
 fn what_cannot_be_paid_or_is_too_dear_ends_without_effect() {
     let (mut market, world) = (market(), world());
     let before = (market.pool(), *market.account(world.alice.id()).unwrap());
-    for (number, order) in (0..).zip([Order::buy(1_001, 0), Order::buy(100, 99), Order::buy(0, 0), Order::sell(u64::MAX, 0)]) {
+    for (number, order) in
+        (0..).zip([Order::buy(1_001, 0), Order::buy(100, 100), Order::buy(0, 0), Order::sell(u64::MAX, 0)])
+    {
         block(&mut market, &[world.alice.plain(CHAIN, number, order)]);
     }
     assert_eq!(endings(&market), [Ending::NotEnough, Ending::PriceTooBad, Ending::PriceTooBad, Ending::NotEnough]);

@@ -110,9 +110,7 @@ impl Transaction {
                 writer.u8(SEALED).raw(trader).u64(*number).bytes(ciphertext).raw(signature)
             }
             Self::Opening(Opening { id, key }) => writer.u8(OPENING).raw(id).raw(key),
-            Self::Void(VoidWord { id, validator, signature }) => {
-                writer.u8(VOID).raw(id).u16(*validator).raw(signature)
-            }
+            Self::Void(VoidWord { id, validator, signature }) => writer.u8(VOID).raw(id).u16(*validator).raw(signature),
             Self::Plain(Plain { trader, number, order, signature }) => {
                 writer.u8(PLAIN).raw(trader).u64(*number).raw(&order.encode()).raw(signature)
             }
@@ -140,9 +138,7 @@ impl Transaction {
                 Self::Sealed(Sealed { trader, number, ciphertext, signature: reader.array()? })
             }
             OPENING => Self::Opening(Opening { id: reader.array()?, key: reader.array()? }),
-            VOID => {
-                Self::Void(VoidWord { id: reader.array()?, validator: reader.u16()?, signature: reader.array()? })
-            }
+            VOID => Self::Void(VoidWord { id: reader.array()?, validator: reader.u16()?, signature: reader.array()? }),
             PLAIN => {
                 let (trader, number) = (reader.array()?, reader.u64()?);
                 let order = Order::decode(reader.take(super::ORDER_LEN)?);

@@ -89,7 +89,8 @@ fn read(file: &Path) -> Result<String, Failure> {
 
 /// CometBFT's own configuration with other addresses and shorter waits: a block in about half a second.
 fn configured(text: &str, ports: &[Ports], own: &Ports, socket: &Path) -> String {
-    let mut text = text.replace("proxy_app = \"tcp://127.0.0.1:26658\"", &format!("proxy_app = \"unix://{}\"", socket.display()));
+    let mut text =
+        text.replace("proxy_app = \"tcp://127.0.0.1:26658\"", &format!("proxy_app = \"unix://{}\"", socket.display()));
     text = text.replace("laddr = \"tcp://127.0.0.1:26657\"", &format!("laddr = \"tcp://127.0.0.1:{}\"", own.rpc));
     text = text.replace("laddr = \"tcp://0.0.0.0:26656\"", &format!("laddr = \"tcp://127.0.0.1:{}\"", own.p2p));
     for (number, other) in ports.iter().enumerate() {

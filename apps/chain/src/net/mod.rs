@@ -22,8 +22,8 @@ use theta_names::Delivery;
 use theta_schemes::{Suite, keys::AnyPublicKey};
 use tokio::time::sleep;
 
-pub use self::comet::{COMETBFT, PROGRAM, find};
 use self::comet::Ports;
+pub use self::comet::{COMETBFT, PROGRAM, find};
 use crate::{
     market::{Genesis, GenesisAccount, Pool, Trader},
     validator::{Behaviour, FILE, Rpc, SOCKET, ValidatorFile, View},

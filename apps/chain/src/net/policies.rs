@@ -31,7 +31,8 @@ pub(super) fn admit_own_validator(group: &Path, number: u16, client: &Path, chai
     let clients = clients.ok_or_else(|| Failure::internal("a policy of a new group without its client"))?;
     let operator = clients.first().and_then(|client| client.get("name")).and_then(Value::as_str).map(ToOwned::to_owned);
     let operator = operator.ok_or_else(|| Failure::internal("a client without a name"))?;
-    let validator = [("name", Value::from(name.as_str())), ("certificates", vec![identity.fingerprint.to_string()].into())];
+    let validator =
+        [("name", Value::from(name.as_str())), ("certificates", vec![identity.fingerprint.to_string()].into())];
     clients.push(Value::Table(table(validator)));
     let rules = vec![
         Value::Table(table([
@@ -59,7 +60,12 @@ pub(super) fn admit_own_validator(group: &Path, number: u16, client: &Path, chai
     ];
     let slots = |name: &str, key: &str, race: &str| {
         let keys = vec![key.to_owned()];
-        Value::Table(table([("name", name.into()), ("keys", keys.into()), ("slot", "claimed".into()), ("race", race.into())]))
+        Value::Table(table([
+            ("name", name.into()),
+            ("keys", keys.into()),
+            ("slot", "claimed".into()),
+            ("race", race.into()),
+        ]))
     };
     let signing = vec![slots("first-ordered", ORDERED_KEY, "ordered"), slots("first-heard", UNORDERED_KEY, "void")];
     policy.insert("signing".to_owned(), Value::Array(signing));

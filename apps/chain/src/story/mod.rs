@@ -35,7 +35,9 @@ const MOST_PLAIN: usize = 40;
 /// [`Failure`]: something did not happen as it must.
 pub async fn play(program: &Path, cometbft: &Path, dir: &Path, output: Output) -> Result<(), Failure> {
     let show = Show::new(output);
-    show.act(format_args!("{VALIDATORS} nodes make a key that nobody holds; any {THRESHOLD} of them open what is sealed to it"));
+    show.act(format_args!(
+        "{VALIDATORS} nodes make a key that nobody holds; any {THRESHOLD} of them open what is sealed to it"
+    ));
     let wishes =
         Wishes { chain: "demo-exchange".to_owned(), plain_orders: true, liar: Some((LIAR, Behaviour::FrontRuns)) };
     let mut network = Network::create(program.to_owned(), cometbft.to_owned(), dir, &wishes).await?;
@@ -178,7 +180,10 @@ async fn false_execution(network: &mut Network, show: &Show) -> Result<Row, Fail
     if honest.account(mallory) != before.account(mallory) {
         return Err(Failure::Failed("the others believe the liar".to_owned()));
     }
-    show.good(format_args!("the others go on to block {}: what the liar computes is not the hash in the header", honest.height));
+    show.good(format_args!(
+        "the others go on to block {}: what the liar computes is not the hash in the header",
+        honest.height
+    ));
     show.say("its own CometBFT stops with that: a validator that computes something else signs nothing");
     Ok(row)
 }

@@ -60,7 +60,13 @@ impl Show {
     pub(super) fn table(&self, rows: &[Row]) -> Result<(), Failure> {
         self.output.result(&rows, |out| {
             writeln!(out)?;
-            let columns = ["when", "orders executed", "buyers lost (gold)", "front-runner gained (coin)", "sent to executed, p50"];
+            let columns = [
+                "when",
+                "orders executed",
+                "buyers lost (gold)",
+                "front-runner gained (coin)",
+                "sent to executed, p50",
+            ];
             let mut table = Table::new(&columns, &[1, 2, 3, 4]);
             for Row { act, orders, lost, gained, p50_ms } in rows {
                 let numbers = [orders.to_string(), lost.to_string(), gained.to_string(), format!("{p50_ms} ms")];

@@ -11,7 +11,7 @@ use tokio::{task::JoinSet, time::sleep};
 use tonic::{Code, Request, Status};
 
 use super::show::Show;
-use crate::net::{ORDERED_KEY, Network, THRESHOLD, UNORDERED_KEY, VALIDATORS};
+use crate::net::{Network, ORDERED_KEY, THRESHOLD, UNORDERED_KEY, VALIDATORS};
 
 /// How long a caller waits: blocks on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -89,7 +89,11 @@ async fn run(operator: &Client, key: &'static str) -> Result<Race, Failure> {
             Err(status) => match reason(&status) {
                 Some("slot-void") => race.void = race.void.saturating_add(1),
                 Some("slot-taken") => race.taken = race.taken.saturating_add(1),
-                _ => return Err(Failure::Failed(format!("a node neither signs nor says why the slot is another's: {status}"))),
+                _ => {
+                    return Err(Failure::Failed(format!(
+                        "a node neither signs nor says why the slot is another's: {status}"
+                    )));
+                }
             },
         }
     }

@@ -64,7 +64,9 @@ impl Validator {
     pub(crate) fn open(dir: &Path, config: &ValidatorFile) -> Result<Arc<Self>, Failure> {
         let file = dir.join(STATE);
         let committed = match fs::read(&file) {
-            Ok(bytes) => Some(Market::decode(&bytes).map_err(|error| Failure::Failed(format!("{}: {error}", file.display())))?),
+            Ok(bytes) => {
+                Some(Market::decode(&bytes).map_err(|error| Failure::Failed(format!("{}: {error}", file.display())))?)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(Failure::reading(&file, &error)),
         };
@@ -134,9 +136,9 @@ impl Validator {
 
     fn init_chain(&self, request: &RequestInitChain) -> Option<abci::ResponseInitChain> {
         let genesis = serde_json::from_slice::<Genesis>(&request.app_state_bytes);
-        let market = genesis.map_err(|error| error.to_string()).and_then(|genesis| {
-            Market::new(&request.chain_id, &genesis).map_err(|error| error.to_string())
-        });
+        let market = genesis
+            .map_err(|error| error.to_string())
+            .and_then(|genesis| Market::new(&request.chain_id, &genesis).map_err(|error| error.to_string()));
         let market = market.inspect_err(|error| tracing::error!(error, "the genesis cannot be used")).ok()?;
         let app_hash = Bytes::copy_from_slice(&market.hash());
         let mut state = self.state();

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use theta_client::Client;
 use tokio::time::{Instant, sleep};
+use tonic::Code;
 
 use super::{
     Rpc, Validator, ValidatorFile,
@@ -98,7 +99,9 @@ impl Spy {
             arranged.push(tx);
             arranged.push(account.plain(chain, number.saturating_add(1), Order::sell(bought, 0)));
             (number, coin) = (number.saturating_add(2), coin.saturating_sub(amount));
-            for (sells, amount) in [(Asset::Coin, amount), (Asset::Coin, victim.map_or(0, |order| order.amount)), (Asset::Gold, bought)] {
+            for (sells, amount) in
+                [(Asset::Coin, amount), (Asset::Coin, victim.map_or(0, |order| order.amount)), (Asset::Gold, bought)]
+            {
                 pool = pool.after(sells, amount).map_or(pool, |(after, _)| after);
             }
         }
@@ -141,7 +144,8 @@ async fn attempt(
     sealed: &Sealed,
 ) -> (Attempt, Option<Order>) {
     let (terms, ciphertext) = (market.terms(), &sealed.ciphertext);
-    let nodes: Vec<u16> = client.group().nodes().iter().map(|node| node.id.get()).filter(|node| *node != file.node).collect();
+    let nodes: Vec<u16> =
+        client.group().nodes().iter().map(|node| node.id.get()).filter(|node| *node != file.node).collect();
     let others = async {
         let mut said = Vec::new();
         for node in nodes {
@@ -166,22 +170,27 @@ async fn attempt(
         _ => None,
     };
     let order = key.and_then(|key| crate::market::read(&key, ciphertext));
-    let in_time = order.is_some() && is_early(validator, sealed).await;
-    let own_node = words(own.as_ref().map(|_| ()));
+    let (mut in_time, mut own_node) = (false, words(own.as_ref().map(|_| ())));
+    if order.is_some() {
+        let (last, place) = (validator.market().map_or(0, |market| market.height()), place(validator, sealed).await);
+        // The block after the last one here may have been decided already, although this validator has not heard of it; only a place in
+        // a later block is too late.
+        in_time = place.is_none_or(|height| height > last.saturating_add(1));
+        own_node = match place {
+            Some(height) => format!("answered, when the order had its place in block {height}"),
+            None => "answered, and the order has no place".to_owned(),
+        };
+    }
     (Attempt { id: hex::encode(id), own_node, other_nodes, copy, in_time }, order)
 }
 
-/// Whether an order that can be read now had no place at this moment. The block after the last one here may have been decided already,
-/// although this validator has not heard of it; only a place in a later block is too late.
-async fn is_early(validator: &Validator, sealed: &Sealed) -> bool {
-    let Some(now) = validator.market() else { return false };
+/// The height in which an order has its place, as soon as this validator knows it; `None` if it gets none for long.
+async fn place(validator: &Validator, sealed: &Sealed) -> Option<u64> {
     let until = Instant::now() + PLACING;
     loop {
-        if let Some(height) = validator.market().and_then(|market| market.place_of(&sealed.trader, sealed.number)) {
-            return height > now.height().saturating_add(1);
-        }
-        if Instant::now() > until {
-            return true;
+        let place = validator.market().and_then(|market| market.place_of(&sealed.trader, sealed.number));
+        if place.is_some() || Instant::now() > until {
+            return place;
         }
         sleep(Duration::from_millis(20)).await;
     }
@@ -190,6 +199,8 @@ async fn is_early(validator: &Validator, sealed: &Sealed) -> bool {
 fn words(answer: Result<(), &tonic::Status>) -> String {
     match answer {
         Ok(()) => "answered".to_owned(),
+        // What is left of a connection that a node ends because it does not know the client.
+        Err(status) if status.code() == Code::Cancelled => format!("ends the connection ({})", status.message()),
         Err(status) => format!("{:?}: {}", status.code(), status.message()),
     }
 }

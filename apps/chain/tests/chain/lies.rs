@@ -29,14 +29,16 @@ type Scalar = <Ristretto255 as theta_groups::Group>::Scalar;
 /// A ciphertext whose proof is true and which nobody can open: its maker commits to nothing (`spec/sg02.md`).
 fn sealed_nothing(network: &Network, label: &str, rng: &mut ChaCha20Rng) -> Bytes {
     let digest = PayloadDigest::new([3; 32], 64);
-    let honest = network.key().encapsulate(&PayloadKey::random(rng), Aead::default(), &digest, label.as_bytes()).unwrap();
+    let honest =
+        network.key().encapsulate(&PayloadKey::random(rng), Aead::default(), &digest, label.as_bytes()).unwrap();
     let mut header = [&honest[..honest.len() - CAPSULE], &[7; 64]].concat();
     let second = Ristretto255::hash_to_group(SECOND_GENERATOR, &[b"second generator"]);
     let (r, s) = (Scalar::random(rng), Scalar::random(rng));
     for element in [Ristretto255::mul_base(&r), second * r, Ristretto255::mul_base(&s), second * s] {
         header.extend_from_slice(Ristretto255::encode(&element).as_ref());
     }
-    let hash = Transcript::new("theta/sg02/validity/v1").with("suite", b"sg02-ristretto255").with("header", &header).finish();
+    let hash =
+        Transcript::new("theta/sg02/validity/v1").with("suite", b"sg02-ristretto255").with("header", &header).finish();
     header.extend_from_slice((s + r * Scalar::from_uniform_bytes(&hash)).encode().as_ref());
     network.key().check_request(Statement::Decapsulate(&header)).expect("its proof is true");
     header.extend_from_slice(&[1; 64 + 16]);
@@ -63,7 +65,8 @@ async fn a_lie_about_a_ciphertext_costs_nobody_else_and_no_node_opens_before_its
 
     // What has no place is opened for nobody: not for who makes the keys, not for another validator, and one node has one share.
     let label = label_of("lies", bob.id(), 9);
-    let unordered: Bytes = encrypt_bytes(network.key(), &[0; 64], label.as_bytes(), Aead::default(), rng).unwrap().into();
+    let unordered: Bytes =
+        encrypt_bytes(network.key(), &[0; 64], label.as_bytes(), Aead::default(), rng).unwrap().into();
     for node in 1..=VALIDATORS {
         let refused = ask(network.operator(), node, &unordered).await.unwrap_err();
         assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");

@@ -133,7 +133,11 @@ mod tests {
         assert_eq!(after(&[(1, 9), (1, 9)]), None, "one node is not enough, however often");
         assert_eq!(after(&[(1, 1), (2, 2), (3, 2), (4, 1)]), Some(2), "what was a void slot is a race with a winner");
         assert_eq!(after(&[(1, 1), (2, 2), (3, 2), (4, 1), (4, 1), (2, 1)]), Some(2), "it stays");
-        assert_eq!(after(&[(4, 9), (1, 1), (4, 1), (2, 1)]), Some(1), "a liar holds up nobody, and its first claim counts");
+        assert_eq!(
+            after(&[(4, 9), (1, 1), (4, 1), (2, 1)]),
+            Some(1),
+            "a liar holds up nobody, and its first claim counts"
+        );
         assert_eq!(after(&[(1, 1), (2, 2), (3, 3), (4, 4)]), None);
     }
 

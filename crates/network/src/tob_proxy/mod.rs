@@ -68,7 +68,9 @@ pub enum OrderError {
         height: u64,
     },
     /// What is delivered for a height is not what was delivered for it before.
-    #[error("height {0} had other messages before: the host has changed the past, and is not believed any more until it takes that back")]
+    #[error(
+        "height {0} had other messages before: the host has changed the past, and is not believed any more until it takes that back"
+    )]
     OtherPast(u64),
     /// A message or a block is too large.
     #[error("a message has {MOST_MESSAGE} bytes at most, and a height {MOST_AT_HEIGHT} messages")]
@@ -171,7 +173,8 @@ impl TobProxy {
         let known = |height: u64| height > after && height >= oldest && height <= through.min(position);
         let now = digests.iter().copied().filter(|(height, _)| known(*height));
         let before = taken.past.iter().copied().filter(|(height, _)| known(*height));
-        let differs = now.clone().find(|at| !taken.past.contains(at)).or_else(|| before.clone().find(|at| !digests.contains(at)));
+        let differs =
+            now.clone().find(|at| !taken.past.contains(at)).or_else(|| before.clone().find(|at| !digests.contains(at)));
         differs.map_or(Ok(()), |(height, _)| Err(OrderError::OtherPast(height)))
     }
 }

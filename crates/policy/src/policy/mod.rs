@@ -81,9 +81,8 @@ impl Policy {
     pub fn races(&self, ask: &Ask<'_>) -> Vec<SlotRace> {
         let covering = self.signing.iter().filter(|signing| signing.ordered && signing.covers(ask));
         let mut statement = None;
-        let race = |signing: &SigningRule| {
-            signing.race(ask, *statement.get_or_insert_with(|| Digest::of(ask.statement)))
-        };
+        let race =
+            |signing: &SigningRule| signing.race(ask, *statement.get_or_insert_with(|| Digest::of(ask.statement)));
         covering.filter_map(race).collect()
     }
 

@@ -88,7 +88,8 @@ pub(super) fn node_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 
 pub(super) fn client_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
     let text = String::deserialize(deserializer)?;
-    text.parse().map_err(|_| D::Error::custom(format_args!("{text:?} is not a client's name: write it as in the policy")))
+    text.parse()
+        .map_err(|_| D::Error::custom(format_args!("{text:?} is not a client's name: write it as in the policy")))
 }
 
 pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonZeroUsize, D::Error> {

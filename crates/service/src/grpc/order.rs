@@ -32,10 +32,12 @@ impl Order {
         };
         match self.node.authority.recognise(&door::presented(request)) {
             Some(client) if client == *host.client() => Ok(host),
-            Some(client) => {
-                Err(Status::permission_denied(format!("client {client} is not the host of this node: node.toml names another")))
+            Some(client) => Err(Status::permission_denied(format!(
+                "client {client} is not the host of this node: node.toml names another"
+            ))),
+            None => {
+                Err(Status::unauthenticated("the policy does not know the caller, who is not the host of this node"))
             }
-            None => Err(Status::unauthenticated("the policy does not know the caller, who is not the host of this node")),
         }
     }
 }

@@ -138,7 +138,8 @@ impl NodeState {
         if !self.authority.takes_slot(key_use) {
             return Ok(());
         }
-        let (presented, authority) = (door::presented(request).with(enclosed.0, enclosed.1), Arc::clone(&self.authority));
+        let (presented, authority) =
+            (door::presented(request).with(enclosed.0, enclosed.1), Arc::clone(&self.authority));
         let asked = key_use.clone();
         // It looks at the store, and verifies signatures.
         let races = tokio::task::spawn_blocking(move || authority.races(&presented, &asked)).await;
