@@ -4147,10 +4147,7 @@ pub mod total_order_client {
         pub async fn get_order_position(
             &mut self,
             request: impl tonic::IntoRequest<super::GetOrderPositionRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::OrderPosition>,
-            tonic::Status,
-        > {
+        ) -> std::result::Result<tonic::Response<super::OrderPosition>, tonic::Status> {
             self.inner
                 .ready()
                 .await
@@ -4174,10 +4171,7 @@ pub mod total_order_client {
         pub async fn deliver(
             &mut self,
             request: impl tonic::IntoRequest<super::DeliverRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::OrderPosition>,
-            tonic::Status,
-        > {
+        ) -> std::result::Result<tonic::Response<super::OrderPosition>, tonic::Status> {
             self.inner
                 .ready()
                 .await
@@ -4240,20 +4234,14 @@ pub mod total_order_server {
         async fn get_order_position(
             &self,
             request: tonic::Request<super::GetOrderPositionRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::OrderPosition>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<super::OrderPosition>, tonic::Status>;
         /// Gives the node the messages of all heights above `after`, up to `through`. What it has already is passed over. The call waits while
         /// the node does not keep up. FAILED_PRECONDITION: heights between are missing, and the message says from where; DATA_LOSS: a height had
         /// other messages before.
         async fn deliver(
             &self,
             request: tonic::Request<super::DeliverRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::OrderPosition>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<super::OrderPosition>, tonic::Status>;
         /// Server streaming response type for the Collect method.
         type CollectStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::CollectedMessage, tonic::Status>,
