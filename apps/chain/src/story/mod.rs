@@ -63,7 +63,8 @@ pub async fn play(program: &Path, cometbft: &Path, dir: &Path, output: Output) -
 async fn plain_orders(network: &Network, show: &Show) -> Result<Row, Failure> {
     show.act("Orders that everybody can read");
     let mut tally = Tally::begin("readable", network).await?;
-    for _ in 0..MOST_PLAIN {
+    for turn in 0..MOST_PLAIN {
+        shift(network, turn).await?;
         let traded = trade(network, false, 1).await?;
         tally.add(&traded);
         if traded.lost() > 0 {
@@ -123,10 +124,11 @@ async fn false_keys(network: &mut Network, show: &Show) -> Result<Row, Failure> 
     let mut row = sealed(network, "false keys", 4).await?;
     let mut view = network.rpc(1)?.view().await.map_err(unreachable)?;
     // Its turn comes every fourth block; only then can it lie.
-    for _ in 0..MOST_PLAIN {
+    for turn in 0..MOST_PLAIN {
         if !view.rejections.is_empty() {
             break;
         }
+        shift(network, turn).await?;
         row.orders = row.orders.saturating_add(1);
         trade(network, true, 1).await?;
         view = network.rpc(1)?.view().await.map_err(unreachable)?;
@@ -184,7 +186,12 @@ async fn false_execution(network: &mut Network, show: &Show) -> Result<Row, Fail
         "the others go on to block {}: what the liar computes is not the hash in the header",
         honest.height
     ));
-    show.say("its own CometBFT stops with that: a validator that computes something else signs nothing");
+    // It does not answer any more, or from the block in which it began to lie.
+    let stopped = network.rpc(LIAR)?.view().await.map_or(0, |view| view.height);
+    if stopped.saturating_add(2) >= honest.height {
+        return Err(Failure::Failed(format!("the liar goes on, to block {stopped}")));
+    }
+    show.good("it stopped: a validator that computes something else signs nothing");
     Ok(row)
 }
 
@@ -195,6 +202,13 @@ async fn sealed(network: &Network, act: &'static str, count: usize) -> Result<Ro
         tally.add(&trade(network, true, 1).await?);
     }
     tally.end(network).await
+}
+
+/// Lets none, one or two blocks pass: validators propose in turn, and orders that are sent at the pace of blocks would always meet the same.
+async fn shift(network: &Network, turn: usize) -> Result<(), Failure> {
+    let now = network.rpc(1)?.view().await.map_err(unreachable)?.height;
+    let more = u64::try_from(turn % 3).unwrap_or_default();
+    network.until(1, PATIENCE, |view| view.height >= now.saturating_add(more)).await.map(drop)
 }
 
 /// Waits until no block has come for a second.

@@ -1,6 +1,7 @@
 //! What a dishonest validator tries, with one node of the group at its side.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
@@ -106,7 +107,7 @@ impl Spy {
             }
         }
         // What it cannot read it can put into any order that keeps each trader's own.
-        sealed.sort_by(|one, other| other.0.cmp(&one.0));
+        sealed.sort_by_key(|(trader, _)| Reverse(*trader));
         arranged.extend(sealed.into_iter().map(|(_, tx)| tx));
         arranged
     }
@@ -199,8 +200,11 @@ async fn place(validator: &Validator, sealed: &Sealed) -> Option<u64> {
 fn words(answer: Result<(), &tonic::Status>) -> String {
     match answer {
         Ok(()) => "answered".to_owned(),
+        Err(status) if status.message() == "Timeout expired" => format!("gives no answer within {PATIENCE:?}"),
         // What is left of a connection that a node ends because it does not know the client.
-        Err(status) if status.code() == Code::Cancelled => format!("ends the connection ({})", status.message()),
+        Err(status) if matches!(status.code(), Code::Cancelled | Code::Unknown) => {
+            format!("ends the connection ({})", status.message())
+        }
         Err(status) => format!("{:?}: {}", status.code(), status.message()),
     }
 }

@@ -178,12 +178,12 @@ mod tests {
         assert_eq!(host.is_first(vec![race(1)], SOON).await, Err(NotFirst::Undecided(race(1))));
         assert_eq!(host.proxy().outgoing().len(), 1);
         order(&[&host], 1, &[(1, claim_of(&race(1))), (4, claim_of(&race(9)))]).await;
+        assert!(host.proxy().outgoing().is_empty(), "it is ordered");
         assert_eq!(
             host.is_first(vec![race(1)], SOON).await,
             Err(NotFirst::Undecided(race(1))),
             "one claim is not enough"
         );
-        assert!(host.proxy().outgoing().is_empty());
         order(&[&host], 2, &[(2, claim_of(&race(1)))]).await;
         assert_eq!(host.is_first(vec![race(1)], SOON).await, Ok(()));
     }
