@@ -127,7 +127,7 @@ fn an_order_is_opened_in_a_later_block_by_its_own_key_once() {
     assert_eq!(market.clone().apply(&opening(&one)), Err(Refusal::NotWaiting), "it has no place");
     market.apply(&one).unwrap();
     assert_eq!(market.apply(&opening(&one)), Err(Refusal::NotWaiting), "the block is not decided");
-    block(&mut market, &[other.clone()]);
+    block(&mut market, std::slice::from_ref(&other));
     let Transaction::Opening(true_key) = Transaction::decode(&opening(&other)).unwrap() else { panic!() };
     let stolen = Transaction::Opening(Opening { id: id(&one), key: true_key.key }).encode();
     assert_eq!(market.apply(&stolen), Err(Refusal::FalseKey), "the key of another");
@@ -206,7 +206,7 @@ fn k_validators_and_no_fewer_declare_an_order_void() {
     assert_eq!(market.waiting().count(), 2, "one validator may lie");
     assert_eq!(market.clone().apply(&word(&lie, 2)), Err(Refusal::NotWaiting), "twice the same");
     let Transaction::Void(theirs) = Transaction::decode(&word(&lie, 2)).unwrap() else { panic!() };
-    let forged = Transaction::Void(VoidWord { validator: 1, ..theirs.clone() }).encode();
+    let forged = Transaction::Void(VoidWord { validator: 1, ..theirs }).encode();
     assert_eq!(market.apply(&forged), Err(Refusal::Signature));
     let nobody = Transaction::Void(VoidWord { validator: 4, ..theirs }).encode();
     assert_eq!(market.apply(&nobody), Err(Refusal::NoValidator));
