@@ -45,6 +45,33 @@ fn sealed_nothing(network: &Network, label: &str, rng: &mut ChaCha20Rng) -> Byte
     header.into()
 }
 
+/// Node 1 takes the order from validator 1 alone, and from that without gaps.
+async fn nobody_else_brings_the_order(network: &Network) {
+    let node = NodeId::try_from(1).unwrap();
+    let far = |after| v1::DeliverRequest { after, through: after + 1, blocks: Vec::new() };
+    let mut operator = network.operator().total_order(node).unwrap();
+    let refused = operator.deliver(far(0)).await.unwrap_err();
+    assert!(refused.code() == Code::PermissionDenied && refused.message().contains("is not the host"), "{refused:?}");
+    assert_eq!(operator.collect(v1::CollectRequest {}).await.unwrap_err().code(), Code::PermissionDenied);
+    let mut host = network.validators_client(1).unwrap().total_order(node).unwrap();
+    let position = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let position = host.get_order_position(v1::GetOrderPositionRequest {}).await.unwrap().into_inner();
+            if !position.unknown {
+                break position.height;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let position = position.await.expect("validator 1 brings the order");
+    let gap = host.deliver(far(position + 1_000_000)).await.unwrap_err();
+    assert!(gap.code() == Code::FailedPrecondition && gap.message().contains("are missing"), "{gap:?}");
+    let nobody =
+        v1::OrderedBlock { height: 1, messages: vec![v1::OrderedMessage { from: 70_000, ..Default::default() }] };
+    let wrong = v1::DeliverRequest { after: 0, through: 1, blocks: vec![nobody] };
+    assert_eq!(host.deliver(wrong).await.unwrap_err().code(), Code::InvalidArgument);
+}
+
 async fn ask(client: &Client, node: u16, ciphertext: &Bytes) -> Result<(), Status> {
     let header = ciphertext.slice_ref(split_ciphertext(ciphertext).unwrap().0);
     let mut request = Request::new(v1::DecapsulateRequest { key: KEY.to_owned(), header, ..Default::default() });
@@ -83,6 +110,8 @@ async fn lies(cometbft: PathBuf) {
     let foreign: Bytes = encrypt_bytes(network.key(), &[0; 64], b"letters/1", Aead::default(), rng).unwrap().into();
     let refused = ask(&network.validators_client(1).unwrap(), 1, &foreign).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
+
+    nobody_else_brings_the_order(&network).await;
 
     // Alice seals nothing, and garbage; Bob's order behind them is executed as if they were not there.
     let nothing = sealed_nothing(&network, &label_of("lies", alice.id(), 0), rng);
