@@ -76,6 +76,13 @@ impl Policy {
         self.signing.iter().any(|signing| signing.covers(&ask))
     }
 
+    /// Whether an allowed ask like this one takes a slot for which the hosts' order says who is first.
+    #[must_use]
+    pub fn may_race(&self, key: Option<&str>, operation: Operation) -> bool {
+        let ask = Ask { key, ..Ask::new("", operation) };
+        self.signing.iter().any(|signing| signing.ordered && signing.covers(&ask))
+    }
+
     /// The slots that an ask takes if it is allowed, where the hosts' order says who is first.
     #[must_use]
     pub fn races(&self, ask: &Ask<'_>) -> Vec<SlotRace> {

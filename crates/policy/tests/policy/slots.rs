@@ -43,8 +43,11 @@ fn races_are_for_the_slots_of_rules_that_want_an_order() {
     for ask in [sign(b"m"), at(10, b"m"), Ask { key: Some("leaf"), ..at(5, b"m") }] {
         assert!(ordered.races(&ask).is_empty(), "{ask:?}");
     }
+    assert!(ordered.may_race(Some("root"), Operation::Sign) && !ordered.may_race(Some("leaf"), Operation::Sign));
+    assert!(!ordered.may_race(Some("root"), Operation::FlipCoin));
     for without in ["slot = \"claimed\"", "slot = \"claimed\"\nrace = \"void\""] {
-        assert!(with_signing(without).races(&at(5, b"m")).is_empty());
+        let without = with_signing(without);
+        assert!(without.races(&at(5, b"m")).is_empty() && !without.may_race(Some("root"), Operation::Sign));
     }
 }
 

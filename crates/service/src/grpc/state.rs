@@ -135,7 +135,8 @@ impl NodeState {
         enclosed: (&Bytes, &[Bytes]),
         key_use: &KeyUse,
     ) -> Result<(), Status> {
-        if !self.authority.takes_slot(key_use) {
+        let key = key_use.key().name.as_str();
+        if !self.authority.policy().may_race(Some(key), key_use.operation()) {
             return Ok(());
         }
         let (presented, authority) =
