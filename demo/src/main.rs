@@ -4,6 +4,7 @@
 //! beyond the product is the demo, and the liar, which no build of the product contains.
 
 mod acts;
+mod chain;
 mod every;
 mod independent;
 mod keeping;
@@ -88,6 +89,7 @@ Examples:
   cargo run --release -- demo --file letter.txt --nodes 7 --threshold 3
   cargo run --release -- demo --all     use every suite there is; the RSA keys take seconds to minutes to make
   cargo run --release -- demo --keep    leave the network running, to try the other commands on it
+  cargo run --release -- demo --chain   a CometBFT chain whose transactions are encrypted until they are ordered
 
 Everything is real: each node is a process of its own, all speak mutually authenticated TLS 1.3 on loopback.")]
 struct DemoArgs {
@@ -112,10 +114,16 @@ struct DemoArgs {
     /// Directory to make for the group [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Show a chain instead, whose transactions nobody can read before they are ordered: the program theta-chain
+    #[arg(long, conflicts_with_all = ["file", "nodes", "threshold", "rounds", "all", "keep"])]
+    chain: bool,
 }
 
 /// `theta-demo demo`.
 fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
+    if args.chain {
+        return chain::run(args.dir.as_deref(), output);
+    }
     let material = Material::load(args.file.as_deref())?;
     let keys = if args.all { every::keys()? } else { plan::default_keys() };
     // RSA keys take a dealer; all others are made by the nodes.

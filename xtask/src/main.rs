@@ -25,6 +25,7 @@ Commands:
   attack  Groups of real nodes (release build) attacked one way after another, and a table of what held; with --short the
           dev build and small loads (five minutes), with --only NAME one attack, with --list what there is, with --json for programs
   monitoring  Alerts and dashboard of monitoring/, with a real Prometheus that watches a group whose nodes die (a minute)
+  chain   A CometBFT chain whose transactions are encrypted until they are ordered (release build); --json for programs
   help    This text
 
 Environment for `test`:
@@ -59,13 +60,14 @@ fn main() -> ExitCode {
         Some("proto") => steps::proto(&root),
         Some("attack") => steps::attack(&root, &arguments.collect::<Vec<_>>()),
         Some("monitoring") => steps::monitoring(&root),
+        Some("chain") => steps::chain(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
         Some(other) => {
             eprintln!(
-                "error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, monitoring, help"
+                "error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, monitoring, chain, help"
             );
             return ExitCode::from(2);
         }

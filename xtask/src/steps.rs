@@ -34,11 +34,20 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         Ok(())
     })?;
     let go = tools::has_go();
+    let mut cometbft = None;
+    log.step("CometBFT", || {
+        cometbft = tools::cometbft(root)?;
+        Ok(())
+    })?;
     log.step("tests", || {
         let mut tests = Command::new("cargo");
         tests.args(["test", "--workspace", "--no-fail-fast"]);
         tests.envs(refused.as_ref().map(|_| ("THETA_WAN_REFUSED", "1")));
         tests.envs((!go).then_some(("THETA_NO_GO", "1")));
+        match &cometbft {
+            Some(program) => tests.env("THETA_COMETBFT", program),
+            None => tests.env("THETA_CHAIN_REFUSED", "1"),
+        };
         run(root, tests)
     })?;
     log.summary();
@@ -48,8 +57,14 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     if let Some(reason) = refused {
         println!("NOT TESTED: networks with real sockets (wan/tests): {reason}");
     }
+    if cometbft.is_none() {
+        println!("NOT TESTED: a chain (apps/chain/tests): {NO_GO}");
+    }
     Ok(())
 }
+
+/// Why there is no CometBFT.
+const NO_GO: &str = "it takes CometBFT 0.38, which is not in PATH, and Go to build it is not there";
 
 /// Checks the house rules alone.
 pub(crate) fn tidy(root: &Path) -> Result<(), String> {
@@ -87,6 +102,15 @@ fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<(), 
 pub(crate) fn monitoring(root: &Path) -> Result<(), String> {
     cargo(root, &["build", "--quiet", "--package", "theta", "--package", "theta-monitoring"])?;
     check_monitoring(root)
+}
+
+/// Shows the chain of `apps/chain`, in the release build.
+pub(crate) fn chain(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let cometbft = tools::cometbft(root)?.ok_or(NO_GO)?;
+    cargo(root, &["build", "--quiet", "--release", "--package", "theta-chain"])?;
+    let mut command = Command::new(target(root).join("release").join("theta-chain"));
+    command.arg("demo").arg("--cometbft").arg(cometbft).args(arguments);
+    run(root, command)
 }
 
 fn check_monitoring(root: &Path) -> Result<(), String> {

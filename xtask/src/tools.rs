@@ -10,6 +10,8 @@ use std::{
 use crate::steps::run;
 
 const DENY_VERSION: &str = "0.20.2";
+/// The same as `theta_chain::net::COMETBFT`, which looks for it there.
+const COMETBFT_VERSION: &str = "0.38.26";
 
 /// Checks `deny.toml`. Advisories need the public advisory database; if it cannot be reached, that is reported.
 pub(crate) fn deny(root: &Path) -> Result<(), String> {
@@ -78,6 +80,31 @@ pub(crate) fn prometheus(root: &Path) -> Result<Option<PathBuf>, String> {
     unpack.arg("-x").arg(package).arg(&kept);
     run(root, unpack)?;
     Ok(runs(&programs).then_some(programs))
+}
+
+/// The program of CometBFT: from PATH if that has version 0.38, else built from its sources by Go; `None` where there is no Go to build it.
+pub(crate) fn cometbft(root: &Path) -> Result<Option<PathBuf>, String> {
+    let runs = |program: &Path| {
+        let output = Command::new(program).arg("version").stdin(Stdio::null()).output();
+        output.is_ok_and(|it| it.status.success() && String::from_utf8_lossy(&it.stdout).starts_with("0.38."))
+    };
+    let kept = cache()?.join(format!("cometbft-{COMETBFT_VERSION}"));
+    let built = kept.join("bin").join("cometbft");
+    if let Some(found) = [PathBuf::from("cometbft"), built.clone()].into_iter().find(|program| runs(program)) {
+        return Ok(Some(found));
+    }
+    if !Command::new("go").arg("version").output().is_ok_and(|output| output.status.success()) {
+        return Ok(None);
+    }
+    println!(
+        "building CometBFT {COMETBFT_VERSION} into {}, once (a minute or two): it orders what apps/chain seals",
+        kept.display()
+    );
+    let mut install = Command::new("go");
+    let module = format!("github.com/cometbft/cometbft/cmd/cometbft@v{COMETBFT_VERSION}");
+    install.args(["install", "-trimpath", &module]).env("GOBIN", kept.join("bin"));
+    run(root, install)?;
+    if runs(&built) { Ok(Some(built)) } else { Err("CometBFT was built but does not run".to_owned()) }
 }
 
 /// Whether this system allows the networks that tests of `theta-wan` make. Where it does not, the reason is returned.

@@ -1,6 +1,8 @@
 //! The decision itself: a policy and its memory, without files, clocks or threads.
 
-use theta_policy::{Caller, Decision, Policy, PolicyHandle, Recording, SlotState, Unidentified};
+use theta_policy::{
+    Answer, Caller, Decision, Policy, PolicyHandle, Recording, SlotRace, SlotScope, SlotState, Unidentified,
+};
 use theta_statements::audit::AuditRecord;
 use theta_statements::{Ask, Name, UnixTime};
 
@@ -137,6 +139,26 @@ impl<S: SlotState> Gate<S> {
     #[must_use]
     pub fn group(&self) -> &str {
         &self.group
+    }
+
+    /// The slots that this request would take, where the hosts' order says who is first and this node has promised nobody yet. Empty if
+    /// the policy would refuse the request: then deciding about it says why. Nothing is decided or counted.
+    pub(crate) fn races(&self, presented: &Presented, asked: &Asked, now: UnixTime) -> Vec<SlotRace> {
+        let policy = self.policy.current();
+        let Ok(enclosed) = presented.enclosed() else { return Vec::new() };
+        let ask = asked.ask(&self.group, &enclosed.approvals);
+        let mut races = policy.races(&ask);
+        let slots = self.policy.slots();
+        // A memory that cannot be read refuses when it is asked to decide.
+        races.retain(|SlotRace { key, rule, slot, .. }| {
+            matches!(slots.decided(SlotScope { key, rule: rule.as_str() }, *slot), Ok(None))
+        });
+        if races.is_empty() {
+            return races;
+        }
+        let Ok(asking) = presented.asks(&policy, enclosed.signed.as_ref(), ask, now) else { return Vec::new() };
+        let refused = policy.explain(asking.client().as_str(), &ask, now).answer == Answer::Deny;
+        if refused { Vec::new() } else { races }
     }
 
     /// Whether an allowed request like this one takes a slot.

@@ -13,6 +13,7 @@ use theta_network::{Fingerprint, Identity, group::GroupNode, tls};
 use theta_wire::v1::{
     governance_client::GovernanceClient, threshold_keys_client::ThresholdKeysClient,
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
+    total_order_client::TotalOrderClient,
 };
 use tokio::{
     io::AsyncReadExt,
@@ -157,6 +158,13 @@ impl Connection {
     /// The policy and the audit log of this node.
     pub(crate) fn governance(&self) -> GovernanceClient<Channel> {
         GovernanceClient::new(self.channel.clone())
+            .max_decoding_message_size(self.max_message_bytes)
+            .max_encoding_message_size(self.max_message_bytes)
+    }
+
+    /// The order that this node takes from its host.
+    pub(crate) fn order(&self) -> TotalOrderClient<Channel> {
+        TotalOrderClient::new(self.channel.clone())
             .max_decoding_message_size(self.max_message_bytes)
             .max_encoding_message_size(self.max_message_bytes)
     }

@@ -40,6 +40,7 @@ use theta_network::{Identity, group::GroupFile};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_wire::v1::{
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
+    total_order_client::TotalOrderClient,
 };
 use tonic::transport::Channel;
 
@@ -182,6 +183,14 @@ impl Client {
     /// [`ClientError::UnknownNode`].
     pub fn protocol(&self, node: NodeId) -> Result<ThresholdProtocolClient<Channel>, ClientError> {
         Ok(self.connection(node)?.protocol())
+    }
+
+    /// Where the host of one node brings it the order of all and takes what it wants ordered, for programs that are its host.
+    ///
+    /// # Errors
+    /// [`ClientError::UnknownNode`].
+    pub fn total_order(&self, node: NodeId) -> Result<TotalOrderClient<Channel>, ClientError> {
+        Ok(self.connection(node)?.order())
     }
 
     fn connection(&self, node: NodeId) -> Result<Connection, ClientError> {

@@ -23,8 +23,8 @@ mod standing;
 pub use burner::Burner;
 pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
 pub use certify::{
-    Certifier, CertifierEffect, CertifierLimits, Equivocation, Promise, PromiseOffence, SlotRefusal, Subject, Ticket,
-    encode_promises, promises_of,
+    Certifier, CertifierEffect, CertifierLimits, Equivocation, Promise, PromiseOffence, Races, SlotRefusal, Subject,
+    Ticket, claim_of, encode_promises, promises_of,
 };
 pub use custodian::{Custodian, announcement, message_subject};
 pub use error::{CeremonyError, ChangeError, CustodyError, MembersError, NotInLedger};
@@ -38,4 +38,4 @@ pub use seating::{Members, Standing};
 pub use slots::StoreSlots;
 pub use standing::StoreStanding;
 pub use theta_ledger::founding::Card;
-pub use theta_policy::{SlotClaim, SlotQuorum, SlotStanding};
+pub use theta_policy::{SlotClaim, SlotQuorum, SlotRace, SlotStanding};

@@ -5,6 +5,7 @@
 //! - [`Identity`], [`Fingerprint`] and [`tls`] are shared by the mesh, the node's API and its clients.
 //! - [`archive`] lets machines that are peers no more read that they are not.
 //! - [`doorway`] bounds the connections whose handshake is unfinished.
+//! - [`tob_proxy`] is total-order broadcast through the host.
 //! - [`group`] is the file that names the members of a group and pins their certificates.
 
 pub mod archive;
@@ -16,6 +17,7 @@ mod identity;
 pub mod mesh;
 pub mod p2p_proxy;
 pub mod tls;
+pub mod tob_proxy;
 mod transport;
 
 pub use fingerprint::{Fingerprint, FingerprintError};

@@ -59,5 +59,5 @@ pub use policy::{
 pub use rate::{MOST_BUCKETS, MOST_RATE, Rate, RateAnswer, RateError, RateLimiter};
 pub use record::{record, record_of_stranger};
 pub use request::{Caller, Request, Unidentified};
-pub use slots::{MemorySlots, SlotClaim, SlotQuorum, SlotScope, SlotStanding, SlotState, SlotStateError};
+pub use slots::{MemorySlots, SlotClaim, SlotQuorum, SlotRace, SlotScope, SlotStanding, SlotState, SlotStateError};
 pub use theta_names::SlotDecision;

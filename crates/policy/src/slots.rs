@@ -33,6 +33,19 @@ pub struct SlotClaim {
     pub standing: SlotStanding,
 }
 
+/// A slot that an allowed request would take, where the total order of the nodes' hosts says which message a node promises.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SlotRace {
+    /// The key's name, without a version.
+    pub key: String,
+    /// The signing rule's name.
+    pub rule: Name,
+    /// The slot.
+    pub slot: u64,
+    /// The digest of the operation and the message.
+    pub digest: Digest,
+}
+
 /// How a slot stands at a node, for the message of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotStanding {

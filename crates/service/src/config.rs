@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     error::ConfigError,
-    keeping::{AuditConfig, BackupConfig, TracesConfig},
+    keeping::{AuditConfig, BackupConfig, OrderConfig, TracesConfig},
     limits::LimitsConfig,
     store::{Sealing, StoreConfig, StoreOpenError},
     transport::{HostConfig, TransportKind},
@@ -75,6 +75,9 @@ pub struct NodeConfig {
     /// What this node logs.
     #[serde(default)]
     pub log: LogConfig,
+    /// The host that orders messages for all nodes, such as a blockchain node. Absent: the node has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderConfig>,
     /// Traces of requests. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traces: Option<TracesConfig>,
@@ -143,6 +146,7 @@ impl NodeConfig {
             listen,
             limits: LimitsConfig::default(),
             log: LogConfig::default(),
+            order: None,
             traces: None,
         }
     }
@@ -291,6 +295,8 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     ("level", "error, warn, info, debug, trace, or a filter such as info,theta_network=debug."),
     ("format", "text for people, json for machines."),
+    ("[order]", "The platform beside this node that orders messages for all: spec/chain.md."),
+    ("client", "What the policy calls it; nobody else brings the order."),
     ("[traces]", "What each node did for a request, for an OpenTelemetry collector."),
     ("collector", "The collector on this machine: OTLP over gRPC."),
     ("one_in", "One in so many requests is traced, at all nodes the same ones."),
@@ -348,6 +354,7 @@ mod tests {
         config.limits.max_in_flight = NonZeroUsize::new(5).unwrap();
         config.transport = TransportKind::P2pProxy;
         config.host = Some(HostConfig::new(&"host.example:7300".parse().unwrap(), [7; 32].into()));
+        config.order = Some(OrderConfig { client: "validator".parse().unwrap() });
         config.traces =
             Some(TracesConfig { collector: "127.0.0.1:4317".parse().unwrap(), one_in: NonZeroU32::new(100).unwrap() });
         let text = config.to_toml().unwrap();

@@ -7,6 +7,7 @@ mod door;
 mod gate;
 mod governance;
 mod keys;
+mod order;
 mod protocol;
 pub(crate) mod refusal;
 mod scheme;

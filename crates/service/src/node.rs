@@ -5,6 +5,7 @@ mod certificate;
 mod error;
 mod forwarded;
 mod founding;
+mod host;
 mod seats;
 
 use std::{
@@ -45,6 +46,7 @@ use self::archive::LedgerArchive;
 use self::certificate::CertificateCollector;
 pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
+pub(crate) use self::host::{Host, NotFirst, WANTED_HEIGHTS};
 use self::seats::Seats;
 use crate::{
     config::{AuditConfig, LimitsConfig, NodeConfig, TransportKind},
@@ -304,6 +306,7 @@ impl NodeBuilder {
             nodes: seats.nodes(),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
+            host: config.order.map(|order| Host::start(order.client, local, group.threshold())),
         };
         attend((&authority, &orchestrator), &certificate, seats.follow(orchestrator.members()));
         tokio::spawn(archive::catch_up(identity.clone(), Arc::downgrade(&network), Arc::downgrade(&orchestrator)));

@@ -137,7 +137,7 @@ mod tests {
         assert_ne!(back.digest(), asked.digest());
         let others = [
             TakeBackRequest { nonce: [4; 32], ..back.clone() },
-            TakeBackRequest { change: vec![8, 0, 3], ..back.clone() },
+            TakeBackRequest { change: vec![8, 0, 3], ..back },
         ];
         assert!(others.iter().all(|other| other.encode() != back.encode() && other.digest() != back.digest()));
     }

@@ -205,20 +205,20 @@ impl Transaction<'_> {
         let hash = hash(index, &previous, &body);
         let encoded = encoder(72 + body.len()).raw(&previous).raw(&hash).bytes(&body).finish();
         self.rows.put(Table::Audit, &index.to_be_bytes(), encoded)?;
-        self.audit_end = Some(AuditChain::new(index.saturating_add(1), hash));
+        self.audit_end = Some((index.saturating_add(1), hash));
         Ok(AuditRecord { index, previous, hash, body })
     }
 
     /// How far the log goes with what this transaction has added: its last record is looked up once, however many are added.
     fn audit_end(&mut self) -> Result<AuditChain, StoreError> {
-        if let Some(end) = self.audit_end {
-            return Ok(end);
+        if let Some((next, head)) = self.audit_end {
+            return Ok(AuditChain::new(next, head));
         }
         let last = self.rows.last(Table::Audit)?;
         let last = last.map(|(key, record)| AuditRecord::decode(&key, record.expose())).transpose()?;
         let end =
             last.map_or_else(AuditChain::default, |last| AuditChain::new(last.index.saturating_add(1), last.hash));
-        self.audit_end = Some(end);
+        self.audit_end = Some((end.next, end.head));
         Ok(end)
     }
 

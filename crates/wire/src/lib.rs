@@ -5,8 +5,8 @@
 //!
 //! Byte fields are [`bytes::Bytes`]: a decoded message borrows from the buffer in which it arrived.
 
-/// The client API: [`v1::threshold_protocol_server`], [`v1::threshold_scheme_server`], [`v1::threshold_keys_server`] and
-/// [`v1::governance_server`], their clients and messages.
+/// The client API: [`v1::threshold_protocol_server`], [`v1::threshold_scheme_server`], [`v1::threshold_keys_server`],
+/// [`v1::governance_server`], [`v1::total_order_server`], their clients and messages.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::unwrap_used)]
 pub mod v1 {
     include!("../generated/theta.v1.rs");

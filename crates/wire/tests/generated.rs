@@ -4,12 +4,13 @@
 
 use std::{env, fs, path::Path};
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "theta/v1/types.proto",
     "theta/v1/protocol.proto",
     "theta/v1/scheme.proto",
     "theta/v1/keys.proto",
     "theta/v1/audit.proto",
+    "theta/v1/order.proto",
     "theta/v1/peer.proto",
     "theta/v1/host.proto",
 ];

@@ -14,7 +14,7 @@ use theta_network::carrier::{Budget, CarrierLimits, Link, Local, Outbox};
 use theta_network::mesh::PeerCounters;
 
 use super::{Event, World};
-use crate::scenario::below;
+use crate::chance::below;
 use crate::setup::{Failed, party, seeded};
 use crate::watch::{Deed, Violation};
 

@@ -189,6 +189,21 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
+    // An application beside the nodes: what a validator does, with the means of a client of its own node.
+    (
+        "theta-chain",
+        &[
+            "theta",
+            "theta-names",
+            "theta-cluster",
+            "theta-client",
+            "theta-keyfiles",
+            "theta-network",
+            "theta-payload",
+            "theta-schemes",
+            "theta-wire",
+        ],
+    ),
     (
         "theta-bench",
         &[

@@ -25,7 +25,7 @@ use std::{
 use prometheus_client::registry::Registry;
 use theta_custody::StoreSlots;
 use theta_names::Operation;
-use theta_policy::{Policy, Reload};
+use theta_policy::{Policy, Reload, SlotRace};
 use theta_statements::audit::AuditRecord;
 use theta_statements::{Name, UnixTime};
 use theta_store::Store;
@@ -148,6 +148,13 @@ impl Authority {
     #[must_use]
     pub fn takes_slot(&self, request: &Request) -> bool {
         self.gate.takes_slot(request)
+    }
+
+    /// The slots that this request would take, where the hosts' order says who is first: that has to be waited for before
+    /// [`Authority::decide`], which promises them. May block on the disk.
+    #[must_use]
+    pub fn races(&self, presented: &Presented, request: &Request) -> Vec<SlotRace> {
+        self.gate.races(presented, &request.asked(), now())
     }
 
     /// Decides about a request and records the decision. If the request lets something out, the record is durable

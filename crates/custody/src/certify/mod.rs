@@ -8,6 +8,7 @@
 //! - [`Promise`]: the statement that a node signs, and the evidence if it signs two.
 //! - `tally`: counts the promises for one slot: certified, void, or undecided.
 //! - `entry`: one slot: its promises and the requests that wait for it.
+//! - [`Races`]: which message is first in the total order of the nodes' hosts, where a rule asks for that before it promises.
 //! - [`Certifier`]: all slots of a node, bounded; no clock, no thread, no socket.
 
 mod certifier;
@@ -15,11 +16,13 @@ mod early;
 mod entry;
 mod message;
 mod promise;
+mod races;
 mod refusal;
 mod tally;
 
 pub use certifier::{Certifier, CertifierEffect, CertifierLimits, PromiseOffence, Ticket};
 pub use promise::{Equivocation, Promise, Subject};
+pub use races::{Races, claim_of};
 pub use refusal::SlotRefusal;
 
 use bytes::Bytes;

@@ -2,7 +2,6 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use super::session::TAG_BYTES;
 use crate::Fingerprint;
 
 /// The version of the format.
@@ -17,6 +16,8 @@ pub(super) type Tag = [u8; 8];
 
 /// The bytes before what is sealed: version, kind, two tags, session, number.
 pub(super) const SEALED_HEADER_BYTES: usize = 2 + 8 + 8 + 8 + 8;
+/// The bytes that sealing adds.
+pub(super) const TAG_BYTES: usize = 16;
 /// What a sealed frame has beside its items.
 pub(super) const SEALED_COSTS: usize = SEALED_HEADER_BYTES + TAG_BYTES;
 /// The longest public key or signature that a handshake carries: an RSA key of 8192 bits has 1058 bytes.

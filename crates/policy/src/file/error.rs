@@ -181,6 +181,9 @@ pub enum PolicyProblem {
     /// The text is not an order of slots.
     #[error("order = {0:?} is not known; write \"any\" or \"increasing\"")]
     Order(String),
+    /// The text does not say what happens when several messages are asked for one slot.
+    #[error("race = {0:?} is not known; write \"void\" or \"ordered\"")]
+    Race(String),
     /// The window of slots is empty.
     #[error("first = {first} to last = {last} has no slots; both are at least 0, and last is not below first")]
     Slots {

@@ -141,6 +141,14 @@ pub(super) fn signing(raw: SigningText, names: &mut Names) -> Result<SigningRule
             other => return fault(order, PolicyProblem::Order(other.to_owned())),
         },
     };
+    let ordered = match &raw.race {
+        None => false,
+        Some(race) => match race.get_ref().as_str() {
+            "void" => false,
+            "ordered" => true,
+            other => return fault(race, PolicyProblem::Race(other.to_owned())),
+        },
+    };
     let (first, last) = slots(raw.first.as_ref(), raw.last.as_ref())?;
     Ok(SigningRule {
         name,
@@ -148,6 +156,7 @@ pub(super) fn signing(raw: SigningText, names: &mut Names) -> Result<SigningRule
         operations: raw.operations.map_or(Ok(OperationSet::NONE.with(Operation::Sign)), signing_operations)?,
         slot,
         order,
+        ordered,
         first,
         last,
     })

@@ -81,6 +81,7 @@ pub(super) struct SigningText {
     pub(super) operations: Option<Spanned<ListText>>,
     pub(super) slot: Spanned<String>,
     pub(super) order: Option<Spanned<String>>,
+    pub(super) race: Option<Spanned<String>>,
     pub(super) first: Option<Spanned<i64>>,
     pub(super) last: Option<Spanned<i64>>,
 }

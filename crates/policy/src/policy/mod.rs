@@ -22,7 +22,7 @@ use theta_names::Operation;
 use theta_statements::{Ask, Digest, Name, SignedRequest, Token, UnixTime};
 
 use crate::request::Credential;
-use crate::{Caller, Request, Unidentified};
+use crate::{Caller, Request, SlotRace, Unidentified};
 
 /// Who may ask for what.
 #[derive(Clone, Debug)]
@@ -74,6 +74,23 @@ impl Policy {
     pub fn takes_slot(&self, key: Option<&str>, operation: Operation) -> bool {
         let ask = Ask { key, ..Ask::new("", operation) };
         self.signing.iter().any(|signing| signing.covers(&ask))
+    }
+
+    /// Whether an allowed ask like this one takes a slot for which the hosts' order says who is first.
+    #[must_use]
+    pub fn may_race(&self, key: Option<&str>, operation: Operation) -> bool {
+        let ask = Ask { key, ..Ask::new("", operation) };
+        self.signing.iter().any(|signing| signing.ordered && signing.covers(&ask))
+    }
+
+    /// The slots that an ask takes if it is allowed, where the hosts' order says who is first.
+    #[must_use]
+    pub fn races(&self, ask: &Ask<'_>) -> Vec<SlotRace> {
+        let covering = self.signing.iter().filter(|signing| signing.ordered && signing.covers(ask));
+        let mut statement = None;
+        let race =
+            |signing: &SigningRule| signing.race(ask, *statement.get_or_insert_with(|| Digest::of(ask.statement)));
+        covering.filter_map(race).collect()
     }
 
     /// The client whose certificate's public key has this SHA-256 fingerprint. That it holds the certificate's private key is for the

@@ -9,7 +9,7 @@ use crate::Reason;
 use crate::SlotDecision;
 use crate::operation::OperationSet;
 use crate::pattern::KeyPattern;
-use crate::slots::{SlotClaim, SlotScope, SlotStanding, SlotState};
+use crate::slots::{SlotClaim, SlotRace, SlotScope, SlotStanding, SlotState};
 
 const DOMAIN: &str = "theta/slot/v1";
 
@@ -20,6 +20,8 @@ pub(crate) struct SigningRule {
     pub(crate) operations: OperationSet,
     pub(crate) slot: SlotSource,
     pub(crate) order: SlotOrder,
+    /// Whether the total order of the nodes' hosts says which of several messages a node promises.
+    pub(crate) ordered: bool,
     pub(crate) first: u64,
     pub(crate) last: u64,
 }
@@ -50,7 +52,8 @@ impl SlotSource {
 impl fmt::Display for SigningRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let order = if self.order == SlotOrder::Increasing { ", upwards only" } else { "" };
-        write!(f, "one message for a slot from {} to {} ({}){order}", self.first, self.last, self.slot.name())
+        let race = if self.ordered { ", the first in the host's order" } else { "" };
+        write!(f, "one message for a slot from {} to {} ({}){order}{race}", self.first, self.last, self.slot.name())
     }
 }
 
@@ -94,6 +97,13 @@ impl SigningRule {
         }
     }
 
+    /// The slot that an allowed ask takes, if the hosts' order says who is first; `None` if it does not, or the ask has no slot.
+    pub(crate) fn race(&self, ask: &Ask<'_>, statement: Digest) -> Option<SlotRace> {
+        let slot = self.slot_of(ask).ok().filter(|_| self.ordered)?;
+        let key = ask.key.unwrap_or_default().to_owned();
+        Some(SlotRace { key, rule: self.name.clone(), slot, digest: digest_of(ask, statement) })
+    }
+
     /// Gives the slot to this message if it is free, and says how the slot stands.
     pub(crate) fn take(
         &self,
@@ -104,10 +114,7 @@ impl SigningRule {
     ) -> Result<SlotClaim, Reason> {
         let key = ask.key.unwrap_or_default();
         let scope = SlotScope { key, rule: self.name.as_str() };
-        // The operation is hashed, too: a message to sign and a coin of the same bytes are different.
-        let mut decided = vec![ask.operation.code()];
-        decided.extend_from_slice(&statement.0);
-        let digest = Digest::in_domain(DOMAIN, &decided);
+        let digest = digest_of(ask, statement);
         let standing = match state.decide(scope, slot, digest, self.order) {
             Ok(SlotDecision::Allowed | SlotDecision::Same) => SlotStanding::Taken,
             Ok(SlotDecision::Conflict { previous }) => SlotStanding::Contested { previous: Digest(previous) },
@@ -119,4 +126,11 @@ impl SigningRule {
         };
         Ok(SlotClaim { key: key.to_owned(), rule: self.name.clone(), slot, digest, standing })
     }
+}
+
+/// What a slot is given to. The operation is hashed, too: a message to sign and a coin of the same bytes are different.
+fn digest_of(ask: &Ask<'_>, statement: Digest) -> Digest {
+    let mut decided = vec![ask.operation.code()];
+    decided.extend_from_slice(&statement.0);
+    Digest::in_domain(DOMAIN, &decided)
 }

@@ -136,6 +136,7 @@ fn every_mistake_in_signing_rules_is_explained() {
             "slot = \"claimed\"\norder = \"down\"",
             "order = \"down\" is not known; write \"any\" or",
         ),
+        ("slot = \"claimed\"", "slot = \"claimed\"\nrace = \"won\"", "race = \"won\" is not known; write \"void\" or"),
         ("slot = \"claimed\"", "slot = \"claimed\"\nfirst = 9\nlast = 8", "first = 9 to last = 8 has no slots"),
         (
             "slot = \"claimed\"",

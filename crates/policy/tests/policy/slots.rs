@@ -30,6 +30,27 @@ fn heights() -> theta_statements::Name {
     "heights".parse().unwrap()
 }
 
+/// Which slots an ask takes, where the hosts' order says who is first, by the digest that the slot is then given to.
+#[test]
+fn races_are_for_the_slots_of_rules_that_want_an_order() {
+    let ordered = with_signing("slot = \"claimed\"\nrace = \"ordered\"\nlast = 9");
+    let (state, digest) = (state(), |message| ordered.races(&at(5, message))[0].digest);
+    let [race] = &ordered.races(&at(5, b"m"))[..] else { panic!("one rule covers it") };
+    assert_eq!((race.key.as_str(), race.rule.as_str(), race.slot), ("root", "heights", 5));
+    assert_ne!(digest(b"m"), digest(b"n"));
+    let decision = ordered.decide(&alice(&ordered).asks(at(5, b"m")), NOW, &state);
+    assert_eq!(decision.slots[0].digest, digest(b"m"), "the same digest as the promise");
+    for ask in [sign(b"m"), at(10, b"m"), Ask { key: Some("leaf"), ..at(5, b"m") }] {
+        assert!(ordered.races(&ask).is_empty(), "{ask:?}");
+    }
+    assert!(ordered.may_race(Some("root"), Operation::Sign) && !ordered.may_race(Some("leaf"), Operation::Sign));
+    assert!(!ordered.may_race(Some("root"), Operation::FlipCoin));
+    for without in ["slot = \"claimed\"", "slot = \"claimed\"\nrace = \"void\""] {
+        let without = with_signing(without);
+        assert!(without.races(&at(5, b"m")).is_empty() && !without.may_race(Some("root"), Operation::Sign));
+    }
+}
+
 #[test]
 fn one_message_a_slot_by_whichever_rule_and_client() {
     let (policy, state) = (with_signing("slot = \"claimed\""), state());

@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Deserializer, de::Error as _};
+use theta_statements::Name;
 
 /// Why a configuration was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,6 +93,12 @@ pub(super) fn node_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     let number = i64::deserialize(deserializer)?;
     let number = u16::try_from(number).ok().and_then(NonZeroU16::new);
     number.ok_or_else(|| D::Error::custom("a node's number is 1 to 65535, as in the group file"))
+}
+
+pub(super) fn client_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse()
+        .map_err(|_| D::Error::custom(format_args!("{text:?} is not a client's name: write it as in the policy")))
 }
 
 pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonZeroUsize, D::Error> {

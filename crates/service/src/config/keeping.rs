@@ -1,4 +1,4 @@
-//! What a running node does for those who look after it: backups, the past of its audit log, traces.
+//! What a running node does for those who look after it, and who stands beside it: backups, the past of its audit log, its host, traces.
 
 use std::{
     net::SocketAddr,
@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use theta_statements::Name;
 
 use super::{Sealing, error};
 
@@ -27,6 +28,16 @@ pub struct AuditConfig {
     /// The folder of these files. Default `audit`.
     #[serde(default = "folder")]
     pub folder: PathBuf,
+}
+
+/// The host that orders messages for all nodes: total-order broadcast through a platform beside the node. Without this section the node has
+/// none, and signing rules that wait for an order refuse.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderConfig {
+    /// What the policy calls it. The node believes this client about the order, and nobody else.
+    #[serde(deserialize_with = "error::client_name")]
+    pub client: Name,
 }
 
 /// Traces of requests, for an OpenTelemetry collector. Without this section there are none, and they cost nothing.

@@ -17,6 +17,7 @@ use theta_authority::Authority;
 use theta_wire::v1::{
     governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
     threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
+    total_order_server::TotalOrderServer,
 };
 use tokio::sync::oneshot;
 use tonic::{
@@ -31,6 +32,7 @@ use super::{
     door::{Admission, Caller, Connections, Place, RequestBody, ResponseBody, presented_in_headers},
     governance::Governance,
     keys::Keys,
+    order::Order,
     protocol::Protocol,
     scheme::Scheme,
 };
@@ -47,6 +49,7 @@ pub(crate) struct Services<H, R, A> {
     pub(crate) scheme: ThresholdSchemeServer<Scheme>,
     pub(crate) keys: ThresholdKeysServer<Keys>,
     pub(crate) governance: GovernanceServer<Governance>,
+    pub(crate) order: TotalOrderServer<Order>,
     pub(crate) health: H,
     pub(crate) reflection: R,
     /// The same service under its older name, which most tools still use.
@@ -112,6 +115,8 @@ impl<H: GrpcService, R: GrpcService, A: GrpcService> Service<Request<Body>> for 
             self.admitted(services.keys.clone(), known_method(method), request)
         } else if service == GovernanceServer::<Governance>::NAME {
             self.admitted(services.governance.clone(), known_method(method), request)
+        } else if service == TotalOrderServer::<Order>::NAME {
+            self.admitted(services.order.clone(), known_method(method), request)
         } else if service == H::NAME {
             self.admitted(services.health.clone(), known_method(method), request)
         } else if service == R::NAME {
@@ -197,7 +202,7 @@ fn split_path(path: &str) -> (&str, &str) {
 
 /// The method's name as a metric label: one of a fixed list, whatever the caller wrote.
 fn known_method(method: &str) -> &'static str {
-    const KNOWN: [&str; 29] = [
+    const KNOWN: [&str; 32] = [
         "Decapsulate",
         "Sign",
         "FlipCoin",
@@ -227,6 +232,9 @@ fn known_method(method: &str) -> &'static str {
         "ChangeMembers",
         "BringWarrant",
         "TakeBackChange",
+        "GetOrderPosition",
+        "Deliver",
+        "Collect",
     ];
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("unknown")
 }

@@ -11,6 +11,8 @@ use theta_schemes::RequestError;
 use theta_statements::Name;
 use tonic::{Code, Status, metadata::MetadataValue};
 
+use crate::node::NotFirst;
+
 /// The most characters of a message. gRPC sends messages in HTTP/2 headers, which are bounded, and messages may quote the
 /// caller.
 const MAX_MESSAGE_CHARS: usize = 800;
@@ -18,6 +20,9 @@ const MAX_MESSAGE_CHARS: usize = 800;
 /// Metadata with the stable name of the reason, and the name of the rule.
 const REASON: &str = "theta-reason";
 const RULE: &str = "theta-rule";
+
+/// Metadata of the end of a request that no node can answer, whoever asks, because of what is in it: a ciphertext whose encryptor lied.
+const AT_FAULT: &str = "theta-at-fault";
 
 /// Metadata of a node that has not caught up with its group: ask again.
 const NOT_READY: &str = "theta-not-ready";
@@ -117,6 +122,18 @@ fn not_certified(
     status
 }
 
+/// The host's order has not given the slot to this message.
+pub(crate) fn not_first(error: &NotFirst) -> Status {
+    let (code, reason, race) = match error {
+        NotFirst::Another(race) => (Code::PermissionDenied, "slot-taken", race),
+        NotFirst::Undecided(race) => (Code::Unavailable, "slot-undecided", race),
+    };
+    let mut status = Status::new(code, short(error.to_string()));
+    note(&mut status, REASON, reason);
+    note_rule(&mut status, Some(&race.rule));
+    status
+}
+
 fn note_rule(status: &mut Status, rule: Option<&Name>) {
     if let Some(rule) = rule {
         note(status, RULE, rule.as_str());
@@ -180,7 +197,11 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
         InstanceError::Key(error) => key(error),
         InstanceError::Slot(_) => Status::permission_denied(message),
         // The request is well-formed, and still no node can answer it.
-        InstanceError::Aborted(Abort::Input(_)) => Status::failed_precondition(message),
+        InstanceError::Aborted(Abort::Input(_)) => {
+            let mut status = Status::failed_precondition(message);
+            note(&mut status, AT_FAULT, "input");
+            status
+        }
         InstanceError::Aborted(Abort::Bug(_)) => Status::internal(message),
         InstanceError::Aborted(Abort::TooFewHonest { .. }) | InstanceError::Expired(_) => Status::unavailable(message),
         InstanceError::ShuttingDown => Status::unavailable(format!("{message}: ask another node")),

@@ -13,6 +13,7 @@ use theta_statements::Name;
 use theta_wire::v1::{
     governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
     threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
+    total_order_server::TotalOrderServer,
 };
 use tokio::{
     net::TcpListener,
@@ -31,6 +32,7 @@ use super::{
     gate::{Gate, Services},
     governance::Governance,
     keys::Keys,
+    order::Order,
     protocol::Protocol,
     scheme::Scheme,
 };
@@ -134,6 +136,7 @@ impl ApiServer<'_> {
             governance: GovernanceServer::new(Governance::new(Arc::clone(&self.state)))
                 .max_decoding_message_size(max_bytes)
                 .max_encoding_message_size(usize::MAX),
+            order: TotalOrderServer::new(Order::new(Arc::clone(&self.state))).max_decoding_message_size(max_bytes),
             health: health_server,
             reflection: reflection().build_v1()?,
             reflection_v1alpha: reflection().build_v1alpha()?,

@@ -22,11 +22,14 @@ use theta_wire::v1;
 use tokio::time;
 use tonic::{Code, Request, Status};
 
-use super::{answer, backup::Backups, door, gate::Arrival, refusal};
-use crate::node::CertificateKeeper;
+use super::{answer, backup::Backups, deadline, door, gate::Arrival, refusal};
+use crate::node::{CertificateKeeper, Host};
 
 /// The most culprits that a status lists.
 const MAX_CULPRITS: usize = 100;
+
+/// How long a request waits for the host's order.
+const LONGEST_RACE: Duration = Duration::from_secs(60);
 
 /// The node behind the API.
 pub(crate) struct NodeState {
@@ -40,6 +43,8 @@ pub(crate) struct NodeState {
     pub(crate) nodes: Arc<AtomicU16>,
     pub(crate) started: Instant,
     pub(crate) backups: Backups,
+    /// The host, if the node has one.
+    pub(crate) host: Option<Arc<Host>>,
 }
 
 impl NodeState {
@@ -117,7 +122,42 @@ impl NodeState {
                  again in a moment or ask another node",
             ));
         }
+        self.first_in_the_order(request, enclosed, &key_use).await?;
         self.decide_seated(request, enclosed, key_use).await
+    }
+
+    /// Waits until the host's order says that this message is the first for its slots, where a signing rule wants that: then every node
+    /// promises the same, and no race makes a slot void.
+    ///
+    /// # Errors
+    /// The refusal. Nothing was promised.
+    async fn first_in_the_order<T>(
+        &self,
+        request: &Request<T>,
+        enclosed: (&Bytes, &[Bytes]),
+        key_use: &KeyUse,
+    ) -> Result<(), Status> {
+        let key = key_use.key().name.as_str();
+        if !self.authority.policy().may_race(Some(key), key_use.operation()) {
+            return Ok(());
+        }
+        let (presented, authority) =
+            (door::presented(request).with(enclosed.0, enclosed.1), Arc::clone(&self.authority));
+        let asked = key_use.clone();
+        // It looks at the store, and verifies signatures.
+        let races = tokio::task::spawn_blocking(move || authority.races(&presented, &asked)).await;
+        let races = races.map_err(|error| Status::internal(format!("bug: looking for races panicked: {error}")))?;
+        if races.is_empty() {
+            return Ok(());
+        }
+        let Some(host) = &self.host else {
+            return Err(Status::unavailable(
+                "a signing rule waits for the order of this node's host, and it has none: name one by [order] in node.toml, or take \
+                 race = \"ordered\" out of the policy",
+            ));
+        };
+        let patience = deadline::patience(request.metadata()).unwrap_or(LONGEST_RACE).min(LONGEST_RACE);
+        host.is_first(races, patience).await.map_err(|error| refusal::not_first(&error))
     }
 
     /// Refuses if this machine is not its member's: not yet, or not any more.

@@ -11,7 +11,6 @@ use super::ground::Ground;
 use super::group_commit::{GroupCommit, Job, Turn};
 use super::{Settings, Snapshot, Writes};
 use crate::StoreError;
-use crate::audit::AuditChain;
 use crate::incarnation::{self, Incarnation, Lineage, Opening, Rollback, StoreId};
 use crate::seal::{Chance, Sealer};
 
@@ -38,8 +37,8 @@ pub struct Transaction<'s> {
     pub(crate) rows: Writes<'s>,
     /// The incarnation of the store once this is committed.
     pub(crate) incarnation: Incarnation,
-    /// How far the audit log goes, once that was looked up.
-    pub(crate) audit_end: Option<AuditChain>,
+    /// How far the audit log goes, once that was looked up: the index of its next record, and the hash of the last.
+    pub(crate) audit_end: Option<(u64, [u8; 32])>,
 }
 
 impl core::fmt::Debug for Transaction<'_> {

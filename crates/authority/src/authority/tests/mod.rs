@@ -320,3 +320,34 @@ async fn a_known_client_without_rights_does_not_fill_the_log() {
     assert!(last.contains("more refusals of the same second were not recorded"), "{last}");
     assert_eq!(entries.len() - refused.len(), 5, "what is allowed is always recorded");
 }
+
+/// What a node claims in the order of its host: a slot that an allowed request would take, and only as long as the node has promised it to
+/// nobody. To look promises nothing and is not on record.
+#[tokio::test]
+async fn races_are_those_of_allowed_requests_for_slots_that_nobody_has() {
+    let (folder, (rules, signing)) = (tempfile::tempdir().unwrap(), policy());
+    let store = simulated(&SimulatedDisk::default());
+    let authority = open(folder.path(), &format!("{rules}{signing}race = \"ordered\"\n"), Arc::clone(&store));
+    let races = |presented, request: &Request| authority.races(&presented, request);
+    let (one, other) = (sign("one", 7), sign("other", 7));
+    for request in [&one, &other] {
+        let [race] = &races(client(), request)[..] else { panic!("one rule is about this key") };
+        assert_eq!((race.key.as_str(), race.rule.as_str(), race.slot), ("chain", "s", 7));
+    }
+    assert_ne!(races(client(), &one), races(client(), &other), "they are for different messages");
+    assert!(
+        races(from(Some([1; 32])), &one).is_empty() && races(from(None), &one).is_empty(),
+        "strangers race for nothing"
+    );
+    let no_slot = Request::new(&KeyTable::default(), "chain".parse().unwrap(), KeyRequest::Sign(Bytes::new())).unwrap();
+    assert!(races(client(), &no_slot).is_empty());
+    authority.flush().unwrap();
+    assert!(log(&store).is_empty());
+    let granted = authority.decide(client(), one).await.unwrap();
+    assert_eq!(granted.claims()[0].standing, SlotStanding::Taken);
+    assert!(races(client(), &other).is_empty(), "it is promised");
+    assert!(!races(client(), &sign("other", 8)).is_empty());
+    // Without an order nobody races.
+    let plain = open(folder.path(), &with_slots(), simulated(&SimulatedDisk::default()));
+    assert!(plain.races(&client(), &sign("one", 7)).is_empty());
+}

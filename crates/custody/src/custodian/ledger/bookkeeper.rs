@@ -10,7 +10,7 @@ use theta_schemes::keys::AnyPublicKey;
 use theta_statements::KeyChange;
 use theta_store::Store;
 
-use super::{members::MemberRequests, take_back::is_taken_back};
+use super::{member_requests::MemberRequests, take_back::is_taken_back};
 use crate::ceremony::{Subject, public_of};
 use crate::codec::numbers;
 use crate::custodian::ceremonies::Prospects;

@@ -7,10 +7,8 @@ use bytes::{Bytes, BytesMut};
 use core::fmt;
 
 pub(super) use self::window::{RECENT_WORDS, Window};
-use super::frame::{self, Route, SEALED_HEADER_BYTES};
+use super::frame::{self, Route, SEALED_HEADER_BYTES, TAG_BYTES};
 
-/// The bytes that sealing adds.
-pub(super) const TAG_BYTES: usize = 16;
 /// A session seals fewer frames than this; it is renewed long before.
 const MOST_FRAMES: u64 = 1 << 40;
 

@@ -230,7 +230,7 @@ async fn a_node_that_nobody_asked_joins_a_ceremony_that_enough_others_hold() {
         assert!(matches!(report.state, CeremonyState::Activated { .. }), "{report:?}");
         let entry = || group.node(4).keys().get(&key);
         eventually("the fourth has the key", || entry().is_some()).await;
-        if entry().is_some_and(|entry| entry.share.is_some()) {
+        if entry().is_some_and(|entry| entry.has_share()) {
             return answers_with(&group.all(), &key, "the fourth too").await;
         }
     }
