@@ -135,10 +135,8 @@ mod tests {
         let back = TakeBackRequest { nonce: asked.nonce, change: asked.change.clone() };
         assert!(MemberRequest::decode(&back.encode()).is_err());
         assert_ne!(back.digest(), asked.digest());
-        let others = [
-            TakeBackRequest { nonce: [4; 32], ..back.clone() },
-            TakeBackRequest { change: vec![8, 0, 3], ..back },
-        ];
+        let others =
+            [TakeBackRequest { nonce: [4; 32], ..back.clone() }, TakeBackRequest { change: vec![8, 0, 3], ..back }];
         assert!(others.iter().all(|other| other.encode() != back.encode() && other.digest() != back.digest()));
     }
 
