@@ -4,12 +4,12 @@
 //! # What it gives
 //! The same as the mesh: what a peer is told arrives once, in order, unread by others, and whoever sent it is known, as long as the carrier
 //! delivers at all. Each pair of nodes agrees on sessions under the keys that the group has pinned for their certificates, with ephemeral keys
-//! ([`handshake`]), and renews them. Within a session frames are sealed and numbered ([`session`]), and messages cut into pieces that are sent until
-//! they are acknowledged ([`stream`]). `spec/carriers.md` has the formats, and why this holds.
+//! (`handshake`), and renews them. Within a session frames are sealed and numbered (`session`), and messages cut into pieces that are sent until
+//! they are acknowledged (`stream`). `spec/carriers.md` has the formats, and why this holds.
 //!
 //! # Bounds
 //! Each peer has queues of its own, for frames that come in its name and for messages that wait for it. What handshakes may compute is bounded
-//! for each name and for all ([`budget`]). A frame that cannot be opened changes nothing: no session ends by it, no attempt, and nothing is
+//! for each name and for all (`budget`). A frame that cannot be opened changes nothing: no session ends by it, no attempt, and nothing is
 //! kept of it.
 
 mod budget;

@@ -10,7 +10,7 @@ pub trait KeyScheme: Sized + Send + Sync + 'static {
     type PublicKey: PublicMaterial + Typed<Any = TypedPublicKey>;
     /// One party's secret share.
     type KeyShare: SecretMaterial + Typed<Any = TypedKeyShare>;
-    /// The kind of keys: [`Curve`] or [`Rsa`](crate::Rsa).
+    /// The kind of keys: [`Curve`](crate::Curve) or [`Rsa`](crate::Rsa).
     type Kind: Kind<Self>;
     /// The family of operations: [`Ciphers`](crate::Ciphers), [`Signatures`](crate::Signatures), [`Coins`](crate::Coins) or
     /// [`TwoRounds`](crate::TwoRounds).
