@@ -11,7 +11,7 @@ use theta::{
     output::{self, Output},
     units,
 };
-use theta_cluster::{Cluster, Lifetime, Loopback, Site, this_program};
+use theta_cluster::{Cluster, Lifetime, this_program};
 use theta_names::Delivery;
 
 #[cfg(target_os = "linux")]
@@ -22,6 +22,7 @@ use super::{
     report::{self, NodeUse, Report, Setting},
     requests::{Operation, Pool},
     rules::LocalRules,
+    wan::Reach,
 };
 
 /// Options of `theta-bench load`.
@@ -100,7 +101,9 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
         return measure(args, &session, &pids, output);
     }
     #[cfg(target_os = "linux")]
-    let wan = args.wan.as_deref().map(|profile| wan::lay(profile, args.nodes)).transpose()?;
+    let reach = args.wan.as_deref().map(|profile| wan::lay_aloud(profile, args.nodes)).transpose()?;
+    #[cfg(not(target_os = "linux"))]
+    let reach: Option<Reach> = None;
     let home = tempfile::Builder::new().prefix("theta-bench-").tempdir();
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let _unfinished = Unfinished::watch(home.path())?;
@@ -109,10 +112,7 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     let keys = plan::default_keys().into_iter().map(delivered).collect::<Result<Vec<_>, _>>()?;
     let dealt = keys.len();
     let plan = Plan::new(args.nodes, args.threshold, keys)?;
-    #[cfg(target_os = "linux")]
-    let site: Box<dyn Site> = wan.map_or_else(|| -> Box<dyn Site> { Box::new(Loopback) }, |wan| Box::new(wan));
-    #[cfg(not(target_os = "linux"))]
-    let site: Box<dyn Site> = Box::new(Loopback);
+    let site = reach.unwrap_or(Reach::Here).site();
     let dir = home.path().join("group");
     let mut cluster = Cluster::create_at(site, this_program()?, &dir, &plan, Lifetime::Tied)?;
     args.rules.write(&cluster.node_dirs())?;

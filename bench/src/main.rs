@@ -2,7 +2,9 @@
 
 mod ceremony;
 mod drive;
+mod lab;
 mod load;
+mod machine;
 mod micro;
 mod process;
 mod report;
@@ -11,7 +13,8 @@ mod requests;
 mod rest;
 mod rules;
 mod soak;
-#[cfg(target_os = "linux")]
+mod suites;
+mod svg;
 mod wan;
 
 use std::process::ExitCode;
@@ -53,8 +56,21 @@ enum Command {
     /// Measure what a group costs until its first answer, and when nobody asks
     #[cfg(target_os = "linux")]
     Rest(rest::RestArgs),
+    /// What a group bears: rates doubled until it is saturated; its knee and its usable capacity
+    Capacity(lab::LabArgs),
+    /// A group at its knee: latencies by node, how fair they are, and where the time goes
+    Steady(lab::LabArgs),
+    /// Payloads of any size, one request under way
+    Payload(lab::LabArgs),
+    /// The network alone: round trips by transport, groups that start, keys that they make
+    Network(lab::LabArgs),
+    /// Make the report of a folder of results again
+    Report(lab::ReportArgs),
     /// Measure every step of every scheme on this machine: time, size, memory; a table and plots
     Micro(micro::MicroArgs),
+    /// The process that has the group of a scenario, and does what it is told
+    #[command(hide = true)]
+    Measure,
     /// The nodes of the groups that are made here: those of theta
     #[command(subcommand, hide = true)]
     Node(NodeCommand),
@@ -69,6 +85,12 @@ impl Cli {
             Command::Ceremony(args) => ceremony::run(&args, output),
             #[cfg(target_os = "linux")]
             Command::Rest(args) => rest::run(&args, output),
+            Command::Capacity(args) => lab::capacity(&args, output),
+            Command::Steady(args) => lab::steady(&args, output),
+            Command::Payload(args) => lab::payload(&args, output),
+            Command::Network(args) => lab::network(&args, output),
+            Command::Report(args) => lab::report(&args, output),
+            Command::Measure => lab::measure(),
             Command::Micro(args) => micro::run(&args, output),
             Command::Node(command) => command.run(output),
         }

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 /// The length of a clock tick in `/proc/PID/stat`: `USER_HZ` is 100 on every Linux that Rust supports.
-const MILLISECONDS_PER_TICK: u64 = 10;
+pub(crate) const MILLISECONDS_PER_TICK: u64 = 10;
 
 /// The CPU time used so far in user and kernel mode, with a resolution of 10 ms. `None` if there is no such process.
 pub(crate) fn cpu_time(pid: u32) -> Option<Duration> {

@@ -9,6 +9,7 @@ use std::{
 use bytes::Bytes;
 use clap::ValueEnum;
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 use theta::{exit::Failure, keys::NamedKey};
 use theta_client::{Client, ClientError};
 use theta_payload::{self as payload, Aead};
@@ -18,7 +19,8 @@ use theta_schemes::Purpose;
 const MAX_POOL_BYTES: u64 = 512 << 20;
 
 /// What requests ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Operation {
     /// The payload key of a ciphertext; nodes get its header
     Decapsulate,

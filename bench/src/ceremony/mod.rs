@@ -1,9 +1,9 @@
 //! `theta-bench ceremony`: what it costs to make a key, by nodes that are processes of their own, or by the machines alone.
 
 mod alone;
-mod scrape;
+mod hold;
 
-use std::{collections::BTreeMap, io, time::Duration};
+use std::{io, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
@@ -15,16 +15,14 @@ use theta::{
     output::{self, Output},
     units,
 };
-use theta_client::{CeremonyEnd, KeyChange};
 use theta_cluster::{Cluster, Lifetime, this_program};
-use theta_schemes::{Delivery, Suite};
-use tokio::time::{self, Instant};
+use theta_schemes::Suite;
+use tokio::time::Instant;
 
-use self::scrape::{Traffic, traffic};
-use super::process;
-
-/// How long the nodes may take to come up and connect.
-const GETTING_READY: Duration = Duration::from_secs(300);
+pub(crate) use self::hold::{GETTING_READY, Held, Wanted, connected, cpu, hold, peak_memory, sent};
+#[cfg(target_os = "linux")]
+use super::wan;
+use super::wan::Reach;
 
 /// Options of `theta-bench ceremony`.
 #[derive(Debug, Args)]
@@ -32,6 +30,7 @@ const GETTING_READY: Duration = Duration::from_secs(300);
 Examples:
   theta-bench ceremony --nodes 31 --threshold 11
   theta-bench ceremony --nodes 127 --threshold 43
+  theta-bench ceremony --nodes 31 --threshold 11 --wan four-regions
   theta-bench ceremony --nodes 127 --threshold 43 --alone     the machines alone, by kind of message
 
 Nodes are processes of their own with stores, connections and policies as in earnest, which share this machine's cores; the \
@@ -53,27 +52,13 @@ pub(crate) struct CeremonyArgs {
     /// How long one may take
     #[arg(long, value_name = "TIME", default_value = "4m", value_parser = units::parse_duration)]
     patience: Duration,
+    /// Put the nodes into networks of their own by a profile of theta-wan: lan, regional, four-regions, continents, or a file
+    #[cfg(target_os = "linux")]
+    #[arg(long, value_name = "PROFILE", conflicts_with = "alone")]
+    wan: Option<String>,
     /// Only the machines, without network and stores
     #[arg(long)]
     alone: bool,
-}
-
-/// What one key cost.
-#[derive(Debug, Serialize)]
-struct Held {
-    seconds: f64,
-    outcome: String,
-    /// CPU of the nodes: the busiest, all together.
-    cpu_busiest_seconds: f64,
-    cpu_all_seconds: f64,
-    /// The most memory that a node has had so far.
-    peak_memory_bytes: u64,
-    /// Of the node that sent most, and of all.
-    sent_most_bytes: u64,
-    sent_all_bytes: u64,
-    messages_all: u64,
-    /// The messages between custodians and their bytes, by what they are about.
-    about: BTreeMap<String, (u64, u64)>,
 }
 
 #[derive(Debug, Serialize)]
@@ -120,17 +105,23 @@ pub(crate) fn run(args: &CeremonyArgs, output: Output) -> Result<(), Failure> {
     if args.alone {
         return alone::run(args, output);
     }
+    #[cfg(target_os = "linux")]
+    let reach = args.wan.as_deref().map(|profile| wan::lay_aloud(profile, args.nodes)).transpose()?;
+    #[cfg(not(target_os = "linux"))]
+    let reach: Option<Reach> = None;
+    let reach = reach.unwrap_or(Reach::Here);
     let home = tempfile::Builder::new().prefix("theta-bench-").tempdir();
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let _unfinished = Unfinished::watch(home.path())?;
     let plan = Plan::new(args.nodes, args.threshold, vec![KeySpec::of(Suite::Sg02Ristretto255)?])?;
     output::note(format_args!("making a group of {}", args.nodes));
-    let mut cluster = Cluster::create(this_program()?, &home.path().join("group"), &plan, Lifetime::Tied)?;
+    let dir = home.path().join("group");
+    let mut cluster = Cluster::create_at(reach.site(), this_program()?, &dir, &plan, Lifetime::Tied)?;
     let session = Session::open_for(&cluster.client_dir(), Duration::from_secs(60), args.patience)?;
     let started = Instant::now();
     cluster.start_all()?;
     session.block_on(cluster.listening(GETTING_READY))?;
-    session.block_on(connected(&cluster, args.nodes, started))?;
+    connected(&cluster, &reach, args.nodes, started)?;
     let connect_seconds = started.elapsed().as_secs_f64();
     let used = cpu(&cluster);
     let connect_cpu_busiest_seconds = used.iter().max().copied().unwrap_or_default().as_secs_f64();
@@ -139,7 +130,9 @@ pub(crate) fn run(args: &CeremonyArgs, output: Output) -> Result<(), Failure> {
     let peak_memory_before_bytes = peak_memory(&cluster);
     let mut keys = Vec::new();
     for number in 1..=args.times {
-        let held = hold(args, &session, &cluster, number)?;
+        let name = format!("made-{number}");
+        let wanted = Wanted { name: &name, suite: args.suite, nodes: args.nodes, threshold: args.threshold };
+        let held = hold(&wanted, &session, &cluster, &reach)?;
         output::note(format_args!("{} after {:.2} s", held.outcome, held.seconds));
         keys.push(held);
     }
@@ -155,79 +148,4 @@ pub(crate) fn run(args: &CeremonyArgs, output: Output) -> Result<(), Failure> {
         keys,
     };
     output.result(&report, |out| report.write(out))
-}
-
-/// Waits until every node is connected to every other one.
-async fn connected(cluster: &Cluster, nodes: u16, started: Instant) -> Result<(), Failure> {
-    let wanted = usize::from(nodes.saturating_sub(1));
-    for address in cluster.metrics() {
-        while traffic(address).await.is_none_or(|traffic| traffic.connected < wanted) {
-            if started.elapsed() > GETTING_READY {
-                return Err(Failure::NoAnswer("the nodes do not connect to each other".to_owned()));
-            }
-            time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-    Ok(())
-}
-
-fn hold(args: &CeremonyArgs, session: &Session, cluster: &Cluster, number: u16) -> Result<Held, Failure> {
-    let key = format!("made-{number}").parse().map_err(Failure::internal)?;
-    let holders = (1..=args.nodes).collect();
-    let change =
-        KeyChange::Create { key, suite: args.suite.into(), delivery: Delivery::All, k: args.threshold, holders };
-    let (sent_before, cpu_before) = (session.block_on(sent(cluster)), cpu(cluster));
-    let started = Instant::now();
-    let outcome = session.block_on(session.client().hold(change, |_| {}))?;
-    let seconds = started.elapsed().as_secs_f64();
-    // The nodes that were not needed for the answer may still be at work.
-    std::thread::sleep(Duration::from_millis(500));
-    let used = cpu(cluster).into_iter().zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
-    let (busiest, all) = used.fold((Duration::ZERO, Duration::ZERO), |(most, sum), one| (most.max(one), sum + one));
-    let mut held = Held {
-        seconds,
-        outcome: match outcome.end {
-            CeremonyEnd::Activated { .. } => format!("made by {} nodes", outcome.agreed.len()),
-            CeremonyEnd::Recovered => "recovered".to_owned(),
-            CeremonyEnd::Aborted => "aborted".to_owned(),
-            CeremonyEnd::Cancelled => "cancelled".to_owned(),
-            CeremonyEnd::Failed(why) => why,
-        },
-        cpu_busiest_seconds: busiest.as_secs_f64(),
-        cpu_all_seconds: all.as_secs_f64(),
-        peak_memory_bytes: peak_memory(cluster),
-        sent_most_bytes: 0,
-        sent_all_bytes: 0,
-        messages_all: 0,
-        about: BTreeMap::new(),
-    };
-    for (after, before) in session.block_on(sent(cluster)).into_iter().zip(sent_before) {
-        let bytes = after.bytes.saturating_sub(before.bytes);
-        held.sent_most_bytes = held.sent_most_bytes.max(bytes);
-        held.sent_all_bytes = held.sent_all_bytes.saturating_add(bytes);
-        for (about, (messages, bytes)) in after.about {
-            let (messages_before, bytes_before) = before.about.get(&about).copied().unwrap_or_default();
-            let sum = held.about.entry(about).or_default();
-            sum.0 += messages.saturating_sub(messages_before);
-            sum.1 += bytes.saturating_sub(bytes_before);
-        }
-        held.messages_all = held.messages_all.saturating_add(after.messages.saturating_sub(before.messages));
-    }
-    Ok(held)
-}
-
-async fn sent(cluster: &Cluster) -> Vec<Traffic> {
-    let mut all = Vec::new();
-    for address in cluster.metrics() {
-        all.push(traffic(address).await.unwrap_or_default());
-    }
-    all
-}
-
-fn cpu(cluster: &Cluster) -> Vec<Duration> {
-    cluster.pids().into_iter().map(|(_, pid)| process::cpu_time(pid).unwrap_or_default()).collect()
-}
-
-fn peak_memory(cluster: &Cluster) -> u64 {
-    cluster.pids().into_iter().filter_map(|(_, pid)| process::peak_memory(pid)).max().unwrap_or(0)
 }

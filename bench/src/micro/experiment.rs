@@ -8,6 +8,7 @@ use theta_schemes::{Suite, keys::AnyPublicKey};
 use theta_sharing::Threshold;
 
 use super::operation::Operation;
+use crate::suites::matching as suites;
 
 /// The built-in experiments, by name.
 pub(super) const BUILT_IN: [(&str, &str); 4] = [
@@ -171,23 +172,6 @@ pub(super) fn group_label(public: &AnyPublicKey, bits: Option<u32>) -> String {
 
 fn all<A, B>(items: Vec<A>, parse: impl Fn(A) -> Result<B, String>) -> Result<Vec<B>, Failure> {
     items.into_iter().map(parse).collect::<Result<_, _>>().map_err(Failure::Usage)
-}
-
-/// The suites that patterns select: `all`, a full name, or a prefix followed by `*`.
-fn suites(patterns: &[String]) -> Result<Vec<Suite>, Failure> {
-    let mut chosen = Vec::new();
-    for pattern in patterns {
-        let prefix = if pattern == "all" { Some("") } else { pattern.strip_suffix('*') };
-        let matching: Vec<Suite> = match prefix {
-            Some(prefix) => Suite::ALL.into_iter().filter(|suite| suite.name().starts_with(prefix)).collect(),
-            None => vec![pattern.parse::<Suite>().map_err(|error| Failure::Usage(error.to_string()))?],
-        };
-        if matching.is_empty() {
-            return Err(Failure::Usage(format!("no suite's name begins with {:?}", prefix.unwrap_or_default())));
-        }
-        chosen.extend(matching.into_iter().filter(|suite| !chosen.contains(suite)).collect::<Vec<_>>());
-    }
-    Ok(chosen)
 }
 
 #[cfg(test)]

@@ -37,8 +37,8 @@ use self::{
     measure::clock::Clock,
     operation::Operation,
     record::{Bench, Row, Subject, write_tables},
-    report::Machine,
 };
+use crate::machine::Machine;
 
 /// The experiments that run when none is named.
 const DEFAULT: [&str; 3] = ["one-round", "frost", "dealer"];

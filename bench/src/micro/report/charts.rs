@@ -1,9 +1,7 @@
 //! The plots of the report.
 
-use super::{
-    super::{operation::Operation, record::Row},
-    svg::{self, Series},
-};
+use super::super::{operation::Operation, record::Row};
+use crate::svg::{self, Series};
 
 /// A plot, and the name of its file without the ending.
 pub(super) struct Chart {

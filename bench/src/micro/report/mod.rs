@@ -1,22 +1,19 @@
 //! The report of a run: a folder with a table, plots and a page.
 
 mod charts;
-mod machine;
 mod page;
 #[cfg(feature = "micro")]
 mod png;
-mod svg;
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-pub(super) use machine::Machine;
-
 use theta::{exit::Failure, output};
 
 use super::record::{Row, csv};
+use crate::machine::Machine;
 
 /// Writes the report into a folder. Returns the files' paths, the page first.
 pub(super) fn write(folder: &Path, summary: &str, machine: &Machine, rows: &[Row]) -> Result<Vec<PathBuf>, Failure> {

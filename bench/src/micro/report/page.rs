@@ -3,9 +3,8 @@
 use super::{
     super::record::{Row, microseconds},
     charts::Chart,
-    machine::Machine,
-    svg::escape,
 };
+use crate::{machine::Machine, svg::escape};
 
 const PAGE: &str = include_str!("page.html");
 /// Only SVG in a file of its own needs it.

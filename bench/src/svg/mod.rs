@@ -1,11 +1,15 @@
-//! Two kinds of plots as self-contained SVG: dots by category, and lines. Light or dark, by the reader's preference.
+//! Plots as self-contained SVG: dots by category, lines, stacked bars, boxes. Light or dark, by the reader's preference.
+
+mod bars;
 
 use std::fmt::Write;
 
-/// One series of a plot: a name and (x, y) points. In plots of dots, x is the number of the category.
-pub(super) struct Series {
-    pub(super) name: String,
-    pub(super) points: Vec<(f64, f64)>,
+pub(crate) use self::bars::{Spread, boxes, stacked};
+
+/// One series of a plot: a name and (x, y) points. In plots of dots and bars, x is the number of the category.
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// Width of a plot, in pixels.
@@ -32,10 +36,10 @@ const COLOURS: usize = 6;
 const STYLE: &str = "\
 .p text{font:12px system-ui,'DejaVu Sans',sans-serif;fill:#1c2024}.p .t{font-size:15px;font-weight:600}.p .e{text-anchor:end}\
 .p .m{text-anchor:middle}.p .b{fill:#ffffff}.p .g{stroke:#e2e5e9;stroke-width:1;fill:none}.p .a{stroke:#8a9097;stroke-width:1;fill:none}\
-.p .r{stroke:#b3261e;stroke-width:1;stroke-dasharray:4 3;fill:none}.p .l{fill:none;stroke-width:1.8}\
+.p .r{stroke:#b3261e;stroke-width:1;stroke-dasharray:4 3;fill:none}.p .l{fill:none;stroke-width:1.8}.p .h{fill-opacity:.45}.p .w{stroke-width:1.5;fill:none}.p .m5{stroke:#1c2024;stroke-width:2;fill:none}\
 .p .k0{fill:#0072b2}.p .k1{fill:#d55e00}.p .k2{fill:#009e73}.p .k3{fill:#b65f93}.p .k4{fill:#c98a00}.p .k5{fill:#3a9bd6}\
 .p .s0{stroke:#0072b2}.p .s1{stroke:#d55e00}.p .s2{stroke:#009e73}.p .s3{stroke:#b65f93}.p .s4{stroke:#c98a00}.p .s5{stroke:#3a9bd6}\
-@media (prefers-color-scheme:dark){.p text{fill:#e4e7ea}.p .b{fill:#15181c}.p .g{stroke:#2a2f36}.p .a{stroke:#6d747c}\
+@media (prefers-color-scheme:dark){.p text{fill:#e4e7ea}.p .b{fill:#15181c}.p .m5{stroke:#ffffff}.p .g{stroke:#2a2f36}.p .a{stroke:#6d747c}\
 .p .k0{fill:#4aa8e0}.p .s0{stroke:#4aa8e0}.p .k3{fill:#d88ab8}.p .s3{stroke:#d88ab8}.p .k1{fill:#f07b2a}.p .s1{stroke:#f07b2a}\
 .p .k2{fill:#22b98d}.p .s2{stroke:#22b98d}.p .k5{fill:#8fd0ff}.p .s5{stroke:#8fd0ff}.p .k4{fill:#e6a833}.p .s4{stroke:#e6a833}}";
 
@@ -122,7 +126,7 @@ fn trimmed(value: f64) -> String {
 }
 
 /// Escapes text for XML.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -137,6 +141,10 @@ impl Drawing {
              height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\"><style>{STYLE}</style>\
              <rect class=\"b\" width=\"{WIDTH}\" height=\"{height:.0}\"/><text class=\"t\" x=\"12\" y=\"24\">{title}</text>\n"
         ))
+    }
+
+    fn raw(&mut self, element: &str) {
+        self.0.push_str(element);
     }
 
     fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
@@ -209,11 +217,15 @@ fn legend_places(series: &[Series]) -> (Vec<(f64, f64)>, f64) {
 }
 
 fn length(text: &str) -> f64 {
-    f64::from(u32::try_from(text.chars().count()).unwrap_or(u32::MAX))
+    exact(text.chars().count())
+}
+
+fn exact(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Draws one line a category, with one dot a series. `guides` are values to mark.
-pub(super) fn dots(
+pub(crate) fn dots(
     title: &str,
     label: &str,
     categories: &[String],
@@ -249,7 +261,7 @@ pub(super) fn dots(
 }
 
 /// Draws lines; both axes are logarithmic.
-pub(super) fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> String {
+pub(crate) fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> String {
     let (places, legend) = legend_places(series);
     let bottom = TOP + 22.0 + LINES_HEIGHT;
     let mut drawing = Drawing::new(title, bottom + AXIS + legend);

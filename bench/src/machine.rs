@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// What one has to know to compare figures.
 #[derive(Debug, Serialize)]
-pub(in crate::micro) struct Machine {
+pub(crate) struct Machine {
     cpu: String,
     cores: usize,
     memory: String,
@@ -18,12 +18,12 @@ pub(in crate::micro) struct Machine {
     commit: &'static str,
     heap: &'static str,
     /// The date in UTC, in the form `2026-11-21 05:34:41 UTC`.
-    pub(in crate::micro) date: String,
+    pub(crate) date: String,
 }
 
 impl Machine {
     /// Reads the properties of this machine.
-    pub(in crate::micro) fn look() -> Self {
+    pub(crate) fn look() -> Self {
         let unknown = || "unknown".to_owned();
         let field = |file: &str, name: &str| {
             let text = fs::read_to_string(file).ok()?;
@@ -39,14 +39,34 @@ impl Machine {
             theta: env!("CARGO_PKG_VERSION"),
             rustc: env!("THETA_RUSTC"),
             build: if cfg!(debug_assertions) { "debug: too slow to mean anything" } else { "release" },
-            commit: option_env!("THETA_COMMIT").unwrap_or("unknown"),
+            commit: env!("THETA_COMMIT"),
             heap: if cfg!(feature = "micro") { "counted" } else { "not counted: build with --features micro" },
             date: date(),
         }
     }
 
+    /// The processor.
+    pub(crate) fn cpu(&self) -> &str {
+        &self.cpu
+    }
+
+    /// How many processors there are.
+    pub(crate) const fn cores(&self) -> usize {
+        self.cores
+    }
+
+    /// The commit that the program was built from, as far as the build knew it.
+    pub(crate) const fn commit(&self) -> &'static str {
+        self.commit
+    }
+
+    /// `release` or `debug`.
+    pub(crate) const fn build(&self) -> &'static str {
+        if cfg!(debug_assertions) { "debug" } else { "release" }
+    }
+
     /// Names and values, for display.
-    pub(super) fn lines(&self) -> [(&'static str, String); 11] {
+    pub(crate) fn lines(&self) -> [(&'static str, String); 11] {
         [
             ("date", self.date.clone()),
             ("cpu", self.cpu.clone()),
@@ -63,7 +83,7 @@ impl Machine {
     }
 
     /// The text of `machine.txt`.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.lines().iter().map(|(name, value)| format!("{name}: {value}\n")).collect()
     }
 }
