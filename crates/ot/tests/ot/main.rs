@@ -1,0 +1,6 @@
+//! What the papers state about transfers and products holds, and cheating is seen.
+
+mod base;
+mod extension;
+mod fixture;
+mod products;
