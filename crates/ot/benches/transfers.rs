@@ -109,8 +109,7 @@ fn products<G: Group>(rng: &mut ChaCha20Rng) {
         let (a, b) = (scalars::<G::Scalar>(N, rng), scalars::<G::Scalar>(N, rng));
         let (mut sending, mut receiving, mut bytes) = (f64::MAX, f64::MAX, 0);
         for _ in 0..5 {
-            let (first, (next, message, received)) =
-                once(|| receiver.extend(Choices::of_scalars(&b), rng).unwrap());
+            let (first, (next, message, received)) = once(|| receiver.extend(Choices::of_scalars(&b), rng).unwrap());
             receiver = next;
             let (second, (next, (corrections, _))) = once(|| {
                 let (sender, sent) = sender.extend(256 * N, &message).unwrap();

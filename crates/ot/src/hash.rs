@@ -38,7 +38,8 @@ impl Breaker {
                 }
             }
             self.0.encrypt_blocks(&mut pads);
-            for ((index, permuted), pads) in (start..).zip(permuted.iter()).zip(pads.chunks_exact(W)).take(chunk.len()) {
+            for ((index, permuted), pads) in (start..).zip(permuted.iter()).zip(pads.chunks_exact(W)).take(chunk.len())
+            {
                 let permuted = u128::from_le_bytes(*permuted);
                 let mut out = [0; W];
                 out.iter_mut().zip(pads).for_each(|(out, pad)| *out = crate::prg::number(pad) ^ permuted);

@@ -21,6 +21,7 @@ mod forest;
 pub mod gilboa;
 mod hash;
 mod prg;
+mod reduce;
 mod session;
 mod wide;
 mod words;

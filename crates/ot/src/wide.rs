@@ -11,7 +11,7 @@ pub(crate) const PAD: usize = 6;
 
 /// An integer of N words of 64 bits, the lowest first. Callers choose N so that nothing overflows.
 #[derive(Clone, Copy)]
-pub(crate) struct Wide<const N: usize>([u64; N]);
+pub(crate) struct Wide<const N: usize>(pub(crate) [u64; N]);
 
 impl<const N: usize> Zeroize for Wide<N> {
     fn zeroize(&mut self) {
@@ -93,10 +93,7 @@ impl<const N: usize> Wide<N> {
 }
 
 /// A multiple of q between 2^384 and 2^386, from which every pad can be subtracted. (Orders have 252 to 256 bits.)
-pub(crate) fn multiple_above_pads<S: Scalar>() -> [u64; 7] {
-    let mut multiple = Wide::<7>::ZERO;
-    multiple.add(&words::order::<S>());
-    let Wide([a, b, c, d, ..]) = multiple;
+pub(crate) fn multiple_above_pads([a, b, c, d]: [u64; 4]) -> [u64; 7] {
     // q 2^128, doubled until it has more than 384 bits.
     let mut multiple = Wide([0, 0, a, b, c, d, 0]);
     while multiple.0.last() == Some(&0) {

@@ -1,11 +1,12 @@
 //! P_A, who has the x.
 
 use theta_groups::{Scalar, Secret};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::{BITS, Corrections, DigitSum, Opening, Sum, Sums, expect_count};
 use crate::base::SentSeeds;
 use crate::forest::{Shape, grow};
+use crate::reduce::Modulus;
 use crate::wide::{Wide, multiple_above_pads};
 use crate::{Misuse, Session, words};
 
@@ -36,27 +37,28 @@ impl Sender {
     /// # Errors
     /// [`Misuse::Count`].
     pub fn extend<S: Scalar>(self, factors: &[S]) -> Result<(Self, Corrections, Secret<Vec<S>>), Misuse> {
-        self.extend_with(factors.len(), |_| factors)
+        let factors = Zeroizing::new(factors.iter().map(words::of_scalar).collect::<Vec<_>>());
+        self.extend_with(factors.len(), |_| factors.as_slice())
     }
 
     /// `factors_of` each tree is one and the same unless a test cheats.
     pub(super) fn extend_with<'a, S: Scalar>(
         self,
         products: usize,
-        factors_of: impl Fn(usize) -> &'a [S],
+        factors_of: impl Fn(usize) -> &'a [[u64; 4]],
     ) -> Result<(Self, Corrections, Secret<Vec<S>>), Misuse> {
         expect_count(products)?;
-        let multiple = multiple_above_sums::<S>();
+        let modulus = Modulus::of::<S>();
+        let multiple = multiple_above_sums(*modulus.order());
         let mut bytes = Vec::with_capacity(32 * self.shape.trees().len() * products);
         let mut sums = Zeroizing::new(vec![Sum::ZERO; products]);
         for (tree, leaves) in self.shape.split(self.leaves.expose()).rev() {
             let digit = Sums::new(leaves.iter().copied().zip(0..), self.batch, products);
             for (plain, factor) in digit.plain.iter().zip(factors_of(tree.index)) {
                 let mut correction = multiple;
-                correction.add(&words::of_scalar(factor));
+                correction.add(factor);
                 correction.subtract(plain.words());
-                bytes.extend_from_slice(correction.reduce::<S>().encode().as_ref());
-                correction.zeroize();
+                bytes.extend_from_slice(&modulus.encode(&correction));
             }
             for (sum, numbered) in sums.iter_mut().zip(&digit.numbered) {
                 sum.double(tree.depth);
@@ -69,9 +71,8 @@ impl Sender {
 }
 
 /// A multiple of q above every sum of pads.
-fn multiple_above_sums<S: Scalar>() -> DigitSum {
-    let mut multiple = DigitSum::ZERO;
-    multiple.add(&multiple_above_pads::<S>());
+fn multiple_above_sums(order: [u64; 4]) -> DigitSum {
+    let mut multiple = Wide(multiple_above_pads(order));
     multiple.double(8);
     multiple
 }

@@ -4,6 +4,7 @@ use theta_groups::{Scalar, Secret};
 
 use super::{Corrections, Sum, TRANSFERS, expect, pad};
 use crate::extension::SentTransfers;
+use crate::reduce::Modulus;
 use crate::wide::{PAD, Wide, multiple_above_pads};
 use crate::{Misuse, words};
 
@@ -14,7 +15,8 @@ use crate::{Misuse, words};
 /// [`Misuse::Count`] and [`Misuse::Transfers`].
 pub fn send<S: Scalar>(transfers: SentTransfers, factors: &[S]) -> Result<(Corrections, Secret<Vec<S>>), Misuse> {
     expect(factors.len(), transfers.len())?;
-    let multiple = multiple_above_pads::<S>();
+    let modulus = Modulus::of::<S>();
+    let multiple = multiple_above_pads(*modulus.order());
     let mut bytes = Vec::with_capacity(Corrections::length(factors.len()));
     let mut summands = Secret::new(Vec::with_capacity(factors.len()));
     // The lowest bit comes first, and sums are made from the highest down.
@@ -32,7 +34,7 @@ pub fn send<S: Scalar>(transfers: SentTransfers, factors: &[S]) -> Result<(Corre
         let mut correction = base;
         correction.add(&zero);
         correction.subtract(&one);
-        bytes.extend_from_slice(correction.reduce::<S>().encode().as_ref());
+        bytes.extend_from_slice(&modulus.encode(&correction));
         if let Some(place) = zeros.get_mut(bit) {
             *place = zero;
         }
