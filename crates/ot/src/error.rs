@@ -65,6 +65,9 @@ pub enum Misuse {
     /// The choices with which the transfers were made are not those of the input.
     #[error("the transfers were made with other choices")]
     Choices,
+    /// A round was given messages of other parties than those of the run.
+    #[error("a round takes one message of each other party")]
+    Parties,
     /// The session has made as many transfers as its bounds of security allow.
     #[error("the session is used up; set up a new one")]
     UsedUp,

@@ -4,7 +4,8 @@
 //! - [`extension`]: any number of transfers from 128 base OTs (SoftSpokenOT, Roy 2022), with the check that stops a receiver with
 //!   inconsistent choices;
 //! - [`gilboa`]: products modulo q from transfers, secure against parties that follow the protocol;
-//! - [`copee`]: products with one fixed factor, such as a MAC key, of MASCOT (Keller, Orsini, Scholl 2016).
+//! - [`copee`]: products with one fixed factor, such as a MAC key, of MASCOT (Keller, Orsini, Scholl 2016);
+//! - [`mascot`]: multiplication triples with MACs among any number of parties, all but one of which may cheat.
 //!
 //! Everything is a pure state machine of two parties: a step takes the state by value and a message, and gives the next state and
 //! a message. Messages are bytes of a length that the parameters fix. After an error nothing is left of the state, so that a party
@@ -20,6 +21,7 @@ pub mod extension;
 mod forest;
 pub mod gilboa;
 mod hash;
+pub mod mascot;
 mod prg;
 mod reduce;
 mod session;
