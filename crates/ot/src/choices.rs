@@ -21,7 +21,7 @@ impl Choices {
             *block = words::random(rng);
         }
         if let Some(last) = blocks.expose_mut().last_mut()
-            && len % 128 != 0
+            && !len.is_multiple_of(128)
         {
             *last &= (1 << (len % 128)) - 1;
         }

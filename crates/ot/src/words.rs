@@ -57,7 +57,7 @@ pub(crate) fn is_little_endian<S: Scalar>() -> bool {
 pub(crate) fn of_scalar<S: Scalar>(scalar: &S) -> [u64; 4] {
     const { assert!(S::ENCODED_LEN == 32, "products are made of scalars of 256 bits") };
     let encoding = zeroize::Zeroizing::new(scalar.encode());
-    words_of::<S>(encoding.as_ref().as_ref())
+    words_of::<S>(encoding.as_ref())
 }
 
 /// The words of an encoding in the group's byte order.

@@ -42,7 +42,7 @@ impl Receiver {
             return Err(Misuse::Choices.into());
         }
         let leaves = puncture(session, "copee", shape, &received, &opening.0)?;
-        Ok(Self { shape, bits, leaves, batch: 0 })
+        Ok(Self { shape, bits: received.choices, leaves, batch: 0 })
     }
 
     /// P_B's summands q, of a number of products that the parties have agreed on.

@@ -39,7 +39,7 @@ fn passes(k: u8, cheated: &[usize], rng: &mut ChaCha20Rng) -> bool {
     for bit in 0..256_usize {
         if cheated.contains(&(bit / usize::from(k))) {
             error += place * P256Scalar::from_u64(digits[bit / 64] >> (bit % 64) & 1);
-            guessed += place * P256Scalar::from_u64(words::random(rng) as u64 & 1);
+            guessed += place * P256Scalar::from_u128(words::random(rng) & 1);
         }
         place = place + place;
     }

@@ -1,5 +1,6 @@
 //! What a batch gives.
 
+use subtle::Choice;
 use theta_groups::Secret;
 
 use crate::base::{ReceivedSeeds, SentSeeds};
@@ -28,7 +29,7 @@ pub struct ReceivedTransfers {
 /// Divides what a batch gave; only whole blocks of choices can be divided.
 fn split_columns(columns: &mut Secret<Vec<u128>>, needed: usize) -> Result<Secret<Vec<u128>>, Misuse> {
     let got = columns.expose().len();
-    if needed > got || needed % 128 != 0 {
+    if needed > got || !needed.is_multiple_of(128) {
         return Err(Misuse::Transfers { got, needed });
     }
     let rest = Secret::new(columns.expose().get(needed..).unwrap_or_default().to_vec());
@@ -136,13 +137,19 @@ impl ReceivedTransfers {
     #[must_use]
     pub fn into_seeds(self) -> ReceivedSeeds {
         let mut seeds = Secret::new(Vec::with_capacity(self.len()));
-        self.pads::<1>(|_, [seed]| seeds.expose_mut().push(seed));
-        ReceivedSeeds { choices: self.choices, seeds }
+        let choices = self.pads::<1>(|_, _, [seed]| seeds.expose_mut().push(seed));
+        ReceivedSeeds { choices, seeds }
     }
 
-    /// W blocks of each transfer: H(t, i).
-    pub(crate) fn pads<const W: usize>(&self, take: impl FnMut(usize, [u128; W])) {
-        Breaker::new(&self.tag).pads::<W>(self.columns.expose(), self.first, take);
+    /// W blocks of each transfer, after its choice: H(t, i). Each transfer is used once; its choices remain.
+    pub(crate) fn pads<const W: usize>(self, mut take: impl FnMut(usize, Choice, [u128; W])) -> Choices {
+        let mut choices = self.choices.iter();
+        Breaker::new(&self.tag).pads::<W>(self.columns.expose(), self.first, |index, pads| {
+            // There is a choice for each column.
+            take(index, choices.next().unwrap_or(Choice::from(0)), pads);
+        });
+        drop(choices);
+        self.choices
     }
 
     /// t of each transfer.

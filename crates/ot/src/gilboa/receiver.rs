@@ -20,11 +20,11 @@ pub fn receive<S: Scalar>(transfers: ReceivedTransfers, corrections: &Correction
     let mut summands = Secret::new(Vec::with_capacity(products));
     // A pad and what its choice adds to it.
     let mut parts = zeroize::Zeroizing::new([([0; PAD], [0; 4]); TRANSFERS]);
-    let mut corrections = corrections.0.as_chunks().0.iter().zip(transfers.choices().iter());
+    let mut corrections = corrections.0.as_chunks().0.iter();
     let mut false_one = None;
-    transfers.pads::<3>(|index, chosen| {
+    let _ = transfers.pads::<3>(|index, choice, chosen| {
         let bit = index % TRANSFERS;
-        if let (Some(place), Some((correction, choice))) = (parts.get_mut(bit), corrections.next()) {
+        if let (Some(place), Some(correction)) = (parts.get_mut(bit), corrections.next()) {
             let mask = words::mask64(choice);
             let added = words::read_scalar::<S>(correction, &order).unwrap_or_else(|| {
                 false_one.get_or_insert(index);

@@ -128,13 +128,18 @@ impl<S: Scalar> Challenged<S> {
     }
 }
 
+/// What each party broadcast.
+type Broadcast = BTreeMap<ShareIndex, Vec<u8>>;
+/// Values of each party.
+pub(super) type Values<S> = BTreeMap<ShareIndex, Vec<S>>;
+
 /// The values that each party opened in round 6, after its commitment: its combination y and its summands of rho.
 pub(super) fn opened<S: Scalar>(
     party: &Party<S>,
     ours: &[u8],
     messages: &Messages,
     values: usize,
-) -> Result<(BTreeMap<ShareIndex, Vec<u8>>, BTreeMap<ShareIndex, Vec<S>>), Fault> {
+) -> Result<(Broadcast, Values<S>), Fault> {
     let broadcast = all(&party.parties, ours, messages, HASH + S::ENCODED_LEN * values)?;
     let mut opened = BTreeMap::new();
     for (peer, bytes) in &broadcast {

@@ -1,12 +1,9 @@
 //! Rounds 7 to 9: the check of the MACs, for the inputs and the sacrifice at once.
 
-use std::collections::BTreeMap;
-
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
-use theta_names::ShareIndex;
 
-use super::authenticate::{Input, opened};
+use super::authenticate::{Input, Values, opened};
 use super::coins::{Bound, Sealed, Toss, Unsealing};
 use super::mesh::Party;
 use super::parties::Messages;
@@ -39,7 +36,7 @@ pub struct Weighed<S: Scalar> {
     party: Party<S>,
     claims: Claims<S>,
     toss: Bound,
-    opened: BTreeMap<ShareIndex, Vec<S>>,
+    opened: Values<S>,
 }
 
 /// After round 8.

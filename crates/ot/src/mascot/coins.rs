@@ -7,8 +7,8 @@ use subtle::ConstantTimeEq;
 use theta_groups::{Scalar, Secret};
 use theta_names::ShareIndex;
 
-use super::parties::{Messages, Parties, split};
 use super::Fault;
+use super::parties::{Messages, Parties, split};
 
 /// Bytes of a commitment, of a hash, and of what a toss opens.
 pub(super) const HASH: usize = 32;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rand_core::CryptoRng;
-use theta_groups::{Group, Scalar, Secret};
+use theta_groups::{Ristretto255, Scalar, Secret};
 use theta_names::ShareIndex;
 
 use super::Fault;
@@ -16,38 +16,41 @@ use crate::{Choices, Misuse, base, copee, extension};
 /// The field sizes: of the extension, for which the least bytes at little more work were measured, and of COPEe.
 const K: u8 = 4;
 
+/// The group of the base OTs, whatever the scalars are: of prime order, and the fastest there is.
+type Base = Ristretto255;
+
 /// The set-up before its first messages arrive.
 #[derive(Debug)]
-pub struct Mesh<G: Group>(core::marker::PhantomData<G>);
+pub struct Mesh<S: Scalar>(core::marker::PhantomData<S>);
 
 /// The set-up after its first round: what is needed of each party is its question.
 #[derive(Debug)]
-pub struct Asked<G: Group> {
+pub struct Asked<S: Scalar> {
     parties: Parties,
-    delta: Secret<G::Scalar>,
-    setups: BTreeMap<ShareIndex, extension::Setup<G>>,
+    delta: Secret<S>,
+    setups: BTreeMap<ShareIndex, extension::Setup<Base>>,
 }
 
 /// The set-up after its second round.
 #[derive(Debug)]
-pub struct Grown<G: Group> {
+pub struct Grown<S: Scalar> {
     parties: Parties,
-    delta: Secret<G::Scalar>,
-    halves: BTreeMap<ShareIndex, Half<G>>,
+    delta: Secret<S>,
+    halves: BTreeMap<ShareIndex, Half>,
 }
 
 #[derive(Debug)]
-struct Half<G: Group> {
-    sender: Option<extension::Setup<G>>,
+struct Half {
+    sender: Option<extension::Setup<Base>>,
     receiver: extension::Receiver,
     received: ReceivedTransfers,
 }
 
 /// The set-up after its third round.
 #[derive(Debug)]
-pub struct Opening<G: Group> {
+pub struct Opening<S: Scalar> {
     parties: Parties,
-    delta: Secret<G::Scalar>,
+    delta: Secret<S>,
     links: BTreeMap<ShareIndex, (extension::Sender, extension::Receiver, copee::Sender, ReceivedTransfers)>,
 }
 
@@ -69,16 +72,16 @@ pub struct Party<S: Scalar> {
     pub(super) batch: u64,
 }
 
-impl<G: Group> Mesh<G> {
+impl<S: Scalar> Mesh<S> {
     /// Begins: draws the MAC key.
     ///
     /// # Errors
     /// None that a caller can cause.
-    pub fn begin(parties: Parties, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(Asked<G>, Messages), Misuse> {
-        let delta = Secret::new(G::Scalar::random(rng));
+    pub fn begin(parties: Parties, rng: &mut (impl CryptoRng + ?Sized)) -> Result<(Asked<S>, Messages), Misuse> {
+        let delta = Secret::new(S::random(rng));
         let (mut setups, mut messages) = (BTreeMap::new(), Messages::new());
         for party in parties.others() {
-            let (setup, ask) = extension::Setup::<G>::new(parties.to(party)?, K, rng)?;
+            let (setup, ask) = extension::Setup::<Base>::new(parties.to(party)?, K, rng)?;
             setups.insert(party, setup);
             messages.insert(party, ask.0);
         }
@@ -86,7 +89,7 @@ impl<G: Group> Mesh<G> {
     }
 }
 
-impl<G: Group> Asked<G> {
+impl<S: Scalar> Asked<S> {
     /// Answers the questions, and extends with the bits of the MAC key.
     ///
     /// # Errors
@@ -95,13 +98,13 @@ impl<G: Group> Asked<G> {
         mut self,
         messages: &Messages,
         rng: &mut (impl CryptoRng + ?Sized),
-    ) -> Result<(Grown<G>, Messages), Fault> {
+    ) -> Result<(Grown<S>, Messages), Fault> {
         let (mut halves, mut out) = (BTreeMap::new(), Messages::new());
         for (party, bytes) in self.parties.received(messages)? {
             let session = self.parties.to(party)?.reversed();
-            expect_len(bytes, base::Ask::length::<G>(extension::BASE)).map_err(Fault::theirs(party))?;
+            expect_len(bytes, base::Ask::length::<Base>(extension::BASE)).map_err(Fault::theirs(party))?;
             let ask = base::Ask(bytes.to_vec());
-            let grown = extension::Receiver::new::<G>(session, K, &ask, rng);
+            let grown = extension::Receiver::new::<Base>(session, K, &ask, rng);
             let (receiver, extension::Grown(mut message)) = grown.map_err(Fault::of(party))?;
             let choices = Choices::of_scalars(core::slice::from_ref(self.delta.expose()));
             let (receiver, extension, received) = receiver.extend(choices, rng)?;
@@ -113,14 +116,14 @@ impl<G: Group> Asked<G> {
     }
 }
 
-impl<G: Group> Grown<G> {
+impl<S: Scalar> Grown<S> {
     /// Ends the extensions' set-up, and opens COPEe's trees.
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(mut self, messages: &Messages) -> Result<(Opening<G>, Messages), Fault> {
+    pub fn handle(mut self, messages: &Messages) -> Result<(Opening<S>, Messages), Fault> {
         let (mut links, mut out) = (BTreeMap::new(), Messages::new());
-        let first = extension::Grown::length::<G>(K)?;
+        let first = extension::Grown::length::<Base>(K)?;
         let second = extension::Extension::length(K, copee::BITS)?;
         for (party, bytes) in self.parties.received(messages)? {
             let (grown, extension) = split(party, bytes, first, first + second)?;
@@ -139,12 +142,12 @@ impl<G: Group> Grown<G> {
     }
 }
 
-impl<G: Group> Opening<G> {
+impl<S: Scalar> Opening<S> {
     /// Ends the set-up.
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(mut self, messages: &Messages) -> Result<Party<G::Scalar>, Fault> {
+    pub fn handle(mut self, messages: &Messages) -> Result<Party<S>, Fault> {
         let mut links = BTreeMap::new();
         for (party, bytes) in self.parties.received(messages)? {
             let session = self.parties.to(party)?.reversed();

@@ -47,7 +47,7 @@ pub struct Multiplying<S: Scalar> {
 pub struct Combining<S: Scalar> {
     party: Party<S>,
     factors: Factors<S>,
-    c: Secret<Vec<S>>,
+    pub(super) c: Secret<Vec<S>>,
     toss: Bound,
 }
 
@@ -68,7 +68,8 @@ impl<S: Scalar> Party<S> {
         let factors = Factors { a: draw(TAU * triples, &mut *rng), b: draw(triples, &mut *rng) };
         let (mut received, mut messages, mut links) = (BTreeMap::new(), Messages::new(), BTreeMap::new());
         for (party, link) in core::mem::take(&mut self.links) {
-            let (receiver, extension, transfers) = link.receiver.extend(Choices::of_scalars(factors.a.expose()), rng)?;
+            let (receiver, extension, transfers) =
+                link.receiver.extend(Choices::of_scalars(factors.a.expose()), rng)?;
             messages.insert(party, extension.0);
             received.insert(party, transfers);
             links.insert(party, Link { receiver, ..link });

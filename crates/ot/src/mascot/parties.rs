@@ -75,5 +75,7 @@ impl Parties {
 /// Divides a message of a known length after `at` bytes.
 pub(super) fn split(party: ShareIndex, bytes: &[u8], at: usize, length: usize) -> Result<(&[u8], &[u8]), Fault> {
     expect_len(bytes, length).map_err(Fault::theirs(party))?;
-    bytes.split_at_checked(at).ok_or(Fault::Party { party, misbehaviour: Misbehaviour::Length { got: 0, expected: at } })
+    bytes
+        .split_at_checked(at)
+        .ok_or(Fault::Party { party, misbehaviour: Misbehaviour::Length { got: 0, expected: at } })
 }

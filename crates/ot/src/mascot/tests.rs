@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use theta_groups::{P256, P256Scalar, Ristretto255, RistrettoScalar, Scalar};
+use theta_groups::{P256Scalar, Scalar};
 use theta_names::ShareIndex;
 
-use super::{Asked, Fault, Mesh, Messages, Parties, Party, Triples};
+use super::{Asked, Combining, Fault, Mesh, Messages, Parties, Party, Triples};
 use crate::{Misbehaviour, Misuse};
 
 type All<T> = BTreeMap<ShareIndex, T>;
@@ -50,10 +50,11 @@ type Tamper<'a> = &'a mut dyn FnMut(u32, u16, u16, &mut Vec<u8>);
 fn set_up(n: u16, seed: u64, tamper: Tamper<'_>) -> Result<All<Party<P256Scalar>>, (ShareIndex, Fault)> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let everybody: BTreeSet<ShareIndex> = (1..=n).map(index).collect();
-    let (mut states, mut sent): (All<Asked<P256>>, _) = (All::new(), All::new());
+    let (mut states, mut sent): (All<Asked<P256Scalar>>, _) = (All::new(), All::new());
     for me in &everybody {
         let others = everybody.iter().copied().filter(|party| party != me).collect();
-        let (state, messages) = Mesh::<P256>::begin(Parties::new([8; 32], *me, others).unwrap(), &mut rng).unwrap();
+        let (state, messages) =
+            Mesh::<P256Scalar>::begin(Parties::new([8; 32], *me, others).unwrap(), &mut rng).unwrap();
         states.insert(*me, state);
         sent.insert(*me, messages);
     }
@@ -69,10 +70,31 @@ fn set_up(n: u16, seed: u64, tamper: Tamper<'_>) -> Result<All<Party<P256Scalar>
 
 type Made = (All<Party<P256Scalar>>, All<Triples<P256Scalar>>);
 
+/// What a cheat does to its own state.
+struct Cheat {
+    /// Before round 4: to its summands of c.
+    combining: fn(&mut Combining<P256Scalar>),
+    /// After round 6: to what it opens, which is also what it remembers.
+    opened: fn(&mut Vec<u8>),
+}
+
+const NONE: Cheat = Cheat { combining: |_| (), opened: |_| () };
+
 fn triples(
     parties: All<Party<P256Scalar>>,
     n: usize,
     seed: u64,
+    tamper: Tamper<'_>,
+) -> Result<Made, (ShareIndex, Fault)> {
+    triples_with(parties, n, seed, &NONE, tamper)
+}
+
+/// Party 1 cheats.
+fn triples_with(
+    parties: All<Party<P256Scalar>>,
+    n: usize,
+    seed: u64,
+    cheat: &Cheat,
     tamper: Tamper<'_>,
 ) -> Result<Made, (ShareIndex, Fault)> {
     let rng = core::cell::RefCell::new(ChaCha20Rng::seed_from_u64(seed));
@@ -85,10 +107,13 @@ fn triples(
     let rng = || rng.borrow_mut();
     let (states, sent) = round(parties, &nothing, |state, _| Ok(state.triples(n, &mut *rng())?))?;
     let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
-    let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
+    let (mut states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
+    (cheat.combining)(states.get_mut(&index(1)).unwrap());
     let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
     let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
-    let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
+    let (mut states, mut sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
+    (cheat.opened)(&mut states.get_mut(&index(1)).unwrap().message);
+    sent.get_mut(&index(1)).unwrap().values_mut().for_each(cheat.opened);
     let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
     let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
     let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
@@ -151,9 +176,9 @@ fn what_one_party_does_to_another_names_it() {
     assert_eq!(changed(2, 1, 40, &[1]), by_party_one(Misbehaviour::Correlation));
     let scalar = |index| by_party_one(Misbehaviour::Scalar { index });
     // After the commitment, 32 bytes a scalar; all ones are no scalar.
-    let ones = |place: usize| {
+    let ones = |place: u32| {
         let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
-            if (round, from, to) == (place as u32, 1, 2) {
+            if (round, from, to) == (place, 1, 2) {
                 bytes[32 + 64..32 + 96].fill(0xff);
             }
         };
@@ -161,8 +186,13 @@ fn what_one_party_does_to_another_names_it() {
     };
     assert_eq!(ones(2), scalar(2));
     assert_eq!(ones(4), scalar(2));
-    let opened = changed(2, 6, 32 + 32, &[0xff; 32]);
-    assert!(matches!(opened, Some((_, Fault::Party { .. } | Fault::Disagreement(_) | Fault::Macs))), "{opened:?}");
+    let opened = |round, from, to, bytes: &mut Vec<u8>| {
+        if (round, from, to) == (6, 1, 2) {
+            bytes[96..128].fill(0xff);
+        }
+    };
+    let fault = triples(set_up(2, 1, &mut honest).unwrap(), 2, 1, &mut { opened }).err();
+    assert_eq!(fault, scalar(2));
     assert_eq!(changed(2, 3, 32, &[1]), Some((index(2), Fault::Commitment(index(1)))));
     assert_eq!(changed(2, 5, 63, &[1]), Some((index(2), Fault::Commitment(index(1)))));
     assert_eq!(changed(2, 7, 32, &[1]), Some((index(2), Fault::Commitment(index(1)))));
@@ -173,36 +203,81 @@ fn what_one_party_does_to_another_names_it() {
     assert_eq!(changed(2, 103, 64 * (32 + 6 * 16) / 64 - 1, &[1]).map(|(party, _)| party), Some(index(2)));
 }
 
-/// A false correction of a product shifts c, or nothing, by the bit that it belongs to; a false correction of COPEe shifts a MAC
-/// likewise. Both fail the check, or are harmless.
-#[test]
-fn false_corrections_fail_the_check_or_change_nothing() {
-    for (in_round, bytes) in [(2, 31), (4, 31)] {
-        let (mut seen, mut harmless) = (0, 0);
-        for scalar in 0..8 {
-            // The lowest bit of a scalar; its correction stays below q.
-            match changed(2, in_round, 32 + 32 * (2 * scalar) + bytes, &[1]) {
-                Some((_, Fault::Macs)) => seen += 1,
-                None => harmless += 1,
-                other => panic!("{other:?}"),
-            }
-        }
-        assert!(seen > 0, "round {in_round}: {harmless} harmless");
+/// Adds one to the corrections of some bits of the first product of party 1 with party 2.
+fn shift(bits: &[usize], bytes: &mut [u8]) {
+    for bit in bits {
+        let place = &mut bytes[32 + 32 * bit..][..32];
+        place.copy_from_slice(&(P256Scalar::decode(place).unwrap() + P256Scalar::ONE).encode());
     }
 }
 
+fn passes(in_round: u32, bits: &[usize], seed: u64) -> bool {
+    let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+        if (round, from, to) == (in_round, 1, 2) {
+            shift(bits, bytes);
+        }
+    };
+    let parties = set_up(2, seed, &mut honest).unwrap();
+    match triples(parties, 1, seed, &mut tamper) {
+        Ok(_) => true,
+        Err((_, fault)) => {
+            assert_eq!(fault, Fault::Macs);
+            false
+        }
+    }
+}
+
+/// Selective failure: a party that uses another b for i bits of the other's a passes if these bits are zero, with probability 2^-i.
 #[test]
-fn a_false_opening_fails_the_check() {
-    // To everybody alike: y, rho, and the last value.
-    for place in [0, 1, 2] {
-        let mut tamper = |round, from, _, bytes: &mut Vec<u8>| {
-            if (round, from) == (6, 1) {
-                bytes[32 + 32 * place + 31] ^= 1;
-            }
-        };
-        let fault = triples(set_up(3, 2, &mut honest).unwrap(), 2, 1, &mut tamper).err();
-        // Party 1 itself, which has not seen what it sent, disagrees; the others come to the check, unless they hear of that first.
-        assert!(matches!(fault, Some((_, Fault::Disagreement(_) | Fault::Macs))), "{fault:?}");
+fn other_factors_for_some_bits_pass_as_often_as_bits_are_guessed() {
+    const RUNS: u32 = 60;
+    for bits in [&[9][..], &[5, 200]] {
+        let passed = (0..RUNS).filter(|run| passes(2, bits, u64::from(*run))).count();
+        let probability = 2_f64.powi(-i32::try_from(bits.len()).unwrap());
+        let expected = f64::from(RUNS) * probability;
+        // Four standard deviations.
+        let bound = 4.0 * (expected * (1.0 - probability)).sqrt();
+        assert!((passed as f64 - expected).abs() <= bound, "{bits:?}: {passed} of {RUNS} passed");
+    }
+}
+
+/// Another b for all bits, towards one party only.
+#[test]
+fn other_factors_for_other_parties_are_seen() {
+    for seed in 0..10 {
+        assert!(!passes(2, &(0..256).collect::<Vec<_>>(), seed));
+    }
+}
+
+/// Another input for most digits of the MAC key.
+#[test]
+fn other_inputs_for_other_digits_are_seen() {
+    for seed in 0..10 {
+        // The corrections of a digit are those of 6 values: 5 of the triple and the mask.
+        assert!(!passes(4, &(0..40).map(|digit| 6 * digit).collect::<Vec<_>>(), seed));
+    }
+}
+
+/// Summands of c that belong to no product: authenticated as they are, and seen by the sacrifice.
+#[test]
+fn a_false_product_is_seen() {
+    let cheat = Cheat { combining: |state| state.c.expose_mut()[4] += P256Scalar::ONE, ..NONE };
+    for n in [2, 3] {
+        let fault = triples_with(set_up(n, 3, &mut honest).unwrap(), 2, 1, &cheat, &mut honest).err();
+        assert_eq!(fault.map(|(_, fault)| fault), Some(Fault::Macs), "{n} parties");
+    }
+}
+
+/// False y, and false summands of either rho, said to everybody alike.
+#[test]
+fn a_false_opening_is_seen() {
+    let false_ones: [fn(&mut Vec<u8>); 3] = [|bytes| bytes[63] ^= 1, |bytes| bytes[95] ^= 1, |bytes| bytes[127] ^= 1];
+    for opened in false_ones {
+        for n in [2, 3] {
+            let cheat = Cheat { opened, ..NONE };
+            let fault = triples_with(set_up(n, 2, &mut honest).unwrap(), 2, 1, &cheat, &mut honest).err();
+            assert_eq!(fault.map(|(_, fault)| fault), Some(Fault::Macs), "{n} parties");
+        }
     }
 }
 
@@ -240,14 +315,4 @@ fn lengths_and_parties_must_fit() {
     let alone = Parties::new([1; 32], index(1), BTreeSet::new());
     assert_eq!(alone.err(), Some(Misuse::OneParty));
     assert_eq!(Parties::new([1; 32], index(1), [index(1)].into()).err(), Some(Misuse::OneParty));
-}
-
-/// The machines are generic over the group: another one, whose scalars are little-endian.
-#[test]
-fn another_group_sets_up() {
-    let mut rng = ChaCha20Rng::seed_from_u64(1);
-    let parties = Parties::new([1; 32], index(1), [index(2)].into()).unwrap();
-    let (_, messages) = Mesh::<Ristretto255>::begin(parties, &mut rng).unwrap();
-    assert_eq!(messages.len(), 1);
-    assert_eq!(RistrettoScalar::ENCODED_LEN, 32);
 }

@@ -1,0 +1,233 @@
+//! Whether the time that a step takes depends on its secrets: Welch's t-test between two classes of inputs, in the manner of dudect
+//! (Reparaz, Balasch, Verbauwhede, *Dude, is my code constant time?*, DATE 2017). `cargo bench -p theta-ot --bench leaks`; takes
+//! minutes, and wants a machine that does nothing else.
+//!
+//! One class has a fixed secret, the other random ones; both take the same code and public inputs of the same kind. Measurements alternate
+//! at random. The slowest are cut off, at several places, since interrupts are no leak. Values of |t| beyond 4.5 speak for a leak,
+//! if they grow with the number of measurements.
+
+#![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark has no caller")]
+
+use std::hint::black_box;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use rustix::time::{ClockId, clock_gettime};
+use theta_groups::{Group, P256, P256Scalar, Ristretto255, Scalar, Secret};
+use theta_names::ShareIndex;
+use theta_ot::{Choices, Session, base, copee, extension, gilboa};
+
+/// The CPU time that this thread has used, in seconds: what other programs take does not count, what they do to caches and clock
+/// rates does.
+fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+fn session() -> Session {
+    Session::new([9; 32], ShareIndex::try_from(1).unwrap(), ShareIndex::try_from(2).unwrap()).unwrap()
+}
+
+/// Welch's t of two samples.
+fn welch(samples: &[Vec<f64>; 2]) -> f64 {
+    let [(n, mean, variance), (m, other, other_variance)] = [0, 1].map(|class| {
+        let sample = samples.get(class).unwrap();
+        let n = sample.len() as f64;
+        let mean = sample.iter().sum::<f64>() / n;
+        (n, mean, sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0))
+    });
+    (mean - other) / (variance / n + other_variance / m).sqrt()
+}
+
+/// Measures a step that `prepare` makes ready for a class: 0 for the fixed secret, 1 for a random one.
+fn test<T, U>(
+    name: &str,
+    runs: usize,
+    mut prepare: impl FnMut(usize, &mut ChaCha20Rng) -> T,
+    mut step: impl FnMut(T) -> U,
+) {
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let mut times = Vec::with_capacity(runs);
+    for run in 0..runs {
+        let class = usize::from(rng.next_u32() & 1 == 1);
+        let ready = prepare(class, &mut rng);
+        let start = cpu_seconds();
+        let result = black_box(step(ready));
+        let time = cpu_seconds() - start;
+        drop(result);
+        // The first ones warm up caches.
+        if run > runs / 20 {
+            times.push((time, class));
+        }
+    }
+    let mut sorted: Vec<f64> = times.iter().map(|(time, _)| *time).collect();
+    sorted.sort_by(f64::total_cmp);
+    let mut worst = 0.0_f64;
+    for percent in [50, 75, 90, 95, 100] {
+        let limit = *sorted.get((sorted.len() * percent / 100).saturating_sub(1)).unwrap();
+        let mut classes = [Vec::new(), Vec::new()];
+        for (time, class) in times.iter().filter(|(time, _)| *time <= limit) {
+            classes.get_mut(*class).unwrap().push(*time);
+        }
+        let t = welch(&classes);
+        if t.abs() > worst.abs() {
+            worst = t;
+        }
+    }
+    let median = sorted.get(sorted.len() / 2).unwrap() * 1e6;
+    let verdict = if worst.abs() < 4.5 { "no leak seen" } else { "LOOK" };
+    println!("{name:36} {runs:7} runs, median {median:9.1} us, largest |t| {:5.2}: {verdict}", worst.abs());
+}
+
+/// `blocks` blocks of choices: all zero, or random.
+fn choices(class: usize, blocks: usize, rng: &mut ChaCha20Rng) -> Choices {
+    let mut bytes = vec![0; 16 * blocks];
+    if class == 1 {
+        rng.fill_bytes(&mut bytes);
+    }
+    Choices::from_le_bytes(&bytes)
+}
+
+fn scalar(class: usize, rng: &mut ChaCha20Rng) -> P256Scalar {
+    if class == 1 { P256Scalar::random(rng) } else { P256Scalar::ONE }
+}
+
+/// One base OT with choice 0, or 1.
+fn base_receiver<G: Group>(runs: usize) {
+    let one = |class: usize, rng: &mut ChaCha20Rng| {
+        let byte = if class == 0 { 0 } else { 0xff };
+        (Choices::from_le_bytes(&[byte]), ChaCha20Rng::from_rng(rng))
+    };
+    let begin = |(choices, mut rng)| base::Receiver::<G>::new(session(), choices, &mut rng).unwrap();
+    test(&format!("base OT, receiver's question, {}", G::NAME), runs, one, begin);
+    let asked = |class: usize, rng: &mut ChaCha20Rng| {
+        let (choices, mut other) = one(class, rng);
+        let (receiver, ask) = base::Receiver::<G>::new(session(), choices, &mut other).unwrap();
+        let (_, answer) = base::send::<G>(session(), 8, &ask, rng).unwrap();
+        (receiver, answer)
+    };
+    let finish = |(receiver, answer): (base::Receiver<G>, base::Answer)| receiver.finish(&answer).unwrap();
+    test(&format!("base OT, receiver's seeds, {}", G::NAME), runs, asked, finish);
+}
+
+fn set_up(k: u8, rng: &mut ChaCha20Rng) -> (extension::Sender, extension::Receiver) {
+    let (sender, ask) = extension::Setup::<Ristretto255>::new(session(), k, rng).unwrap();
+    let (receiver, grown) = extension::Receiver::new::<Ristretto255>(session(), k, &ask, rng).unwrap();
+    (sender.finish(&grown).unwrap(), receiver)
+}
+
+/// A state that every step consumes and gives back.
+struct Kept<T>(std::cell::Cell<Option<T>>);
+
+impl<T> Kept<T> {
+    fn new(value: T) -> Self {
+        Self(std::cell::Cell::new(Some(value)))
+    }
+
+    fn with<U>(&self, step: impl FnOnce(T) -> (T, U)) -> U {
+        let (value, result) = step(self.0.take().unwrap());
+        self.0.set(Some(value));
+        result
+    }
+}
+
+/// The extension's receiver, whose secrets are its choices.
+fn extension_receiver(runs: usize) {
+    let (_, receiver) = set_up(4, &mut ChaCha20Rng::seed_from_u64(2));
+    let receiver = Kept::new(receiver);
+    let prepare = |class: usize, rng: &mut ChaCha20Rng| (choices(class, 8, rng), ChaCha20Rng::from_rng(rng));
+    test("extension, receiver's batch", runs, prepare, |(choices, mut rng)| {
+        receiver.with(|receiver| {
+            let (receiver, message, received) = receiver.extend(choices, &mut rng).unwrap();
+            (receiver, (message, received))
+        })
+    });
+}
+
+/// The extension's sender, whose secret is Delta: set-ups of two Deltas are compared, one of which is all zeros but for what
+/// chance gives. A sender draws its Delta itself, so the classes are two senders.
+fn extension_sender(runs: usize) {
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let pairs = [0, 1].map(|_| set_up(4, &mut rng));
+    let [(first, one), (second, other)] = pairs;
+    let (senders, receivers) = ([first, second].map(Kept::new), [one, other].map(Kept::new));
+    let prepare = |class: usize, rng: &mut ChaCha20Rng| {
+        let message = receivers.get(class).unwrap().with(|receiver| {
+            let (receiver, message, _) = receiver.extend(Choices::random(1024, rng), rng).unwrap();
+            (receiver, message)
+        });
+        (class, message)
+    };
+    test("extension, sender's batch", runs, prepare, |(class, message)| {
+        senders.get(class).unwrap().with(|sender| sender.extend(1024, &message).unwrap())
+    });
+}
+
+/// Gilboa's receiver, whose factor is 1 or random.
+fn gilboa_receiver(runs: usize) {
+    let (sender, receiver) = set_up(4, &mut ChaCha20Rng::seed_from_u64(4));
+    let (sender, receiver) = (Kept::new(sender), Kept::new(receiver));
+    let prepare = |class: usize, rng: &mut ChaCha20Rng| {
+        let (message, received) = receiver.with(|receiver| {
+            let choices = Choices::of_scalars(&[scalar(class, rng)]);
+            let (receiver, message, received) = receiver.extend(choices, rng).unwrap();
+            (receiver, (message, received))
+        });
+        let sent = sender.with(|sender| sender.extend(256, &message).unwrap());
+        let (corrections, _) = gilboa::send(sent, &[P256Scalar::random(rng)]).unwrap();
+        (received, corrections)
+    };
+    let step = |(received, corrections)| gilboa::receive::<P256Scalar>(received, &corrections).unwrap();
+    test("Gilboa, receiver", runs, prepare, step);
+}
+
+/// Gilboa's sender, whose factor is 1 or random.
+fn gilboa_sender(runs: usize) {
+    let (sender, receiver) = set_up(4, &mut ChaCha20Rng::seed_from_u64(5));
+    let (sender, receiver) = (Kept::new(sender), Kept::new(receiver));
+    let prepare = |class: usize, rng: &mut ChaCha20Rng| {
+        let message = receiver.with(|receiver| {
+            let (receiver, message, _) = receiver.extend(Choices::random(256, rng), rng).unwrap();
+            (receiver, message)
+        });
+        (sender.with(|sender| sender.extend(256, &message).unwrap()), [scalar(class, rng)])
+    };
+    test("Gilboa, sender", runs, prepare, |(sent, factors)| gilboa::send(sent, &factors).unwrap());
+}
+
+/// COPEe's P_B: set-up and products with the MAC key 1 or a random one.
+fn copee_receiver(runs: usize) {
+    let (sender, receiver) = set_up(4, &mut ChaCha20Rng::seed_from_u64(6));
+    let (sender, receiver) = (Kept::new(sender), Kept::new(receiver));
+    let prepare = |class: usize, rng: &mut ChaCha20Rng| {
+        let delta = Secret::new(scalar(class, rng));
+        let (message, received) = receiver.with(|receiver| {
+            let choices = Choices::of_scalars(core::slice::from_ref(delta.expose()));
+            let (receiver, message, received) = receiver.extend(choices, rng).unwrap();
+            (receiver, (message, received))
+        });
+        let sent = sender.with(|sender| sender.extend(256, &message).unwrap());
+        let (input, opening) = copee::Sender::new(&session(), 4, &sent.into_seeds()).unwrap();
+        let (_, corrections, _) = input.extend(&[P256Scalar::random(rng)]).unwrap();
+        (delta, received.into_seeds(), opening, corrections)
+    };
+    let step = |(delta, received, opening, corrections)| {
+        let key = copee::Receiver::new::<P256Scalar>(&session(), 4, &delta, received, &opening).unwrap();
+        key.extend::<P256Scalar>(1, &corrections).unwrap()
+    };
+    test("COPEe, P_B's set-up and product", runs, prepare, step);
+}
+
+fn main() {
+    // `--runs N` for longer ones.
+    let runs =
+        std::env::args().skip_while(|word| word != "--runs").nth(1).and_then(|n| n.parse().ok()).unwrap_or(20_000);
+    base_receiver::<Ristretto255>(runs);
+    base_receiver::<P256>(runs / 4);
+    extension_receiver(runs);
+    extension_sender(runs);
+    gilboa_receiver(runs);
+    gilboa_sender(runs);
+    copee_receiver(runs);
+}
