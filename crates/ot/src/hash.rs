@@ -1,5 +1,5 @@
 //! The hash that breaks correlations: TMMO (Guo, Katz, Wang, Yu, *Efficient and secure multiparty computation from fixed-key
-//! block ciphers*, S&P 2020, section 7.4).
+//! block ciphers*, S&P 2020).
 
 use aes::Aes128Enc;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};

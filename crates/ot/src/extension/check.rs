@@ -1,4 +1,4 @@
-//! The check that the corrections come from one vector of choices (Roy 2022, section 4): a linear hash of the receiver's rows,
+//! The check that the corrections come from one vector of choices (Roy 2022): a linear hash of the receiver's rows,
 //! whose key depends on the corrections.
 
 use polyval::Polyval;

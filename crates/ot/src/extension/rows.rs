@@ -1,4 +1,4 @@
-//! From the seeds of a forest to rows of pseudorandom bits: the small-field VOLE of Roy 2022, section 3.
+//! From the seeds of a forest to rows of pseudorandom bits: the small-field VOLE of Roy 2022.
 
 use theta_groups::Secret;
 use zeroize::Zeroizing;

@@ -29,8 +29,9 @@ pub(crate) fn grow(
     (grown, opening)
 }
 
-/// Grows one tree. `pairs` are the seeds of its transfers, of which the last chooses at the first level. The choice x at a level must
-/// give the sum of the children on the other side, which is what the receiver lacks least: all but its own path.
+/// Grows one tree. `pairs` are the seeds of its transfers, of which the last chooses at the first level. At each level the choice x
+/// gives the sum of all children on the other side: of those the receiver can compute all but the sibling of its path, which the sum
+/// gives it.
 fn tree_of(growth: &Growth, pairs: &[[u128; 2]], opening: &mut Vec<u8>) -> Secret<Vec<Leaf>> {
     let mut levels = pairs.iter().rev();
     let mut nodes = Secret::new(levels.next().map(|[zero, one]| vec![*one, *zero]).unwrap_or_default());

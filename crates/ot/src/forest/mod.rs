@@ -1,5 +1,5 @@
 //! All-but-one OTs: trees of seeds of which the receiver lacks one leaf each (Boyle et al. 2019; the check is that of Roy,
-//! *SoftSpokenOT*, CRYPTO 2022, section 5).
+//! *SoftSpokenOT*, CRYPTO 2022).
 //!
 //! The sender grows a tree of depth d for each d transfers. The receiver, with d bits x as choices, gets all leaves but that with the
 //! number x. It names leaves by y, the exclusive or of their number and x: the one that it lacks is always leaf 0, so that nothing

@@ -1,5 +1,5 @@
-//! Products of a secret of the sender and a secret of the receiver, as two summands (Gilboa, CRYPTO 1999; MASCOT, Keller, Orsini,
-//! Scholl, CCS 2016, figure 4, steps 1 and 2).
+//! Products of a secret of the sender and a secret of the receiver, as two summands (Gilboa, CRYPTO 1999; the first steps of Multiply in
+//! MASCOT, Keller, Orsini, Scholl, CCS 2016).
 //!
 //! The receiver chooses with the 256 bits b_h of its factor b. For bit h the sender has pads t_0, t_1 and sends d = t_0 - t_1 + a, so
 //! that the receiver has t_0 + b_h a. The summands are those times 2^h, added up.

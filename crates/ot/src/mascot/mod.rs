@@ -4,15 +4,15 @@
 //!
 //! | round | sent | step of the paper |
 //! |---|---|---|
-//! | 1 | OT extension with the bits of a | Multiply, 2a (figure 4) |
-//! | 2 | corrections of the products; commitment | Multiply, 2b |
+//! | 1 | OT extension with the bits of a | Triple: Multiply, random OTs |
+//! | 2 | corrections of the products; commitment | Multiply, the d of all bits |
 //! | 3 | opening of the coins r, r^ | Combine |
-//! | 4 | COPEe of all shares and one mask; commitment | Authenticate: Input, 1 to 3 (figure 5) |
-//! | 5 | opening of the coins of the inputs' check and of the sacrifice | Input, 4; Sacrifice, 1 |
-//! | 6 | the random combination of the inputs, rho; commitment | Input, 4; Sacrifice, 2 |
-//! | 7 | opening of the coins of the check | Check (figure 6), 1 |
-//! | 8 | commitment to the summand of the MACs' sum | Check, 3 |
-//! | 9 | its opening | Check, 4 |
+//! | 4 | COPEe of all shares and one mask; commitment | Authenticate: Input |
+//! | 5 | opening of the coins of the inputs' check and of the sacrifice | Input, its check; Sacrifice |
+//! | 6 | the random combination of the inputs, rho; commitment | Input, its check; Sacrifice |
+//! | 7 | opening of the coins of the check | MACCheck, batched |
+//! | 8 | commitment to the summand of the MACs' sum | MACCheck |
+//! | 9 | its opening | MACCheck |
 //!
 //! A round takes a message of each other party and gives one for each. After what all must have received alike, the next message
 //! begins with a hash of it. Any failure consumes the party: its MAC key and all that was set up are gone, so that nobody can go on

@@ -199,8 +199,8 @@ fn what_one_party_does_to_another_names_it() {
     assert_eq!(changed(2, 9, 70, &[1]), Some((index(2), Fault::Commitment(index(1)))));
     assert!(matches!(changed(2, 101, 0, &[0xff]), Some((_, Fault::Party { .. }))));
     assert!(matches!(changed(2, 102, 0, &[0xff]), Some((_, Fault::Party { .. }))));
-    // The check of the last tree.
-    assert_eq!(changed(2, 103, 64 * (32 + 6 * 16) / 64 - 1, &[1]).map(|(party, _)| party), Some(index(2)));
+    // The check of the first tree.
+    assert_eq!(changed(2, 103, 8 * 16 - 1, &[1]), by_party_one(Misbehaviour::Trees));
 }
 
 /// Adds one to the corrections of some bits of the first product of party 1 with party 2.
