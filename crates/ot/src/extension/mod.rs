@@ -1,7 +1,7 @@
 //! OT extension with active security: SoftSpokenOT (Roy, CRYPTO 2022) over fields of 2^k elements, k from 1 to 8.
 //!
 //! Set up once, from 128 base OTs in which the extension's sender chooses with the bits of its correlation Delta. The receiver has
-//! all seeds of a forest ([`crate::forest`]), the sender all but one of each tree. A batch of transfers is then one message: with the
+//! all seeds of a forest (`src/forest`), the sender all but one of each tree. A batch of transfers is then one message: with the
 //! vector x of the receiver's choices, both sides compute rows such that q = t + x Delta for each transfer, where q and t are blocks of
 //! 128 bits and Delta is added where x is 1. A hash of q, of q + Delta, and of t gives the pads.
 //!

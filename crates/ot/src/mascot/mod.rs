@@ -67,7 +67,7 @@ impl<S: Scalar> Zeroize for Share<S> {
     }
 }
 
-/// One party's part of [[a]], [[b]], [[c]] with c = a b.
+/// One party's part of the authenticated a, b and c with c = a b.
 pub type Triple<S> = [Share<S>; 3];
 /// Those of a batch.
 pub type Triples<S> = Secret<Vec<Triple<S>>>;

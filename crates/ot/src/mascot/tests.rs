@@ -316,3 +316,22 @@ fn lengths_and_parties_must_fit() {
     assert_eq!(alone.err(), Some(Misuse::OneParty));
     assert_eq!(Parties::new([1; 32], index(1), [index(1)].into()).err(), Some(Misuse::OneParty));
 }
+
+/// Whatever bytes one party sends in a round, the others end with a fault of the other party's, or of the MACs.
+#[test]
+fn noise_is_refused_in_every_round() {
+    for in_round in (101..=103).chain(1..=9) {
+        let mut noise = blake3::Hasher::new().update(&[u8::try_from(in_round).unwrap()]).finalize_xof();
+        let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+            if (round, from, to) == (in_round, 1, 2) {
+                noise.fill(bytes);
+            }
+        };
+        let fault = match set_up(2, 1, &mut tamper) {
+            Ok(parties) => triples(parties, 1, 1, &mut tamper).err(),
+            Err(fault) => Some(fault),
+        };
+        let Some((_, fault)) = fault else { panic!("round {in_round} passed") };
+        assert!(!matches!(fault, Fault::Ours(_)), "round {in_round}: {fault:?}");
+    }
+}

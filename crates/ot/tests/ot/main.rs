@@ -10,4 +10,5 @@
 mod base;
 mod extension;
 mod fixture;
+mod messages;
 mod products;
