@@ -57,6 +57,12 @@ impl Modulus {
         encoding
     }
 
+    /// Reads an encoding; `None` unless it is below q. For public bytes.
+    pub(crate) fn decode(&self, bytes: &[u8; 32]) -> Option<[u64; 4]> {
+        let words = words::read(bytes, self.is_little_endian);
+        words.iter().rev().lt(self.order.iter().rev()).then_some(words)
+    }
+
     fn remainder(&self, integer: &Wide<7>) -> [u64; 4] {
         let mut integer = *integer;
         if self.shift > 0 {

@@ -57,14 +57,14 @@ pub(crate) fn is_little_endian<S: Scalar>() -> bool {
 pub(crate) fn of_scalar<S: Scalar>(scalar: &S) -> [u64; 4] {
     const { assert!(S::ENCODED_LEN == 32, "products are made of scalars of 256 bits") };
     let encoding = zeroize::Zeroizing::new(scalar.encode());
-    words_of::<S>(encoding.as_ref())
+    read(encoding.as_ref(), is_little_endian::<S>())
 }
 
-/// The words of an encoding in the group's byte order.
-fn words_of<S: Scalar>(encoding: &[u8]) -> [u64; 4] {
+/// The words of an encoding in either byte order, the lowest first.
+pub(crate) fn read(encoding: &[u8], is_little_endian: bool) -> [u64; 4] {
     let chunks = encoding.as_chunks().0;
     let mut words = [0; 4];
-    if is_little_endian::<S>() {
+    if is_little_endian {
         words.iter_mut().zip(chunks).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
     } else {
         words.iter_mut().zip(chunks.iter().rev()).for_each(|(word, bytes)| *word = u64::from_be_bytes(*bytes));
@@ -80,10 +80,4 @@ pub(crate) fn order<S: Scalar>() -> [u64; 4] {
         (*word, carry) = word.carrying_add(0, carry);
     }
     words
-}
-
-/// Reads the encoding of a scalar as words, the lowest first; `None` unless it is below the order. For public bytes.
-pub(crate) fn read_scalar<S: Scalar>(bytes: &[u8; 32], order: &[u64; 4]) -> Option<[u64; 4]> {
-    let words = words_of::<S>(bytes);
-    words.iter().rev().lt(order.iter().rev()).then_some(words)
 }

@@ -56,7 +56,7 @@ type DigitSum = Wide<7>;
 type Sum = Wide<11>;
 
 /// How many products are computed at once.
-const CHUNK: usize = 16;
+const CHUNK: usize = 32;
 
 /// For each product the sums over a tree's leaves of their pads, and of their pads times the leaf's number.
 struct Sums {

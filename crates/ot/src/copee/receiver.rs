@@ -8,8 +8,9 @@ use super::{BITS, Corrections, Opening, Sum, Sums, expect_count};
 use crate::base::ReceivedSeeds;
 use crate::error::expect_len;
 use crate::forest::{Shape, Tree, puncture};
+use crate::reduce::Modulus;
 use crate::wide::Wide;
-use crate::{Choices, Error, Misbehaviour, Misuse, Session, words};
+use crate::{Choices, Error, Misbehaviour, Misuse, Session};
 
 /// P_B after the set-up.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl Receiver {
     ) -> Result<(Self, Secret<Vec<S>>), Error> {
         expect_count(products)?;
         expect_len(&corrections.0, 32 * self.shape.trees().len() * products)?;
-        let order = words::order::<S>();
+        let modulus = Modulus::of::<S>();
         let mut corrections = corrections.0.as_chunks().0.iter().enumerate();
         // P_B's summand of a digit is the sum over leaves of (digit - number) pad, plus digit times correction.
         let mut positive = Zeroizing::new(vec![Sum::ZERO; products]);
@@ -67,7 +68,7 @@ impl Receiver {
             let known = leaves.iter().copied().zip(0..).skip(1).map(|(seed, y)| (seed, y ^ digit));
             let mut sums = Sums::new(known, self.batch, products);
             for (plain, (index, correction)) in sums.plain.iter_mut().zip(corrections.by_ref()) {
-                let correction = words::read_scalar::<S>(correction, &order).ok_or(Misbehaviour::Scalar { index })?;
+                let correction = modulus.decode(correction).ok_or(Misbehaviour::Scalar { index })?;
                 plain.add(&correction);
             }
             for (positive, plain) in positive.iter_mut().zip(&sums.plain) {

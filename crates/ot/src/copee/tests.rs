@@ -49,7 +49,7 @@ fn passes(k: u8, cheated: &[usize], rng: &mut ChaCha20Rng) -> bool {
 
 #[test]
 fn inconsistent_inputs_pass_a_mac_check_as_often_as_digits_are_guessed() {
-    const RUNS: u32 = 1000;
+    const RUNS: u32 = 400;
     for (k, cheated, bits) in [(1, &[][..], 0), (1, &[3][..], 1), (2, &[100], 2), (1, &[0, 200], 2), (4, &[60], 4)] {
         let mut rng = ChaCha20Rng::seed_from_u64(bits);
         let passed = (0..RUNS).filter(|_| passes(k, cheated, &mut rng)).count();

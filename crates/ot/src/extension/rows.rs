@@ -6,8 +6,10 @@ use zeroize::Zeroizing;
 use crate::forest::{Shape, Tree};
 use crate::prg::{Generator, number};
 
-/// How many blocks of a row are made at once, for all leaves of a tree.
-const CHUNK: usize = 8;
+/// How many blocks of a row are made at once, for all leaves of a tree. A call of the cipher costs as much as some blocks, so these
+/// are many, as far as the leaves of a tree fit into a cache together.
+const SMALL_TREE: usize = 64;
+const LARGE_TREE: usize = 16;
 
 /// The rows of one batch.
 pub(super) struct Rows {
@@ -24,13 +26,21 @@ pub(super) fn expand(shape: Shape, leaves: &[u128], punctured: bool, batch: u64,
     let mut left = rows.expose_mut().as_mut_slice();
     for ((tree, seeds), sum) in shape.split(leaves).zip(sums.expose_mut().chunks_exact_mut(blocks)) {
         let (these, rest) = left.split_at_mut(tree.depth as usize * blocks);
-        expand_tree(tree, seeds, usize::from(punctured), batch, sum, these);
+        let expand = if tree.depth <= 5 { expand_tree::<SMALL_TREE> } else { expand_tree::<LARGE_TREE> };
+        expand(tree, seeds, usize::from(punctured), batch, sum, these);
         left = rest;
     }
     Rows { sums, rows }
 }
 
-fn expand_tree(tree: Tree, seeds: &[u128], skipped: usize, batch: u64, sum: &mut [u128], rows: &mut [u128]) {
+fn expand_tree<const CHUNK: usize>(
+    tree: Tree,
+    seeds: &[u128],
+    skipped: usize,
+    batch: u64,
+    sum: &mut [u128],
+    rows: &mut [u128],
+) {
     let generators: Vec<Generator> = seeds.iter().map(|seed| Generator::new(*seed)).collect();
     let blocks = sum.len();
     let mut pads = Zeroizing::new(vec![[0; CHUNK]; tree.leaves()]);
@@ -57,7 +67,7 @@ fn expand_tree(tree: Tree, seeds: &[u128], skipped: usize, batch: u64, sum: &mut
             row.iter_mut().skip(start).zip(odd).for_each(|(to, from)| *to = from);
             folded = low;
         }
-        let all = folded.first().copied().unwrap_or_default();
+        let all = folded.first().copied().unwrap_or([0; CHUNK]);
         sum.iter_mut().zip(all).for_each(|(to, from)| *to = from);
     }
 }

@@ -5,6 +5,7 @@ use theta_groups::{Scalar, Secret};
 use super::{Corrections, MOST_PRODUCTS, Sum, TRANSFERS, expect, pad};
 use crate::error::expect_len;
 use crate::extension::ReceivedTransfers;
+use crate::reduce::Modulus;
 use crate::wide::PAD;
 use crate::{Error, Misbehaviour, words};
 
@@ -16,7 +17,7 @@ pub fn receive<S: Scalar>(transfers: ReceivedTransfers, corrections: &Correction
     let products = transfers.len() / TRANSFERS;
     expect(products.min(MOST_PRODUCTS + 1), transfers.len())?;
     expect_len(&corrections.0, Corrections::length(products))?;
-    let order = words::order::<S>();
+    let modulus = Modulus::of::<S>();
     let mut summands = Secret::new(Vec::with_capacity(products));
     // A pad and what its choice adds to it.
     let mut parts = zeroize::Zeroizing::new([([0; PAD], [0; 4]); TRANSFERS]);
@@ -26,7 +27,7 @@ pub fn receive<S: Scalar>(transfers: ReceivedTransfers, corrections: &Correction
         let bit = index % TRANSFERS;
         if let (Some(place), Some(correction)) = (parts.get_mut(bit), corrections.next()) {
             let mask = words::mask64(choice);
-            let added = words::read_scalar::<S>(correction, &order).unwrap_or_else(|| {
+            let added = modulus.decode(correction).unwrap_or_else(|| {
                 false_one.get_or_insert(index);
                 [0; 4]
             });

@@ -13,9 +13,9 @@ use crate::error::expect_len;
 use crate::extension::ReceivedTransfers;
 use crate::{Choices, Misuse, base, copee, extension};
 
-/// The field size of the extension: a quarter of the bytes of k = 1 for a third more work of both sides.
+/// The field size of the extension: a quarter of the bytes of k = 1 for a fifth more work of both sides together.
 const K: u8 = 4;
-/// The bits of a digit of COPEe: a third of the bytes of k = 1 for three quarters of its work. (k = 2 takes as long, k = 4 a third more.)
+/// The bits of a digit of COPEe: a third of the bytes of k = 1 for four fifths of its work. (k = 2 takes a tenth less, k = 4 a third more.)
 const DIGIT: u8 = 3;
 
 /// The group of the base OTs, whatever the scalars are: of prime order, and the fastest there is.

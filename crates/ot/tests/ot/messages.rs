@@ -14,7 +14,7 @@ fn noise(len: usize, rng: &mut impl CryptoRng) -> Vec<u8> {
     bytes
 }
 
-fn is_theirs<T>(result: Result<T, Error>) -> bool {
+fn is_theirs<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Theirs(_)))
 }
 
@@ -24,9 +24,9 @@ fn noise_is_refused() {
     let mut rng = rng(1);
     for extra in [0, 0, 0, 1] {
         let (receiver, _) = Receiver::<P256>::new(session(1), Choices::random(4, &mut rng), &mut rng).unwrap();
-        assert!(is_theirs(receiver.finish(&Answer(noise(4 * 33 + extra, &mut rng)))));
+        assert!(is_theirs(&receiver.finish(&Answer(noise(4 * 33 + extra, &mut rng)))));
         let ask = Ask(noise(8 * 32 + extra, &mut rng));
-        assert!(is_theirs(send::<Ristretto255>(session(1), 4, &ask, &mut rng)));
+        assert!(is_theirs(&send::<Ristretto255>(session(1), 4, &ask, &mut rng)));
         for k in [1, 3, 8] {
             let (sender, ask) = extension::Setup::<Ristretto255>::new(session(1), k, &mut rng).unwrap();
             let length = Grown::length::<Ristretto255>(k).unwrap() + extra;
@@ -37,10 +37,10 @@ fn noise_is_refused() {
             let place = if k == 1 { 0 } else { 128 * 32 };
             let garbage = noise(length - place, &mut rng);
             grown[place..].copy_from_slice(&garbage);
-            assert!(is_theirs(sender.finish(&Grown(grown))), "k = {k}");
+            assert!(is_theirs(&sender.finish(&Grown(grown))), "k = {k}");
             let (sender, _) = set_up(k, &mut rng);
             let length = Extension::length(k, 200).unwrap() + extra;
-            assert!(is_theirs(sender.extend(200, &Extension(noise(length, &mut rng)))), "k = {k}");
+            assert!(is_theirs(&sender.extend(200, &Extension(noise(length, &mut rng)))), "k = {k}");
         }
         let delta = Secret::new(scalars::<P256Scalar>(1, &mut rng)[0]);
         let (_, receiver) = set_up(2, &mut rng);
@@ -48,12 +48,12 @@ fn noise_is_refused() {
         let (receiver, _, mut received) = receiver.extend(choices, &mut rng).unwrap();
         let seeds = received.take(256).unwrap().into_seeds();
         let opening = copee::Opening(noise(128 * 16 * 6 + extra, &mut rng));
-        assert!(is_theirs(copee::Receiver::new(&session(1), 2, &delta, seeds, &opening)));
+        assert!(is_theirs(&copee::Receiver::new(&session(1), 2, &delta, seeds, &opening)));
         // Half of all strings of 32 bytes are no scalars of a group of 255 bits; of ristretto255, fifteen of sixteen.
         type S = theta_groups::RistrettoScalar;
         let (_, _, received) = receiver.extend(Choices::random(512, &mut rng), &mut rng).unwrap();
         let corrections = gilboa::Corrections(noise(32 * 512 + extra, &mut rng));
-        assert!(is_theirs(gilboa::receive::<S>(received, &corrections)));
+        assert!(is_theirs(&gilboa::receive::<S>(received, &corrections)));
     }
 }
 
