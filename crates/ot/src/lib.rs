@@ -3,6 +3,7 @@
 //! - [`base`]: some hundred transfers by public-key cryptography (Masny and Rindal 2019);
 //! - [`extension`]: any number of transfers from 128 base OTs (SoftSpokenOT, Roy 2022), with the check that stops a receiver with
 //!   inconsistent choices;
+//! - [`correlated`]: correlated OTs modulo q;
 //! - [`gilboa`]: products modulo q from transfers, secure against parties that follow the protocol;
 //! - [`copee`]: products with one fixed factor, such as a MAC key, of MASCOT (Keller, Orsini, Scholl 2016);
 //! - [`mascot`]: multiplication triples with MACs among any number of parties, all but one of which may cheat.
@@ -16,6 +17,7 @@
 pub mod base;
 mod choices;
 pub mod copee;
+pub mod correlated;
 mod error;
 pub mod extension;
 mod forest;

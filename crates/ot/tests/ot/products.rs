@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha20Rng;
 use theta_groups::bls12_381::G1;
 use theta_groups::{Group, P256, Ristretto255, Scalar, Secp256k1, Secret};
-use theta_ot::{Choices, Misbehaviour, Misuse, copee, gilboa};
+use theta_ot::{Choices, Misbehaviour, Misuse, copee, correlated, gilboa};
 
 use crate::fixture::{rng, scalars, session, set_up};
 
@@ -29,6 +29,50 @@ fn gilboa_products<G: Group>() {
         assert_eq!(*x + *y, a[index] * b[index], "{} {index}", G::NAME);
         assert_ne!(*x, G::Scalar::ZERO);
     }
+}
+
+fn correlated_values<G: Group>() {
+    let mut rng = rng(6);
+    let d = factors::<G::Scalar>(300, &mut rng).0;
+    let (sender, receiver) = set_up(3, &mut rng);
+    let (_, message, received) = receiver.extend(Choices::random(300, &mut rng), &mut rng).unwrap();
+    let (_, sent) = sender.extend(300, &message).unwrap();
+    let choices: Vec<bool> = received.choices().iter().map(bool::from).collect();
+    let (corrections, t) = correlated::send(sent, &d).unwrap();
+    assert_eq!(corrections.0.len(), correlated::Corrections::length(300));
+    let theirs = correlated::receive::<G::Scalar>(received, &corrections).unwrap();
+    for (((t, theirs), d), x) in t.expose().iter().zip(theirs.expose()).zip(&d).zip(choices) {
+        assert_eq!(*theirs, if x { *t + *d } else { *t }, "{}", G::NAME);
+    }
+}
+
+#[test]
+fn correlated_transfers_differ_by_the_difference() {
+    correlated_values::<P256>();
+    correlated_values::<Secp256k1>();
+    correlated_values::<Ristretto255>();
+}
+
+#[test]
+fn false_correlated_transfers_are_refused() {
+    let mut rng = rng(7);
+    let d = scalars::<<P256 as Group>::Scalar>(128, &mut rng);
+    for (place, length) in [(Some(5), 32 * 128), (None, 32 * 127)] {
+        let (sender, receiver) = set_up(1, &mut rng);
+        let (_, message, received) = receiver.extend(Choices::random(128, &mut rng), &mut rng).unwrap();
+        let (_, sent) = sender.extend(128, &message).unwrap();
+        let (mut corrections, _) = correlated::send(sent, &d).unwrap();
+        corrections.0.truncate(length);
+        corrections.0[32 * 5..32 * 6].fill(0xff);
+        let error = correlated::receive::<<P256 as Group>::Scalar>(received, &corrections).err();
+        let expected = place
+            .map_or(Misbehaviour::Length { got: length, expected: 32 * 128 }, |index| Misbehaviour::Scalar { index });
+        assert_eq!(error, Some(expected.into()));
+    }
+    let (sender, receiver) = set_up(1, &mut rng);
+    let (_, message, _) = receiver.extend(Choices::random(100, &mut rng), &mut rng).unwrap();
+    let (_, sent) = sender.extend(100, &message).unwrap();
+    assert_eq!(correlated::send(sent, &d).err(), Some(Misuse::Transfers { got: 100, needed: 128 }));
 }
 
 #[test]
