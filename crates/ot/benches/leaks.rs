@@ -12,7 +12,7 @@
 use std::hint::black_box;
 
 use rand_chacha::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
+use rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
 use rustix::time::{ClockId, clock_gettime};
 use theta_groups::{Group, P256, P256Scalar, Ristretto255, Scalar, Secret};
 use theta_names::ShareIndex;
@@ -146,22 +146,51 @@ fn extension_receiver(runs: usize) {
     });
 }
 
-/// The extension's sender, whose secret is Delta. A sender draws its Delta itself, so the classes are two senders with a Delta each.
+/// Randomness whose first 16 bytes are zero: with it, a sender's Delta is.
+struct ZeroFirst(ChaCha20Rng, bool);
+
+impl TryRng for ZeroFirst {
+    type Error = core::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        self.0.try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        self.0.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
+        self.0.try_fill_bytes(bytes)?;
+        if core::mem::take(&mut self.1) {
+            bytes.fill(0);
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for ZeroFirst {}
+
+/// The extension's sender, whose Delta is zero or random. Each run has a set-up of its own: two senders that are kept for all runs
+/// differ in where they lie in memory, too, and that shows.
 fn extension_sender(runs: usize) {
-    let mut rng = ChaCha20Rng::seed_from_u64(3);
-    let pairs = [0, 1].map(|_| set_up(4, &mut rng));
-    let [(first, one), (second, other)] = pairs;
-    let (senders, receivers) = ([first, second].map(Kept::new), [one, other].map(Kept::new));
     let prepare = |class: usize, rng: &mut ChaCha20Rng| {
-        let message = receivers.get(class).unwrap().with(|receiver| {
-            let (receiver, message, _) = receiver.extend(Choices::random(1024, rng), rng).unwrap();
-            (receiver, message)
-        });
-        (class, message)
+        let mut first = ZeroFirst(ChaCha20Rng::from_rng(rng), class == 0);
+        let (sender, ask) = extension::Setup::<Ristretto255>::new(session(), 4, &mut first).unwrap();
+        let (receiver, grown) = extension::Receiver::new::<Ristretto255>(session(), 4, &ask, rng).unwrap();
+        let (_, message, _) = receiver.extend(Choices::random(1024, rng), rng).unwrap();
+        (sender.finish(&grown).unwrap(), message)
     };
-    test("extension, sender's batch", runs, prepare, |(class, message)| {
-        senders.get(class).unwrap().with(|sender| sender.extend(1024, &message).unwrap())
-    });
+    let step = |(sender, message): (extension::Sender, _)| sender.extend(1024, &message).unwrap();
+    test("extension, sender's batch", runs, prepare, step);
+    let prepare = |class: usize, rng: &mut ChaCha20Rng| {
+        let mut first = ZeroFirst(ChaCha20Rng::from_rng(rng), class == 0);
+        let (sender, ask) = extension::Setup::<Ristretto255>::new(session(), 4, &mut first).unwrap();
+        let (_, grown) = extension::Receiver::new::<Ristretto255>(session(), 4, &ask, rng).unwrap();
+        (sender, grown)
+    };
+    let step = |(sender, grown): (extension::Setup<Ristretto255>, _)| sender.finish(&grown).unwrap();
+    test("extension, sender's set-up", runs, prepare, step);
 }
 
 /// Gilboa's receiver, whose factor is 1 or random.
@@ -235,15 +264,22 @@ fn control(runs: usize) {
 }
 
 fn main() {
-    // `--runs N` for longer ones.
-    let runs =
-        std::env::args().skip_while(|word| word != "--runs").nth(1).and_then(|n| n.parse().ok()).unwrap_or(20_000);
-    control(runs);
-    base_receiver::<Ristretto255>(runs);
-    base_receiver::<P256>(runs / 4);
-    extension_receiver(runs);
-    extension_sender(runs);
-    gilboa_receiver(runs);
-    gilboa_sender(runs);
-    copee_receiver(runs);
+    // `--runs N` for longer ones; the name of a test for it alone.
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let runs = words.iter().find_map(|word| word.parse().ok()).unwrap_or(20_000);
+    let name = words.iter().find(|word| !word.starts_with('-') && word.parse::<usize>().is_err());
+    let tests: [(&str, fn(usize), usize); 8] = [
+        ("control", control, 1),
+        ("base-ristretto255", base_receiver::<Ristretto255>, 1),
+        ("base-p256", base_receiver::<P256>, 4),
+        ("extension-receiver", extension_receiver, 1),
+        ("extension-sender", extension_sender, 10),
+        ("gilboa-receiver", gilboa_receiver, 1),
+        ("gilboa-sender", gilboa_sender, 1),
+        ("copee", copee_receiver, 1),
+    ];
+    // Where what is measured, or what comes before it, takes long, there are fewer runs.
+    for (_, test, fewer) in tests.into_iter().filter(|(this, ..)| name.is_none_or(|name| name == this)) {
+        test(runs / fewer);
+    }
 }
