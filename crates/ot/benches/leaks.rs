@@ -171,6 +171,9 @@ impl TryRng for ZeroFirst {
 
 impl TryCryptoRng for ZeroFirst {}
 
+/// A class, how many batches are left, and both parties with a batch.
+type Ready = (usize, usize, extension::Sender, extension::Receiver, extension::Extension);
+
 /// The extension's sender, whose Delta is zero or random. A set-up serves for a few batches only: two senders that are kept for
 /// all runs differ in where they lie in memory, too, and that shows (|t| of 13 once, 2 another time).
 fn extension_sender(runs: usize) {
@@ -189,7 +192,7 @@ fn extension_sender(runs: usize) {
         let (receiver, message, _) = receiver.extend(Choices::random(1024, rng), rng).unwrap();
         (class, left - 1, sender, receiver, message)
     };
-    let step = |(class, left, sender, receiver, message): (usize, usize, extension::Sender, extension::Receiver, _)| {
+    let step = |(class, left, sender, receiver, message): Ready| {
         let (sender, sent) = sender.extend(1024, &message).unwrap();
         kept.get(class).unwrap().set(Some((left, sender, receiver)));
         sent
@@ -275,12 +278,15 @@ fn control(runs: usize) {
     assert!(t >= 4.5, "the control's leak was not seen: the machine is too busy, or the runs too few");
 }
 
+/// A test's name, the test, and by how much its runs are fewer.
+type Named = (&'static str, fn(usize), usize);
+
 fn main() {
     // `--runs N` for longer ones; the name of a test for it alone.
     let words: Vec<String> = std::env::args().skip(1).collect();
     let runs = words.iter().find_map(|word| word.parse().ok()).unwrap_or(20_000);
     let name = words.iter().find(|word| !word.starts_with('-') && word.parse::<usize>().is_err());
-    let tests: [(&str, fn(usize), usize); 8] = [
+    let tests: [Named; 8] = [
         ("control", control, 1),
         ("base-ristretto255", base_receiver::<Ristretto255>, 1),
         ("base-p256", base_receiver::<P256>, 4),
