@@ -121,6 +121,8 @@ pub enum ClientError {
     Refused {
         /// What was asked for.
         operation: &'static str,
+        /// The gRPC status code of the first of them.
+        code: tonic::Code,
         /// The nodes' message.
         reason: String,
     },

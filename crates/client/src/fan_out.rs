@@ -307,8 +307,8 @@ impl Problems {
     /// Why waiting for further nodes is pointless, if it is: `quorum` nodes blame the request, or the policies of so many
     /// nodes refuse it that fewer than `quorum` are left.
     pub(crate) fn hopeless(&self, operation: &'static str, quorum: usize) -> Option<ClientError> {
-        if let Some(reason) = self.blame_for_request(quorum) {
-            return Some(ClientError::Refused { operation, reason });
+        if let Some((code, reason)) = self.blame_for_request(quorum) {
+            return Some(ClientError::Refused { operation, code, reason });
         }
         let refuses = |problem: &&Problem| matches!(problem, Problem::Denied { .. } | Problem::TurnedAway { .. });
         let mut denials = self.found.values().filter(refuses);
@@ -327,15 +327,15 @@ impl Problems {
         }
     }
 
-    /// The message that `quorum` or more nodes agree on, if they blame the request.
-    pub(crate) fn blame_for_request(&self, quorum: usize) -> Option<String> {
+    /// The code that `quorum` or more nodes agree on, with a message, if they blame the request.
+    pub(crate) fn blame_for_request(&self, quorum: usize) -> Option<(Code, String)> {
         let mut codes: BTreeMap<i32, (usize, &str)> = BTreeMap::new();
         for problem in self.found.values().filter(|problem| problem.blames_request()) {
             if let Problem::Refused { code, message } = problem {
                 let (count, _) = codes.entry(i32::from(*code)).or_insert((0, message));
                 *count += 1;
                 if *count >= quorum {
-                    return Some(message.clone());
+                    return Some((*code, message.clone()));
                 }
             }
         }

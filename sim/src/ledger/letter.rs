@@ -6,7 +6,7 @@ use theta_agreement::{Ballot, Digest, MemberKeys, SIGNATURE_LEN, Signature, Vote
 use theta_groups::Transcript;
 use theta_ledger::{Action, CertifiedEntry, LedgerId};
 use theta_names::codec::{DecodeError, Reader, Writer};
-use theta_wire::peer::{CUSTODY, Envelope};
+use theta_wire::peer::{CUSTODY, Envelope, VERSION};
 
 /// The format of a custodian's messages and the tag of the ledger's among them, then the format of the ledger's messages.
 const HEAD: [u8; 3] = [1, 9, 1];
@@ -93,7 +93,7 @@ impl Letter {
             }
         };
         let payload = payload.finish().into();
-        Envelope { stream: CUSTODY, payload, ..Envelope::default() }.encode_to_vec().into()
+        Envelope { version: VERSION, stream: CUSTODY, payload, ..Envelope::default() }.encode_to_vec().into()
     }
 }
 

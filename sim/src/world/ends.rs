@@ -9,6 +9,7 @@ use theta_orchestration::{Culprit, Misdeed};
 use theta_schemes::keys::{AnyKeyShare, KeyName};
 
 use super::World;
+use crate::byzantine::Behaviour;
 use crate::scenario::{Asked, Fate, Fault, Sabotage};
 use crate::watch::{Invariant, Violation};
 
@@ -224,21 +225,40 @@ impl World<'_> {
                     return self.watch.violated(Invariant::Agreement, text);
                 }
             }
-            let falsely = |culprit: &Culprit| {
-                let party = culprit.party.get();
-                let by_word = matches!(culprit.misdeed, Misdeed::Slot(_));
-                self.scenario.honest().any(|honest| honest == party)
-                    && !(by_word && self.watch.stores.was_confirmed(party))
-                    && !self.scenario.exchanges.iter().any(|it| it.node == party && matches!(it.fate, Fate::Stolen(..)))
-            };
+        }
+        self.accuse_rightly(&honest)
+    }
+
+    /// Checks whom honest nodes accuse: nobody honest, and of lies that they have read.
+    fn accuse_rightly(&mut self, honest: &[u16]) -> Result<(), Violation> {
+        for number in honest {
+            let Some(life) = self.nodes.get(number).and_then(|node| node.life.as_ref()) else { continue };
             for record in life.engine.culprits() {
-                if falsely(&record.culprit) {
-                    let text = format!("node {number} accuses {}: {}", record.culprit.party, record.culprit.misdeed);
+                let Culprit { party, misdeed, .. } = &record.culprit;
+                let lies = matches!(
+                    self.scenario.liars.get(&party.get()),
+                    Some(Behaviour::Ledger(_) | Behaviour::Ceremony(_))
+                );
+                // Bytes that nobody reads would try nothing.
+                if lies && matches!(misdeed, Misdeed::Envelope(_)) {
+                    let text = format!("the lies of node {party} do not arrive: {misdeed}");
+                    return self.watch.violated(Invariant::Works, text);
+                }
+                if self.is_false(&record.culprit) {
+                    let text = format!("node {number} accuses {party}: {misdeed}");
                     return self.watch.violated(Invariant::NoFalseBlame, text);
                 }
             }
         }
         Ok(())
+    }
+
+    fn is_false(&self, culprit: &Culprit) -> bool {
+        let party = culprit.party.get();
+        let by_word = matches!(culprit.misdeed, Misdeed::Slot(_));
+        self.scenario.honest().any(|honest| honest == party)
+            && !(by_word && self.watch.stores.was_confirmed(party))
+            && !self.scenario.exchanges.iter().any(|it| it.node == party && matches!(it.fate, Fate::Stolen(..)))
     }
 
     /// Whether all honest nodes that are up and have lost nothing have the newest sharing of a version, with a share or without.

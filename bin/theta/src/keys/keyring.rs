@@ -12,6 +12,7 @@ use theta_schemes::{
     Purpose,
     keys::{AnyPublicKey, KeyId, KeyName},
 };
+use theta_statements::UnixTime;
 
 use crate::{exit::Failure, files};
 
@@ -51,6 +52,13 @@ impl NamedKey {
     #[must_use]
     pub fn asked(&self) -> String {
         KeyRef { name: self.name.clone(), version: self.version.filter(|_| self.is_asked) }.to_string()
+    }
+
+    /// Its state as far as the ledger says, and when it will be destroyed.
+    pub(crate) fn state_in_words(&self) -> Option<String> {
+        let state = self.state?.name();
+        let doom = self.doomed.map(|doom| format!(", destroyed at {}", UnixTime(doom.saturating_mul(1_000))));
+        Some(format!("{state}{}", doom.unwrap_or_default()))
     }
 
     /// NAME@VERSION, if the version is known.

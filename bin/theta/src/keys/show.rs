@@ -6,7 +6,6 @@ use theta_client::{KeyState, Version};
 use theta_keyfiles::PublicKeyText as _;
 use theta_names::Delivery;
 use theta_schemes::keys::{AnyPublicKey, TypedPublicKey};
-use theta_statements::UnixTime;
 
 use super::NamedKey;
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  theta keys list              the public keys in the client directory; asks nobody
+  theta keys list              the public keys that the client knows, and their states when it last heard; asks nobody
   theta keys list --live       what the nodes have now: versions, states, epochs, holders
 
 Two lines for one version mean that nodes differ: some have not heard yet of what was changed, or lie.")]
@@ -126,10 +125,11 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
     let keys = args.client.keyring().all()?;
     let views: Vec<KeyView> = keys.iter().map(KeyView::from).collect();
     output.result(&views, |out| {
-        let mut table = Table::new(&["name", "suite", "purpose", "takes", "key id"], &[]);
+        let mut table = Table::new(&["name", "state", "suite", "purpose", "takes", "key id"], &[]);
         for (view, key) in views.iter().zip(&keys) {
             table.row([
                 view.name.clone(),
+                key.state_in_words().unwrap_or_else(|| "-".to_owned()),
                 view.suite.to_owned(),
                 view.purpose.to_owned(),
                 key.public.threshold().to_string(),
@@ -152,9 +152,8 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
     let view = KeyView::from(&key);
     output.result(&view, |out| {
         writeln!(out, "name        {}", view.name)?;
-        if let (Some(version), Some(state)) = (view.version, view.state) {
-            let doom = key.doomed.map(|doom| format!(", destroyed at {}", UnixTime(doom.saturating_mul(1_000))));
-            writeln!(out, "version     {version} ({state}{})", doom.unwrap_or_default())?;
+        if let (Some(version), Some(state)) = (view.version, key.state_in_words()) {
+            writeln!(out, "version     {version} ({state})")?;
         }
         writeln!(out, "suite       {} ({} on {})", view.suite, view.scheme, view.on)?;
         writeln!(out, "purpose     {}", view.purpose)?;

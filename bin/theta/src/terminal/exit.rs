@@ -122,6 +122,9 @@ impl From<ClientError> for Failure {
             ClientError::Request(_)
             | ClientError::Randomizer(_)
             | ClientError::KeyName(_)
+            | ClientError::KeyVersion(_)
+            // There is no such key.
+            | ClientError::Refused { code: Code::NotFound, .. }
             | ClientError::UnknownNode(_) => Self::Usage(text),
             ClientError::NoAnswer { nodes, .. } if nodes.iter().any(|node| is_absence(&node.problem)) => {
                 Self::NoAnswer(format!("{text}; theta status shows who is up"))

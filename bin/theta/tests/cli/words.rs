@@ -169,11 +169,37 @@ fn an_older_version_is_enabled_wherever_it_was_disabled_and_destroyed_is_destroy
     let states: Vec<_> = keys.as_array().unwrap().iter().map(|key| key["state"].as_str().unwrap().to_owned()).collect();
     assert_eq!(states, ["retired", "active"], "{keys}");
 
+    group.theta(&["keys", "destroy", "files@1", "--yes"]).ok();
+    let listed = group.theta(&["keys", "show", "files@1"]).ok().text();
+    assert!(listed.contains("disabled, destroyed at 2"), "{listed}");
+    group.theta(&["keys", "enable", "files@1"]).ok();
     for generation in [&[][..], &["--generation", "1"], &[]] {
         let destroy = [&["keys", "destroy", "files", "--now", "--yes", "--json"], generation].concat();
         let gone = group.theta(&destroy).ok().json();
         assert_eq!((&gone["state"], &gone["decided"]), (&"destroyed".into(), &true.into()), "{gone}");
     }
+    // Who asks nobody is told as well.
+    let listed = group.theta(&["keys", "list"]).ok().text();
+    let line = listed.lines().find(|line| line.starts_with("files ")).unwrap_or_default();
+    assert!(line.contains("destroyed"), "{listed}");
+}
+
+/// As `theta --help` documents it: an unknown key is bad input, whether the client or the nodes say so.
+#[test]
+fn a_key_that_nobody_has_is_bad_input() {
+    let group = Group::shared();
+    for ask in [
+        &["refresh", "sing"][..],
+        &["rotate", "sing"],
+        &["disable", "sing"],
+        &["destroy", "sing", "--now", "--yes"],
+        &["show", "sing", "--live"],
+    ] {
+        group.theta(&[&["keys"], ask].concat()).fails(2, &["sing"]);
+    }
+    let message = group.file("unknown.txt", "x");
+    group.theta(&["sign", &message, "--key", "sing"]).fails(2, &["no key named"]);
+    group.theta(&["sign", &message, "--key", "sign@first"]).fails(2, &["no key named"]);
 }
 
 /// Safety does not wait for the group: a key counts as disabled when the holders that go on are too few to use it, and is frozen where it

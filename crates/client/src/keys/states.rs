@@ -170,7 +170,7 @@ impl Client {
                     "another change of {key} was decided first: look at the key, and ask again for generation {} or without one",
                     self.next_generation(&change.key).await?
                 );
-                Err(ClientError::Refused { operation: OPERATION, reason })
+                Err(ClientError::Refused { operation: OPERATION, code: tonic::Code::Aborted, reason })
             }
             Standing::Open if stopped => {
                 Ok(StateChanged { generation, decided: false, nodes, awaits, problems: problems.all() })

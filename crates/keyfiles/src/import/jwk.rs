@@ -28,8 +28,15 @@ struct Members<'a> {
     q: Option<&'a str>,
     /// The other primes of an RSA key that has more than two.
     oth: Option<serde::de::IgnoredAny>,
-    /// The keys of a JWK set, which is refused.
+    /// The keys of a JWK set.
     keys: Option<serde::de::IgnoredAny>,
+}
+
+/// A JWK set (RFC 7517, section 5).
+#[derive(Deserialize)]
+struct Set<'a> {
+    #[serde(borrow)]
+    keys: Vec<Members<'a>>,
 }
 
 /// Whether a file is meant to be a JSON Web Key: no other format begins with a brace.
@@ -37,21 +44,38 @@ pub(super) fn looks_like(file: &[u8]) -> bool {
     file.trim_ascii_start().starts_with(b"{")
 }
 
-/// Reads a private key.
+/// Reads a private key. Of a set it is the only private key in it; public ones beside it do not matter, as in PEM files.
 pub(super) fn read(file: &[u8]) -> Result<PrivateKey, ImportError> {
     let members: Members<'_> =
         serde_json::from_slice(file).map_err(|_| ImportError::Malformed("it is no JSON Web Key"))?;
-    match (members.kty, &members.keys) {
-        (None, Some(_)) => Err(ImportError::SeveralKeys),
-        (Some("OKP"), _) => members.eddsa(),
-        (Some("EC"), _) => members.ec(),
-        (Some("RSA"), _) => members.rsa(),
-        (Some(other), _) => Err(ImportError::Algorithm(format!("JWK {}", printable(other)))),
-        (None, None) => Err(ImportError::Malformed("it names no key type (kty)")),
+    if members.kty.is_some() || members.keys.is_none() {
+        return members.key();
+    }
+    let set: Set<'_> = serde_json::from_slice(file).map_err(|_| ImportError::Malformed("it is no JSON Web Key set"))?;
+    let mut private = set.keys.iter().filter(|key| key.is_private());
+    match (private.next(), private.next()) {
+        (Some(key), None) => key.key(),
+        (Some(_), Some(_)) => Err(ImportError::SeveralKeys),
+        (None, _) => Err(ImportError::NotPrivate),
     }
 }
 
 impl Members<'_> {
+    /// Whether it holds a secret. Symmetric keys do, and are refused when they are read.
+    fn is_private(&self) -> bool {
+        self.d.is_some() || self.kty == Some("oct")
+    }
+
+    fn key(&self) -> Result<PrivateKey, ImportError> {
+        match self.kty {
+            Some("OKP") => self.eddsa(),
+            Some("EC") => self.ec(),
+            Some("RSA") => self.rsa(),
+            Some(other) => Err(ImportError::Algorithm(format!("JWK {}", printable(other)))),
+            None => Err(ImportError::Malformed("it names no key type (kty)")),
+        }
+    }
+
     fn eddsa(&self) -> Result<PrivateKey, ImportError> {
         let kind = match self.curve()? {
             "Ed25519" => Kind::Ed25519,

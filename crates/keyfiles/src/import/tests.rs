@@ -331,6 +331,11 @@ fn json_web_keys_keep_their_public_keys() {
             assert_eq!(base64(&key.public_key_bytes()[1..]), "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4");
         }
     }
+    // A set with one private key, as key stores write it, with public ones beside it.
+    let public = P256_JWK.replace("\"d\"", "\"was\"");
+    let set = format!("{{\"keys\":[{public},{ED25519_JWK}]}}");
+    let (key, _) = auto(Suite::FrostEd25519, set.as_bytes()).unwrap();
+    assert_eq!(base64(key.public_key_bytes()), "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo");
     let pem = include_str!("safe_primes.pem");
     let numbers = super::pem::private_key(pem).unwrap().rsa_numbers().unwrap().map(|number| base64(&number));
     let [n, e, p, q] = numbers;
@@ -346,7 +351,13 @@ fn what_is_no_private_json_web_key_is_refused_in_words() {
     let refused = |text: &str| auto(Suite::FrostEd25519, text.as_bytes()).unwrap_err();
     let public = ED25519_JWK.replace("\"d\"", "\"kid\"");
     assert_eq!(refused(&public), ImportError::NotPrivate);
-    assert_eq!(refused(&format!("{{\"keys\":[{ED25519_JWK}]}}")), ImportError::SeveralKeys);
+    let set = |keys: &[&str]| format!("{{\"keys\":[{}]}}", keys.join(","));
+    assert_eq!(refused(&set(&[ED25519_JWK, P256_JWK])), ImportError::SeveralKeys);
+    for empty in [&[][..], &[&public]] {
+        assert_eq!(refused(&set(empty)), ImportError::NotPrivate);
+    }
+    assert_eq!(refused(&set(&[&set(&[ED25519_JWK])])), ImportError::NotPrivate);
+    assert!(matches!(refused("{\"keys\":7}"), ImportError::Malformed(_)));
     assert_eq!(refused(&ED25519_JWK.replace("11qY", "11qZ")), ImportError::PublicKey);
     assert!(matches!(refused(P256_JWK), ImportError::OtherSuite { .. }));
     assert!(matches!(refused(r#"{"kty":"oct","k":"AAAA"}"#), ImportError::Algorithm(name) if name == "JWK oct"));

@@ -181,7 +181,7 @@ pub struct Replica {
     said: BTreeMap<Ballot, Said>,
     /// What each machine has said: of a member that is stood in for, either may have been stolen.
     heard: BTreeMap<(PartyId, Ballot, MachineKey), Vec<u8>>,
-    /// Whose votes of this height are not looked at any more.
+    /// Who has committed an offence at this height, so that its votes are not looked at any more, if it has one machine alone.
     ignored: BTreeSet<PartyId>,
     /// Whose entries are not looked at any more before the next height.
     distrusted: BTreeSet<NodeId>,

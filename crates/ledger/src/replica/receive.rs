@@ -46,7 +46,7 @@ impl Replica {
             }
             Message::Votes { height, votes, polka } => {
                 self.hear_height(from, height.saturating_sub(1), host, out);
-                if height == self.sitting.height() && !self.ignored.contains(&party) {
+                if height == self.sitting.height() && !self.is_ignored(party) {
                     let taken = self.take_votes(party, &votes).and_then(|()| self.take_polka(polka));
                     self.judge_sender(from, taken, out);
                 }
@@ -54,7 +54,7 @@ impl Replica {
             Message::Quorum { height, certificate } => {
                 if height > self.sitting.height() {
                     self.follow(from, height.saturating_sub(1), out);
-                } else if height == self.sitting.height() && !self.ignored.contains(&party) {
+                } else if height == self.sitting.height() && !self.is_ignored(party) {
                     let taken = self.take_quorum(from, &certificate, out);
                     self.judge_sender(from, taken, out);
                 }
@@ -62,10 +62,18 @@ impl Replica {
         }
     }
 
-    /// After an offence the sender's votes of this height are not looked at any more.
+    /// Whether a member's votes of this height are not looked at any more. Of a member that is stood in for either machine may have been stolen, and what
+    /// it sends under the member's number is no reason not to hear the other: each message is judged for itself, as many as are let through in a tick.
+    fn is_ignored(&self, party: PartyId) -> bool {
+        self.ignored.contains(&party) && !self.sitting.is_double(party)
+    }
+
+    /// After an offence the sender's votes of this height are not looked at any more, and it is not blamed again.
     fn judge_sender(&mut self, from: NodeId, taken: Result<(), ReplicaOffence>, out: &mut Vec<Effect>) {
         let Err(offence) = taken else { return };
-        self.ignored.insert(PartyId::of_node(from));
+        if !self.ignored.insert(PartyId::of_node(from)) {
+            return;
+        }
         // It may be a vote under a warrant that has not come here yet: what is ignored is heard again when it has.
         if !(self.state.is_small() && offence.is_of_signatures()) {
             out.push(Effect::Blame(from, offence));

@@ -150,6 +150,28 @@ fn a_machine_that_was_stolen_keeps_nobody_from_voting() {
     assert!(decided);
 }
 
+/// A thief of the machine that is gone says under the member's number what is an offence. It is not the other machine's: whoever listened to neither
+/// any more would wait for the member for ever.
+#[test]
+fn offences_of_a_machine_that_was_stolen_are_not_the_other_ones() {
+    let mut net = group(3, 2);
+    let state = state_of(&net, 1);
+    net.exchange(node(3), 8);
+    for number in 1..=3 {
+        offer(&mut net, number, &warrant(&state, &[3], &[1, 2, 3])).unwrap();
+    }
+    let ballot = Ballot::new(VoteKind::Prevote, 0);
+    let bytes = write_votes(&Votes { height: 1, votes: vec![(ballot, Vec::new(), [7; 64])] });
+    let decided = (0..40).any(|_| {
+        for to in 1..=2 {
+            net.feed(node(to), &|replica, disk| replica.handle(Input::Message(node(3), &bytes), disk));
+        }
+        net.tick();
+        net.all_at(1)
+    });
+    assert!(decided);
+}
+
 #[test]
 fn a_warrant_is_one_whoever_signed_which_copy() {
     let mut net = group(6, 3);
