@@ -115,12 +115,13 @@ pub trait ThresholdScheme: KeyScheme {
     }
 
     /// Whether many results of one key are checked for less than one by one: see
-    /// [`vartime_false_among`](ThresholdScheme::vartime_false_among).
+    /// [`vartime_false_among`](ThresholdScheme::vartime_false_among). A scheme that is not
+    /// [`CHECKABLE`](ThresholdScheme::CHECKABLE) checks the shares behind a result instead.
     const CHECKS_TOGETHER: bool = false;
 
-    /// As [`combine`](ThresholdScheme::combine), but what it returns is a result only if
+    /// As [`combine`](ThresholdScheme::combine), but nothing need have been verified, and what it returns is a result only if
     /// [`vartime_false_among`](ThresholdScheme::vartime_false_among) does not find it. For schemes that
-    /// [check together](ThresholdScheme::CHECKS_TOGETHER).
+    /// [check together](ThresholdScheme::CHECKS_TOGETHER). The share of `own`, who combines, needs no check.
     ///
     /// # Errors
     /// As [`combine`](ThresholdScheme::combine).
@@ -128,6 +129,7 @@ pub trait ThresholdScheme: KeyScheme {
         public: &Self::PublicKey,
         request: &Self::Request,
         shares: &[Self::Share],
+        _own: ShareIndex,
     ) -> Result<Self::Output, CombineError> {
         Self::combine(public, request, shares)
     }

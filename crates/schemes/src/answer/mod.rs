@@ -8,6 +8,7 @@ use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
+use crate::keys::SecretMaterial;
 use crate::{CombineError, ThresholdScheme};
 
 pub use claim::{Claim, check_together};
@@ -31,6 +32,9 @@ pub trait Answer: Send + Sync {
 
     /// Whether these bytes are a share of party `index` that carries no proof although the scheme has proofs.
     fn is_bare(&self, index: ShareIndex, share: &[u8]) -> bool;
+
+    /// Whether [`Shares::claim`] makes claims: see [`ThresholdScheme::CHECKS_TOGETHER`].
+    fn checks_together(&self) -> bool;
 
     /// Whether shares without proofs are sent first: see [`ThresholdScheme::HAS_BARE_SHARES`].
     fn has_bare_shares(&self) -> bool;
@@ -109,8 +113,8 @@ pub trait Shares: Send {
     /// As [`ThresholdScheme::combine`].
     fn combine(&self) -> Result<(Combined, Vec<ShareIndex>), CombineError>;
 
-    /// As [`combine`](Shares::combine), for results that are [checked together](crate::check_together); `None` if the scheme checks
-    /// each by itself.
+    /// As [`combine`](Shares::combine), for results that are [checked together](crate::check_together), whose shares need not have been
+    /// verified; `None` if the scheme checks each by itself.
     ///
     /// # Errors
     /// As [`combine`](Shares::combine): it is seen to be false without the check.
@@ -143,6 +147,10 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
         S::decode_share(index, share).is_ok_and(|share| !S::is_proven(&share))
     }
 
+    fn checks_together(&self) -> bool {
+        S::CHECKS_TOGETHER
+    }
+
     fn has_bare_shares(&self) -> bool {
         S::HAS_BARE_SHARES
     }
@@ -158,7 +166,7 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
     }
 
     fn accept_claim(self: Arc<Self>, combined: &[u8]) -> Option<Result<Claim, CombineError>> {
-        if !S::CHECKS_TOGETHER {
+        if !S::CHECKS_TOGETHER || !S::CHECKABLE {
             return None;
         }
         let output = S::accept_unchecked(&self.public, &self.request, combined);
@@ -186,6 +194,11 @@ struct SharesOf<S: ThresholdScheme> {
 impl<S: ThresholdScheme> SharesOf<S> {
     fn find(&self, index: ShareIndex) -> Option<&S::Share> {
         self.shares.iter().find(|share| S::share_index(share) == index)
+    }
+
+    /// The party that gathers.
+    fn own(&self) -> ShareIndex {
+        SecretMaterial::index(self.answering.key.as_ref())
     }
 
     /// Whose shares are combined.
@@ -272,7 +285,7 @@ impl<S: ThresholdScheme> Shares for SharesOf<S> {
             return None;
         }
         let Answering { public, request, .. } = self.answering.as_ref();
-        let output = S::combine_unchecked(public, request, &self.shares);
+        let output = S::combine_unchecked(public, request, &self.shares, self.own());
         Some(output.map(|output| (Claim::new(Arc::clone(&self.answering), output), self.first_k())))
     }
 }

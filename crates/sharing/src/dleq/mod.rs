@@ -4,11 +4,11 @@
 //! e = hash(context, g, H, U, V, A, B), response s = w + e x. It holds when g^s = A H^e and U^s = B V^e.
 //!
 //! The proof carries the commitments A and B rather than the challenge, so that many proofs can be checked at once
-//! ([`vartime_verify_batch`]).
+//! ([`vartime_false_among`]).
 
 mod batch;
 
-pub use batch::vartime_verify_batch;
+pub use batch::{vartime_false_among, vartime_verify_batch};
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret, Transcript};
