@@ -286,6 +286,65 @@ pub struct FlipCoinResponse {
     #[prost(message, optional, tag = "2")]
     pub outcome: ::core::option::Option<Outcome>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BatchRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub items: ::prost::alloc::vec::Vec<BatchItem>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BatchItem {
+    #[prost(oneof = "batch_item::Request", tags = "1, 2, 3")]
+    pub request: ::core::option::Option<batch_item::Request>,
+}
+/// Nested message and enum types in `BatchItem`.
+pub mod batch_item {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Request {
+        #[prost(message, tag = "1")]
+        Decapsulate(super::DecapsulateRequest),
+        #[prost(message, tag = "2")]
+        Sign(super::SignRequest),
+        #[prost(message, tag = "3")]
+        FlipCoin(super::FlipCoinRequest),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BatchAnswer {
+    /// The place of its request among the items, from 0.
+    #[prost(uint32, tag = "1")]
+    pub item: u32,
+    #[prost(oneof = "batch_answer::Answer", tags = "2, 3, 4, 5")]
+    pub answer: ::core::option::Option<batch_answer::Answer>,
+}
+/// Nested message and enum types in `BatchAnswer`.
+pub mod batch_answer {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Answer {
+        #[prost(message, tag = "2")]
+        Decapsulate(super::DecapsulateResponse),
+        #[prost(message, tag = "3")]
+        Sign(super::SignResponse),
+        #[prost(message, tag = "4")]
+        FlipCoin(super::FlipCoinResponse),
+        #[prost(message, tag = "5")]
+        Refused(super::Refused),
+    }
+}
+/// What the status of the request would be if it had been sent by itself.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Refused {
+    /// A code of gRPC, never 0.
+    #[prost(int32, tag = "1")]
+    pub code: i32,
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// For example theta-reason and theta-rule.
+    #[prost(map = "string, string", tag = "3")]
+    pub metadata: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetResultRequest {
     #[prost(bytes = "bytes", tag = "1")]
@@ -652,6 +711,33 @@ pub mod threshold_protocol_client {
                 .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "FlipCoin"));
             self.inner.unary(req, path, codec).await
         }
+        /// Many of these requests in one call, 256 at most; answers come in the order in which they are ready. Each is decided by itself, has
+        /// an entry of its own in the audit log, and counts as one request of its caller; one that fails fails alone. For callers that a
+        /// certificate or a token identifies, who may relay signed requests of others.
+        pub async fn batch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::BatchRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::BatchAnswer>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/theta.v1.ThresholdProtocol/Batch",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "Batch"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// The state or result of an instance, for a client to whom this node has granted its request. Returns at once.
         pub async fn get_result(
             &mut self,
@@ -816,6 +902,19 @@ pub mod threshold_protocol_server {
             tonic::Response<super::FlipCoinResponse>,
             tonic::Status,
         >;
+        /// Server streaming response type for the Batch method.
+        type BatchStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::BatchAnswer, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Many of these requests in one call, 256 at most; answers come in the order in which they are ready. Each is decided by itself, has
+        /// an entry of its own in the audit log, and counts as one request of its caller; one that fails fails alone. For callers that a
+        /// certificate or a token identifies, who may relay signed requests of others.
+        async fn batch(
+            &self,
+            request: tonic::Request<super::BatchRequest>,
+        ) -> std::result::Result<tonic::Response<Self::BatchStream>, tonic::Status>;
         /// The state or result of an instance, for a client to whom this node has granted its request. Returns at once.
         async fn get_result(
             &self,
@@ -1111,6 +1210,52 @@ pub mod threshold_protocol_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/theta.v1.ThresholdProtocol/Batch" => {
+                    #[allow(non_camel_case_types)]
+                    struct BatchSvc<T: ThresholdProtocol>(pub Arc<T>);
+                    impl<
+                        T: ThresholdProtocol,
+                    > tonic::server::ServerStreamingService<super::BatchRequest>
+                    for BatchSvc<T> {
+                        type Response = super::BatchAnswer;
+                        type ResponseStream = T::BatchStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::BatchRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ThresholdProtocol>::batch(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = BatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

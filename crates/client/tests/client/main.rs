@@ -8,6 +8,7 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod batch;
 mod blocking;
 mod ceremonies;
 mod checkpoint;

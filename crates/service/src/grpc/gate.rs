@@ -202,11 +202,12 @@ fn split_path(path: &str) -> (&str, &str) {
 
 /// The method's name as a metric label: one of a fixed list, whatever the caller wrote.
 fn known_method(method: &str) -> &'static str {
-    const KNOWN: [&str; 32] = [
+    const KNOWN: [&str; 33] = [
         "Decapsulate",
         "Sign",
         "FlipCoin",
         "Decrypt",
+        "Batch",
         "GetResult",
         "WatchInstance",
         "ListKeys",
