@@ -6,7 +6,7 @@ use theta_sharing::ShareIndex;
 
 use crate::ciphers::PayloadKey;
 use crate::keys::KeyScheme;
-use crate::{CombineError, MessageDigest, RequestError, Statement, VerifyError};
+use crate::{CombineError, MessageDigest, RequestError, RequestProof, Statement, VerifyError};
 
 /// A threshold scheme whose parties answer in one round.
 ///
@@ -28,6 +28,18 @@ pub trait ThresholdScheme: KeyScheme {
     /// # Errors
     /// [`RequestError`]: the caller's mistake or a ciphertext that was tampered with.
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError>;
+
+    /// As [`parse_request`](ThresholdScheme::parse_request), but where the scheme checks proofs of requests together, the proof comes
+    /// back unchecked; the request is safe to answer only if it holds.
+    ///
+    /// # Errors
+    /// As [`parse_request`](ThresholdScheme::parse_request).
+    fn parse_unproven(
+        public: &Self::PublicKey,
+        statement: &Statement<'_>,
+    ) -> Result<(Self::Request, Option<Box<dyn RequestProof>>), RequestError> {
+        Ok((Self::parse_request(public, statement)?, None))
+    }
 
     /// Makes this party's share. Constant-time in the key share.
     fn create_share(

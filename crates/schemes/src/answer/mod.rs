@@ -1,6 +1,7 @@
 //! One party's part in the answer to one statement, for every one-round scheme: its own share and those of the others.
 
 mod claim;
+mod proof;
 
 use std::sync::Arc;
 
@@ -12,6 +13,8 @@ use crate::keys::SecretMaterial;
 use crate::{CombineError, ThresholdScheme};
 
 pub use claim::{Claim, check_together};
+pub(crate) use proof::of_type;
+pub use proof::{RequestProof, Unproven, prove_together};
 
 /// A combined result.
 #[derive(Debug)]
