@@ -65,7 +65,7 @@ The contents stay here: the nodes see the header, a few hundred bytes, and retur
 A file is written complete or not at all; a pipe gets what has been authenticated, so heed the exit code.")]
 pub(crate) struct DecryptArgs {
     /// What to decrypt; - for standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(id = "file", required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Where to write; - for standard output [default: FILE without .theta, else FILE.decrypted, or standard output for standard input]
     #[arg(short, long, value_name = "OUT")]

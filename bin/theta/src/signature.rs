@@ -54,7 +54,7 @@ operation of its own, sign-digest, since they see nothing of the message. Ed2551
 node: to sign a digest there is to sign another message, of 32 bytes, which theta sign does like any other (theta sign FILE-WITH-DIGEST).")]
 pub(crate) struct SignArgs {
     /// What to sign; - for standard input
-    #[arg(required_unless_present = "digest", conflicts_with = "digest", value_name = "FILE")]
+    #[arg(id = "file", required_unless_present = "digest", conflicts_with = "digest", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Sign the message with this digest, of which the nodes see no more: sha256:HEX or sha512:HEX, as the key's suite hashes
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["randomize", "randomizer"])]
