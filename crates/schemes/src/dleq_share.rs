@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Transcript};
-use theta_sharing::dleq::{self, Bases, DleqClaim, DleqProof};
+use theta_sharing::dleq::{self, Bases, ClaimSet, DleqClaim, DleqProof};
 use theta_sharing::{Encoded, ShareIndex};
 
 use crate::keys::{KeyShare, PublicKeySet};
@@ -154,7 +154,7 @@ pub(crate) fn false_sets<G: Group>(
         .collect();
     let mut culprits: BTreeSet<usize> =
         claims.iter().enumerate().filter(|(_, claims)| claims.is_none()).map(|(place, _)| place).collect();
-    let (places, batch): (Vec<usize>, Vec<(&Bases<G>, &[DleqClaim<'_, G>])>) = sets
+    let (places, batch): (Vec<usize>, Vec<ClaimSet<'_, G>>) = sets
         .iter()
         .zip(&claims)
         .enumerate()

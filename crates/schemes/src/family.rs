@@ -6,7 +6,7 @@ use theta_sharing::ShareIndex;
 
 use crate::ciphers::PayloadKey;
 use crate::keys::KeyScheme;
-use crate::{CombineError, MessageDigest, RequestError, RequestProof, Statement, VerifyError};
+use crate::{CombineError, MessageDigest, PendingProof, RequestError, Statement, VerifyError};
 
 /// A threshold scheme whose parties answer in one round.
 ///
@@ -37,7 +37,7 @@ pub trait ThresholdScheme: KeyScheme {
     fn parse_unproven(
         public: &Self::PublicKey,
         statement: &Statement<'_>,
-    ) -> Result<(Self::Request, Option<Box<dyn RequestProof>>), RequestError> {
+    ) -> Result<(Self::Request, PendingProof), RequestError> {
         Ok((Self::parse_request(public, statement)?, None))
     }
 

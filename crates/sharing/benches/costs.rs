@@ -11,7 +11,7 @@ use std::time::Instant;
 use theta_groups::bls12_381::{Bls12_381, G1, G2};
 use theta_groups::{Ed448, Ed25519, Group, P256, Pairing, Ristretto255, Scalar, Secp256k1, Secret, Transcript, bn254};
 use theta_sharing::dleq::{
-    Bases, DleqClaim, DleqProof, Generator, prove, vartime_false_among, vartime_verify, vartime_verify_batch,
+    Bases, ClaimSet, DleqClaim, DleqProof, Generator, prove, vartime_false_among, vartime_verify, vartime_verify_batch,
 };
 use theta_sharing::{Encoded, ShareIndex, coefficients_at_zero, vartime_interpolate_at_zero};
 
@@ -143,8 +143,7 @@ fn together<G: Group>(rng: &mut ChaCha20Rng) {
         let Requests(requests) = Requests::<G>::new(32, count, &context, rng);
         let claims: Vec<(&Bases<G>, Vec<DleqClaim<'_, G>>)> =
             requests.iter().map(|(bases, proofs)| (bases, claims_of(proofs, &context))).collect();
-        let sets: Vec<(&Bases<G>, &[DleqClaim<'_, G>])> =
-            claims.iter().map(|(bases, claims)| (*bases, claims.as_slice())).collect();
+        let sets: Vec<ClaimSet<'_, G>> = claims.iter().map(|(bases, claims)| (*bases, claims.as_slice())).collect();
         if let [(bases, claims), ..] = sets.as_slice() {
             let alone = match claims {
                 [claim] => least(|| vartime_verify(bases, claim)),

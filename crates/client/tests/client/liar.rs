@@ -66,7 +66,7 @@ impl server::ThresholdProtocol for Liar {
         Ok(Response::new(v1::FlipCoinResponse { instance_id: id(), outcome: lie(32) }))
     }
     type BatchStream = Pin<Box<dyn Stream<Item = Result<v1::BatchAnswer, Status>> + Send>>;
-    /// Lies about all but the last, which is answered twice and never truly; and about some that nobody asked for.
+    /// Lies about all, answers the last twice, and says something about a request that nobody sent.
     async fn batch(&self, request: Request<v1::BatchRequest>) -> Result<Response<Self::BatchStream>, Status> {
         use v1::{batch_answer::Answer, batch_item::Request as Item};
         let lies = |(number, item): (u32, v1::BatchItem)| {
@@ -84,7 +84,7 @@ impl server::ThresholdProtocol for Liar {
         let mut answers: Vec<Result<v1::BatchAnswer, Status>> =
             (0..).zip(request.into_inner().items).map(lies).collect();
         let last = answers.pop().unwrap().unwrap();
-        let empty = v1::BatchAnswer { answer: None, ..last.clone() };
+        let empty = v1::BatchAnswer { item: last.item, answer: None };
         answers.extend([last.clone(), v1::BatchAnswer { item: 1_000_000, ..last }, empty].map(Ok));
         Ok(Response::new(Box::pin(tokio_stream::iter(answers))))
     }

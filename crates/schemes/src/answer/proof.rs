@@ -14,11 +14,14 @@ pub trait RequestProof: Any + Send {
     fn vartime_false_among(&self, proofs: &[&dyn RequestProof], rng: &mut dyn CryptoRng) -> Vec<usize>;
 }
 
+/// The proof in a request that is still to be checked, if there is one.
+pub type PendingProof = Option<Box<dyn RequestProof>>;
+
 /// What answers a statement whose proof may not have been checked yet. It comes out when the proof holds ([`prove_together`]); before,
 /// nothing is safe to answer.
 pub struct Unproven<T> {
     value: T,
-    proof: Option<Box<dyn RequestProof>>,
+    proof: PendingProof,
 }
 
 impl<T> fmt::Debug for Unproven<T> {
@@ -28,7 +31,7 @@ impl<T> fmt::Debug for Unproven<T> {
 }
 
 impl<T> Unproven<T> {
-    pub(crate) fn new(value: T, proof: Option<Box<dyn RequestProof>>) -> Self {
+    pub(crate) fn new(value: T, proof: PendingProof) -> Self {
         Self { value, proof }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bases, DleqClaim, challenge, vartime_verify};
+use super::{Bases, ClaimSet, DleqClaim, challenge, vartime_verify};
 use rand_core::CryptoRng;
 use theta_groups::{Group, Scalar};
 
@@ -47,7 +47,7 @@ pub fn vartime_verify_batch<G: Group>(
 /// claims. The sum of the second half is the difference of two known sums, so each level costs half a batch. Where that takes less
 /// ([`Group::COMPARES_COMMITMENTS`]), each claim is verified by itself.
 pub fn vartime_false_among<G: Group>(
-    sets: &[(&Bases<G>, &[DleqClaim<'_, G>])],
+    sets: &[ClaimSet<'_, G>],
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Vec<(usize, usize)> {
     if G::COMPARES_COMMITMENTS {
@@ -79,8 +79,8 @@ pub fn vartime_false_among<G: Group>(
     culprits
 }
 
-fn one_by_one<G: Group>(sets: &[(&Bases<G>, &[DleqClaim<'_, G>])]) -> Vec<(usize, usize)> {
-    let of_set = |(set, (bases, claims)): (usize, &(&Bases<G>, &[DleqClaim<'_, G>]))| -> Vec<(usize, usize)> {
+fn one_by_one<G: Group>(sets: &[ClaimSet<'_, G>]) -> Vec<(usize, usize)> {
+    let of_set = |(set, (bases, claims)): (usize, &ClaimSet<'_, G>)| -> Vec<(usize, usize)> {
         let verified = claims.iter().map(|claim| vartime_verify(bases, claim)).enumerate();
         verified.filter(|(_, holds)| !holds).map(|(position, _)| (set, position)).collect()
     };

@@ -71,6 +71,9 @@ pub struct DleqClaim<'a, G: Group> {
     pub context: &'a Transcript,
 }
 
+/// Claims on one pair of bases, such as the shares in the answer to one request.
+pub type ClaimSet<'a, G> = (&'a Bases<G>, &'a [DleqClaim<'a, G>]);
+
 /// The generator g with its encoding, to be kept beside a key: every proof hashes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generator<G: Group>(Encoded<G>);

@@ -9,7 +9,7 @@ use crate::harness::Group;
 #[test]
 fn files_are_signed_each_by_itself() {
     let group = Group::shared();
-    let names: Vec<String> = (0..5).map(|number| group.file(&format!("many-{number}.txt"), &[number; 40])).collect();
+    let names: Vec<String> = (0..5).map(|number| group.file(&format!("many-{number}.txt"), [number; 40])).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     group.theta(&[&["sign"], &names[..]].concat()).ok();
     for name in &names {
@@ -31,7 +31,7 @@ fn files_are_decrypted_each_by_itself() {
     let group = Group::shared();
     let mut sealed = Vec::new();
     for (number, key) in (0_u8..).zip(["files", "files-bls", "files"]) {
-        let name = group.file(&format!("closed-{number}.txt"), &[number; 1000]);
+        let name = group.file(&format!("closed-{number}.txt"), [number; 1000]);
         group.theta(&["encrypt", &name, "--key", key]).ok();
         fs::remove_file(group.path().join(&name)).unwrap();
         sealed.push(format!("{name}.theta"));

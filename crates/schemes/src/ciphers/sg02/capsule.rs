@@ -12,7 +12,7 @@ use crate::ciphers::PayloadKey;
 use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
-use crate::{CombineError, RequestError, RequestProof};
+use crate::{CombineError, PendingProof, RequestError, RequestProof};
 
 /// The public part of the hash H1 of the paper, which is the mask of the key.
 pub(super) fn begin_mask<G: CipherGroup>(key_id: &KeyId, u: &[u8]) -> Transcript {
@@ -134,7 +134,7 @@ pub(super) fn read<G: CipherGroup>(
     key_id: &KeyId,
     header: &[u8],
     capsule: &[u8],
-) -> Result<(ValidCapsule<G>, Option<Box<dyn RequestProof>>), RequestError> {
+) -> Result<(ValidCapsule<G>, PendingProof), RequestError> {
     let (capsule, equations) = parse(key_id, header, capsule)?;
     if G::HAS_COFACTOR {
         equations.vartime_check()?;

@@ -11,7 +11,7 @@ use crate::ciphers::PayloadKey;
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::registry::{Ciphers, Curve};
-use crate::{CombineError, RequestError, RequestProof, Statement, Suite, ThresholdCipher, ThresholdScheme};
+use crate::{CombineError, PendingProof, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header whose validity proof holds, so that it is safe to answer.
 pub struct DecapsulationRequest<G: CipherGroup> {
@@ -57,7 +57,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
     fn parse_unproven(
         public: &Self::PublicKey,
         statement: &Statement<'_>,
-    ) -> Result<(Self::Request, Option<Box<dyn RequestProof>>), RequestError> {
+    ) -> Result<(Self::Request, PendingProof), RequestError> {
         let (header, bytes) = statement.header(G::SUITE, public.key_id())?;
         let (capsule, proof) = capsule::read::<G>(public.key_id(), bytes, header.capsule())?;
         Ok((DecapsulationRequest::of(public, capsule), proof))

@@ -60,14 +60,14 @@ fn check(book: &Book) {
 fn a_batch_counts_as_all_its_requests() {
     let (mut book, now) = (Book::new(bounds()), Instant::now());
     let here = connection(HERE);
-    let (batch, _told) = book.enter(client("ann"), &here, now).unwrap();
+    let (batch, _told) = book.enter(client("ann"), &here.connection, now).unwrap();
     book.widen(batch, 8).unwrap();
     check(&book);
     assert_eq!(book.usage(&"ann".parse().unwrap()).requests, 8);
     book.arrived(batch);
-    assert_eq!(book.enter(client("ann"), &here, now).unwrap_err(), Refused::OwnRequests);
+    assert_eq!(book.enter(client("ann"), &here.connection, now).unwrap_err(), Refused::OwnRequests);
     // Bob may have 2 reserved ones and the 4 that Ann leaves of the common 10.
-    let (other, _told_too) = book.enter(client("bob"), &here, now).unwrap();
+    let (other, _told_too) = book.enter(client("bob"), &here.connection, now).unwrap();
     assert_eq!(book.widen(other, 7).unwrap_err(), Refused::Requests);
     book.widen(other, 6).unwrap();
     check(&book);
@@ -78,7 +78,7 @@ fn a_batch_counts_as_all_its_requests() {
     book.leave(other, now);
     check(&book);
     assert!(book.clients.is_empty());
-    let (stranger, _told) = book.enter(Owner::Stranger, &here, now).unwrap();
+    let (stranger, _told) = book.enter(Owner::Stranger, &here.connection, now).unwrap();
     assert_eq!(book.widen(stranger, 2).unwrap_err(), Refused::OwnRequests);
     check(&book);
 }
