@@ -155,7 +155,9 @@ impl Protocol {
     }
 
     async fn answer_item(&self, call: &Call, asked: AskedItem, granted: Granted<KeyUse>) -> v1::BatchAnswer {
-        let Asked { number, wait, form, .. } = *asked;
+        let Asked { number, wait, form, key_use, enclosed } = *asked;
+        // Both have been decided about. What was enclosed keeps the bytes of the whole call.
+        drop((key_use, enclosed));
         let answer = async {
             let performed = self.carry_out(call, granted, wait).await?;
             Ok(match form {
