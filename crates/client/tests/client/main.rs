@@ -8,7 +8,6 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
-mod batch;
 mod blocking;
 mod ceremonies;
 mod checkpoint;

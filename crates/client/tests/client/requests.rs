@@ -1,5 +1,7 @@
 //! The client against real groups: honest ones, and ones with nodes that lie, hang or are down.
 
+mod batch;
+
 use std::{
     fs,
     sync::Arc,

@@ -19,7 +19,6 @@ use tokio::time;
 use tokio_stream::{Stream, wrappers::WatchStream};
 use tonic::{Request, Response, Status};
 
-use self::batch::Answers;
 use super::{
     answer, deadline, door,
     gate::Arrival,
@@ -175,9 +174,9 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         Ok(Response::new(v1::FlipCoinResponse { instance_id, outcome }))
     }
 
-    type BatchStream = Answers;
+    type BatchStream = door::Answers;
 
-    async fn batch(&self, request: Request<v1::BatchRequest>) -> Result<Response<Answers>, Status> {
+    async fn batch(&self, request: Request<v1::BatchRequest>) -> Result<Response<door::Answers>, Status> {
         self.answer_batch(request).await
     }
 

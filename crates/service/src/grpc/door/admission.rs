@@ -132,12 +132,12 @@ impl Place {
     ///
     /// # Errors
     /// The client has no room for them.
-    pub(crate) fn hold(&self, bytes: usize) -> Result<(), Status> {
+    pub(super) fn hold(&self, bytes: usize) -> Result<(), Status> {
         self.book().hold(self.number, bytes).map_err(|refused| self.status(refused))
     }
 
     /// Gives back bytes that were held.
-    pub(crate) fn release(&self, bytes: usize) {
+    pub(super) fn release(&self, bytes: usize) {
         self.book().release(self.number, bytes);
     }
 

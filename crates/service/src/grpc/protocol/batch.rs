@@ -3,22 +3,19 @@
 //! Those of one call are decided together, which takes one commit of the audit log, and then carried out each by itself. The call
 //! counts as all of them in its caller's quota, and its bytes count until the last answer has left.
 
-use std::{
-    collections::VecDeque,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_authority::{Granted, KeyRequest, Presented, Request as KeyUse, Seed};
 use theta_wire::v1::{self, batch_answer::Answer, batch_item::Request as Item};
-use tokio::task::JoinSet;
-use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
 use super::{Performed, Protocol, to_sign, waiting};
-use crate::grpc::{door, gate::Arrival, refusal};
+use crate::grpc::{
+    door::{self, Answers},
+    gate::Arrival,
+    refusal,
+};
 
 /// The most requests in one call.
 const MOST_ITEMS: usize = 256;
@@ -50,26 +47,26 @@ impl Protocol {
         let call: Call = Arc::new(Request::from_parts(metadata, extensions, ()));
         let place = self.place_for(&call, items.len())?;
         let bytes = items.iter().map(held_by).fold(0, usize::saturating_add);
-        let mut answers = Answers { ready: VecDeque::new(), running: JoinSet::new(), place, bytes, held: false };
+        let mut answers = Answers::new(place, bytes);
         let mut together = Vec::with_capacity(items.len());
         for (number, item) in (0..).zip(items) {
             match self.decoded_item(number, item) {
                 // Whoever waits for the host's order waits alone.
                 Ok(asked) if self.may_race(&asked) => {
                     let (this, call) = (self.clone(), Arc::clone(&call));
-                    answers.running.spawn(async move { this.answer_alone(&call, asked).await });
+                    answers.spawn(async move { this.answer_alone(&call, asked).await });
                 }
                 Ok(asked) => together.push(asked),
-                Err(status) => answers.ready.push_back(refused(number, &status)),
+                Err(status) => answers.push(refused(number, &status)),
             }
         }
         for (asked, granted) in self.decide_together(&call, together).await {
             match granted {
                 Ok(granted) => {
                     let (this, call) = (self.clone(), Arc::clone(&call));
-                    answers.running.spawn(async move { this.answer_item(&call, asked, granted).await });
+                    answers.spawn(async move { this.answer_item(&call, asked, granted).await });
                 }
-                Err(status) => answers.ready.push_back(refused(asked.number, &status)),
+                Err(status) => answers.push(refused(asked.number, &status)),
             }
         }
         Ok(Response::new(answers))
@@ -211,44 +208,5 @@ fn held_by(item: &v1::BatchItem) -> usize {
             request.name.len().saturating_add(enclosed(&request.signed_request, &request.approvals))
         }
         None => 0,
-    }
-}
-
-/// The answers to a batch, as they become ready. Dropping it ends what still runs for this caller.
-pub(crate) struct Answers {
-    ready: VecDeque<v1::BatchAnswer>,
-    running: JoinSet<v1::BatchAnswer>,
-    place: Option<Arrival>,
-    /// What the requests hold until the last answer has left. The call's own bytes were given back when its answer began.
-    bytes: usize,
-    held: bool,
-}
-
-impl Stream for Answers {
-    type Item = Result<v1::BatchAnswer, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if !core::mem::replace(&mut self.held, true)
-            && let Some(Err(status)) = self.place.as_ref().map(|place| place.hold(self.bytes))
-        {
-            (self.ready, self.running) = (VecDeque::new(), JoinSet::new());
-            self.bytes = 0;
-            return Poll::Ready(Some(Err(status)));
-        }
-        if let Some(answer) = self.ready.pop_front() {
-            return Poll::Ready(Some(Ok(answer)));
-        }
-        let next = ready!(self.running.poll_join_next(context));
-        Poll::Ready(next.map(|answer| {
-            answer.map_err(|error| Status::internal(format!("bug: a request of a batch panicked: {error}")))
-        }))
-    }
-}
-
-impl Drop for Answers {
-    fn drop(&mut self) {
-        if let Some(place) = self.place.as_ref().filter(|_| self.held) {
-            place.release(self.bytes);
-        }
     }
 }
