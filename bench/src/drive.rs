@@ -37,6 +37,8 @@ pub(crate) enum Pace {
     Closed {
         /// The number of workers.
         workers: u32,
+        /// How many requests each sends in one call; 1: in a call of its own.
+        batch: usize,
     },
     /// At fixed intervals.
     Open {
@@ -110,7 +112,7 @@ pub(crate) async fn warm_up(client: &Client, pool: &Pool) -> Result<(), Failure>
 pub(crate) async fn run(client: &Client, pool: &Arc<Pool>, pace: Pace, duration: Duration) -> Result<Run, Failure> {
     let begin = Instant::now();
     let mut samples = match pace {
-        Pace::Closed { workers } => closed(client, pool, begin, workers, duration).await?,
+        Pace::Closed { workers, batch } => closed(client, pool, begin, (workers, batch.max(1)), duration).await?,
         Pace::Open { rate } => open(client, pool, begin, rate).await?,
     };
     let elapsed = begin.elapsed();
@@ -123,7 +125,7 @@ async fn closed(
     client: &Client,
     pool: &Arc<Pool>,
     begin: Instant,
-    workers: u32,
+    (workers, batch): (u32, usize),
     duration: Duration,
 ) -> Result<Vec<Sample>, Failure> {
     let next = Arc::new(AtomicUsize::new(0));
@@ -133,9 +135,13 @@ async fn closed(
         running.spawn(async move {
             let mut samples = Vec::new();
             while begin.elapsed() < duration {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(job) = pool.get(index) else { break };
-                samples.push(measured(client.clone(), job, index, begin, begin.elapsed()).await);
+                let first = next.fetch_add(batch, Ordering::Relaxed);
+                let jobs: Vec<(usize, Job)> =
+                    (first..first.saturating_add(batch)).filter_map(|index| Some((index, pool.get(index)?))).collect();
+                if jobs.is_empty() {
+                    break;
+                }
+                samples.extend(measured_together(client.clone(), jobs, begin).await);
             }
             samples
         });
@@ -174,6 +180,19 @@ async fn open(client: &Client, pool: &Pool, begin: Instant, rate: f64) -> Result
         samples.push(sample.map_err(|error: JoinError| Failure::internal(error))?);
     }
     Ok(samples)
+}
+
+/// Sends one request in a call of its own, several in one call. Their latency is that of the last.
+async fn measured_together(client: Client, jobs: Vec<(usize, Job)>, begin: Instant) -> Vec<Sample> {
+    let start = begin.elapsed();
+    let (indices, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
+    if let ([index], [job]) = (indices.as_slice(), jobs.as_slice()) {
+        return vec![measured(client, job.clone(), *index, begin, start).await];
+    }
+    let results = Job::perform_all(jobs, &client).await;
+    let latency = begin.elapsed().saturating_sub(start);
+    let sample = |(index, result): (usize, Result<(), String>)| Sample { index, start, latency, error: result.err() };
+    indices.into_iter().zip(results).map(sample).collect()
 }
 
 async fn measured(client: Client, job: Job, index: usize, begin: Instant, start: Duration) -> Sample {

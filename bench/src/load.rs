@@ -1,6 +1,11 @@
 //! `theta-bench load`.
 
-use std::{num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    num::{NonZeroU16, NonZeroU32},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::Args;
 use theta::{
@@ -36,6 +41,7 @@ Examples:
   theta-bench load --local --record soon --concurrency 1               what waiting for the record costs
   theta-bench load --local --operation sign --key sign-ed25519 --burn-nonces    what burning nonces costs
   theta-bench load --local --nodes 31 --threshold 11 --delivery quorum  12 of 31 make shares
+  theta-bench load --local --batch 32 --concurrency 2       32 requests in one call
   theta-bench load --operation decrypt --size 16KiB --concurrency 32
   theta-bench load --pids $(pgrep -d, -f 'theta node run') --csv load.csv
 
@@ -75,6 +81,9 @@ pub(crate) struct LoadArgs {
     /// Requests under way at any time
     #[arg(long, value_name = "N", default_value = "16")]
     concurrency: NonZeroU32,
+    /// Requests in one call, at most 256; each worker sends its next call when the last is answered
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "rate")]
+    batch: NonZeroU16,
     /// How long to send
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::parse_duration)]
     duration: Duration,
@@ -126,10 +135,13 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
 }
 
 fn measure(args: &LoadArgs, session: &Session, pids: &[(u16, u32)], output: Output) -> Result<(), Failure> {
+    if args.batch.get() > 1 && args.operation == Operation::Decrypt {
+        return Err(Failure::Usage("a batch asks for payload keys: --operation decapsulate".to_owned()));
+    }
     let key = session.keyring().choose(args.key.as_deref(), args.operation.purpose())?;
     let (count, pace) = match args.rate {
         Some(rate) => (requests_at(rate, args.duration), Pace::Open { rate: f64::from(rate.get()) }),
-        None => (args.requests.get(), Pace::Closed { workers: args.concurrency.get() }),
+        None => (args.requests.get(), Pace::Closed { workers: args.concurrency.get(), batch: args.batch.get().into() }),
     };
     output::note(format_args!("making {count} requests"));
     let pool = Arc::new(Pool::make(args.operation, &key, args.size.0, count)?);

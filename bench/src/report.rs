@@ -41,6 +41,9 @@ pub(crate) struct Report {
     group_threshold: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     concurrency: Option<u32>,
+    /// Requests in one call, if there are more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<f64>,
     seconds: f64,
@@ -101,8 +104,12 @@ impl Report {
         };
         let seconds = run.elapsed.as_secs_f64();
         let succeeded = u32::try_from(latencies.count()).unwrap_or(u32::MAX);
+        let batch = match setting.pace {
+            Pace::Closed { batch, .. } if batch > 1 => Some(batch),
+            _ => None,
+        };
         let (concurrency, rate) = match setting.pace {
-            Pace::Closed { workers } => (Some(workers), None),
+            Pace::Closed { workers, .. } => (Some(workers), None),
             Pace::Open { rate } => (None, Some(rate)),
         };
         Ok(Self {
@@ -113,6 +120,7 @@ impl Report {
             group_nodes: setting.group.nodes().len(),
             group_threshold: setting.group.threshold(),
             concurrency,
+            batch,
             rate,
             seconds,
             ran_out: run.ran_out,
@@ -141,7 +149,10 @@ impl Report {
         let (n, k) = (self.group_nodes, self.group_threshold);
         writeln!(out, "{} with {} ({}), {n} nodes, any {k}", self.operation, self.key, self.suite)?;
         if let Some(concurrency) = self.concurrency {
-            writeln!(out, "closed loop, {concurrency} under way")?;
+            match self.batch {
+                None => writeln!(out, "closed loop, {concurrency} under way")?,
+                Some(batch) => writeln!(out, "closed loop, {concurrency} calls of {batch} requests under way")?,
+            }
         }
         if let Some(rate) = self.rate {
             writeln!(out, "open loop, {rate} requests a second")?;

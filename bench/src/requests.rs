@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
 use theta::{exit::Failure, keys::NamedKey};
-use theta_client::{Client, ClientError};
+use theta_client::{Answers, Client, ClientError};
 use theta_payload::{self as payload, Aead};
 use theta_schemes::Purpose;
 
@@ -142,10 +142,28 @@ impl Job {
         }
     }
 
+    /// Sends several of one pool in one call to each node, and waits for the first good answer to each.
+    pub(crate) async fn perform_all(jobs: Vec<Self>, client: &Client) -> Vec<Result<(), String>> {
+        let Some(Self { operation, key, .. }) = jobs.first().cloned() else { return Vec::new() };
+        let count = jobs.len();
+        let requests: Vec<Bytes> = jobs.into_iter().map(|job| job.request).collect();
+        let results = match operation {
+            Operation::Sign => client.sign_all(&key, &requests).await.map(outcomes),
+            Operation::Coin => client.flip_coins(&key, &requests).await.map(outcomes),
+            // The contents are opened by no node.
+            Operation::Decapsulate | Operation::Decrypt => client.decapsulate_all(&key, &requests).await.map(outcomes),
+        };
+        results.unwrap_or_else(|error| vec![Err(error.to_string()); count])
+    }
+
     /// Sends it to all nodes and waits for the first good answer.
     pub(crate) async fn perform(self, client: &Client) -> Result<(), ClientError> {
         self.result(client).await.map(drop)
     }
+}
+
+fn outcomes<T>(answers: Answers<T>) -> Vec<Result<(), String>> {
+    answers.into_iter().map(|answer| answer.map(drop).map_err(|error| error.to_string())).collect()
 }
 
 fn make_batch(operation: Operation, key: &NamedKey, size: usize, count: usize) -> Result<Vec<Bytes>, Failure> {

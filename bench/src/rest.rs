@@ -150,7 +150,7 @@ pub(crate) fn run(args: &RestArgs, output: Output) -> Result<(), Failure> {
             let run = session.block_on(drive::run(
                 session.client(),
                 &pool,
-                Pace::Closed { workers: 16 },
+                Pace::Closed { workers: 16, batch: 1 },
                 Duration::from_secs(3600),
             ))?;
             if let Some(error) = run.samples.iter().find_map(|sample| sample.error.clone()) {

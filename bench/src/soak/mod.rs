@@ -137,7 +137,7 @@ fn most(session: &Session, keys: &[(Operation, NamedKey)]) -> Result<f64, Failur
         output::note(format_args!("what does the group answer at most? {operation} with the key {}", key.name));
         let pool = std::sync::Arc::new(Pool::make(*operation, key, SIZE as u64, COUNT)?);
         session.block_on(drive::warm_up(session.client(), &pool))?;
-        let pace = Pace::Closed { workers: 32 };
+        let pace = Pace::Closed { workers: 32, batch: 1 };
         let run = session.block_on(drive::run(session.client(), &pool, pace, Duration::from_secs(10)))?;
         let answered = u32::try_from(run.samples.len()).map_err(Failure::internal)?;
         seconds += run.elapsed.as_secs_f64() / f64::from(answered.max(1));

@@ -323,6 +323,11 @@ impl Provenance {
         }
     }
 
+    /// The key, as it was asked for.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     /// "by nodes 1 and 3 in 4.2 ms"; a node in quorum mode that was told the result does not learn whose shares made it.
     pub(crate) fn summary(&self) -> String {
         let latency = units::human(Duration::from_secs_f64(self.latency_ms / 1e3));

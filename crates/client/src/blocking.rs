@@ -222,6 +222,21 @@ waits_for! {
     /// # Errors
     /// [`ClientError`].
     flip_coin(key: &str, name: Bytes) -> Result<Answer<Coin>, ClientError>;
+    /// As [`crate::Client::sign_all`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    sign_all(key: &str, messages: &[Bytes]) -> Result<crate::Answers<Bytes>, ClientError>;
+    /// As [`crate::Client::flip_coins`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    flip_coins(key: &str, names: &[Bytes]) -> Result<crate::Answers<Coin>, ClientError>;
+    /// As [`crate::Client::decapsulate_all`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    decapsulate_all(key: &str, headers: &[Bytes]) -> Result<crate::Answers<PayloadKey>, ClientError>;
     /// As [`crate::Client::public_key`].
     ///
     /// # Errors

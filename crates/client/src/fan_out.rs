@@ -13,16 +13,16 @@ use crate::{Client, ClientError, Connection, NodeProblem, Problem, error::is_not
 
 /// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that
 /// it receives itself, and the nodes that have not answered yet may need its share.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// How long a good answer of the other nodes has to come after one could not be reached, before the client looks for new members.
 const SOON: Duration = Duration::from_millis(100);
 
 /// How long a node is left alone that is not ready yet.
-const AGAIN: Duration = Duration::from_millis(300);
+pub(crate) const AGAIN: Duration = Duration::from_millis(300);
 
 /// What one node answered.
-type Reply<T> = (NodeId, Result<T, Problem>);
+pub(crate) type Reply<T> = (NodeId, Result<T, Problem>);
 
 /// The good answer, and the bad ones.
 pub(crate) struct Chosen<T> {

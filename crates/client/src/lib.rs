@@ -62,7 +62,7 @@ pub use self::{
     },
     ledger::{Followed, GenesisFileError, genesis_of, read_kept_ledger},
     members::{MembersChanged, MembersProgress, TakenBack, roster::group_node},
-    operations::{Coin, RandomizedSignature},
+    operations::{Answers, Coin, RandomizedSignature},
     options::ClientOptions,
     status::NodeStatus,
 };

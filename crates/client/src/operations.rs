@@ -1,5 +1,7 @@
 //! The operations of the group. Each result is checked here before it is returned.
 
+mod batch;
+
 use std::future::Future;
 
 use bytes::Bytes;
@@ -20,9 +22,11 @@ use crate::{
     Answer, Client, ClientError, Connection, Problem,
     answer::{culprits, nodes},
     credentials::Enclosed,
-    fan_out::{self, Question, incomplete},
+    fan_out::{self, Chosen, Question, incomplete},
     keys::renewal::Under,
 };
+
+pub use batch::Answers;
 
 /// The value of a coin, with its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +52,13 @@ struct Unchecked {
     outcome: v1::Outcome,
 }
 
+/// An answer whose result is the right one.
+struct Checked<T> {
+    result: T,
+    instance_id: [u8; 32],
+    outcome: v1::Outcome,
+}
+
 impl Client {
     /// Unwraps the payload key of a ciphertext, given its header. Nodes see the header alone.
     ///
@@ -61,20 +72,7 @@ impl Client {
         let bytes = header.clone();
         let parsed = Header::parse(&bytes)?;
         let key: KeyRef = key.parse()?;
-        let parameters = key.parameters(&[]);
-        let ask = Ask {
-            label: parsed.label(),
-            parameters: &parameters,
-            ..self.ask_for(Operation::Decapsulate, Some(key.name.as_ref()), &bytes)
-        };
-        let enclosed = self.enclose(&ask)?;
-        let request = v1::DecapsulateRequest {
-            key: key.to_string(),
-            header,
-            wait: v1::Wait::Done.into(),
-            signed_request: enclosed.signed_request.clone(),
-            approvals: enclosed.approvals.clone(),
-        };
+        let (enclosed, request) = self.decapsulate_request(&key, header, &parsed)?;
         let call = |connection: Connection, request| async move {
             let answer = connection.protocol().decapsulate(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
@@ -83,6 +81,29 @@ impl Client {
         let check =
             |outcome: &v1::Outcome| unwrapped(public.as_ref(), &bytes, &parsed, outcome).map_err(Problem::FalseAnswer);
         self.operate("decapsulate", (&enclosed, None), request, call, check).await
+    }
+
+    fn decapsulate_request(
+        &self,
+        key: &KeyRef,
+        header: Bytes,
+        parsed: &Header<'_>,
+    ) -> Result<(Enclosed, v1::DecapsulateRequest), ClientError> {
+        let parameters = key.parameters(&[]);
+        let ask = Ask {
+            label: parsed.label(),
+            parameters: &parameters,
+            ..self.ask_for(Operation::Decapsulate, Some(key.name.as_ref()), &header)
+        };
+        let enclosed = self.enclose(&ask)?;
+        let request = v1::DecapsulateRequest {
+            key: key.to_string(),
+            wait: v1::Wait::Done.into(),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+            header,
+        };
+        Ok((enclosed, request))
     }
 
     /// Decrypts a ciphertext that fits in memory: the nodes unwrap its payload key, and this client opens the payload.
@@ -148,10 +169,7 @@ impl Client {
         let key: KeyRef = key.parse()?;
         let (enclosed, request) = self.sign_request(&key, message, &[], slot)?;
         let under = Under::new(self, &key);
-        let check = |outcome: &v1::Outcome| {
-            under.check(|public| public.verify(&signed, &outcome.result, &[]).map_err(|error| error.to_string()))?;
-            Ok(outcome.result.clone())
-        };
+        let check = |outcome: &v1::Outcome| verified(under, &signed, outcome);
         self.operate("sign", (&enclosed, Some(under)), request, ask_to_sign, check).await
     }
 
@@ -217,28 +235,29 @@ impl Client {
         self.public_key(key).await?;
         let drawn = name.clone();
         let key: KeyRef = key.parse()?;
-        let parameters = key.parameters(&[]);
-        let ask = self.ask_for(Operation::FlipCoin, Some(key.name.as_ref()), &name);
-        let enclosed = self.enclose(&Ask { parameters: &parameters, ..ask })?;
-        let request = v1::FlipCoinRequest {
-            key: key.to_string(),
-            name,
-            wait: v1::Wait::Done.into(),
-            signed_request: enclosed.signed_request.clone(),
-            approvals: enclosed.approvals.clone(),
-            slot: None,
-        };
+        let (enclosed, request) = self.coin_request(&key, name)?;
         let call = move |connection: Connection, request| async move {
             let answer = connection.protocol().flip_coin(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
         };
         let under = Under::new(self, &key);
-        let check = |outcome: &v1::Outcome| {
-            let verify = |public: &AnyPublicKey| public.verify(&drawn, &outcome.result, &outcome.proof);
-            under.check(|public| verify(public).map_err(|error| error.to_string()))?;
-            Ok(Coin { value: outcome.result.clone(), proof: outcome.proof.clone() })
-        };
+        let check = |outcome: &v1::Outcome| drawn_coin(under, &drawn, outcome);
         self.operate("flip coin", (&enclosed, Some(under)), request, call, check).await
+    }
+
+    fn coin_request(&self, key: &KeyRef, name: Bytes) -> Result<(Enclosed, v1::FlipCoinRequest), ClientError> {
+        let parameters = key.parameters(&[]);
+        let ask = self.ask_for(Operation::FlipCoin, Some(key.name.as_ref()), &name);
+        let enclosed = self.enclose(&Ask { parameters: &parameters, ..ask })?;
+        let request = v1::FlipCoinRequest {
+            key: key.to_string(),
+            wait: v1::Wait::Done.into(),
+            signed_request: enclosed.signed_request.clone(),
+            approvals: enclosed.approvals.clone(),
+            slot: None,
+            name,
+        };
+        Ok((enclosed, request))
     }
 
     async fn operate<R, F, T>(
@@ -261,16 +280,25 @@ impl Client {
         let replies = fan_out::ask_all_members(self, &connections, patience, move |connection| {
             call(connection, to_all.request(message.clone(), patience))
         });
-        let check = |answer: &Unchecked| {
-            let instance_id = <[u8; 32]>::try_from(answer.instance_id.as_ref())
-                .map_err(|_| Problem::FalseAnswer("the instance id has not 32 bytes".to_owned()))?;
-            Ok((check(&answer.outcome)?, instance_id, answer.outcome.clone()))
-        };
         let (connections, quorum) = (connections.as_slice(), self.quorum());
         let question = Question { operation, connections, quorum, asked, under };
-        let chosen = fan_out::first_good(question, replies, check).await?;
-        let (result, instance_id, outcome) = chosen.value;
-        Ok(Answer {
+        let chosen = fan_out::first_good(question, replies, |answer: &Unchecked| answer.checked(&check)).await?;
+        Ok(chosen.into())
+    }
+}
+
+impl Unchecked {
+    fn checked<T>(&self, check: impl Fn(&v1::Outcome) -> Result<T, Problem>) -> Result<Checked<T>, Problem> {
+        let instance_id = <[u8; 32]>::try_from(self.instance_id.as_ref())
+            .map_err(|_| Problem::FalseAnswer("the instance id has not 32 bytes".to_owned()))?;
+        Ok(Checked { result: check(&self.outcome)?, instance_id, outcome: self.outcome.clone() })
+    }
+}
+
+impl<T> From<Chosen<Checked<T>>> for Answer<T> {
+    fn from(chosen: Chosen<Checked<T>>) -> Self {
+        let Checked { result, instance_id, outcome } = chosen.value;
+        Self {
             result,
             node: chosen.node,
             instance_id,
@@ -278,13 +306,26 @@ impl Client {
             culprits: culprits(outcome.culprits),
             bad_answers: chosen.false_answers,
             latency: chosen.latency,
-        })
+        }
     }
 }
 
 async fn ask_to_sign(connection: Connection, request: Request<v1::SignRequest>) -> Result<Unchecked, Status> {
     let answer = connection.protocol().sign(request).await?.into_inner();
     unchecked(answer.instance_id, answer.outcome)
+}
+
+/// The signature, if it is one of the message.
+fn verified(under: Under<'_>, message: &[u8], outcome: &v1::Outcome) -> Result<Bytes, Problem> {
+    under.check(|public| public.verify(message, &outcome.result, &[]).map_err(|error| error.to_string()))?;
+    Ok(outcome.result.clone())
+}
+
+/// The coin, if it is the one of the name.
+fn drawn_coin(under: Under<'_>, name: &[u8], outcome: &v1::Outcome) -> Result<Coin, Problem> {
+    let verify = |public: &AnyPublicKey| public.verify(name, &outcome.result, &outcome.proof);
+    under.check(|public| verify(public).map_err(|error| error.to_string()))?;
+    Ok(Coin { value: outcome.result.clone(), proof: outcome.proof.clone() })
 }
 
 /// The payload key, if the header is an honest encryption of it or, without a public key, if the header commits to it.

@@ -133,6 +133,9 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     /// Whether the curve has points outside the group, so that decoding has to check membership, which can cost about as much as
     /// a multiplication.
     const HAS_COFACTOR: bool;
+    /// Whether it takes less to compute the commitments of a proof and to compare their bytes than to decode them for a sum with those
+    /// of others: where membership in the subgroup is dear to check, and multiplications are cheap.
+    const COMPARES_COMMITMENTS: bool = false;
     /// How many multiplications take about as long as making a table.
     const TABLE_COST: u32;
     /// The group's name in texts and in names of suites, such as `ristretto255`.

@@ -188,6 +188,8 @@ pub(crate) struct Metrics {
     pub(crate) mail_dropped: Counter,
     pub(crate) claims: Counter,
     pub(crate) checks: Counter,
+    pub(crate) proofs: Counter,
+    pub(crate) proof_checks: Counter,
     pub(crate) hedges: Counter,
     pub(crate) ticks: Counter,
 }
@@ -226,6 +228,8 @@ impl Metrics {
             mail_dropped: Counter::default(),
             claims: Counter::default(),
             checks: Counter::default(),
+            proofs: Counter::default(),
+            proof_checks: Counter::default(),
             hedges: Counter::default(),
             ticks: Counter::default(),
         };
@@ -270,6 +274,9 @@ impl Metrics {
             claims,
         );
         registry.register("theta_result_checks", "How often that was done", self.checks.clone());
+        let proofs = self.proofs.clone();
+        registry.register("theta_proofs_checked", "Proofs of ciphertexts, checked with those that waited, too", proofs);
+        registry.register("theta_proof_checks", "How often that was done", self.proof_checks.clone());
         let hedges = self.hedges.clone();
         registry.register(
             "theta_hedges",

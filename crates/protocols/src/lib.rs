@@ -15,6 +15,6 @@ mod start;
 pub use ask::{Ask, Supply};
 pub use misbehaviour::Misbehaviour;
 pub use outcome::{AnyMachine, Outcome};
-pub use start::{Options, start, start_with};
+pub use start::{Options, start, start_unproven, start_with};
 pub use theta_rounds::Machine;
 pub use theta_schemes::RequestError;

@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Effects, Input, LockStep, Machine, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
-use theta_schemes::{Delivery, RequestError, Statement};
+use theta_schemes::{Answer, Delivery, RequestError, Statement, Unproven};
 use theta_sharing::Threshold;
 
 use crate::frost;
@@ -53,6 +53,47 @@ pub fn start_with<'a>(
     begin(public, share, statement.into(), options)
 }
 
+/// As [`start_with`], with a proof in the statement unchecked where those of many are checked for less together. The machine comes out when the
+/// proof holds ([`prove_together`](theta_schemes::prove_together)).
+///
+/// # Errors
+/// As [`start_with`].
+pub fn start_unproven<'a>(
+    public: &AnyPublicKey,
+    share: &Arc<AnyKeyShare>,
+    statement: impl Into<Statement<'a>>,
+    options: Options,
+) -> Result<Unproven<AnyMachine>, RequestError> {
+    let statement = statement.into();
+    if options.frost.seed.is_some() {
+        return begin(public, share, statement, options).map(Unproven::from);
+    }
+    match public.answer_unproven(share, statement) {
+        Ok(answer) => Ok(answer.map(|answer| one_round(public, share, statement, options.delivery, answer))),
+        Err(SchemeError::Request(error)) => Err(error),
+        // Whoever has two rounds, or another key's share.
+        Err(_) => begin(public, share, statement, options).map(Unproven::from),
+    }
+}
+
+/// The machine of a request that is safe to answer when it starts.
+fn one_round(
+    public: &AnyPublicKey,
+    share: &Arc<AnyKeyShare>,
+    statement: Statement<'_>,
+    delivery: Delivery,
+    answer: Arc<dyn Answer>,
+) -> AnyMachine {
+    let (threshold, purpose) = (public.threshold(), public.suite().purpose());
+    if !threshold.contains(share.index()) {
+        return Unusable::share();
+    }
+    let local = PartyId::of_share(share.index());
+    let protocol = OneRound::new(local, threshold, purpose, answer, share_seed(share, &statement));
+    let protocol = protocol.delivered(delivery, public.key_id(), &statement);
+    Box::new(Driver::new(local, parties(threshold), LockStep::new(protocol)))
+}
+
 fn begin(
     public: &AnyPublicKey,
     share: &Arc<AnyKeyShare>,
@@ -64,8 +105,6 @@ fn begin(
     if !ours {
         return Ok(Unusable::share());
     }
-    let local = PartyId::of_share(share.index());
-    let purpose = public.suite().purpose();
     match (public.answer(share, statement), options.seed) {
         (Err(SchemeError::TwoRounds(_)), seed) => {
             public.check_request(statement)?;
@@ -74,11 +113,7 @@ fn begin(
             Ok(machine.unwrap_or_else(Unusable::share))
         }
         (_, Some(_)) => Ok(Unusable::seed()),
-        (Ok(answer), None) => {
-            let protocol = OneRound::new(local, threshold, purpose, answer, share_seed(share, &statement));
-            let protocol = protocol.delivered(delivery, public.key_id(), &statement);
-            Ok(Box::new(Driver::new(local, parties(threshold), LockStep::new(protocol))))
-        }
+        (Ok(answer), None) => Ok(one_round(public, share, statement, delivery, answer)),
         (Err(SchemeError::Request(error)), None) => Err(error),
         (Err(_), None) => Ok(Unusable::share()),
     }

@@ -6,7 +6,7 @@ use theta_sharing::ShareIndex;
 
 use crate::ciphers::PayloadKey;
 use crate::keys::KeyScheme;
-use crate::{CombineError, MessageDigest, RequestError, Statement, VerifyError};
+use crate::{CombineError, MessageDigest, PendingProof, RequestError, Statement, VerifyError};
 
 /// A threshold scheme whose parties answer in one round.
 ///
@@ -28,6 +28,18 @@ pub trait ThresholdScheme: KeyScheme {
     /// # Errors
     /// [`RequestError`]: the caller's mistake or a ciphertext that was tampered with.
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError>;
+
+    /// As [`parse_request`](ThresholdScheme::parse_request), but where the scheme checks proofs of requests together, the proof comes
+    /// back unchecked; the request is safe to answer only if it holds.
+    ///
+    /// # Errors
+    /// As [`parse_request`](ThresholdScheme::parse_request).
+    fn parse_unproven(
+        public: &Self::PublicKey,
+        statement: &Statement<'_>,
+    ) -> Result<(Self::Request, PendingProof), RequestError> {
+        Ok((Self::parse_request(public, statement)?, None))
+    }
 
     /// Makes this party's share. Constant-time in the key share.
     fn create_share(
@@ -115,12 +127,13 @@ pub trait ThresholdScheme: KeyScheme {
     }
 
     /// Whether many results of one key are checked for less than one by one: see
-    /// [`vartime_false_among`](ThresholdScheme::vartime_false_among).
+    /// [`vartime_false_among`](ThresholdScheme::vartime_false_among). A scheme that is not
+    /// [`CHECKABLE`](ThresholdScheme::CHECKABLE) checks the shares behind a result instead.
     const CHECKS_TOGETHER: bool = false;
 
-    /// As [`combine`](ThresholdScheme::combine), but what it returns is a result only if
+    /// As [`combine`](ThresholdScheme::combine), but nothing need have been verified, and what it returns is a result only if
     /// [`vartime_false_among`](ThresholdScheme::vartime_false_among) does not find it. For schemes that
-    /// [check together](ThresholdScheme::CHECKS_TOGETHER).
+    /// [check together](ThresholdScheme::CHECKS_TOGETHER). The share of `own`, who combines, needs no check.
     ///
     /// # Errors
     /// As [`combine`](ThresholdScheme::combine).
@@ -128,6 +141,7 @@ pub trait ThresholdScheme: KeyScheme {
         public: &Self::PublicKey,
         request: &Self::Request,
         shares: &[Self::Share],
+        _own: ShareIndex,
     ) -> Result<Self::Output, CombineError> {
         Self::combine(public, request, shares)
     }

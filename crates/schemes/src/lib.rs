@@ -43,7 +43,9 @@ pub mod signatures;
 mod statement;
 mod suite;
 
-pub use answer::{Answer, Claim, Gathered, Shares, check_together};
+pub use answer::{
+    Answer, Claim, Gathered, PendingProof, RequestProof, Shares, Unproven, check_together, prove_together,
+};
 pub use digest::{MessageDigest, MessageHasher};
 pub use error::{CombineError, RequestError, VerifyError};
 pub use family::{SignatureScheme, ThresholdCipher, ThresholdCoin, ThresholdScheme};

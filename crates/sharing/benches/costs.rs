@@ -9,8 +9,10 @@ use rand_core::SeedableRng;
 use std::hint::black_box;
 use std::time::Instant;
 use theta_groups::bls12_381::{Bls12_381, G1, G2};
-use theta_groups::{Group, Pairing, Ristretto255, Scalar, Secret, Transcript};
-use theta_sharing::dleq::{DleqClaim, Generator, prove, vartime_verify, vartime_verify_batch};
+use theta_groups::{Ed448, Ed25519, Group, P256, Pairing, Ristretto255, Scalar, Secp256k1, Secret, Transcript, bn254};
+use theta_sharing::dleq::{
+    Bases, ClaimSet, DleqClaim, DleqProof, Generator, prove, vartime_false_among, vartime_verify, vartime_verify_batch,
+};
 use theta_sharing::{Encoded, ShareIndex, coefficients_at_zero, vartime_interpolate_at_zero};
 
 fn least<T>(mut run: impl FnMut() -> T) -> f64 {
@@ -104,7 +106,63 @@ fn proofs<G: Group>(rng: &mut ChaCha20Rng) {
     }
 }
 
+/// H, V and the proof.
+type Proven<G> = (Encoded<G>, Encoded<G>, DleqProof<G>);
+
+fn claims_of<'a, G: Group>(proofs: &'a [Proven<G>], context: &'a Transcript) -> Vec<DleqClaim<'a, G>> {
+    let claim = |(image_g, image, proof): &'a Proven<G>| DleqClaim { image_g: *image_g, image: *image, proof, context };
+    proofs.iter().map(claim).collect()
+}
+
+/// The proofs of `count` shares of each of many requests, which have a base each, by the same provers.
+struct Requests<G: Group>(Vec<(Bases<G>, Vec<Proven<G>>)>);
+
+impl<G: Group> Requests<G> {
+    fn new(requests: u8, count: usize, context: &Transcript, rng: &mut ChaCha20Rng) -> Self {
+        let keys: Vec<_> = (0..count).map(|_| Secret::new(G::Scalar::random(rng))).collect();
+        let request = |request| {
+            let base = G::hash_to_group(b"theta/bench", &[&[request]]);
+            let bases = Generator::<G>::new().with(Encoded::new(base));
+            let proofs = keys.iter().map(|secret| {
+                let image_g = Encoded::new(G::mul_base(secret.expose()));
+                let image = Encoded::new(base * *secret.expose());
+                (image_g, image, prove(context, secret, &bases, &image_g, &image, rng))
+            });
+            (bases, proofs.collect())
+        };
+        Self((0..requests).map(request).collect())
+    }
+}
+
+/// The proofs of one request's shares against those of many requests in one sum, in microseconds a request. The membership of
+/// shares in the subgroup costs the same in both and is left out.
+fn together<G: Group>(rng: &mut ChaCha20Rng) {
+    println!("{}: proofs of several requests, each request", G::NAME);
+    let context = Transcript::new("theta/bench");
+    for count in [1, 2, 10] {
+        let Requests(requests) = Requests::<G>::new(32, count, &context, rng);
+        let claims: Vec<(&Bases<G>, Vec<DleqClaim<'_, G>>)> =
+            requests.iter().map(|(bases, proofs)| (bases, claims_of(proofs, &context))).collect();
+        let sets: Vec<ClaimSet<'_, G>> = claims.iter().map(|(bases, claims)| (*bases, claims.as_slice())).collect();
+        if let [(bases, claims), ..] = sets.as_slice() {
+            let alone = match claims {
+                [claim] => least(|| vartime_verify(bases, claim)),
+                claims => least(|| vartime_verify_batch(bases, claims, rng)),
+            };
+            print!("  {count:2} shares: alone {alone:8.1}");
+        }
+        for together in [2, 4, 8, 16, 32] {
+            let batch = sets.get(..together).unwrap_or_default();
+            print!("   {together:2} {:8.1}", least(|| vartime_false_among(batch, rng)) / together as f64);
+        }
+        println!();
+    }
+}
+
 fn main() {
+    if std::env::args().any(|argument| argument == "together") {
+        return every_together(&mut ChaCha20Rng::seed_from_u64(1));
+    }
     let rng = &mut ChaCha20Rng::seed_from_u64(1);
     group::<Ristretto255>(rng);
     group::<G1>(rng);
@@ -116,4 +174,15 @@ fn main() {
     interpolation::<G2>(rng);
     proofs::<Ristretto255>(rng);
     proofs::<G1>(rng);
+    every_together(rng);
+}
+
+fn every_together(rng: &mut ChaCha20Rng) {
+    together::<Ristretto255>(rng);
+    together::<Ed25519>(rng);
+    together::<P256>(rng);
+    together::<Secp256k1>(rng);
+    together::<bn254::G1>(rng);
+    together::<G1>(rng);
+    together::<Ed448>(rng);
 }

@@ -2,12 +2,15 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Rng, SeedableRng, TryCryptoRng, TryRng};
 use theta_groups::bls12_381::{G1, G2};
-use theta_groups::{DecodeError, Group, Ristretto255, Scalar, Secret, Transcript};
+use theta_groups::{DecodeError, Ed25519, Group, Ristretto255, Scalar, Secret, Transcript};
 use theta_sharing::Encoded;
-use theta_sharing::dleq::{Bases, DleqClaim, DleqProof, Generator, prove, vartime_verify, vartime_verify_batch};
+use theta_sharing::dleq::{
+    Bases, DleqClaim, DleqProof, Generator, prove, vartime_false_among, vartime_verify, vartime_verify_batch,
+};
 
 /// The bases g and `base`.
 fn bases<G: Group>(base: G::Element) -> Bases<G> {
@@ -248,6 +251,123 @@ fn errors_that_cancel_are_found<G: Group>() {
     assert_eq!(false_claims(&base, &claims, &mut rng), [0]);
 }
 
+/// The lies of one claim among sets, each about a base of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    None,
+    Image,
+    Response,
+    Commitment,
+    Context,
+    /// The proof of the same prover about the next set's base.
+    OfAnotherSet,
+}
+
+/// One prover for each position, who proves for every set; provers have the same keys in all sets, as parties have in all requests.
+fn sets_of<G: Group>(lies: &[Vec<Lie>], seed: u64) -> (Vec<Bases<G>>, Vec<Vec<Case<G>>>) {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let most = lies.iter().map(Vec::len).max().unwrap_or(0);
+    let secrets: Vec<_> = (0..most).map(|_| G::Scalar::random(&mut rng)).collect();
+    let base = |set: usize| G::hash_to_group(b"theta/test", &[&set.to_le_bytes()]);
+    let prove_for = |set: usize, position: usize, rng: &mut ChaCha20Rng| {
+        let (base, secret) = (base(set), Secret::new(secrets[position]));
+        let (image_g, image) = (G::mul_base(secret.expose()), base * *secret.expose());
+        let context = Transcript::new("theta/test/dleq").with("set", &set.to_le_bytes());
+        let proof = prove(&context, &secret, &bases::<G>(base), &Encoded::new(image_g), &Encoded::new(image), rng);
+        Case { secret, image_g, image, proof, context }
+    };
+    let len = G::ENCODED_LEN;
+    let made = lies.iter().enumerate().map(|(set, lies)| {
+        let case = |(position, lie): (usize, &Lie)| {
+            let case = prove_for(set, position, &mut rng);
+            match lie {
+                Lie::None => case,
+                Lie::Image => Case { image: case.image + G::generator(), ..case },
+                Lie::Response => Case {
+                    proof: tampered(&case.proof, |bytes| {
+                        let more = G::Scalar::decode(&bytes[2 * len..]).unwrap() + G::Scalar::ONE;
+                        bytes[2 * len..].copy_from_slice(more.encode().as_ref());
+                    }),
+                    ..case
+                },
+                Lie::Commitment => Case { proof: tampered(&case.proof, |bytes| bytes[..len].fill(0xff)), ..case },
+                Lie::Context => Case { context: Transcript::new("theta/test/other"), ..case },
+                Lie::OfAnotherSet => Case { context: case.context, ..prove_for(set + 1, position, &mut rng) },
+            }
+        };
+        lies.iter().enumerate().map(case).collect()
+    });
+    let made: Vec<Vec<_>> = made.collect();
+    ((0..lies.len()).map(|set| bases(base(set))).collect(), made)
+}
+
+/// Checks that sets verified together give the same as each claim by itself, and returns the false ones.
+fn false_in_sets<G: Group>(bases: &[Bases<G>], cases: &[Vec<Case<G>>]) -> Vec<(usize, usize)> {
+    let claims: Vec<Vec<_>> = cases.iter().map(|set| set.iter().map(Case::claim).collect()).collect();
+    let sets: Vec<_> = bases.iter().zip(&claims).map(|(bases, claims)| (bases, claims.as_slice())).collect();
+    let singly: Vec<_> = sets
+        .iter()
+        .enumerate()
+        .flat_map(|(set, (bases, claims))| {
+            let of_set = claims.iter().enumerate().filter(|(_, claim)| !vartime_verify(bases, claim));
+            of_set.map(move |(position, _)| (set, position))
+        })
+        .collect();
+    assert_eq!(vartime_false_among(&sets, &mut ChaCha20Rng::seed_from_u64(3)), singly);
+    singly
+}
+
+fn sets_on_their_own_bases<G: Group>() {
+    use Lie::{Commitment, Context, Image, None, OfAnotherSet, Response};
+    let lies = [
+        vec![None, Image, None],
+        vec![],
+        vec![None, None],
+        vec![OfAnotherSet, Response, None],
+        vec![Commitment, Context],
+    ];
+    let (bases, cases) = sets_of::<G>(&lies, 1);
+    assert_eq!(false_in_sets(&bases, &cases), [(0, 1), (3, 0), (3, 1), (4, 0), (4, 1)]);
+    assert!(vartime_false_among::<G>(&[], &mut ChaCha20Rng::seed_from_u64(3)).is_empty());
+    // Errors of two sets that cancel in a sum without weights: the same prover's images, moved apart.
+    let (bases, mut cases) = sets_of::<G>(&[vec![None; 2], vec![None; 2]], 2);
+    assert!(false_in_sets(&bases, &cases).is_empty());
+    let error = G::hash_to_group(b"theta/test", &[b"error"]);
+    (cases[0][1].image, cases[1][1].image) = (cases[0][1].image + error, cases[1][1].image - error);
+    assert_eq!(false_in_sets(&bases, &cases), [(0, 1), (1, 1)]);
+    // A set on the identity is false as a whole, and no other is.
+    let identity = Generator::new().with(Encoded::new(G::identity()));
+    let (bases, cases) = sets_of::<G>(&[vec![None], vec![None; 2], vec![None]], 3);
+    assert_eq!(false_in_sets(&[bases[0], identity, bases[2]], &cases), [(1, 0), (1, 1)]);
+}
+
+fn lie() -> impl Strategy<Value = Lie> {
+    prop_oneof![
+        8 => Just(Lie::None),
+        1 => Just(Lie::Image),
+        1 => Just(Lie::Response),
+        1 => Just(Lie::Commitment),
+        1 => Just(Lie::Context),
+        1 => Just(Lie::OfAnotherSet),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the sets and whoever lies about what: together they give the same verdicts as one by one.
+    #[test]
+    fn together_is_as_one_by_one(lies in proptest::collection::vec(proptest::collection::vec(lie(), 0..5), 0..6), seed: u64) {
+        let (bases, cases) = sets_of::<Ristretto255>(&lies, seed);
+        let found = false_in_sets(&bases, &cases);
+        let positions = |(set, lies): (usize, &Vec<Lie>)| {
+            lies.iter().enumerate().filter(|(_, lie)| **lie != Lie::None).map(|(position, _)| (set, position)).collect::<Vec<_>>()
+        };
+        let expected: Vec<_> = lies.iter().enumerate().flat_map(positions).collect();
+        prop_assert_eq!(found, expected);
+    }
+}
+
 /// A random generator that always gives the same bytes, as in a cloned virtual machine.
 struct Stuck;
 
@@ -303,12 +423,13 @@ fn noise_is_refused<G: Group>() {
 macro_rules! instantiate {
     ($($name:ident: $group:ty;)*) => { $( mod $name { instantiate!(@ $group: true_claims_are_accepted proofs_round_trip
         lies_are_refused another_base_is_refused the_zero_secret_is_refused every_set_of_culprits_is_found
-        errors_that_cancel_are_found repeated_randomness_does_not_repeat_nonces noise_is_refused); } )* };
+        errors_that_cancel_are_found sets_on_their_own_bases repeated_randomness_does_not_repeat_nonces noise_is_refused); } )* };
     (@ $group:ty: $($test:ident)*) => { $(#[test] fn $test() { super::$test::<$group>(); })* };
 }
 
 instantiate! {
     ristretto255: super::Ristretto255;
+    ed25519: super::Ed25519;
     g1: super::G1;
     g2: super::G2;
 }

@@ -286,6 +286,65 @@ pub struct FlipCoinResponse {
     #[prost(message, optional, tag = "2")]
     pub outcome: ::core::option::Option<Outcome>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BatchRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub items: ::prost::alloc::vec::Vec<BatchItem>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BatchItem {
+    #[prost(oneof = "batch_item::Request", tags = "1, 2, 3")]
+    pub request: ::core::option::Option<batch_item::Request>,
+}
+/// Nested message and enum types in `BatchItem`.
+pub mod batch_item {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Request {
+        #[prost(message, tag = "1")]
+        Decapsulate(super::DecapsulateRequest),
+        #[prost(message, tag = "2")]
+        Sign(super::SignRequest),
+        #[prost(message, tag = "3")]
+        FlipCoin(super::FlipCoinRequest),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BatchAnswer {
+    /// The place of its request among the items, from 0.
+    #[prost(uint32, tag = "1")]
+    pub item: u32,
+    #[prost(oneof = "batch_answer::Answer", tags = "2, 3, 4, 5")]
+    pub answer: ::core::option::Option<batch_answer::Answer>,
+}
+/// Nested message and enum types in `BatchAnswer`.
+pub mod batch_answer {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Answer {
+        #[prost(message, tag = "2")]
+        Decapsulate(super::DecapsulateResponse),
+        #[prost(message, tag = "3")]
+        Sign(super::SignResponse),
+        #[prost(message, tag = "4")]
+        FlipCoin(super::FlipCoinResponse),
+        #[prost(message, tag = "5")]
+        Refused(super::Refused),
+    }
+}
+/// What the status of the request would be if it had been sent by itself.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Refused {
+    /// A code of gRPC, never 0.
+    #[prost(int32, tag = "1")]
+    pub code: i32,
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// For example theta-reason and theta-rule.
+    #[prost(map = "string, string", tag = "3")]
+    pub metadata: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetResultRequest {
     #[prost(bytes = "bytes", tag = "1")]
@@ -516,6 +575,17 @@ pub mod threshold_protocol_client {
                 .one("/theta.v1.ThresholdProtocol/FlipCoin", request.into_request())
                 .await
         }
+        /// Many of these requests in one call, 256 at most; answers come in the order in which they are ready. Each is decided by itself, has
+        /// an entry of its own in the audit log, and counts as one request of its caller; one that fails fails alone. For callers that a
+        /// certificate or a token identifies, who may relay signed requests of others.
+        pub async fn batch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::BatchRequest>,
+        ) -> Result<tonic::Response<rpc::Incoming<super::BatchAnswer>>, tonic::Status> {
+            self.0
+                .stream("/theta.v1.ThresholdProtocol/Batch", request.into_request())
+                .await
+        }
         /// The state or result of an instance, for a client to whom this node has granted its request. Returns at once.
         pub async fn get_result(
             &mut self,
@@ -600,6 +670,16 @@ pub mod threshold_protocol_server {
             &self,
             request: tonic::Request<super::FlipCoinRequest>,
         ) -> Result<tonic::Response<super::FlipCoinResponse>, tonic::Status>;
+        /// Many of these requests in one call, 256 at most; answers come in the order in which they are ready. Each is decided by itself, has
+        /// an entry of its own in the audit log, and counts as one request of its caller; one that fails fails alone. For callers that a
+        /// certificate or a token identifies, who may relay signed requests of others.
+        async fn batch(
+            &self,
+            request: tonic::Request<super::BatchRequest>,
+        ) -> Result<
+            tonic::Response<tonic::codegen::BoxStream<super::BatchAnswer>>,
+            tonic::Status,
+        >;
         /// The state or result of an instance, for a client to whom this node has granted its request. Returns at once.
         async fn get_result(
             &self,
@@ -640,6 +720,7 @@ pub mod threshold_protocol_server {
             "Decapsulate",
             "Sign",
             "FlipCoin",
+            "Batch",
             "GetResult",
             "WatchInstance",
             "ListKeys",
@@ -697,30 +778,36 @@ pub mod threshold_protocol_server {
                     )
                 }
                 4 => {
+                    rpc::stream(
+                        request,
+                        move |request| async move { inner.batch(request).await },
+                    )
+                }
+                5 => {
                     rpc::one(
                         request,
                         move |request| async move { inner.get_result(request).await },
                     )
                 }
-                5 => {
+                6 => {
                     rpc::stream(
                         request,
                         move |request| async move { inner.watch_instance(request).await },
                     )
                 }
-                6 => {
+                7 => {
                     rpc::one(
                         request,
                         move |request| async move { inner.list_keys(request).await },
                     )
                 }
-                7 => {
+                8 => {
                     rpc::one(
                         request,
                         move |request| async move { inner.get_public_key(request).await },
                     )
                 }
-                8 => {
+                9 => {
                     rpc::one(
                         request,
                         move |request| async move { inner.get_status(request).await },

@@ -57,7 +57,7 @@ pub(super) fn requests(pace: Pace, milliseconds: u64, payload: u64) -> u32 {
 pub(super) const fn drive_pace(pace: Pace) -> drive::Pace {
     match pace {
         Pace::Open { rate } => drive::Pace::Open { rate },
-        Pace::Alone { .. } => drive::Pace::Closed { workers: 1 },
+        Pace::Alone { .. } => drive::Pace::Closed { workers: 1, batch: 1 },
     }
 }
 

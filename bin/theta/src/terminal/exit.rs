@@ -105,6 +105,44 @@ impl Failure {
     }
 }
 
+/// What failed of a command that does one thing many times: a part that fails fails alone.
+#[derive(Debug)]
+pub(crate) struct Several {
+    of: usize,
+    failed: usize,
+    first: Option<Failure>,
+}
+
+impl Several {
+    /// A command with so many parts.
+    pub(crate) const fn new(of: usize) -> Self {
+        Self { of, failed: 0, first: None }
+    }
+
+    /// Tells that a part failed, and why. What concerns all parts is returned.
+    pub(crate) fn note(&mut self, part: impl fmt::Display, failure: Failure) -> Result<(), Failure> {
+        if matches!(failure, Failure::Interrupted(_) | Failure::OutputClosed | Failure::Internal(_)) {
+            return Err(failure);
+        }
+        // The command ends with its one error.
+        crate::output::diagnostic("warning", &format!("{part}: {failure}"));
+        self.failed = self.failed.saturating_add(1);
+        self.first.get_or_insert(failure);
+        Ok(())
+    }
+
+    /// How the command ends: as its first part that failed did.
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        let text = format!("{} of {} failed, as said above", self.failed, self.of);
+        match self.first {
+            None => Ok(()),
+            Some(Failure::Usage(_)) => Err(Failure::Usage(text)),
+            Some(Failure::NoAnswer(_)) => Err(Failure::NoAnswer(text)),
+            Some(_) => Err(Failure::Failed(text)),
+        }
+    }
+}
+
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         match error {

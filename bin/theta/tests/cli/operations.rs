@@ -1,5 +1,6 @@
 //! The operations of a healthy group.
 
+mod several;
 mod traces;
 
 use std::{

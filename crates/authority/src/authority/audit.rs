@@ -125,6 +125,22 @@ impl AuditLog {
         ticket
     }
 
+    /// Records decisions that were made together, to be written in one commit. `first`: somebody will wait for them. `None` if there
+    /// are none.
+    pub(crate) fn append_all(&self, records: Vec<AuditRecord>, first: bool) -> Option<Ticket> {
+        let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
+        if count == 0 {
+            return None;
+        }
+        let mut queue = self.shared.lock();
+        queue.waiting.extend(records);
+        queue.appended = queue.appended.saturating_add(count);
+        queue.urgent |= first;
+        let ticket = Ticket(queue.appended);
+        self.shared.wake(queue);
+        Some(ticket)
+    }
+
     /// Waits until a record is durable, without holding a thread.
     ///
     /// # Errors

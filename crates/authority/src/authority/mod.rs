@@ -4,6 +4,7 @@
 //! itself; this module has the file, the clock and the store.
 
 mod audit;
+mod batch;
 mod disk;
 mod file;
 mod grants;
@@ -200,9 +201,14 @@ impl Authority {
 
     /// Decides. May block on the disk, for slots.
     fn decide_now<R>(&self, presented: &Presented, request: R, asked: &Asked) -> Result<Decided<R>, Refusal> {
-        self.audit.check()?;
-        let judged = self.gate.decide_asked(presented, request, asked, now())?;
+        let judged = self.judge(presented, request, asked)?;
         self.record(judged)
+    }
+
+    /// Decides, and records nothing.
+    fn judge<R>(&self, presented: &Presented, request: R, asked: &Asked) -> Result<Judged<R>, Refusal> {
+        self.audit.check()?;
+        self.gate.decide_asked(presented, request, asked, now())
     }
 
     /// Takes a place among the running instances for a statement of so many bytes, for the account of the client of

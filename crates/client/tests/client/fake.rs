@@ -391,6 +391,32 @@ impl protocol::ThresholdProtocol for Api {
     ) -> Result<Response<v1::DecapsulateResponse>, Status> {
         nothing()
     }
+    /// Whoever is not ready says so about every second request, as often as it was told to.
+    async fn batch(&self, request: Request<v1::BatchRequest>) -> Result<Response<BoxStream<v1::BatchAnswer>>, Status> {
+        use v1::batch_answer::Answer;
+        let not_ready = {
+            let mut said = self.0.lock().unwrap();
+            said.requests += 1;
+            let left = said.not_ready;
+            said.not_ready = left.saturating_sub(1);
+            left > 0
+        };
+        let refused = v1::Refused {
+            code: tonic::Code::Unavailable.into(),
+            message: "this machine reads the ledger".to_owned(),
+            metadata: [("theta-not-ready".to_owned(), "1".to_owned())].into(),
+        };
+        let answer = |item: usize| {
+            let (instance_id, outcome) = self.outcome();
+            let answer = match not_ready && item % 2 == 1 {
+                true => Answer::Refused(refused.clone()),
+                false => Answer::Sign(v1::SignResponse { instance_id, outcome, ..Default::default() }),
+            };
+            Ok(v1::BatchAnswer { item: u32::try_from(item).unwrap(), answer: Some(answer) })
+        };
+        let answers: Vec<_> = (0..request.get_ref().items.len()).map(answer).collect();
+        Ok(Response::new(Box::pin(tokio_stream::iter(answers))))
+    }
     async fn get_result(&self, _: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
         nothing()
     }

@@ -65,6 +65,28 @@ impl server::ThresholdProtocol for Liar {
     async fn flip_coin(&self, _: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
         Ok(Response::new(v1::FlipCoinResponse { instance_id: id(), outcome: lie(32) }))
     }
+    /// Lies about all, answers the last twice, and says something about a request that nobody sent.
+    async fn batch(&self, request: Request<v1::BatchRequest>) -> Result<Response<BoxStream<v1::BatchAnswer>>, Status> {
+        use v1::{batch_answer::Answer, batch_item::Request as Item};
+        let lies = |(number, item): (u32, v1::BatchItem)| {
+            let answer = match item.request {
+                Some(Item::Decapsulate(_)) => {
+                    Answer::Decapsulate(v1::DecapsulateResponse { instance_id: id(), outcome: lie(32) })
+                }
+                Some(Item::FlipCoin(_)) => {
+                    Answer::FlipCoin(v1::FlipCoinResponse { instance_id: id(), outcome: lie(32) })
+                }
+                _ => Answer::Sign(v1::SignResponse { instance_id: id(), outcome: lie(96), ..Default::default() }),
+            };
+            Ok(v1::BatchAnswer { item: number, answer: Some(answer) })
+        };
+        let mut answers: Vec<Result<v1::BatchAnswer, Status>> =
+            (0..).zip(request.into_inner().items).map(lies).collect();
+        let last = answers.pop().unwrap().unwrap();
+        let empty = v1::BatchAnswer { item: last.item, answer: None };
+        answers.extend([last.clone(), v1::BatchAnswer { item: 1_000_000, ..last }, empty].map(Ok));
+        Ok(Response::new(Box::pin(tokio_stream::iter(answers))))
+    }
     async fn get_result(&self, _: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
         Err(Status::unimplemented(""))
     }

@@ -1,5 +1,7 @@
 //! The client against real groups: honest ones, and ones with nodes that lie, hang or are down.
 
+mod batch;
+
 use std::{
     fs,
     sync::Arc,
@@ -183,7 +185,7 @@ async fn a_node_that_sends_false_shares_is_named() {
 }
 
 /// A group in which `api` replaces the API of node 1.
-async fn with_other_api(k: u16) -> (TestGroup, TcpListener) {
+pub(crate) async fn with_other_api(k: u16) -> (TestGroup, TcpListener) {
     let mut prepared = Prepared::new(k, 4);
     let api = prepared.listeners[0].api.take().unwrap();
     api.set_nonblocking(true).unwrap();

@@ -113,6 +113,7 @@ impl Group for Ed25519 {
     type Encoding = [u8; 32];
 
     const HAS_COFACTOR: bool = true;
+    const COMPARES_COMMITMENTS: bool = true;
     // The library inverts a field element for each of 256 entries.
     const TABLE_COST: u32 = 32;
     const NAME: &'static str = "ed25519";

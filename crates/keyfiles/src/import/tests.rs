@@ -353,7 +353,7 @@ fn what_is_no_private_json_web_key_is_refused_in_words() {
     assert_eq!(refused(&public), ImportError::NotPrivate);
     let set = |keys: &[&str]| format!("{{\"keys\":[{}]}}", keys.join(","));
     assert_eq!(refused(&set(&[ED25519_JWK, P256_JWK])), ImportError::SeveralKeys);
-    for empty in [&[][..], &[&public]] {
+    for empty in [&[][..], &[public.as_str()]] {
         assert_eq!(refused(&set(empty)), ImportError::NotPrivate);
     }
     assert_eq!(refused(&set(&[&set(&[ED25519_JWK])])), ImportError::NotPrivate);

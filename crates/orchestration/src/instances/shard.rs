@@ -12,7 +12,7 @@ use theta_custody::KeyEntry;
 use theta_names::{Delivery, NodeId};
 use theta_protocols::{AnyMachine, Options, Outcome, Supply, frost};
 use theta_rounds::{Abort, Bug, Input};
-use theta_schemes::check_together;
+use theta_schemes::{Unproven, check_together, prove_together};
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, warn};
 
@@ -29,7 +29,7 @@ use crate::{
     Asker, Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
     entropy::Entropy,
     hedge::Hedge,
-    metrics::{Ended, Stage, SuiteMetrics},
+    metrics::{Ended, Stage},
     quota::Permit,
 };
 
@@ -40,7 +40,8 @@ const FINEST: Duration = Duration::from_millis(5);
 /// The estimated size, in bytes, of an instance that is kept after its end, beside its statement: its machine and that
 /// machine's content.
 const MACHINE_BYTES: usize = 8 << 10;
-/// The most results that wait to be checked together: each further one saves less, and all wait for the last.
+/// The most results, and the most proofs of requests, that wait to be checked together: each further one saves less, and all wait for
+/// the last.
 const CLAIMS: usize = 32;
 
 /// One CPU thread's part of a node. Only that thread touches these instances, so there are no locks.
@@ -63,6 +64,17 @@ pub(crate) struct Shard {
     hedge: Hedge,
     /// The ticks that it has asked for.
     ticks: Ticks,
+    /// Requests that wait for the check of their proofs; none between two batches of commands.
+    unproven: Vec<Waiting>,
+}
+
+/// A request that waits for the check of its proof.
+struct Waiting {
+    submission: Submission,
+    permit: Permit,
+    /// How long it took to parse.
+    took: time::Duration,
+    machine: Unproven<AnyMachine>,
 }
 
 impl Shard {
@@ -99,6 +111,7 @@ impl Shard {
             clock: now,
             hedge: Hedge::default(),
             ticks: Ticks::default(),
+            unproven: Vec::new(),
             worker,
         }
     }
@@ -107,17 +120,61 @@ impl Shard {
         &self.worker.shared
     }
 
-    /// Carries out commands that have come, and then checks the results that they brought, all together: under load that is
-    /// cheaper, and a request that is alone waits for nothing.
+    /// Carries out commands that have come, and then checks the proofs of requests and the results that they brought, all together:
+    /// under load that is cheaper, and a request that is alone waits for nothing.
     pub(crate) fn carry_out(&mut self, commands: impl IntoIterator<Item = Command>) {
         for command in commands {
+            if self.must_begin_before(&command) {
+                self.begin_proven();
+            }
             // No instance that waits for a verdict may end or move on without it.
             if self.worker.claims.len() >= CLAIMS || matches!(command, Command::Tick(_) | Command::KeyChanged(_)) {
                 self.check_claims();
             }
             self.handle(command);
         }
+        self.begin_proven();
         self.check_claims();
+    }
+
+    /// Whether the requests that wait for their proofs have to begin before this is done: it may be about one of them.
+    fn must_begin_before(&self, command: &Command) -> bool {
+        match command {
+            _ if self.unproven.is_empty() => false,
+            Command::Submit(_) => self.unproven.len() >= CLAIMS,
+            Command::Message { .. } | Command::Supply { .. } | Command::Mail => false,
+            _ => true,
+        }
+    }
+
+    fn is_unproven(&self, id: &InstanceId) -> bool {
+        self.unproven.iter().any(|waiting| waiting.submission.id == *id)
+    }
+
+    /// Checks the proofs of the requests that wait, all together, and begins those whose proofs hold. An invalid request leaves no
+    /// trace.
+    fn begin_proven(&mut self) {
+        if self.unproven.is_empty() {
+            return;
+        }
+        let (waiting, machines): (Vec<_>, Vec<_>) = core::mem::take(&mut self.unproven)
+            .into_iter()
+            .map(|Waiting { submission, permit, took, machine }| ((submission, permit, took), machine))
+            .unzip();
+        let (began, count) = (time::Instant::now(), waiting.len());
+        let metrics = &self.worker.shared.metrics;
+        metrics.proofs.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+        metrics.proof_checks.inc();
+        let proven = catch_unwind(AssertUnwindSafe(|| prove_together(machines, &mut self.worker.rng)));
+        let share = u32::try_from(count).ok().and_then(|count| began.elapsed().checked_div(count)).unwrap_or_default();
+        let panicked = || (0..count).map(|_| Err(SubmitError::Bug(Bug("a request's validation panicked")))).collect();
+        let proven: Vec<_> = match proven {
+            Ok(proven) => proven.into_iter().map(|machine| machine.map_err(SubmitError::Request)).collect(),
+            Err(_) => panicked(),
+        };
+        for ((submission, permit, took), machine) in waiting.into_iter().zip(proven) {
+            self.begin(submission, permit, machine, took.saturating_add(share));
+        }
     }
 
     /// Checks the results that wait, until there are none: instances may go on to others.
@@ -186,8 +243,11 @@ impl Shard {
         if let Err(error) = submission.refresh(&self.worker.shared.keys) {
             return drop(submission.reply.send(Err(error.into())));
         }
-        let metrics = Arc::clone(self.worker.shared.metrics.suite(submission.key.suite));
+        let metrics = self.worker.shared.metrics.suite(submission.key.suite);
         metrics.stage(Stage::Assigned, Some(&submission.id), submission.submitted.elapsed());
+        if self.is_unproven(&submission.id) {
+            self.begin_proven();
+        }
         if let Some(ending) = self.joinable(&submission.id) {
             return drop(submission.reply.send(Ok((submission.id, ending))));
         }
@@ -200,7 +260,7 @@ impl Shard {
             Some(Record { expired: Some(instance), sent, .. }) => {
                 self.revive(Instance { sent, ..*instance }, submission, permit);
             }
-            _ => self.start(submission, permit, &metrics),
+            _ => self.start(submission, permit),
         }
     }
 
@@ -212,12 +272,31 @@ impl Shard {
         self.record(id).filter(|record| record.expired.is_none()).map(|record| record.ending.clone())
     }
 
-    /// Starts an instance. An invalid request leaves no trace.
-    fn start(&mut self, submission: Submission, permit: Permit, metrics: &SuiteMetrics) {
+    /// Starts an instance, or lets it wait until its proof has been checked with those of others. An invalid request leaves no trace.
+    fn start(&mut self, submission: Submission, permit: Permit) {
+        let began = time::Instant::now();
+        let machine = match self.unproven_machine(&submission.key, &submission.asked).map(Unproven::proven) {
+            Ok(Err(machine)) => {
+                self.unproven.push(Waiting { submission, permit, took: began.elapsed(), machine });
+                return;
+            }
+            Ok(Ok(machine)) => Ok(machine),
+            Err(error) => Err(error),
+        };
+        self.begin(submission, permit, machine, began.elapsed());
+    }
+
+    /// Starts an instance whose request took so long to validate, unless it is invalid.
+    fn begin(
+        &mut self,
+        submission: Submission,
+        permit: Permit,
+        machine: Result<AnyMachine, SubmitError>,
+        took: time::Duration,
+    ) {
         let Submission { id, key, asked, asker, submitted, queued, bytes, waits, reply, .. } = submission;
         drop(queued);
-        let began = time::Instant::now();
-        let machine = match self.machine(&key, &asked) {
+        let machine = match machine {
             Ok(machine) => machine,
             Err(error) => {
                 // The room of the instance is given back before the caller learns of the failure, since it may ask
@@ -226,7 +305,7 @@ impl Shard {
                 return drop(reply.send(Err(error)));
             }
         };
-        metrics.stage(Stage::Validated, Some(&id), began.elapsed());
+        self.worker.shared.metrics.suite(key.suite).stage(Stage::Validated, Some(&id), took);
         let audience = Audience::new(id, waits, reply);
         self.heirs.remove(&id);
         let instance = self.instance(id, asked, key, machine, audience, (permit, bytes));
@@ -267,7 +346,17 @@ impl Shard {
     }
 
     /// Checks a request and sets up its protocol.
-    pub(super) fn machine(&self, key: &KeyEntry, asked: &Asked) -> Result<AnyMachine, SubmitError> {
+    pub(super) fn machine(&mut self, key: &KeyEntry, asked: &Asked) -> Result<AnyMachine, SubmitError> {
+        let machine = self.unproven_machine(key, asked)?;
+        let proven = catch_unwind(AssertUnwindSafe(|| prove_together(vec![machine], &mut self.worker.rng).pop()));
+        match proven {
+            Ok(Some(machine)) => machine.map_err(SubmitError::Request),
+            _ => Err(SubmitError::Bug(Bug("a request's validation panicked"))),
+        }
+    }
+
+    /// The same without the check of a proof that may wait for others.
+    fn unproven_machine(&self, key: &KeyEntry, asked: &Asked) -> Result<Unproven<AnyMachine>, SubmitError> {
         let Some(share) = key.expose_share() else {
             return Err(SubmitError::Bug(Bug("a key without a share was chosen")));
         };
@@ -276,7 +365,7 @@ impl Shard {
         let frost = frost::Options { per_peer, day, seed: asked.seed.clone() };
         let options = Options { delivery: key.delivery, frost };
         let started = catch_unwind(AssertUnwindSafe(|| {
-            theta_protocols::start_with(&key.public, share, asked.statement.as_statement(), options)
+            theta_protocols::start_unproven(&key.public, share, asked.statement.as_statement(), options)
         }));
         match started {
             Ok(machine) => machine.map_err(SubmitError::Request),
@@ -331,7 +420,11 @@ impl Shard {
             self.worker.shared.metrics.late.inc();
             record.reply(message, &mut self.worker);
         } else {
+            let begins = self.is_unproven(&id);
             self.backlog.push(id, message, self.now);
+            if begins {
+                return;
+            }
             // Whatever the message contains, it is for an instance that this node can start by itself.
             self.inherit(&id);
         }

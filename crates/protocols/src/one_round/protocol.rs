@@ -64,7 +64,8 @@ enum State {
 pub(super) struct Gathering {
     shares: Box<dyn Shares>,
     weights: WeightSource,
-    /// Whether only proven shares count: either a result was false, or results of this scheme cannot be checked.
+    /// Whether only proven shares count: either a result was false, or neither results of this scheme nor the shares of several
+    /// requests can be checked.
     doubts: bool,
 }
 
@@ -226,12 +227,13 @@ impl OneRound {
             let certain = gathering.shares.verified() >= needed;
             // Whoever doubts checks at once, since it has to name culprits; all others let it wait for what else is to be checked.
             if !gathering.doubts
+                && !certain
                 && let Some(Ok((claim, contributors))) = gathering.shares.claim()
             {
                 self.check(claim, Origin::Shares(contributors));
                 return blames;
             }
-            if certain || !gathering.doubts {
+            if certain || (!gathering.doubts && setting.answer.is_checkable()) {
                 match gathering.shares.combine() {
                     Ok((combined, contributors)) => break Some(setting.done(combined, contributors, &self.duty)),
                     Err(CombineError::ResultInvalid) if !certain => {}
@@ -370,9 +372,11 @@ impl RoundProtocol for OneRound {
         };
         let message = match mem::replace(&mut self.state, State::AwaitingOwnShare) {
             State::AwaitingOwnShare => {
-                let doubts = !self.setting.answer.is_checkable();
                 let answer = Arc::clone(&self.setting.answer);
-                let Gathered { shares, own, is_bare } = answer.gather(doubts, &mut self.setting.share_rng());
+                // A result that cannot be checked is as good as the shares behind it, which need their proofs.
+                let proven = !answer.is_checkable();
+                let doubts = proven && !answer.checks_together();
+                let Gathered { shares, own, is_bare } = answer.gather(proven, &mut self.setting.share_rng());
                 self.bare = is_bare;
                 let weights = WeightSource::draw(rng);
                 self.state = State::AwaitingShares(Gathering { shares, weights, doubts });

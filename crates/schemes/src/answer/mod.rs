@@ -1,6 +1,7 @@
 //! One party's part in the answer to one statement, for every one-round scheme: its own share and those of the others.
 
 mod claim;
+mod proof;
 
 use std::sync::Arc;
 
@@ -8,9 +9,12 @@ use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
 
+use crate::keys::SecretMaterial;
 use crate::{CombineError, ThresholdScheme};
 
 pub use claim::{Claim, check_together};
+pub(crate) use proof::of_type;
+pub use proof::{PendingProof, RequestProof, Unproven, prove_together};
 
 /// A combined result.
 #[derive(Debug)]
@@ -31,6 +35,9 @@ pub trait Answer: Send + Sync {
 
     /// Whether these bytes are a share of party `index` that carries no proof although the scheme has proofs.
     fn is_bare(&self, index: ShareIndex, share: &[u8]) -> bool;
+
+    /// Whether [`Shares::claim`] makes claims: see [`ThresholdScheme::CHECKS_TOGETHER`].
+    fn checks_together(&self) -> bool;
 
     /// Whether shares without proofs are sent first: see [`ThresholdScheme::HAS_BARE_SHARES`].
     fn has_bare_shares(&self) -> bool;
@@ -109,8 +116,8 @@ pub trait Shares: Send {
     /// As [`ThresholdScheme::combine`].
     fn combine(&self) -> Result<(Combined, Vec<ShareIndex>), CombineError>;
 
-    /// As [`combine`](Shares::combine), for results that are [checked together](crate::check_together); `None` if the scheme checks
-    /// each by itself.
+    /// As [`combine`](Shares::combine), for results that are [checked together](crate::check_together), whose shares need not have been
+    /// verified; `None` if the scheme checks each by itself.
     ///
     /// # Errors
     /// As [`combine`](Shares::combine): it is seen to be false without the check.
@@ -143,6 +150,10 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
         S::decode_share(index, share).is_ok_and(|share| !S::is_proven(&share))
     }
 
+    fn checks_together(&self) -> bool {
+        S::CHECKS_TOGETHER
+    }
+
     fn has_bare_shares(&self) -> bool {
         S::HAS_BARE_SHARES
     }
@@ -158,7 +169,7 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
     }
 
     fn accept_claim(self: Arc<Self>, combined: &[u8]) -> Option<Result<Claim, CombineError>> {
-        if !S::CHECKS_TOGETHER {
+        if !S::CHECKS_TOGETHER || !S::CHECKABLE {
             return None;
         }
         let output = S::accept_unchecked(&self.public, &self.request, combined);
@@ -186,6 +197,11 @@ struct SharesOf<S: ThresholdScheme> {
 impl<S: ThresholdScheme> SharesOf<S> {
     fn find(&self, index: ShareIndex) -> Option<&S::Share> {
         self.shares.iter().find(|share| S::share_index(share) == index)
+    }
+
+    /// The party that gathers.
+    fn own(&self) -> ShareIndex {
+        SecretMaterial::index(self.answering.key.as_ref())
     }
 
     /// Whose shares are combined.
@@ -272,7 +288,7 @@ impl<S: ThresholdScheme> Shares for SharesOf<S> {
             return None;
         }
         let Answering { public, request, .. } = self.answering.as_ref();
-        let output = S::combine_unchecked(public, request, &self.shares);
+        let output = S::combine_unchecked(public, request, &self.shares, self.own());
         Some(output.map(|output| (Claim::new(Arc::clone(&self.answering), output), self.first_k())))
     }
 }

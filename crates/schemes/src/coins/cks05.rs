@@ -1,8 +1,8 @@
 //! The Diffie-Hellman coin of Cachin, Kursawe and Shoup ("Random oracles in Constantinople", J. Cryptology 2005,
 //! section 4.3): the coin of a name is a hash of `H(name) * x`.
 //!
-//! The result cannot be checked by itself, so shares are verified before they are combined, and the k shares that made the result
-//! are its proof. See `spec/cks05.md`.
+//! The result cannot be checked by itself, so the shares behind it are verified before it counts, those of several coins of one key
+//! together, and the k shares that made the result are its proof. See `spec/cks05.md`.
 
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -14,7 +14,7 @@ use theta_groups::{
 use theta_sharing::{Encoded, ShareIndex, dleq::Bases};
 
 use crate::derived_rng::DerivedRng;
-use crate::dleq_share::DleqShare;
+use crate::dleq_share::{self, DleqShare, ProvenShares};
 use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
 use crate::limits::MAX_COIN_NAME_LEN;
 use crate::registry::{Coins, Curve};
@@ -63,12 +63,15 @@ pub struct CoinRequest<G: Group> {
 
 /// A drawn coin: 32 uniform bytes and the shares that prove them.
 #[derive(Debug)]
-pub struct Coin {
+pub struct Coin<G: Group> {
     value: [u8; 32],
-    proof: Vec<u8>,
+    /// The k shares that were combined.
+    shares: Vec<DleqShare<G>>,
+    /// The party that combined them, whose own share needs no check.
+    own: Option<ShareIndex>,
 }
 
-impl Coin {
+impl<G: CoinGroup> Coin<G> {
     /// The coin's value: 256 bits.
     #[must_use]
     pub const fn value(&self) -> &[u8; 32] {
@@ -77,8 +80,25 @@ impl Coin {
 
     /// The k shares behind it, as [`ThresholdCoin::verify`] takes them.
     #[must_use]
-    pub fn proof(&self) -> &[u8] {
-        &self.proof
+    pub fn proof(&self) -> Vec<u8> {
+        let mut proof = Vec::with_capacity(self.shares.len() * (2 + DleqShare::<G>::ENCODED_LEN));
+        for share in &self.shares {
+            proof.extend_from_slice(&share.index().get().to_be_bytes());
+            share.encode_into(&mut proof);
+        }
+        proof
+    }
+
+    /// Interpolates; verifies nothing.
+    fn interpolate(
+        public: &PublicKeySet<G>,
+        request: &CoinRequest<G>,
+        shares: &[DleqShare<G>],
+        own: Option<ShareIndex>,
+    ) -> Result<Self, CombineError> {
+        let power = DleqShare::interpolate(public, shares)?;
+        let used = shares.get(..usize::from(public.threshold().k())).unwrap_or(shares);
+        Ok(Self { value: request.value(&power), shares: used.to_vec(), own })
     }
 }
 
@@ -119,7 +139,7 @@ impl<G: CoinGroup> CurveScheme for Cks05<G> {
 impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
     type Request = CoinRequest<G>;
     type Share = DleqShare<G>;
-    type Output = Coin;
+    type Output = Coin<G>;
 
     const CHECKABLE: bool = false;
 
@@ -163,18 +183,38 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
         request: &Self::Request,
         shares: &[Self::Share],
     ) -> Result<Self::Output, CombineError> {
-        let power = DleqShare::interpolate(public, shares)?;
-        let used = usize::from(public.threshold().k());
-        let mut proof = Vec::with_capacity(used * (2 + DleqShare::<G>::ENCODED_LEN));
-        for share in shares.iter().take(used) {
-            proof.extend_from_slice(&share.index().get().to_be_bytes());
-            share.encode_into(&mut proof);
-        }
-        Ok(Coin { value: request.value(&power), proof })
+        Coin::interpolate(public, request, shares, None)
+    }
+
+    const CHECKS_TOGETHER: bool = !G::COMPARES_COMMITMENTS;
+
+    fn combine_unchecked(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        shares: &[Self::Share],
+        own: ShareIndex,
+    ) -> Result<Self::Output, CombineError> {
+        Coin::interpolate(public, request, shares, Some(own))
+    }
+
+    /// A coin is false if a share behind it is. Whose share that is comes out when its machine verifies them.
+    fn vartime_false_among(
+        public: &Self::PublicKey,
+        results: &[(&Self::Request, &Self::Output)],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<usize> {
+        let sets: Vec<_> = results
+            .iter()
+            .map(|(request, coin)| {
+                let foreign = coin.shares.iter().filter(|share| Some(share.index()) != coin.own);
+                ProvenShares { bases: &request.bases, context: &request.context, shares: foreign.collect() }
+            })
+            .collect();
+        dleq_share::false_sets(public, &sets, rng)
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
-        (Secret::new(output.value.to_vec()), output.proof.clone())
+        (Secret::new(output.value.to_vec()), output.proof())
     }
 }
 

@@ -184,8 +184,9 @@ impl<F: Form> ThresholdScheme for Cks05Bls<F> {
         public: &Self::PublicKey,
         request: &Self::Request,
         shares: &[Self::Share],
+        own: ShareIndex,
     ) -> Result<Self::Output, CombineError> {
-        Bls04::<F>::combine_unchecked(public, request, shares)
+        Bls04::<F>::combine_unchecked(public, request, shares, own)
     }
 
     fn accept_unchecked(

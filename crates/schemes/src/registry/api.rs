@@ -8,7 +8,7 @@ use theta_sharing::ShareIndex;
 
 use super::{AnyKeyShare, AnyPublicKey, OneRoundKey};
 use crate::answer::Combined;
-use crate::{Answer, CombineError, RequestError, Statement, Suite, VerifyError};
+use crate::{Answer, CombineError, RequestError, Statement, Suite, Unproven, VerifyError};
 
 /// Why a call on bytes failed. The variants keep apart whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,6 +67,21 @@ impl AnyPublicKey {
             return Err(SchemeError::OtherKey);
         }
         self.one_round()?.answer(share, &statement.into())
+    }
+
+    /// The same, before the statement's proof is checked, so that those of many are checked [together](crate::prove_together).
+    ///
+    /// # Errors
+    /// As [`answer`](AnyPublicKey::answer).
+    pub fn answer_unproven<'a>(
+        &self,
+        share: &AnyKeyShare,
+        statement: impl Into<Statement<'a>>,
+    ) -> Result<Unproven<Arc<dyn Answer>>, SchemeError> {
+        if share.key_id() != self.key_id() {
+            return Err(SchemeError::OtherKey);
+        }
+        self.one_round()?.answer_unproven(share, &statement.into())
     }
 
     /// Makes the share of the answer to a statement, with its proof, for the party that holds `share`.

@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 use theta_sharing::ShareIndex;
 
 use super::{AnyKeyShare, Keyed, SchemeError};
-use crate::answer::{Answer, Answering, Combined};
+use crate::answer::{Answer, Answering, Combined, Unproven};
 use crate::keys::PublicMaterial as _;
 use crate::{CombineError, Statement, ThresholdScheme, selection};
 
@@ -14,6 +14,12 @@ use crate::{CombineError, Statement, ThresholdScheme, selection};
 pub trait OneRoundKey {
     /// The part in the answer to a statement of the party that holds `share`.
     fn answer(&self, share: &AnyKeyShare, statement: &Statement<'_>) -> Result<Arc<dyn Answer>, SchemeError>;
+    /// The same, before the statement's proof is checked.
+    fn answer_unproven(
+        &self,
+        share: &AnyKeyShare,
+        statement: &Statement<'_>,
+    ) -> Result<Unproven<Arc<dyn Answer>>, SchemeError>;
     /// The share of the answer, with its proof, of the party that holds `share`.
     fn create_share(
         &self,
@@ -45,6 +51,17 @@ impl<S: ThresholdScheme> OneRoundKey for Keyed<S> {
         let key = share.get::<S>().ok_or(SchemeError::OtherKey)?;
         let request = S::parse_request(&self.public, statement)?;
         Ok(Arc::new(Answering::<S> { public: Arc::clone(&self.public), key: Arc::clone(key), request }))
+    }
+
+    fn answer_unproven(
+        &self,
+        share: &AnyKeyShare,
+        statement: &Statement<'_>,
+    ) -> Result<Unproven<Arc<dyn Answer>>, SchemeError> {
+        let key = share.get::<S>().ok_or(SchemeError::OtherKey)?;
+        let (request, proof) = S::parse_unproven(&self.public, statement)?;
+        let answering = Answering::<S> { public: Arc::clone(&self.public), key: Arc::clone(key), request };
+        Ok(Unproven::new(Arc::new(answering), proof))
     }
 
     fn verify_share(

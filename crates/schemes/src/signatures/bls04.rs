@@ -249,6 +249,7 @@ impl<F: Form> ThresholdScheme for Bls04<F> {
         public: &Self::PublicKey,
         _request: &Self::Request,
         shares: &[Self::Share],
+        _own: ShareIndex,
     ) -> Result<Self::Output, CombineError> {
         in_subgroup(PointShare::interpolate(public, shares)?)
     }

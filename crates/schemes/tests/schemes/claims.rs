@@ -9,8 +9,19 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
 use theta_schemes::{Answer, Claim, Purpose, Statement, Suite, check_together};
 use theta_sharing::Threshold;
 
-const TOGETHER: [Suite; 5] =
-    [Suite::Bls04MinPk, Suite::Bls04MinSig, Suite::Bls04Bn254, Suite::Cks05Bls04MinPk, Suite::Cks05Bls04MinSig];
+const TOGETHER: [Suite; 11] = [
+    Suite::Bls04MinPk,
+    Suite::Bls04MinSig,
+    Suite::Bls04Bn254,
+    Suite::Cks05Bls04MinPk,
+    Suite::Cks05Bls04MinSig,
+    Suite::Cks05Ristretto255,
+    Suite::Cks05Bls12381,
+    Suite::Cks05Bn254,
+    Suite::Cks05P256,
+    Suite::Cks05Secp256k1,
+    Suite::Cks05Ed448,
+];
 
 fn rng() -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(7)
@@ -49,14 +60,14 @@ impl Key {
 #[test]
 fn exactly_the_false_ones_are_found_whatever_their_keys() {
     let keys: Vec<Key> = TOGETHER.into_iter().map(Key::deal).collect();
-    for false_ones in [&[][..], &[0], &[3, 4, 5], &[7, 29], &(0..30).collect::<Vec<_>>()] {
+    for false_ones in [&[][..], &[0], &[3, 4, 5], &[7, 19, 35], &[0, 12, 24, 6], &(0..36).collect::<Vec<_>>()] {
         let claim = |place: usize| {
             let text = format!("text {place}");
             let second = if false_ones.contains(&place) { "another".to_owned() } else { text.clone() };
             keys[place % keys.len()].claim(&text, &second)
         };
-        let claims: Vec<Claim> = (0..30).map(claim).collect();
-        let expected: Vec<bool> = (0..30).map(|place| !false_ones.contains(&place)).collect();
+        let claims: Vec<Claim> = (0..36).map(claim).collect();
+        let expected: Vec<bool> = (0..36).map(|place| !false_ones.contains(&place)).collect();
         assert_eq!(check_together(&claims, &mut rng()), expected, "{false_ones:?}");
     }
 }
@@ -99,9 +110,31 @@ fn what_is_no_signature_at_all_is_refused_at_once() {
     }
 }
 
+/// A coin is claimed by whoever has its shares, and by nobody else: a value tells nothing about itself.
 #[test]
-fn other_schemes_check_at_once() {
+fn no_coin_is_taken_from_others() {
     let key = Key::deal(Suite::Cks05Ristretto255);
-    assert!(key.answer(0, "text").accept_claim(&[]).is_none());
-    assert!(key.answer(0, "text").gather(true, &mut rng()).shares.claim().is_none());
+    let answer = key.answer(0, "text");
+    assert!(answer.checks_together() && !answer.is_checkable());
+    let combined = key.claim("text", "text").combined();
+    assert!(answer.accept_claim(combined.result.expose()).is_none());
+}
+
+/// On Ed25519 each proof is cheaper to check by itself.
+#[test]
+fn what_is_cheaper_alone_is_not_claimed() {
+    let key = Key::deal(Suite::Cks05Ed25519);
+    let answer = key.answer(0, "text");
+    assert!(!answer.checks_together());
+    assert!(answer.gather(true, &mut rng()).shares.claim().is_none());
+}
+
+/// A coin's own share needs no check; the proof that others get has it nevertheless, and it holds.
+#[test]
+fn a_lone_coin_is_checked_by_itself() {
+    for suite in [Suite::Cks05Ristretto255, Suite::Cks05Ed448] {
+        let key = Key::deal(suite);
+        assert_eq!(check_together(&[key.claim("text", "text")], &mut rng()), [true]);
+        assert_eq!(check_together(&[key.claim("text", "another")], &mut rng()), [false]);
+    }
 }

@@ -8,6 +8,8 @@ mod frost;
 #[cfg(test)]
 mod independent;
 #[cfg(test)]
+mod proofs;
+#[cfg(test)]
 mod sh00;
 #[cfg(test)]
 mod suites;

@@ -1,5 +1,7 @@
 //! The protocol API: operations of the whole group.
 
+mod batch;
+
 use std::{
     pin::Pin,
     sync::Arc,
@@ -25,6 +27,7 @@ use super::{
 };
 
 /// Serves `theta.v1.ThresholdProtocol`.
+#[derive(Clone)]
 pub(crate) struct Protocol {
     node: Arc<NodeState>,
 }
@@ -61,9 +64,19 @@ impl Protocol {
         key_use: KeyUse,
         wait: i32,
     ) -> Result<Performed, Status> {
-        let wait = v1::Wait::try_from(wait).map_err(|_| refusal::invalid("wait is WAIT_DONE or WAIT_STARTED"))?;
-        let authority = &self.node.authority;
+        let wait = waiting(wait)?;
         let granted = self.node.decide_use(request, enclosed, key_use).await?;
+        self.carry_out(request, granted, wait).await
+    }
+
+    /// Starts or joins the instance of a granted request and, if the caller waits, waits for the outcome.
+    async fn carry_out<T>(
+        &self,
+        request: &Request<T>,
+        granted: Granted<KeyUse>,
+        wait: v1::Wait,
+    ) -> Result<Performed, Status> {
+        let authority = &self.node.authority;
         let terms = granted.terms().clone();
         let began = Instant::now();
         let left = || Some(deadline::patience(request.metadata())?.saturating_sub(began.elapsed()));
@@ -97,6 +110,18 @@ impl Protocol {
         let finished = finished.map_err(|error| refusal::instance(&error))?;
         self.node.returned(request, public.suite(), id);
         Ok(Performed { id, public, finished: Some(finished) })
+    }
+
+    /// The answer to a request for a signature.
+    async fn signed(&self, performed: Performed, seed: Option<Seed>) -> Result<v1::SignResponse, Status> {
+        let randomized_key = match (seed, &performed.finished) {
+            (Some(seed), Some(finished)) => {
+                self.node.randomized_key(performed.public.clone(), seed, Arc::clone(finished)).await?
+            }
+            _ => Bytes::new(),
+        };
+        let (instance_id, outcome) = (performed.instance_id(), performed.outcome());
+        Ok(v1::SignResponse { instance_id, outcome, randomized_key })
     }
 
     /// Decides whether a client may have the result of an instance.
@@ -134,29 +159,11 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     }
 
     async fn sign(&self, request: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
-        let v1::SignRequest { key, message, digest, wait, randomizer, signed_request, approvals, slot } =
-            request.get_ref();
-        let more = !message.is_empty() || !randomizer.is_empty();
-        if !digest.is_empty() && more {
-            return Err(refusal::invalid("send the message or its digest, not both; a digest takes no randomizer"));
-        }
-        let (message, seed) =
-            (message.clone(), (!randomizer.is_empty()).then(|| Seed::new(Secret::new(randomizer.to_vec()))));
-        let asked = match &seed {
-            None if !digest.is_empty() => KeyRequest::SignDigest(digest.clone()),
-            None => KeyRequest::Sign(message),
-            Some(seed) => KeyRequest::SignRandomized { message, seed: Arc::clone(seed) },
-        };
+        let v1::SignRequest { key, wait, signed_request, approvals, slot, .. } = request.get_ref();
+        let (asked, seed) = to_sign(request.get_ref())?;
         let key_use = self.node.key_use(key, asked, *slot)?;
         let performed = self.perform(&request, (signed_request, approvals), key_use, *wait).await?;
-        let randomized_key = match (seed, &performed.finished) {
-            (Some(seed), Some(finished)) => {
-                self.node.randomized_key(performed.public.clone(), seed, Arc::clone(finished)).await?
-            }
-            _ => Bytes::new(),
-        };
-        let (instance_id, outcome) = (performed.instance_id(), performed.outcome());
-        Ok(Response::new(v1::SignResponse { instance_id, outcome, randomized_key }))
+        Ok(Response::new(self.signed(performed, seed).await?))
     }
 
     async fn flip_coin(&self, request: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
@@ -165,6 +172,11 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         let performed = self.perform(&request, (signed_request, approvals), key_use, *wait).await?;
         let (instance_id, outcome) = (performed.instance_id(), performed.outcome());
         Ok(Response::new(v1::FlipCoinResponse { instance_id, outcome }))
+    }
+
+    async fn batch(&self, request: Request<v1::BatchRequest>) -> Result<Response<BoxStream<v1::BatchAnswer>>, Status> {
+        let answers = self.answer_batch(request).await?;
+        Ok(answers.map(|answers| -> BoxStream<v1::BatchAnswer> { Box::pin(answers) }))
     }
 
     async fn get_result(&self, request: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
@@ -213,6 +225,34 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         let status = tokio::task::spawn_blocking(move || node.status()).await;
         Ok(Response::new(status.map_err(|error| Status::internal(format!("bug: a status panicked: {error}")))?))
     }
+}
+
+/// How long the caller of a request waits.
+///
+/// # Errors
+/// It says neither.
+fn waiting(wait: i32) -> Result<v1::Wait, Status> {
+    v1::Wait::try_from(wait).map_err(|_| refusal::invalid("wait is WAIT_DONE or WAIT_STARTED"))
+}
+
+/// What is to be signed, and the seed of the re-randomised key, if any.
+///
+/// # Errors
+/// The caller's mistake.
+fn to_sign(request: &v1::SignRequest) -> Result<(KeyRequest, Option<Seed>), Status> {
+    let v1::SignRequest { message, digest, randomizer, .. } = request;
+    let more = !message.is_empty() || !randomizer.is_empty();
+    if !digest.is_empty() && more {
+        return Err(refusal::invalid("send the message or its digest, not both; a digest takes no randomizer"));
+    }
+    let (message, seed) =
+        (message.clone(), (!randomizer.is_empty()).then(|| Seed::new(Secret::new(randomizer.to_vec()))));
+    let asked = match &seed {
+        None if !digest.is_empty() => KeyRequest::SignDigest(digest.clone()),
+        None => KeyRequest::Sign(message),
+        Some(seed) => KeyRequest::SignRandomized { message, seed: Arc::clone(seed) },
+    };
+    Ok((asked, seed))
 }
 
 fn instance_id(bytes: &Bytes) -> Result<InstanceId, Status> {

@@ -9,7 +9,11 @@ use theta_policy::Reason;
 use theta_rounds::Abort;
 use theta_schemes::RequestError;
 use theta_statements::Name;
-use tonic::{Code, Status, metadata::MetadataValue};
+use theta_wire::v1;
+use tonic::{
+    Code, Status,
+    metadata::{KeyAndValueRef, MetadataValue},
+};
 
 use crate::node::NotFirst;
 
@@ -26,6 +30,15 @@ const AT_FAULT: &str = "theta-at-fault";
 
 /// Metadata of a node that has not caught up with its group: ask again.
 const NOT_READY: &str = "theta-not-ready";
+
+/// A status inside an answer: what the request's own status would be.
+pub(crate) fn enclosed(status: &Status) -> v1::Refused {
+    let metadata = status.metadata().iter().filter_map(|entry| match entry {
+        KeyAndValueRef::Ascii(name, value) => Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())),
+        KeyAndValueRef::Binary(..) => None,
+    });
+    v1::Refused { code: status.code().into(), message: status.message().to_owned(), metadata: metadata.collect() }
+}
 
 /// Cuts a message to its maximum.
 pub(crate) fn short(message: String) -> String {

@@ -114,16 +114,25 @@ impl NodeState {
         enclosed: (&Bytes, &[Bytes]),
         key_use: KeyUse,
     ) -> Result<Granted<KeyUse>, Status> {
+        self.may_take_slots(&key_use)?;
+        self.first_in_the_order(request, enclosed, &key_use).await?;
+        self.decide_seated(request, enclosed, key_use).await
+    }
+
+    /// Refuses a request that takes a slot while this node's store is not confirmed.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) fn may_take_slots(&self, key_use: &KeyUse) -> Result<(), Status> {
         // An old copy of the store does not know which slots are taken. The crates below refuse as well; refusing here is
         // faster and makes no record of a decision.
-        if self.authority.takes_slot(&key_use) && !self.orchestrator.is_trusted() {
+        if self.authority.takes_slot(key_use) && !self.orchestrator.is_trusted() {
             return Err(Status::unavailable(
                 "a signing rule covers this key, and too few nodes have confirmed yet that this node's store is its latest: try \
                  again in a moment or ask another node",
             ));
         }
-        self.first_in_the_order(request, enclosed, &key_use).await?;
-        self.decide_seated(request, enclosed, key_use).await
+        Ok(())
     }
 
     /// Waits until the host's order says that this message is the first for its slots, where a signing rule wants that: then every node
@@ -131,7 +140,7 @@ impl NodeState {
     ///
     /// # Errors
     /// The refusal. Nothing was promised.
-    async fn first_in_the_order<T>(
+    pub(crate) async fn first_in_the_order<T>(
         &self,
         request: &Request<T>,
         enclosed: (&Bytes, &[Bytes]),
@@ -164,7 +173,7 @@ impl NodeState {
     ///
     /// # Errors
     /// The refusal.
-    fn seated(&self) -> Result<(), Status> {
+    pub(crate) fn seated(&self) -> Result<(), Status> {
         match self.orchestrator.departure() {
             None => Ok(()),
             Some(why) if self.orchestrator.is_behind() => {

@@ -9,6 +9,7 @@
 )]
 
 mod api;
+mod batch;
 mod doors;
 mod faults;
 mod group;

@@ -1,54 +1,96 @@
 //! Many proofs in one multi-scalar multiplication.
 
-use super::{Bases, DleqClaim, challenge};
+use std::collections::BTreeMap;
+
+use super::{Bases, ClaimSet, DleqClaim, challenge, vartime_verify};
 use rand_core::CryptoRng;
 use theta_groups::{Group, Scalar};
 
 /// One claim's part of the sum that is the identity when all claims are true:
 /// a (g^s - H^e - A) + b (U^s - V^e - B) with secret random weights a and b.
 struct Terms<G: Group> {
-    /// Position among the caller's claims.
-    position: usize,
-    /// Scalars of g, U, H and V; the first two are added up over all claims.
+    /// The claim's set, and its position there.
+    place: (usize, usize),
+    /// Scalars of g and U; those of g are added up over all claims, those of U over all of a set.
     generator: G::Scalar,
     base: G::Scalar,
-    images: [(G::Scalar, G::Element); 2],
+    /// The position of H among the common points, and its scalar: claims about different bases by one prover have it in common.
+    image_g: (usize, G::Scalar),
+    /// The scalar of V.
+    image: (G::Scalar, G::Element),
     /// -A and -B.
     commitments: [(u128, G::Element); 2],
 }
 
-/// The positions of all false claims, in order; empty when all are true.
+/// The points that several claims have in common: the U of each set, and each H once.
+struct Common<G: Group> {
+    bases: Vec<G::Element>,
+    images_g: Vec<G::Element>,
+}
+
+/// The positions of all false claims on one pair of bases, in order; empty when all are true.
 ///
-/// One sum with random 128-bit weights decides about all claims at once (a wrong answer has probability 2^-128); without the
-/// weights, errors of two colluding provers could cancel. If it is not the identity, halves are tried, down to the false
-/// claims. The sum of the second half is the difference of two known sums, so each level costs half a batch.
+/// As [`vartime_false_among`], for one set.
 pub fn vartime_verify_batch<G: Group>(
     bases: &Bases<G>,
     claims: &[DleqClaim<'_, G>],
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Vec<usize> {
-    let base = bases.base().element();
-    if G::is_identity(base) {
-        return (0..claims.len()).collect();
+    vartime_false_among(&[(bases, claims)], rng).into_iter().map(|(_, position)| position).collect()
+}
+
+/// The places of all false claims among sets of claims, each set on its own base U: the set and the position in it, in order; empty
+/// when all are true.
+///
+/// One sum with random 128-bit weights decides about all claims at once (a wrong answer has probability 2^-128); without the
+/// weights, errors of two colluding provers could cancel. If it is not the identity, halves are tried, down to the false
+/// claims. The sum of the second half is the difference of two known sums, so each level costs half a batch. Where that takes less
+/// ([`Group::COMPARES_COMMITMENTS`]), each claim is verified by itself.
+pub fn vartime_false_among<G: Group>(
+    sets: &[ClaimSet<'_, G>],
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> Vec<(usize, usize)> {
+    if G::COMPARES_COMMITMENTS {
+        return one_by_one(sets);
     }
-    let (mut terms, mut culprits) = (Vec::with_capacity(claims.len()), Vec::new());
-    for (position, claim) in claims.iter().enumerate() {
-        match weigh(bases, position, claim, rng) {
-            Some(weighed) => terms.push(weighed),
-            None => culprits.push(position),
+    let mut culprits = Vec::new();
+    let mut terms = Vec::with_capacity(sets.iter().map(|(_, claims)| claims.len()).sum());
+    let bases = sets.iter().map(|(bases, _)| *bases.base().element()).collect();
+    let mut common = Common::<G> { bases, images_g: Vec::new() };
+    let mut known = BTreeMap::new();
+    for (set, (bases, claims)) in sets.iter().enumerate() {
+        let base_is_bad = G::is_identity(bases.base().element());
+        for (position, claim) in claims.iter().enumerate() {
+            let image_g = *known.entry(claim.image_g.bytes()).or_insert_with(|| {
+                common.images_g.push(*claim.image_g.element());
+                common.images_g.len() - 1
+            });
+            let place = (set, position);
+            match weigh(bases, (place, image_g), claim, rng).filter(|_| !base_is_bad) {
+                Some(weighed) => terms.push(weighed),
+                None => culprits.push(place),
+            }
         }
     }
     if !terms.is_empty() {
-        bisect(base, sum(base, &terms), &terms, &mut culprits);
+        bisect(&common, sum(&common, &terms), &terms, &mut culprits);
         culprits.sort_unstable();
     }
     culprits
 }
 
+fn one_by_one<G: Group>(sets: &[ClaimSet<'_, G>]) -> Vec<(usize, usize)> {
+    let of_set = |(set, (bases, claims)): (usize, &ClaimSet<'_, G>)| -> Vec<(usize, usize)> {
+        let verified = claims.iter().map(|claim| vartime_verify(bases, claim)).enumerate();
+        verified.filter(|(_, holds)| !holds).map(|(position, _)| (set, position)).collect()
+    };
+    sets.iter().enumerate().flat_map(of_set).collect()
+}
+
 /// `None` when the claim is false without any sum: an image is the identity, or a commitment is no group element.
 fn weigh<G: Group>(
     bases: &Bases<G>,
-    position: usize,
+    (place, slot): ((usize, usize), usize),
     claim: &DleqClaim<'_, G>,
     rng: &mut (impl CryptoRng + ?Sized),
 ) -> Option<Terms<G>> {
@@ -64,10 +106,11 @@ fn weigh<G: Group>(
     let (short_a, short_b) = (weight(rng), weight(rng));
     let (a, b) = (G::Scalar::from_u128(short_a), G::Scalar::from_u128(short_b));
     Some(Terms {
-        position,
+        place,
         generator: a * proof.response,
         base: b * proof.response,
-        images: [(-(a * e), image_g), (-(b * e), image)],
+        image_g: (slot, -(a * e)),
+        image: (-(b * e), image),
         commitments: [(short_a, -commitment_g), (short_b, -commitment)],
     })
 }
@@ -79,27 +122,39 @@ fn weight(rng: &mut (impl CryptoRng + ?Sized)) -> u128 {
 }
 
 /// The sum of all terms: two multi-scalar multiplications, of full and of short scalars.
-fn sum<G: Group>(base: &G::Element, terms: &[Terms<G>]) -> G::Element {
-    let common = [
-        (terms.iter().map(|term| term.generator).sum(), G::generator()),
-        (terms.iter().map(|term| term.base).sum(), *base),
-    ];
-    let (scalars, points): (Vec<_>, Vec<_>) = terms.iter().flat_map(|term| term.images).chain(common).unzip();
+fn sum<G: Group>(common: &Common<G>, terms: &[Terms<G>]) -> G::Element {
+    let generator = (terms.iter().map(|term| term.generator).sum(), G::generator());
+    let mut bases = vec![G::Scalar::ZERO; common.bases.len()];
+    let mut images_g = vec![G::Scalar::ZERO; common.images_g.len()];
+    for Terms { place: (set, _), base, image_g: (slot, scalar), .. } in terms {
+        if let Some(sum) = bases.get_mut(*set) {
+            *sum += *base;
+        }
+        if let Some(sum) = images_g.get_mut(*slot) {
+            *sum += *scalar;
+        }
+    }
+    let shared = bases.into_iter().zip(common.bases.iter().copied());
+    let shared = shared.chain(images_g.into_iter().zip(common.images_g.iter().copied()));
+    // What has no part in these terms costs nothing.
+    let shared = shared.filter(|(scalar, _)| *scalar != G::Scalar::ZERO);
+    let images = terms.iter().map(|term| term.image);
+    let (scalars, points): (Vec<_>, Vec<_>) = images.chain(shared).chain([generator]).unzip();
     let (weights, commitments): (Vec<_>, Vec<_>) = terms.iter().flat_map(|term| term.commitments).unzip();
     G::vartime_msm(&scalars, &points) + G::vartime_msm_short(&weights, &commitments)
 }
 
 /// Adds the false claims among `terms`, whose sum is `total`, to `culprits`.
-fn bisect<G: Group>(base: &G::Element, total: G::Element, terms: &[Terms<G>], culprits: &mut Vec<usize>) {
+fn bisect<G: Group>(common: &Common<G>, total: G::Element, terms: &[Terms<G>], culprits: &mut Vec<(usize, usize)>) {
     if G::is_identity(&total) {
         return;
     }
     if let [term] = terms {
-        culprits.push(term.position);
+        culprits.push(term.place);
         return;
     }
     let (left, right) = terms.split_at(terms.len() / 2);
-    let left_sum = sum(base, left);
-    bisect(base, left_sum, left, culprits);
-    bisect(base, total - left_sum, right, culprits);
+    let left_sum = sum(common, left);
+    bisect(common, left_sum, left, culprits);
+    bisect(common, total - left_sum, right, culprits);
 }

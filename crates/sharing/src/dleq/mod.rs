@@ -4,11 +4,11 @@
 //! e = hash(context, g, H, U, V, A, B), response s = w + e x. It holds when g^s = A H^e and U^s = B V^e.
 //!
 //! The proof carries the commitments A and B rather than the challenge, so that many proofs can be checked at once
-//! ([`vartime_verify_batch`]).
+//! ([`vartime_false_among`]).
 
 mod batch;
 
-pub use batch::vartime_verify_batch;
+pub use batch::{vartime_false_among, vartime_verify_batch};
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret, Transcript};
@@ -70,6 +70,9 @@ pub struct DleqClaim<'a, G: Group> {
     /// What the challenge is bound to: scheme, key, party, label. It must be the prover's transcript.
     pub context: &'a Transcript,
 }
+
+/// Claims on one pair of bases, such as the shares in the answer to one request.
+pub type ClaimSet<'a, G> = (&'a Bases<G>, &'a [DleqClaim<'a, G>]);
 
 /// The generator g with its encoding, to be kept beside a key: every proof hashes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

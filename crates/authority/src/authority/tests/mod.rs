@@ -183,6 +183,43 @@ async fn many_who_wait_share_the_commits() {
 }
 
 #[tokio::test]
+async fn those_that_are_decided_together_are_on_record_in_one_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SimulatedDisk::default();
+    let store = simulated(&disk);
+    let authority = open(folder.path(), &policy().0, Arc::clone(&store));
+    let message = |number: u64| Bytes::from(format!("message {number}"));
+    let ask = |number: u64| {
+        let key = if number == 41 { "other" } else { "chain" };
+        let request = Request::new(&KeyTable::default(), key.parse().unwrap(), KeyRequest::Sign(message(number)));
+        (if number == 7 { from(None) } else { client() }, request.unwrap())
+    };
+    let before = store.incarnation().sequence;
+    let decided = authority.decide_together((0..100).map(ask).collect()).await;
+    assert_eq!(store.incarnation().sequence - before, 1);
+    assert_eq!(decided.len(), 100);
+    for (number, decided) in (0..).zip(&decided) {
+        match (number, decided) {
+            (7, Err(Refusal::Unidentified { .. })) => {}
+            (41, Err(Refusal::Denied(denial))) => assert_eq!(denial.key.as_deref(), Some("other")),
+            (_, Ok(granted)) => assert_eq!(granted.request().statement().as_statement().bytes(), &message(number)[..]),
+            other => panic!("{other:?}"),
+        }
+    }
+    let entries = log(&store);
+    verify(&entries, Checkpoint::START, None).unwrap();
+    let allowed: Vec<bool> = entries.iter().map(|entry| entry.record.allowed).collect();
+    let expected: Vec<bool> = (0..100).map(|number| number != 7 && number != 41).collect();
+    assert_eq!(allowed, expected, "each has an entry of its own, in order");
+    assert!(authority.decide_together(Vec::<(Presented, Request)>::new()).await.is_empty());
+
+    disk.fail_after(0);
+    let refused = authority.decide_together((0..5).map(ask).collect()).await;
+    let broken = |one: &Result<_, Refusal>| matches!(one, Err(Refusal::Unrecorded(AuditUnavailable::Broken(_))));
+    assert!(refused.iter().all(broken), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_log_that_cannot_be_written_stops_everything() {
     let folder = tempfile::tempdir().unwrap();
     let disk = SimulatedDisk::default();

@@ -1,17 +1,18 @@
 //! The cipher's part of a header: the wrapped key, and the point w, which proves that the header's maker knew the randomness and
 //! chose every byte.
 
-#[cfg(test)]
 use rand_core::CryptoRng;
-use theta_groups::{Group, Pairing, Scalar, Secret, Transcript};
+use theta_groups::{Group, PairOf, Pairing, Scalar, Secret, Transcript};
 use zeroize::Zeroize;
 
 use super::CipherPairing;
+use crate::answer::of_type;
+use crate::bisection::{find_false, random_weight};
 use crate::ciphers::PayloadKey;
 use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
-use crate::{CombineError, RequestError};
+use crate::{CombineError, RequestError, RequestProof};
 
 /// An element of G1.
 type First<P> = <<P as Pairing>::G1 as Group>::Element;
@@ -106,6 +107,16 @@ pub(super) fn check<P: CipherPairing>(
     header: &[u8],
     capsule: &[u8],
 ) -> Result<ValidCapsule<P>, RequestError> {
+    let (capsule, validity) = read::<P>(key_id, header, capsule)?;
+    if P::vartime_product_is_one(&validity.pairs()) { Ok(capsule) } else { Err(RequestError::InvalidCiphertext) }
+}
+
+/// The same, with the equations unchecked.
+pub(super) fn read<P: CipherPairing>(
+    key_id: &KeyId,
+    header: &[u8],
+    capsule: &[u8],
+) -> Result<(ValidCapsule<P>, Validity<P>), RequestError> {
     if capsule.len() != len::<P>() {
         return Err(RequestError::Header("its parts do not have the lengths that the suite gives them"));
     }
@@ -121,11 +132,49 @@ pub(super) fn check<P: CipherPairing>(
     let weight = DerivedRng::new(weights).next_u128();
     let left = w + P::G1::vartime_msm_short(&[weight], &[u]);
     let right = hash + P::G1::mul_base(&P::Scalar::from_u128(weight));
-    if !P::vartime_product_is_one(&[(left, P::G2::generator()), (-right, u_second)]) {
-        return Err(RequestError::InvalidCiphertext);
-    }
     let (envelope, _) = header.split_at(header.len().saturating_sub(capsule.len()));
-    Ok(ValidCapsule { wrap, coins: Coins::begin(P::SUITE, key_id, envelope), u, u_second })
+    let capsule = ValidCapsule { wrap, coins: Coins::begin(P::SUITE, key_id, envelope), u, u_second };
+    Ok((capsule, Validity { left, right, u_second }))
+}
+
+/// The proof of a header, all of whose points are in the groups: e(left, g') = e(right, u').
+pub(super) struct Validity<P: Pairing> {
+    left: First<P>,
+    right: First<P>,
+    u_second: Second<P>,
+}
+
+impl<P: CipherPairing> Validity<P> {
+    fn pairs(&self) -> [PairOf<P>; 2] {
+        [(self.left, P::G2::generator()), (-self.right, self.u_second)]
+    }
+
+    /// Whether all hold: the product of their quotients, each to the power of its own secret random weight, is one. The left sides
+    /// share a pairing.
+    fn vartime_all_hold(batch: &[(usize, u128, &Self)]) -> bool {
+        if let [(_, _, validity)] = batch {
+            return P::vartime_product_is_one(&validity.pairs());
+        }
+        let weights: Vec<u128> = batch.iter().map(|(_, weight, _)| *weight).collect();
+        let lefts: Vec<_> = batch.iter().map(|(.., validity)| validity.left).collect();
+        let left = (P::G1::vartime_msm_short(&weights, &lefts), P::G2::generator());
+        let right = |(_, weight, validity): &(usize, u128, &Self)| {
+            (-P::G1::vartime_msm_short(&[*weight], &[validity.right]), validity.u_second)
+        };
+        let pairs: Vec<_> = batch.iter().map(right).chain([left]).collect();
+        P::vartime_product_is_one(&pairs)
+    }
+}
+
+impl<P: CipherPairing> RequestProof for Validity<P> {
+    fn vartime_false_among(&self, proofs: &[&dyn RequestProof], rng: &mut dyn CryptoRng) -> Vec<usize> {
+        let Some(ours) = of_type::<Self>(proofs) else { return (0..proofs.len()).collect() };
+        let batch: Vec<_> =
+            ours.into_iter().enumerate().map(|(place, validity)| (place, random_weight(rng), validity)).collect();
+        let mut found = Vec::new();
+        find_false(&batch, &Self::vartime_all_hold, &mut |(place, ..)| found.push(*place));
+        found
+    }
 }
 
 /// A header with the given wrap, whose u, u' and w are moved away from their common logarithm by `skew` times the generators.

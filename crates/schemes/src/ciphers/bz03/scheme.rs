@@ -11,7 +11,7 @@ use crate::ciphers::PayloadKey;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::point_share::PointShare;
 use crate::registry::{Ciphers, Curve};
-use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
+use crate::{CombineError, PendingProof, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A valid header, which is safe to answer.
 pub struct DecapsulationRequest<P: CipherPairing>(ValidCapsule<P>);
@@ -38,6 +38,15 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let (header, bytes) = statement.header(P::SUITE, public.key_id())?;
         Ok(DecapsulationRequest(capsule::check(public.key_id(), bytes, header.capsule())?))
+    }
+
+    fn parse_unproven(
+        public: &Self::PublicKey,
+        statement: &Statement<'_>,
+    ) -> Result<(Self::Request, PendingProof), RequestError> {
+        let (header, bytes) = statement.header(P::SUITE, public.key_id())?;
+        let (capsule, validity) = capsule::read(public.key_id(), bytes, header.capsule())?;
+        Ok((DecapsulationRequest(capsule), Some(Box::new(validity))))
     }
 
     fn create_share(

@@ -1,17 +1,18 @@
 //! The cipher's part of a header: the wrapped key, and the proof that the header's maker knew the randomness and chose every byte.
 
-#[cfg(test)]
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret, Transcript};
 use theta_sharing::Encoded;
 use zeroize::Zeroize;
 
 use super::CipherGroup;
+use crate::answer::of_type;
+use crate::bisection::{find_false, random_weight};
 use crate::ciphers::PayloadKey;
 use crate::ciphers::wrap::{Coins, Wrap, take};
 use crate::derived_rng::DerivedRng;
 use crate::keys::{KeyId, PublicKeySet};
-use crate::{CombineError, RequestError};
+use crate::{CombineError, PendingProof, RequestError, RequestProof};
 
 /// The public part of the hash H1 of the paper, which is the mask of the key.
 pub(super) fn begin_mask<G: CipherGroup>(key_id: &KeyId, u: &[u8]) -> Transcript {
@@ -123,6 +124,31 @@ pub(super) fn check<G: CipherGroup>(
     header: &[u8],
     capsule: &[u8],
 ) -> Result<ValidCapsule<G>, RequestError> {
+    let (capsule, equations) = parse(key_id, header, capsule)?;
+    equations.vartime_check()?;
+    Ok(capsule)
+}
+
+/// The same, with the proof unchecked where several are checked for less together: on groups whose elements are cheap to decode.
+pub(super) fn read<G: CipherGroup>(
+    key_id: &KeyId,
+    header: &[u8],
+    capsule: &[u8],
+) -> Result<(ValidCapsule<G>, PendingProof), RequestError> {
+    let (capsule, equations) = parse(key_id, header, capsule)?;
+    if G::HAS_COFACTOR {
+        equations.vartime_check()?;
+        return Ok((capsule, None));
+    }
+    Ok((capsule, Some(Box::new(equations.decoded()?))))
+}
+
+/// Parses the capsule of a header; it is valid if the equations hold.
+fn parse<'a, G: CipherGroup>(
+    key_id: &KeyId,
+    header: &'a [u8],
+    capsule: &'a [u8],
+) -> Result<(ValidCapsule<G>, Equations<'a, G>), RequestError> {
     if capsule.len() != len::<G>() {
         return Err(RequestError::Header("its parts do not have the lengths that the suite gives them"));
     }
@@ -136,16 +162,8 @@ pub(super) fn check<G: CipherGroup>(
 
     let statement = statement_hash::<G>(header.split_at(header.len().saturating_sub(rest.len())).0);
     let challenge = G::Scalar::from_uniform_bytes(&statement);
-    let equations = Equations::<G> { u: *u.element(), u_second, commitments, challenge, response };
-    let hold = if G::HAS_COFACTOR {
-        equations.vartime_hold_one_by_one()
-    } else {
-        let weights = Transcript::new("theta/sg02/weight/v1").with("statement", &statement).with("response", rest);
-        equations.vartime_hold_weighted(DerivedRng::new(weights).next_u128())?
-    };
-    if !hold {
-        return Err(RequestError::InvalidCiphertext);
-    }
+    let equations =
+        Equations { u: *u.element(), u_second, commitments, challenge, response, statement, response_bytes: rest };
     let context = Transcript::new("theta/sg02/share/v1")
         .with("suite", G::SUITE.name().as_bytes())
         .with("key id", key_id.as_bytes())
@@ -153,7 +171,7 @@ pub(super) fn check<G: CipherGroup>(
         .with("response", rest);
     let (envelope, _) = header.split_at(header.len().saturating_sub(capsule.len()));
     let (mask, coins) = (begin_mask::<G>(key_id, u.bytes()), Coins::begin(G::SUITE, key_id, envelope));
-    Ok(ValidCapsule { u, context, sealed: Sealed { wrap, mask, coins, challenge, response } })
+    Ok((ValidCapsule { u, context, sealed: Sealed { wrap, mask, coins, challenge, response } }, equations))
 }
 
 /// The proof of a header: w = g^f u^-e and w' = g'^f u'^-e for its commitments w and w', none of them the identity.
@@ -164,21 +182,39 @@ struct Equations<'a, G: CipherGroup> {
     commitments: [&'a [u8]; 2],
     challenge: G::Scalar,
     response: G::Scalar,
+    /// The hash in the challenge, and the response as it was encoded.
+    statement: [u8; 64],
+    response_bytes: &'a [u8],
 }
 
 impl<G: CipherGroup> Equations<'_, G> {
-    /// Checks both at once, the second times a weight that is a hash of the whole header: for groups whose elements are cheap
-    /// to decode.
-    fn vartime_hold_weighted(&self, weight: u128) -> Result<bool, RequestError> {
+    /// Whether they hold.
+    ///
+    /// # Errors
+    /// [`RequestError::InvalidCiphertext`]: they do not.
+    fn vartime_check(&self) -> Result<(), RequestError> {
+        let hold = if G::HAS_COFACTOR {
+            self.vartime_hold_one_by_one()
+        } else {
+            let weights = Transcript::new("theta/sg02/weight/v1")
+                .with("statement", &self.statement)
+                .with("response", self.response_bytes);
+            self.decoded()?.vartime_hold_weighted(DerivedRng::new(weights).next_u128())
+        };
+        if hold { Ok(()) } else { Err(RequestError::InvalidCiphertext) }
+    }
+
+    /// With their commitments as elements: for groups whose elements are cheap to decode.
+    fn decoded(&self) -> Result<Validity<G>, RequestError> {
         let element = |bytes: &[u8]| G::decode(bytes).map_err(|_| RequestError::InvalidCiphertext);
         let [w, w_second] = self.commitments;
-        let (w, w_second) = (element(w)?, element(w_second)?);
-        let (response, challenge, weight) = (self.response, self.challenge, G::Scalar::from_u128(weight));
-        let difference = G::vartime_msm(
-            &[response, response * weight, -challenge, -(challenge * weight), -G::Scalar::ONE, -weight],
-            &[G::generator(), *G::second_generator(), self.u, self.u_second, w, w_second],
-        );
-        Ok(G::is_identity(&difference))
+        let bases = [self.u, self.u_second];
+        Ok(Validity {
+            bases,
+            commitments: [element(w)?, element(w_second)?],
+            challenge: self.challenge,
+            response: self.response,
+        })
     }
 
     /// Checks one after the other, by computing w and w' and comparing encodings. That spares two checks of membership in the
@@ -191,6 +227,68 @@ impl<G: CipherGroup> Equations<'_, G> {
         ];
         !commitments.iter().any(G::is_identity)
             && G::encode_batch(&commitments).iter().map(AsRef::as_ref).eq(self.commitments)
+    }
+}
+
+/// The proof of a header, all of whose elements are in the group.
+struct Validity<G: CipherGroup> {
+    /// u and u'.
+    bases: [G::Element; 2],
+    /// w and w'.
+    commitments: [G::Element; 2],
+    challenge: G::Scalar,
+    response: G::Scalar,
+}
+
+/// A proof among others: its place, and the weights of its two equations.
+type Weighed<'a, G> = (usize, [u128; 2], &'a Validity<G>);
+
+impl<G: CipherGroup> Validity<G> {
+    /// Whether both equations hold: g f = u e + w, and g' f = u' e + w' times this weight.
+    fn vartime_hold_weighted(&self, weight: u128) -> bool {
+        let Self { bases: [u, u_second], commitments: [w, w_second], challenge, response } = *self;
+        let weight = G::Scalar::from_u128(weight);
+        let difference = G::vartime_msm(
+            &[response, response * weight, -challenge, -(challenge * weight), -G::Scalar::ONE, -weight],
+            &[G::generator(), *G::second_generator(), u, u_second, w, w_second],
+        );
+        G::is_identity(&difference)
+    }
+
+    /// Whether all equations of all proofs hold: their differences, each times its own secret random weight, add up to the identity.
+    fn vartime_all_hold(batch: &[Weighed<'_, G>]) -> bool {
+        if let [(_, [_, weight], proof)] = batch {
+            return proof.vartime_hold_weighted(*weight);
+        }
+        let mut generators = [G::Scalar::ZERO; 2];
+        let (mut scalars, mut points) = (Vec::new(), Vec::new());
+        let (mut short, mut commitments) = (Vec::new(), Vec::new());
+        for (_, weights, proof) in batch {
+            let sides = generators.iter_mut().zip(weights).zip(proof.bases.iter().zip(&proof.commitments));
+            for ((generator, weight), (base, commitment)) in sides {
+                let scalar = G::Scalar::from_u128(*weight);
+                *generator += scalar * proof.response;
+                scalars.push(-(scalar * proof.challenge));
+                points.push(*base);
+                short.push(*weight);
+                commitments.push(-*commitment);
+            }
+        }
+        scalars.extend(generators);
+        points.extend([G::generator(), *G::second_generator()]);
+        let difference = G::vartime_msm(&scalars, &points) + G::vartime_msm_short(&short, &commitments);
+        G::is_identity(&difference)
+    }
+}
+
+impl<G: CipherGroup> RequestProof for Validity<G> {
+    fn vartime_false_among(&self, proofs: &[&dyn RequestProof], rng: &mut dyn CryptoRng) -> Vec<usize> {
+        let Some(ours) = of_type::<Self>(proofs) else { return (0..proofs.len()).collect() };
+        let weighed = |(place, proof)| (place, [random_weight(rng), random_weight(rng)], proof);
+        let batch: Vec<Weighed<'_, G>> = ours.into_iter().enumerate().map(weighed).collect();
+        let mut found = Vec::new();
+        find_false(&batch, &Self::vartime_all_hold, &mut |(place, ..)| found.push(*place));
+        found
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ciphers::PayloadKey;
 use crate::dleq_share::DleqShare;
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::registry::{Ciphers, Curve};
-use crate::{CombineError, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
+use crate::{CombineError, PendingProof, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header whose validity proof holds, so that it is safe to answer.
 pub struct DecapsulationRequest<G: CipherGroup> {
@@ -19,6 +19,13 @@ pub struct DecapsulationRequest<G: CipherGroup> {
     bases: Bases<G>,
     sealed: Sealed<G>,
     context: Transcript,
+}
+
+impl<G: CipherGroup> DecapsulationRequest<G> {
+    fn of(public: &PublicKeySet<G>, capsule: capsule::ValidCapsule<G>) -> Self {
+        let capsule::ValidCapsule { u, context, sealed } = capsule;
+        Self { bases: public.generator().with(u), sealed, context }
+    }
 }
 
 impl<G: CipherGroup> KeyScheme for Sg02<G> {
@@ -44,8 +51,16 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
     fn parse_request(public: &Self::PublicKey, statement: &Statement<'_>) -> Result<Self::Request, RequestError> {
         let (header, bytes) = statement.header(G::SUITE, public.key_id())?;
         let valid = capsule::check::<G>(public.key_id(), bytes, header.capsule())?;
-        let capsule::ValidCapsule { u, context, sealed } = valid;
-        Ok(DecapsulationRequest { bases: public.generator().with(u), sealed, context })
+        Ok(DecapsulationRequest::of(public, valid))
+    }
+
+    fn parse_unproven(
+        public: &Self::PublicKey,
+        statement: &Statement<'_>,
+    ) -> Result<(Self::Request, PendingProof), RequestError> {
+        let (header, bytes) = statement.header(G::SUITE, public.key_id())?;
+        let (capsule, proof) = capsule::read::<G>(public.key_id(), bytes, header.capsule())?;
+        Ok((DecapsulationRequest::of(public, capsule), proof))
     }
 
     fn create_share(

@@ -98,6 +98,14 @@ impl Place {
         self.book().recognise(self.number, name).map_err(|refused| self.status(refused))
     }
 
+    /// Counts the request as so many: it is a batch of them.
+    ///
+    /// # Errors
+    /// Its client has no room for them, or it has no client.
+    pub(crate) fn counts_as(&self, requests: usize) -> Result<(), Status> {
+        self.book().widen(self.number, requests).map_err(|refused| self.status(refused))
+    }
+
     pub(super) fn receive(&self, bytes: usize) -> Result<(), Status> {
         let elapsed = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.received.store(elapsed, Ordering::Relaxed);
@@ -120,10 +128,15 @@ impl Place {
         self.book().answered(self.number, Instant::now());
     }
 
+    /// Holds bytes until [`Place::release`], besides those of the answer.
+    ///
+    /// # Errors
+    /// The client has no room for them.
     pub(super) fn hold(&self, bytes: usize) -> Result<(), Status> {
         self.book().hold(self.number, bytes).map_err(|refused| self.status(refused))
     }
 
+    /// Gives back bytes that were held.
     pub(super) fn release(&self, bytes: usize) {
         self.book().release(self.number, bytes);
     }

@@ -72,6 +72,8 @@ pub(super) enum Stage {
 struct Entry {
     owner: Owner,
     connection: Arc<Connection>,
+    /// As how many requests it counts.
+    requests: usize,
     bytes: usize,
     since: Instant,
     received: usize,
@@ -141,7 +143,8 @@ impl Book {
         self.change(&owner, |usage| usage.requests = usage.requests.saturating_add(1));
         let connection = Arc::clone(connection);
         let stage = Stage::Arriving;
-        self.entries.insert(number, Entry { owner, connection, bytes: 0, since: now, received: 0, stage, _shed: shed });
+        let entry = Entry { owner, connection, requests: 1, bytes: 0, since: now, received: 0, stage, _shed: shed };
+        self.entries.insert(number, entry);
         Ok((number, told))
     }
 
@@ -149,10 +152,32 @@ impl Book {
     pub(super) fn leave(&mut self, number: u64, now: Instant) {
         let Some(entry) = self.entries.remove(&number) else { return };
         self.change(&entry.owner, |usage| {
-            usage.requests = usage.requests.saturating_sub(1);
+            usage.requests = usage.requests.saturating_sub(entry.requests);
             usage.bytes = usage.bytes.saturating_sub(entry.bytes);
         });
         entry.connection.finish(now);
+    }
+
+    /// Counts a request of a client as so many from now on: it is a batch of them. Nobody else is ended for it.
+    pub(super) fn widen(&mut self, number: u64, requests: usize) -> Result<(), Refused> {
+        let entry = self.entries.get(&number).ok_or(Refused::Shed)?;
+        let (owner, more) = (entry.owner.clone(), requests.saturating_sub(entry.requests));
+        let Owner::Client(name) = &owner else { return Err(Refused::OwnRequests) };
+        let Bounds { requests: most, client_requests, reserved_requests, .. } = self.bounds;
+        let before = self.usage(name).requests;
+        let held = before.saturating_add(more);
+        if held > client_requests {
+            return Err(Refused::OwnRequests);
+        }
+        let added = held.saturating_sub(before.max(reserved_requests));
+        if self.common.requests.saturating_add(added) > most {
+            return Err(Refused::Requests);
+        }
+        self.change(&owner, |usage| usage.requests = held);
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.requests = entry.requests.saturating_add(more);
+        }
+        Ok(())
     }
 
     /// Counts bytes of a request's body.
@@ -232,16 +257,18 @@ impl Book {
         if before == after {
             return Ok(());
         }
-        let (bytes, address) = (entry.bytes, entry.connection.address());
+        let (requests, bytes, address) = (entry.requests, entry.bytes, entry.connection.address());
         self.room_for_request(&after, address)?;
         self.room_for_bytes(number, &after, bytes)?;
         let Some(entry) = self.entries.get_mut(&number) else { return Err(Refused::Shed) };
         entry.owner = after.clone();
         self.change(&before, |usage| {
-            *usage = Usage { requests: usage.requests.saturating_sub(1), bytes: usage.bytes.saturating_sub(bytes) };
+            *usage =
+                Usage { requests: usage.requests.saturating_sub(requests), bytes: usage.bytes.saturating_sub(bytes) };
         });
         self.change(&after, |usage| {
-            *usage = Usage { requests: usage.requests.saturating_add(1), bytes: usage.bytes.saturating_add(bytes) };
+            *usage =
+                Usage { requests: usage.requests.saturating_add(requests), bytes: usage.bytes.saturating_add(bytes) };
         });
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! (`body`), and is ended if it makes no progress (`patrol`).
 
 mod admission;
+mod answers;
 mod body;
 mod book;
 mod connections;
@@ -15,6 +16,7 @@ mod presented;
 
 pub(crate) use self::{
     admission::{Admission, Place},
+    answers::Answers,
     body::{RequestBody, ResponseBody},
     book::Bounds,
     connections::{ConnectionBounds, Connections},

@@ -43,7 +43,7 @@ fn is_ended(told: &mut oneshot::Receiver<()>) -> bool {
 fn check(book: &Book) {
     let sum = |owner: &Owner| {
         let mine = book.entries.values().filter(|entry| entry.owner == *owner);
-        mine.fold((0, 0), |(requests, bytes), entry| (requests + 1, bytes + entry.bytes))
+        mine.fold((0, 0), |(requests, bytes), entry| (requests + entry.requests, bytes + entry.bytes))
     };
     assert_eq!((book.strangers.requests, book.strangers.bytes), sum(&Owner::Stranger));
     let mut common = (0, 0);
@@ -53,6 +53,34 @@ fn check(book: &Book) {
         common.1 += usage.bytes.saturating_sub(book.bounds.reserved_bytes);
     }
     assert_eq!((book.common.requests, book.common.bytes), common);
+}
+
+/// A batch of requests counts as all of them, for its client and for the node, until it leaves.
+#[test]
+fn a_batch_counts_as_all_its_requests() {
+    let (mut book, now) = (Book::new(bounds()), Instant::now());
+    let here = connection(HERE);
+    let (batch, _told) = book.enter(client("ann"), &here.connection, now).unwrap();
+    book.widen(batch, 8).unwrap();
+    check(&book);
+    assert_eq!(book.usage(&"ann".parse().unwrap()).requests, 8);
+    book.arrived(batch);
+    assert_eq!(book.enter(client("ann"), &here.connection, now).unwrap_err(), Refused::OwnRequests);
+    // Bob may have 2 reserved ones and the 4 that Ann leaves of the common 10.
+    let (other, _told_too) = book.enter(client("bob"), &here.connection, now).unwrap();
+    assert_eq!(book.widen(other, 7).unwrap_err(), Refused::Requests);
+    book.widen(other, 6).unwrap();
+    check(&book);
+    assert_eq!(book.widen(other, 9).unwrap_err(), Refused::OwnRequests);
+    book.leave(batch, now);
+    check(&book);
+    book.widen(other, 8).unwrap();
+    book.leave(other, now);
+    check(&book);
+    assert!(book.clients.is_empty());
+    let (stranger, _told) = book.enter(Owner::Stranger, &here.connection, now).unwrap();
+    assert_eq!(book.widen(stranger, 2).unwrap_err(), Refused::OwnRequests);
+    check(&book);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `theta sign` and `theta verify`.
 
+mod batch;
+
 use std::{
     io::Read as _,
     path::{Path, PathBuf},
@@ -32,6 +34,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   theta sign contract.pdf                  writes contract.pdf.sig
+  theta sign *.pdf                         each into a file of its own; hundreds of files take one call to each node
   theta sign contract.pdf --key beacon           a BLS signature of 48 bytes instead of 96
   theta sign contract.pdf --key sign-ed25519     an Ed25519 signature
   theta sign vote.bin --key chain --slot 48211   one message for a slot, if the policy says so
@@ -51,8 +54,8 @@ operation of its own, sign-digest, since they see nothing of the message. Ed2551
 node: to sign a digest there is to sign another message, of 32 bytes, which theta sign does like any other (theta sign FILE-WITH-DIGEST).")]
 pub(crate) struct SignArgs {
     /// What to sign; - for standard input
-    #[arg(required_unless_present = "digest", conflicts_with = "digest")]
-    file: Option<PathBuf>,
+    #[arg(id = "file", required_unless_present = "digest", conflicts_with = "digest", value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Sign the message with this digest, of which the nodes see no more: sha256:HEX or sha512:HEX, as the key's suite hashes
     #[arg(long, value_name = "DIGEST", conflicts_with_all = ["randomize", "randomizer"])]
     digest: Option<DigestWord>,
@@ -198,8 +201,12 @@ impl FromStr for DigestWord {
 
 /// `theta sign`.
 pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
-    let source = args.file.as_deref().map(Source::open).transpose()?;
-    let derived = args.file.as_deref().and_then(|file| files::with_suffix(file, "sig"));
+    if args.files.len() > 1 {
+        return batch::sign_all(args, output);
+    }
+    let file = args.files.first().map(PathBuf::as_path);
+    let source = file.map(Source::open).transpose()?;
+    let derived = file.and_then(|file| files::with_suffix(file, "sig"));
     let target = Target::choose(args.output.as_deref(), derived)?;
     target.check_json(output.json())?;
     if let Some(source) = &source {
@@ -215,7 +222,7 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
     }
     let asked = key.asked();
     let name_of_key = asked.as_str();
-    let limit = client.options().max_message_bytes.saturating_sub(1024).min(MAX_MESSAGE_LEN);
+    let limit = longest(client.options().max_message_bytes);
     let name = source.as_ref().map_or_else(|| PathBuf::from("a digest"), |source| source.name.clone());
     let subject = match (source, &args.digest) {
         (Some(source), _) => Subject::read(source, &key, limit, randomizer.is_none())?,
@@ -239,22 +246,39 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
             parted(session.block_on(asked)?)
         }
     };
-    let provenance = Provenance::new(&asked, &answer);
-    provenance.warn_of_culprits();
-    target.write(&answer.result, false)?;
-    let mut summary = format!(
-        "signed {} with the key {} {}: {}",
-        name.display(),
-        asked,
-        provenance.summary(),
-        target.name().display()
-    );
-    if let Some(randomized_key) = &randomized_key {
-        summary.push_str(&format!("\nrandomized key  {randomized_key}"));
+    let signed = Signed {
+        signature: hex::encode(&answer.result),
+        digest: digest_word,
+        randomized_key,
+        output: target.name(),
+        provenance: Provenance::new(&asked, &answer),
+    };
+    signed.deliver(&name, &answer.result, &target, output)
+}
+
+/// The longest message that is sent to nodes that take messages of so many bytes from here.
+fn longest(max_message_bytes: usize) -> usize {
+    max_message_bytes.saturating_sub(1024).min(MAX_MESSAGE_LEN)
+}
+
+impl Signed {
+    /// Writes the signature of what has this name, and says so.
+    fn deliver(&self, name: &Path, signature: &[u8], target: &Target, output: Output) -> Result<(), Failure> {
+        let Self { provenance, randomized_key, .. } = self;
+        provenance.warn_of_culprits();
+        target.write(signature, false)?;
+        let mut summary = format!(
+            "signed {} with the key {} {}: {}",
+            name.display(),
+            provenance.key(),
+            provenance.summary(),
+            target.name().display()
+        );
+        if let Some(randomized_key) = randomized_key {
+            summary.push_str(&format!("\nrandomized key  {randomized_key}"));
+        }
+        output.remark(self, &summary)
     }
-    let signature = hex::encode(&answer.result);
-    let signed = Signed { signature, digest: digest_word, randomized_key, output: target.name(), provenance };
-    output.remark(&signed, &summary)
 }
 
 /// The signature, and the key under which it verifies in hexadecimal.

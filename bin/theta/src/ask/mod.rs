@@ -1,5 +1,7 @@
 //! `theta coin`, `theta verify-coin`, `theta status`.
 
+mod batch;
+
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -31,13 +33,14 @@ use crate::{
 Examples:
   theta coin 'lottery of 21 November'
   theta coin round-17 --proof round-17.proof    for theta verify-coin
+  theta coin seat-1 seat-2 seat-3               a line for each: its value and its name
   theta coin --round 17 --json                  a beacon's round as drand publishes it (keys of cks05-bls04-*)
 
 The same name always gives the same 32 bytes, at every node; nobody knows them before k nodes were asked.")]
 pub(crate) struct CoinArgs {
-    /// The coin's name
-    #[arg(required_unless_present = "round")]
-    name: Option<String>,
+    /// The coin's name, or the names of several
+    #[arg(id = "name", value_name = "NAME", required_unless_present = "round")]
+    names: Vec<String>,
     #[command(flatten)]
     round: RoundArgs,
     /// Name of the key, or NAME@VERSION [default: coin, or the only one for coins]
@@ -183,8 +186,11 @@ struct DrawnRound {
 
 /// `theta coin`.
 pub(crate) fn coin(args: &CoinArgs, output: Output) -> Result<(), Failure> {
+    if args.names.len() > 1 {
+        return batch::coins(args, output);
+    }
     let round = args.round.round()?;
-    let asked = args.name.clone().unwrap_or_default();
+    let asked = args.names.first().cloned().unwrap_or_default();
     if round.is_none() {
         check_coin_name(&asked)?;
     }

@@ -1,5 +1,7 @@
 //! `theta encrypt`, `theta decrypt`, `theta decapsulate`.
 
+mod batch;
+
 use std::{
     io::{BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
@@ -55,6 +57,7 @@ pub(crate) struct EncryptArgs {
 #[command(after_help = "\
 Examples:
   theta decrypt letter.txt.theta                 writes letter.txt
+  theta decrypt *.theta                          each into a file of its own; hundreds of files take one call to each node
   theta decrypt photos.theta -o - | tar x
   theta decrypt letter.txt.theta --payload-key letter.key -o -
 
@@ -62,7 +65,8 @@ The contents stay here: the nodes see the header, a few hundred bytes, and retur
 A file is written complete or not at all; a pipe gets what has been authenticated, so heed the exit code.")]
 pub(crate) struct DecryptArgs {
     /// What to decrypt; - for standard input
-    file: PathBuf,
+    #[arg(id = "file", required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Where to write; - for standard output [default: FILE without .theta, else FILE.decrypted, or standard output for standard input]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -164,8 +168,9 @@ pub(crate) fn encrypt(args: &EncryptArgs, output: Output) -> Result<(), Failure>
 
 /// `theta decrypt`.
 pub(crate) fn decrypt(args: &DecryptArgs, output: Output) -> Result<(), Failure> {
-    let source = Source::open(&args.file)?;
-    let target = Target::choose(args.output.as_deref(), plaintext_name(&args.file))?;
+    let [file] = args.files.as_slice() else { return batch::decrypt_all(args, output) };
+    let source = Source::open(file)?;
+    let target = Target::choose(args.output.as_deref(), plaintext_name(file))?;
     target.check_json(output.json())?;
     target.check_input(&source)?;
     let mut reader = BufReader::with_capacity(BUFFER, source.reader);
@@ -183,19 +188,42 @@ pub(crate) fn decrypt(args: &DecryptArgs, output: Output) -> Result<(), Failure>
     };
 
     let interrupt = Interrupt::watch()?;
-    let mut progress = Progress::new("decrypting", Some(header.payload().plaintext_len()));
-    let opened = open_into(&key, &header, reader, &target, interrupt, &mut |done| progress.reached(done));
-    drop(progress);
-    let bytes = opened.map_err(|failure| match (interrupt.happened(), failure) {
-        (Some(interrupted), _) => interrupted,
-        (None, failure) => failure.in_words(&source.name),
-    })?;
+    let sealed = Sealed { name: &source.name, header: &header, reader };
+    sealed.open(&key, provenance, &target, interrupt, output)
+}
 
-    let label = String::from_utf8_lossy(header.label().bytes());
-    let report = Decrypted { output: target.name(), bytes, label: &label, provenance };
-    let by = report.provenance.as_ref().map_or_else(|| "without a node".to_owned(), Provenance::summary);
-    let (from, to) = (source.name.display(), report.output.display());
-    output.remark(&report, &format!("decrypted {from} to {to} ({}) {by}", Bytes(bytes)))
+/// A ciphertext whose header has been read.
+struct Sealed<'a, R> {
+    name: &'a Path,
+    header: &'a Header<'a>,
+    /// The rest.
+    reader: R,
+}
+
+impl<R: Read> Sealed<'_, R> {
+    /// Opens it with its key, and says so.
+    fn open(
+        self,
+        key: &PayloadKey,
+        provenance: Option<Provenance>,
+        target: &Target,
+        interrupt: Interrupt,
+        output: Output,
+    ) -> Result<(), Failure> {
+        let Self { name, header, reader } = self;
+        let mut progress = Progress::new("decrypting", Some(header.payload().plaintext_len()));
+        let opened = open_into(key, header, reader, target, interrupt, &mut |done| progress.reached(done));
+        drop(progress);
+        let bytes = opened.map_err(|failure| match (interrupt.happened(), failure) {
+            (Some(interrupted), _) => interrupted,
+            (None, failure) => failure.in_words(name),
+        })?;
+        let label = String::from_utf8_lossy(header.label().bytes());
+        let report = Decrypted { output: target.name(), bytes, label: &label, provenance };
+        let by = report.provenance.as_ref().map_or_else(|| "without a node".to_owned(), Provenance::summary);
+        let (from, to) = (name.display(), report.output.display());
+        output.remark(&report, &format!("decrypted {from} to {to} ({}) {by}", Bytes(bytes)))
+    }
 }
 
 /// `theta decapsulate`.

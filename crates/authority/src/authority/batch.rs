@@ -1,0 +1,72 @@
+//! Decisions about many requests at once: each by itself, all recorded in one commit.
+
+use std::sync::Arc;
+
+use theta_statements::audit::AuditRecord;
+
+use super::{Authority, audit::Ticket};
+use crate::{Asks, Granted, Judged, Presented, Refusal};
+
+/// What was decided, in the order of the requests; whether a decision must be durable before it is used; and the record to wait for.
+type DecidedTogether<R> = (Vec<Result<(Granted<R>, bool), Refusal>>, Option<Ticket>);
+
+impl Authority {
+    /// Decides about many requests, as [`decide`](Self::decide) does about each, and in their order: rates and slots that one takes
+    /// count for the next. All records are written in one commit, for which this waits once.
+    ///
+    /// # Errors
+    /// Inside, the refusal of each request.
+    pub async fn decide_together<R: Asks + Send + 'static>(
+        self: &Arc<Self>,
+        requests: Vec<(Presented, R)>,
+    ) -> Vec<Result<Granted<R>, Refusal>> {
+        let (this, count) = (Arc::clone(self), requests.len());
+        // It may verify signatures, wait for the disk to take slots and digest long statements.
+        let decided = tokio::task::spawn_blocking(move || this.decide_together_now(requests)).await;
+        let (decided, ticket) = decided.unwrap_or_else(|error| {
+            tracing::error!(%error, "decisions panicked");
+            ((0..count).map(|_| Err(Refusal::Panicked)).collect(), None)
+        });
+        let waits = decided.iter().any(|one| matches!(one, Ok((_, true))));
+        let durable = match ticket.filter(|_| waits) {
+            Some(ticket) => self.audit.durable(ticket).await,
+            None => Ok(()),
+        };
+        let granted = |(granted, first): (Granted<R>, bool)| match &durable {
+            Err(error) if first => Err(error.clone().into()),
+            _ => Ok(granted),
+        };
+        decided.into_iter().map(|one| one.and_then(granted)).collect()
+    }
+
+    fn decide_together_now<R: Asks>(&self, requests: Vec<(Presented, R)>) -> DecidedTogether<R> {
+        let mut records = Vec::with_capacity(requests.len());
+        let decided: Vec<_> = requests
+            .into_iter()
+            .map(|(presented, request)| {
+                let asked = request.asked();
+                let judged = self.judge(&presented, request, &asked)?;
+                self.taken_down(judged, &mut records)
+            })
+            .collect();
+        let waits = decided.iter().any(|one| matches!(one, Ok((_, true))));
+        let ticket = self.audit.append_all(records, waits);
+        (decided, ticket)
+    }
+
+    /// Adds the record of a decision to `records`, unless it is one of too many refusals.
+    fn taken_down<R>(&self, judged: Judged<R>, records: &mut Vec<AuditRecord>) -> Result<(Granted<R>, bool), Refusal> {
+        let Judged { answer, record, first, client, code } = judged;
+        self.metrics.decided(answer.is_ok(), code);
+        match answer {
+            Ok(granted) => {
+                records.push(record);
+                Ok((granted, first))
+            }
+            Err(refusal) => {
+                records.extend(self.refused.take(client.as_ref(), record));
+                Err(self.advised(refusal))
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Many requests in one call to each node.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use theta_names::{KeyRef, NodeId};
+use theta_payload::{Header, PayloadKey};
+use theta_wire::v1::{self, batch_answer::Answer as Told, batch_item::Request as Item};
+use tokio::{
+    sync::mpsc,
+    time::{self, Instant},
+};
+use tonic::{
+    Code, Status,
+    metadata::{Ascii, MetadataKey},
+};
+
+use super::{Coin, Unchecked, drawn_coin, unchecked, unwrapped, verified};
+use crate::{
+    Answer, Client, ClientError, Connection, Problem,
+    credentials::Enclosed,
+    error::is_not_ready,
+    fan_out::{AGAIN, GRACE, Question, Reply, first_good},
+    keys::renewal::Under,
+};
+
+/// The most requests in one call, as nodes have it.
+const MOST_ITEMS: usize = 256;
+/// What a request takes besides its statement and what is enclosed, at most, in bytes.
+const FRAME: usize = 512;
+
+/// The results of many requests, in their order. One that fails fails alone.
+pub type Answers<T> = Vec<Result<Answer<T>, ClientError>>;
+
+impl Client {
+    /// [`sign`](Client::sign)s many messages, with one call to each node for up to 256 of them: nodes decide about each by itself, and
+    /// spend less on each than on one that comes alone. Takes a certificate or a token. Unlike [`sign`](Client::sign) it does not look for new members if
+    /// nodes cannot be reached.
+    ///
+    /// # Errors
+    /// [`ClientError`] if nothing could be sent; inside, that of each message.
+    pub async fn sign_all(&self, key: &str, messages: &[Bytes]) -> Result<Answers<Bytes>, ClientError> {
+        self.public_key(key).await?;
+        let key: KeyRef = key.parse()?;
+        let item = |message: &Bytes| Ok(Item::Sign(self.sign_request(&key, message.clone(), &[], None)?.1));
+        let items = messages.iter().map(item).collect::<Result<_, ClientError>>()?;
+        let under = Under::new(self, &key);
+        let check = |place: usize, outcome: &v1::Outcome| {
+            verified(under, messages.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
+        };
+        Ok(self.operate_all("sign", Some(under), items, check).await)
+    }
+
+    /// [`flip_coin`](Client::flip_coin) for many names, as [`sign_all`](Client::sign_all).
+    ///
+    /// # Errors
+    /// As [`sign_all`](Client::sign_all).
+    pub async fn flip_coins(&self, key: &str, names: &[Bytes]) -> Result<Answers<Coin>, ClientError> {
+        self.public_key(key).await?;
+        let key: KeyRef = key.parse()?;
+        let item = |name: &Bytes| Ok(Item::FlipCoin(self.coin_request(&key, name.clone())?.1));
+        let items = names.iter().map(item).collect::<Result<_, ClientError>>()?;
+        let under = Under::new(self, &key);
+        let check = |place: usize, outcome: &v1::Outcome| {
+            drawn_coin(under, names.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
+        };
+        Ok(self.operate_all("flip coin", Some(under), items, check).await)
+    }
+
+    /// [`decapsulate`](Client::decapsulate) for the headers of many ciphertexts of one key, as [`sign_all`](Client::sign_all).
+    ///
+    /// # Errors
+    /// As [`sign_all`](Client::sign_all).
+    pub async fn decapsulate_all(&self, key: &str, headers: &[Bytes]) -> Result<Answers<PayloadKey>, ClientError> {
+        let key: KeyRef = key.parse()?;
+        let parsed = headers.iter().map(|header| Header::parse(header)).collect::<Result<Vec<_>, _>>()?;
+        let mut publics = Vec::with_capacity(parsed.len());
+        let mut items = Vec::with_capacity(parsed.len());
+        for (header, parsed) in headers.iter().zip(&parsed) {
+            items.push(Item::Decapsulate(self.decapsulate_request(&key, header.clone(), parsed)?.1));
+            publics.push(self.key_of_ciphertext(&key, parsed.key_id()).await);
+        }
+        let check = |place: usize, outcome: &v1::Outcome| {
+            let of_place = headers.get(place).zip(parsed.get(place)).zip(publics.get(place));
+            let Some(((header, parsed), public)) = of_place else {
+                return Err(Problem::FalseAnswer("an answer to nothing that was asked".to_owned()));
+            };
+            unwrapped(public.as_ref(), header, parsed, outcome).map_err(Problem::FalseAnswer)
+        };
+        Ok(self.operate_all("decapsulate", None, items, check).await)
+    }
+
+    async fn operate_all<T>(
+        &self,
+        operation: &'static str,
+        under: Option<Under<'_>>,
+        items: Vec<Item>,
+        check: impl Fn(usize, &v1::Outcome) -> Result<T, Problem>,
+    ) -> Answers<T> {
+        let mut answers = Vec::with_capacity(items.len());
+        for call in calls(items, self.options().max_message_bytes) {
+            let first = answers.len();
+            let asked = Instant::now();
+            let connections = self.connections();
+            for (place, replies) in (first..).zip(self.ask_all_at_once(&connections, call)) {
+                let (connections, quorum) = (connections.as_slice(), self.quorum());
+                let question = Question { operation, connections, quorum, asked, under };
+                let check = |answer: &Unchecked| answer.checked(|outcome| check(place, outcome));
+                answers.push(first_good(question, replies, check).await.map(Answer::from));
+            }
+        }
+        answers
+    }
+
+    /// Sends these requests to all nodes, each in one call; returns where the replies to each request come.
+    fn ask_all_at_once(&self, connections: &[Connection], items: Vec<Item>) -> Vec<mpsc::Receiver<Reply<Unchecked>>> {
+        let room = connections.len().max(1);
+        let (senders, receivers): (Vec<_>, Vec<_>) = items.iter().map(|_| mpsc::channel(room)).unzip();
+        let (items, patience): (Arc<[Item]>, _) = (items.into(), self.shared.options.timeout);
+        for connection in connections {
+            let questions =
+                Questions { connection: connection.clone(), items: Arc::clone(&items), replies: senders.clone() };
+            tokio::spawn(questions.put(self.enclose_token(), patience));
+        }
+        receivers
+    }
+}
+
+/// The requests in calls that nodes take.
+fn calls(items: Vec<Item>, most_bytes: usize) -> Vec<Vec<Item>> {
+    let mut calls: Vec<(Vec<Item>, usize)> = Vec::new();
+    for item in items {
+        let len = len(&item);
+        match calls.last_mut() {
+            Some((call, bytes)) if call.len() < MOST_ITEMS && bytes.saturating_add(len) <= most_bytes => {
+                call.push(item);
+                *bytes = bytes.saturating_add(len);
+            }
+            _ => calls.push((vec![item], len)),
+        }
+    }
+    calls.into_iter().map(|(call, _)| call).collect()
+}
+
+/// The most bytes that a request takes in its call.
+fn len(item: &Item) -> usize {
+    let (statement, signed, approvals) = match item {
+        Item::Decapsulate(request) => (request.header.len(), &request.signed_request, &request.approvals),
+        Item::Sign(request) => (request.message.len(), &request.signed_request, &request.approvals),
+        Item::FlipCoin(request) => (request.name.len(), &request.signed_request, &request.approvals),
+    };
+    let enclosed =
+        approvals.iter().map(|approval| approval.len().saturating_add(8)).fold(signed.len(), usize::saturating_add);
+    statement.saturating_add(enclosed).saturating_add(FRAME)
+}
+
+/// Requests to one node, and where its replies go.
+struct Questions {
+    connection: Connection,
+    items: Arc<[Item]>,
+    replies: Vec<mpsc::Sender<Reply<Unchecked>>>,
+}
+
+impl Questions {
+    /// Puts them, as long as somebody wants the answers and a moment longer: the call must still reach its node.
+    async fn put(self, token: Enclosed, patience: Duration) {
+        let node = self.connection.node;
+        let mut open: Vec<usize> = (0..self.items.len()).collect();
+        let unwanted = async {
+            for replies in &self.replies {
+                replies.closed().await;
+            }
+            time::sleep(GRACE).await;
+        };
+        let ended = tokio::select! {
+            ended = time::timeout(patience, self.until_ready(&token, patience, &mut open)) => ended,
+            () = unwanted => return,
+        };
+        let problem = match ended {
+            Ok(Ok(())) => Problem::FalseAnswer("no answer to this request of a batch".to_owned()),
+            Ok(Err(status)) => self.connection.problem(&status, patience).await,
+            Err(_) => Problem::Silent(patience),
+        };
+        for place in open {
+            self.reply(place, (node, Err(problem.clone())));
+        }
+    }
+
+    /// Asks again what the node was not ready for, while there is time. What is still open then has the status that is returned, or no answer.
+    async fn until_ready(&self, token: &Enclosed, patience: Duration, open: &mut Vec<usize>) -> Result<(), Status> {
+        let began = Instant::now();
+        loop {
+            match self.ask(token, patience.saturating_sub(began.elapsed()), open).await {
+                Err(status) if is_not_ready(&status) && began.elapsed() + AGAIN + AGAIN < patience => {
+                    time::sleep(AGAIN).await;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Asks what is open, and passes on the answers. The error is about all that is open then.
+    async fn ask(&self, token: &Enclosed, patience: Duration, open: &mut Vec<usize>) -> Result<(), Status> {
+        let sent = open.clone();
+        let items = sent.iter().filter_map(|place| self.items.get(*place)).cloned();
+        let items = items.map(|request| v1::BatchItem { request: Some(request) }).collect();
+        let request = token.request(v1::BatchRequest { items }, patience);
+        let mut answers = self.connection.protocol().batch(request).await?.into_inner();
+        let mut not_ready = None;
+        // One more than were asked for, which is the end of the stream; a node that sends on is not heard.
+        for _ in 0..=sent.len() {
+            let Some(v1::BatchAnswer { item, answer }) = answers.message().await? else { break };
+            let place = usize::try_from(item).ok().and_then(|item| sent.get(item)).copied();
+            // Whoever answers twice is heard once.
+            let Some(place) = place.filter(|place| open.contains(place)) else { continue };
+            let told = told(answer);
+            match told {
+                Err(status) if is_not_ready(&status) => not_ready = Some(status),
+                told => {
+                    open.retain(|open| *open != place);
+                    let reply = match told {
+                        Ok(answer) => Ok(answer),
+                        Err(status) => Err(Problem::from_status(&status, patience)),
+                    };
+                    self.reply(place, (self.connection.node, reply));
+                }
+            }
+        }
+        not_ready.map_or(Ok(()), Err)
+    }
+
+    /// If nobody waits any more, nothing is lost.
+    fn reply(&self, place: usize, reply: (NodeId, Result<Unchecked, Problem>)) {
+        if let Some(replies) = self.replies.get(place) {
+            drop(replies.try_send(reply));
+        }
+    }
+}
+
+/// What a node says about one request.
+fn told(answer: Option<Told>) -> Result<Unchecked, Status> {
+    match answer {
+        Some(Told::Decapsulate(answer)) => unchecked(answer.instance_id, answer.outcome),
+        Some(Told::Sign(answer)) => unchecked(answer.instance_id, answer.outcome),
+        Some(Told::FlipCoin(answer)) => unchecked(answer.instance_id, answer.outcome),
+        Some(Told::Refused(refused)) => Err(status(&refused)),
+        None => Err(crate::fan_out::incomplete("answer")),
+    }
+}
+
+/// The status that a request would have had by itself.
+fn status(refused: &v1::Refused) -> Status {
+    // A refusal is never a success.
+    let code = Some(Code::from_i32(refused.code)).filter(|code| *code != Code::Ok).unwrap_or(Code::Unknown);
+    let mut status = Status::new(code, refused.message.clone());
+    for (name, value) in &refused.metadata {
+        if let (Ok(name), Ok(value)) = (name.parse::<MetadataKey<Ascii>>(), value.parse()) {
+            status.metadata_mut().insert(name, value);
+        }
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coin(len: usize) -> Item {
+        Item::FlipCoin(v1::FlipCoinRequest { name: vec![0; len].into(), ..Default::default() })
+    }
+
+    #[test]
+    fn calls_have_no_more_requests_and_bytes_than_nodes_take() {
+        let counts = |items: Vec<Item>, most| calls(items, most).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(counts(Vec::new(), 10_000), [0; 0]);
+        assert_eq!(counts(vec![coin(1); 600], 1 << 20), [256, 256, 88]);
+        // Of 1,512 bytes with their frames.
+        assert_eq!(counts(vec![coin(1_000); 5], 4_000), [2, 2, 1]);
+        assert_eq!(counts(vec![coin(9_000), coin(1), coin(1)], 4_000), [1, 2], "the node says that it is too long");
+    }
+
+    #[test]
+    fn a_refusal_means_what_it_would_mean_alone() {
+        let noted = [("theta-reason", "no-rule"), ("theta-rule", "r"), ("b\u{e4}d", "x"), ("theta-bad", "\n")];
+        let metadata = noted.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let refused = v1::Refused { code: 7, message: "no".to_owned(), metadata };
+        let problem = Problem::from_status(&status(&refused), Duration::ZERO);
+        let expected =
+            Problem::Denied { rule: Some("r".to_owned()), reason: "no-rule".to_owned(), message: "no".to_owned() };
+        assert_eq!(problem, expected);
+        let success = v1::Refused { code: 0, ..Default::default() };
+        assert_eq!(status(&success).code(), Code::Unknown);
+    }
+}
