@@ -173,8 +173,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Whether an honest node may decide about a request now: the order has said that its message is first for its slots, or has nothing to
-    /// say.
+    /// Whether a node may decide about a request now: the order has said that its message is first for its slots, or has nothing to say. Liars
+    /// wait for nothing.
     pub(super) fn may_decide(
         &mut self,
         number: u16,
@@ -183,6 +183,10 @@ impl World<'_> {
         now: UnixTime,
     ) -> Result<bool, Violation> {
         if self.order.is_none() || number >= GHOST {
+            return Ok(true);
+        }
+        if !self.is_honest(number) {
+            self.claim_falsely(number, request, asked, now);
             return Ok(true);
         }
         let Some(wanted) = self.wanted.get(request) else { return Ok(true) };
@@ -237,7 +241,7 @@ impl World<'_> {
     }
 
     /// The claims of a liar: for everything that it is asked, though its first claim of a slot alone counts.
-    pub(super) fn claim_falsely(&mut self, number: u16, request: usize, asked: &Request, now: UnixTime) {
+    fn claim_falsely(&mut self, number: u16, request: usize, asked: &Request, now: UnixTime) {
         let (Some(order), Ok(node)) = (&mut self.order, NodeId::try_from(number)) else { return };
         let Some(wanted) = self.wanted.get(request) else { return };
         // By the policy of an honest node, as the liar's own refuses nothing.

@@ -1,7 +1,7 @@
 //! What happens at each event.
 
 use bytes::Bytes;
-use theta_authority::{Granted, Judged};
+use theta_authority::{Granted, Judged, Request};
 use theta_names::{Epoch, NodeId};
 use theta_network::Inbound;
 use theta_orchestration::{InstanceError, Pending, SubmitError};
@@ -55,17 +55,7 @@ impl World<'_> {
                 Ok(())
             }
             Event::Crash(node) => {
-                self.watch.crashed(node);
-                self.watch.deeds.note(Deed::Crashed);
-                if let Some(hosts) = &mut self.hosts {
-                    hosts.crash(node);
-                }
-                if let Some(order) = &mut self.order {
-                    order.crash(node);
-                }
-                if let Some(node) = self.nodes.get_mut(&node) {
-                    node.crash(&mut self.rng);
-                }
+                self.crash(node);
                 Ok(())
             }
             Event::Start(node) => self.start(node),
@@ -93,6 +83,20 @@ impl World<'_> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    fn crash(&mut self, number: u16) {
+        self.watch.crashed(number);
+        self.watch.deeds.note(Deed::Crashed);
+        if let Some(hosts) = &mut self.hosts {
+            hosts.crash(number);
+        }
+        if let Some(order) = &mut self.order {
+            order.crash(number);
+        }
+        if let Some(node) = self.nodes.get_mut(&number) {
+            node.crash(&mut self.rng);
         }
     }
 
@@ -272,9 +276,7 @@ impl World<'_> {
             }
             return Ok(());
         }
-        if !honest {
-            self.claim_falsely(number, request, &asked, now);
-        } else if !self.may_decide(number, request, &asked, now)? {
+        if !self.may_decide(number, request, &asked, now)? {
             return Ok(());
         }
         let Some(wanted) = self.wanted.get(request) else { return Ok(()) };
@@ -312,6 +314,11 @@ impl World<'_> {
                 }
             },
         };
+        self.submit(number, request, granted)
+    }
+
+    /// A node begins with what it was asked for.
+    fn submit(&mut self, number: u16, request: usize, granted: Granted<Request>) -> Result<(), Violation> {
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         match life.engine.submit(granted) {
             Ok(pending) => life.pending.push((request, pending)),

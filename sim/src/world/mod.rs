@@ -149,6 +149,14 @@ struct World<'a> {
     saboteur: u16,
 }
 
+fn liar(scenario: &Scenario, number: u16, behaviour: Behaviour) -> Result<Liar, Failed> {
+    let mut rng = ChaCha8Rng::seed_from_u64(scenario.seed);
+    rng.set_stream(u64::from(number));
+    let all = || scenario.liars.keys().map(|liar| identity(*liar)).collect::<Result<Vec<_>, _>>();
+    let group = || Ok::<(CeremonyKeys, _), Failed>((identity(number)?, all()?));
+    Liar::new(behaviour, identity(number)?, rng, group)
+}
+
 /// Runs a scenario. With `verbose` the outcome has the events as text.
 #[must_use]
 pub fn run(scenario: &Scenario, verbose: bool) -> Outcome {
@@ -178,16 +186,7 @@ impl<'a> World<'a> {
                 number,
                 setup.policy(number, scenario.chain.is_some(), scenario.sabotage.filter(|_| number == saboteur))?,
             );
-            let liar = match scenario.liars.get(&number) {
-                None => None,
-                Some(behaviour) => {
-                    let mut rng = ChaCha8Rng::seed_from_u64(scenario.seed);
-                    rng.set_stream(u64::from(number));
-                    let all = || scenario.liars.keys().map(|liar| identity(*liar)).collect::<Result<Vec<_>, _>>();
-                    let group = || Ok::<(CeremonyKeys, _), Failed>((identity(number)?, all()?));
-                    Some(Liar::new(*behaviour, identity(number)?, rng, group)?)
-                }
-            };
+            let liar = scenario.liars.get(&number).map(|behaviour| liar(scenario, number, *behaviour)).transpose()?;
             nodes.insert(number, Node::new(number, &setup, scenario.last(), liar)?);
         }
         let wanted = scenario.requests.iter().map(|asked| Wanted::new(asked, &setup, scenario.seed));

@@ -7,7 +7,6 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
-mod chain;
 mod consents;
 mod dealers;
 mod distances;

@@ -1,5 +1,7 @@
 //! Groups whose messages go through hosts that nobody trusts.
 
+mod chain;
+
 use theta_sim::{Deed, Scenario, run};
 
 #[test]
