@@ -4,7 +4,7 @@
 //! session. With k' = delta k, [k'^-1] = delta^-1 [k^-1] and [x / k'] = delta^-1 [x / k] are local. `spec/ecdsa.md`
 //! says what that is good for, and what is proven of it.
 
-use theta_groups::{Group as _, Scalar as _, Transcript};
+use theta_groups::{Scalar as _, Transcript};
 
 use super::{
     curve::{Curve, abscissa, hash_to_scalar},

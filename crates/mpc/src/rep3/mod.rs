@@ -110,6 +110,10 @@ impl<G: Group, M: Security> Rep3<G, M> {
             let rest = values.expose().iter().zip(own.expose()).map(|(value, [a, b])| *value - *a - *b);
             let rest = Secret::new(rest.collect::<Vec<_>>());
             self.party.exchange(&vec![encode(rest.expose()); PARTIES], &[0; PARTIES])?.await?;
+            if M::ACTIVE {
+                // The others compare; the dealer is in the same round.
+                self.party.exchange(&vec![Vec::new(); PARTIES], &[0; PARTIES])?.await?;
+            }
             return Ok(Shared::from_cells(own.expose().iter().copied()));
         }
         let got = self.party.exchange(&vec![Vec::new(); PARTIES], &Self::of(dealer, len))?.await?;

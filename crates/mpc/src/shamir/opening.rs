@@ -12,7 +12,10 @@ use theta_groups::{Group, Scalar as _};
 use theta_names::ShareIndex;
 use theta_sharing::coefficients_at_zero;
 
-use super::{Shamir, interpolation::combine};
+use super::{
+    Shamir,
+    interpolation::{combine, lagrange, point},
+};
 use crate::{Element, Misbehaviour, Scalar, Security, Shared, Stop};
 
 /// f(0) of a polynomial of degree t from its values at 1, 2, ..., n, which are its last argument; `None` if no such polynomial
@@ -131,13 +134,21 @@ impl<G: Group, M: Security> Shamir<G, M> {
             });
             shares.push((from, share));
             if let Some((value, chosen)) = tried {
-                for (position, share) in &shares {
-                    if self.interpolate(&chosen, super::interpolation::point(*position)) != Some(*share) {
-                        self.party.blame(*position, Misbehaviour::FalseShare);
-                    }
-                }
+                self.name_liars(&chosen, &shares);
                 return Ok(value);
             }
+        }
+    }
+
+    /// Blames those whose shares are not on the polynomial that gave the right value, if it is the right polynomial.
+    ///
+    /// Another one with the same value at 0 has t - 1 honest shares at most, or it would be the same, and t false ones; so one that
+    /// has 2t shares is right. With fewer, t liars could make honest shares look false: then nobody is named.
+    fn name_liars(&self, chosen: &[(usize, G::Scalar)], shares: &[(usize, G::Scalar)]) {
+        let fits = |(position, share): &(usize, G::Scalar)| self.interpolate(chosen, point(*position)) == Some(*share);
+        let false_shares: Vec<usize> = shares.iter().filter(|share| !fits(share)).map(|(position, _)| *position).collect();
+        if shares.len() - false_shares.len() >= 2 * self.party.t() {
+            false_shares.into_iter().for_each(|position| self.party.blame(position, Misbehaviour::FalseShare));
         }
     }
 
@@ -148,8 +159,8 @@ impl<G: Group, M: Security> Shamir<G, M> {
             let coefficients = coefficients_at_zero::<G::Scalar>(&indices).ok()?;
             return Some(combine(&coefficients, shares.iter().map(|(_, share)| *share)));
         }
-        let points: Vec<u64> = shares.iter().map(|(position, _)| super::interpolation::point(*position)).collect();
-        Some(combine(&super::interpolation::lagrange(&points, at), shares.iter().map(|(_, share)| *share)))
+        let points: Vec<u64> = shares.iter().map(|(position, _)| point(*position)).collect();
+        Some(combine(&lagrange(&points, at), shares.iter().map(|(_, share)| *share)))
     }
 }
 

@@ -52,7 +52,7 @@ fn inputs_products_and_linear_operations_are_right() {
                 let (opened, sum) = both(black_box.open(&result), black_box.open(&result.sum())).await?;
                 Ok((opened, sum))
             }));
-            let (opened, sum) = report.agreed(Clone::clone).unwrap();
+            let (opened, sum) = report.agreed(Clone::clone).map_err(|e| format!("{} {n} {count}: {e}", B::NAME)).unwrap();
             let expected: Vec<S> = (0..count)
                 .map(|i| number(3 * (i + 2) * (10 * i + 1) + 5) - number((i + 2) * (i + 2)))
                 .collect();

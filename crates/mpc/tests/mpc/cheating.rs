@@ -250,8 +250,9 @@ fn a_false_share_of_s_is_named_and_the_signature_comes() {
                 *count += report.blames_of(party(liar)).filter(|(_, blame)| is_false(&blame.offence)).count();
             }
         }
-        // Only those whose share came before the signature was complete are looked at.
-        assert!(named.iter().all(|count| *count > 0), "{}: {named:?}", B::NAME);
+        // Only those whose share came before the signature was complete are looked at; and two liars of five could make honest
+        // shares look false, so nobody is named then.
+        assert!(named.iter().all(|count| (*count > 0) == (t == 1)), "{}: {named:?}", B::NAME);
     }
     test::<Shamir<P256, Active>>(3, 1);
     test::<Shamir<P256, Active>>(5, 2);
@@ -292,8 +293,12 @@ fn a_nonce_with_a_zero_denominator_is_left_out() {
 fn no_coin_is_shown_before_all_have_received() {
     fn test<B: Made<Group = P256>>(liar: u16, victim: u16, other: u16) {
         let recorded = recorded::<B>(3, 1, liar);
-        let last = recorded.iter().map(|(_, round, _)| *round).max().unwrap();
-        for from in 1..=last {
+        // Messages of a coin's first round: all say that they are here, and some deal a share.
+        let is_barrier = |payload: &[u8]| payload.len() == 1 || (payload.len() == 33 && other_elements(payload).is_none());
+        let barriers: Vec<u16> =
+            recorded.iter().filter(|(_, _, payload)| is_barrier(payload)).map(|(_, round, _)| *round).collect();
+        assert!(barriers.len() > 6);
+        for from in recorded.iter().filter(|(to, _, _)| *to == victim).map(|(_, round, _)| *round) {
             let keep_back = Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
                 if to.get() == victim && slot.number >= from { Vec::new() } else { vec![(slot, payload)] }
             });
@@ -301,10 +306,11 @@ fn no_coin_is_shown_before_all_have_received() {
             let sent = Sent::default();
             let group = GroupOf::new(3, 1).liar(liar, keep_back).liar(other, Recorder(sent.clone()));
             let report = prepare::<B>(group);
-            assert!(report.honest().all(|(_, party)| !matches!(party.result, Some(Ok(_)))) || from == last + 1);
+            assert!(report.honest().all(|(_, party)| party.result.is_none()), "the victim waits");
+            // Whoever is at a barrier has received what was sent before it.
+            let Some(barrier) = barriers.iter().find(|round| **round > from) else { continue };
             let reached = sent.lock().unwrap().iter().map(|(_, round, _)| *round).max().unwrap();
-            // Products by turns take two rounds, and may be followed by one of dealing; then the barrier of the coin.
-            assert!(reached <= from + 2, "{}: went on to round {reached} without round {from}", B::NAME);
+            assert!(reached <= *barrier, "{}: a coin is shown in round {reached}, without round {from}", B::NAME);
         }
     }
     test::<Shamir<P256, Active>>(1, 2, 3);
