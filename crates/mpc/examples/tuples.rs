@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io::{self, Write as _};
 use std::time::Duration;
-use std::{env, fs};
+use std::{env, sync::Arc};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -44,10 +44,11 @@ measured!(Shamir, Rep3);
 
 /// CPU time of this thread so far.
 fn cpu() -> Result<Duration, Failure> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
-    let nanoseconds = text.split_whitespace().next().ok_or("no time in schedstat")?;
-    Ok(Duration::from_nanos(nanoseconds.parse()?))
+    Ok(Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime))?)
 }
+
+/// What a party has.
+type Material<B> = (Arc<KeyShare<B>>, Vec<Tuple<B>>);
 
 /// What a run cost: CPU time of one party, bytes sent by one party, rounds.
 struct Cost {
@@ -126,8 +127,7 @@ fn measure<B: Measured>(n: u16, t: u16, count: usize) -> Result<(), Failure> {
             Ok((key, tuples))
         }))
     })?)?;
-    let mut material: Vec<(std::sync::Arc<KeyShare<B>>, Vec<Tuple<B>>)> =
-        material.into_iter().map(|(key, tuples)| (key.into(), tuples)).collect();
+    let mut material: Vec<Material<B>> = material.into_iter().map(|(key, tuples)| (key.into(), tuples)).collect();
 
     let signatures = 50;
     let mut signing = Cost { cpu: Duration::ZERO, bytes: 0, rounds: 0 };
@@ -137,9 +137,9 @@ fn measure<B: Measured>(n: u16, t: u16, count: usize) -> Result<(), Failure> {
         let (_, cost) = run(machines(n, t, || {
             let (key, tuples) = parts.next().ok_or("tuples for each party")?;
             let (key, tuple) = (key.clone(), tuples.pop().ok_or("too few tuples")?);
-            Ok(Box::new(move |party: Party| async move {
-                sign(&B::make_for_openings(&party)?, &key, tuple, request).await
-            }))
+            Ok(Box::new(
+                move |party: Party| async move { sign(&B::make_for_openings(&party)?, &key, tuple, request).await },
+            ))
         })?)?;
         signing = Cost { cpu: signing.cpu + cost.cpu, ..cost };
     }
@@ -174,7 +174,10 @@ fn main() -> Result<(), Failure> {
     let count = env::args().nth(1).map_or(Ok(1000), |text| text.parse())?;
     let mut out = io::stdout();
     writeln!(out, "CPU time of one party; bytes that one party sends; {count} tuples at once.\n")?;
-    writeln!(out, "| curve | black box | n | key generation ms | tuple us | tuples/s | bytes/tuple | rounds | sign ms | sign bytes |")?;
+    writeln!(
+        out,
+        "| curve | black box | n | key generation ms | tuple us | tuples/s | bytes/tuple | rounds | sign ms | sign bytes |"
+    )?;
     writeln!(out, "|---|---|---|---|---|---|---|---|---|---|")?;
     all::<P256>(count)?;
     all::<Secp256k1>(count)

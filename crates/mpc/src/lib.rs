@@ -14,7 +14,7 @@ mod rep3;
 mod security;
 mod shamir;
 
-pub use blackbox::{BlackBox, Cell, Element, Scalar, Shared, SharedPoints};
+pub use blackbox::{BlackBox, Cell, Element, Scalar, Shared, SharedPoints, Triples};
 pub use program::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Party, Program, RoundMessage, Stop, both};
 pub use rep3::{ActiveRep3, PassiveRep3, Rep3};
 pub use security::{Active, Passive, Security};

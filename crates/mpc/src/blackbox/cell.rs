@@ -24,7 +24,7 @@ impl<S: Scalar, const W: usize> Cell<S> for [S; W] {
     fn plus(&self, other: &Self) -> Self {
         let mut sum = *self;
         for (to, from) in sum.iter_mut().zip(other) {
-            *to = *to + *from;
+            *to += *from;
         }
         sum
     }

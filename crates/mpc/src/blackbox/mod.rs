@@ -5,9 +5,9 @@
 //! their extension to a group of order q, where [a] becomes <a> = a G without communication and <a> can be opened.
 
 mod cell;
+mod products;
 mod random_points;
 mod shared;
-mod products;
 
 use core::future::Future;
 
@@ -17,11 +17,13 @@ use theta_names::ShareIndex;
 use crate::{Party, Stop};
 
 pub use cell::Cell;
-pub use shared::{Shared, SharedPoints};
 pub(crate) use products::{Products, Unverified, multiply};
 pub(crate) use random_points::check_openings;
+pub use shared::{Shared, SharedPoints};
 pub(crate) use shared::{decode, encode, is_zero, zeros};
 
+/// [a], [b] and [c] with c = a b.
+pub type Triples<B> = (Shared<B>, Shared<B>, Shared<B>);
 /// The scalars of a black box.
 pub type Scalar<B> = <<B as BlackBox>::Group as Group>::Scalar;
 /// The group elements of a black box.
@@ -85,10 +87,8 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Stop`].
-    fn open_points(
-        &self,
-        points: &SharedPoints<Self>,
-    ) -> impl Future<Output = Result<Vec<Element<Self>>, Stop>> + Send;
+    fn open_points(&self, points: &SharedPoints<Self>)
+    -> impl Future<Output = Result<Vec<Element<Self>>, Stop>> + Send;
 
     /// Shows one value that every party recognises when it sees it, as a signature is known to be right: it goes on as soon
     /// as enough shares have come, also without or against the rest. Parties whose shares contradict the result are
@@ -121,10 +121,7 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Stop`].
-    fn triples(
-        &self,
-        count: usize,
-    ) -> impl Future<Output = Result<(Shared<Self>, Shared<Self>, Shared<Self>), Stop>> + Send {
+    fn triples(&self, count: usize) -> impl Future<Output = Result<Triples<Self>, Stop>> + Send {
         async move {
             let (a, b) = self.random(2 * count).await?.split(count);
             let c = self.multiply(&a, &b).await?;

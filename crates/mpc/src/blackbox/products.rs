@@ -154,7 +154,8 @@ fn extend<S: theta_groups::Scalar, C: Cell<S>>(values: &[C], more: usize) -> Vec
     let mut row = Secret::new(values.to_vec());
     while let Some(last) = row.expose().last().copied() {
         last_differences.push(last);
-        let next = row.expose().iter().zip(row.expose().iter().skip(1)).map(|(left, right)| right.minus(left)).collect();
+        let next =
+            row.expose().iter().zip(row.expose().iter().skip(1)).map(|(left, right)| right.minus(left)).collect();
         row = Secret::new(next);
     }
     let mut found = Vec::with_capacity(more);
@@ -219,22 +220,25 @@ async fn reduce_blocks<B: Products>(
     let at = |list: &Secret<Vec<B::Cell>>, block: usize, i: usize| {
         list.expose().get(block * len + i).copied().unwrap_or(B::Cell::ZERO)
     };
-    let column = |list: &Secret<Vec<B::Cell>>, i: usize| (0..blocks).map(|block| at(list, block, i)).collect::<Vec<_>>();
+    let column = |list: &Secret<Vec<B::Cell>>, i: usize| {
+        Secret::new((0..blocks).map(|block| at(list, block, i)).collect::<Vec<_>>())
+    };
     // Parts of h(0), ..., h(blocks - 2), h(blocks), ..., h(2 blocks - 2).
     let mut parts = Secret::new(vec![Scalar::<B>::ZERO; 2 * (blocks - 1)]);
     for i in 0..len {
-        let (x, y) = (Secret::new(column(xs, i)), Secret::new(column(ys, i)));
+        let (x, y) = (column(xs, i), column(ys, i));
         let more = (Secret::new(extend(x.expose(), blocks - 1)), Secret::new(extend(y.expose(), blocks - 1)));
         let known = x.expose().iter().take(blocks - 1).chain(more.0.expose());
         let partners = y.expose().iter().take(blocks - 1).chain(more.1.expose());
         for (part, (x, y)) in parts.expose_mut().iter_mut().zip(known.zip(partners)) {
-            *part = *part + B::local(x, y);
+            *part += B::local(x, y);
         }
     }
     let reduced = black_box.reduce(&parts).await?;
-    let (before, beyond) = reduced.cells().split_at_checked(blocks - 1).ok_or(Stop::Bug(Bug("products are missing")))?;
+    let (before, beyond) =
+        reduced.cells().split_at_checked(blocks - 1).ok_or(Stop::Bug(Bug("products are missing")))?;
     let last = before.iter().fold(z, |rest, value| rest.minus(value));
-    let h: Vec<B::Cell> = before.iter().chain([&last]).chain(beyond).copied().collect();
+    let h = Secret::new(before.iter().chain([&last]).chain(beyond).copied().collect::<Vec<_>>());
 
     let place = coin(black_box).await?;
     let unlucky = Stop::Cheated("a coin that fell on a block, which happens with probability 2^-250");
@@ -245,9 +249,9 @@ async fn reduce_blocks<B: Products>(
         terms.fold(B::Cell::ZERO, |sum, term| sum.plus(&term))
     };
     let folded = |list: &Secret<Vec<B::Cell>>| {
-        Secret::new((0..len).map(|i| combine(&column(list, i), &for_blocks)).collect::<Vec<_>>())
+        Secret::new((0..len).map(|i| combine(column(list, i).expose(), &for_blocks)).collect::<Vec<_>>())
     };
-    Ok((folded(xs), folded(ys), combine(&h, &for_h)))
+    Ok((folded(xs), folded(ys), combine(h.expose(), &for_h)))
 }
 
 /// The last step: at most [`FOLD`] products and one of two random numbers, which hides the rest, become one product, which

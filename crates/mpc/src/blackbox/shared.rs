@@ -21,9 +21,14 @@ impl<B: BlackBox> Shared<B> {
     /// This party's shares, in order.
     pub(crate) fn from_cells(cells: impl IntoIterator<Item = B::Cell, IntoIter: ExactSizeIterator>) -> Self {
         let cells = cells.into_iter();
+        Self::from_at_most(cells.len(), cells)
+    }
+
+    /// This party's shares, in order, `most` of them at most.
+    pub(crate) fn from_at_most(most: usize, cells: impl Iterator<Item = B::Cell>) -> Self {
         // Sized beforehand: a vector that grows leaves copies of its old contents behind.
-        let mut sized = Secret::new(Vec::with_capacity(cells.len()));
-        sized.expose_mut().extend(cells);
+        let mut sized = Secret::new(Vec::with_capacity(most));
+        sized.expose_mut().extend(cells.take(most));
         Self { cells: sized }
     }
 
@@ -59,8 +64,8 @@ impl<B: BlackBox> Shared<B> {
     /// The values for which `keep` is true, by place.
     #[must_use]
     pub fn filter(&self, keep: impl Fn(usize) -> bool) -> Self {
-        let places: Vec<B::Cell> = self.cells().iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, c)| *c).collect();
-        Self::from_cells(places)
+        let kept = self.cells().iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, cell)| *cell);
+        Self::from_at_most(self.len(), kept)
     }
 
     /// The first values, and the rest from `place` on.
@@ -82,7 +87,7 @@ impl<B: BlackBox> Shared<B> {
     #[must_use]
     pub fn repeated(&self, count: usize) -> Self {
         let first = self.cells().first().copied();
-        Self::from_cells((0..count).map_while(|_| first).collect::<Vec<_>>())
+        Self::from_at_most(count, (0..count).map_while(|_| first))
     }
 
     /// The sum of all values.

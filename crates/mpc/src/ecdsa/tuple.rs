@@ -12,7 +12,32 @@ use crate::{BlackBox, Shared, Stop};
 /// What one signature uses up: R, [k^-1] and [x / k].
 ///
 /// It is consumed by signing, cannot be cloned or serialised, and serves one epoch of one key. Two signatures with one tuple
-/// would show the key.
+/// would show the key:
+///
+/// ```compile_fail,E0382
+/// use theta_mpc::{ActiveShamir, Stop, ecdsa};
+/// # type Box = ActiveShamir<theta_groups::P256>;
+/// async fn twice(it: &Box, key: &ecdsa::KeyShare<Box>, tuple: ecdsa::Tuple<Box>, a: ecdsa::Request, b: ecdsa::Request) {
+///     let first = ecdsa::sign(it, key, tuple, a).await;
+///     let second = ecdsa::sign(it, key, tuple, b).await;
+/// }
+/// ```
+///
+/// ```compile_fail,E0599
+/// # fn copy(tuple: &theta_mpc::ecdsa::Tuple<theta_mpc::ActiveShamir<theta_groups::P256>>) {
+/// let copy: theta_mpc::ecdsa::Tuple<theta_mpc::ActiveShamir<theta_groups::P256>> = tuple.clone();
+/// # }
+/// ```
+///
+/// Nor does it serve another black box than the one that made it:
+///
+/// ```compile_fail,E0308
+/// use theta_mpc::{ActiveShamir, PassiveShamir, Shared};
+/// # type G = theta_groups::P256;
+/// fn mix(active: Shared<ActiveShamir<G>>) -> Shared<PassiveShamir<G>> {
+///     active
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Tuple<B: BlackBox> {
     pub(super) element: <B::Group as Group>::Element,

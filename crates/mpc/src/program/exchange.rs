@@ -16,7 +16,9 @@ type Places = Vec<(usize, usize)>;
 
 /// A part of a peer's message.
 fn part(message: Option<&Bytes>, (start, len): (usize, usize)) -> Bytes {
-    message.filter(|message| message.len() >= start + len).map_or_else(Bytes::new, |message| message.slice(start..start + len))
+    message
+        .filter(|message| message.len() >= start + len)
+        .map_or_else(Bytes::new, |message| message.slice(start..start + len))
 }
 
 /// Waits for what all peers send in a round: the bytes of each, by position.

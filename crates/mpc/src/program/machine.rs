@@ -11,16 +11,11 @@ use core::{
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_names::ShareIndex;
-use theta_rounds::{
-    Abort, Blames, Bug, Malformed, Outgoing, PartyId, Recipient, Round, RoundProtocol, Slot,
-};
+use theta_rounds::{Abort, Blames, Bug, Malformed, Outgoing, PartyId, Recipient, Round, RoundProtocol, Slot};
 use theta_sharing::Threshold;
 use zeroize::Zeroizing;
 
-use super::{
-    LONGEST_MESSAGE, Misbehaviour, Party, RoundMessage, Stop,
-    party::Building,
-};
+use super::{LONGEST_MESSAGE, Misbehaviour, Party, RoundMessage, Stop, party::Building};
 
 /// The future of a program.
 type Running<O> = Pin<Box<dyn Future<Output = Result<O, Stop>> + Send>>;

@@ -13,7 +13,10 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use theta_groups::{Group, Scalar as _, Secret};
 
-use super::{Shamir, interpolation::{Dealing, combine}};
+use super::{
+    Shamir,
+    interpolation::{Dealing, combine},
+};
 use crate::{
     Misbehaviour, Party, Scalar, Security, Shared, Stop,
     blackbox::{decode, encode, zeros},
@@ -79,7 +82,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
         for secret in secrets.expose() {
             for (places, value) in known.expose_mut().iter_mut().enumerate() {
                 let stream = streams.dealt.get_mut(party.after(places));
-                *value = if places == 0 { *secret } else { stream.map_or(G::Scalar::ZERO, |stream| G::Scalar::random(stream)) };
+                *value = if places == 0 { *secret } else { stream.map_or(G::Scalar::ZERO, G::Scalar::random) };
             }
             for (position, coefficients) in &dealing.computed {
                 let share = combine(coefficients, known.expose().iter().copied());
@@ -158,14 +161,11 @@ impl<G: Group, M: Security> Shamir<G, M> {
     /// Extracts sharings that nobody knows: n - t for each polynomial of all dealers.
     fn extract(&self, by_dealer: &[Secret<Vec<G::Scalar>>], batches: usize, count: usize) -> Shared<Self> {
         let rows = &self.coefficients.vandermonde;
-        let mut extracted = Secret::new(Vec::with_capacity(batches * rows.len()));
-        for batch in 0..batches {
-            let dealt = || by_dealer.iter().map(|shares| shares.expose().get(batch).copied().unwrap_or(G::Scalar::ZERO));
-            for row in rows {
-                extracted.expose_mut().push([combine(row, dealt())]);
-            }
-        }
-        Shared::from_cells(extracted.expose().iter().take(count).copied().collect::<Vec<_>>())
+        let dealt = |batch: usize| {
+            by_dealer.iter().map(move |shares| shares.expose().get(batch).copied().unwrap_or(G::Scalar::ZERO))
+        };
+        let extracted = (0..batches).flat_map(|batch| rows.iter().map(move |row| [combine(row, dealt(batch))]));
+        Shared::from_at_most(count, extracted)
     }
 
     /// How many polynomials each party deals so that `count` are extracted.
@@ -221,4 +221,3 @@ impl<G: Group, M: Security> Shamir<G, M> {
         encode(scalars)
     }
 }
-

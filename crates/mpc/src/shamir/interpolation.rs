@@ -67,9 +67,8 @@ impl<S: Scalar> Coefficients<S> {
         let powers = |exponent: usize| {
             all.iter().map(|x| (0..exponent).fold(S::ONE, |power, _| power * S::from_u64(*x))).collect()
         };
-        let circle = |start: usize| -> Vec<u64> {
-            (start..=start + t).map(|i| point(i.checked_rem(n).unwrap_or(0))).collect()
-        };
+        let circle =
+            |start: usize| -> Vec<u64> { (start..=start + t).map(|i| point(i.checked_rem(n).unwrap_or(0))).collect() };
         let first: Vec<u64> = (0..=2 * t).map(point).collect();
         Self {
             single: Dealing::new(local, n, t),

@@ -58,7 +58,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
             let parts = self.read(from, bytes)?;
             let sums = sums.iter_mut().enumerate().filter(|(i, _)| self.turn(from, *i).is_some());
             for ((_, sum), part) in sums.zip(parts.expose()) {
-                *sum = *sum + *part;
+                *sum += *part;
             }
         }
         Ok(sums)
@@ -102,12 +102,14 @@ impl<G: Group, M: Security> Shamir<G, M> {
     }
 
     fn read_elements(&self, from: usize, bytes: &[u8]) -> Result<Vec<G::Element>, Stop> {
-        bytes.chunks(G::ENCODED_LEN).map(|code| G::decode_allowing_identity(code).ok()).collect::<Option<_>>().ok_or_else(
-            || {
+        bytes
+            .chunks(G::ENCODED_LEN)
+            .map(|code| G::decode_allowing_identity(code).ok())
+            .collect::<Option<_>>()
+            .ok_or_else(|| {
                 self.party.blame(from, Misbehaviour::NotAnElement);
                 Stop::Lost
-            },
-        )
+            })
     }
 
     /// Opens one value that is recognised as right, from the first t + 1 shares that give it.
@@ -127,7 +129,8 @@ impl<G: Group, M: Security> Shamir<G, M> {
             let Some(share) = share.ok().and_then(|share| share.expose().first().copied()) else { continue };
             // Only sets with the new share have not been tried.
             let tried = Subsets::new(shares.len(), self.party.t()).find_map(|subset| {
-                let mut chosen: Vec<(usize, G::Scalar)> = subset.iter().filter_map(|i| shares.get(*i).copied()).collect();
+                let mut chosen: Vec<(usize, G::Scalar)> =
+                    subset.iter().filter_map(|i| shares.get(*i).copied()).collect();
                 chosen.push((from, share));
                 let value = self.interpolate(&chosen, 0)?;
                 recognise(&value).then_some((value, chosen))
@@ -146,7 +149,8 @@ impl<G: Group, M: Security> Shamir<G, M> {
     /// has 2t shares is right. With fewer, t liars could make honest shares look false: then nobody is named.
     fn name_liars(&self, chosen: &[(usize, G::Scalar)], shares: &[(usize, G::Scalar)]) {
         let fits = |(position, share): &(usize, G::Scalar)| self.interpolate(chosen, point(*position)) == Some(*share);
-        let false_shares: Vec<usize> = shares.iter().filter(|share| !fits(share)).map(|(position, _)| *position).collect();
+        let false_shares: Vec<usize> =
+            shares.iter().filter(|share| !fits(share)).map(|(position, _)| *position).collect();
         if shares.len() - false_shares.len() >= 2 * self.party.t() {
             false_shares.into_iter().for_each(|position| self.party.blame(position, Misbehaviour::FalseShare));
         }
@@ -184,7 +188,8 @@ impl Iterator for Subsets {
         let size = current.len();
         let mut following = current.clone();
         // The last number that can grow does, and those after it follow closely.
-        if let Some(place) = (0..size).rev().find(|i| current.get(*i).is_some_and(|number| number + size - i < self.count))
+        if let Some(place) =
+            (0..size).rev().find(|i| current.get(*i).is_some_and(|number| number + size - i < self.count))
             && let Some(start) = current.get(place).map(|number| number + 1)
         {
             for (number, value) in following.iter_mut().skip(place).zip(start..) {

@@ -50,7 +50,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
         let mut sums = parts.expose().clone();
         for (position, bytes) in got.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
             for (sum, part) in sums.iter_mut().zip(self.read(position, bytes)?.expose()) {
-                *sum = *sum + *part;
+                *sum += *part;
             }
         }
         Ok(sums)
@@ -68,10 +68,11 @@ impl<G: Group, M: Security> Shamir<G, M> {
         let mut mine: Vec<G::Scalar> = own(local).copied().collect();
         for (position, bytes) in got.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
             for (sum, part) in mine.iter_mut().zip(self.read(position, bytes)?.expose()) {
-                *sum = *sum + *part;
+                *sum += *part;
             }
         }
-        let told = self.party.exchange(&vec![Self::write(&mine); n], &(0..n).map(bytes_of).collect::<Vec<_>>())?.await?;
+        let told =
+            self.party.exchange(&vec![Self::write(&mine); n], &(0..n).map(bytes_of).collect::<Vec<_>>())?.await?;
         let mut sums = core::mem::take(zeros(count).expose_mut());
         for (position, bytes) in told.iter().enumerate() {
             let theirs = if position == local { Secret::new(mine.clone()) } else { self.read(position, bytes)? };

@@ -56,9 +56,7 @@ fn number<B: BlackBox<Group = P256>>(bits: &Shared<B>) -> Shared<B> {
 
 /// The bits of some bids, each as a list, as lists of one bit of all of them.
 fn by_place<B: BlackBox<Group = P256>>(bids: &[&Shared<B>]) -> Vec<Shared<B>> {
-    (0..BITS)
-        .filter_map(|place| bids.iter().map(|bid| bid.at(place)).reduce(|list, bit| list.then(&bit)))
-        .collect()
+    (0..BITS).filter_map(|place| bids.iter().map(|bid| bid.at(place)).reduce(|list, bit| list.then(&bit))).collect()
 }
 
 async fn auction<B: Made<Group = P256>>(party: Party, bid: Vec<u64>) -> Result {
@@ -163,7 +161,9 @@ fn a_party_that_lies_about_anything_changes_no_outcome() {
     for round in 1..120 {
         let lie = Tamper(move |_: &mut _, _, slot: theta_rounds::Slot, payload: bytes::Bytes| {
             let mut bytes = payload.to_vec();
-            if slot.number == round && let Some(last) = bytes.last_mut() {
+            if slot.number == round
+                && let Some(last) = bytes.last_mut()
+            {
                 *last ^= 1;
             }
             vec![(slot, bytes.into())]

@@ -52,10 +52,10 @@ fn inputs_products_and_linear_operations_are_right() {
                 let (opened, sum) = both(black_box.open(&result), black_box.open(&result.sum())).await?;
                 Ok((opened, sum))
             }));
-            let (opened, sum) = report.agreed(Clone::clone).map_err(|e| format!("{} {n} {count}: {e}", B::NAME)).unwrap();
-            let expected: Vec<S> = (0..count)
-                .map(|i| number(3 * (i + 2) * (10 * i + 1) + 5) - number((i + 2) * (i + 2)))
-                .collect();
+            let (opened, sum) =
+                report.agreed(Clone::clone).map_err(|e| format!("{} {n} {count}: {e}", B::NAME)).unwrap();
+            let expected: Vec<S> =
+                (0..count).map(|i| number(3 * (i + 2) * (10 * i + 1) + 5) - number((i + 2) * (i + 2))).collect();
             assert_eq!(opened, expected, "{} with {count}", B::NAME);
             assert_eq!(sum, vec![expected.iter().copied().sum()]);
         }

@@ -33,8 +33,8 @@ fn recorded<B: Made<Group: Curve>>(n: u16, t: u16, liar: u16) -> Vec<(u16, u16, 
     let sent = Sent::default();
     let report = prepare::<B>(GroupOf::new(n, t).liar(liar, Recorder(sent.clone())));
     assert!(report.honest().all(|(_, party)| matches!(party.result, Some(Ok(_)))));
-    let sent = sent.lock().unwrap().clone();
-    sent
+    let messages = sent.lock().unwrap();
+    messages.clone()
 }
 
 /// Every way in which a message is changed, given all that the liar sent.
@@ -53,7 +53,8 @@ fn changes(message: &(u16, u16, Vec<u8>), all: &[(u16, u16, Vec<u8>)]) -> Vec<Ve
     changed.push(vec![0xff; payload.len()]);
     // Another message of the same length: one replayed, or one for somebody else.
     let alike = |(_, _, other): &&(u16, u16, Vec<u8>)| other.len() == payload.len() && other != payload;
-    changed.extend(all.iter().filter(|(_, r, _)| r < round).filter(alike).map(|(_, _, other)| other.clone()).next_back());
+    changed
+        .extend(all.iter().filter(|(_, r, _)| r < round).filter(alike).map(|(_, _, other)| other.clone()).next_back());
     changed.extend(all.iter().filter(|(t, r, _)| r == round && t != to).find(alike).map(|(_, _, other)| other.clone()));
     changed.retain(|bytes| bytes != payload);
     changed.sort();
@@ -70,7 +71,13 @@ fn instead(to: u16, round: u16, bytes: Vec<u8>) -> impl Adversary + 'static {
 }
 
 /// What is true after any lie: whoever has tuples has right ones. Returns whether somebody noticed.
-fn check<B: Made<Group: Curve>>(n: u16, t: u16, liars: &[u16], is_last: bool, report: Report<Material<B>, Misbehaviour>) -> bool {
+fn check<B: Made<Group: Curve>>(
+    n: u16,
+    t: u16,
+    liars: &[u16],
+    is_last: bool,
+    report: Report<Material<B>, Misbehaviour>,
+) -> bool {
     report.check_blame().unwrap();
     let mut materials: Vec<Option<Material<B>>> = report
         .parties
@@ -161,7 +168,9 @@ fn two_liars_of_five_together() {
                 Tamper(move |_: &mut SimRng, _, slot: Slot, payload: Bytes| {
                     let mut bytes = payload.to_vec();
                     let at = if from_end { bytes.len() - 1 } else { place };
-                    if slot.number == round && let Some(byte) = bytes.get_mut(at) {
+                    if slot.number == round
+                        && let Some(byte) = bytes.get_mut(at)
+                    {
                         *byte ^= 1;
                     }
                     vec![(slot, bytes.into())]
@@ -210,7 +219,8 @@ fn nobody_has_a_tuple_with_a_wrong_r() {
 fn with_passive_security_a_wrong_r_is_noticed_by_the_signature_only() {
     fn test<B: Made<Group = P256>>() {
         let all = recorded::<B>(3, 1, 1);
-        let last = all.iter().filter(|(_, _, payload)| other_elements(payload).is_some()).map(|(_, round, _)| *round).max();
+        let last =
+            all.iter().filter(|(_, _, payload)| other_elements(payload).is_some()).map(|(_, round, _)| *round).max();
         let lie = Tamper(move |_: &mut SimRng, _, slot: Slot, payload: Bytes| {
             let other = (Some(slot.number) == last).then(|| other_elements(&payload)).flatten();
             vec![(slot, other.map_or(payload, Bytes::from))]
@@ -246,7 +256,8 @@ fn a_false_share_of_s_is_named_and_the_signature_comes() {
             let signature = report.agreed(|signature| *signature).unwrap();
             assert!(signature.vartime_verifies(&public_key, &request(b"despite liars").digest));
             for (liar, count) in (2..).zip(&mut named) {
-                let is_false = |offence: &Offence<Misbehaviour>| *offence == Offence::Protocol(Misbehaviour::FalseShare);
+                let is_false =
+                    |offence: &Offence<Misbehaviour>| *offence == Offence::Protocol(Misbehaviour::FalseShare);
                 *count += report.blames_of(party(liar)).filter(|(_, blame)| is_false(&blame.offence)).count();
             }
         }
@@ -294,14 +305,18 @@ fn no_coin_is_shown_before_all_have_received() {
     fn test<B: Made<Group = P256>>(liar: u16, victim: u16, other: u16) {
         let recorded = recorded::<B>(3, 1, liar);
         // Messages of a coin's first round: all say that they are here, and some deal a share.
-        let is_barrier = |payload: &[u8]| payload.len() == 1 || (payload.len() == 33 && other_elements(payload).is_none());
+        let is_barrier =
+            |payload: &[u8]| payload.len() == 1 || (payload.len() == 33 && other_elements(payload).is_none());
         let barriers: Vec<u16> =
             recorded.iter().filter(|(_, _, payload)| is_barrier(payload)).map(|(_, round, _)| *round).collect();
         assert!(barriers.len() > 6);
         for from in recorded.iter().filter(|(to, _, _)| *to == victim).map(|(_, round, _)| *round) {
-            let keep_back = Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
-                if to.get() == victim && slot.number >= from { Vec::new() } else { vec![(slot, payload)] }
-            });
+            let keep_back =
+                Tamper(
+                    move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
+                        if to.get() == victim && slot.number >= from { Vec::new() } else { vec![(slot, payload)] }
+                    },
+                );
             // The other honest party is recorded.
             let sent = Sent::default();
             let group = GroupOf::new(3, 1).liar(liar, keep_back).liar(other, Recorder(sent.clone()));
@@ -317,4 +332,31 @@ fn no_coin_is_shown_before_all_have_received() {
     test::<Shamir<P256, Active>>(1, 3, 2);
     test::<Rep3<P256, Active>>(1, 2, 3);
     test::<Rep3<P256, Active>>(1, 3, 2);
+}
+
+/// Whatever a party sends, nobody panics, nobody blames an honest one, and tuples are right or there are none.
+#[test]
+fn noise_of_every_kind() {
+    use theta_rounds::simulator::Behaviour;
+    fn test<B: Made<Group: Curve>>(n: u16, t: u16) {
+        let behaviours = [
+            Behaviour::Silent,
+            Behaviour::Garbage,
+            Behaviour::BitFlip,
+            Behaviour::Equivocate,
+            Behaviour::CopyOthers,
+            Behaviour::Flood,
+            Behaviour::CrashAfter(25),
+        ];
+        for (seed, behaviour) in (0..4).flat_map(|seed| behaviours.iter().map(move |behaviour| (seed, behaviour))) {
+            let liar = 1 + u16::try_from(seed).unwrap() % n;
+            let honest = matches!(behaviour, Behaviour::Flood);
+            let report = prepare::<B>(GroupOf::new(n, t).seed(seed).liar(liar, behaviour.clone()));
+            let noticed = check::<B>(n, t, &[liar], matches!(behaviour, Behaviour::CrashAfter(_)), report);
+            assert!(noticed != honest, "{behaviour:?}");
+        }
+    }
+    test::<Shamir<P256, Active>>(3, 1);
+    test::<Shamir<P256, Active>>(5, 2);
+    test::<Rep3<P256, Active>>(3, 1);
 }

@@ -40,10 +40,8 @@ pub(crate) fn sign_in<B: Made<Group: Curve>>(
     material: &mut [Material<B>],
     request: Request,
 ) -> theta_rounds::simulator::Report<Signature<B::Group>, theta_mpc::Misbehaviour> {
-    let parts: Vec<_> = material
-        .iter_mut()
-        .map(|(key, tuples)| Mutex::new(Some((key.clone(), tuples.remove(0)))))
-        .collect();
+    let parts: Vec<_> =
+        material.iter_mut().map(|(key, tuples)| Mutex::new(Some((key.clone(), tuples.remove(0))))).collect();
     group.run(|number| {
         let (key, tuple) = parts[usize::from(number) - 1].lock().unwrap().take().unwrap();
         Box::new(move |party| async move {

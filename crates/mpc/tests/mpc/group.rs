@@ -4,9 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use theta_groups::Group;
-use theta_mpc::{
-    BlackBox, Misbehaviour, Party, Program, Rep3, Security, Shamir, Stop,
-};
+use theta_mpc::{BlackBox, Misbehaviour, Party, Program, Rep3, Security, Shamir, Stop};
 use theta_names::ShareIndex;
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator};
 use theta_rounds::{Driver, LockStep, PartyId};
@@ -130,4 +128,3 @@ impl Adversary for Recorder {
         vec![honest]
     }
 }
-

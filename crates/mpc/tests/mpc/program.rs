@@ -11,7 +11,11 @@ async fn tell(party: &Party, times: usize) -> Result<usize, Stop> {
     for _ in 0..times {
         let byte = vec![u8::try_from(party.position()).unwrap()];
         let got = party.exchange(&vec![byte; party.n()], &vec![1; party.n()])?.await?;
-        sum += got.iter().enumerate().map(|(i, bytes)| if i == party.position() { i } else { bytes[0].into() }).sum::<usize>();
+        sum += got
+            .iter()
+            .enumerate()
+            .map(|(i, bytes)| if i == party.position() { i } else { bytes[0].into() })
+            .sum::<usize>();
     }
     Ok(sum)
 }
@@ -19,9 +23,9 @@ async fn tell(party: &Party, times: usize) -> Result<usize, Stop> {
 #[test]
 fn parts_that_wait_together_share_messages() {
     let sent = Sent::default();
-    let report = GroupOf::new(3, 1).liar(2, Recorder(sent.clone())).run(same(|party| async move {
-        both(both(tell(&party, 1), tell(&party, 3)), tell(&party, 2)).await
-    }));
+    let report = GroupOf::new(3, 1)
+        .liar(2, Recorder(sent.clone()))
+        .run(same(|party| async move { both(both(tell(&party, 1), tell(&party, 3)), tell(&party, 2)).await }));
     assert_eq!(report.agreed(|sums| *sums).unwrap(), ((3, 9), 6));
     let mut lengths: Vec<(u16, u16, usize)> =
         sent.lock().unwrap().iter().map(|(to, round, bytes)| (*round, *to, bytes.len())).collect();
