@@ -4,6 +4,8 @@
 //! security, for an honest majority. [`ecdsa`] is a program on any of them. [`Program`] makes an async program a machine of
 //! `theta-rounds`. What the protocols send, check and prove is in `spec/mpc.md` and `spec/ecdsa.md`.
 //!
+//! A program that is not ECDSA, a sealed-bid auction among five parties, is `tests/mpc/auction.rs`; `examples/tuples.rs` measures.
+//!
 //! The structure follows Dalskov, Keller, Orlandi, Shrishak and Shulman, "Securing DNSSEC Keys via Threshold ECDSA From
 //! Generic MPC" (ESORICS 2020).
 

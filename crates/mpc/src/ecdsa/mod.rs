@@ -8,6 +8,9 @@ mod sign;
 mod signature;
 mod tuple;
 
+#[cfg(test)]
+mod tests;
+
 pub use curve::Curve;
 pub use key::{KeyShare, generate};
 pub use nonces::{Nonces, prepare_nonces};

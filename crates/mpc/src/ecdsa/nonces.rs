@@ -6,7 +6,7 @@
 use theta_groups::{Group, Scalar as _, Transcript};
 
 use super::curve::{Curve, abscissa};
-use crate::{BlackBox, Scalar, Shared, Stop, blackbox::is_zero};
+use crate::{BlackBox, Scalar, Shared, Stop, Triples, blackbox::is_zero};
 
 /// Nonces that no signature has used: [k^-1] and R = k G for random k. They serve any key of the same parties, once.
 #[derive(Debug)]
@@ -40,7 +40,15 @@ pub async fn prepare_nonces<B: BlackBox>(black_box: &B, count: usize) -> Result<
 where
     B::Group: Curve,
 {
-    let (inverses, b, c) = black_box.triples(count).await?;
+    let triples = black_box.triples(count).await?;
+    nonces_from(black_box, triples).await
+}
+
+/// Nonces from triples.
+pub(super) async fn nonces_from<B: BlackBox>(black_box: &B, (inverses, b, c): Triples<B>) -> Result<Nonces<B>, Stop>
+where
+    B::Group: Curve,
+{
     // With active security this verifies the triples first.
     let mut c = black_box.open(&c).await?;
     let nonzero: Vec<bool> = c.iter().map(|c| !is_zero::<B>(c)).collect();

@@ -272,10 +272,10 @@ fn a_false_share_of_s_is_named_and_the_signature_comes() {
     test::<Rep3<P256, Passive>>(3, 1);
 }
 
-/// A zero denominator: c = a b = 0 is opened for one of the nonces, which is left out. It takes two liars of three to bring that
-/// about, with passive security.
+/// A zero denominator that liars bring about: it takes two of three, with passive security. Nobody divides by it, and nobody has nonces.
+/// (That one which is zero by chance is left out, the unit tests show.)
 #[test]
-fn a_nonce_with_a_zero_denominator_is_left_out() {
+fn a_false_zero_denominator_makes_no_nonces() {
     type B = Shamir<P256, Passive>;
     // Seeds, random values, double sharings, products, c.
     const ROUND_OF_C: u16 = 5;
