@@ -2,7 +2,7 @@
 //!
 //! The interface is that of Dalskov, Keller, Orlandi, Shrishak and Shulman, "Securing DNSSEC Keys via Threshold ECDSA From
 //! Generic MPC" (ESORICS 2020), section 3: random values, inputs, products, openings and linear operations over Z_q, and
-//! their extension to a group of order q, where [a] becomes <a> = a G without communication and <a> can be opened.
+//! their extension to a group of order q, where `[a]` becomes `<a>` = a G without communication and `<a>` can be opened.
 
 mod cell;
 mod products;
@@ -22,7 +22,7 @@ pub(crate) use random_points::check_openings;
 pub use shared::{Shared, SharedPoints};
 pub(crate) use shared::{decode, encode, is_zero, zeros};
 
-/// [a], [b] and [c] with c = a b.
+/// `[a]`, `[b]` and `[c]` with c = a b.
 pub type Triples<B> = (Shared<B>, Shared<B>, Shared<B>);
 /// The scalars of a black box.
 pub type Scalar<B> = <<B as BlackBox>::Group as Group>::Scalar;
@@ -117,7 +117,7 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
         confirm(self, digest)
     }
 
-    /// Random triples ([a], [b], [ab]).
+    /// Random triples (`[a]`, `[b]`, `[ab]`).
     ///
     /// # Errors
     /// [`Stop`].

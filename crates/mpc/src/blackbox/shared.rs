@@ -1,4 +1,4 @@
-//! Shared values: [a] of the papers, as one party holds it, and <a>.
+//! Shared values: `[a]` of the papers, as one party holds it, and `<a>`.
 
 use core::{
     fmt,
@@ -9,7 +9,7 @@ use theta_groups::{Scalar as _, Secret};
 
 use super::{BlackBox, Cell, Scalar};
 
-/// Shared values: [a] for each a of a list. Linear operations are local; everything else is the black box's.
+/// Shared values: `[a]` for each a of a list. Linear operations are local; everything else is the black box's.
 ///
 /// The type names the black box, so that values of one with passive and one with active security never mix. A share is
 /// not `Clone`, and is wiped when it is dropped.
@@ -109,7 +109,7 @@ impl<B: BlackBox> Shared<B> {
         Self::from_cells(self.cells().iter().zip(factors).map(|(cell, factor)| cell.times(factor)))
     }
 
-    /// <a> = a G: the same values in the group. Local.
+    /// `<a>` = a G: the same values in the group. Local.
     #[must_use]
     pub const fn convert(self) -> SharedPoints<B> {
         SharedPoints { logarithms: self }
@@ -136,7 +136,7 @@ impl<B: BlackBox> fmt::Debug for Shared<B> {
     }
 }
 
-/// Shared elements of the group: <a> = a G for each a of a list.
+/// Shared elements of the group: `<a>` = a G for each a of a list.
 ///
 /// A party that knows a share of a knows one of a G. The product is made when it is opened, so that public factors (and
 /// Lagrange coefficients) are multiplied into the scalar, and every multiplication has the fixed base G.

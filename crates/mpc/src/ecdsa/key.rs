@@ -51,7 +51,7 @@ impl<B: BlackBox> KeyShare<B> {
     }
 }
 
-/// Makes a key: [x] = rand, X = open <x>. All parties have the same public key when they have one.
+/// Makes a key: `[x]` = rand, X = open `<x>`. All parties have the same public key when they have one.
 ///
 /// # Errors
 /// [`Stop`].

@@ -8,7 +8,7 @@ use theta_groups::{Group, Scalar as _, Transcript};
 use super::curve::{Curve, abscissa};
 use crate::{BlackBox, Scalar, Shared, Stop, Triples, blackbox::is_zero};
 
-/// Nonces that no signature has used: [k^-1] and R = k G for random k. They serve any key of the same parties, once.
+/// Nonces that no signature has used: `[k^-1]` and R = k G for random k. They serve any key of the same parties, once.
 #[derive(Debug)]
 pub struct Nonces<B: BlackBox> {
     pub(super) inverses: Shared<B>,
@@ -29,7 +29,7 @@ impl<B: BlackBox> Nonces<B> {
     }
 }
 
-/// Makes nonces: a random triple ([a], [b], [c]); c is opened; [k^-1] = [a], <k> = c^-1 <b>, so that k = b / (a b); R = open <k>.
+/// Makes nonces: a random triple (`[a]`, `[b]`, `[c]`); c is opened; `[k^-1]` = `[a]`, `<k>` = c^-1 `<b>`, so that k = b / (a b); R = open `<k>`.
 ///
 /// Where c is zero, or r would be, the nonce is left out: then and only then there are fewer than `count`, the same at
 /// all parties. It happens with probability 2^-254 for each.

@@ -1,7 +1,7 @@
 //! Signing, in one round: Dalskov et al., figure 2, "Signing".
 //!
 //! Departure: R is known from the preprocessing, and re-randomised here: R' = delta R, where delta is a hash of key, R, digest and
-//! session. With k' = delta k, [k'^-1] = delta^-1 [k^-1] and [x / k'] = delta^-1 [x / k] are local. `spec/ecdsa.md`
+//! session. With k' = delta k, `[k'^-1]` = delta^-1 `[k^-1]` and `[x / k']` = delta^-1 `[x / k]` are local. `spec/ecdsa.md`
 //! says what that is good for, and what is proven of it.
 
 use theta_groups::{Scalar as _, Transcript};

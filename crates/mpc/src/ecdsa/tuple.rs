@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{BlackBox, Shared, Stop};
 
-/// What one signature uses up: R, [k^-1] and [x / k].
+/// What one signature uses up: R, `[k^-1]` and `[x / k]`.
 ///
 /// It is consumed by signing, cannot be cloned or serialised, and serves one epoch of one key. Two signatures with one tuple
 /// would show the key:
@@ -46,7 +46,7 @@ pub struct Tuple<B: BlackBox> {
     pub(super) key: KeyIdentity<B::Group>,
 }
 
-/// Makes tuples for a key from nonces: [x / k] = [k^-1] [x].
+/// Makes tuples for a key from nonces: `[x / k]` = `[k^-1]` `[x]`.
 ///
 /// # Errors
 /// [`Stop`]; [`Stop::Input`] if the key is of other parties.
