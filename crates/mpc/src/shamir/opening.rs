@@ -155,7 +155,8 @@ impl<G: Group, M: Security> Shamir<G, M> {
         let false_shares: Vec<usize> =
             shares.iter().filter(|share| !fits(share)).map(|(position, _)| *position).collect();
         if shares.len() - false_shares.len() >= 2 * self.party.t() {
-            false_shares.into_iter().for_each(|position| self.party.blame(position, Misbehaviour::FalseShare));
+            let others = false_shares.into_iter().filter(|position| *position != self.party.position());
+            others.for_each(|position| self.party.blame(position, Misbehaviour::FalseShare));
         }
     }
 

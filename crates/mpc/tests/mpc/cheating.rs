@@ -51,6 +51,7 @@ fn changes(message: &(u16, u16, Vec<u8>), all: &[(u16, u16, Vec<u8>)]) -> Vec<Ve
     let mut changed: Vec<Vec<u8>> = places.into_iter().map(flip).collect();
     changed.push(vec![0; payload.len()]);
     changed.push(vec![0xff; payload.len()]);
+    changed.extend(other_elements(payload));
     // Another message of the same length: one replayed, or one for somebody else.
     let alike = |(_, _, other): &&(u16, u16, Vec<u8>)| other.len() == payload.len() && other != payload;
     changed
