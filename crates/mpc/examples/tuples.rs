@@ -122,7 +122,7 @@ fn measure<B: Measured>(n: u16, t: u16, count: usize) -> Result<(), Failure> {
         let key = keys.next().ok_or("a key for each party")?;
         Ok(Box::new(move |party: Party| async move {
             let black_box = B::make(&party).await?;
-            let nonces = prepare_nonces(&black_box, count).await?;
+            let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
             let tuples = bind(&black_box, nonces, &key).await?;
             Ok((key, tuples))
         }))
@@ -133,10 +133,10 @@ fn measure<B: Measured>(n: u16, t: u16, count: usize) -> Result<(), Failure> {
     let mut signing = Cost { cpu: Duration::ZERO, bytes: 0, rounds: 0 };
     for number in 0..signatures {
         let mut parts = material.iter_mut();
-        let request = Request { digest: [number; 32], session: [0; 32] };
         let (_, cost) = run(machines(n, t, || {
             let (key, tuples) = parts.next().ok_or("tuples for each party")?;
             let (key, tuple) = (key.clone(), tuples.pop().ok_or("too few tuples")?);
+            let request = Request { tuple: tuple.id(), digest: [number; 32], session: [0; 32] };
             Ok(Box::new(
                 move |party: Party| async move { sign(&B::make_for_openings(&party)?, &key, tuple, request).await },
             ))

@@ -36,8 +36,10 @@ pub type Element<B> = <<B as BlackBox>::Group as Group>::Element;
 ///
 /// A black box with active security ([`BlackBox::ACTIVE`]) gives three guarantees. Whatever [`open`](Self::open),
 /// [`open_points`](Self::open_points) and [`open_recognised`](Self::open_recognised) return is right. Before a value is
-/// opened, every product that was made so far has been verified, so that no opening shows what depends on a false
-/// product. And whoever cannot be sure stops, with [`Stop::Cheated`], or with blame where the messages name somebody.
+/// opened, all parties have received whatever was dealt, so that nobody chooses an input or a random value by what it sees
+/// of the opening; and every product that *this* black box has made so far has been verified, so that no opening shows what
+/// depends on a false product. (Products that another instance made are that one's to verify: call its
+/// [`verify`](Self::verify) before its shares go into another instance.) And whoever cannot be sure stops, with [`Stop::Cheated`], or with blame where the messages name somebody.
 pub trait BlackBox: Sized + Send + Sync + 'static {
     /// The group; Z_q is its scalars.
     type Group: Group;
@@ -102,7 +104,7 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
         recognise: impl Fn(&Scalar<Self>) -> bool + Send + Sync,
     ) -> impl Future<Output = Result<Scalar<Self>, Stop>> + Send;
 
-    /// Verifies all products that were made so far. Openings do it by themselves.
+    /// Verifies all products that this black box has made so far. Openings do it by themselves.
     ///
     /// # Errors
     /// [`Stop`].
@@ -133,8 +135,7 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
 async fn confirm<B: BlackBox>(black_box: &B, digest: [u8; 32]) -> Result<(), Stop> {
     black_box.verify().await?;
     let party = black_box.party();
-    let n = party.n();
-    let digests = party.exchange(&vec![digest.to_vec(); n], &vec![digest.len(); n])?.await?;
+    let digests = party.meet(&digest).await?;
     let same = |(position, other): (usize, &bytes::Bytes)| position == party.position() || *other == digest[..];
     if digests.iter().enumerate().all(same) { Ok(()) } else { Err(Stop::Cheated("the parties' results differ")) }
 }

@@ -16,7 +16,7 @@ use theta_groups::{Scalar as _, Secret};
 use theta_rounds::Bug;
 
 use super::{BlackBox, Cell, Scalar, Shared};
-use crate::{Party, Stop, both};
+use crate::Stop;
 
 /// A black box whose products are one local multiplication and one exchange, so that inner products cost one, too.
 pub(crate) trait Products: BlackBox {
@@ -109,17 +109,14 @@ const FOLD: usize = 8;
 /// A public random number, which nobody can know before all honest parties have received whatever was sent before.
 ///
 /// Messages take as long as the adversary likes: it may keep a message back from one honest party while another goes on.
-/// So nobody shows a share of the coin before it has heard from all that they are here.
+/// So nobody shows a share of the coin before it has heard from all that they are here, and nobody says so before it has its
+/// share of the coin: the dealing, the barrier and the opening are rounds of their own. (If the dealing shared the barrier's
+/// round, a dealer could keep its share back from one party, see the other shares, and then choose the coin.)
 pub(crate) async fn coin<B: Products>(black_box: &B) -> Result<Scalar<B>, Stop> {
-    let (drawn, ()) = both(black_box.random(1), everybody_is_here(black_box.party())).await?;
+    let drawn = black_box.random(1).await?;
+    black_box.party().everybody_is_here().await?;
     let drawn = black_box.open_now(&drawn).await?;
     drawn.first().copied().ok_or(Stop::Bug(Bug("a coin without a side")))
-}
-
-/// Waits until all have come to this point.
-async fn everybody_is_here(party: &Party) -> Result<(), Stop> {
-    party.exchange(&vec![vec![0]; party.n()], &vec![1; party.n()])?.await?;
-    Ok(())
 }
 
 /// Checks c = a b for all of a list at once.
@@ -150,10 +147,10 @@ async fn check<B: Products>(
 /// The values at the next integers of polynomials that have these values at 0, 1, 2 and so on: by differences, so that it
 /// takes additions only.
 fn extend<S: theta_groups::Scalar, C: Cell<S>>(values: &[C], more: usize) -> Vec<C> {
-    let mut last_differences = Vec::with_capacity(values.len());
+    let mut last_differences = Secret::new(Vec::with_capacity(values.len()));
     let mut row = Secret::new(values.to_vec());
     while let Some(last) = row.expose().last().copied() {
-        last_differences.push(last);
+        last_differences.expose_mut().push(last);
         let next =
             row.expose().iter().zip(row.expose().iter().skip(1)).map(|(left, right)| right.minus(left)).collect();
         row = Secret::new(next);
@@ -161,7 +158,7 @@ fn extend<S: theta_groups::Scalar, C: Cell<S>>(values: &[C], more: usize) -> Vec
     let mut found = Vec::with_capacity(more);
     for _ in 0..more {
         let mut carry = C::ZERO;
-        for difference in last_differences.iter_mut().rev() {
+        for difference in last_differences.expose_mut().iter_mut().rev() {
             carry = difference.plus(&carry);
             *difference = carry;
         }

@@ -15,6 +15,8 @@ use crate::Stop;
 /// One random element m G is opened with them. Then a coin gives weights rho_i of 128 bits, and the number
 /// m + sum rho_i a_i is opened, with all checks. It must be the logarithm of the same sum of the elements. A false element
 /// passes with probability 2^-128, as it was received before the coin was known to anybody; and m hides the sum of the a_i.
+///
+/// No element leaves before all parties have their shares of the logarithms and of m.
 pub(crate) async fn check_openings<B: Products, F>(
     black_box: &B,
     logarithms: &Shared<B>,
@@ -24,6 +26,7 @@ where
     F: Future<Output = Result<Vec<Element<B>>, Stop>> + Send,
 {
     let mask = black_box.random(1).await?;
+    black_box.party().settle().await?;
     let mut elements = open(logarithms.then(&mask)).await?;
     let seed = coin(black_box).await?;
     let seed = Transcript::new("theta/mpc/opened elements/v1").with("coin", seed.encode().as_ref()).finish32();

@@ -1,6 +1,6 @@
 //! Key generation: Dalskov et al., figure 2, "Key generation".
 
-use theta_groups::Group;
+use theta_groups::{Group, Transcript};
 use theta_names::Epoch;
 use theta_sharing::Threshold;
 
@@ -21,21 +21,39 @@ pub struct KeyShare<B: BlackBox> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeyIdentity<G: Group> {
     pub(super) public: G::Element,
+    pub(super) sharing: Sharing,
+}
+
+/// Among whom something is shared, and when. A refresh changes the epoch, and parties that stay may have shares of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sharing {
     pub(super) epoch: Epoch,
     pub(super) threshold: Threshold,
     /// This party's position.
     pub(super) position: usize,
 }
 
-impl<G: Group> KeyIdentity<G> {
-    /// Whether a black box is of the parties that hold this key.
-    pub(super) fn fits<B: BlackBox<Group = G>>(&self, black_box: &B) -> Result<(), Stop> {
+impl Sharing {
+    /// What a black box makes in an epoch.
+    pub(super) fn of<B: BlackBox>(black_box: &B, epoch: Epoch) -> Self {
         let party = black_box.party();
-        if (party.threshold(), party.position()) == (self.threshold, self.position) {
+        Self { epoch, threshold: party.threshold(), position: party.position() }
+    }
+
+    /// Whether a black box is of these parties.
+    pub(super) fn fits<B: BlackBox>(&self, black_box: &B) -> Result<(), Stop> {
+        if *self == Self::of(black_box, self.epoch) {
             Ok(())
         } else {
             Err(Stop::Input("the key is shared among other parties"))
         }
+    }
+
+    /// What all parties have in common of it, in a hash.
+    pub(super) fn append_to(&self, transcript: &mut Transcript) {
+        transcript.append("epoch", &self.epoch.to_be_bytes());
+        transcript.append("threshold", &self.threshold.k().to_be_bytes());
+        transcript.append("parties", &self.threshold.n().to_be_bytes());
     }
 }
 
@@ -47,7 +65,7 @@ impl<B: BlackBox> KeyShare<B> {
 
     /// The epoch of this sharing.
     pub const fn epoch(&self) -> Epoch {
-        self.identity.epoch
+        self.identity.sharing.epoch
     }
 }
 
@@ -65,9 +83,8 @@ where
         return Err(Stop::Cheated("a public key that is the identity"));
     };
     let encoded = B::Group::encode(&public);
-    let digest = theta_groups::Transcript::new("theta/ecdsa/key/v1").with("public key", encoded.as_ref()).finish32();
+    let digest = Transcript::new("theta/ecdsa/key/v1").with("public key", encoded.as_ref()).finish32();
     black_box.confirm(digest).await?;
-    let party = black_box.party();
-    let identity = KeyIdentity { public, epoch, threshold: party.threshold(), position: party.position() };
+    let identity = KeyIdentity { public, sharing: Sharing::of(black_box, epoch) };
     Ok(KeyShare { secret, identity })
 }

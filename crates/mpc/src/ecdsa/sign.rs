@@ -17,6 +17,8 @@ use crate::{BlackBox, Element, Scalar, Stop};
 /// What is signed, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
+    /// The tuple that signs it: [`Tuple::id`], the same at all parties.
+    pub tuple: [u8; 32],
     /// The message's digest, 256 bits.
     pub digest: [u8; 32],
     /// What distinguishes this signature from all others that the parties make; all pass the same.
@@ -37,8 +39,18 @@ fn shift<G: Curve>(public_key: &G::Element, element: &G::Element, request: &Requ
 /// Signs a digest with a tuple, which is used up. One round; it needs as many parties as
 /// [`BlackBox::open_recognised`], and blames those whose shares are false. The signature is valid: it has been verified.
 ///
+/// **The caller must have agreement first.** Before any party calls this, all must agree which digest and which session
+/// this tuple signs: one request for each [`Tuple::id`], ever. If one honest party signs one request with a tuple and another
+/// honest party signs another one (another digest, or only another session), the adversary completes both signatures, and
+/// the key is the solution of two linear equations. Nothing here can prevent it: a share that, with those of the t corrupt
+/// parties, is enough for a signature gives one for whatever request its owner believed in. Agreement of t + 1 parties is
+/// not enough, as t of them may tell others something else: it takes all n, or more than (n + t) / 2, or an ordered log.
+///
+/// Blame presumes agreement, too: a party whose share belongs to another request looks as one that lies. Where requests
+/// were not agreed, [`FalseShare`](crate::Misbehaviour::FalseShare) proves nothing.
+///
 /// # Errors
-/// [`Stop`]; [`Stop::Input`] if the tuple is of another key, epoch or group of parties, or in the event, which nobody can bring
+/// [`Stop`]; [`Stop::Input`] if the request names another tuple, if the tuple is of another key, epoch or group of parties, or in the event, which nobody can bring
 /// about, that r or s is zero. The tuple is lost in any case.
 pub async fn sign<B: BlackBox>(
     black_box: &B,
@@ -49,7 +61,10 @@ pub async fn sign<B: BlackBox>(
 where
     B::Group: Curve,
 {
-    key.identity.fits(black_box)?;
+    key.identity.sharing.fits(black_box)?;
+    if tuple.id != request.tuple {
+        return Err(Stop::Input("the request is for another tuple"));
+    }
     if tuple.key != key.identity {
         return Err(Stop::Input("the tuple was made for another key or another epoch"));
     }

@@ -8,7 +8,7 @@ use theta_rounds::simulator::{Conditions, Simulator};
 use theta_rounds::{Driver, LockStep, PartyId};
 use theta_sharing::Threshold;
 
-use super::key::KeyIdentity;
+use super::key::{KeyIdentity, Sharing};
 use super::nonces::nonces_from;
 use super::{Curve, KeyShare, Request, Tuple, bind, sign};
 use crate::{ActiveRep3, ActiveShamir, BlackBox, Party, PassiveRep3, PassiveShamir, Program, Stop};
@@ -36,13 +36,7 @@ where
 
 /// A party's share of a key that is in the clear: constants are sharings, too.
 fn key_share<B: BlackBox>(black_box: &B, x: crate::Scalar<B>) -> KeyShare<B> {
-    let party = black_box.party();
-    let identity = KeyIdentity {
-        public: B::Group::mul_base(&x),
-        epoch: Epoch::FIRST,
-        threshold: party.threshold(),
-        position: party.position(),
-    };
+    let identity = KeyIdentity { public: B::Group::mul_base(&x), sharing: Sharing::of(black_box, Epoch::FIRST) };
     KeyShare { secret: black_box.constants(&[x]), identity }
 }
 
@@ -56,7 +50,8 @@ macro_rules! check_with {
             assert!(!cases.is_empty());
             for case in cases {
                 let [x, k] = ["x", "k"].map(|name| G::Scalar::decode(&field::<32>(case, name)).unwrap());
-                let request = Request { digest: field(case, "digest"), session: field(case, "session") };
+                let request =
+                    Request { tuple: [9; 32], digest: field(case, "digest"), session: field(case, "session") };
                 let signature = agreed(move |party| async move {
                     let black_box = $black_box::<G>::openings_only(&party)?;
                     let key = key_share(&black_box, x);
@@ -65,6 +60,7 @@ macro_rules! check_with {
                         inverse: black_box.constants(&[k.invert()]),
                         product: black_box.constants(&[x * k.invert()]),
                         key: key.identity,
+                        id: [9; 32],
                     };
                     sign(&black_box, &key, tuple, request).await
                 });
@@ -103,17 +99,17 @@ macro_rules! zero_denominators {
         #[test]
         fn $name() {
             type G = P256;
-            let request = Request { digest: [7; 32], session: [8; 32] };
-            let x = <G as Group>::Scalar::from_u64(1234);
+                        let x = <G as Group>::Scalar::from_u64(1234);
             let signed = agreed(move |party| async move {
                 let black_box = $black_box::<G>::new(&party).await?;
                 let key = key_share(&black_box, x);
                 let numbers = |list: [u64; 3]| black_box.constants(&list.map(<G as Group>::Scalar::from_u64));
                 let (a, b) = (numbers([5, 6, 7]), numbers([3, 0, 9]));
                 let c = black_box.multiply(&a, &b).await?;
-                let nonces = nonces_from(&black_box, (a, b, c)).await?;
+                let nonces = nonces_from(&black_box, Epoch::FIRST, (a, b, c)).await?;
                 let mut tuples = bind(&black_box, nonces, &key).await?;
                 let (count, last) = (tuples.len(), tuples.pop().ok_or(Stop::Lost)?);
+                let request = Request { tuple: last.id(), digest: [7; 32], session: [8; 32] };
                 let signature = sign(&black_box, &key, last, request).await?;
                 Ok((count, signature.vartime_verifies(key.public_key(), &request.digest)))
             });

@@ -40,9 +40,21 @@ pub(super) struct State {
     pub(super) blames: Vec<(usize, Misbehaviour)>,
     /// Bytes expected of each peer in all rounds.
     total: Vec<usize>,
+    /// The last round with messages whose senders chose what nobody else knows yet: shares that they dealt, seeds.
+    dealt: u16,
+    /// The last round whose messages all parties are known to have.
+    settled: u16,
     /// A part of the program may go on before the round is complete. Other parties may not do so at the same point, so
     /// nothing may be sent after it.
     pub(super) ragged: bool,
+}
+
+/// The generator has no way to wipe itself: it is overwritten, as far as the compiler keeps that.
+impl Drop for State {
+    fn drop(&mut self) {
+        self.rng = ChaCha20Rng::from_seed([0; 32]);
+        core::hint::black_box(self);
+    }
 }
 
 impl State {
@@ -95,6 +107,8 @@ impl Party {
             lost: vec![false; n],
             blames: Vec::new(),
             total: vec![0; n],
+            dealt: 0,
+            settled: 0,
             ragged: false,
         };
         Ok(Self { local: local.position(), threshold, state: Arc::new(Mutex::new(state)) })
@@ -165,6 +179,41 @@ impl Party {
         let (round, places) = self.post(out, expected)?;
         self.state().ragged = true;
         Ok(Gather::new(self.clone(), round, places))
+    }
+
+    /// Notes that parties deal in the next round, so that [`Self::settle`] waits.
+    pub(crate) fn note_dealing(&self) {
+        let mut state = self.state();
+        state.dealt = state.round.saturating_add(1);
+    }
+
+    /// Before something is opened: waits until all parties have received whatever was dealt. Costs a round, if anything was
+    /// dealt since all were known to be at the same place.
+    ///
+    /// Messages take as long as the adversary likes. Without this, a corrupt party could keep its dealing back from one honest
+    /// party, learn another one's share of what is opened, and then choose what it deals so that the value is as it likes.
+    pub(crate) async fn settle(&self) -> Result<(), Stop> {
+        let is_settled = {
+            let state = self.state();
+            state.dealt <= state.settled
+        };
+        if is_settled { Ok(()) } else { self.everybody_is_here().await }
+    }
+
+    /// Waits until all have come to this point: one byte of each.
+    pub(crate) async fn everybody_is_here(&self) -> Result<(), Stop> {
+        self.meet(&[0]).await.map(drop)
+    }
+
+    /// All tell all the same number of bytes. Whoever has everybody's knows that all have received what was sent before.
+    pub(crate) async fn meet(&self, bytes: &[u8]) -> Result<Vec<Bytes>, Stop> {
+        // A party's message of the next round leaves when it has received all of this one.
+        let before = self.state().round;
+        let got = self.exchange(&vec![bytes.to_vec(); self.n()], &vec![bytes.len(); self.n()])?.await?;
+        let mut state = self.state();
+        state.settled = state.settled.max(before);
+        drop(state);
+        Ok(got)
     }
 
     /// Adds to the next round. Returns its number, and where in each message what is expected will be.

@@ -97,6 +97,7 @@ impl<G: Group, M: Security> Rep3<G, M> {
     }
 
     /// The input of `dealer`: it knows two parts, as it has their streams, and sends the third to both others, who compare it.
+    /// Neither goes on without the other's comparison, so with active security both have the input then.
     async fn deal(
         &self,
         dealer: usize,
@@ -203,6 +204,9 @@ impl<G: Group, M: Security> BlackBox for Rep3<G, M> {
 
     async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
         self.verify().await?;
+        if M::ACTIVE {
+            self.party.settle().await?;
+        }
         self.open_now(values).await
     }
 
@@ -222,6 +226,9 @@ impl<G: Group, M: Security> BlackBox for Rep3<G, M> {
         recognise: impl Fn(&Scalar<Self>) -> bool + Send + Sync,
     ) -> Result<Scalar<Self>, Stop> {
         self.verify().await?;
+        if M::ACTIVE {
+            self.party.settle().await?;
+        }
         self.open_known(value, recognise).await
     }
 

@@ -4,7 +4,7 @@
 //! hash is noticed before anything is done with the value. Which of the two lied cannot be told.
 
 use sha2::{Digest, Sha256};
-use theta_groups::{Group, Scalar as _};
+use theta_groups::{Group, Scalar as _, Secret};
 
 use super::{BEFORE, PARTIES, Rep3};
 use crate::{Element, Misbehaviour, Scalar, Security, Shared, Stop, blackbox::encode};
@@ -51,8 +51,10 @@ impl<G: Group, M: Security> Rep3<G, M> {
     /// Opens elements, believing what is sent: two parties send, taking turns, and everybody adds.
     pub(super) async fn open_elements(&self, logarithms: &Shared<Self>) -> Result<Vec<Element<Self>>, Stop> {
         let local = self.party.position();
-        let own = logarithms.cells().iter().enumerate().filter_map(|(i, cell)| Self::turn(local, i, cell));
-        let products = G::mul_base_batch(&own.collect::<Vec<_>>());
+        let turns = logarithms.cells().iter().enumerate().filter_map(|(i, cell)| Self::turn(local, i, cell));
+        let mut own = Secret::new(Vec::with_capacity(logarithms.len()));
+        own.expose_mut().extend(turns);
+        let products = G::mul_base_batch(own.expose());
         let bytes: Vec<u8> = G::encode_batch(&products).iter().flat_map(|code| code.as_ref().to_vec()).collect();
         let nothing = [G::Scalar::ZERO; 2];
         let sends = |from: usize, i: usize| Self::turn(from, i, &nothing).is_some();

@@ -16,11 +16,22 @@ pub(super) struct Streams {
     zeros: [ChaCha20Rng; 2],
 }
 
+/// The generators have no way to wipe themselves: they are overwritten, as far as the compiler keeps that.
+impl Drop for Streams {
+    fn drop(&mut self) {
+        for stream in self.values.iter_mut().chain(&mut self.zeros) {
+            *stream = ChaCha20Rng::from_seed([0; SEED]);
+        }
+        core::hint::black_box(self);
+    }
+}
+
 impl Streams {
     /// The holder of part i draws its seed and sends it to the other one, the party before.
     pub(super) async fn agree(party: &Party) -> Result<Self, Stop> {
         let mut own = Secret::new([0; SEED]);
         party.draw(|rng| rng.fill_bytes(own.expose_mut()));
+        party.note_dealing();
         let (next, before) = (party.after(1), party.after(BEFORE));
         let out: Vec<Vec<u8>> =
             (0..party.n()).map(|to| if to == before { own.expose().to_vec() } else { Vec::new() }).collect();

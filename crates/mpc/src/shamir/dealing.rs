@@ -32,6 +32,16 @@ pub(super) struct Streams {
     received: Vec<ChaCha20Rng>,
 }
 
+/// The generators have no way to wipe themselves: they are overwritten, as far as the compiler keeps that.
+impl Drop for Streams {
+    fn drop(&mut self) {
+        for stream in self.dealt.iter_mut().chain(&mut self.received) {
+            *stream = ChaCha20Rng::from_seed([0; SEED]);
+        }
+        core::hint::black_box(self);
+    }
+}
+
 impl Streams {
     /// Sends every party a seed, and takes one of each.
     pub(super) async fn agree(party: &Party) -> Result<Self, Stop> {
@@ -42,6 +52,7 @@ impl Streams {
                 seed
             })
             .collect();
+        party.note_dealing();
         let out: Vec<Vec<u8>> = seeds.iter().map(|seed| seed.expose().to_vec()).collect();
         let got = party.exchange(&out, &vec![SEED; party.n()])?.await?;
         let stream = |seed: &[u8]| {
@@ -132,6 +143,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
     ) -> Result<Vec<Vec<Secret<Vec<G::Scalar>>>>, Stop> {
         let n = self.party.n();
         self.has_streams()?;
+        self.party.note_dealing();
         let mut secrets = zeros(count);
         self.party.draw(|rng| secrets.expose_mut().iter_mut().for_each(|secret| *secret = G::Scalar::random(rng)));
         let mut waits = Vec::new();
@@ -196,6 +208,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
         values: Option<&Secret<Vec<Scalar<Self>>>>,
     ) -> Result<Shared<Self>, Stop> {
         self.has_streams()?;
+        self.party.note_dealing();
         let dealing = &self.coefficients.single;
         let is_dealer = dealer == self.party.position();
         match values {

@@ -8,7 +8,7 @@
 //! as any t + 1 shares are on some polynomial. Elements are opened as with passive security, and checked together
 //! (`blackbox/random_points.rs`).
 
-use theta_groups::{Group, Scalar as _};
+use theta_groups::{Group, Scalar as _, Secret};
 use theta_names::ShareIndex;
 use theta_sharing::coefficients_at_zero;
 
@@ -86,7 +86,9 @@ impl<G: Group, M: Security> Shamir<G, M> {
         let (n, local) = (self.party.n(), self.party.position());
         let weighted = |i: usize, share: &G::Scalar| self.turn(local, i).map(|coefficient| *coefficient * *share);
         let cells = logarithms.cells().iter().enumerate();
-        let products = G::mul_base_batch(&cells.filter_map(|(i, [share])| weighted(i, share)).collect::<Vec<_>>());
+        let mut own = Secret::new(Vec::with_capacity(logarithms.len()));
+        own.expose_mut().extend(cells.filter_map(|(i, [share])| weighted(i, share)));
+        let products = G::mul_base_batch(own.expose());
         let bytes: Vec<u8> = G::encode_batch(&products).iter().flat_map(|code| code.as_ref().to_vec()).collect();
         let expected: Vec<usize> = (0..n).map(|from| self.turns(from, logarithms.len(), G::ENCODED_LEN)).collect();
         let got = self.party.exchange(&vec![bytes; n], &expected)?.await?;
@@ -112,7 +114,8 @@ impl<G: Group, M: Security> Shamir<G, M> {
             })
     }
 
-    /// Opens one value that is recognised as right, from the first t + 1 shares that give it.
+    /// Opens one value that is recognised as right, from the first t + 1 shares that give it. The own share is one of them: it is
+    /// right, as nothing false was made without being noticed.
     pub(super) async fn open_known(
         &self,
         value: &Shared<Self>,
@@ -127,11 +130,11 @@ impl<G: Group, M: Security> Shamir<G, M> {
             let (from, bytes) = gather.next().await?;
             let share = self.read(from, &bytes);
             let Some(share) = share.ok().and_then(|share| share.expose().first().copied()) else { continue };
-            // Only sets with the new share have not been tried.
-            let tried = Subsets::new(shares.len(), self.party.t()).find_map(|subset| {
-                let mut chosen: Vec<(usize, G::Scalar)> =
-                    subset.iter().filter_map(|i| shares.get(*i).copied()).collect();
-                chosen.push((from, share));
+            // Only sets with the new share have not been tried; the own one is the first of all.
+            let others = shares.len().saturating_sub(1);
+            let tried = Subsets::new(others, self.party.t().saturating_sub(1)).find_map(|subset| {
+                let mut chosen = vec![(self.party.position(), own), (from, share)];
+                chosen.extend(subset.iter().filter_map(|i| shares.get(i + 1).copied()));
                 let value = self.interpolate(&chosen, 0)?;
                 recognise(&value).then_some((value, chosen))
             });

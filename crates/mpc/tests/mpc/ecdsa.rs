@@ -21,7 +21,7 @@ pub(crate) fn material<B: Made<Group: Curve>>(n: u16, t: u16, count: usize, seed
     let report = GroupOf::new(n, t).seed(seed).run(same(move |party| async move {
         let black_box = B::make(&party).await?;
         let key = generate(&black_box, Epoch::FIRST).await?;
-        let nonces = prepare_nonces(&black_box, count).await?;
+        let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
         let tuples = bind(&black_box, nonces, &key).await?;
         Ok((Arc::new(key), tuples))
     }));
@@ -29,17 +29,18 @@ pub(crate) fn material<B: Made<Group: Curve>>(n: u16, t: u16, count: usize, seed
     report.parties.into_values().map(|party| party.result.unwrap().unwrap()).collect()
 }
 
-/// A request for a text.
+/// A request for a text, for a tuple that is named later.
 pub(crate) fn request(text: &[u8]) -> Request {
-    Request { digest: Sha256::digest(text).into(), session: Sha256::digest(b"session").into() }
+    Request { tuple: [0; 32], digest: Sha256::digest(text).into(), session: Sha256::digest(b"session").into() }
 }
 
-/// Signs with one tuple of each party, in the group given.
+/// Signs with the first tuple of each party, in the group given: the request names that of party 1.
 pub(crate) fn sign_in<B: Made<Group: Curve>>(
     group: GroupOf,
     material: &mut [Material<B>],
     request: Request,
 ) -> theta_rounds::simulator::Report<Signature<B::Group>, theta_mpc::Misbehaviour> {
+    let request = Request { tuple: material[0].1[0].id(), ..request };
     let parts: Vec<_> =
         material.iter_mut().map(|(key, tuples)| Mutex::new(Some((key.clone(), tuples.remove(0))))).collect();
     group.run(|number| {

@@ -13,4 +13,6 @@ mod blackbox;
 mod cheating;
 mod ecdsa;
 mod group;
+mod held_back;
 mod program;
+mod stock;
