@@ -15,6 +15,7 @@ import bls04
 import bz03
 import cks05
 import client
+import ecdsa
 import founding
 import quorum
 import rfc
@@ -35,6 +36,7 @@ TOPICS = {
     "cks05": cks05.check,
     "bls04": bls04.check,
     "sh00": sh00.check,
+    "ecdsa": ecdsa.check,
     "slots": slots.check,
     "quorum": quorum.check,
     "client": client.check,

@@ -37,6 +37,10 @@ pub enum Abort {
         /// k.
         needed: usize,
     },
+    /// A check over all parties' messages failed: somebody cheated in the phase named, and the messages do not show who.
+    /// Nothing secret has left.
+    #[error("somebody cheated: {0}")]
+    Cheated(&'static str),
     /// A mistake of this program.
     #[error(transparent)]
     Bug(#[from] Bug),

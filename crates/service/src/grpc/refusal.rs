@@ -216,7 +216,9 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
             status
         }
         InstanceError::Aborted(Abort::Bug(_)) => Status::internal(message),
-        InstanceError::Aborted(Abort::TooFewHonest { .. }) | InstanceError::Expired(_) => Status::unavailable(message),
+        InstanceError::Aborted(Abort::TooFewHonest { .. } | Abort::Cheated(_)) | InstanceError::Expired(_) => {
+            Status::unavailable(message)
+        }
         InstanceError::ShuttingDown => Status::unavailable(format!("{message}: ask another node")),
     }
 }

@@ -1,0 +1,141 @@
+//! The arithmetic black box: what programs are written on.
+//!
+//! The interface is that of Dalskov, Keller, Orlandi, Shrishak and Shulman, "Securing DNSSEC Keys via Threshold ECDSA From
+//! Generic MPC" (ESORICS 2020), section 3: random values, inputs, products, openings and linear operations over Z_q, and
+//! their extension to a group of order q, where `[a]` becomes `<a>` = a G without communication and `<a>` can be opened.
+
+mod cell;
+mod products;
+mod random_points;
+mod shared;
+
+use core::future::Future;
+
+use theta_groups::{Group, Secret};
+use theta_names::ShareIndex;
+
+use crate::{Party, Stop};
+
+pub use cell::Cell;
+pub(crate) use products::{Products, Unverified, multiply};
+pub(crate) use random_points::check_openings;
+pub use shared::{Shared, SharedPoints};
+pub(crate) use shared::{decode, encode, is_zero, zeros};
+
+/// `[a]`, `[b]` and `[c]` with c = a b.
+pub type Triples<B> = (Shared<B>, Shared<B>, Shared<B>);
+/// The scalars of a black box.
+pub type Scalar<B> = <<B as BlackBox>::Group as Group>::Scalar;
+/// The group elements of a black box.
+pub type Element<B> = <<B as BlackBox>::Group as Group>::Element;
+
+/// An arithmetic black box over Z_q and a group of order q, at one of its parties.
+///
+/// All operations take lists, and all parties call them in the same order with lists of the same lengths. Several can run
+/// at once ([`both`](crate::both)); what they send then shares messages.
+///
+/// A black box with active security ([`BlackBox::ACTIVE`]) gives three guarantees. Whatever [`open`](Self::open),
+/// [`open_points`](Self::open_points) and [`open_recognised`](Self::open_recognised) return is right. Before a value is
+/// opened, all parties have received whatever was dealt, so that nobody chooses an input or a random value by what it sees
+/// of the opening; and every product that *this* black box has made so far has been verified, so that no opening shows what
+/// depends on a false product. (Products that another instance made are that one's to verify: call its
+/// [`verify`](Self::verify) before its shares go into another instance.) And whoever cannot be sure stops, with [`Stop::Cheated`], or with blame where the messages name somebody.
+pub trait BlackBox: Sized + Send + Sync + 'static {
+    /// The group; Z_q is its scalars.
+    type Group: Group;
+    /// One party's share of one value.
+    type Cell: Cell<Scalar<Self>>;
+    /// The protocol's name.
+    const NAME: &'static str;
+    /// Whether it is secure against parties that do not follow the protocol.
+    const ACTIVE: bool;
+
+    /// This party.
+    fn party(&self) -> &Party;
+
+    /// Shares of public values. Local.
+    fn constants(&self, values: &[Scalar<Self>]) -> Shared<Self>;
+
+    /// Random values that nobody knows.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn random(&self, count: usize) -> impl Future<Output = Result<Shared<Self>, Stop>> + Send;
+
+    /// Values that one party knows: that party passes `Some` of exactly `count` values, the others `None`.
+    ///
+    /// # Errors
+    /// [`Stop`]; [`Stop::Input`] if `values` does not fit.
+    fn input(
+        &self,
+        dealer: ShareIndex,
+        count: usize,
+        values: Option<&Secret<Vec<Scalar<Self>>>>,
+    ) -> impl Future<Output = Result<Shared<Self>, Stop>> + Send;
+
+    /// The products of two lists of the same length, place by place.
+    ///
+    /// # Errors
+    /// [`Stop`]; [`Stop::Input`] if the lengths differ.
+    fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> impl Future<Output = Result<Shared<Self>, Stop>> + Send;
+
+    /// Shows values to all.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn open(&self, values: &Shared<Self>) -> impl Future<Output = Result<Vec<Scalar<Self>>, Stop>> + Send;
+
+    /// Shows elements to all.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn open_points(&self, points: &SharedPoints<Self>)
+    -> impl Future<Output = Result<Vec<Element<Self>>, Stop>> + Send;
+
+    /// Shows one value that every party recognises when it sees it, as a signature is known to be right: it goes on as soon
+    /// as enough shares have come, also without or against the rest. Parties whose shares contradict the result are
+    /// blamed. Nothing can be sent after it.
+    ///
+    /// # Errors
+    /// [`Stop`]; [`Stop::Input`] if it is not one value.
+    fn open_recognised(
+        &self,
+        value: &Shared<Self>,
+        recognise: impl Fn(&Scalar<Self>) -> bool + Send + Sync,
+    ) -> impl Future<Output = Result<Scalar<Self>, Stop>> + Send;
+
+    /// Verifies all products that this black box has made so far. Openings do it by themselves.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn verify(&self) -> impl Future<Output = Result<(), Stop>> + Send;
+
+    /// Goes on only if all honest parties come here with the same digest of public values. After it, whoever has a result
+    /// knows that all others have the same.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn confirm(&self, digest: [u8; 32]) -> impl Future<Output = Result<(), Stop>> + Send {
+        confirm(self, digest)
+    }
+
+    /// Random triples (`[a]`, `[b]`, `[ab]`).
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn triples(&self, count: usize) -> impl Future<Output = Result<Triples<Self>, Stop>> + Send {
+        async move {
+            let (a, b) = self.random(2 * count).await?.split(count);
+            let c = self.multiply(&a, &b).await?;
+            Ok((a, b, c))
+        }
+    }
+}
+
+async fn confirm<B: BlackBox>(black_box: &B, digest: [u8; 32]) -> Result<(), Stop> {
+    black_box.verify().await?;
+    let party = black_box.party();
+    let digests = party.meet(&digest).await?;
+    let same = |(position, other): (usize, &bytes::Bytes)| position == party.position() || *other == digest[..];
+    if digests.iter().enumerate().all(same) { Ok(()) } else { Err(Stop::Cheated("the parties' results differ")) }
+}

@@ -1,0 +1,19 @@
+//! Threshold ECDSA on any black box: Dalskov, Keller, Orlandi, Shrishak and Shulman, "Securing DNSSEC Keys via Threshold ECDSA From
+//! Generic MPC" (ESORICS 2020), figure 2. One file for each of its boxes.
+
+mod curve;
+mod key;
+mod nonces;
+mod sign;
+mod signature;
+mod tuple;
+
+#[cfg(test)]
+mod tests;
+
+pub use curve::Curve;
+pub use key::{KeyShare, generate};
+pub use nonces::{Nonces, prepare_nonces};
+pub use sign::{Request, sign};
+pub use signature::Signature;
+pub use tuple::{Tuple, bind};

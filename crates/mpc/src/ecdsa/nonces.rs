@@ -1,0 +1,98 @@
+//! Preprocessing that depends on no key: Dalskov et al., figure 2, "User-independent preprocessing".
+//!
+//! Departure: R is opened here and not when signing, so that signing takes one round, and R is checked before any share of s exists.
+//! What an adversary gains by knowing R early is taken away by re-randomising R when signing (`sign.rs`).
+
+use theta_groups::{Group, Scalar as _, Transcript};
+use theta_names::Epoch;
+
+use super::{
+    curve::{Curve, abscissa},
+    key::Sharing,
+};
+use crate::{BlackBox, Scalar, Shared, Stop, Triples, blackbox::is_zero};
+
+/// Nonces that no signature has used: `[k^-1]` and R = k G for random k. They serve any key of the same
+/// parties in the same epoch, once: at a refresh, whatever is left of them is dropped.
+#[derive(Debug)]
+pub struct Nonces<B: BlackBox> {
+    pub(super) inverses: Shared<B>,
+    pub(super) elements: Vec<<B::Group as Group>::Element>,
+    pub(super) sharing: Sharing,
+    id: [u8; 32],
+}
+
+impl<B: BlackBox> Nonces<B> {
+    /// The public name of this batch, the same at all parties: a hash of all R, their number, the epoch, the threshold and n.
+    /// Parties that keep several batches agree by it which they bind.
+    #[must_use]
+    pub const fn id(&self) -> [u8; 32] {
+        self.id
+    }
+
+    /// The epoch they were made in.
+    #[must_use]
+    pub const fn epoch(&self) -> Epoch {
+        self.sharing.epoch
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+}
+
+/// Makes nonces for keys of an epoch: a random triple (`[a]`, `[b]`, `[c]`); c is opened; `[k^-1]` = `[a]`, `<k>` = c^-1 `<b>`, so that k = b / (a b); R = open `<k>`.
+///
+/// Where c is zero, or r would be, the nonce is left out: then and only then there are fewer than `count`, the same at
+/// all parties. It happens with probability 2^-254 for each.
+///
+/// # Errors
+/// [`Stop`].
+pub async fn prepare_nonces<B: BlackBox>(black_box: &B, epoch: Epoch, count: usize) -> Result<Nonces<B>, Stop>
+where
+    B::Group: Curve,
+{
+    let triples = black_box.triples(count).await?;
+    nonces_from(black_box, epoch, triples).await
+}
+
+/// Nonces from triples.
+pub(super) async fn nonces_from<B: BlackBox>(
+    black_box: &B,
+    epoch: Epoch,
+    (inverses, b, c): Triples<B>,
+) -> Result<Nonces<B>, Stop>
+where
+    B::Group: Curve,
+{
+    // With active security this verifies the triples first.
+    let mut c = black_box.open(&c).await?;
+    let nonzero: Vec<bool> = c.iter().map(|c| !is_zero::<B>(c)).collect();
+    Scalar::<B>::vartime_batch_invert(&mut c);
+    let elements = black_box.open_points(&b.convert().times_each(&c)).await?;
+    let usable = |(element, nonzero): (&<B::Group as Group>::Element, &bool)| {
+        *nonzero && abscissa::<B::Group>(element).is_some_and(|abscissa| !is_zero::<B>(&abscissa.r))
+    };
+    let kept: Vec<bool> = elements.iter().zip(&nonzero).map(usable).collect();
+    let keep = |place: usize| kept.get(place).copied().unwrap_or(false);
+    let elements: Vec<_> = elements.into_iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, e)| e).collect();
+
+    let sharing = Sharing::of(black_box, epoch);
+    let mut transcript = Transcript::new("theta/ecdsa/nonces/v1").with("group", B::Group::NAME.as_bytes());
+    sharing.append_to(&mut transcript);
+    transcript.append("count", &u64::try_from(elements.len()).unwrap_or(u64::MAX).to_be_bytes());
+    for encoded in B::Group::encode_batch(&elements) {
+        transcript.append("R", encoded.as_ref());
+    }
+    let id = transcript.finish32();
+    black_box.confirm(id).await?;
+    Ok(Nonces { inverses: inverses.filter(keep), elements, sharing, id })
+}

@@ -1,0 +1,99 @@
+//! Signing, in one round: Dalskov et al., figure 2, "Signing".
+//!
+//! Departure: R is known from the preprocessing, and re-randomised here: R' = delta R, where delta is a hash of key, R, digest and
+//! session. With k' = delta k, `[k'^-1]` = delta^-1 `[k^-1]` and `[x / k']` = delta^-1 `[x / k]` are local. `spec/ecdsa.md`
+//! says what that is good for, and what is proven of it.
+
+use theta_groups::{Scalar as _, Transcript};
+
+use super::{
+    curve::{Curve, abscissa, hash_to_scalar},
+    key::KeyShare,
+    signature::Signature,
+    tuple::Tuple,
+};
+use crate::{BlackBox, Element, Scalar, Stop};
+
+/// What is signed, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The tuple that signs it: [`Tuple::id`], the same at all parties.
+    pub tuple: [u8; 32],
+    /// The message's digest, 256 bits.
+    pub digest: [u8; 32],
+    /// What distinguishes this signature from all others that the parties make; all pass the same.
+    pub session: [u8; 32],
+}
+
+/// delta: uniform, and unknown before key, nonce, digest and session are.
+fn shift<G: Curve>(public_key: &G::Element, element: &G::Element, request: &Request) -> G::Scalar {
+    Transcript::new("theta/ecdsa/re-randomise/v1")
+        .with("group", G::NAME.as_bytes())
+        .with("public key", &G::encode(public_key))
+        .with("R", &G::encode(element))
+        .with("digest", &request.digest)
+        .with("session", &request.session)
+        .challenge()
+}
+
+/// Signs a digest with a tuple, which is used up. One round; it needs as many parties as
+/// [`BlackBox::open_recognised`], and blames those whose shares are false. The signature is valid: it has been verified.
+///
+/// **The caller must have agreement first.** Before any party calls this, all must agree which digest and which session
+/// this tuple signs: one request for each [`Tuple::id`], ever. If one honest party signs one request with a tuple and another
+/// honest party signs another one (another digest, or only another session), the adversary completes both signatures, and
+/// the key is the solution of two linear equations. Nothing here can prevent it: a share that, with those of the t corrupt
+/// parties, is enough for a signature gives one for whatever request its owner believed in. Agreement of t + 1 parties is
+/// not enough, as t of them may tell others something else: it takes all n, or more than (n + t) / 2, or an ordered log.
+///
+/// Blame presumes agreement, too: a party whose share belongs to another request looks as one that lies. Where requests
+/// were not agreed, [`FalseShare`](crate::Misbehaviour::FalseShare) proves nothing.
+///
+/// # Errors
+/// [`Stop`]; [`Stop::Input`] if the request names another tuple, if the tuple is of another key, epoch or group of parties, or in the event, which nobody can bring
+/// about, that r or s is zero. The tuple is lost in any case.
+pub async fn sign<B: BlackBox>(
+    black_box: &B,
+    key: &KeyShare<B>,
+    tuple: Tuple<B>,
+    request: Request,
+) -> Result<Signature<B::Group>, Stop>
+where
+    B::Group: Curve,
+{
+    key.identity.sharing.fits(black_box)?;
+    if tuple.id != request.tuple {
+        return Err(Stop::Input("the request is for another tuple"));
+    }
+    if tuple.key != key.identity {
+        return Err(Stop::Input("the tuple was made for another key or another epoch"));
+    }
+    let public_key = key.public_key();
+    let delta = shift::<B::Group>(public_key, &tuple.element, &request);
+    let element = tuple.element * delta;
+    let r = abscissa::<B::Group>(&element).map(|abscissa| abscissa.r).filter(|r| *r != Scalar::<B>::ZERO);
+    let r = r.ok_or(Stop::Input("a nonce that gives no signature for this message"))?;
+
+    // [s] = (e [k^-1] + r [x / k]) / delta.
+    let e: Scalar<B> = hash_to_scalar(&request.digest);
+    let inverse = delta.invert();
+    let s = &tuple.inverse.times(&(e * inverse)) + &tuple.product.times(&(r * inverse));
+    drop(tuple);
+    let signature = |s: &Scalar<B>| Signature::<B::Group>::new(&element, *s);
+    let valid = |s: &Scalar<B>| signature(s).is_some_and(|it| is_valid::<B>(&it, public_key, &element, &request));
+    let s = black_box.open_recognised(&s, valid).await?;
+    signature(&s).ok_or(Stop::Input("a nonce that gives no signature for this message"))
+}
+
+/// Whether it verifies with its own R and no other, so that the recovery id is right, too.
+fn is_valid<B: BlackBox>(
+    signature: &Signature<B::Group>,
+    public_key: &Element<B>,
+    element: &Element<B>,
+    request: &Request,
+) -> bool
+where
+    B::Group: Curve,
+{
+    signature.vartime_element(public_key, &request.digest) == *element
+}

@@ -1,0 +1,23 @@
+//! An arithmetic black box over the scalars of a group and over the group itself, and threshold ECDSA on it.
+//!
+//! [`BlackBox`] is what programs are written on; [`Shamir`] and [`Rep3`] provide it, each with passive and with active
+//! security, for an honest majority. [`ecdsa`] is a program on any of them. [`Program`] makes an async program a machine of
+//! `theta-rounds`. What the protocols send, check and prove is in `spec/mpc.md` and `spec/ecdsa.md`.
+//!
+//! A program that is not ECDSA, a sealed-bid auction among five parties, is `tests/mpc/auction.rs`; `examples/tuples.rs` measures.
+//!
+//! The structure follows Dalskov, Keller, Orlandi, Shrishak and Shulman, "Securing DNSSEC Keys via Threshold ECDSA From
+//! Generic MPC" (ESORICS 2020).
+
+mod blackbox;
+pub mod ecdsa;
+mod program;
+mod rep3;
+mod security;
+mod shamir;
+
+pub use blackbox::{BlackBox, Cell, Element, Scalar, Shared, SharedPoints, Triples};
+pub use program::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Party, Program, RoundMessage, Stop, both};
+pub use rep3::{ActiveRep3, PassiveRep3, Rep3};
+pub use security::{Active, Passive, Security};
+pub use shamir::{ActiveShamir, MOST_PARTIES, PassiveShamir, Shamir};

@@ -1,0 +1,262 @@
+//! A party as its program sees it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use theta_names::ShareIndex;
+use theta_rounds::{Bug, KEPT_BYTES, PartyId};
+use theta_sharing::Threshold;
+
+use super::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Stop};
+
+/// What a round sends and expects, by position of the peer.
+#[derive(Default)]
+pub(super) struct Building {
+    pub(super) out: Vec<Vec<u8>>,
+    pub(super) expected: Vec<usize>,
+    /// Whether anything was added, be it empty.
+    pub(super) used: bool,
+}
+
+impl Building {
+    pub(super) fn new(n: usize) -> Self {
+        Self { out: vec![Vec::new(); n], expected: vec![0; n], used: false }
+    }
+}
+
+/// What program and machine share.
+pub(super) struct State {
+    pub(super) rng: ChaCha20Rng,
+    /// The current round: its messages have left.
+    pub(super) round: u16,
+    /// What the current round expects, and what has come.
+    pub(super) expected: Vec<usize>,
+    pub(super) inbox: Vec<Option<Bytes>>,
+    /// What the next round will be.
+    pub(super) building: Building,
+    pub(super) lost: Vec<bool>,
+    pub(super) blames: Vec<(usize, Misbehaviour)>,
+    /// Bytes expected of each peer in all rounds.
+    total: Vec<usize>,
+    /// The last round with messages whose senders chose what nobody else knows yet: shares that they dealt, seeds.
+    dealt: u16,
+    /// The last round whose messages all parties are known to have.
+    settled: u16,
+    /// A part of the program may go on before the round is complete. Other parties may not do so at the same point, so
+    /// nothing may be sent after it.
+    pub(super) ragged: bool,
+}
+
+/// The generator has no way to wipe itself: it is overwritten, as far as the compiler keeps that.
+impl Drop for State {
+    fn drop(&mut self) {
+        self.rng = ChaCha20Rng::from_seed([0; 32]);
+        core::hint::black_box(self);
+    }
+}
+
+impl State {
+    /// Whether a peer's message of the current round is missing and may still come.
+    pub(super) fn awaits(&self, position: usize) -> bool {
+        let expected = self.expected.get(position).is_some_and(|expected| *expected > 0);
+        expected && !self.is_lost(position) && self.inbox.get(position).is_some_and(Option::is_none)
+    }
+
+    pub(super) fn is_lost(&self, position: usize) -> bool {
+        self.lost.get(position).copied().unwrap_or(true)
+    }
+
+    /// Whether any message of the current round is missing and may still come.
+    pub(super) fn awaits_any(&self) -> bool {
+        (0..self.inbox.len()).any(|position| self.awaits(position))
+    }
+
+    /// Whether all that the current round expects has come.
+    pub(super) fn is_complete(&self) -> bool {
+        self.expected.iter().zip(&self.inbox).all(|(expected, got)| *expected == 0 || got.is_some())
+    }
+}
+
+/// One of n parties in a program: who it is, and its means to reach the others. Clones are the same party.
+#[derive(Clone)]
+pub struct Party {
+    local: usize,
+    threshold: Threshold,
+    state: Arc<Mutex<State>>,
+}
+
+impl Party {
+    /// Party `local` of a group.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] if it is not of the group, or alone in it.
+    pub(super) fn new(local: ShareIndex, threshold: Threshold) -> Result<Self, Stop> {
+        if !threshold.contains(local) {
+            return Err(Stop::Input("the party is not of the group"));
+        }
+        let n = usize::from(threshold.n());
+        let state = State {
+            // Replaced before the program starts.
+            rng: ChaCha20Rng::from_seed([0; 32]),
+            round: 0,
+            expected: vec![0; n],
+            inbox: vec![None; n],
+            building: Building::new(n),
+            lost: vec![false; n],
+            blames: Vec::new(),
+            total: vec![0; n],
+            dealt: 0,
+            settled: 0,
+            ragged: false,
+        };
+        Ok(Self { local: local.position(), threshold, state: Arc::new(Mutex::new(state)) })
+    }
+
+    /// The state. The program and its machine are never active at the same time, so the lock is always free.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether any message of the current round is missing and may still come.
+    pub(super) fn awaits_any(&self) -> bool {
+        self.state().awaits_any()
+    }
+
+    /// This party's position: its share index minus one.
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.local
+    }
+
+    /// The number of parties.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        usize::from(self.threshold.n())
+    }
+
+    /// The number of parties that may be corrupt.
+    #[must_use]
+    pub fn t(&self) -> usize {
+        usize::from(self.threshold.t())
+    }
+
+    /// How many of how many parties.
+    #[must_use]
+    pub const fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    /// The position so many places after this party's, in a circle.
+    #[must_use]
+    pub fn after(&self, places: usize) -> usize {
+        (self.local + places).checked_rem(self.n()).unwrap_or(0)
+    }
+
+    /// Draws random bytes for this party alone.
+    pub fn draw<T>(&self, draw: impl FnOnce(&mut ChaCha20Rng) -> T) -> T {
+        draw(&mut self.state().rng)
+    }
+
+    /// Sends `out[j]` to the party at position j, and waits for `expected[j]` bytes of it: nothing if zero. Entries at this
+    /// party's own position are ignored. What else the program sends before it waits travels in the same messages.
+    ///
+    /// # Errors
+    /// [`Stop::Lost`] if a party that is waited for was excluded; [`Stop::Input`] if messages become longer than
+    /// [`LONGEST_MESSAGE`], or all together longer than an instance keeps.
+    pub fn exchange(&self, out: &[Vec<u8>], expected: &[usize]) -> Result<Exchange, Stop> {
+        let (round, places) = self.post(out, expected)?;
+        Ok(Exchange::new(self.clone(), round, places))
+    }
+
+    /// As [`exchange`](Self::exchange), but the program takes messages as they come and can go on without the rest. This has
+    /// to be the last that it sends.
+    ///
+    /// # Errors
+    /// As [`exchange`](Self::exchange).
+    pub fn gather(&self, out: &[Vec<u8>], expected: &[usize]) -> Result<Gather, Stop> {
+        let (round, places) = self.post(out, expected)?;
+        self.state().ragged = true;
+        Ok(Gather::new(self.clone(), round, places))
+    }
+
+    /// Notes that parties deal in the next round, so that [`Self::settle`] waits.
+    pub(crate) fn note_dealing(&self) {
+        let mut state = self.state();
+        state.dealt = state.round.saturating_add(1);
+    }
+
+    /// Before something is opened: waits until all parties have received whatever was dealt. Costs a round, if anything was
+    /// dealt since all were known to be at the same place.
+    ///
+    /// Messages take as long as the adversary likes. Without this, a corrupt party could keep its dealing back from one honest
+    /// party, learn another one's share of what is opened, and then choose what it deals so that the value is as it likes.
+    pub(crate) async fn settle(&self) -> Result<(), Stop> {
+        let is_settled = {
+            let state = self.state();
+            state.dealt <= state.settled
+        };
+        if is_settled { Ok(()) } else { self.everybody_is_here().await }
+    }
+
+    /// Waits until all have come to this point: one byte of each.
+    pub(crate) async fn everybody_is_here(&self) -> Result<(), Stop> {
+        self.meet(&[0]).await.map(drop)
+    }
+
+    /// All tell all the same number of bytes. Whoever has everybody's knows that all have received what was sent before.
+    pub(crate) async fn meet(&self, bytes: &[u8]) -> Result<Vec<Bytes>, Stop> {
+        // A party's message of the next round leaves when it has received all of this one.
+        let before = self.state().round;
+        let got = self.exchange(&vec![bytes.to_vec(); self.n()], &vec![bytes.len(); self.n()])?.await?;
+        let mut state = self.state();
+        state.settled = state.settled.max(before);
+        drop(state);
+        Ok(got)
+    }
+
+    /// Adds to the next round. Returns its number, and where in each message what is expected will be.
+    fn post(&self, out: &[Vec<u8>], expected: &[usize]) -> Result<(u16, Vec<(usize, usize)>), Stop> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        if state.ragged {
+            return Err(Stop::Bug(Bug("a program that sends after it went on without all")));
+        }
+        let round = state.round.checked_add(1).ok_or(Stop::Input("a program of too many rounds"))?;
+        state.building.used = true;
+        for (position, (buffer, bytes)) in state.building.out.iter_mut().zip(out).enumerate() {
+            if position != self.local {
+                buffer.extend_from_slice(bytes);
+                if buffer.len() > LONGEST_MESSAGE {
+                    return Err(Stop::Input("a batch that is too large for one message"));
+                }
+            }
+        }
+        let mut places = Vec::with_capacity(expected.len());
+        for (position, more) in expected.iter().enumerate() {
+            let more = if position == self.local { 0 } else { *more };
+            let (Some(sum), Some(total)) = (state.building.expected.get_mut(position), state.total.get_mut(position))
+            else {
+                return Err(Stop::Bug(Bug("more peers than parties")));
+            };
+            places.push((*sum, more));
+            *sum += more;
+            *total += more;
+            if *sum > LONGEST_MESSAGE || *total > KEPT_BYTES {
+                return Err(Stop::Input("a batch that is too large for one instance"));
+            }
+        }
+        Ok((round, places))
+    }
+
+    /// Blames a party, which is excluded.
+    pub fn blame(&self, position: usize, misbehaviour: Misbehaviour) {
+        self.state().blames.push((position, misbehaviour));
+    }
+
+    /// The party at a position, as `theta-rounds` names it.
+    pub(super) fn id(position: usize) -> Option<PartyId> {
+        ShareIndex::at(position).map(PartyId::of_share)
+    }
+}

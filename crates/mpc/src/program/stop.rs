@@ -1,0 +1,65 @@
+//! Why a program ends without a result, and what it blames parties for.
+
+use core::fmt;
+
+use theta_rounds::{Abort, Bug, Evidence};
+
+/// Why a program ends without a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// The caller gave something that does not fit; no party is to blame.
+    #[error("{0}")]
+    Input(&'static str),
+    /// A party without which the program cannot go on was banned; its blame says why.
+    #[error("a party that is needed was excluded")]
+    Lost,
+    /// A check failed in this phase: somebody cheated, and the messages do not show who.
+    #[error("somebody cheated: {0}")]
+    Cheated(&'static str),
+    /// A mistake of this program.
+    #[error(transparent)]
+    Bug(#[from] Bug),
+}
+
+impl Stop {
+    /// The reason in the words of `theta-rounds`; `remaining` of n parties are left.
+    pub(crate) const fn into_abort(self, remaining: usize, needed: usize) -> Abort {
+        match self {
+            Self::Input(reason) => Abort::Input(reason),
+            Self::Lost => Abort::TooFewHonest { remaining, needed },
+            Self::Cheated(phase) => Abort::Cheated(phase),
+            Self::Bug(bug) => Abort::Bug(bug),
+        }
+    }
+}
+
+/// What a program blames a party for. No honest party does any of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misbehaviour {
+    /// It sent bytes that are no canonical scalar.
+    NotAScalar,
+    /// It sent bytes that are no canonical group element.
+    NotAnElement,
+    /// Its share is not the one that belongs to a result which is known to be right.
+    FalseShare,
+}
+
+impl fmt::Display for Misbehaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAScalar => "a scalar that is not canonical",
+            Self::NotAnElement => "a group element that is not canonical",
+            Self::FalseShare => "a share that contradicts the verified result",
+        })
+    }
+}
+
+impl Evidence for Misbehaviour {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::NotAScalar => "not_a_scalar",
+            Self::NotAnElement => "not_an_element",
+            Self::FalseShare => "false_share",
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Random sharings and double sharings (Damgard and Nielsen, "Scalable and Unconditionally Secure Multiparty Computation",
+//! CRYPTO 2007, section 4): every party deals, and the Vandermonde matrix extracts n - t sharings that nobody knows from n of
+//! which t may be known.
+//!
+//! Departure: the shares of the d parties after the dealer come from seeds that it has in common with each of them, so that
+//! n - 1 - d shares are sent of a polynomial of degree d and not n - 1: none of degree 2t if n = 2t + 1. They are as good as random to
+//! everybody else.
+
+use std::sync::PoisonError;
+
+use bytes::Bytes;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use theta_groups::{Group, Scalar as _, Secret};
+
+use super::{
+    Shamir,
+    interpolation::{Dealing, combine},
+};
+use crate::{
+    Misbehaviour, Party, Scalar, Security, Shared, Stop,
+    blackbox::{decode, encode, zeros},
+};
+
+/// Bytes of a seed.
+const SEED: usize = 32;
+
+/// Generators that a party has in common with each other party: for what it deals and for what the other deals.
+#[derive(Default)]
+pub(super) struct Streams {
+    dealt: Vec<ChaCha20Rng>,
+    received: Vec<ChaCha20Rng>,
+}
+
+/// The generators have no way to wipe themselves: they are overwritten, as far as the compiler keeps that.
+impl Drop for Streams {
+    fn drop(&mut self) {
+        for stream in self.dealt.iter_mut().chain(&mut self.received) {
+            *stream = ChaCha20Rng::from_seed([0; SEED]);
+        }
+        core::hint::black_box(self);
+    }
+}
+
+impl Streams {
+    /// Sends every party a seed, and takes one of each.
+    pub(super) async fn agree(party: &Party) -> Result<Self, Stop> {
+        let seeds: Vec<Secret<[u8; SEED]>> = (0..party.n())
+            .map(|_| {
+                let mut seed = Secret::new([0; SEED]);
+                party.draw(|rng| rng.fill_bytes(seed.expose_mut()));
+                seed
+            })
+            .collect();
+        party.note_dealing();
+        let out: Vec<Vec<u8>> = seeds.iter().map(|seed| seed.expose().to_vec()).collect();
+        let got = party.exchange(&out, &vec![SEED; party.n()])?.await?;
+        let stream = |seed: &[u8]| {
+            // Only this party's own place has none; nothing is drawn from it.
+            let seed = Secret::new(seed.try_into().unwrap_or([0; SEED]));
+            ChaCha20Rng::from_seed(*seed.expose())
+        };
+        let dealt = seeds.iter().map(|seed| stream(seed.expose())).collect();
+        Ok(Self { dealt, received: got.iter().map(|seed| stream(seed)).collect() })
+    }
+}
+
+/// What is sent for some polynomials, and this party's own shares of them.
+pub(super) struct Dealt<S: theta_groups::Scalar> {
+    out: Vec<Vec<u8>>,
+    own: Secret<Vec<S>>,
+}
+
+impl<G: Group, M: Security> Shamir<G, M> {
+    fn has_streams(&self) -> Result<(), Stop> {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if streams.dealt.is_empty() { Err(Stop::Input("this black box was made for openings only")) } else { Ok(()) }
+    }
+
+    /// Deals one polynomial for each secret.
+    fn deal(&self, dealing: &Dealing<G::Scalar>, secrets: &Secret<Vec<G::Scalar>>) -> Dealt<G::Scalar> {
+        let party = &self.party;
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = secrets.expose().len();
+        let mut out = vec![Vec::new(); party.n()];
+        for (position, _) in dealing.computed.iter().skip(1) {
+            if let Some(buffer) = out.get_mut(*position) {
+                buffer.reserve_exact(count * G::Scalar::ENCODED_LEN);
+            }
+        }
+        let mut own = Secret::new(Vec::with_capacity(count));
+        let mut known = Secret::new(vec![G::Scalar::ZERO; dealing.degree + 1]);
+        for secret in secrets.expose() {
+            for (places, value) in known.expose_mut().iter_mut().enumerate() {
+                let stream = streams.dealt.get_mut(party.after(places));
+                *value = if places == 0 { *secret } else { stream.map_or(G::Scalar::ZERO, G::Scalar::random) };
+            }
+            for (position, coefficients) in &dealing.computed {
+                let share = combine(coefficients, known.expose().iter().copied());
+                if *position == party.position() {
+                    own.expose_mut().push(share);
+                } else if let Some(buffer) = out.get_mut(*position) {
+                    buffer.extend_from_slice(share.encode().as_ref());
+                }
+            }
+        }
+        Dealt { out, own }
+    }
+
+    /// How many bytes of `count` polynomials of each dealer have to come by message.
+    fn expected(&self, dealing: &Dealing<G::Scalar>, dealers: impl Fn(usize) -> bool, count: usize) -> Vec<usize> {
+        let (n, local) = (self.party.n(), self.party.position());
+        let comes = |dealer: usize| dealers(dealer) && dealer != local && !dealing.is_derived(dealer, local, n);
+        (0..n).map(|dealer| if comes(dealer) { count * G::Scalar::ENCODED_LEN } else { 0 }).collect()
+    }
+
+    /// This party's shares of what another deals: from the seed that both have, or none yet.
+    fn derive(&self, dealing: &Dealing<G::Scalar>, dealer: usize, count: usize) -> Option<Secret<Vec<G::Scalar>>> {
+        if !dealing.is_derived(dealer, self.party.position(), self.party.n()) {
+            return None;
+        }
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = streams.received.get_mut(dealer)?;
+        let mut shares = zeros(count);
+        shares.expose_mut().iter_mut().for_each(|share| *share = G::Scalar::random(stream));
+        Some(shares)
+    }
+
+    /// Reads scalars that a party sent, or blames it.
+    pub(super) fn read(&self, from: usize, bytes: &[u8]) -> Result<Secret<Vec<G::Scalar>>, Stop> {
+        decode(bytes).map(Secret::new).ok_or_else(|| {
+            self.party.blame(from, Misbehaviour::NotAScalar);
+            Stop::Lost
+        })
+    }
+
+    /// Every party deals `count` polynomials with secrets that it draws, of each of these degrees with the same secrets. Returns
+    /// for each degree this party's shares by dealer.
+    async fn deal_random(
+        &self,
+        dealings: &[&Dealing<G::Scalar>],
+        count: usize,
+    ) -> Result<Vec<Vec<Secret<Vec<G::Scalar>>>>, Stop> {
+        let n = self.party.n();
+        self.has_streams()?;
+        self.party.note_dealing();
+        let mut secrets = zeros(count);
+        self.party.draw(|rng| secrets.expose_mut().iter_mut().for_each(|secret| *secret = G::Scalar::random(rng)));
+        let mut waits = Vec::new();
+        for dealing in dealings {
+            let Dealt { out, own } = self.deal(dealing, &secrets);
+            let derived: Vec<_> = (0..n).map(|dealer| self.derive(dealing, dealer, count)).collect();
+            // Both degrees travel in the same messages.
+            waits.push((self.party.exchange(&out, &self.expected(dealing, |_| true, count))?, own, derived));
+        }
+        let mut all = Vec::new();
+        for (wait, own, derived) in waits {
+            let got = wait.await?;
+            let mut own = Some(own);
+            let mut by_dealer = Vec::with_capacity(n);
+            for (dealer, (bytes, derived)) in got.iter().zip(derived).enumerate() {
+                by_dealer.push(match derived {
+                    Some(shares) => shares,
+                    None if dealer == self.party.position() => own.take().unwrap_or_else(|| zeros(count)),
+                    None => self.read(dealer, bytes)?,
+                });
+            }
+            all.push(by_dealer);
+        }
+        Ok(all)
+    }
+
+    /// Extracts sharings that nobody knows: n - t for each polynomial of all dealers.
+    fn extract(&self, by_dealer: &[Secret<Vec<G::Scalar>>], batches: usize, count: usize) -> Shared<Self> {
+        let rows = &self.coefficients.vandermonde;
+        let dealt = |batch: usize| {
+            by_dealer.iter().map(move |shares| shares.expose().get(batch).copied().unwrap_or(G::Scalar::ZERO))
+        };
+        let extracted = (0..batches).flat_map(|batch| rows.iter().map(move |row| [combine(row, dealt(batch))]));
+        Shared::from_at_most(count, extracted)
+    }
+
+    /// How many polynomials each party deals so that `count` are extracted.
+    fn batches(&self, count: usize) -> usize {
+        count.div_ceil(self.coefficients.vandermonde.len().max(1))
+    }
+
+    /// Random sharings of degree t.
+    pub(super) async fn deal_singles(&self, count: usize) -> Result<Shared<Self>, Stop> {
+        let batches = self.batches(count);
+        let all = self.deal_random(&[&self.coefficients.single], batches).await?;
+        Ok(self.extract(all.first().map_or(&[], Vec::as_slice), batches, count))
+    }
+
+    /// Random sharings of degree t, and of degree 2t of the same values.
+    pub(super) async fn deal_doubles(&self, count: usize) -> Result<(Shared<Self>, Shared<Self>), Stop> {
+        let batches = self.batches(count);
+        let all = self.deal_random(&[&self.coefficients.single, &self.coefficients.double], batches).await?;
+        let degree = |which: usize| self.extract(all.get(which).map_or(&[], Vec::as_slice), batches, count);
+        Ok((degree(0), degree(1)))
+    }
+
+    /// One party shares values that it knows, with degree t.
+    pub(super) async fn deal_input(
+        &self,
+        dealer: usize,
+        count: usize,
+        values: Option<&Secret<Vec<Scalar<Self>>>>,
+    ) -> Result<Shared<Self>, Stop> {
+        self.has_streams()?;
+        self.party.note_dealing();
+        let dealing = &self.coefficients.single;
+        let is_dealer = dealer == self.party.position();
+        match values {
+            Some(values) if is_dealer && values.expose().len() == count => {
+                let Dealt { out, own } = self.deal(dealing, values);
+                self.party.exchange(&out, &vec![0; self.party.n()])?.await?;
+                Ok(Shared::from_cells(own.expose().iter().map(|share| [*share])))
+            }
+            None if !is_dealer && dealer < self.party.n() => {
+                let derived = self.derive(dealing, dealer, count);
+                let expected = self.expected(dealing, |from| from == dealer, count);
+                let got = self.party.exchange(&vec![Vec::new(); self.party.n()], &expected)?.await?;
+                let bytes = got.get(dealer).cloned().unwrap_or_else(Bytes::new);
+                let shares = derived.map_or_else(|| self.read(dealer, &bytes), Ok)?;
+                Ok(Shared::from_cells(shares.expose().iter().map(|share| [*share])))
+            }
+            _ => Err(Stop::Input("inputs are given by their dealer alone, as many as all expect")),
+        }
+    }
+
+    /// Scalars as bytes, for a message.
+    pub(super) fn write<'a>(scalars: impl IntoIterator<Item = &'a G::Scalar>) -> Vec<u8> {
+        encode(scalars)
+    }
+}

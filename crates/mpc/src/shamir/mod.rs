@@ -1,0 +1,151 @@
+//! Shamir's secret sharing as a black box: Damgard and Nielsen, CRYPTO 2007, with passive security for n > 2t, and with active
+//! security (parties that lie are noticed) for n = 2t + 1.
+
+mod dealing;
+mod interpolation;
+mod opening;
+mod product;
+
+use core::marker::PhantomData;
+use std::sync::Mutex;
+
+use theta_groups::{Group, Secret};
+use theta_names::ShareIndex;
+
+use crate::{
+    Active, BlackBox, Element, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
+    blackbox::{Products, Unverified, check_openings},
+};
+use dealing::Streams;
+use interpolation::Coefficients;
+
+/// The most parties. [`BlackBox::open_recognised`] may try all sets of t + 1 shares with the own one among them
+/// against liars: 3,432 with 15 parties.
+pub const MOST_PARTIES: usize = 15;
+
+/// The black box over Shamir's sharing, of degree t: [`Passive`] or [`Active`].
+pub struct Shamir<G: Group, M: Security> {
+    party: Party,
+    coefficients: Coefficients<G::Scalar>,
+    streams: Mutex<Streams>,
+    unverified: Unverified<Self>,
+    security: PhantomData<M>,
+}
+
+impl<G: Group, M: Security> Shamir<G, M> {
+    /// Sets up the black box: the parties exchange seeds, in one round.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] unless t > 0 and n > 2t (for [`Active`]: n = 2t + 1), n being [`MOST_PARTIES`] at most; and any [`Stop`].
+    pub async fn new(party: &Party) -> Result<Self, Stop> {
+        let black_box = Self::openings_only(party)?;
+        let streams = Streams::agree(party).await?;
+        Ok(Self { streams: Mutex::new(streams), ..black_box })
+    }
+
+    /// A black box that opens what others of its kind have made, and draws and multiplies nothing: it needs no set-up round.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] as [`Self::new`].
+    pub fn openings_only(party: &Party) -> Result<Self, Stop> {
+        let (n, t) = (party.n(), party.t());
+        if t == 0 || n <= 2 * t || n > MOST_PARTIES {
+            return Err(Stop::Input("Shamir's black box needs t > 0, n > 2t and n of 15 at most"));
+        }
+        if M::ACTIVE && n != 2 * t + 1 {
+            return Err(Stop::Input("Shamir's black box with active security needs n = 2t + 1"));
+        }
+        Ok(Self {
+            party: party.clone(),
+            coefficients: Coefficients::new(party.position(), n, t),
+            streams: Mutex::new(Streams::default()),
+            unverified: Unverified::default(),
+            security: PhantomData,
+        })
+    }
+}
+
+impl<G: Group, M: Security> Products for Shamir<G, M> {
+    fn local([a]: &Self::Cell, [b]: &Self::Cell) -> G::Scalar {
+        *a * *b
+    }
+
+    async fn reduce(&self, parts: &Secret<Vec<G::Scalar>>) -> Result<Shared<Self>, Stop> {
+        self.reduce_degree(parts).await
+    }
+
+    async fn open_now(&self, values: &Shared<Self>) -> Result<Vec<G::Scalar>, Stop> {
+        if M::ACTIVE { self.open_actively(values).await } else { self.open_passively(values).await }
+    }
+}
+
+impl<G: Group, M: Security> BlackBox for Shamir<G, M> {
+    type Group = G;
+    type Cell = [G::Scalar; 1];
+    const NAME: &'static str = if M::ACTIVE { "malicious Shamir" } else { "Shamir" };
+    const ACTIVE: bool = M::ACTIVE;
+
+    fn party(&self) -> &Party {
+        &self.party
+    }
+
+    fn constants(&self, values: &[G::Scalar]) -> Shared<Self> {
+        Shared::from_cells(values.iter().map(|value| [*value]))
+    }
+
+    async fn random(&self, count: usize) -> Result<Shared<Self>, Stop> {
+        self.deal_singles(count).await
+    }
+
+    async fn input(
+        &self,
+        dealer: ShareIndex,
+        count: usize,
+        values: Option<&Secret<Vec<Scalar<Self>>>>,
+    ) -> Result<Shared<Self>, Stop> {
+        self.deal_input(dealer.position(), count, values).await
+    }
+
+    async fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> Result<Shared<Self>, Stop> {
+        crate::blackbox::multiply(self, a, b, M::ACTIVE.then_some(&self.unverified)).await
+    }
+
+    async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
+        self.verify().await?;
+        if M::ACTIVE {
+            self.party.settle().await?;
+        }
+        self.open_now(values).await
+    }
+
+    async fn open_points(&self, points: &SharedPoints<Self>) -> Result<Vec<Element<Self>>, Stop> {
+        self.verify().await?;
+        let logarithms = points.logarithms();
+        if M::ACTIVE {
+            check_openings(self, logarithms, |all| async move { self.open_elements(&all).await }).await
+        } else {
+            self.open_elements(logarithms).await
+        }
+    }
+
+    async fn open_recognised(
+        &self,
+        value: &Shared<Self>,
+        recognise: impl Fn(&Scalar<Self>) -> bool + Send + Sync,
+    ) -> Result<Scalar<Self>, Stop> {
+        self.verify().await?;
+        if M::ACTIVE {
+            self.party.settle().await?;
+        }
+        self.open_known(value, recognise).await
+    }
+
+    async fn verify(&self) -> Result<(), Stop> {
+        self.unverified.verify(self).await
+    }
+}
+
+/// Shamir's black box with passive security.
+pub type PassiveShamir<G> = Shamir<G, Passive>;
+/// Shamir's black box with active security.
+pub type ActiveShamir<G> = Shamir<G, Active>;
