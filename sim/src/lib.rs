@@ -29,8 +29,8 @@ mod world;
 
 pub use byzantine::{Behaviour, CeremonyLie, LedgerLie};
 pub use scenario::{
-    Aim, Arrival, Asked, Consent, ConsentFault, Departure, Distances, Exchange, Fate, Fault, HeldKey, Planned, Renewal,
-    Sabotage, Scenario, StateWish, Theft, Weather, Word,
+    Aim, Arrival, Asked, Chain, Consent, ConsentFault, Departure, Distances, Exchange, Fate, Fault, HeldKey, Planned,
+    Renewal, Sabotage, Scenario, StateWish, Theft, Weather, Word,
 };
 pub use watch::{Deed, Deeds, Invariant, Violation};
 pub use world::{Outcome, run};

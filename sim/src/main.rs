@@ -37,6 +37,9 @@ struct Arguments {
     /// Lets messages go through hosts that lose, double, delay, bend and repeat what they carry. Not beside --ledger.
     #[arg(long, conflicts_with = "ledger")]
     hosts: bool,
+    /// Lets the nodes' hosts have a chain, by whose order slots are promised; it stands still, and forks. Not beside --ledger.
+    #[arg(long, conflicts_with = "ledger")]
+    chain: bool,
     /// How many run at once; 0 for as many as there are cores.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
 impl Arguments {
     fn scenario(&self, seed: u64) -> Scenario {
         let drawn = if self.ledger { Scenario::of_ledger(seed) } else { Scenario::of(seed) };
+        let drawn = if self.chain { drawn.with_chain() } else { drawn };
         Scenario { distances: self.profile.clone(), hosts: self.hosts, ..drawn }
     }
 }

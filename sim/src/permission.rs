@@ -44,7 +44,12 @@ fn parsed(text: String, file: &str) -> Result<Policy, Failed> {
 }
 
 /// The policy of a node, parsed.
-pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabotage>) -> Result<Policy, Failed> {
+pub(crate) fn policy(
+    node: u16,
+    keys: &[(&KeyName, &HeldKey)],
+    ordered: bool,
+    bug: Option<Sabotage>,
+) -> Result<Policy, Failed> {
     let mut text =
         format!("format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n", hex::encode(CERTIFICATE));
     text += APPROVING.as_ref().map_err(Failed::clone)?;
@@ -59,6 +64,9 @@ pub(crate) fn policy(node: u16, keys: &[(&KeyName, &HeldKey)], bug: Option<Sabot
             text += &format!(
                 "[[signing]]\nname = \"slots-{name}\"\nkeys = [\"{name}\"]\nslot = \"claimed\"\norder = \"any\"\n"
             );
+            if ordered {
+                text += "race = \"ordered\"\n";
+            }
         }
         text += &format!(
             "[[rule]]\nname = \"use-{name}\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"{name}\"]\n\

@@ -275,8 +275,8 @@ impl Setup {
     }
 
     /// The policy of a node, parsed.
-    pub(crate) fn policy(&self, node: u16, bug: Option<Sabotage>) -> Result<Policy, Failed> {
+    pub(crate) fn policy(&self, node: u16, ordered: bool, bug: Option<Sabotage>) -> Result<Policy, Failed> {
         let keys: Vec<_> = self.keys.iter().map(|(name, held, _)| (name, held)).collect();
-        permission::policy(node, &keys, bug)
+        permission::policy(node, &keys, ordered, bug)
     }
 }

@@ -143,9 +143,11 @@ impl<S: SlotState> Gate<S> {
 
     /// The slots that this request would take, where the hosts' order says who is first and this node has promised nobody yet. Empty if
     /// the policy would refuse the request: then deciding about it says why. Nothing is decided or counted.
-    pub(crate) fn races(&self, presented: &Presented, asked: &Asked, now: UnixTime) -> Vec<SlotRace> {
+    #[must_use]
+    pub fn races(&self, presented: &Presented, request: &Request, now: UnixTime) -> Vec<SlotRace> {
         let policy = self.policy.current();
         let Ok(enclosed) = presented.enclosed() else { return Vec::new() };
+        let asked = request.asked();
         let ask = asked.ask(&self.group, &enclosed.approvals);
         let mut races = policy.races(&ask);
         let slots = self.policy.slots();

@@ -142,35 +142,35 @@ impl Connection {
     }
 
     /// The protocol API of this node.
-    pub(crate) fn protocol(&self) -> ThresholdProtocolClient<Channel> {
+    pub(crate) fn protocol(&self) -> ThresholdProtocolClient {
         ThresholdProtocolClient::new(self.channel.clone())
             .max_decoding_message_size(self.max_message_bytes)
             .max_encoding_message_size(self.max_message_bytes)
     }
 
     /// The keys of this node.
-    pub(crate) fn keys(&self) -> ThresholdKeysClient<Channel> {
+    pub(crate) fn keys(&self) -> ThresholdKeysClient {
         ThresholdKeysClient::new(self.channel.clone())
             .max_decoding_message_size(self.max_message_bytes)
             .max_encoding_message_size(self.max_message_bytes)
     }
 
     /// The policy and the audit log of this node.
-    pub(crate) fn governance(&self) -> GovernanceClient<Channel> {
+    pub(crate) fn governance(&self) -> GovernanceClient {
         GovernanceClient::new(self.channel.clone())
             .max_decoding_message_size(self.max_message_bytes)
             .max_encoding_message_size(self.max_message_bytes)
     }
 
     /// The order that this node takes from its host.
-    pub(crate) fn order(&self) -> TotalOrderClient<Channel> {
+    pub(crate) fn order(&self) -> TotalOrderClient {
         TotalOrderClient::new(self.channel.clone())
             .max_decoding_message_size(self.max_message_bytes)
             .max_encoding_message_size(self.max_message_bytes)
     }
 
     /// The scheme API of this node.
-    pub(crate) fn scheme(&self) -> ThresholdSchemeClient<Channel> {
+    pub(crate) fn scheme(&self) -> ThresholdSchemeClient {
         ThresholdSchemeClient::new(self.channel.clone())
             .max_decoding_message_size(self.max_message_bytes)
             .max_encoding_message_size(self.max_message_bytes)

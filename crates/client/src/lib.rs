@@ -42,7 +42,6 @@ use theta_wire::v1::{
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
     total_order_client::TotalOrderClient,
 };
-use tonic::transport::Channel;
 
 use connection::Connection;
 use members::roster::{Present, Roster};
@@ -173,7 +172,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::UnknownNode`].
-    pub fn scheme(&self, node: NodeId) -> Result<ThresholdSchemeClient<Channel>, ClientError> {
+    pub fn scheme(&self, node: NodeId) -> Result<ThresholdSchemeClient, ClientError> {
         Ok(self.connection(node)?.scheme())
     }
 
@@ -181,7 +180,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::UnknownNode`].
-    pub fn protocol(&self, node: NodeId) -> Result<ThresholdProtocolClient<Channel>, ClientError> {
+    pub fn protocol(&self, node: NodeId) -> Result<ThresholdProtocolClient, ClientError> {
         Ok(self.connection(node)?.protocol())
     }
 
@@ -189,7 +188,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::UnknownNode`].
-    pub fn total_order(&self, node: NodeId) -> Result<TotalOrderClient<Channel>, ClientError> {
+    pub fn total_order(&self, node: NodeId) -> Result<TotalOrderClient, ClientError> {
         Ok(self.connection(node)?.order())
     }
 

@@ -463,924 +463,286 @@ impl StoreStanding {
         }
     }
 }
-/// Generated client implementations.
+/// Generated client.
 pub mod threshold_protocol_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    #[derive(Debug, Clone)]
-    pub struct ThresholdProtocolClient<T> {
-        inner: tonic::client::Grpc<T>,
-    }
-    impl ThresholdProtocolClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
+    #![allow(missing_docs)]
+    use crate::rpc;
+    #[derive(Clone, Debug)]
+    pub struct ThresholdProtocolClient(rpc::Client);
+    impl ThresholdProtocolClient {
+        pub fn new(channel: tonic::transport::Channel) -> Self {
+            Self(rpc::Client::new(channel))
         }
-    }
-    impl<T> ThresholdProtocolClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
-        }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> ThresholdProtocolClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            ThresholdProtocolClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
         #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
+        pub fn max_decoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_decoding(bytes))
         }
-        /// Enable decompressing responses.
         #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
+        pub fn max_encoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_encoding(bytes))
         }
         /// Decrypts a whole ciphertext and returns the plaintext. For more than a few KiB use Decapsulate.
         pub async fn decrypt(
             &mut self,
             request: impl tonic::IntoRequest<super::DecryptRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::DecryptResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::DecryptResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdProtocol/Decrypt", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/Decrypt",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "Decrypt"));
-            self.inner.unary(req, path, codec).await
         }
         /// Unwraps the payload key of a ciphertext, given its header alone, which has a few hundred bytes whatever the payload's
         /// size.
         pub async fn decapsulate(
             &mut self,
             request: impl tonic::IntoRequest<super::DecapsulateRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::DecapsulateResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::DecapsulateResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdProtocol/Decapsulate", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/Decapsulate",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "Decapsulate"));
-            self.inner.unary(req, path, codec).await
         }
         /// Signs a message.
         pub async fn sign(
             &mut self,
             request: impl tonic::IntoRequest<super::SignRequest>,
-        ) -> std::result::Result<tonic::Response<super::SignResponse>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/Sign",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "Sign"));
-            self.inner.unary(req, path, codec).await
+        ) -> Result<tonic::Response<super::SignResponse>, tonic::Status> {
+            self.0.one("/theta.v1.ThresholdProtocol/Sign", request.into_request()).await
         }
         /// Draws the coin of a name, a random value. The same name always gives the same value.
         pub async fn flip_coin(
             &mut self,
             request: impl tonic::IntoRequest<super::FlipCoinRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::FlipCoinResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::FlipCoinResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdProtocol/FlipCoin", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/FlipCoin",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "FlipCoin"));
-            self.inner.unary(req, path, codec).await
         }
         /// The state or result of an instance, for a client to whom this node has granted its request. Returns at once.
         pub async fn get_result(
             &mut self,
             request: impl tonic::IntoRequest<super::GetResultRequest>,
-        ) -> std::result::Result<tonic::Response<super::InstanceStatus>, tonic::Status> {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::InstanceStatus>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdProtocol/GetResult", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/GetResult",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "GetResult"));
-            self.inner.unary(req, path, codec).await
         }
         /// Streams every change of an instance's status until it ends, for the same clients.
         pub async fn watch_instance(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchInstanceRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::InstanceStatus>>,
+        ) -> Result<
+            tonic::Response<rpc::Incoming<super::InstanceStatus>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
+            self.0
+                .stream(
+                    "/theta.v1.ThresholdProtocol/WatchInstance",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/WatchInstance",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "WatchInstance"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// All versions of all keys that this node knows, also those without a share here (KeyInfo.held).
         pub async fn list_keys(
             &mut self,
             request: impl tonic::IntoRequest<super::ListKeysRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListKeysResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::ListKeysResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdProtocol/ListKeys", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/ListKeys",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "ListKeys"));
-            self.inner.unary(req, path, codec).await
         }
         /// The public key of one key.
         pub async fn get_public_key(
             &mut self,
             request: impl tonic::IntoRequest<super::GetPublicKeyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::GetPublicKeyResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::GetPublicKeyResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdProtocol/GetPublicKey", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/GetPublicKey",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "GetPublicKey"));
-            self.inner.unary(req, path, codec).await
         }
         /// The state of this node, its peers and its load.
         pub async fn get_status(
             &mut self,
             request: impl tonic::IntoRequest<super::GetStatusRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::GetStatusResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::GetStatusResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdProtocol/GetStatus", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdProtocol/GetStatus",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdProtocol", "GetStatus"));
-            self.inner.unary(req, path, codec).await
         }
     }
 }
-/// Generated server implementations.
+/// Generated server.
 pub mod threshold_protocol_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with ThresholdProtocolServer.
+    #![allow(missing_docs)]
+    use crate::rpc;
+    use tonic::codegen::{
+        async_trait, http, Arc, BoxFuture, Bytes, Context, Poll, Service,
+    };
+    /// What a [`ThresholdProtocolServer`] serves.
     #[async_trait]
-    pub trait ThresholdProtocol: std::marker::Send + std::marker::Sync + 'static {
+    pub trait ThresholdProtocol: Send + Sync + 'static {
         /// Decrypts a whole ciphertext and returns the plaintext. For more than a few KiB use Decapsulate.
         async fn decrypt(
             &self,
             request: tonic::Request<super::DecryptRequest>,
-        ) -> std::result::Result<tonic::Response<super::DecryptResponse>, tonic::Status>;
+        ) -> Result<tonic::Response<super::DecryptResponse>, tonic::Status>;
         /// Unwraps the payload key of a ciphertext, given its header alone, which has a few hundred bytes whatever the payload's
         /// size.
         async fn decapsulate(
             &self,
             request: tonic::Request<super::DecapsulateRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::DecapsulateResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::DecapsulateResponse>, tonic::Status>;
         /// Signs a message.
         async fn sign(
             &self,
             request: tonic::Request<super::SignRequest>,
-        ) -> std::result::Result<tonic::Response<super::SignResponse>, tonic::Status>;
+        ) -> Result<tonic::Response<super::SignResponse>, tonic::Status>;
         /// Draws the coin of a name, a random value. The same name always gives the same value.
         async fn flip_coin(
             &self,
             request: tonic::Request<super::FlipCoinRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::FlipCoinResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::FlipCoinResponse>, tonic::Status>;
         /// The state or result of an instance, for a client to whom this node has granted its request. Returns at once.
         async fn get_result(
             &self,
             request: tonic::Request<super::GetResultRequest>,
-        ) -> std::result::Result<tonic::Response<super::InstanceStatus>, tonic::Status>;
-        /// Server streaming response type for the WatchInstance method.
-        type WatchInstanceStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::InstanceStatus, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
+        ) -> Result<tonic::Response<super::InstanceStatus>, tonic::Status>;
         /// Streams every change of an instance's status until it ends, for the same clients.
         async fn watch_instance(
             &self,
             request: tonic::Request<super::WatchInstanceRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::WatchInstanceStream>,
+        ) -> Result<
+            tonic::Response<tonic::codegen::BoxStream<super::InstanceStatus>>,
             tonic::Status,
         >;
         /// All versions of all keys that this node knows, also those without a share here (KeyInfo.held).
         async fn list_keys(
             &self,
             request: tonic::Request<super::ListKeysRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListKeysResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::ListKeysResponse>, tonic::Status>;
         /// The public key of one key.
         async fn get_public_key(
             &self,
             request: tonic::Request<super::GetPublicKeyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::GetPublicKeyResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::GetPublicKeyResponse>, tonic::Status>;
         /// The state of this node, its peers and its load.
         async fn get_status(
             &self,
             request: tonic::Request<super::GetStatusRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::GetStatusResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::GetStatusResponse>, tonic::Status>;
     }
-    #[derive(Debug)]
-    pub struct ThresholdProtocolServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
-    }
-    impl<T> ThresholdProtocolServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
+    #[derive(Clone, Debug)]
+    pub struct ThresholdProtocolServer(rpc::Server);
+    impl ThresholdProtocolServer {
+        /// The service's name in paths.
+        pub const NAME: &'static str = "theta.v1.ThresholdProtocol";
+        /// Its methods' names.
+        pub const METHODS: &'static [&'static str] = &[
+            "Decrypt",
+            "Decapsulate",
+            "Sign",
+            "FlipCoin",
+            "GetResult",
+            "WatchInstance",
+            "ListKeys",
+            "GetPublicKey",
+            "GetStatus",
+        ];
+        pub fn new(inner: impl ThresholdProtocol) -> Self {
+            let calls = Calls(Arc::new(inner));
+            Self(
+                rpc::Server::new(
+                    "/theta.v1.ThresholdProtocol/",
+                    Self::METHODS,
+                    Arc::new(calls),
+                ),
+            )
         }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_decoding(bytes);
+            self
+        }
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_encoding(bytes);
+            self
+        }
+    }
+    struct Calls(Arc<dyn ThresholdProtocol>);
+    impl rpc::Dispatch for Calls {
+        fn call(&self, method: usize, request: tonic::Request<Bytes>) -> rpc::Reply {
+            let inner = Arc::clone(&self.0);
+            match method {
+                0 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.decrypt(request).await },
+                    )
+                }
+                1 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.decapsulate(request).await },
+                    )
+                }
+                2 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.sign(request).await },
+                    )
+                }
+                3 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.flip_coin(request).await },
+                    )
+                }
+                4 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.get_result(request).await },
+                    )
+                }
+                5 => {
+                    rpc::stream(
+                        request,
+                        move |request| async move { inner.watch_instance(request).await },
+                    )
+                }
+                6 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.list_keys(request).await },
+                    )
+                }
+                7 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.get_public_key(request).await },
+                    )
+                }
+                8 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.get_status(request).await },
+                    )
+                }
+                _ => Box::pin(std::future::ready(Err(tonic::Status::unimplemented("")))),
             }
         }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
     }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for ThresholdProtocolServer<T>
-    where
-        T: ThresholdProtocol,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
+    impl tonic::server::NamedService for ThresholdProtocolServer {
+        const NAME: &'static str = Self::NAME;
+    }
+    impl Service<http::Request<tonic::body::Body>> for ThresholdProtocolServer {
         type Response = http::Response<tonic::body::Body>;
         type Error = std::convert::Infallible;
         type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
             Poll::Ready(Ok(()))
         }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/theta.v1.ThresholdProtocol/Decrypt" => {
-                    #[allow(non_camel_case_types)]
-                    struct DecryptSvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::UnaryService<super::DecryptRequest>
-                    for DecryptSvc<T> {
-                        type Response = super::DecryptResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::DecryptRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::decrypt(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = DecryptSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdProtocol/Decapsulate" => {
-                    #[allow(non_camel_case_types)]
-                    struct DecapsulateSvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::UnaryService<super::DecapsulateRequest>
-                    for DecapsulateSvc<T> {
-                        type Response = super::DecapsulateResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::DecapsulateRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::decapsulate(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = DecapsulateSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdProtocol/Sign" => {
-                    #[allow(non_camel_case_types)]
-                    struct SignSvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::UnaryService<super::SignRequest> for SignSvc<T> {
-                        type Response = super::SignResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::SignRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::sign(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = SignSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdProtocol/FlipCoin" => {
-                    #[allow(non_camel_case_types)]
-                    struct FlipCoinSvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::UnaryService<super::FlipCoinRequest>
-                    for FlipCoinSvc<T> {
-                        type Response = super::FlipCoinResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::FlipCoinRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::flip_coin(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = FlipCoinSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdProtocol/GetResult" => {
-                    #[allow(non_camel_case_types)]
-                    struct GetResultSvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::UnaryService<super::GetResultRequest>
-                    for GetResultSvc<T> {
-                        type Response = super::InstanceStatus;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::GetResultRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::get_result(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = GetResultSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdProtocol/WatchInstance" => {
-                    #[allow(non_camel_case_types)]
-                    struct WatchInstanceSvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::ServerStreamingService<super::WatchInstanceRequest>
-                    for WatchInstanceSvc<T> {
-                        type Response = super::InstanceStatus;
-                        type ResponseStream = T::WatchInstanceStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::WatchInstanceRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::watch_instance(&inner, request)
-                                    .await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = WatchInstanceSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdProtocol/ListKeys" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListKeysSvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::UnaryService<super::ListKeysRequest>
-                    for ListKeysSvc<T> {
-                        type Response = super::ListKeysResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListKeysRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::list_keys(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListKeysSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdProtocol/GetPublicKey" => {
-                    #[allow(non_camel_case_types)]
-                    struct GetPublicKeySvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::UnaryService<super::GetPublicKeyRequest>
-                    for GetPublicKeySvc<T> {
-                        type Response = super::GetPublicKeyResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::GetPublicKeyRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::get_public_key(&inner, request)
-                                    .await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = GetPublicKeySvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdProtocol/GetStatus" => {
-                    #[allow(non_camel_case_types)]
-                    struct GetStatusSvc<T: ThresholdProtocol>(pub Arc<T>);
-                    impl<
-                        T: ThresholdProtocol,
-                    > tonic::server::UnaryService<super::GetStatusRequest>
-                    for GetStatusSvc<T> {
-                        type Response = super::GetStatusResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::GetStatusRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdProtocol>::get_status(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = GetStatusSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
-            }
+        fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
+            self.0.answer(request)
         }
-    }
-    impl<T> Clone for ThresholdProtocolServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
-            }
-        }
-    }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "theta.v1.ThresholdProtocol";
-    impl<T> tonic::server::NamedService for ThresholdProtocolServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
     }
 }
 /// What a share is for: the one of the three that fits the key's purpose.
@@ -1519,684 +881,213 @@ pub struct VerifyResponse {
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
 }
-/// Generated client implementations.
+/// Generated client.
 pub mod threshold_scheme_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    #[derive(Debug, Clone)]
-    pub struct ThresholdSchemeClient<T> {
-        inner: tonic::client::Grpc<T>,
-    }
-    impl ThresholdSchemeClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
+    #![allow(missing_docs)]
+    use crate::rpc;
+    #[derive(Clone, Debug)]
+    pub struct ThresholdSchemeClient(rpc::Client);
+    impl ThresholdSchemeClient {
+        pub fn new(channel: tonic::transport::Channel) -> Self {
+            Self(rpc::Client::new(channel))
         }
-    }
-    impl<T> ThresholdSchemeClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
-        }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> ThresholdSchemeClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            ThresholdSchemeClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
         #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
+        pub fn max_decoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_decoding(bytes))
         }
-        /// Enable decompressing responses.
         #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
+        pub fn max_encoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_encoding(bytes))
         }
         /// Encrypts to a key. Clients can do the same with the public key alone.
         pub async fn encrypt(
             &mut self,
             request: impl tonic::IntoRequest<super::EncryptRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::EncryptResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdScheme/Encrypt",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdScheme", "Encrypt"));
-            self.inner.unary(req, path, codec).await
+        ) -> Result<tonic::Response<super::EncryptResponse>, tonic::Status> {
+            self.0.one("/theta.v1.ThresholdScheme/Encrypt", request.into_request()).await
         }
         /// Checks that a ciphertext is valid for a key, as a node does before its share leaves.
         pub async fn verify_ciphertext(
             &mut self,
             request: impl tonic::IntoRequest<super::VerifyCiphertextRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::VerifyCiphertextResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::VerifyCiphertextResponse>, tonic::Status> {
+            self.0
+                .one(
+                    "/theta.v1.ThresholdScheme/VerifyCiphertext",
+                    request.into_request(),
+                )
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdScheme/VerifyCiphertext",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdScheme", "VerifyCiphertext"));
-            self.inner.unary(req, path, codec).await
         }
         /// Makes this node's share for a request.
         pub async fn create_share(
             &mut self,
             request: impl tonic::IntoRequest<super::CreateShareRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::CreateShareResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::CreateShareResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdScheme/CreateShare", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdScheme/CreateShare",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdScheme", "CreateShare"));
-            self.inner.unary(req, path, codec).await
         }
         /// Checks one node's share for a request.
         pub async fn verify_share(
             &mut self,
             request: impl tonic::IntoRequest<super::VerifyShareRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::VerifyShareResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::VerifyShareResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdScheme/VerifyShare", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdScheme/VerifyShare",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdScheme", "VerifyShare"));
-            self.inner.unary(req, path, codec).await
         }
         /// Combines k shares into the result.
         pub async fn combine(
             &mut self,
             request: impl tonic::IntoRequest<super::CombineRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::CombineResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdScheme/Combine",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdScheme", "Combine"));
-            self.inner.unary(req, path, codec).await
+        ) -> Result<tonic::Response<super::CombineResponse>, tonic::Status> {
+            self.0.one("/theta.v1.ThresholdScheme/Combine", request.into_request()).await
         }
         /// Checks a signature, or a coin with its proof.
         pub async fn verify(
             &mut self,
             request: impl tonic::IntoRequest<super::VerifyRequest>,
-        ) -> std::result::Result<tonic::Response<super::VerifyResponse>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdScheme/Verify",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdScheme", "Verify"));
-            self.inner.unary(req, path, codec).await
+        ) -> Result<tonic::Response<super::VerifyResponse>, tonic::Status> {
+            self.0.one("/theta.v1.ThresholdScheme/Verify", request.into_request()).await
         }
     }
 }
-/// Generated server implementations.
+/// Generated server.
 pub mod threshold_scheme_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with ThresholdSchemeServer.
+    #![allow(missing_docs)]
+    use crate::rpc;
+    use tonic::codegen::{
+        async_trait, http, Arc, BoxFuture, Bytes, Context, Poll, Service,
+    };
+    /// What a [`ThresholdSchemeServer`] serves.
     #[async_trait]
-    pub trait ThresholdScheme: std::marker::Send + std::marker::Sync + 'static {
+    pub trait ThresholdScheme: Send + Sync + 'static {
         /// Encrypts to a key. Clients can do the same with the public key alone.
         async fn encrypt(
             &self,
             request: tonic::Request<super::EncryptRequest>,
-        ) -> std::result::Result<tonic::Response<super::EncryptResponse>, tonic::Status>;
+        ) -> Result<tonic::Response<super::EncryptResponse>, tonic::Status>;
         /// Checks that a ciphertext is valid for a key, as a node does before its share leaves.
         async fn verify_ciphertext(
             &self,
             request: tonic::Request<super::VerifyCiphertextRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::VerifyCiphertextResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::VerifyCiphertextResponse>, tonic::Status>;
         /// Makes this node's share for a request.
         async fn create_share(
             &self,
             request: tonic::Request<super::CreateShareRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::CreateShareResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::CreateShareResponse>, tonic::Status>;
         /// Checks one node's share for a request.
         async fn verify_share(
             &self,
             request: tonic::Request<super::VerifyShareRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::VerifyShareResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::VerifyShareResponse>, tonic::Status>;
         /// Combines k shares into the result.
         async fn combine(
             &self,
             request: tonic::Request<super::CombineRequest>,
-        ) -> std::result::Result<tonic::Response<super::CombineResponse>, tonic::Status>;
+        ) -> Result<tonic::Response<super::CombineResponse>, tonic::Status>;
         /// Checks a signature, or a coin with its proof.
         async fn verify(
             &self,
             request: tonic::Request<super::VerifyRequest>,
-        ) -> std::result::Result<tonic::Response<super::VerifyResponse>, tonic::Status>;
+        ) -> Result<tonic::Response<super::VerifyResponse>, tonic::Status>;
     }
-    #[derive(Debug)]
-    pub struct ThresholdSchemeServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
-    }
-    impl<T> ThresholdSchemeServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
+    #[derive(Clone, Debug)]
+    pub struct ThresholdSchemeServer(rpc::Server);
+    impl ThresholdSchemeServer {
+        /// The service's name in paths.
+        pub const NAME: &'static str = "theta.v1.ThresholdScheme";
+        /// Its methods' names.
+        pub const METHODS: &'static [&'static str] = &[
+            "Encrypt",
+            "VerifyCiphertext",
+            "CreateShare",
+            "VerifyShare",
+            "Combine",
+            "Verify",
+        ];
+        pub fn new(inner: impl ThresholdScheme) -> Self {
+            let calls = Calls(Arc::new(inner));
+            Self(
+                rpc::Server::new(
+                    "/theta.v1.ThresholdScheme/",
+                    Self::METHODS,
+                    Arc::new(calls),
+                ),
+            )
         }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_decoding(bytes);
+            self
+        }
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_encoding(bytes);
+            self
+        }
+    }
+    struct Calls(Arc<dyn ThresholdScheme>);
+    impl rpc::Dispatch for Calls {
+        fn call(&self, method: usize, request: tonic::Request<Bytes>) -> rpc::Reply {
+            let inner = Arc::clone(&self.0);
+            match method {
+                0 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.encrypt(request).await },
+                    )
+                }
+                1 => {
+                    rpc::one(
+                        request,
+                        move |request| async move {
+                            inner.verify_ciphertext(request).await
+                        },
+                    )
+                }
+                2 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.create_share(request).await },
+                    )
+                }
+                3 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.verify_share(request).await },
+                    )
+                }
+                4 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.combine(request).await },
+                    )
+                }
+                5 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.verify(request).await },
+                    )
+                }
+                _ => Box::pin(std::future::ready(Err(tonic::Status::unimplemented("")))),
             }
         }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
     }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for ThresholdSchemeServer<T>
-    where
-        T: ThresholdScheme,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
+    impl tonic::server::NamedService for ThresholdSchemeServer {
+        const NAME: &'static str = Self::NAME;
+    }
+    impl Service<http::Request<tonic::body::Body>> for ThresholdSchemeServer {
         type Response = http::Response<tonic::body::Body>;
         type Error = std::convert::Infallible;
         type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
             Poll::Ready(Ok(()))
         }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/theta.v1.ThresholdScheme/Encrypt" => {
-                    #[allow(non_camel_case_types)]
-                    struct EncryptSvc<T: ThresholdScheme>(pub Arc<T>);
-                    impl<
-                        T: ThresholdScheme,
-                    > tonic::server::UnaryService<super::EncryptRequest>
-                    for EncryptSvc<T> {
-                        type Response = super::EncryptResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::EncryptRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdScheme>::encrypt(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = EncryptSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdScheme/VerifyCiphertext" => {
-                    #[allow(non_camel_case_types)]
-                    struct VerifyCiphertextSvc<T: ThresholdScheme>(pub Arc<T>);
-                    impl<
-                        T: ThresholdScheme,
-                    > tonic::server::UnaryService<super::VerifyCiphertextRequest>
-                    for VerifyCiphertextSvc<T> {
-                        type Response = super::VerifyCiphertextResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::VerifyCiphertextRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdScheme>::verify_ciphertext(&inner, request)
-                                    .await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = VerifyCiphertextSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdScheme/CreateShare" => {
-                    #[allow(non_camel_case_types)]
-                    struct CreateShareSvc<T: ThresholdScheme>(pub Arc<T>);
-                    impl<
-                        T: ThresholdScheme,
-                    > tonic::server::UnaryService<super::CreateShareRequest>
-                    for CreateShareSvc<T> {
-                        type Response = super::CreateShareResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::CreateShareRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdScheme>::create_share(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = CreateShareSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdScheme/VerifyShare" => {
-                    #[allow(non_camel_case_types)]
-                    struct VerifyShareSvc<T: ThresholdScheme>(pub Arc<T>);
-                    impl<
-                        T: ThresholdScheme,
-                    > tonic::server::UnaryService<super::VerifyShareRequest>
-                    for VerifyShareSvc<T> {
-                        type Response = super::VerifyShareResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::VerifyShareRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdScheme>::verify_share(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = VerifyShareSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdScheme/Combine" => {
-                    #[allow(non_camel_case_types)]
-                    struct CombineSvc<T: ThresholdScheme>(pub Arc<T>);
-                    impl<
-                        T: ThresholdScheme,
-                    > tonic::server::UnaryService<super::CombineRequest>
-                    for CombineSvc<T> {
-                        type Response = super::CombineResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::CombineRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdScheme>::combine(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = CombineSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdScheme/Verify" => {
-                    #[allow(non_camel_case_types)]
-                    struct VerifySvc<T: ThresholdScheme>(pub Arc<T>);
-                    impl<
-                        T: ThresholdScheme,
-                    > tonic::server::UnaryService<super::VerifyRequest>
-                    for VerifySvc<T> {
-                        type Response = super::VerifyResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::VerifyRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdScheme>::verify(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = VerifySvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
-            }
+        fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
+            self.0.answer(request)
         }
-    }
-    impl<T> Clone for ThresholdSchemeServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
-            }
-        }
-    }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "theta.v1.ThresholdScheme";
-    impl<T> tonic::server::NamedService for ThresholdSchemeServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2403,276 +1294,105 @@ impl CeremonyState {
         }
     }
 }
-/// Generated client implementations.
+/// Generated client.
 pub mod threshold_keys_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    #[derive(Debug, Clone)]
-    pub struct ThresholdKeysClient<T> {
-        inner: tonic::client::Grpc<T>,
-    }
-    impl ThresholdKeysClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
+    #![allow(missing_docs)]
+    use crate::rpc;
+    #[derive(Clone, Debug)]
+    pub struct ThresholdKeysClient(rpc::Client);
+    impl ThresholdKeysClient {
+        pub fn new(channel: tonic::transport::Channel) -> Self {
+            Self(rpc::Client::new(channel))
         }
-    }
-    impl<T> ThresholdKeysClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
-        }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> ThresholdKeysClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            ThresholdKeysClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
         #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
+        pub fn max_decoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_decoding(bytes))
         }
-        /// Enable decompressing responses.
         #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
+        pub fn max_encoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_encoding(bytes))
         }
         /// Starts a ceremony at this node, or joins the one that has the same id. Returns at once.
         pub async fn hold_ceremony(
             &mut self,
             request: impl tonic::IntoRequest<super::HoldCeremonyRequest>,
-        ) -> std::result::Result<tonic::Response<super::CeremonyStatus>, tonic::Status> {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::CeremonyStatus>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdKeys/HoldCeremony", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdKeys/HoldCeremony",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "HoldCeremony"));
-            self.inner.unary(req, path, codec).await
         }
         /// Streams every change of a ceremony's status until it ends.
         pub async fn watch_ceremony(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchCeremonyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::CeremonyStatus>>,
+        ) -> Result<
+            tonic::Response<rpc::Incoming<super::CeremonyStatus>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
+            self.0
+                .stream("/theta.v1.ThresholdKeys/WatchCeremony", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdKeys/WatchCeremony",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "WatchCeremony"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// Asks the group to let a ceremony come to nothing that it has begun; the answer says how it stands. A request that the group has not
         /// begun is withdrawn at this node at once, for good. Takes the permission that it takes to begin it.
         pub async fn cancel_ceremony(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelCeremonyRequest>,
-        ) -> std::result::Result<tonic::Response<super::CeremonyStatus>, tonic::Status> {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::CeremonyStatus>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdKeys/CancelCeremony", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdKeys/CancelCeremony",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "CancelCeremony"));
-            self.inner.unary(req, path, codec).await
         }
         /// The ceremonies that this node holds, or held lately.
         pub async fn list_ceremonies(
             &mut self,
             request: impl tonic::IntoRequest<super::ListCeremoniesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListCeremoniesResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::ListCeremoniesResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdKeys/ListCeremonies", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdKeys/ListCeremonies",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "ListCeremonies"));
-            self.inner.unary(req, path, codec).await
         }
         /// Asks the group to disable, enable, retire or destroy a key, or one version of it. To disable takes effect at this node at once. A
         /// change that was asked for before may be asked for again; the answer says how it stands.
         pub async fn change_key_state(
             &mut self,
             request: impl tonic::IntoRequest<super::ChangeKeyStateRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ChangeKeyStateResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::ChangeKeyStateResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.ThresholdKeys/ChangeKeyState", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdKeys/ChangeKeyState",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "ChangeKeyState"));
-            self.inner.unary(req, path, codec).await
         }
         /// A backup of this node, of one moment, while it runs: what `theta keys restore` takes. It is sealed by what the node's own
         /// configuration names, never by anything of whoever asks. One at a time.
         pub async fn back_up(
             &mut self,
             request: impl tonic::IntoRequest<super::BackUpRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::BackUpPart>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.ThresholdKeys/BackUp",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.ThresholdKeys", "BackUp"));
-            self.inner.server_streaming(req, path, codec).await
+        ) -> Result<tonic::Response<rpc::Incoming<super::BackUpPart>>, tonic::Status> {
+            self.0.stream("/theta.v1.ThresholdKeys/BackUp", request.into_request()).await
         }
     }
 }
-/// Generated server implementations.
+/// Generated server.
 pub mod threshold_keys_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with ThresholdKeysServer.
+    #![allow(missing_docs)]
+    use crate::rpc;
+    use tonic::codegen::{
+        async_trait, http, Arc, BoxFuture, Bytes, Context, Poll, Service,
+    };
+    /// What a [`ThresholdKeysServer`] serves.
     #[async_trait]
-    pub trait ThresholdKeys: std::marker::Send + std::marker::Sync + 'static {
+    pub trait ThresholdKeys: Send + Sync + 'static {
         /// Starts a ceremony at this node, or joins the one that has the same id. Returns at once.
         async fn hold_ceremony(
             &self,
             request: tonic::Request<super::HoldCeremonyRequest>,
-        ) -> std::result::Result<tonic::Response<super::CeremonyStatus>, tonic::Status>;
-        /// Server streaming response type for the WatchCeremony method.
-        type WatchCeremonyStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::CeremonyStatus, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
+        ) -> Result<tonic::Response<super::CeremonyStatus>, tonic::Status>;
         /// Streams every change of a ceremony's status until it ends.
         async fn watch_ceremony(
             &self,
             request: tonic::Request<super::WatchCeremonyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::WatchCeremonyStream>,
+        ) -> Result<
+            tonic::Response<tonic::codegen::BoxStream<super::CeremonyStatus>>,
             tonic::Status,
         >;
         /// Asks the group to let a ceremony come to nothing that it has begun; the answer says how it stands. A request that the group has not
@@ -2680,424 +1400,127 @@ pub mod threshold_keys_server {
         async fn cancel_ceremony(
             &self,
             request: tonic::Request<super::CancelCeremonyRequest>,
-        ) -> std::result::Result<tonic::Response<super::CeremonyStatus>, tonic::Status>;
+        ) -> Result<tonic::Response<super::CeremonyStatus>, tonic::Status>;
         /// The ceremonies that this node holds, or held lately.
         async fn list_ceremonies(
             &self,
             request: tonic::Request<super::ListCeremoniesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListCeremoniesResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::ListCeremoniesResponse>, tonic::Status>;
         /// Asks the group to disable, enable, retire or destroy a key, or one version of it. To disable takes effect at this node at once. A
         /// change that was asked for before may be asked for again; the answer says how it stands.
         async fn change_key_state(
             &self,
             request: tonic::Request<super::ChangeKeyStateRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ChangeKeyStateResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the BackUp method.
-        type BackUpStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::BackUpPart, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
+        ) -> Result<tonic::Response<super::ChangeKeyStateResponse>, tonic::Status>;
         /// A backup of this node, of one moment, while it runs: what `theta keys restore` takes. It is sealed by what the node's own
         /// configuration names, never by anything of whoever asks. One at a time.
         async fn back_up(
             &self,
             request: tonic::Request<super::BackUpRequest>,
-        ) -> std::result::Result<tonic::Response<Self::BackUpStream>, tonic::Status>;
+        ) -> Result<
+            tonic::Response<tonic::codegen::BoxStream<super::BackUpPart>>,
+            tonic::Status,
+        >;
     }
-    #[derive(Debug)]
-    pub struct ThresholdKeysServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
-    }
-    impl<T> ThresholdKeysServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
+    #[derive(Clone, Debug)]
+    pub struct ThresholdKeysServer(rpc::Server);
+    impl ThresholdKeysServer {
+        /// The service's name in paths.
+        pub const NAME: &'static str = "theta.v1.ThresholdKeys";
+        /// Its methods' names.
+        pub const METHODS: &'static [&'static str] = &[
+            "HoldCeremony",
+            "WatchCeremony",
+            "CancelCeremony",
+            "ListCeremonies",
+            "ChangeKeyState",
+            "BackUp",
+        ];
+        pub fn new(inner: impl ThresholdKeys) -> Self {
+            let calls = Calls(Arc::new(inner));
+            Self(
+                rpc::Server::new(
+                    "/theta.v1.ThresholdKeys/",
+                    Self::METHODS,
+                    Arc::new(calls),
+                ),
+            )
         }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_decoding(bytes);
+            self
+        }
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_encoding(bytes);
+            self
+        }
+    }
+    struct Calls(Arc<dyn ThresholdKeys>);
+    impl rpc::Dispatch for Calls {
+        fn call(&self, method: usize, request: tonic::Request<Bytes>) -> rpc::Reply {
+            let inner = Arc::clone(&self.0);
+            match method {
+                0 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.hold_ceremony(request).await },
+                    )
+                }
+                1 => {
+                    rpc::stream(
+                        request,
+                        move |request| async move { inner.watch_ceremony(request).await },
+                    )
+                }
+                2 => {
+                    rpc::one(
+                        request,
+                        move |request| async move {
+                            inner.cancel_ceremony(request).await
+                        },
+                    )
+                }
+                3 => {
+                    rpc::one(
+                        request,
+                        move |request| async move {
+                            inner.list_ceremonies(request).await
+                        },
+                    )
+                }
+                4 => {
+                    rpc::one(
+                        request,
+                        move |request| async move {
+                            inner.change_key_state(request).await
+                        },
+                    )
+                }
+                5 => {
+                    rpc::stream(
+                        request,
+                        move |request| async move { inner.back_up(request).await },
+                    )
+                }
+                _ => Box::pin(std::future::ready(Err(tonic::Status::unimplemented("")))),
             }
         }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
     }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for ThresholdKeysServer<T>
-    where
-        T: ThresholdKeys,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
+    impl tonic::server::NamedService for ThresholdKeysServer {
+        const NAME: &'static str = Self::NAME;
+    }
+    impl Service<http::Request<tonic::body::Body>> for ThresholdKeysServer {
         type Response = http::Response<tonic::body::Body>;
         type Error = std::convert::Infallible;
         type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
             Poll::Ready(Ok(()))
         }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/theta.v1.ThresholdKeys/HoldCeremony" => {
-                    #[allow(non_camel_case_types)]
-                    struct HoldCeremonySvc<T: ThresholdKeys>(pub Arc<T>);
-                    impl<
-                        T: ThresholdKeys,
-                    > tonic::server::UnaryService<super::HoldCeremonyRequest>
-                    for HoldCeremonySvc<T> {
-                        type Response = super::CeremonyStatus;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::HoldCeremonyRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdKeys>::hold_ceremony(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = HoldCeremonySvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdKeys/WatchCeremony" => {
-                    #[allow(non_camel_case_types)]
-                    struct WatchCeremonySvc<T: ThresholdKeys>(pub Arc<T>);
-                    impl<
-                        T: ThresholdKeys,
-                    > tonic::server::ServerStreamingService<super::WatchCeremonyRequest>
-                    for WatchCeremonySvc<T> {
-                        type Response = super::CeremonyStatus;
-                        type ResponseStream = T::WatchCeremonyStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::WatchCeremonyRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdKeys>::watch_ceremony(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = WatchCeremonySvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdKeys/CancelCeremony" => {
-                    #[allow(non_camel_case_types)]
-                    struct CancelCeremonySvc<T: ThresholdKeys>(pub Arc<T>);
-                    impl<
-                        T: ThresholdKeys,
-                    > tonic::server::UnaryService<super::CancelCeremonyRequest>
-                    for CancelCeremonySvc<T> {
-                        type Response = super::CeremonyStatus;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::CancelCeremonyRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdKeys>::cancel_ceremony(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = CancelCeremonySvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdKeys/ListCeremonies" => {
-                    #[allow(non_camel_case_types)]
-                    struct ListCeremoniesSvc<T: ThresholdKeys>(pub Arc<T>);
-                    impl<
-                        T: ThresholdKeys,
-                    > tonic::server::UnaryService<super::ListCeremoniesRequest>
-                    for ListCeremoniesSvc<T> {
-                        type Response = super::ListCeremoniesResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ListCeremoniesRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdKeys>::list_ceremonies(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ListCeremoniesSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdKeys/ChangeKeyState" => {
-                    #[allow(non_camel_case_types)]
-                    struct ChangeKeyStateSvc<T: ThresholdKeys>(pub Arc<T>);
-                    impl<
-                        T: ThresholdKeys,
-                    > tonic::server::UnaryService<super::ChangeKeyStateRequest>
-                    for ChangeKeyStateSvc<T> {
-                        type Response = super::ChangeKeyStateResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ChangeKeyStateRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdKeys>::change_key_state(&inner, request)
-                                    .await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ChangeKeyStateSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.ThresholdKeys/BackUp" => {
-                    #[allow(non_camel_case_types)]
-                    struct BackUpSvc<T: ThresholdKeys>(pub Arc<T>);
-                    impl<
-                        T: ThresholdKeys,
-                    > tonic::server::ServerStreamingService<super::BackUpRequest>
-                    for BackUpSvc<T> {
-                        type Response = super::BackUpPart;
-                        type ResponseStream = T::BackUpStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::BackUpRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as ThresholdKeys>::back_up(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = BackUpSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
-            }
+        fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
+            self.0.answer(request)
         }
-    }
-    impl<T> Clone for ThresholdKeysServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
-            }
-        }
-    }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "theta.v1.ThresholdKeys";
-    impl<T> tonic::server::NamedService for ThresholdKeysServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3265,849 +1688,260 @@ pub struct GetPolicyResponse {
     #[prost(string, repeated, tag = "3")]
     pub signing_rules: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// Generated client implementations.
+/// Generated client.
 pub mod governance_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    #[derive(Debug, Clone)]
-    pub struct GovernanceClient<T> {
-        inner: tonic::client::Grpc<T>,
-    }
-    impl GovernanceClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
+    #![allow(missing_docs)]
+    use crate::rpc;
+    #[derive(Clone, Debug)]
+    pub struct GovernanceClient(rpc::Client);
+    impl GovernanceClient {
+        pub fn new(channel: tonic::transport::Channel) -> Self {
+            Self(rpc::Client::new(channel))
         }
-    }
-    impl<T> GovernanceClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
-        }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> GovernanceClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            GovernanceClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
         #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
+        pub fn max_decoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_decoding(bytes))
         }
-        /// Enable decompressing responses.
         #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
+        pub fn max_encoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_encoding(bytes))
         }
         /// Streams the records of the audit log, starting with number `from`.
         pub async fn read_audit(
             &mut self,
             request: impl tonic::IntoRequest<super::ReadAuditRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::AuditEntry>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.Governance/ReadAudit",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.Governance", "ReadAudit"));
-            self.inner.server_streaming(req, path, codec).await
+        ) -> Result<tonic::Response<rpc::Incoming<super::AuditEntry>>, tonic::Status> {
+            self.0.stream("/theta.v1.Governance/ReadAudit", request.into_request()).await
         }
         /// Removes the records that a checkpoint covers, which whoever asks has exported and keeps. What is left goes on in the same
         /// chain. The last record of all stays, since the next one follows it.
         pub async fn prune_audit(
             &mut self,
             request: impl tonic::IntoRequest<super::PruneAuditRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::PruneAuditResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.Governance/PruneAudit",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.Governance", "PruneAudit"));
-            self.inner.unary(req, path, codec).await
+        ) -> Result<tonic::Response<super::PruneAuditResponse>, tonic::Status> {
+            self.0.one("/theta.v1.Governance/PruneAudit", request.into_request()).await
         }
         /// How this node's policy would decide about a request, rule by rule. Nothing is counted or taken.
         pub async fn explain_policy(
             &mut self,
             request: impl tonic::IntoRequest<super::ExplainPolicyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ExplainPolicyResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::ExplainPolicyResponse>, tonic::Status> {
+            self.0
+                .one("/theta.v1.Governance/ExplainPolicy", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.Governance/ExplainPolicy",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.Governance", "ExplainPolicy"));
-            self.inner.unary(req, path, codec).await
         }
         /// Which policy is in force. Nodes with the same file have the same digest.
         pub async fn get_policy(
             &mut self,
             request: impl tonic::IntoRequest<super::GetPolicyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::GetPolicyResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.Governance/GetPolicy",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.Governance", "GetPolicy"));
-            self.inner.unary(req, path, codec).await
+        ) -> Result<tonic::Response<super::GetPolicyResponse>, tonic::Status> {
+            self.0.one("/theta.v1.Governance/GetPolicy", request.into_request()).await
         }
         /// Streams the certified entries of the group's ledger that this node has, after a height. Whoever knows the founding members checks
         /// them; no node is believed.
         pub async fn read_ledger(
             &mut self,
             request: impl tonic::IntoRequest<super::ReadLedgerRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::LedgerEntry>>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<rpc::Incoming<super::LedgerEntry>>, tonic::Status> {
+            self.0
+                .stream("/theta.v1.Governance/ReadLedger", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.Governance/ReadLedger",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.Governance", "ReadLedger"));
-            self.inner.server_streaming(req, path, codec).await
         }
         /// Asks the group for a change of its members. Returns at once; sent again, it says how far the change is. Send it to all nodes, with
         /// the same nonce and the same signed request.
         pub async fn change_members(
             &mut self,
             request: impl tonic::IntoRequest<super::ChangeMembersRequest>,
-        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status> {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::MembersStatus>, tonic::Status> {
+            self.0
+                .one("/theta.v1.Governance/ChangeMembers", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.Governance/ChangeMembers",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.Governance", "ChangeMembers"));
-            self.inner.unary(req, path, codec).await
         }
         /// Takes back a change of the members that the group has not decided: this node votes against it, whatever it has agreed to before.
         /// Send it to all nodes. Sent again, it says the same.
         pub async fn take_back_change(
             &mut self,
             request: impl tonic::IntoRequest<super::TakeBackChangeRequest>,
-        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status> {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::MembersStatus>, tonic::Status> {
+            self.0
+                .one("/theta.v1.Governance/TakeBackChange", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.Governance/TakeBackChange",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.Governance", "TakeBackChange"));
-            self.inner.unary(req, path, codec).await
         }
         /// Brings a warrant, under which other machines vote in the places of lost ones. Returns at once; sent again, it says how far it is.
         pub async fn bring_warrant(
             &mut self,
             request: impl tonic::IntoRequest<super::BringWarrantRequest>,
-        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.Governance/BringWarrant",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.Governance", "BringWarrant"));
-            self.inner.unary(req, path, codec).await
+        ) -> Result<tonic::Response<super::MembersStatus>, tonic::Status> {
+            self.0.one("/theta.v1.Governance/BringWarrant", request.into_request()).await
         }
     }
 }
-/// Generated server implementations.
+/// Generated server.
 pub mod governance_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with GovernanceServer.
+    #![allow(missing_docs)]
+    use crate::rpc;
+    use tonic::codegen::{
+        async_trait, http, Arc, BoxFuture, Bytes, Context, Poll, Service,
+    };
+    /// What a [`GovernanceServer`] serves.
     #[async_trait]
-    pub trait Governance: std::marker::Send + std::marker::Sync + 'static {
-        /// Server streaming response type for the ReadAudit method.
-        type ReadAuditStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::AuditEntry, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
+    pub trait Governance: Send + Sync + 'static {
         /// Streams the records of the audit log, starting with number `from`.
         async fn read_audit(
             &self,
             request: tonic::Request<super::ReadAuditRequest>,
-        ) -> std::result::Result<tonic::Response<Self::ReadAuditStream>, tonic::Status>;
+        ) -> Result<
+            tonic::Response<tonic::codegen::BoxStream<super::AuditEntry>>,
+            tonic::Status,
+        >;
         /// Removes the records that a checkpoint covers, which whoever asks has exported and keeps. What is left goes on in the same
         /// chain. The last record of all stays, since the next one follows it.
         async fn prune_audit(
             &self,
             request: tonic::Request<super::PruneAuditRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::PruneAuditResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::PruneAuditResponse>, tonic::Status>;
         /// How this node's policy would decide about a request, rule by rule. Nothing is counted or taken.
         async fn explain_policy(
             &self,
             request: tonic::Request<super::ExplainPolicyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ExplainPolicyResponse>,
-            tonic::Status,
-        >;
+        ) -> Result<tonic::Response<super::ExplainPolicyResponse>, tonic::Status>;
         /// Which policy is in force. Nodes with the same file have the same digest.
         async fn get_policy(
             &self,
             request: tonic::Request<super::GetPolicyRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::GetPolicyResponse>,
-            tonic::Status,
-        >;
-        /// Server streaming response type for the ReadLedger method.
-        type ReadLedgerStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::LedgerEntry, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
+        ) -> Result<tonic::Response<super::GetPolicyResponse>, tonic::Status>;
         /// Streams the certified entries of the group's ledger that this node has, after a height. Whoever knows the founding members checks
         /// them; no node is believed.
         async fn read_ledger(
             &self,
             request: tonic::Request<super::ReadLedgerRequest>,
-        ) -> std::result::Result<tonic::Response<Self::ReadLedgerStream>, tonic::Status>;
+        ) -> Result<
+            tonic::Response<tonic::codegen::BoxStream<super::LedgerEntry>>,
+            tonic::Status,
+        >;
         /// Asks the group for a change of its members. Returns at once; sent again, it says how far the change is. Send it to all nodes, with
         /// the same nonce and the same signed request.
         async fn change_members(
             &self,
             request: tonic::Request<super::ChangeMembersRequest>,
-        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status>;
+        ) -> Result<tonic::Response<super::MembersStatus>, tonic::Status>;
         /// Takes back a change of the members that the group has not decided: this node votes against it, whatever it has agreed to before.
         /// Send it to all nodes. Sent again, it says the same.
         async fn take_back_change(
             &self,
             request: tonic::Request<super::TakeBackChangeRequest>,
-        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status>;
+        ) -> Result<tonic::Response<super::MembersStatus>, tonic::Status>;
         /// Brings a warrant, under which other machines vote in the places of lost ones. Returns at once; sent again, it says how far it is.
         async fn bring_warrant(
             &self,
             request: tonic::Request<super::BringWarrantRequest>,
-        ) -> std::result::Result<tonic::Response<super::MembersStatus>, tonic::Status>;
+        ) -> Result<tonic::Response<super::MembersStatus>, tonic::Status>;
     }
-    #[derive(Debug)]
-    pub struct GovernanceServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
-    }
-    impl<T> GovernanceServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
+    #[derive(Clone, Debug)]
+    pub struct GovernanceServer(rpc::Server);
+    impl GovernanceServer {
+        /// The service's name in paths.
+        pub const NAME: &'static str = "theta.v1.Governance";
+        /// Its methods' names.
+        pub const METHODS: &'static [&'static str] = &[
+            "ReadAudit",
+            "PruneAudit",
+            "ExplainPolicy",
+            "GetPolicy",
+            "ReadLedger",
+            "ChangeMembers",
+            "TakeBackChange",
+            "BringWarrant",
+        ];
+        pub fn new(inner: impl Governance) -> Self {
+            let calls = Calls(Arc::new(inner));
+            Self(
+                rpc::Server::new("/theta.v1.Governance/", Self::METHODS, Arc::new(calls)),
+            )
         }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_decoding(bytes);
+            self
+        }
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_encoding(bytes);
+            self
+        }
+    }
+    struct Calls(Arc<dyn Governance>);
+    impl rpc::Dispatch for Calls {
+        fn call(&self, method: usize, request: tonic::Request<Bytes>) -> rpc::Reply {
+            let inner = Arc::clone(&self.0);
+            match method {
+                0 => {
+                    rpc::stream(
+                        request,
+                        move |request| async move { inner.read_audit(request).await },
+                    )
+                }
+                1 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.prune_audit(request).await },
+                    )
+                }
+                2 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.explain_policy(request).await },
+                    )
+                }
+                3 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.get_policy(request).await },
+                    )
+                }
+                4 => {
+                    rpc::stream(
+                        request,
+                        move |request| async move { inner.read_ledger(request).await },
+                    )
+                }
+                5 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.change_members(request).await },
+                    )
+                }
+                6 => {
+                    rpc::one(
+                        request,
+                        move |request| async move {
+                            inner.take_back_change(request).await
+                        },
+                    )
+                }
+                7 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.bring_warrant(request).await },
+                    )
+                }
+                _ => Box::pin(std::future::ready(Err(tonic::Status::unimplemented("")))),
             }
         }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
     }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for GovernanceServer<T>
-    where
-        T: Governance,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
+    impl tonic::server::NamedService for GovernanceServer {
+        const NAME: &'static str = Self::NAME;
+    }
+    impl Service<http::Request<tonic::body::Body>> for GovernanceServer {
         type Response = http::Response<tonic::body::Body>;
         type Error = std::convert::Infallible;
         type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
             Poll::Ready(Ok(()))
         }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/theta.v1.Governance/ReadAudit" => {
-                    #[allow(non_camel_case_types)]
-                    struct ReadAuditSvc<T: Governance>(pub Arc<T>);
-                    impl<
-                        T: Governance,
-                    > tonic::server::ServerStreamingService<super::ReadAuditRequest>
-                    for ReadAuditSvc<T> {
-                        type Response = super::AuditEntry;
-                        type ResponseStream = T::ReadAuditStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ReadAuditRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Governance>::read_audit(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ReadAuditSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.Governance/PruneAudit" => {
-                    #[allow(non_camel_case_types)]
-                    struct PruneAuditSvc<T: Governance>(pub Arc<T>);
-                    impl<
-                        T: Governance,
-                    > tonic::server::UnaryService<super::PruneAuditRequest>
-                    for PruneAuditSvc<T> {
-                        type Response = super::PruneAuditResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::PruneAuditRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Governance>::prune_audit(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = PruneAuditSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.Governance/ExplainPolicy" => {
-                    #[allow(non_camel_case_types)]
-                    struct ExplainPolicySvc<T: Governance>(pub Arc<T>);
-                    impl<
-                        T: Governance,
-                    > tonic::server::UnaryService<super::ExplainPolicyRequest>
-                    for ExplainPolicySvc<T> {
-                        type Response = super::ExplainPolicyResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ExplainPolicyRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Governance>::explain_policy(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ExplainPolicySvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.Governance/GetPolicy" => {
-                    #[allow(non_camel_case_types)]
-                    struct GetPolicySvc<T: Governance>(pub Arc<T>);
-                    impl<
-                        T: Governance,
-                    > tonic::server::UnaryService<super::GetPolicyRequest>
-                    for GetPolicySvc<T> {
-                        type Response = super::GetPolicyResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::GetPolicyRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Governance>::get_policy(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = GetPolicySvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.Governance/ReadLedger" => {
-                    #[allow(non_camel_case_types)]
-                    struct ReadLedgerSvc<T: Governance>(pub Arc<T>);
-                    impl<
-                        T: Governance,
-                    > tonic::server::ServerStreamingService<super::ReadLedgerRequest>
-                    for ReadLedgerSvc<T> {
-                        type Response = super::LedgerEntry;
-                        type ResponseStream = T::ReadLedgerStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ReadLedgerRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Governance>::read_ledger(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ReadLedgerSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.Governance/ChangeMembers" => {
-                    #[allow(non_camel_case_types)]
-                    struct ChangeMembersSvc<T: Governance>(pub Arc<T>);
-                    impl<
-                        T: Governance,
-                    > tonic::server::UnaryService<super::ChangeMembersRequest>
-                    for ChangeMembersSvc<T> {
-                        type Response = super::MembersStatus;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::ChangeMembersRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Governance>::change_members(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ChangeMembersSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.Governance/TakeBackChange" => {
-                    #[allow(non_camel_case_types)]
-                    struct TakeBackChangeSvc<T: Governance>(pub Arc<T>);
-                    impl<
-                        T: Governance,
-                    > tonic::server::UnaryService<super::TakeBackChangeRequest>
-                    for TakeBackChangeSvc<T> {
-                        type Response = super::MembersStatus;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::TakeBackChangeRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Governance>::take_back_change(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = TakeBackChangeSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.Governance/BringWarrant" => {
-                    #[allow(non_camel_case_types)]
-                    struct BringWarrantSvc<T: Governance>(pub Arc<T>);
-                    impl<
-                        T: Governance,
-                    > tonic::server::UnaryService<super::BringWarrantRequest>
-                    for BringWarrantSvc<T> {
-                        type Response = super::MembersStatus;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::BringWarrantRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Governance>::bring_warrant(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = BringWarrantSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
-            }
+        fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
+            self.0.answer(request)
         }
-    }
-    impl<T> Clone for GovernanceServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
-            }
-        }
-    }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "theta.v1.Governance";
-    impl<T> tonic::server::NamedService for GovernanceServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4156,118 +1990,32 @@ pub struct CollectedMessage {
     #[prost(bytes = "bytes", tag = "1")]
     pub message: ::prost::bytes::Bytes,
 }
-/// Generated client implementations.
+/// Generated client.
 pub mod total_order_client {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    use tonic::codegen::http::Uri;
-    #[derive(Debug, Clone)]
-    pub struct TotalOrderClient<T> {
-        inner: tonic::client::Grpc<T>,
-    }
-    impl TotalOrderClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
+    #![allow(missing_docs)]
+    use crate::rpc;
+    #[derive(Clone, Debug)]
+    pub struct TotalOrderClient(rpc::Client);
+    impl TotalOrderClient {
+        pub fn new(channel: tonic::transport::Channel) -> Self {
+            Self(rpc::Client::new(channel))
         }
-    }
-    impl<T> TotalOrderClient<T>
-    where
-        T: tonic::client::GrpcService<tonic::body::Body>,
-        T::Error: Into<StdError>,
-        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
-        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
-    {
-        pub fn new(inner: T) -> Self {
-            let inner = tonic::client::Grpc::new(inner);
-            Self { inner }
-        }
-        pub fn with_origin(inner: T, origin: Uri) -> Self {
-            let inner = tonic::client::Grpc::with_origin(inner, origin);
-            Self { inner }
-        }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> TotalOrderClient<InterceptedService<T, F>>
-        where
-            F: tonic::service::Interceptor,
-            T::ResponseBody: Default,
-            T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
-                >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
-        {
-            TotalOrderClient::new(InterceptedService::new(inner, interceptor))
-        }
-        /// Compress requests with the given encoding.
-        ///
-        /// This requires the server to support it otherwise it might respond with an
-        /// error.
         #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.send_compressed(encoding);
-            self
+        pub fn max_decoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_decoding(bytes))
         }
-        /// Enable decompressing responses.
         #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.inner = self.inner.accept_compressed(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_decoding_message_size(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.inner = self.inner.max_encoding_message_size(limit);
-            self
+        pub fn max_encoding_message_size(self, bytes: usize) -> Self {
+            Self(self.0.max_encoding(bytes))
         }
         /// How far the node knows the order.
         pub async fn get_order_position(
             &mut self,
             request: impl tonic::IntoRequest<super::GetOrderPositionRequest>,
-        ) -> std::result::Result<tonic::Response<super::OrderPosition>, tonic::Status> {
-            self.inner
-                .ready()
+        ) -> Result<tonic::Response<super::OrderPosition>, tonic::Status> {
+            self.0
+                .one("/theta.v1.TotalOrder/GetOrderPosition", request.into_request())
                 .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.TotalOrder/GetOrderPosition",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.TotalOrder", "GetOrderPosition"));
-            self.inner.unary(req, path, codec).await
         }
         /// Gives the node the messages of all heights above `after`, up to `through`. What it has already is passed over. The call waits while
         /// the node does not keep up. FAILED_PRECONDITION: heights between are missing, and the message says from where; DATA_LOSS: a height had
@@ -4275,339 +2023,123 @@ pub mod total_order_client {
         pub async fn deliver(
             &mut self,
             request: impl tonic::IntoRequest<super::DeliverRequest>,
-        ) -> std::result::Result<tonic::Response<super::OrderPosition>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.TotalOrder/Deliver",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.TotalOrder", "Deliver"));
-            self.inner.unary(req, path, codec).await
+        ) -> Result<tonic::Response<super::OrderPosition>, tonic::Status> {
+            self.0.one("/theta.v1.TotalOrder/Deliver", request.into_request()).await
         }
         /// The messages that this node wants ordered: all that are not in the order yet, and new ones as they come. Who comes again gets
         /// again what is not ordered. A message may be ordered more than once: the order counts from its first time.
         pub async fn collect(
             &mut self,
             request: impl tonic::IntoRequest<super::CollectRequest>,
-        ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::CollectedMessage>>,
+        ) -> Result<
+            tonic::Response<rpc::Incoming<super::CollectedMessage>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/theta.v1.TotalOrder/Collect",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(GrpcMethod::new("theta.v1.TotalOrder", "Collect"));
-            self.inner.server_streaming(req, path, codec).await
+            self.0.stream("/theta.v1.TotalOrder/Collect", request.into_request()).await
         }
     }
 }
-/// Generated server implementations.
+/// Generated server.
 pub mod total_order_server {
-    #![allow(
-        unused_variables,
-        dead_code,
-        missing_docs,
-        clippy::wildcard_imports,
-        clippy::let_unit_value,
-    )]
-    use tonic::codegen::*;
-    /// Generated trait containing gRPC methods that should be implemented for use with TotalOrderServer.
+    #![allow(missing_docs)]
+    use crate::rpc;
+    use tonic::codegen::{
+        async_trait, http, Arc, BoxFuture, Bytes, Context, Poll, Service,
+    };
+    /// What a [`TotalOrderServer`] serves.
     #[async_trait]
-    pub trait TotalOrder: std::marker::Send + std::marker::Sync + 'static {
+    pub trait TotalOrder: Send + Sync + 'static {
         /// How far the node knows the order.
         async fn get_order_position(
             &self,
             request: tonic::Request<super::GetOrderPositionRequest>,
-        ) -> std::result::Result<tonic::Response<super::OrderPosition>, tonic::Status>;
+        ) -> Result<tonic::Response<super::OrderPosition>, tonic::Status>;
         /// Gives the node the messages of all heights above `after`, up to `through`. What it has already is passed over. The call waits while
         /// the node does not keep up. FAILED_PRECONDITION: heights between are missing, and the message says from where; DATA_LOSS: a height had
         /// other messages before.
         async fn deliver(
             &self,
             request: tonic::Request<super::DeliverRequest>,
-        ) -> std::result::Result<tonic::Response<super::OrderPosition>, tonic::Status>;
-        /// Server streaming response type for the Collect method.
-        type CollectStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::CollectedMessage, tonic::Status>,
-            >
-            + std::marker::Send
-            + 'static;
+        ) -> Result<tonic::Response<super::OrderPosition>, tonic::Status>;
         /// The messages that this node wants ordered: all that are not in the order yet, and new ones as they come. Who comes again gets
         /// again what is not ordered. A message may be ordered more than once: the order counts from its first time.
         async fn collect(
             &self,
             request: tonic::Request<super::CollectRequest>,
-        ) -> std::result::Result<tonic::Response<Self::CollectStream>, tonic::Status>;
+        ) -> Result<
+            tonic::Response<tonic::codegen::BoxStream<super::CollectedMessage>>,
+            tonic::Status,
+        >;
     }
-    #[derive(Debug)]
-    pub struct TotalOrderServer<T> {
-        inner: Arc<T>,
-        accept_compression_encodings: EnabledCompressionEncodings,
-        send_compression_encodings: EnabledCompressionEncodings,
-        max_decoding_message_size: Option<usize>,
-        max_encoding_message_size: Option<usize>,
-    }
-    impl<T> TotalOrderServer<T> {
-        pub fn new(inner: T) -> Self {
-            Self::from_arc(Arc::new(inner))
+    #[derive(Clone, Debug)]
+    pub struct TotalOrderServer(rpc::Server);
+    impl TotalOrderServer {
+        /// The service's name in paths.
+        pub const NAME: &'static str = "theta.v1.TotalOrder";
+        /// Its methods' names.
+        pub const METHODS: &'static [&'static str] = &[
+            "GetOrderPosition",
+            "Deliver",
+            "Collect",
+        ];
+        pub fn new(inner: impl TotalOrder) -> Self {
+            let calls = Calls(Arc::new(inner));
+            Self(
+                rpc::Server::new("/theta.v1.TotalOrder/", Self::METHODS, Arc::new(calls)),
+            )
         }
-        pub fn from_arc(inner: Arc<T>) -> Self {
-            Self {
-                inner,
-                accept_compression_encodings: Default::default(),
-                send_compression_encodings: Default::default(),
-                max_decoding_message_size: None,
-                max_encoding_message_size: None,
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_decoding(bytes);
+            self
+        }
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
+            self.0.set_max_encoding(bytes);
+            self
+        }
+    }
+    struct Calls(Arc<dyn TotalOrder>);
+    impl rpc::Dispatch for Calls {
+        fn call(&self, method: usize, request: tonic::Request<Bytes>) -> rpc::Reply {
+            let inner = Arc::clone(&self.0);
+            match method {
+                0 => {
+                    rpc::one(
+                        request,
+                        move |request| async move {
+                            inner.get_order_position(request).await
+                        },
+                    )
+                }
+                1 => {
+                    rpc::one(
+                        request,
+                        move |request| async move { inner.deliver(request).await },
+                    )
+                }
+                2 => {
+                    rpc::stream(
+                        request,
+                        move |request| async move { inner.collect(request).await },
+                    )
+                }
+                _ => Box::pin(std::future::ready(Err(tonic::Status::unimplemented("")))),
             }
         }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
-        where
-            F: tonic::service::Interceptor,
-        {
-            InterceptedService::new(Self::new(inner), interceptor)
-        }
-        /// Enable decompressing requests with the given encoding.
-        #[must_use]
-        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.accept_compression_encodings.enable(encoding);
-            self
-        }
-        /// Compress responses with the given encoding, if the client supports it.
-        #[must_use]
-        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
-            self.send_compression_encodings.enable(encoding);
-            self
-        }
-        /// Limits the maximum size of a decoded message.
-        ///
-        /// Default: `4MB`
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
-            self.max_decoding_message_size = Some(limit);
-            self
-        }
-        /// Limits the maximum size of an encoded message.
-        ///
-        /// Default: `usize::MAX`
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
-            self.max_encoding_message_size = Some(limit);
-            self
-        }
     }
-    impl<T, B> tonic::codegen::Service<http::Request<B>> for TotalOrderServer<T>
-    where
-        T: TotalOrder,
-        B: Body + std::marker::Send + 'static,
-        B::Error: Into<StdError> + std::marker::Send + 'static,
-    {
+    impl tonic::server::NamedService for TotalOrderServer {
+        const NAME: &'static str = Self::NAME;
+    }
+    impl Service<http::Request<tonic::body::Body>> for TotalOrderServer {
         type Response = http::Response<tonic::body::Body>;
         type Error = std::convert::Infallible;
         type Future = BoxFuture<Self::Response, Self::Error>;
-        fn poll_ready(
-            &mut self,
-            _cx: &mut Context<'_>,
-        ) -> Poll<std::result::Result<(), Self::Error>> {
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
             Poll::Ready(Ok(()))
         }
-        fn call(&mut self, req: http::Request<B>) -> Self::Future {
-            match req.uri().path() {
-                "/theta.v1.TotalOrder/GetOrderPosition" => {
-                    #[allow(non_camel_case_types)]
-                    struct GetOrderPositionSvc<T: TotalOrder>(pub Arc<T>);
-                    impl<
-                        T: TotalOrder,
-                    > tonic::server::UnaryService<super::GetOrderPositionRequest>
-                    for GetOrderPositionSvc<T> {
-                        type Response = super::OrderPosition;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::GetOrderPositionRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as TotalOrder>::get_order_position(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = GetOrderPositionSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.TotalOrder/Deliver" => {
-                    #[allow(non_camel_case_types)]
-                    struct DeliverSvc<T: TotalOrder>(pub Arc<T>);
-                    impl<
-                        T: TotalOrder,
-                    > tonic::server::UnaryService<super::DeliverRequest>
-                    for DeliverSvc<T> {
-                        type Response = super::OrderPosition;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::DeliverRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as TotalOrder>::deliver(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = DeliverSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/theta.v1.TotalOrder/Collect" => {
-                    #[allow(non_camel_case_types)]
-                    struct CollectSvc<T: TotalOrder>(pub Arc<T>);
-                    impl<
-                        T: TotalOrder,
-                    > tonic::server::ServerStreamingService<super::CollectRequest>
-                    for CollectSvc<T> {
-                        type Response = super::CollectedMessage;
-                        type ResponseStream = T::CollectStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::CollectRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as TotalOrder>::collect(&inner, request).await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = CollectSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
-            }
+        fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
+            self.0.answer(request)
         }
-    }
-    impl<T> Clone for TotalOrderServer<T> {
-        fn clone(&self) -> Self {
-            let inner = self.inner.clone();
-            Self {
-                inner,
-                accept_compression_encodings: self.accept_compression_encodings,
-                send_compression_encodings: self.send_compression_encodings,
-                max_decoding_message_size: self.max_decoding_message_size,
-                max_encoding_message_size: self.max_encoding_message_size,
-            }
-        }
-    }
-    /// Generated gRPC service name
-    pub const SERVICE_NAME: &str = "theta.v1.TotalOrder";
-    impl<T> tonic::server::NamedService for TotalOrderServer<T> {
-        const NAME: &'static str = SERVICE_NAME;
     }
 }

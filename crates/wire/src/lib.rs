@@ -5,6 +5,8 @@
 //!
 //! Byte fields are [`bytes::Bytes`]: a decoded message borrows from the buffer in which it arrived.
 
+pub mod rpc;
+
 /// The client API: [`v1::threshold_protocol_server`], [`v1::threshold_scheme_server`], [`v1::threshold_keys_server`],
 /// [`v1::governance_server`], [`v1::total_order_server`], their clients and messages.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::unwrap_used)]

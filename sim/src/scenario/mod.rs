@@ -1,5 +1,6 @@
 //! Scenarios as data, either drawn from a seed or written by a test.
 
+mod chain;
 mod draw;
 mod ledger;
 mod members;
@@ -14,6 +15,7 @@ use theta_wan::Profile;
 
 use crate::byzantine::{Behaviour, LedgerLie};
 
+pub use chain::Chain;
 pub use members::{Arrival, Departure, Exchange, Fate, Renewal, Word};
 
 pub(crate) use draw::is_rsa;
@@ -48,6 +50,8 @@ pub struct Scenario {
     pub distances: Option<Distances>,
     /// Whether messages go through hosts, which also bend frames, repeat old ones and mistake senders and receivers. Not with machines that are replaced.
     pub hosts: bool,
+    /// Whether the hosts have a chain, and signing rules follow its order.
+    pub chain: Option<Chain>,
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// Machines that are lost for good, and replaced: with the liars k - 1 members at most, and where the others are too few to decide
@@ -312,6 +316,15 @@ pub enum Sabotage {
     Credulous,
     /// A node's policy asks for no approvals.
     NoConsents,
+    /// No node waits for the order of the hosts' chain before it promises a slot. (One alone is one of those who may lie.)
+    NoOrder,
+}
+
+impl Sabotage {
+    /// Whether all nodes have the bug, and not one alone.
+    pub(crate) const fn is_everybodys(self) -> bool {
+        matches!(self, Self::NeverHedges | Self::NoOrder)
+    }
 }
 
 impl Fault {
@@ -341,6 +354,7 @@ impl Scenario {
             weather: Weather { delay: 1, loss: 0, duplicates: 0 },
             distances: None,
             hosts: false,
+            chain: None,
             faults: Vec::new(),
             exchanges: Vec::new(),
             renewals: Vec::new(),

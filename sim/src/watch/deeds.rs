@@ -40,6 +40,10 @@ pub enum Deed {
     Parted,
     /// A host gave a node a frame that it had bent, kept, or taken for somebody else's.
     Forged,
+    /// A node waited for the order of its host before it promised a slot.
+    RaceWaited,
+    /// Another message was first in that order.
+    RaceLost,
     /// An entry of the ledger: a dealer's key.
     Adopted,
     /// An entry: a ceremony begins.

@@ -15,8 +15,9 @@ use crate::watch::{Invariant, Violation};
 impl World<'_> {
     /// The honest nodes that permitted a request and lack its result, if there are enough of them for one.
     fn waiting(&self, request: usize) -> Vec<u16> {
-        let permitted: Vec<u16> =
+        let mut permitted: BTreeSet<u16> =
             self.scenario.honest().filter(|node| self.permitted.contains(&(request, *node))).collect();
+        permitted.extend(self.must_promise(request));
         let Some(wanted) = self.wanted.get(request) else { return Vec::new() };
         let key = self.scenario.keys.get(wanted.asked.key);
         let lost = key.and_then(|key| key.lost_by);
@@ -42,10 +43,14 @@ impl World<'_> {
         let Some(asked) = self.scenario.requests.get(request) else { return false };
         let of_slot = |other: &&Asked| (other.key, other.slot) == (asked.key, asked.slot);
         let alone = self.scenario.requests.iter().filter(of_slot).count() == 1;
-        let promises = |node: &u16| self.permitted.contains(&(request, *node)) && !self.watch.stores.is_set_back(*node);
+        let first = self.must_promise(request);
+        let promises = |node: &u16| {
+            (self.permitted.contains(&(request, *node)) || first.contains(node))
+                && !self.watch.stores.is_set_back(*node)
+        };
         let promised = self.scenario.honest().filter(promises).count();
         let quorum = SlotQuorum { n: self.scenario.n, t: self.scenario.k - 1 };
-        alone && promised >= usize::from(quorum.need())
+        (alone || !first.is_empty()) && promised >= usize::from(quorum.need())
     }
 
     /// Whether a node has shares of a request's key; it may have been away when new ones were dealt. A node that is down
@@ -90,7 +95,8 @@ impl World<'_> {
         let ceremonies = self.scenario.ceremonies.iter().map(|planned| planned.at);
         let thefts = self.scenario.thefts.iter().map(|theft| theft.at);
         let again = self.scenario.again_from.into_iter();
-        faults.chain(ceremonies).chain(thefts).chain(again).all(|at| at + 4_000 <= self.now)
+        let halt = self.scenario.chain.iter().map(|chain| chain.halt.end);
+        faults.chain(ceremonies).chain(thefts).chain(again).chain(halt).all(|at| at + 4_000 <= self.now)
     }
 
     /// Whether clients have asked for every ceremony: some wait until somebody has joined, if that can be decided.

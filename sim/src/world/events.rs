@@ -60,6 +60,9 @@ impl World<'_> {
                 if let Some(hosts) = &mut self.hosts {
                     hosts.crash(node);
                 }
+                if let Some(order) = &mut self.order {
+                    order.crash(node);
+                }
                 if let Some(node) = self.nodes.get_mut(&node) {
                     node.crash(&mut self.rng);
                 }
@@ -74,6 +77,11 @@ impl World<'_> {
             Event::Lose(exchange) => self.lose(exchange),
             Event::Sign(exchange) => self.sign(exchange),
             Event::Members { node, wish } => self.change_members(node, wish),
+            Event::Block => {
+                self.block();
+                Ok(())
+            }
+            Event::Order(node) => self.bring(node),
             Event::Heal => {
                 self.side.clear();
                 Ok(())
@@ -262,6 +270,11 @@ impl World<'_> {
             if self.watch.stores.is_set_back(number) {
                 self.watch.deeds.note(Deed::Distrusted);
             }
+            return Ok(());
+        }
+        if !honest {
+            self.claim_falsely(number, request, &asked, now);
+        } else if !self.may_decide(number, request, &asked, now)? {
             return Ok(());
         }
         let Some(wanted) = self.wanted.get(request) else { return Ok(()) };

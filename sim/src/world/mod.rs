@@ -1,5 +1,6 @@
 //! The run: processes the events in the order of their times.
 
+mod chain;
 mod ends;
 mod events;
 mod exchange;
@@ -23,6 +24,7 @@ use theta_schemes::keys::AnyPublicKey;
 use theta_statements::{CeremonyRequest, StateChange};
 use tokio::time::Instant;
 
+use self::chain::Order;
 use self::exchange::Wish;
 use self::far::Far;
 use self::hosts::Hosts;
@@ -94,6 +96,8 @@ enum Event {
     Lose(usize),
     Sign(usize),
     Members { node: u16, wish: usize },
+    Block,
+    Order(u16),
 }
 
 struct World<'a> {
@@ -108,6 +112,7 @@ struct World<'a> {
     nodes: BTreeMap<u16, Node>,
     far: Option<Far>,
     hosts: Option<Hosts>,
+    order: Option<Order>,
     rng: ChaCha8Rng,
     base: Instant,
     now: u64,
@@ -169,7 +174,10 @@ impl<'a> World<'a> {
         let (mut policies, mut nodes) = (BTreeMap::new(), BTreeMap::new());
         let saboteur = scenario.honest().next().unwrap_or(1);
         for number in 1..=scenario.last() {
-            policies.insert(number, setup.policy(number, scenario.sabotage.filter(|_| number == saboteur))?);
+            policies.insert(
+                number,
+                setup.policy(number, scenario.chain.is_some(), scenario.sabotage.filter(|_| number == saboteur))?,
+            );
             let liar = match scenario.liars.get(&number) {
                 None => None,
                 Some(behaviour) => {
@@ -205,6 +213,7 @@ impl<'a> World<'a> {
             nodes,
             far: scenario.distances.clone().map(|distances| Far::new(distances, scenario.seed)),
             hosts,
+            order: scenario.chain.as_ref().map(|chain| Order::new(scenario.k, chain.forked.clone())),
             rng: ChaCha8Rng::seed_from_u64(scenario.seed ^ 0x0074_6865_7461),
             base,
             now: 0,
@@ -249,6 +258,9 @@ impl<'a> World<'a> {
             self.at(first, Event::Tick(number));
         }
         self.at(1, Event::Round);
+        if let Some(chain) = &self.scenario.chain {
+            self.at(chain.interval, Event::Block);
+        }
         self.plan_machines();
         for theft in &self.scenario.thefts {
             self.at(theft.at, Event::Steal(theft.node));
@@ -349,7 +361,7 @@ impl<'a> World<'a> {
 
     /// The scenario's bug, if this node has it.
     fn bug(&self, node: u16) -> Option<Sabotage> {
-        self.scenario.sabotage.filter(|bug| node == self.saboteur || *bug == Sabotage::NeverHedges)
+        self.scenario.sabotage.filter(|bug| node == self.saboteur || bug.is_everybodys())
     }
 
     fn apart(&self, a: u16, b: u16) -> bool {

@@ -7,6 +7,7 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod chain;
 mod consents;
 mod dealers;
 mod distances;

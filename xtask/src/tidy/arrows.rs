@@ -8,6 +8,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-groups", &[]),
     ("theta-statements", &["theta-groups", "theta-names"]),
     ("theta-sharing", &["theta-groups", "theta-names"]),
+    ("theta-ot", &["theta-groups", "theta-names"]),
     ("theta-schemes", &["theta-sharing", "theta-groups", "theta-names"]),
     ("theta-payload", &["theta-schemes", "theta-groups"]),
     ("theta-keyfiles", &["theta-schemes", "theta-sharing", "theta-groups"]),

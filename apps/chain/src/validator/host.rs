@@ -10,7 +10,7 @@ use theta_client::{Client, ClientError};
 use theta_names::NodeId;
 use theta_wire::v1::{self, total_order_client::TotalOrderClient};
 use tokio::time::sleep;
-use tonic::{Request, Status, transport::Channel};
+use tonic::{Request, Status};
 
 use super::{Rpc, Validator, ValidatorFile, files::secret_of};
 use crate::market::{Market, OrderedMessage, Trader, Transaction};
@@ -106,7 +106,7 @@ fn ordered(signer: &Trader, chain: &str, validator: u16, message: Bytes) -> Byte
     Transaction::Ordered(OrderedMessage { validator, message, signature }).encode()
 }
 
-fn order_of(client: &Client, node: u16) -> Result<TotalOrderClient<Channel>, Status> {
+fn order_of(client: &Client, node: u16) -> Result<TotalOrderClient, Status> {
     let node = NodeId::try_from(node).map_err(|error| Status::internal(error.to_string()))?;
     client.total_order(node).map_err(|error: ClientError| Status::internal(error.to_string()))
 }

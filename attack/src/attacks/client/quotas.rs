@@ -10,12 +10,12 @@ use std::{
 
 use theta_client::Client;
 use theta_network::group::GroupNode;
+use theta_wire::rpc::Incoming;
 use theta_wire::v1;
 use tokio::{
     task::JoinSet,
     time::{self, Instant},
 };
-use tonic::Streaming;
 
 use crate::{
     ask::{Asked, is_exhausted},
@@ -127,7 +127,7 @@ struct Watched {
     /// The most that one node held at once.
     most: usize,
     /// Keeps the streams open.
-    _streams: Vec<Streaming<v1::InstanceStatus>>,
+    _streams: Vec<Incoming<v1::InstanceStatus>>,
 }
 
 /// Watches instances that do not end, one at each node, over and over.

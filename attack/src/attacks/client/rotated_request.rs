@@ -6,7 +6,6 @@ use bytes::Bytes;
 use theta_client::KeyChange;
 use theta_wire::v1::{self, threshold_protocol_client::ThresholdProtocolClient};
 use tokio::time::{self, Instant};
-use tonic::transport::Channel;
 
 use crate::{
     ask::Asked,
@@ -93,7 +92,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
 }
 
 /// The result of an instance, if it has one within a few seconds.
-async fn result(mut node: ThresholdProtocolClient<Channel>, instance_id: Bytes) -> Option<Bytes> {
+async fn result(mut node: ThresholdProtocolClient, instance_id: Bytes) -> Option<Bytes> {
     let deadline = Instant::now() + Duration::from_secs(2);
     loop {
         let asked = node.get_result(v1::GetResultRequest { instance_id: instance_id.clone() }).await;

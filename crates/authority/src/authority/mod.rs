@@ -154,7 +154,7 @@ impl Authority {
     /// [`Authority::decide`], which promises them. May block on the disk.
     #[must_use]
     pub fn races(&self, presented: &Presented, request: &Request) -> Vec<SlotRace> {
-        self.gate.races(presented, &request.asked(), now())
+        self.gate.races(presented, request, now())
     }
 
     /// Decides about a request and records the decision. If the request lets something out, the record is durable

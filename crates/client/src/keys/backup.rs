@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use theta_names::{NodeId, Operation};
+use theta_wire::rpc::Incoming;
 use theta_wire::v1;
 use tokio::time;
-use tonic::Streaming;
 
 use crate::{Client, ClientError, Connection, Problem};
 
@@ -15,7 +15,7 @@ const OPERATION: &str = "back up the node";
 pub struct BackUp<'c> {
     client: &'c Client,
     connection: Connection,
-    parts: Streaming<v1::BackUpPart>,
+    parts: Incoming<v1::BackUpPart>,
     about: Option<u64>,
     done: Option<v1::BackUpDone>,
 }

@@ -281,7 +281,7 @@ async fn an_old_enable_does_not_undo_a_newer_disable() {
     governed.group.shutdown().await;
 }
 
-type Keys = v1::threshold_keys_client::ThresholdKeysClient<tonic::transport::Channel>;
+type Keys = v1::threshold_keys_client::ThresholdKeysClient;
 
 /// Asks one node for a change of state until the group has decided it.
 async fn decided(node: &mut Keys, change: &v1::ChangeKeyStateRequest) {

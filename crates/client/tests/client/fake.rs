@@ -1,9 +1,6 @@
 //! A group whose four APIs are this test's: each has the certificate of its node, and says what the test wants.
 
-use std::{
-    pin::Pin,
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -27,11 +24,11 @@ use theta_sharing::Threshold;
 use theta_wire::v1::{self, governance_server as governance, threshold_protocol_server as protocol};
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 use tokio_rustls::TlsAcceptor;
-use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
     Request, Response, Status,
     body::Body,
-    codegen::{BoxFuture, Context, Poll, Service, http},
+    codegen::{BoxFuture, BoxStream, Context, Poll, Service, http},
     transport::Server,
 };
 
@@ -274,8 +271,8 @@ fn serve(said: Arc<Mutex<Said>>, listener: TcpListener, acceptor: TlsAcceptor) -
 /// Both services at one address.
 #[derive(Clone)]
 struct Both {
-    protocol: protocol::ThresholdProtocolServer<Api>,
-    governance: governance::GovernanceServer<Api>,
+    protocol: protocol::ThresholdProtocolServer,
+    governance: governance::GovernanceServer,
 }
 
 impl Service<http::Request<Body>> for Both {
@@ -301,17 +298,12 @@ fn nothing<T>() -> Result<Response<T>, Status> {
     Err(Status::unimplemented(""))
 }
 
-type Many<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
 #[tonic::async_trait]
 impl governance::Governance for Api {
-    type ReadAuditStream = Many<v1::AuditEntry>;
-    type ReadLedgerStream = Many<v1::LedgerEntry>;
-
     async fn read_ledger(
         &self,
         request: Request<v1::ReadLedgerRequest>,
-    ) -> Result<Response<Self::ReadLedgerStream>, Status> {
+    ) -> Result<Response<BoxStream<v1::LedgerEntry>>, Status> {
         let after = request.get_ref().after;
         let mut said = self.0.lock().unwrap();
         said.asked.push(after);
@@ -320,7 +312,10 @@ impl governance::Governance for Api {
         Ok(Response::new(Box::pin(tokio_stream::iter(entries))))
     }
 
-    async fn read_audit(&self, _: Request<v1::ReadAuditRequest>) -> Result<Response<Self::ReadAuditStream>, Status> {
+    async fn read_audit(
+        &self,
+        _: Request<v1::ReadAuditRequest>,
+    ) -> Result<Response<BoxStream<v1::AuditEntry>>, Status> {
         nothing()
     }
     async fn prune_audit(&self, _: Request<v1::PruneAuditRequest>) -> Result<Response<v1::PruneAuditResponse>, Status> {
@@ -399,11 +394,10 @@ impl protocol::ThresholdProtocol for Api {
     async fn get_result(&self, _: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
         nothing()
     }
-    type WatchInstanceStream = Many<v1::InstanceStatus>;
     async fn watch_instance(
         &self,
         _: Request<v1::WatchInstanceRequest>,
-    ) -> Result<Response<Self::WatchInstanceStream>, Status> {
+    ) -> Result<Response<BoxStream<v1::InstanceStatus>>, Status> {
         nothing()
     }
     async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {

@@ -14,8 +14,8 @@ use theta_sharing::Threshold;
 use theta_wire::v1::{self, threshold_protocol_server as server};
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_rustls::TlsAcceptor;
-use tokio_stream::{Stream, wrappers::ReceiverStream};
-use tonic::{Request, Response, Status, transport::Server};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, codegen::BoxStream, transport::Server};
 
 use crate::group::TestGroup;
 
@@ -68,11 +68,10 @@ impl server::ThresholdProtocol for Liar {
     async fn get_result(&self, _: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
         Err(Status::unimplemented(""))
     }
-    type WatchInstanceStream = Pin<Box<dyn Stream<Item = Result<v1::InstanceStatus, Status>> + Send>>;
     async fn watch_instance(
         &self,
         _: Request<v1::WatchInstanceRequest>,
-    ) -> Result<Response<Self::WatchInstanceStream>, Status> {
+    ) -> Result<Response<BoxStream<v1::InstanceStatus>>, Status> {
         Err(Status::unimplemented(""))
     }
     async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {

@@ -28,14 +28,7 @@ use tonic::{
 };
 use tracing::{Instrument, field};
 
-use super::{
-    door::{Admission, Caller, Connections, Place, RequestBody, ResponseBody, presented_in_headers},
-    governance::Governance,
-    keys::Keys,
-    order::Order,
-    protocol::Protocol,
-    scheme::Scheme,
-};
+use super::door::{Admission, Caller, Connections, Place, RequestBody, ResponseBody, presented_in_headers};
 use crate::metrics::ApiMetrics;
 
 /// The request's place, which the gate passes to the services. It is kept as long as anybody holds it.
@@ -45,11 +38,11 @@ pub(crate) type Arrival = Arc<Place>;
 pub(crate) struct Gate<H, R, A>(Arc<Services<H, R, A>>);
 
 pub(crate) struct Services<H, R, A> {
-    pub(crate) protocol: ThresholdProtocolServer<Protocol>,
-    pub(crate) scheme: ThresholdSchemeServer<Scheme>,
-    pub(crate) keys: ThresholdKeysServer<Keys>,
-    pub(crate) governance: GovernanceServer<Governance>,
-    pub(crate) order: TotalOrderServer<Order>,
+    pub(crate) protocol: ThresholdProtocolServer,
+    pub(crate) scheme: ThresholdSchemeServer,
+    pub(crate) keys: ThresholdKeysServer,
+    pub(crate) governance: GovernanceServer,
+    pub(crate) order: TotalOrderServer,
     pub(crate) health: H,
     pub(crate) reflection: R,
     /// The same service under its older name, which most tools still use.
@@ -71,6 +64,9 @@ impl<H, R, A> Clone for Gate<H, R, A> {
         Self(Arc::clone(&self.0))
     }
 }
+
+/// The metric label of what is none of our methods.
+const UNKNOWN: &str = "unknown";
 
 type Answer = BoxFuture<Response<Body>, Infallible>;
 
@@ -107,22 +103,27 @@ impl<H: GrpcService, R: GrpcService, A: GrpcService> Service<Request<Body>> for 
     fn call(&mut self, request: Request<Body>) -> Answer {
         let services = &self.0;
         let (service, method) = split_path(request.uri().path());
-        if service == ThresholdProtocolServer::<Protocol>::NAME {
-            self.admitted(services.protocol.clone(), known_method(method), request)
-        } else if service == ThresholdSchemeServer::<Scheme>::NAME {
-            self.admitted(services.scheme.clone(), known_method(method), request)
-        } else if service == ThresholdKeysServer::<Keys>::NAME {
-            self.admitted(services.keys.clone(), known_method(method), request)
-        } else if service == GovernanceServer::<Governance>::NAME {
-            self.admitted(services.governance.clone(), known_method(method), request)
-        } else if service == TotalOrderServer::<Order>::NAME {
-            self.admitted(services.order.clone(), known_method(method), request)
+        if service == ThresholdProtocolServer::NAME {
+            let method = known_method(ThresholdProtocolServer::METHODS, method);
+            self.admitted(&mut |request| services.protocol.clone().call(request), method, request)
+        } else if service == ThresholdSchemeServer::NAME {
+            let method = known_method(ThresholdSchemeServer::METHODS, method);
+            self.admitted(&mut |request| services.scheme.clone().call(request), method, request)
+        } else if service == ThresholdKeysServer::NAME {
+            let method = known_method(ThresholdKeysServer::METHODS, method);
+            self.admitted(&mut |request| services.keys.clone().call(request), method, request)
+        } else if service == GovernanceServer::NAME {
+            let method = known_method(GovernanceServer::METHODS, method);
+            self.admitted(&mut |request| services.governance.clone().call(request), method, request)
+        } else if service == TotalOrderServer::NAME {
+            let method = known_method(TotalOrderServer::METHODS, method);
+            self.admitted(&mut |request| services.order.clone().call(request), method, request)
         } else if service == H::NAME {
-            self.admitted(services.health.clone(), known_method(method), request)
+            self.admitted(&mut |request| services.health.clone().call(request), UNKNOWN, request)
         } else if service == R::NAME {
-            self.admitted(services.reflection.clone(), known_method(method), request)
+            self.admitted(&mut |request| services.reflection.clone().call(request), UNKNOWN, request)
         } else if service == A::NAME {
-            self.admitted(services.reflection_v1alpha.clone(), known_method(method), request)
+            self.admitted(&mut |request| services.reflection_v1alpha.clone().call(request), UNKNOWN, request)
         } else {
             refuse(Status::unimplemented("no such service: ask the reflection service for those there are"))
         }
@@ -130,7 +131,13 @@ impl<H: GrpcService, R: GrpcService, A: GrpcService> Service<Request<Body>> for 
 }
 
 impl<H, R, A> Gate<H, R, A> {
-    fn admitted<S: GrpcService>(&self, mut service: S, method: &'static str, mut request: Request<Body>) -> Answer {
+    /// Takes a place for the request, and lets it be served.
+    fn admitted(
+        &self,
+        serve: &mut dyn FnMut(Request<Body>) -> Answer,
+        method: &'static str,
+        mut request: Request<Body>,
+    ) -> Answer {
         let at = Instant::now();
         let metrics = self.0.metrics.clone();
         let (place, shed) = match self.place(&request) {
@@ -144,7 +151,7 @@ impl<H, R, A> Gate<H, R, A> {
         let span = tracing::debug_span!("request", method, client = field::Empty);
         request.extensions_mut().insert::<Arrival>(Arc::clone(&place));
         let request = request.map(|body| Body::new(RequestBody::new(body, Arc::clone(&place), shed)));
-        let answer = service.call(request);
+        let answer = serve(request);
         let future = async move {
             let answer = answer.await.map(blame_caller_for_garbage);
             if let Ok(response) = &answer {
@@ -200,43 +207,9 @@ fn split_path(path: &str) -> (&str, &str) {
     path.strip_prefix('/').and_then(|path| path.split_once('/')).unwrap_or_default()
 }
 
-/// The method's name as a metric label: one of a fixed list, whatever the caller wrote.
-fn known_method(method: &str) -> &'static str {
-    const KNOWN: [&str; 32] = [
-        "Decapsulate",
-        "Sign",
-        "FlipCoin",
-        "Decrypt",
-        "GetResult",
-        "WatchInstance",
-        "ListKeys",
-        "GetPublicKey",
-        "GetStatus",
-        "Encrypt",
-        "VerifyCiphertext",
-        "CreateShare",
-        "VerifyShare",
-        "Combine",
-        "Verify",
-        "HoldCeremony",
-        "WatchCeremony",
-        "ListCeremonies",
-        "CancelCeremony",
-        "ChangeKeyState",
-        "ReadAudit",
-        "ExplainPolicy",
-        "GetPolicy",
-        "PruneAudit",
-        "BackUp",
-        "ReadLedger",
-        "ChangeMembers",
-        "BringWarrant",
-        "TakeBackChange",
-        "GetOrderPosition",
-        "Deliver",
-        "Collect",
-    ];
-    KNOWN.into_iter().find(|known| *known == method).unwrap_or("unknown")
+/// The method's name as a metric label: one of the service's, whatever the caller wrote.
+fn known_method(methods: &'static [&'static str], method: &str) -> &'static str {
+    methods.iter().find(|known| **known == method).copied().unwrap_or(UNKNOWN)
 }
 
 #[cfg(test)]
@@ -258,6 +231,7 @@ mod tests {
         for odd in ["", "/", "x/y", "/x", "//"] {
             assert_ne!(split_path(odd).0, "theta.v1.ThresholdProtocol");
         }
-        assert_eq!((known_method("Sign"), known_method("sign\n")), ("Sign", "unknown"));
+        let known = |method| known_method(ThresholdProtocolServer::METHODS, method);
+        assert_eq!((known("Sign"), known("sign\n")), ("Sign", UNKNOWN));
     }
 }

@@ -16,7 +16,7 @@ use theta_store::{AuditRecord, Store};
 use theta_wire::v1;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, codegen::BoxStream};
 
 use super::keys::nonce_of;
 use super::{gate::Arrival, refusal, state::NodeState};
@@ -39,12 +39,10 @@ impl Governance {
 
 #[tonic::async_trait]
 impl v1::governance_server::Governance for Governance {
-    type ReadAuditStream = ReceiverStream<Result<v1::AuditEntry, Status>>;
-
     async fn read_audit(
         &self,
         request: Request<v1::ReadAuditRequest>,
-    ) -> Result<Response<Self::ReadAuditStream>, Status> {
+    ) -> Result<Response<BoxStream<v1::AuditEntry>>, Status> {
         let granted = self.node.decide_plain(&request, Look::Audit).await?;
         let stream_place = self.node.stream(granted.client())?;
         let v1::ReadAuditRequest { from, count } = *request.get_ref();
@@ -64,15 +62,13 @@ impl v1::governance_server::Governance for Governance {
             }
             drop((place, stream_place));
         });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
-
-    type ReadLedgerStream = ReceiverStream<Result<v1::LedgerEntry, Status>>;
 
     async fn read_ledger(
         &self,
         request: Request<v1::ReadLedgerRequest>,
-    ) -> Result<Response<Self::ReadLedgerStream>, Status> {
+    ) -> Result<Response<BoxStream<v1::LedgerEntry>>, Status> {
         let granted = self.node.decide_plain(&request, Look::Keys).await?;
         let stream_place = self.node.stream(granted.client())?;
         let mut after = request.get_ref().after;
@@ -102,7 +98,7 @@ impl v1::governance_server::Governance for Governance {
             }
             drop((place, stream_place));
         });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 
     async fn prune_audit(

@@ -18,7 +18,7 @@ use tokio_stream::{
     Stream,
     wrappers::{ReceiverStream, WatchStream},
 };
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, codegen::BoxStream};
 
 use super::{answer, backup, gate::Arrival, refusal, state::NodeState};
 
@@ -64,9 +64,10 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         Ok(Response::new(answer::ceremony(&report)))
     }
 
-    type WatchCeremonyStream = Watching;
-
-    async fn watch_ceremony(&self, request: Request<v1::WatchCeremonyRequest>) -> Result<Response<Watching>, Status> {
+    async fn watch_ceremony(
+        &self,
+        request: Request<v1::WatchCeremonyRequest>,
+    ) -> Result<Response<BoxStream<v1::CeremonyStatus>>, Status> {
         let id = &request.get_ref().id;
         let wrong = |_| refusal::invalid(format!("a ceremony's id has 32 bytes, this one has {}", id.len()));
         let id = <[u8; 32]>::try_from(id.as_ref()).map_err(wrong)?;
@@ -76,7 +77,8 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
             refusal::not_found("no such ceremony is known here: it was never asked for here, or is long over")
         })?;
         let place = request.extensions().get::<Arrival>().cloned();
-        Ok(Response::new(Watching { reports: WatchStream::new(reports), ended: false, _places: (place, stream) }))
+        let watching = Watching { reports: WatchStream::new(reports), ended: false, _places: (place, stream) };
+        Ok(Response::new(Box::pin(watching)))
     }
 
     async fn list_ceremonies(
@@ -114,9 +116,10 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         Ok(Response::new(v1::ChangeKeyStateResponse { versions, decided, frozen, awaits }))
     }
 
-    type BackUpStream = ReceiverStream<Result<v1::BackUpPart, Status>>;
-
-    async fn back_up(&self, request: Request<v1::BackUpRequest>) -> Result<Response<Self::BackUpStream>, Status> {
+    async fn back_up(
+        &self,
+        request: Request<v1::BackUpRequest>,
+    ) -> Result<Response<BoxStream<v1::BackUpPart>>, Status> {
         let v1::BackUpRequest { signed_request, approvals } = request.get_ref();
         let granted = self.node.decide(&request, (signed_request, approvals), BackUp).await?;
         let config = self.node.backups.config.clone().ok_or_else(|| {
@@ -137,7 +140,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
             backup::send(authority.store(), &config, &parts);
             drop((place, stream_place, turn));
         });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 }
 

@@ -1,13 +1,12 @@
 //! Serves the host of this node: it brings the order of all, and takes what this node wants ordered.
 
-use std::{pin::Pin, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use theta_names::NodeId;
 use theta_network::tob_proxy::{Block, OrderError};
 use theta_wire::v1;
-use tokio_stream::Stream;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, codegen::BoxStream};
 
 use super::{door, gate::Arrival, refusal, state::NodeState};
 use crate::node::{Host, WANTED_HEIGHTS};
@@ -67,9 +66,10 @@ impl v1::total_order_server::TotalOrder for Order {
         Ok(Response::new(v1::OrderPosition { height, unknown: false, wanted: WANTED_HEIGHTS }))
     }
 
-    type CollectStream = Pin<Box<dyn Stream<Item = Result<v1::CollectedMessage, Status>> + Send>>;
-
-    async fn collect(&self, request: Request<v1::CollectRequest>) -> Result<Response<Self::CollectStream>, Status> {
+    async fn collect(
+        &self,
+        request: Request<v1::CollectRequest>,
+    ) -> Result<Response<BoxStream<v1::CollectedMessage>>, Status> {
         let host = Arc::clone(self.host(&request)?);
         let stream_place = self.node.stream(host.client())?;
         let arrival = request.extensions().get::<Arrival>().cloned();

@@ -15,7 +15,7 @@ use theta_schemes::{groups::Secret, keys::AnyPublicKey};
 use theta_wire::v1;
 use tokio::time;
 use tokio_stream::{Stream, wrappers::WatchStream};
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, codegen::BoxStream};
 
 use super::{
     answer, deadline, door,
@@ -174,15 +174,17 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
         Ok(Response::new(answer::status(id, &snapshot)))
     }
 
-    type WatchInstanceStream = Watching;
-
-    async fn watch_instance(&self, request: Request<v1::WatchInstanceRequest>) -> Result<Response<Watching>, Status> {
+    async fn watch_instance(
+        &self,
+        request: Request<v1::WatchInstanceRequest>,
+    ) -> Result<Response<BoxStream<v1::InstanceStatus>>, Status> {
         let granted = self.decide_result(&request, &request.get_ref().instance_id).await?;
         let place = self.node.stream(granted.client())?;
         let id = *granted.request();
         let changes = self.node.orchestrator.watch(granted).await.ok_or_else(|| refusal::unknown_instance(id))?;
         let arrival = request.extensions().get::<Arrival>().cloned();
-        Ok(Response::new(Watching { id, changes: WatchStream::new(changes), ended: false, _places: (arrival, place) }))
+        let watching = Watching { id, changes: WatchStream::new(changes), ended: false, _places: (arrival, place) };
+        Ok(Response::new(Box::pin(watching)))
     }
 
     async fn list_keys(&self, request: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {

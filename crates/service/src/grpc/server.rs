@@ -117,10 +117,10 @@ impl ApiServer<'_> {
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
         let (health, health_server) = tonic_health::server::health_reporter();
-        health.set_serving::<ThresholdProtocolServer<Protocol>>().await;
-        health.set_serving::<ThresholdSchemeServer<Scheme>>().await;
-        health.set_serving::<ThresholdKeysServer<Keys>>().await;
-        health.set_serving::<GovernanceServer<Governance>>().await;
+        health.set_serving::<ThresholdProtocolServer>().await;
+        health.set_serving::<ThresholdSchemeServer>().await;
+        health.set_serving::<ThresholdKeysServer>().await;
+        health.set_serving::<GovernanceServer>().await;
 
         let max_bytes = self.limits.max_message_bytes.get();
         let gate = Gate::new(Services {
@@ -181,10 +181,10 @@ impl Serving {
     pub(crate) async fn stop(mut self, grace: Duration) {
         let not_serving = tonic_health::ServingStatus::NotServing;
         self.health.set_service_status("", not_serving).await;
-        self.health.set_not_serving::<ThresholdProtocolServer<Protocol>>().await;
-        self.health.set_not_serving::<ThresholdSchemeServer<Scheme>>().await;
-        self.health.set_not_serving::<ThresholdKeysServer<Keys>>().await;
-        self.health.set_not_serving::<GovernanceServer<Governance>>().await;
+        self.health.set_not_serving::<ThresholdProtocolServer>().await;
+        self.health.set_not_serving::<ThresholdSchemeServer>().await;
+        self.health.set_not_serving::<ThresholdKeysServer>().await;
+        self.health.set_not_serving::<GovernanceServer>().await;
         self.acceptor.abort();
         // Fails only if the server has stopped already.
         let _ = self.stop.take().map(|stop| stop.send(()));

@@ -11,15 +11,15 @@ use theta_wire::v1::{
     self, CeremonyState, InstanceState, Wait, statement, threshold_keys_client::ThresholdKeysClient,
     threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
 };
-use tonic::{Code, transport::Channel};
+use tonic::Code;
 
 use crate::{
     group::{CIPHER, COIN, KEYS, Prepared, SIGNER, TestGroup},
     sound::eventually,
 };
 
-type Protocol = ThresholdProtocolClient<Channel>;
-type Scheme = ThresholdSchemeClient<Channel>;
+type Protocol = ThresholdProtocolClient;
+type Scheme = ThresholdSchemeClient;
 
 async fn protocols(group: &TestGroup) -> Vec<Protocol> {
     let mut clients = Vec::new();

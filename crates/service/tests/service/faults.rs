@@ -22,9 +22,9 @@ use tokio::{
     task::JoinSet,
     time,
 };
-use tonic::{Code, Request, transport::Channel};
+use tonic::{Code, Request};
 
-type Protocol = ThresholdProtocolClient<Channel>;
+type Protocol = ThresholdProtocolClient;
 
 fn sign_request(message: Bytes, wait: Wait) -> v1::SignRequest {
     v1::SignRequest { key: SIGNER.to_owned(), message, wait: wait.into(), ..Default::default() }

@@ -6,9 +6,9 @@ use crate::group::{Prepared, SIGNER, TestGroup};
 use theta_network::Identity;
 use theta_wire::v1::{self, Wait, threshold_protocol_client::ThresholdProtocolClient};
 use tokio::time::{sleep, timeout};
-use tonic::{Code, Status, transport::Channel};
+use tonic::{Code, Status};
 
-type Protocol = ThresholdProtocolClient<Channel>;
+type Protocol = ThresholdProtocolClient;
 
 /// Two clients that may do everything; the first has these limits.
 fn policy(greedy: &str, other: &str, limits: &str) -> String {

@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking, in their helpers too")]
 
+mod services;
+
 use std::{env, fs, path::Path};
+
+use services::Services;
 
 const FILES: [&str; 8] = [
     "theta/v1/types.proto",
@@ -20,9 +24,8 @@ fn generate(here: &Path, to: &Path) {
     let mut compiler = protox::Compiler::new([here.join("proto")]).unwrap();
     compiler.include_imports(true).include_source_info(true).open_files(FILES).unwrap();
     fs::write(to.join("descriptors.bin"), compiler.encode_file_descriptor_set()).unwrap();
-    let mut generator = tonic_prost_build::configure().bytes(".").out_dir(to);
-    // This is a test, not a build script: nobody reads lines for cargo.
-    generator = generator.emit_rerun_if_changed(false);
+    let mut generator = prost_build::Config::new();
+    generator.bytes(["."]).out_dir(to).service_generator(Box::new(Services::new()));
     generator.compile_fds(compiler.file_descriptor_set()).unwrap();
 }
 

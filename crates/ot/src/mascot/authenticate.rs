@@ -1,0 +1,154 @@
+//! Rounds 4 to 6: MACs on all shares, and what is opened to check them.
+
+use std::collections::BTreeMap;
+
+use rand_core::CryptoRng;
+use theta_groups::{Scalar, Secret};
+use theta_names::ShareIndex;
+
+use super::check::{Claims, Opened};
+use super::coins::{Bound, HASH, Toss, all};
+use super::mesh::{Link, Party};
+use super::parties::{Messages, split};
+use super::{Fault, Share};
+use crate::{Misuse, copee};
+
+/// Our shares of a batch: for each triple a, b, c, a^ and c^, and at the end the mask x_0.
+pub(super) struct Input;
+
+impl Input {
+    /// How many values a triple has.
+    pub(super) const LEN: usize = 5;
+}
+
+/// After round 4.
+#[derive(Debug)]
+pub struct Authenticating<S: Scalar> {
+    party: Party<S>,
+    /// Our summands of all values, with those of the MACs that we have so far.
+    shares: Secret<Vec<Share<S>>>,
+    toss: Toss,
+}
+
+/// After round 5.
+#[derive(Debug)]
+pub struct Challenged<S: Scalar> {
+    party: Party<S>,
+    shares: Secret<Vec<Share<S>>>,
+    /// For each party what we have of the MACs of its inputs.
+    inputs: BTreeMap<ShareIndex, Secret<Vec<S>>>,
+    toss: Bound,
+}
+
+impl Input {
+    /// Inputs our shares.
+    pub(super) fn begin<S: Scalar>(
+        mut party: Party<S>,
+        mut values: Secret<Vec<S>>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Authenticating<S>, Messages), Fault> {
+        values.expose_mut().push(S::random(rng));
+        let delta = *party.delta.expose();
+        let with_mac = |value: &S| Share { value: *value, mac: *value * delta };
+        let mut shares = Secret::new(values.expose().iter().map(with_mac).collect::<Vec<_>>());
+        let toss = Toss::new(party.batch, "input", rng);
+        let commitment = toss.commit(&party.parties);
+        let (mut links, mut out) = (BTreeMap::new(), Messages::new());
+        for (peer, link) in core::mem::take(&mut party.links) {
+            let (input, corrections, t) = link.input.extend(values.expose())?;
+            shares.expose_mut().iter_mut().zip(t.expose()).for_each(|(share, t)| share.mac += *t);
+            out.insert(peer, [commitment.as_slice(), &corrections.0].concat());
+            links.insert(peer, Link { input, ..link });
+        }
+        party.links = links;
+        Ok((Authenticating { party, shares, toss }, out))
+    }
+}
+
+impl<S: Scalar> Authenticating<S> {
+    /// Round 5.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`Misuse::Parties`].
+    pub fn handle(self, messages: &Messages) -> Result<(Challenged<S>, Messages), Fault> {
+        let Self { mut party, shares, toss } = self;
+        let n = shares.expose().len();
+        let (mut inputs, ours) = (BTreeMap::new(), toss.commit(&party.parties).to_vec());
+        let mut broadcast = BTreeMap::from([(party.parties.me(), ours)]);
+        for (peer, bytes) in party.parties.received(messages)? {
+            let corrections = bytes.len().saturating_sub(HASH);
+            let (commitment, corrections) = split(peer, bytes, HASH, HASH + corrections)?;
+            broadcast.insert(peer, commitment.to_vec());
+            let link = party.links.remove(&peer).ok_or(Misuse::Parties)?;
+            let extended = link.key.extend::<S>(n, &copee::Corrections(corrections.to_vec()));
+            let (key, q) = extended.map_err(Fault::of(peer))?;
+            inputs.insert(peer, q);
+            party.links.insert(peer, Link { key, ..link });
+        }
+        let toss = toss.bind(&party.parties, &broadcast);
+        let out = party.parties.to_all(&toss.open());
+        Ok((Challenged { party, shares, inputs, toss }, out))
+    }
+}
+
+impl<S: Scalar> Challenged<S> {
+    /// Round 6.
+    ///
+    /// # Errors
+    /// [`Fault::Party`], [`Fault::Commitment`] and [`Fault::Disagreement`]; [`Misuse::Parties`].
+    pub fn handle(
+        self,
+        messages: &Messages,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Opened<S>, Messages), Fault> {
+        let Self { party, shares, inputs, toss } = self;
+        let mut coins = toss.finish(&party.parties, messages)?;
+        let r = coins.many::<S>(shares.expose().len());
+        let ours = shares.expose();
+        let combined = |of: &dyn Fn(&Share<S>) -> S| ours.iter().zip(&r).map(|(share, r)| of(share) * *r).sum::<S>();
+        let y = combined(&|share| share.value);
+        // Our summand of the MAC of each party's combination; `shares` has the MACs of our own inputs still.
+        let mut macs = BTreeMap::from([(party.parties.me(), combined(&|share| share.mac))]);
+        for (peer, q) in &inputs {
+            macs.insert(*peer, q.expose().iter().zip(&r).map(|(q, r)| *q * *r).sum());
+        }
+        let mut shares = shares;
+        for q in inputs.values() {
+            shares.expose_mut().iter_mut().zip(q.expose()).for_each(|(share, q)| share.mac += *q);
+        }
+        let (triples, _) = shares.expose().as_chunks::<{ Input::LEN }>();
+        let s: S = coins.next();
+        let rho = triples.iter().map(|[a, _, _, a_hat, _]| s * a.value - a_hat.value).collect::<Vec<_>>();
+        let toss = Toss::new(party.batch, "check", rng);
+        let mut message = toss.commit(&party.parties).to_vec();
+        [&y].into_iter().chain(&rho).for_each(|value| message.extend_from_slice(value.encode().as_ref()));
+        let out = party.parties.to_all(&message);
+        let claims = Claims { shares, macs: Secret::new(macs.into_values().collect()), s };
+        Ok((Opened { party, claims, toss, message }, out))
+    }
+}
+
+/// What each party broadcast.
+type Broadcast = BTreeMap<ShareIndex, Vec<u8>>;
+/// Values of each party.
+pub(super) type Values<S> = BTreeMap<ShareIndex, Vec<S>>;
+
+/// The values that each party opened in round 6, after its commitment: its combination y and its summands of rho.
+pub(super) fn opened<S: Scalar>(
+    party: &Party<S>,
+    ours: &[u8],
+    messages: &Messages,
+    values: usize,
+) -> Result<(Broadcast, Values<S>), Fault> {
+    let broadcast = all(&party.parties, ours, messages, HASH + S::ENCODED_LEN * values)?;
+    let mut opened = BTreeMap::new();
+    for (peer, bytes) in &broadcast {
+        let encodings = bytes.get(HASH..).unwrap_or_default().chunks_exact(S::ENCODED_LEN);
+        let misbehaviour = |index| crate::Misbehaviour::Scalar { index };
+        let decode = |(index, bytes)| {
+            S::decode(bytes).map_err(|_| Fault::Party { party: *peer, misbehaviour: misbehaviour(index) })
+        };
+        opened.insert(*peer, encodings.enumerate().map(decode).collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok((broadcast, opened))
+}

@@ -1,0 +1,137 @@
+//! Rounds 7 to 9: the check of the MACs, for the inputs and the sacrifice at once.
+
+use rand_core::CryptoRng;
+use theta_groups::{Scalar, Secret};
+
+use super::authenticate::{Input, Values, opened};
+use super::coins::{Bound, Sealed, Toss, Unsealing};
+use super::mesh::Party;
+use super::parties::Messages;
+use super::{Fault, Share, Triples};
+
+/// What has to be checked when everything is opened.
+#[derive(Debug)]
+pub(super) struct Claims<S: Scalar> {
+    /// Our shares: a, b, c, a^ and c^ of each triple.
+    pub(super) shares: Secret<Vec<Share<S>>>,
+    /// Our summands of the MACs of the combinations y, in the parties' order.
+    pub(super) macs: Secret<Vec<S>>,
+    /// The coin of the sacrifice.
+    pub(super) s: S,
+}
+
+/// After round 6.
+#[derive(Debug)]
+pub struct Opened<S: Scalar> {
+    pub(super) party: Party<S>,
+    pub(super) claims: Claims<S>,
+    pub(super) toss: Toss,
+    /// What we broadcast in round 6.
+    pub(super) message: Vec<u8>,
+}
+
+/// After round 7.
+#[derive(Debug)]
+pub struct Weighed<S: Scalar> {
+    party: Party<S>,
+    claims: Claims<S>,
+    toss: Bound,
+    opened: Values<S>,
+}
+
+/// After round 8.
+#[derive(Debug)]
+pub struct Committed<S: Scalar> {
+    party: Party<S>,
+    shares: Secret<Vec<Share<S>>>,
+    sigma: Sealed<S>,
+}
+
+/// After round 9.
+#[derive(Debug)]
+pub struct Checking<S: Scalar> {
+    party: Party<S>,
+    shares: Secret<Vec<Share<S>>>,
+    sigma: Unsealing<S>,
+}
+
+impl<S: Scalar> Opened<S> {
+    /// Round 7.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`crate::Misuse::Parties`].
+    pub fn handle(self, messages: &Messages) -> Result<(Weighed<S>, Messages), Fault> {
+        let Self { party, claims, toss, message } = self;
+        let values = 1 + claims.shares.expose().len() / Input::LEN;
+        let (broadcast, opened) = opened(&party, &message, messages, values)?;
+        let toss = toss.bind(&party.parties, &broadcast);
+        let out = party.parties.to_all(&toss.open());
+        Ok((Weighed { party, claims, toss, opened }, out))
+    }
+}
+
+impl<S: Scalar> Weighed<S> {
+    /// Round 8.
+    ///
+    /// # Errors
+    /// [`Fault::Party`], [`Fault::Commitment`] and [`Fault::Disagreement`]; [`crate::Misuse::Parties`].
+    pub fn handle(
+        self,
+        messages: &Messages,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Committed<S>, Messages), Fault> {
+        let Self { party, claims, toss, opened } = self;
+        let mut coins = toss.finish(&party.parties, messages)?;
+        // The sum of all opened values and of our summands of their MACs, each times a coin.
+        let (mut value, mut mac) = (S::ZERO, S::ZERO);
+        let mut rhos = vec![S::ZERO; claims.shares.expose().len() / Input::LEN];
+        for (values, mac_of_y) in opened.values().zip(claims.macs.expose()) {
+            let Some((y, summands)) = values.split_first() else { continue };
+            let coin: S = coins.next();
+            value += *y * coin;
+            mac += *mac_of_y * coin;
+            rhos.iter_mut().zip(summands).for_each(|(rho, summand)| *rho += *summand);
+        }
+        let s = claims.s;
+        let (triples, _) = claims.shares.expose().as_chunks::<{ Input::LEN }>();
+        for ([a, b, c, a_hat, c_hat], rho) in triples.iter().zip(&rhos) {
+            let (coin, other): (S, S) = (coins.next(), coins.next());
+            value += *rho * coin;
+            mac += (s * a.mac - a_hat.mac) * coin;
+            // What has to be zero: s c - c^ - rho b.
+            mac += (s * c.mac - c_hat.mac - *rho * b.mac) * other;
+        }
+        let sigma = Sealed::new(party.batch, mac - value * *party.delta.expose(), rng);
+        let out = party.parties.to_all(&sigma.commit(&party.parties));
+        Ok((Committed { party, shares: claims.shares, sigma }, out))
+    }
+}
+
+impl<S: Scalar> Committed<S> {
+    /// Round 9.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`crate::Misuse::Parties`].
+    pub fn handle(self, messages: &Messages) -> Result<(Checking<S>, Messages), Fault> {
+        let Self { party, shares, sigma } = self;
+        let sigma = sigma.bind(&party.parties, messages)?;
+        let out = party.parties.to_all(&sigma.open());
+        Ok((Checking { party, shares, sigma }, out))
+    }
+}
+
+impl<S: Scalar> Checking<S> {
+    /// The triples, and the party for the next batch.
+    ///
+    /// # Errors
+    /// [`Fault::Party`], [`Fault::Commitment`], [`Fault::Disagreement`] and [`Fault::Macs`]; [`crate::Misuse::Parties`].
+    pub fn finish(self, messages: &Messages) -> Result<(Party<S>, Triples<S>), Fault> {
+        let Self { mut party, shares, sigma } = self;
+        if sigma.sum(&party.parties, messages)? != S::ZERO {
+            return Err(Fault::Macs);
+        }
+        party.batch += 1;
+        let (shares, _) = shares.expose().as_chunks::<{ Input::LEN }>();
+        Ok((party, Secret::new(shares.iter().map(|[a, b, c, ..]| [*a, *b, *c]).collect())))
+    }
+}

@@ -1,0 +1,113 @@
+//! Multiplication triples among n parties of which n - 1 may cheat: MASCOT (Keller, Orsini, Scholl, CCS 2016).
+//!
+//! [`Mesh`] sets up all pairs; the [`Party`] that it ends with makes batches of triples, in nine rounds each:
+//!
+//! | round | sent | step of the paper |
+//! |---|---|---|
+//! | 1 | OT extension with the bits of a | Triple: Multiply, random OTs |
+//! | 2 | corrections of the products; commitment | Multiply, the d of all bits |
+//! | 3 | opening of the coins r, r^ | Combine |
+//! | 4 | COPEe of all shares and one mask; commitment | Authenticate: Input |
+//! | 5 | opening of the coins of the inputs' check and of the sacrifice | Input, its check; Sacrifice |
+//! | 6 | the random combination of the inputs, rho; commitment | Input, its check; Sacrifice |
+//! | 7 | opening of the coins of the check | MACCheck, batched |
+//! | 8 | commitment to the summand of the MACs' sum | MACCheck |
+//! | 9 | its opening | MACCheck |
+//!
+//! A round takes a message of each other party and gives one for each. After what all must have received alike, the next message
+//! begins with a hash of it. Any failure consumes the party: its MAC key and all that was set up are gone, so that nobody can go on
+//! guessing. Messages are for channels that are private and authentic.
+
+mod authenticate;
+mod check;
+mod coins;
+mod mesh;
+mod multiply;
+mod parties;
+#[cfg(test)]
+mod tests;
+
+pub use authenticate::{Authenticating, Challenged};
+pub use check::{Checking, Committed, Opened, Weighed};
+pub use mesh::{Asked, Grown, Mesh, Opening, Party};
+pub use multiply::{Combining, Extending, Multiplying};
+pub use parties::{Messages, Parties};
+
+use theta_groups::{Scalar, Secret};
+use theta_names::ShareIndex;
+use zeroize::Zeroize;
+
+use crate::{Error, Misbehaviour, Misuse};
+
+/// How many products are combined into one triple: the paper's tau. With 3, a triple is uniform up to 2^-128 for fields of 256 bits,
+/// whatever bits a cheating party has learned.
+pub const TAU: usize = 3;
+/// The most triples in one batch.
+pub const MOST: usize = 1024;
+
+/// One party's part of an authenticated value x: a summand of x, and one of x Delta, where Delta is the sum of the MAC keys.
+#[derive(Clone, Copy)]
+pub struct Share<S> {
+    /// The summand of the value.
+    pub value: S,
+    /// The summand of its MAC.
+    pub mac: S,
+}
+
+impl<S> core::fmt::Debug for Share<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Share(..)")
+    }
+}
+
+impl<S: Scalar> Zeroize for Share<S> {
+    fn zeroize(&mut self) {
+        self.value.zeroize();
+        self.mac.zeroize();
+    }
+}
+
+/// One party's part of the authenticated a, b and c with c = a b.
+pub type Triple<S> = [Share<S>; 3];
+/// Those of a batch.
+pub type Triples<S> = Secret<Vec<Triple<S>>>;
+
+/// Why a round failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A party misbehaved towards us.
+    #[error("party {party}: {misbehaviour}")]
+    Party {
+        /// Who.
+        party: ShareIndex,
+        /// What it did.
+        misbehaviour: Misbehaviour,
+    },
+    /// A party opened its commitment to something else.
+    #[error("party {0} opened its commitment falsely")]
+    Commitment(ShareIndex),
+    /// A party says that it received something else than we did of what all should receive alike. It lies, or somebody sent different
+    /// messages to it and to us.
+    #[error("party {0} did not receive what we received")]
+    Disagreement(ShareIndex),
+    /// The MACs do not add up to those of what was opened: somebody used different values in different places. Who, cannot be known.
+    #[error("the MACs of the inputs and of the sacrifice fail their check")]
+    Macs,
+    /// Our caller made a mistake.
+    #[error("misuse: {0}")]
+    Ours(#[from] Misuse),
+}
+
+impl Fault {
+    /// What a step with one party gives.
+    fn of(party: ShareIndex) -> impl Fn(Error) -> Self {
+        move |error| match error {
+            Error::Theirs(misbehaviour) => Self::Party { party, misbehaviour },
+            Error::Ours(misuse) => Self::Ours(misuse),
+        }
+    }
+
+    fn theirs(party: ShareIndex) -> impl Fn(Misbehaviour) -> Self {
+        move |misbehaviour| Self::Party { party, misbehaviour }
+    }
+}

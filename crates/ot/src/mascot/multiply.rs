@@ -1,0 +1,161 @@
+//! Rounds 1 to 4: products of all pairs, and their random combinations.
+
+use std::collections::BTreeMap;
+
+use rand_core::CryptoRng;
+use theta_groups::{Scalar, Secret};
+use theta_names::ShareIndex;
+use zeroize::Zeroizing;
+
+use super::authenticate::{Authenticating, Input};
+use super::coins::{Bound, HASH, Toss};
+use super::mesh::{Link, Party};
+use super::parties::{Messages, split};
+use super::{Fault, MOST, TAU};
+use crate::extension::{Extension, ReceivedTransfers};
+use crate::gilboa::{Corrections, TRANSFERS};
+use crate::{Choices, Misuse, gilboa};
+
+/// Our random factors: for each triple TAU of a, and one of b.
+#[derive(Debug)]
+struct Factors<S: Scalar> {
+    a: Secret<Vec<S>>,
+    b: Secret<Vec<S>>,
+}
+
+/// After round 1.
+#[derive(Debug)]
+pub struct Extending<S: Scalar> {
+    party: Party<S>,
+    factors: Factors<S>,
+    received: BTreeMap<ShareIndex, ReceivedTransfers>,
+}
+
+/// After round 2.
+#[derive(Debug)]
+pub struct Multiplying<S: Scalar> {
+    party: Party<S>,
+    factors: Factors<S>,
+    received: BTreeMap<ShareIndex, ReceivedTransfers>,
+    /// Our summands of c, without what the others' corrections still bring.
+    c: Secret<Vec<S>>,
+    toss: Toss,
+}
+
+/// After round 3.
+#[derive(Debug)]
+pub struct Combining<S: Scalar> {
+    party: Party<S>,
+    factors: Factors<S>,
+    pub(super) c: Secret<Vec<S>>,
+    toss: Bound,
+}
+
+impl<S: Scalar> Party<S> {
+    /// Begins a batch of triples.
+    ///
+    /// # Errors
+    /// [`Misuse::Count`] and [`Misuse::UsedUp`].
+    pub fn triples(
+        mut self,
+        triples: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Extending<S>, Messages), Misuse> {
+        if triples == 0 || triples > MOST {
+            return Err(Misuse::Count { got: triples, most: MOST });
+        }
+        let draw = |n: usize, rng: &mut _| Secret::new((0..n).map(|_| S::random(rng)).collect::<Vec<_>>());
+        let factors = Factors { a: draw(TAU * triples, &mut *rng), b: draw(triples, &mut *rng) };
+        let (mut received, mut messages, mut links) = (BTreeMap::new(), Messages::new(), BTreeMap::new());
+        for (party, link) in core::mem::take(&mut self.links) {
+            let (receiver, extension, transfers) =
+                link.receiver.extend(Choices::of_scalars(factors.a.expose()), rng)?;
+            messages.insert(party, extension.0);
+            received.insert(party, transfers);
+            links.insert(party, Link { receiver, ..link });
+        }
+        self.links = links;
+        Ok((Extending { party: self, factors, received }, messages))
+    }
+}
+
+impl<S: Scalar> Extending<S> {
+    /// Round 2.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`Misuse::Parties`].
+    pub fn handle(
+        self,
+        messages: &Messages,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Multiplying<S>, Messages), Fault> {
+        let Self { mut party, factors, received } = self;
+        let toss = Toss::new(party.batch, "combine", rng);
+        let commitment = toss.commit(&party.parties);
+        let own = factors.a.expose().chunks_exact(TAU).zip(factors.b.expose());
+        let mut c = Secret::new(own.flat_map(|(a, b)| a.iter().map(|a| *a * *b)).collect::<Vec<_>>());
+        let repeated = factors.b.expose().iter().flat_map(|b| [*b; TAU]).collect::<Vec<_>>();
+        let repeated = Zeroizing::new(repeated);
+        let mut out = Messages::new();
+        for (peer, bytes) in party.parties.received(messages)? {
+            let link = party.links.remove(&peer).ok_or(Misuse::Parties)?;
+            let extended = link.sender.extend(TRANSFERS * repeated.len(), &Extension(bytes.to_vec()));
+            let (sender, sent) = extended.map_err(Fault::of(peer))?;
+            let (corrections, summands) = gilboa::send(sent, &repeated)?;
+            add(&mut c, summands.expose());
+            out.insert(peer, [commitment.as_slice(), &corrections.0].concat());
+            party.links.insert(peer, Link { sender, ..link });
+        }
+        Ok((Multiplying { party, factors, received, c, toss }, out))
+    }
+}
+
+fn add<S: Scalar>(to: &mut Secret<Vec<S>>, summands: &[S]) {
+    to.expose_mut().iter_mut().zip(summands).for_each(|(to, summand)| *to += *summand);
+}
+
+impl<S: Scalar> Multiplying<S> {
+    /// Round 3.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`Misuse::Parties`].
+    pub fn handle(self, messages: &Messages) -> Result<(Combining<S>, Messages), Fault> {
+        let Self { party, factors, mut received, mut c, toss } = self;
+        let length = HASH + Corrections::length(factors.a.expose().len());
+        let ours = toss.commit(&party.parties).to_vec();
+        let mut broadcast = BTreeMap::from([(party.parties.me(), ours)]);
+        for (peer, bytes) in party.parties.received(messages)? {
+            let (commitment, corrections) = split(peer, bytes, HASH, length)?;
+            broadcast.insert(peer, commitment.to_vec());
+            let transfers = received.remove(&peer).ok_or(Misuse::Parties)?;
+            let summands = gilboa::receive::<S>(transfers, &Corrections(corrections.to_vec()));
+            add(&mut c, summands.map_err(Fault::of(peer))?.expose());
+        }
+        let toss = toss.bind(&party.parties, &broadcast);
+        let out = party.parties.to_all(&toss.open());
+        Ok((Combining { party, factors, c, toss }, out))
+    }
+}
+
+impl<S: Scalar> Combining<S> {
+    /// Round 4.
+    ///
+    /// # Errors
+    /// [`Fault::Party`], [`Fault::Commitment`] and [`Fault::Disagreement`]; [`Misuse::Parties`].
+    pub fn handle(
+        self,
+        messages: &Messages,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Authenticating<S>, Messages), Fault> {
+        let Self { party, factors, c, toss } = self;
+        let mut coins = toss.finish(&party.parties, messages)?;
+        let mut values = Secret::new(Vec::with_capacity(Input::LEN * factors.b.expose().len() + 1));
+        let triples = factors.a.expose().chunks_exact(TAU).zip(c.expose().chunks_exact(TAU)).zip(factors.b.expose());
+        for ((a, c), b) in triples {
+            let (r, r_hat) = (coins.many::<S>(TAU), coins.many::<S>(TAU));
+            let combine = |values: &[S], r: &[S]| values.iter().zip(r).map(|(value, r)| *value * *r).sum::<S>();
+            values.expose_mut().extend([combine(a, &r), *b, combine(c, &r), combine(a, &r_hat), combine(c, &r_hat)]);
+        }
+        Input::begin(party, values, rng)
+    }
+}

@@ -1,0 +1,337 @@
+//! Triples among several parties, and a cheat in each message.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use theta_groups::{P256Scalar, Scalar};
+use theta_names::ShareIndex;
+
+use super::{Asked, Combining, Fault, Mesh, Messages, Parties, Party, Triples};
+use crate::{Misbehaviour, Misuse};
+
+type All<T> = BTreeMap<ShareIndex, T>;
+
+fn index(number: u16) -> ShareIndex {
+    ShareIndex::try_from(number).unwrap()
+}
+
+/// Hands messages over, after `tamper` has seen those from one party to another.
+fn deliver(sent: &All<Messages>, tamper: &mut dyn FnMut(u16, u16, &mut Vec<u8>)) -> All<Messages> {
+    let mut received: All<Messages> = sent.keys().map(|party| (*party, Messages::new())).collect();
+    for (from, messages) in sent {
+        for (to, bytes) in messages {
+            let mut bytes = bytes.clone();
+            tamper(from.get(), to.get(), &mut bytes);
+            received.get_mut(to).unwrap().insert(*from, bytes);
+        }
+    }
+    received
+}
+
+/// A round of all parties; the first failure ends it.
+fn round<T, U>(
+    states: All<T>,
+    received: &All<Messages>,
+    step: impl Fn(T, &Messages) -> Result<(U, Messages), Fault>,
+) -> Result<(All<U>, All<Messages>), (ShareIndex, Fault)> {
+    let (mut next, mut sent) = (All::new(), All::new());
+    for (party, state) in states {
+        let (state, messages) = step(state, &received[&party]).map_err(|fault| (party, fault))?;
+        next.insert(party, state);
+        sent.insert(party, messages);
+    }
+    Ok((next, sent))
+}
+
+/// What changes messages: round, sender, receiver, bytes. Set-up rounds are numbered from 101.
+type Tamper<'a> = &'a mut dyn FnMut(u32, u16, u16, &mut Vec<u8>);
+
+fn set_up(n: u16, seed: u64, tamper: Tamper<'_>) -> Result<All<Party<P256Scalar>>, (ShareIndex, Fault)> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let everybody: BTreeSet<ShareIndex> = (1..=n).map(index).collect();
+    let (mut states, mut sent): (All<Asked<P256Scalar>>, _) = (All::new(), All::new());
+    for me in &everybody {
+        let others = everybody.iter().copied().filter(|party| party != me).collect();
+        let (state, messages) =
+            Mesh::<P256Scalar>::begin(Parties::new([8; 32], *me, others).unwrap(), &mut rng).unwrap();
+        states.insert(*me, state);
+        sent.insert(*me, messages);
+    }
+    let rng = core::cell::RefCell::new(rng);
+    let received = deliver(&sent, &mut |from, to, bytes| tamper(101, from, to, bytes));
+    let (states, sent) = round(states, &received, |state, messages| state.handle(messages, &mut *rng.borrow_mut()))?;
+    let received = deliver(&sent, &mut |from, to, bytes| tamper(102, from, to, bytes));
+    let (states, sent) = round(states, &received, |state, messages| state.handle(messages))?;
+    let received = deliver(&sent, &mut |from, to, bytes| tamper(103, from, to, bytes));
+    let (parties, _) = round(states, &received, |state, messages| Ok((state.handle(messages)?, Messages::new())))?;
+    Ok(parties)
+}
+
+type Made = (All<Party<P256Scalar>>, All<Triples<P256Scalar>>);
+
+/// What a cheat does to its own state.
+struct Cheat {
+    /// Before round 4: to its summands of c.
+    combining: fn(&mut Combining<P256Scalar>),
+    /// After round 6: to what it opens, which is also what it remembers.
+    opened: fn(&mut Vec<u8>),
+}
+
+const NONE: Cheat = Cheat { combining: |_| (), opened: |_| () };
+
+fn triples(
+    parties: All<Party<P256Scalar>>,
+    n: usize,
+    seed: u64,
+    tamper: Tamper<'_>,
+) -> Result<Made, (ShareIndex, Fault)> {
+    triples_with(parties, n, seed, &NONE, tamper)
+}
+
+/// Party 1 cheats.
+fn triples_with(
+    parties: All<Party<P256Scalar>>,
+    n: usize,
+    seed: u64,
+    cheat: &Cheat,
+    tamper: Tamper<'_>,
+) -> Result<Made, (ShareIndex, Fault)> {
+    let rng = core::cell::RefCell::new(ChaCha20Rng::seed_from_u64(seed));
+    let mut count = 0;
+    let mut deliver = |sent: &All<Messages>| {
+        count += 1;
+        deliver(sent, &mut |from, to, bytes| tamper(count, from, to, bytes))
+    };
+    let nothing: All<Messages> = parties.keys().map(|party| (*party, Messages::new())).collect();
+    let rng = || rng.borrow_mut();
+    let (states, sent) = round(parties, &nothing, |state, _| Ok(state.triples(n, &mut *rng())?))?;
+    let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
+    let (mut states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
+    (cheat.combining)(states.get_mut(&index(1)).unwrap());
+    let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
+    let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
+    let (mut states, mut sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
+    (cheat.opened)(&mut states.get_mut(&index(1)).unwrap().message);
+    sent.get_mut(&index(1)).unwrap().values_mut().for_each(cheat.opened);
+    let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
+    let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
+    let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
+    let received = deliver(&sent);
+    let (mut parties, mut made) = (All::new(), All::new());
+    for (me, state) in states {
+        let (party, triples) = state.finish(&received[&me]).map_err(|fault| (me, fault))?;
+        parties.insert(me, party);
+        made.insert(me, triples);
+    }
+    Ok((parties, made))
+}
+
+fn honest(_: u32, _: u16, _: u16, _: &mut Vec<u8>) {}
+
+#[test]
+fn triples_are_products_with_macs() {
+    for n in [2, 3, 4] {
+        let mut parties = set_up(n, u64::from(n), &mut honest).unwrap();
+        let delta = parties.values().map(|party| *party.key().expose()).sum::<P256Scalar>();
+        for (batch, count) in [3, 1].into_iter().enumerate() {
+            let (next, made) = triples(parties, count, batch as u64, &mut honest).unwrap();
+            parties = next;
+            for place in 0..count {
+                let [a, b, c] = [0, 1, 2].map(|which| {
+                    let shares = made.values().map(|triples| triples.expose()[place][which]);
+                    let (value, mac) = shares.fold((P256Scalar::ZERO, P256Scalar::ZERO), |(value, mac), share| {
+                        (value + share.value, mac + share.mac)
+                    });
+                    assert_eq!(mac, value * delta, "the MAC of value {which} of triple {place}, {n} parties");
+                    value
+                });
+                assert_eq!(a * b, c, "triple {place}, {n} parties");
+                assert_ne!(a, P256Scalar::ZERO);
+            }
+        }
+    }
+}
+
+/// What two honest parties say when party 1 changes its message of a round to party 2, from `place` of the message on.
+fn changed(n: u16, in_round: u32, place: usize, flip: &[u8]) -> Option<(ShareIndex, Fault)> {
+    let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+        if (round, from, to) == (in_round, 1, 2) {
+            bytes[place..].iter_mut().zip(flip).for_each(|(byte, flip)| *byte ^= flip);
+        }
+    };
+    let parties = match set_up(n, 1, &mut tamper) {
+        Ok(parties) => parties,
+        Err(fault) => return Some(fault),
+    };
+    triples(parties, 2, 1, &mut tamper).err()
+}
+
+fn by_party_one(misbehaviour: Misbehaviour) -> Option<(ShareIndex, Fault)> {
+    Some((index(2), Fault::Party { party: index(1), misbehaviour }))
+}
+
+#[test]
+fn what_one_party_does_to_another_names_it() {
+    assert_eq!(changed(2, 1, 40, &[1]), by_party_one(Misbehaviour::Correlation));
+    let scalar = |index| by_party_one(Misbehaviour::Scalar { index });
+    // After the commitment, 32 bytes a scalar; all ones are no scalar.
+    let ones = |place: u32| {
+        let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+            if (round, from, to) == (place, 1, 2) {
+                bytes[32 + 64..32 + 96].fill(0xff);
+            }
+        };
+        triples(set_up(2, 1, &mut honest).unwrap(), 2, 1, &mut tamper).err()
+    };
+    assert_eq!(ones(2), scalar(2));
+    assert_eq!(ones(4), scalar(2));
+    let opened = |round, from, to, bytes: &mut Vec<u8>| {
+        if (round, from, to) == (6, 1, 2) {
+            bytes[96..128].fill(0xff);
+        }
+    };
+    let fault = triples(set_up(2, 1, &mut honest).unwrap(), 2, 1, &mut { opened }).err();
+    assert_eq!(fault, scalar(2));
+    assert_eq!(changed(2, 3, 32, &[1]), Some((index(2), Fault::Commitment(index(1)))));
+    assert_eq!(changed(2, 5, 63, &[1]), Some((index(2), Fault::Commitment(index(1)))));
+    assert_eq!(changed(2, 7, 32, &[1]), Some((index(2), Fault::Commitment(index(1)))));
+    assert_eq!(changed(2, 9, 70, &[1]), Some((index(2), Fault::Commitment(index(1)))));
+    assert!(matches!(changed(2, 101, 0, &[0xff]), Some((_, Fault::Party { .. }))));
+    assert!(matches!(changed(2, 102, 0, &[0xff]), Some((_, Fault::Party { .. }))));
+    // The check of the first tree.
+    assert_eq!(changed(2, 103, 8 * 16 - 1, &[1]), by_party_one(Misbehaviour::Trees));
+}
+
+/// Adds one to the corrections of some bits of the first product of party 1 with party 2.
+fn shift(bits: &[usize], bytes: &mut [u8]) {
+    for bit in bits {
+        let place = &mut bytes[32 + 32 * bit..][..32];
+        place.copy_from_slice(&(P256Scalar::decode(place).unwrap() + P256Scalar::ONE).encode());
+    }
+}
+
+fn passes(in_round: u32, bits: &[usize], seed: u64) -> bool {
+    let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+        if (round, from, to) == (in_round, 1, 2) {
+            shift(bits, bytes);
+        }
+    };
+    let parties = set_up(2, seed, &mut honest).unwrap();
+    match triples(parties, 1, seed, &mut tamper) {
+        Ok(_) => true,
+        Err((_, fault)) => {
+            assert_eq!(fault, Fault::Macs);
+            false
+        }
+    }
+}
+
+/// Selective failure: a party that uses another b for i bits of the other's a passes if these bits are zero, with probability 2^-i.
+#[test]
+fn other_factors_for_some_bits_pass_as_often_as_bits_are_guessed() {
+    const RUNS: u32 = 40;
+    for bits in [&[9][..], &[5, 200]] {
+        let passed = (0..RUNS).filter(|run| passes(2, bits, u64::from(*run))).count();
+        let probability = 2_f64.powi(-i32::try_from(bits.len()).unwrap());
+        let expected = f64::from(RUNS) * probability;
+        // Four standard deviations.
+        let bound = 4.0 * (expected * (1.0 - probability)).sqrt();
+        assert!((passed as f64 - expected).abs() <= bound, "{bits:?}: {passed} of {RUNS} passed");
+    }
+}
+
+/// Another b for all bits, towards one party only.
+#[test]
+fn other_factors_for_other_parties_are_seen() {
+    for seed in 0..4 {
+        assert!(!passes(2, &(0..256).collect::<Vec<_>>(), seed));
+    }
+}
+
+/// Another input for most digits of the MAC key.
+#[test]
+fn other_inputs_for_other_digits_are_seen() {
+    for seed in 0..4 {
+        // The corrections of a digit are those of 6 values: 5 of the triple and the mask.
+        assert!(!passes(4, &(0..40).map(|digit| 6 * digit).collect::<Vec<_>>(), seed));
+    }
+}
+
+/// Summands of c that belong to no product: authenticated as they are, and seen by the sacrifice.
+#[test]
+fn a_false_product_is_seen() {
+    let cheat = Cheat { combining: |state| state.c.expose_mut()[4] += P256Scalar::ONE, ..NONE };
+    for n in [2, 3] {
+        let fault = triples_with(set_up(n, 3, &mut honest).unwrap(), 2, 1, &cheat, &mut honest).err();
+        assert_eq!(fault.map(|(_, fault)| fault), Some(Fault::Macs), "{n} parties");
+    }
+}
+
+/// False y, and false summands of either rho, said to everybody alike.
+#[test]
+fn a_false_opening_is_seen() {
+    let false_ones: [fn(&mut Vec<u8>); 3] = [|bytes| bytes[63] ^= 1, |bytes| bytes[95] ^= 1, |bytes| bytes[127] ^= 1];
+    for opened in false_ones {
+        for n in [2, 3] {
+            let cheat = Cheat { opened, ..NONE };
+            let fault = triples_with(set_up(n, 2, &mut honest).unwrap(), 2, 1, &cheat, &mut honest).err();
+            assert_eq!(fault.map(|(_, fault)| fault), Some(Fault::Macs), "{n} parties");
+        }
+    }
+}
+
+/// Different messages to different parties, where all should receive the same.
+#[test]
+fn different_broadcasts_are_seen() {
+    for in_round in [2, 4, 6, 8] {
+        let fault = changed(3, in_round, 0, &[1]);
+        let Some((_, Fault::Disagreement(_))) = fault else { panic!("round {in_round}: {fault:?}") };
+    }
+}
+
+#[test]
+fn lengths_and_parties_must_fit() {
+    for in_round in (101..=103).chain(1..=9) {
+        let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+            if (round, from, to) == (in_round, 1, 2) {
+                bytes.push(0);
+            }
+        };
+        let fault = match set_up(2, 1, &mut tamper) {
+            Ok(parties) => triples(parties, 2, 1, &mut tamper).err(),
+            Err(fault) => Some(fault),
+        };
+        let Some((_, Fault::Party { party, misbehaviour: Misbehaviour::Length { .. } })) = fault else {
+            panic!("round {in_round}: {fault:?}")
+        };
+        assert_eq!(party, index(1));
+    }
+    let parties = set_up(2, 1, &mut honest).unwrap();
+    let (_, party) = parties.into_iter().next().unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let (state, _) = party.triples(1, &mut rng).unwrap();
+    assert_eq!(state.handle(&Messages::new(), &mut rng).err(), Some(Fault::Ours(Misuse::Parties)));
+    let alone = Parties::new([1; 32], index(1), BTreeSet::new());
+    assert_eq!(alone.err(), Some(Misuse::OneParty));
+    assert_eq!(Parties::new([1; 32], index(1), [index(1)].into()).err(), Some(Misuse::OneParty));
+}
+
+/// Whatever bytes one party sends in a round, the others end with a fault of the other party's, or of the MACs.
+#[test]
+fn noise_is_refused_in_every_round() {
+    for in_round in (101..=103).chain(1..=9) {
+        let mut noise = blake3::Hasher::new().update(&[u8::try_from(in_round).unwrap()]).finalize_xof();
+        let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+            if (round, from, to) == (in_round, 1, 2) {
+                noise.fill(bytes);
+            }
+        };
+        let fault = match set_up(2, 1, &mut tamper) {
+            Ok(parties) => triples(parties, 1, 1, &mut tamper).err(),
+            Err(fault) => Some(fault),
+        };
+        let Some((_, fault)) = fault else { panic!("round {in_round} passed") };
+        assert!(!matches!(fault, Fault::Ours(_)), "round {in_round}: {fault:?}");
+    }
+}

@@ -1,0 +1,177 @@
+//! The serving side.
+
+use core::{
+    convert::Infallible,
+    fmt,
+    future::{Future, ready},
+    pin::Pin,
+    task::{Context, Poll},
+};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+use tonic::{
+    Request, Response, Status,
+    body::Body,
+    codegen::{BoxFuture, BoxStream, Service, http, tokio_stream::Stream},
+    server::{Grpc, ServerStreamingService},
+};
+
+use super::codec::{Frames, Outgoing, decoded};
+
+/// What a method answers: one message, or many.
+pub enum Answer {
+    /// The message, until it is sent.
+    One(Option<Outgoing>),
+    /// Messages as they come.
+    Many(BoxStream<Outgoing>),
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::One(_) => "One",
+            Self::Many(_) => "Many",
+        })
+    }
+}
+
+impl Stream for Answer {
+    type Item = Result<Outgoing, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.get_mut() {
+            Self::One(message) => Poll::Ready(message.take().map(Ok)),
+            Self::Many(messages) => messages.as_mut().poll_next(cx),
+        }
+    }
+}
+
+/// The answer of a method, when it is there.
+pub type Reply = BoxFuture<Response<Answer>, Status>;
+
+/// A service whose methods are numbered, whatever the types of their messages: what the generated code implements.
+pub trait Dispatch: Send + Sync {
+    /// Calls the method of that place in the service's list of methods.
+    fn call(&self, method: usize, request: Request<Bytes>) -> Reply;
+}
+
+/// Decodes the request, calls the method, and takes its one message.
+pub fn one<M, A, F>(request: Request<Bytes>, method: impl FnOnce(Request<M>) -> F + Send + 'static) -> Reply
+where
+    M: Message + Default + 'static,
+    A: Message + 'static,
+    F: Future<Output = Result<Response<A>, Status>> + Send,
+{
+    Box::pin(async move {
+        let answer = method(parsed(request)?).await?;
+        Ok(answer.map(|message| Answer::One(Some(Outgoing::new(message)))))
+    })
+}
+
+/// Decodes the request, calls the method, and takes its messages as they come.
+pub fn stream<M, A, F>(request: Request<Bytes>, method: impl FnOnce(Request<M>) -> F + Send + 'static) -> Reply
+where
+    M: Message + Default + 'static,
+    A: Message + 'static,
+    F: Future<Output = Result<Response<BoxStream<A>>, Status>> + Send,
+{
+    Box::pin(async move {
+        let answer = method(parsed(request)?).await?;
+        Ok(answer.map(|messages| Answer::Many(Box::pin(Sent(messages)))))
+    })
+}
+
+fn parsed<M: Message + Default>(request: Request<Bytes>) -> Result<Request<M>, Status> {
+    let (metadata, extensions, bytes) = request.into_parts();
+    Ok(Request::from_parts(metadata, extensions, decoded(bytes)?))
+}
+
+/// Messages that can write themselves, out of messages of one type.
+struct Sent<A>(BoxStream<A>);
+
+impl<A: Message + 'static> Stream for Sent<A> {
+    type Item = Result<Outgoing, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = self.get_mut().0.as_mut().poll_next(cx);
+        next.map(|item| item.map(|message| message.map(Outgoing::new)))
+    }
+}
+
+/// A service as hyper and tonic take it.
+#[derive(Clone)]
+pub struct Server {
+    /// What stands before the methods' names in a path: `/package.Service/`.
+    prefix: &'static str,
+    methods: &'static [&'static str],
+    service: Arc<dyn Dispatch>,
+    max_decoding: Option<usize>,
+    max_encoding: Option<usize>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A service under this path, with these methods in the order of its numbers.
+    pub fn new(prefix: &'static str, methods: &'static [&'static str], service: Arc<dyn Dispatch>) -> Self {
+        Self { prefix, methods, service, max_decoding: None, max_encoding: None }
+    }
+
+    /// The largest message that is read, in bytes; 4 MiB unless it is said.
+    pub const fn set_max_decoding(&mut self, bytes: usize) {
+        self.max_decoding = Some(bytes);
+    }
+
+    /// The largest message that is sent, in bytes; without a bound unless it is said.
+    pub const fn set_max_encoding(&mut self, bytes: usize) {
+        self.max_encoding = Some(bytes);
+    }
+
+    /// Answers a request.
+    pub fn answer(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>, Infallible> {
+        let name = request.uri().path().strip_prefix(self.prefix);
+        let Some(method) = name.and_then(|name| self.methods.iter().position(|method| *method == name)) else {
+            return Box::pin(ready(Ok(Status::unimplemented("").into_http())));
+        };
+        let called = Called { service: Arc::clone(&self.service), method };
+        let mut grpc = Grpc::new(Frames).apply_max_message_size_config(self.max_decoding, self.max_encoding);
+        // One message is a stream of one on the wire, so this serves all methods.
+        Box::pin(async move { Ok(grpc.server_streaming(called, request).await) })
+    }
+}
+
+/// One call of one method.
+struct Called {
+    service: Arc<dyn Dispatch>,
+    method: usize,
+}
+
+impl ServerStreamingService<Bytes> for Called {
+    type Response = Outgoing;
+    type ResponseStream = Answer;
+    type Future = Reply;
+
+    fn call(&mut self, request: Request<Bytes>) -> Reply {
+        self.service.call(self.method, request)
+    }
+}
+
+impl Service<http::Request<Body>> for Server {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        self.answer(request)
+    }
+}
