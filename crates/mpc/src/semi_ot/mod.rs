@@ -90,7 +90,7 @@ impl<G: Group> BlackBox for SemiOt<G> {
     /// Each party draws its summands.
     async fn random(&self, count: usize) -> Result<Shared<Self>, Stop> {
         self.with_links(|_| Ok(()))?;
-        Ok(Shared::from_cells((0..count).map(|_| [self.party.draw(|rng| G::Scalar::random(rng))])))
+        Ok(Shared::from_cells((0..count).map(|_| [self.party.draw(G::Scalar::random)])))
     }
 
     /// The dealer sends each other party its summands.
