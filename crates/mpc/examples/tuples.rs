@@ -166,7 +166,7 @@ fn measure<B: Measured>(n: u16, t: u16, count: usize) -> Result<(), Failure> {
     cost.rounds = cost.rounds.saturating_sub(key_cost.rounds);
     let mut material: Vec<Material<B>> = material.into_iter().map(|(key, tuples)| (key.into(), tuples)).collect();
 
-    let signatures = 50;
+    let signatures = u8::try_from(count.min(50))?;
     let mut signing = Cost { cpu: Duration::ZERO, bytes: 0, rounds: 0 };
     for number in 0..signatures {
         let mut parts = material.iter_mut();
