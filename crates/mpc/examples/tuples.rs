@@ -1,7 +1,8 @@
 //! What threshold ECDSA costs on each black box: all parties in one process, on one thread, without a network.
 //!
 //! `cargo run --release -p theta-mpc --example tuples [TUPLES]` prints one line for each black box and number of parties:
-//! key generation, tuples, signing, as CPU time of one party (the mean of all), and bytes that one party sends.
+//! set-up and key generation, tuples, signing, as CPU time of one party (the mean of all), and bytes that one party sends. Tuples are what
+//! a program with them takes more than one without. Where an instance may not send enough for so many, it is a batch, and the best of several.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -14,7 +15,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use theta_groups::{P256, Secp256k1};
 use theta_mpc::ecdsa::{Curve, KeyShare, Request, Tuple, bind, generate, prepare_nonces, sign};
-use theta_mpc::{Active, BlackBox, Misbehaviour, Party, Passive, Program, Rep3, Shamir, Stop};
+use theta_mpc::{Active, BlackBox, Mascot, Misbehaviour, Party, Passive, Program, Rep3, SemiOt, Shamir, Stop};
 use theta_names::{Epoch, ShareIndex};
 use theta_rounds::{Driver, Effect, Input, LockStep, Machine, PartyId, Recipient};
 use theta_sharing::Threshold;
@@ -24,6 +25,8 @@ type AnyMachine<O> = Box<dyn Machine<Output = O, Misbehaviour = Misbehaviour, As
 
 /// A black box that is measured.
 trait Measured: BlackBox<Group: Curve> {
+    /// The most tuples for which an instance may send enough.
+    const BATCH: usize = usize::MAX;
     fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send;
     fn make_for_openings(party: &Party) -> Result<Self, Stop>;
 }
@@ -41,6 +44,21 @@ macro_rules! measured {
     )* };
 }
 measured!(Shamir, Rep3);
+
+macro_rules! measured_in_batches {
+    ($($name:ident: $batch:literal),*) => { $(
+        impl<G: Curve> Measured for $name<G> {
+            const BATCH: usize = $batch;
+            fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send {
+                Self::new(party)
+            }
+            fn make_for_openings(party: &Party) -> Result<Self, Stop> {
+                Self::openings_only(party)
+            }
+        }
+    )* };
+}
+measured_in_batches!(SemiOt: 100, Mascot: 20);
 
 /// CPU time of this thread so far.
 fn cpu() -> Result<Duration, Failure> {
@@ -113,23 +131,42 @@ where
     Ok(all)
 }
 
+/// The results of the last of so many runs, and the least cost.
+fn best<O>(runs: usize, mut once: impl FnMut() -> Result<(Vec<O>, Cost), Failure>) -> Result<(Vec<O>, Cost), Failure> {
+    let (mut results, mut least) = once()?;
+    for _ in 1..runs {
+        let (next, cost) = once()?;
+        results = next;
+        least.cpu = least.cpu.min(cost.cpu);
+    }
+    Ok((results, least))
+}
+
 fn measure<B: Measured>(n: u16, t: u16, count: usize) -> Result<(), Failure> {
-    let (keys, key_cost) = run(machines(n, t, || {
-        Ok(Box::new(|party: Party| async move { generate(&B::make(&party).await?, Epoch::FIRST).await }))
-    })?)?;
-    let mut keys = keys.into_iter();
-    let (material, cost) = run(machines(n, t, || {
-        let key = keys.next().ok_or("a key for each party")?;
-        Ok(Box::new(move |party: Party| async move {
-            let black_box = B::make(&party).await?;
-            let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
-            let tuples = bind(&black_box, nonces, &key).await?;
-            Ok((key, tuples))
-        }))
-    })?)?;
+    let runs = if count > B::BATCH { 8 } else { 1 };
+    let count = count.min(B::BATCH);
+    let (_, key_cost) = best(runs, || {
+        run(machines(n, t, || {
+            Ok(Box::new(|party: Party| async move { generate(&B::make(&party).await?, Epoch::FIRST).await }))
+        })?)
+    })?;
+    let (material, mut cost) = best(runs, || {
+        run(machines(n, t, || {
+            Ok(Box::new(move |party: Party| async move {
+                let black_box = B::make(&party).await?;
+                let key = generate(&black_box, Epoch::FIRST).await?;
+                let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
+                let tuples = bind(&black_box, nonces, &key).await?;
+                Ok((key, tuples))
+            }))
+        })?)
+    })?;
+    cost.cpu = cost.cpu.saturating_sub(key_cost.cpu);
+    cost.bytes = cost.bytes.saturating_sub(key_cost.bytes);
+    cost.rounds = cost.rounds.saturating_sub(key_cost.rounds);
     let mut material: Vec<Material<B>> = material.into_iter().map(|(key, tuples)| (key.into(), tuples)).collect();
 
-    let signatures = 50;
+    let signatures = u8::try_from(count.min(50))?;
     let mut signing = Cost { cpu: Duration::ZERO, bytes: 0, rounds: 0 };
     for number in 0..signatures {
         let mut parts = material.iter_mut();
@@ -167,7 +204,11 @@ fn all<G: Curve>(count: usize) -> Result<(), Failure> {
     measure::<Shamir<G, Active>>(3, 1, count)?;
     measure::<Shamir<G, Active>>(5, 2, count)?;
     measure::<Rep3<G, Passive>>(3, 1, count)?;
-    measure::<Rep3<G, Active>>(3, 1, count)
+    measure::<Rep3<G, Active>>(3, 1, count)?;
+    measure::<SemiOt<G>>(2, 1, count)?;
+    measure::<SemiOt<G>>(3, 2, count)?;
+    measure::<Mascot<G>>(2, 1, count)?;
+    measure::<Mascot<G>>(3, 2, count)
 }
 
 fn main() -> Result<(), Failure> {

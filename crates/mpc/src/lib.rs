@@ -1,7 +1,7 @@
 //! An arithmetic black box over the scalars of a group and over the group itself, and threshold ECDSA on it.
 //!
 //! [`BlackBox`] is what programs are written on; [`Shamir`] and [`Rep3`] provide it, each with passive and with active
-//! security, for an honest majority. [`ecdsa`] is a program on any of them. [`Program`] makes an async program a machine of
+//! security, for an honest majority; [`SemiOt`] (passive) and [`Mascot`] (active) where all parties but one may be corrupt. [`ecdsa`] is a program on any of them. [`Program`] makes an async program a machine of
 //! `theta-rounds`. What the protocols send, check and prove is in `spec/mpc.md` and `spec/ecdsa.md`.
 //!
 //! A program that is not ECDSA, a sealed-bid auction among five parties, is `tests/mpc/auction.rs`; `examples/tuples.rs` measures.
@@ -11,13 +11,18 @@
 
 mod blackbox;
 pub mod ecdsa;
+mod mascot;
+mod pairs;
 mod program;
 mod rep3;
 mod security;
+mod semi_ot;
 mod shamir;
 
 pub use blackbox::{BlackBox, Cell, Element, Scalar, Shared, SharedPoints, Triples};
+pub use mascot::Mascot;
 pub use program::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Party, Program, RoundMessage, Stop, both};
 pub use rep3::{ActiveRep3, PassiveRep3, Rep3};
 pub use security::{Active, Passive, Security};
+pub use semi_ot::SemiOt;
 pub use shamir::{ActiveShamir, MOST_PARTIES, PassiveShamir, Shamir};

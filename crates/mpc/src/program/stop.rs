@@ -40,6 +40,10 @@ pub enum Misbehaviour {
     NotAScalar,
     /// It sent bytes that are no canonical group element.
     NotAnElement,
+    /// What it sent in an oblivious transfer fails a check of the transfer.
+    FalseTransfer,
+    /// It opened a commitment to something else than it had committed to.
+    FalseOpening,
     /// Its share is not the one that belongs to a result which is known to be right.
     FalseShare,
 }
@@ -49,6 +53,8 @@ impl fmt::Display for Misbehaviour {
         f.write_str(match self {
             Self::NotAScalar => "a scalar that is not canonical",
             Self::NotAnElement => "a group element that is not canonical",
+            Self::FalseTransfer => "an oblivious transfer that fails its check",
+            Self::FalseOpening => "a false opening of a commitment",
             Self::FalseShare => "a share that contradicts the verified result",
         })
     }
@@ -59,6 +65,8 @@ impl Evidence for Misbehaviour {
         match self {
             Self::NotAScalar => "not_a_scalar",
             Self::NotAnElement => "not_an_element",
+            Self::FalseTransfer => "false_transfer",
+            Self::FalseOpening => "false_opening",
             Self::FalseShare => "false_share",
         }
     }

@@ -15,10 +15,10 @@ use crate::ecdsa::{Material, request, sign_in};
 use crate::group::{GroupOf, Made, Recorder, Sent, party, same};
 
 /// Tuples for each run: two, so that messages have several fields.
-const TUPLES: usize = 2;
+pub(crate) const TUPLES: usize = 2;
 
 /// Makes key and tuples, in a group with liars.
-fn prepare<B: Made<Group: Curve>>(group: GroupOf) -> Report<Material<B>, Misbehaviour> {
+pub(crate) fn prepare<B: Made<Group: Curve>>(group: GroupOf) -> Report<Material<B>, Misbehaviour> {
     group.run(same(|party| async move {
         let black_box = B::make(&party).await?;
         let key = generate(&black_box, Epoch::FIRST).await?;
@@ -29,7 +29,7 @@ fn prepare<B: Made<Group: Curve>>(group: GroupOf) -> Report<Material<B>, Misbeha
 }
 
 /// What party `liar` sends if it is honest.
-fn recorded<B: Made<Group: Curve>>(n: u16, t: u16, liar: u16) -> Vec<(u16, u16, Vec<u8>)> {
+pub(crate) fn recorded<B: Made<Group: Curve>>(n: u16, t: u16, liar: u16) -> Vec<(u16, u16, Vec<u8>)> {
     let sent = Sent::default();
     let report = prepare::<B>(GroupOf::new(n, t).liar(liar, Recorder(sent.clone())));
     assert!(report.honest().all(|(_, party)| matches!(party.result, Some(Ok(_)))));
@@ -64,7 +64,7 @@ fn changes(message: &(u16, u16, Vec<u8>), all: &[(u16, u16, Vec<u8>)]) -> Vec<Ve
 }
 
 /// Sends one message differently.
-fn instead(to: u16, round: u16, bytes: Vec<u8>) -> impl Adversary + 'static {
+pub(crate) fn instead(to: u16, round: u16, bytes: Vec<u8>) -> impl Adversary + 'static {
     Tamper(move |_: &mut SimRng, recipient: PartyId, slot: Slot, payload: Bytes| {
         let changed = recipient.get() == to && slot.number == round;
         vec![(slot, if changed { bytes.clone().into() } else { payload })]

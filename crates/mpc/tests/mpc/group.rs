@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use theta_groups::Group;
-use theta_mpc::{BlackBox, Misbehaviour, Party, Program, Rep3, Security, Shamir, Stop};
+use theta_mpc::{BlackBox, Mascot, Misbehaviour, Party, Program, Rep3, Security, SemiOt, Shamir, Stop};
 use theta_names::ShareIndex;
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator};
 use theta_rounds::{Driver, LockStep, PartyId};
@@ -17,6 +17,8 @@ pub(crate) fn party(number: u16) -> PartyId {
 
 /// A black box that tests can make.
 pub(crate) trait Made: BlackBox {
+    /// As many products as make several messages or steps, within what an instance may send.
+    const MANY: u64 = 200;
     fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send;
     fn make_for_openings(party: &Party) -> Result<Self, Stop>;
 }
@@ -39,6 +41,26 @@ impl<G: Group, M: Security> Made for Rep3<G, M> {
     }
 }
 
+impl<G: Group> Made for SemiOt<G> {
+    const MANY: u64 = 100;
+    fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send {
+        Self::new(party)
+    }
+    fn make_for_openings(party: &Party) -> Result<Self, Stop> {
+        Self::openings_only(party)
+    }
+}
+
+impl<G: Group> Made for Mascot<G> {
+    const MANY: u64 = 8;
+    fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send {
+        Self::new(party)
+    }
+    fn make_for_openings(party: &Party) -> Result<Self, Stop> {
+        Self::openings_only(party)
+    }
+}
+
 /// Runs a test of one black box with each of them.
 macro_rules! with_each {
     ($group:ty, $test:ident) => {
@@ -49,6 +71,10 @@ macro_rules! with_each {
         $test::<theta_mpc::Shamir<$group, theta_mpc::Active>>(5, 2);
         $test::<theta_mpc::Rep3<$group, theta_mpc::Passive>>(3, 1);
         $test::<theta_mpc::Rep3<$group, theta_mpc::Active>>(3, 1);
+        $test::<theta_mpc::SemiOt<$group>>(2, 1);
+        $test::<theta_mpc::SemiOt<$group>>(3, 2);
+        $test::<theta_mpc::Mascot<$group>>(2, 1);
+        $test::<theta_mpc::Mascot<$group>>(3, 2);
     };
 }
 pub(crate) use with_each;

@@ -11,6 +11,7 @@
 mod auction;
 mod blackbox;
 mod cheating;
+mod dishonest;
 mod ecdsa;
 mod group;
 mod held_back;

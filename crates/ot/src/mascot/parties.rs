@@ -35,6 +35,12 @@ impl Parties {
         self.me
     }
 
+    /// The id of the run.
+    #[must_use]
+    pub const fn id(&self) -> [u8; 32] {
+        self.id
+    }
+
     /// All others.
     pub fn others(&self) -> impl Iterator<Item = ShareIndex> + '_ {
         self.others.iter().copied()

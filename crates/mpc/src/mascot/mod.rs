@@ -1,0 +1,156 @@
+//! MASCOT: additive sharing with MACs among n parties, all but one of which may cheat (Keller, Orsini, Scholl, "MASCOT: Faster Malicious
+//! Arithmetic Secure Computation with Oblivious Transfer", CCS 2016), and its extension to a group (Dalskov et al., section 3).
+//!
+//! [a] is a summand of a and one of a Delta at each party; Delta is the sum of the parties' MAC keys. Triples come from
+//! [`theta_ot::mascot`], products from triples (Beaver, CRYPTO 1991). Every opening is checked at once, before its caller has the
+//! values: `check`. After any failure the MAC key and all set-ups are gone, and the black box does nothing more.
+
+mod check;
+mod input;
+mod keys;
+mod reveal;
+mod triples;
+
+use core::marker::PhantomData;
+use std::sync::Mutex;
+
+use theta_groups::{Group, Scalar as _, Secret};
+use theta_names::ShareIndex;
+
+use crate::{
+    BlackBox, Element, Party, Scalar, Shared, SharedPoints, Stop, Triples,
+    blackbox::encode,
+    pairs::{self, Scalars, broadcast},
+};
+use keys::State;
+
+/// The black box over additive sharing with MACs: active security.
+///
+/// Shares belong to the black box that made them, as they have MACs under its key. Those of another one fail the next check;
+/// [`BlackBox::open_recognised`] alone takes them.
+pub struct Mascot<G: Group> {
+    party: Party,
+    state: Mutex<State<G::Scalar>>,
+    group: PhantomData<G>,
+}
+
+impl<G: Group> Mascot<G> {
+    /// Sets up the black box: a session, a MAC key, oblivious transfer of each pair in both directions; five rounds.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] unless n of n parties act together, n from 2 to [`MOST_PARTIES`](crate::MOST_PARTIES); and any [`Stop`].
+    pub async fn new(party: &Party) -> Result<Self, Stop> {
+        let black_box = Self::openings_only(party)?;
+        let state = triples::set_up(party).await?;
+        Ok(Self { state: Mutex::new(state), ..black_box })
+    }
+
+    /// A black box without a MAC key, for [`BlackBox::open_recognised`] alone: it needs no set-up.
+    ///
+    /// # Errors
+    /// [`Stop::Input`] as [`Self::new`].
+    pub fn openings_only(party: &Party) -> Result<Self, Stop> {
+        pairs::fits(party)?;
+        Ok(Self { party: party.clone(), state: Mutex::new(State::WithoutKey), group: PhantomData })
+    }
+
+    /// A product from a triple: a b = (u + d)(v + e) with d and e opened.
+    async fn products(&self, a: &Shared<Self>, b: &Shared<Self>) -> Result<Shared<Self>, Stop> {
+        let (u, v, w) = self.triples_now(a.len()).await?;
+        let opened = self.open_scalars(&(a - &u).then(&(b - &v))).await?;
+        let (d, e) = opened.split_at_checked(a.len()).ok_or(Stop::Input("lists of different lengths"))?;
+        let both: Vec<G::Scalar> = d.iter().zip(e).map(|(d, e)| *d * *e).collect();
+        Ok(&(&(&w + &v.times_each(d)) + &u.times_each(e)) + &self.constants(&both))
+    }
+
+    async fn open_known(
+        &self,
+        value: &Shared<Self>,
+        recognise: impl Fn(&G::Scalar) -> bool + Send + Sync,
+    ) -> Result<G::Scalar, Stop> {
+        let [[share, _]] = value.cells()[..] else { return Err(Stop::Input("one value is recognised at a time")) };
+        let shown = broadcast(&self.party, encode([&share])).await?;
+        match Scalars::sum(&self.party, 1, shown.iter().map(Vec::as_slice))?.0[..] {
+            [value] if recognise(&value) => Ok(value),
+            _ => Err(Stop::Cheated("a value that is not recognised")),
+        }
+    }
+}
+
+impl<G: Group> BlackBox for Mascot<G> {
+    type Group = G;
+    type Cell = [G::Scalar; 2];
+    const NAME: &'static str = "MASCOT";
+    const ACTIVE: bool = true;
+
+    fn party(&self) -> &Party {
+        &self.party
+    }
+
+    /// The value is the first party's summand; everybody's key makes a summand of its MAC.
+    fn constants(&self, values: &[G::Scalar]) -> Shared<Self> {
+        let is_first = self.party.position() == 0;
+        let key = self.key().unwrap_or_else(|_| Secret::new(G::Scalar::ZERO));
+        let cell = |value: &G::Scalar| [if is_first { *value } else { G::Scalar::ZERO }, *value * *key.expose()];
+        Shared::from_cells(values.iter().map(cell))
+    }
+
+    /// The factors of triples: two from each.
+    async fn random(&self, count: usize) -> Result<Shared<Self>, Stop> {
+        let (a, b, _) = self.guard(self.triples_now(count.div_ceil(2))).await?;
+        Ok(a.then(&b).part(0..count))
+    }
+
+    async fn input(
+        &self,
+        dealer: ShareIndex,
+        count: usize,
+        values: Option<&Secret<Vec<Scalar<Self>>>>,
+    ) -> Result<Shared<Self>, Stop> {
+        let is_dealer = dealer.position() == self.party.position();
+        if dealer.position() >= self.party.n()
+            || values.map(|values| values.expose().len()) != is_dealer.then_some(count)
+        {
+            return Err(Stop::Input("inputs are given by their dealer alone, as many as all expect"));
+        }
+        self.guard(self.deal(dealer.position(), count, values)).await
+    }
+
+    async fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> Result<Shared<Self>, Stop> {
+        if a.len() != b.len() {
+            return Err(Stop::Input("lists of different lengths are not multiplied"));
+        }
+        self.guard(self.products(a, b)).await
+    }
+
+    async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
+        self.guard(self.open_scalars(values)).await
+    }
+
+    async fn open_points(&self, points: &SharedPoints<Self>) -> Result<Vec<Element<Self>>, Stop> {
+        self.guard(self.open_elements(points.logarithms())).await
+    }
+
+    /// All have to show their shares, without their MACs: that the value is recognised is the check. Who showed a false share, cannot
+    /// be known.
+    async fn open_recognised(
+        &self,
+        value: &Shared<Self>,
+        recognise: impl Fn(&Scalar<Self>) -> bool + Send + Sync,
+    ) -> Result<Scalar<Self>, Stop> {
+        self.guard(self.open_known(value, recognise)).await
+    }
+
+    /// Triples are verified when they are made, and what products open is, too.
+    async fn verify(&self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    async fn confirm(&self, digest: [u8; 32]) -> Result<(), Stop> {
+        self.guard(pairs::agree(&self.party, digest)).await
+    }
+
+    async fn triples(&self, count: usize) -> Result<Triples<Self>, Stop> {
+        self.guard(self.triples_now(count)).await
+    }
+}

@@ -1,0 +1,106 @@
+//! What black boxes on oblivious transfer have in common: a fresh session, messages of pairs, sums of what all show.
+
+mod shown;
+
+use rand_core::Rng;
+use theta_groups::Transcript;
+use theta_names::ShareIndex;
+use theta_ot::mascot::{Messages, Parties};
+use theta_rounds::Bug;
+
+use crate::{MOST_PARTIES, Misbehaviour, Party, Stop};
+
+pub(crate) use shown::{Elements, Scalars, encode_elements};
+
+/// Bytes of a session's id, of a hash, and of what makes them fresh.
+pub(crate) const HASH: usize = 32;
+
+/// Whether all parties but one may be corrupt.
+pub(crate) fn fits(party: &Party) -> Result<(), Stop> {
+    let (n, t) = (party.n(), party.t());
+    if n < 2 || t + 1 != n || n > MOST_PARTIES {
+        return Err(Stop::Input("sharing without an honest majority needs all of 2 to 15 parties"));
+    }
+    Ok(())
+}
+
+/// This party's index.
+pub(crate) fn index(position: usize) -> Result<ShareIndex, Stop> {
+    ShareIndex::at(position).ok_or(Stop::Bug(Bug("a party without an index")))
+}
+
+/// Sends the same to all others, and waits for as much of each of them. The own bytes are among what is returned.
+pub(crate) async fn broadcast(party: &Party, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Stop> {
+    let n = party.n();
+    let got = party.exchange(&vec![bytes.clone(); n], &vec![bytes.len(); n])?.await?;
+    let mut all: Vec<Vec<u8>> = got.into_iter().map(Into::into).collect();
+    if let Some(own) = all.get_mut(party.position()) {
+        *own = bytes;
+    }
+    Ok(all)
+}
+
+/// Sends each its message, and waits for one of the same length of each: in protocols of pairs, what one sends the other sends, too.
+pub(crate) async fn swap(party: &Party, messages: Messages) -> Result<Messages, Stop> {
+    let n = party.n();
+    let (mut out, mut expected) = (vec![Vec::new(); n], vec![0; n]);
+    for (to, message) in messages {
+        if let (Some(out), Some(expected)) = (out.get_mut(to.position()), expected.get_mut(to.position())) {
+            *expected = message.len();
+            *out = message;
+        }
+    }
+    let got = party.exchange(&out, &expected)?.await?;
+    let others = got.into_iter().enumerate().filter(|(position, _)| *position != party.position());
+    others.map(|(position, bytes)| Ok((index(position)?, bytes.into()))).collect()
+}
+
+/// The parties under an id that is fresh, as each adds to it, and the same at all. Two rounds. Were it not the same at all, honest
+/// parties would blame each other for what comes of that.
+pub(crate) async fn session(party: &Party) -> Result<Parties, Stop> {
+    let mut fresh = vec![0; HASH];
+    party.draw(|rng| rng.fill_bytes(&mut fresh));
+    let mut transcript = Transcript::new("theta/mpc/pairs/v1");
+    for bytes in broadcast(party, fresh).await? {
+        transcript.append("fresh", &bytes);
+    }
+    let id = transcript.finish32();
+    agree(party, id).await?;
+    let me = index(party.position())?;
+    let others = party.threshold().indices().filter(|other| *other != me).collect();
+    Parties::new(id, me, others).map_err(|_| Stop::Bug(Bug("a session of one party")))
+}
+
+/// Goes on only if all have the same digest.
+pub(crate) async fn agree(party: &Party, digest: [u8; HASH]) -> Result<(), Stop> {
+    let digests = broadcast(party, digest.to_vec()).await?;
+    if digests.iter().all(|other| *other == digest) { Ok(()) } else { Err(Stop::Cheated("not all received the same")) }
+}
+
+/// Blames a party for what it did in a transfer with this one.
+pub(crate) fn blame(party: &Party, whom: ShareIndex, misbehaviour: &theta_ot::Misbehaviour) -> Stop {
+    use theta_ot::Misbehaviour as Theirs;
+    let ours = match misbehaviour {
+        Theirs::Element { .. } => Misbehaviour::NotAnElement,
+        Theirs::Scalar { .. } => Misbehaviour::NotAScalar,
+        Theirs::Length { .. } | Theirs::Trees | Theirs::Correlation => Misbehaviour::FalseTransfer,
+    };
+    party.blame(whom.position(), ours);
+    Stop::Lost
+}
+
+/// A mistake of ours in using transfers, or too many of them.
+pub(crate) const fn misuse(misuse: &theta_ot::Misuse) -> Stop {
+    match misuse {
+        theta_ot::Misuse::UsedUp => Stop::Input("the transfers of this set-up are used up"),
+        _ => Stop::Bug(Bug("oblivious transfer was used wrongly")),
+    }
+}
+
+/// Why a step with one party failed.
+pub(crate) fn stop(party: &Party, whom: ShareIndex) -> impl Fn(theta_ot::Error) -> Stop {
+    move |error| match error {
+        theta_ot::Error::Theirs(misbehaviour) => blame(party, whom, &misbehaviour),
+        theta_ot::Error::Ours(ours) => misuse(&ours),
+    }
+}

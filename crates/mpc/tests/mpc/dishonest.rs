@@ -1,0 +1,295 @@
+//! MASCOT, where all parties but one may lie: whatever one of them sends, the honest ones have right tuples or none, and no share of s leaves
+//! after a false R.
+//!
+//! As in `cheating`, what a liar sends when it is honest is recorded first, and then each message is changed.
+
+use bytes::Bytes;
+use theta_groups::{Group, P256, Scalar, Secret};
+use theta_mpc::ecdsa::{bind, generate, prepare_nonces, sign};
+use theta_mpc::{BlackBox, Mascot, Misbehaviour, SemiOt, Stop};
+use theta_names::{Epoch, ShareIndex};
+use theta_rounds::simulator::{Adversary, Report, SimRng, Tamper};
+use theta_rounds::{Abort, Offence, Slot};
+
+use crate::cheating::{TUPLES, instead, prepare, recorded};
+use crate::ecdsa::{Material, request, sign_in};
+use crate::group::{GroupOf, Made, Recorder, Sent, party, same};
+
+type B = Mascot<P256>;
+type S = <P256 as Group>::Scalar;
+type Message = (u16, u16, Vec<u8>);
+
+/// Some ways in which a message is changed: a bit at each of these places, in thousandths of its length; all of it; another message.
+fn changes(message: &Message, all: &[Message], places: &[usize]) -> Vec<Vec<u8>> {
+    let (to, round, payload) = message;
+    let last = payload.len() - 1;
+    let flip = |place: &usize| {
+        let mut bytes = payload.clone();
+        bytes[last * place / 1000] ^= 1;
+        bytes
+    };
+    let mut changed: Vec<Vec<u8>> = places.iter().map(flip).collect();
+    changed.push(vec![0; payload.len()]);
+    changed.push(vec![0xff; payload.len()]);
+    let alike = |(_, _, other): &&Message| other.len() == payload.len() && other != payload;
+    changed.extend(all.iter().filter(|(_, r, _)| r < round).filter(alike).map(|(_, _, it)| it.clone()).next_back());
+    changed.extend(all.iter().filter(|(t, r, _)| r == round && t != to).find(alike).map(|(_, _, it)| it.clone()));
+    changed.retain(|bytes| bytes != payload);
+    changed.sort();
+    changed.dedup();
+    changed
+}
+
+/// What is true after any lie. Returns whether somebody noticed.
+fn check(n: u16, liar: u16, is_last: bool, report: Report<Material<B>, Misbehaviour>) -> bool {
+    report.check_blame().unwrap();
+    let mut materials: Vec<Material<B>> = Vec::new();
+    let mut honest = 0;
+    for (id, party) in report.parties {
+        let has = party.result.and_then(Result::ok);
+        honest += usize::from(id.get() != liar && has.is_some());
+        materials.extend(has);
+    }
+    if honest < usize::from(n) - 1 {
+        assert!(honest == 0 || is_last, "some honest parties have tuples and others have not");
+        return true;
+    }
+    // The liar's own machine may have stopped; without it nobody signs.
+    if materials.len() < usize::from(n) {
+        return true;
+    }
+    let public_key = *materials[0].0.public_key();
+    for _ in 0..TUPLES {
+        let report = sign_in(GroupOf::new(n, n - 1), &mut materials, request(b"after a lie"));
+        let signature = report.agreed(|signature| *signature).expect("a tuple is false");
+        assert!(signature.vartime_verifies(&public_key, &request(b"after a lie").digest));
+    }
+    false
+}
+
+fn every_lie(n: u16, liar: u16, places: &[usize]) {
+    let all = recorded::<B>(n, n - 1, liar);
+    let last = all.iter().map(|(_, round, _)| *round).max().unwrap();
+    let (mut runs, mut noticed) = (0, 0);
+    for message in &all {
+        let (to, round, _) = message;
+        for bytes in changes(message, &all, places) {
+            let group = GroupOf::new(n, n - 1).liar(liar, instead(*to, *round, bytes));
+            noticed += usize::from(check(n, liar, *round == last, prepare::<B>(group)));
+            runs += 1;
+        }
+    }
+    // Not noticed is what depends on a bit that the liar guessed.
+    assert!(runs > 100 && noticed * 10 > runs * 9, "{noticed} of {runs} lies noticed");
+}
+
+#[test]
+fn every_lie_in_mascot_of_two() {
+    every_lie(2, 1, &[300, 1000]);
+}
+
+#[test]
+fn every_lie_in_mascot_of_three() {
+    every_lie(3, 2, &[500]);
+}
+
+/// Replaces the group elements of a message that opens some, before its commitment. `None` if it is another message.
+fn other_elements(payload: &[u8]) -> Option<Vec<u8>> {
+    let (elements, commitment) = payload.split_at_checked(payload.len().checked_sub(32)?)?;
+    let decoded: Option<Vec<_>> = elements.chunks(33).map(|code| P256::decode(code).ok()).collect();
+    let others = decoded.filter(|all| !all.is_empty())?.into_iter().map(|it| P256::encode(&(it + P256::generator())));
+    Some(others.flatten().chain(commitment.iter().copied()).collect())
+}
+
+/// Key, tuple and signature in one program.
+fn all_of_it(group: GroupOf) -> Report<bool, Misbehaviour> {
+    group.run(same(|party| async move {
+        let black_box = B::new(&party).await?;
+        let key = generate(&black_box, Epoch::FIRST).await?;
+        let nonces = prepare_nonces(&black_box, Epoch::FIRST, 1).await?;
+        let mut tuples = bind(&black_box, nonces, &key).await?;
+        let tuple = tuples.pop().ok_or(Stop::Lost)?;
+        let signature = sign(&black_box, &key, tuple, request(b"message")).await?;
+        Ok(signature.vartime_verifies(key.public_key(), &request(b"message").digest))
+    }))
+}
+
+/// With a false R, the one s that signing shows would be a signature of another message. An honest party sends nothing after the check
+/// of R, whether the liar says the same to all or not.
+#[test]
+fn no_share_of_s_leaves_after_a_false_r() {
+    for n in [2, 3] {
+        let sent = Sent::default();
+        let report = all_of_it(GroupOf::new(n, n - 1).liar(1, Recorder(sent.clone())));
+        assert!(report.agreed(|valid| *valid).unwrap());
+        let all = sent.lock().unwrap().clone();
+        let signing = all.iter().map(|(_, round, _)| *round).max().unwrap();
+        let opening: Vec<u16> = all
+            .iter()
+            .filter(|(_, _, payload)| other_elements(payload).is_some())
+            .map(|(_, round, _)| *round)
+            .collect();
+        // Those of the public key, and of R.
+        let of_r = *opening.iter().max().unwrap();
+        assert!(opening.iter().any(|round| *round < of_r) && of_r + 4 < signing);
+        for victim in [None, Some(2), Some(n)] {
+            let lie = Tamper(move |_: &mut SimRng, to: theta_rounds::PartyId, slot: Slot, payload: Bytes| {
+                let lies = slot.number == of_r && victim.is_none_or(|victim| victim == to.get());
+                let other = if lies { other_elements(&payload) } else { None };
+                vec![(slot, other.map_or(payload, Bytes::from))]
+            });
+            let sent = Sent::default();
+            let report = all_of_it(GroupOf::new(n, n - 1).liar(1, lie).liar(2, Recorder(sent.clone())));
+            assert!(report.honest().all(|(_, party)| !matches!(party.result, Some(Ok(_)))));
+            let reached = sent.lock().unwrap().iter().map(|(_, round, _)| *round).max().unwrap();
+            // Opening, coins, commitments to sigma, sigma: four rounds, and no more.
+            assert!(reached <= of_r + 3, "round {reached} after a false R in round {of_r} of {signing}");
+        }
+    }
+}
+
+/// Changes a scalar of the message of a round.
+fn adds_one(in_round: u16) -> impl Adversary + 'static {
+    Tamper(move |_: &mut SimRng, _, slot: Slot, payload: Bytes| {
+        let mut bytes = payload.to_vec();
+        if slot.number == in_round
+            && let Some((first, _)) = bytes.split_at_mut_checked(32)
+        {
+            let scalar = S::decode(first).map_or(S::ONE, |scalar| scalar + S::ONE);
+            first.copy_from_slice(&scalar.encode());
+        }
+        vec![(slot, bytes.into())]
+    })
+}
+
+/// A false share of an opened value; after it the black box does nothing more, whatever its program tries.
+#[test]
+fn nothing_is_left_after_a_failed_check() {
+    for n in [2, 3] {
+        // Set-up and one triple come before.
+        let report = GroupOf::new(n, n - 1).liar(1, adds_one(5 + 9 + 1)).run(same(|party| async move {
+            let black_box = B::new(&party).await?;
+            let values = black_box.random(2).await?;
+            let opened = black_box.open(&values).await;
+            // The liar's machine is an honest one that sees nothing false.
+            if opened.is_ok() {
+                return Ok(false);
+            }
+            assert!(matches!(opened, Err(Stop::Cheated(_))));
+            assert!(matches!(black_box.random(1).await, Err(Stop::Cheated(_))));
+            assert!(matches!(black_box.multiply(&values, &values).await, Err(Stop::Cheated(_))));
+            assert!(matches!(black_box.open_points(&values.part(0..1).convert()).await, Err(Stop::Cheated(_))));
+            assert!(matches!(black_box.open(&values).await, Err(Stop::Cheated(_))));
+            Ok(true)
+        }));
+        assert!(report.honest().all(|(_, party)| matches!(party.result, Some(Ok(true)))), "{n} parties");
+    }
+}
+
+/// Lies about an input of party 2: by a party that tells the dealer a false share, and by the dealer, to one party only.
+#[test]
+fn a_false_input_is_seen() {
+    let run = |group: GroupOf| {
+        group.run(same(|party| async move {
+            let black_box = B::new(&party).await?;
+            let own = (party.position() == 1).then(|| Secret::new(vec![S::from_u64(7)]));
+            let value = black_box.input(ShareIndex::try_from(2).unwrap(), 1, own.as_ref()).await?;
+            black_box.open(&value).await
+        }))
+    };
+    // Set-up and one triple; then the dealer is told.
+    const TOLD: u16 = 5 + 9 + 1;
+    // Coins; the sum's opening; and the difference.
+    const DIFFERENCE: u16 = TOLD + 2 + 4 + 1;
+    assert_eq!(run(GroupOf::new(3, 2)).agreed(Clone::clone).unwrap(), vec![S::from_u64(7)]);
+    let fails = |report: Report<Vec<S>, Misbehaviour>| {
+        report.honest().all(|(_, party)| !matches!(party.result, Some(Ok(_))))
+            && report.honest().any(|(_, party)| matches!(party.result, Some(Err(Abort::Cheated(_)))))
+    };
+    assert!(fails(run(GroupOf::new(3, 2).liar(1, adds_one(TOLD)))));
+    let to_one = Tamper(|_: &mut SimRng, to: theta_rounds::PartyId, slot: Slot, payload: Bytes| {
+        let other = slot.number == DIFFERENCE && to.get() == 3;
+        vec![(slot, if other { S::from_u64(9).encode().to_vec().into() } else { payload })]
+    });
+    assert!(fails(run(GroupOf::new(3, 2).liar(2, to_one))));
+}
+
+/// A false share of s: no signature, and nobody can be named.
+#[test]
+fn with_a_false_share_of_s_there_is_no_signature() {
+    let mut materials = crate::ecdsa::material::<B>(3, 2, 1, 5);
+    let report = sign_in(GroupOf::new(3, 2).liar(3, adds_one(1)), &mut materials, request(b"message"));
+    report.check_blame().unwrap();
+    assert!(report.honest().all(|(_, party)| matches!(party.result, Some(Err(Abort::Cheated(_))))));
+}
+
+/// Shares of another run have MACs under another key.
+#[test]
+fn shares_of_another_run_fail_the_next_check() {
+    let materials = crate::ecdsa::material::<B>(2, 1, 1, 5);
+    let places: Vec<_> = materials.into_iter().map(|material| std::sync::Mutex::new(Some(material))).collect();
+    let report = GroupOf::new(2, 1).run(|number| {
+        let (key, _) = places[usize::from(number) - 1].lock().unwrap().take().unwrap();
+        Box::new(move |party| async move {
+            let black_box = B::new(&party).await?;
+            let nonces = prepare_nonces(&black_box, Epoch::FIRST, 1).await?;
+            bind(&black_box, nonces, &key).await.map(|_| ())
+        })
+    });
+    assert!(report.honest().all(|(_, party)| matches!(party.result, Some(Err(Abort::Cheated(_))))));
+}
+
+/// A liar that keeps the messages of a round back from one honest party: the other one does not come further than the next round.
+#[test]
+fn nobody_shows_a_secret_before_all_have_received() {
+    let all = recorded::<B>(3, 2, 1);
+    let last = all.iter().map(|(_, round, _)| *round).max().unwrap();
+    for from in (1..=last).step_by(5) {
+        let keep_back = Tamper(
+            move |_: &mut SimRng, to: theta_rounds::PartyId, slot: Slot, payload: Bytes| {
+                if to.get() == 2 && slot.number >= from { Vec::new() } else { vec![(slot, payload)] }
+            },
+        );
+        let sent = Sent::default();
+        let group = GroupOf::new(3, 2).liar(1, keep_back).liar(3, Recorder(sent.clone()));
+        let report = prepare::<B>(group);
+        assert!(report.honest().all(|(_, party)| party.result.is_none()), "party 2 waits");
+        let reached = sent.lock().unwrap().iter().map(|(_, round, _)| *round).max().unwrap();
+        assert!(reached <= from + 1, "round {reached} without round {from}");
+    }
+}
+
+/// What one party does to another in a message that is false by itself names it, at every honest party that receives it.
+#[test]
+fn who_sends_a_false_transfer_or_opening_is_named() {
+    fn named<B: Made<Group = P256>>(in_round: u16, place: fn(&[u8]) -> usize, misbehaviour: Misbehaviour) {
+        for n in [2, 3] {
+            let lie = Tamper(move |_: &mut SimRng, _, slot: Slot, payload: Bytes| {
+                let mut bytes = payload.to_vec();
+                if slot.number == in_round {
+                    let place = place(&bytes);
+                    bytes[place] ^= 1;
+                }
+                vec![(slot, bytes.into())]
+            });
+            let report = GroupOf::new(n, n - 1).liar(1, lie).run(same(|party| async move {
+                let black_box = B::make(&party).await?;
+                let values = black_box.random(2).await?;
+                let product = black_box.multiply(&values, &values).await?;
+                black_box.open(&product).await
+            }));
+            report.check_blame().unwrap();
+            let blames = report.blames_of(party(1));
+            let is_it = |offence: &Offence<Misbehaviour>| *offence == Offence::Protocol(misbehaviour);
+            let count = blames.filter(|(_, blame)| is_it(&blame.offence)).count();
+            assert_eq!(count, usize::from(n) - 1, "{}: round {in_round} of {n} parties", B::NAME);
+        }
+    }
+    // The extension: after four and five rounds of set-up.
+    named::<SemiOt<P256>>(5, |_| 40, Misbehaviour::FalseTransfer);
+    named::<Mascot<P256>>(6, |_| 40, Misbehaviour::FalseTransfer);
+    // Coins: of the triples, and of the first opening, after triples for random values and for the product.
+    named::<Mascot<P256>>(8, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
+    named::<Mascot<P256>>(5 + 9 + 9 + 2, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
+    named::<Mascot<P256>>(5 + 9 + 9 + 4, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
+}
