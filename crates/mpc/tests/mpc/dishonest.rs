@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use theta_groups::{Group, P256, Scalar, Secret};
-use theta_mpc::ecdsa::{bind, generate, prepare_nonces, sign};
+use theta_mpc::ecdsa::{Request, bind, generate, prepare_nonces, sign};
 use theta_mpc::{BlackBox, Mascot, Misbehaviour, SemiOt, Stop};
 use theta_names::{Epoch, ShareIndex};
 use theta_rounds::simulator::{Adversary, Report, SimRng, Tamper};
@@ -109,8 +109,9 @@ fn all_of_it(group: GroupOf) -> Report<bool, Misbehaviour> {
         let nonces = prepare_nonces(&black_box, Epoch::FIRST, 1).await?;
         let mut tuples = bind(&black_box, nonces, &key).await?;
         let tuple = tuples.pop().ok_or(Stop::Lost)?;
-        let signature = sign(&black_box, &key, tuple, request(b"message")).await?;
-        Ok(signature.vartime_verifies(key.public_key(), &request(b"message").digest))
+        let request = Request { tuple: tuple.id(), ..request(b"message") };
+        let signature = sign(&black_box, &key, tuple, request).await?;
+        Ok(signature.vartime_verifies(key.public_key(), &request.digest))
     }))
 }
 

@@ -19,6 +19,8 @@ pub(crate) fn party(number: u16) -> PartyId {
 pub(crate) trait Made: BlackBox {
     /// As many products as make several messages or steps, within what an instance may send.
     const MANY: u64 = 200;
+    /// The rounds in which it is set up.
+    const SET_UP: u16 = 1;
     fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send;
     fn make_for_openings(party: &Party) -> Result<Self, Stop>;
 }
@@ -43,6 +45,7 @@ impl<G: Group, M: Security> Made for Rep3<G, M> {
 
 impl<G: Group> Made for SemiOt<G> {
     const MANY: u64 = 100;
+    const SET_UP: u16 = 4;
     fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send {
         Self::new(party)
     }
@@ -53,6 +56,7 @@ impl<G: Group> Made for SemiOt<G> {
 
 impl<G: Group> Made for Mascot<G> {
     const MANY: u64 = 8;
+    const SET_UP: u16 = 5;
     fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send {
         Self::new(party)
     }
