@@ -5,8 +5,8 @@
 //! their extension to a group of order q, where `[a]` becomes `<a>` = a G without communication and `<a>` can be opened.
 
 mod cell;
+mod openings;
 mod products;
-mod random_points;
 mod shared;
 
 use core::future::Future;
@@ -17,8 +17,8 @@ use theta_names::ShareIndex;
 use crate::{Party, Stop};
 
 pub use cell::Cell;
-pub(crate) use products::{Products, Unverified, multiply};
-pub(crate) use random_points::check_openings;
+pub(crate) use openings::{open_points, prepare_opening};
+pub(crate) use products::{Products, Unverified, check_lengths, multiply};
 pub use shared::{Shared, SharedPoints};
 pub(crate) use shared::{decode, encode, is_zero, zeros};
 
@@ -134,8 +134,5 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
 
 async fn confirm<B: BlackBox>(black_box: &B, digest: [u8; 32]) -> Result<(), Stop> {
     black_box.verify().await?;
-    let party = black_box.party();
-    let digests = party.meet(&digest).await?;
-    let same = |(position, other): (usize, &bytes::Bytes)| position == party.position() || *other == digest[..];
-    if digests.iter().enumerate().all(same) { Ok(()) } else { Err(Stop::Cheated("the parties' results differ")) }
+    if black_box.party().agree(&digest).await? { Ok(()) } else { Err(Stop::Cheated("the parties' results differ")) }
 }

@@ -15,7 +15,7 @@ use core::{future::poll_fn, task::Poll};
 use theta_groups::{Scalar as _, Secret};
 use theta_rounds::Bug;
 
-use super::{BlackBox, Cell, Scalar, Shared};
+use super::{BlackBox, Cell, Element, Scalar, Shared};
 use crate::Stop;
 
 /// A black box whose products are one local multiplication and one exchange, so that inner products cost one, too.
@@ -28,6 +28,12 @@ pub(crate) trait Products: BlackBox {
 
     /// Opens without verifying products first.
     fn open_now(&self, values: &Shared<Self>) -> impl Future<Output = Result<Vec<Scalar<Self>>, Stop>> + Send;
+
+    /// Opens elements without verifying anything: whatever is sent is believed.
+    fn open_elements_now(
+        &self,
+        logarithms: &Shared<Self>,
+    ) -> impl Future<Output = Result<Vec<Element<Self>>, Stop>> + Send;
 }
 
 /// Products that nobody has verified yet: factors, factors, results.
@@ -84,6 +90,11 @@ impl<B: Products> Unverified<B> {
     }
 }
 
+/// Whether two lists can be multiplied, place by place.
+pub(crate) fn check_lengths<B: BlackBox>(a: &Shared<B>, b: &Shared<B>) -> Result<(), Stop> {
+    if a.len() == b.len() { Ok(()) } else { Err(Stop::Input("lists of different lengths are not multiplied")) }
+}
+
 /// Products of two lists, noted in `unverified` if they are to be verified.
 pub(crate) async fn multiply<B: Products>(
     black_box: &B,
@@ -91,9 +102,7 @@ pub(crate) async fn multiply<B: Products>(
     b: &Shared<B>,
     unverified: Option<&Unverified<B>>,
 ) -> Result<Shared<B>, Stop> {
-    if a.len() != b.len() {
-        return Err(Stop::Input("lists of different lengths are not multiplied"));
-    }
+    check_lengths(a, b)?;
     let mut parts = Secret::new(Vec::with_capacity(a.len()));
     parts.expose_mut().extend(a.cells().iter().zip(b.cells()).map(|(a, b)| B::local(a, b)));
     let products = black_box.reduce(&parts).await?;

@@ -19,7 +19,7 @@ use theta_names::ShareIndex;
 
 use crate::{
     BlackBox, Element, Party, Scalar, Shared, SharedPoints, Stop, Triples,
-    blackbox::encode,
+    blackbox::{self, encode},
     pairs::{self, Scalars, broadcast},
 };
 use keys::State;
@@ -107,19 +107,12 @@ impl<G: Group> BlackBox for Mascot<G> {
         count: usize,
         values: Option<&Secret<Vec<Scalar<Self>>>>,
     ) -> Result<Shared<Self>, Stop> {
-        let is_dealer = dealer.position() == self.party.position();
-        if dealer.position() >= self.party.n()
-            || values.map(|values| values.expose().len()) != is_dealer.then_some(count)
-        {
-            return Err(Stop::Input("inputs are given by their dealer alone, as many as all expect"));
-        }
+        self.party.check_input(dealer.position(), count, values.map(|values| values.expose().len()))?;
         self.guard(self.deal(dealer.position(), count, values)).await
     }
 
     async fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> Result<Shared<Self>, Stop> {
-        if a.len() != b.len() {
-            return Err(Stop::Input("lists of different lengths are not multiplied"));
-        }
+        blackbox::check_lengths(a, b)?;
         self.guard(self.products(a, b)).await
     }
 

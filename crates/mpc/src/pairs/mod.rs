@@ -73,8 +73,7 @@ pub(crate) async fn session(party: &Party) -> Result<Parties, Stop> {
 
 /// Goes on only if all have the same digest.
 pub(crate) async fn agree(party: &Party, digest: [u8; HASH]) -> Result<(), Stop> {
-    let digests = broadcast(party, digest.to_vec()).await?;
-    if digests.iter().all(|other| *other == digest) { Ok(()) } else { Err(Stop::Cheated("not all received the same")) }
+    if party.agree(&digest).await? { Ok(()) } else { Err(Stop::Cheated("not all received the same")) }
 }
 
 /// Blames a party for what it did in a transfer with this one.

@@ -8,14 +8,13 @@ use core::{
     task::{Context, Poll, Waker},
 };
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::{CryptoRng, SeedableRng};
+use rand_core::CryptoRng;
 use theta_names::ShareIndex;
 use theta_rounds::{Abort, Blames, Bug, Malformed, Outgoing, PartyId, Recipient, Round, RoundProtocol, Slot};
 use theta_sharing::Threshold;
 use zeroize::Zeroizing;
 
-use super::{LONGEST_MESSAGE, Misbehaviour, Party, RoundMessage, Stop, party::Building};
+use super::{Generator, LONGEST_MESSAGE, Misbehaviour, Party, RoundMessage, Stop, party::Building};
 
 /// The future of a program.
 type Running<O> = Pin<Box<dyn Future<Output = Result<O, Stop>> + Send>>;
@@ -133,7 +132,7 @@ impl<O: Send + 'static> RoundProtocol for Program<O> {
             Stage::Ready(begin) => {
                 let mut seed = Zeroizing::new([0; 32]);
                 rng.fill_bytes(seed.as_mut());
-                self.party.state().rng = ChaCha20Rng::from_seed(*seed);
+                self.party.state().rng = Generator::new(&seed);
                 Stage::Running(begin(self.party.clone()))
             }
             other => other,

@@ -9,6 +9,7 @@
 //! then all agree what a message of each round contains, and a message of another length is blamed on its sender.
 
 mod exchange;
+mod generator;
 mod join;
 mod machine;
 mod message;
@@ -16,6 +17,7 @@ mod party;
 mod stop;
 
 pub use exchange::{Exchange, Gather};
+pub(crate) use generator::{Generator, SEED};
 pub use join::both;
 pub use machine::Program;
 pub use message::{LONGEST_MESSAGE, RoundMessage};

@@ -4,12 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
 use theta_names::ShareIndex;
 use theta_rounds::{Bug, KEPT_BYTES, PartyId};
 use theta_sharing::Threshold;
 
-use super::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Stop};
+use super::{Exchange, Gather, Generator, LONGEST_MESSAGE, Misbehaviour, SEED, Stop};
 
 /// What a round sends and expects, by position of the peer.
 #[derive(Default)]
@@ -28,7 +27,7 @@ impl Building {
 
 /// What program and machine share.
 pub(super) struct State {
-    pub(super) rng: ChaCha20Rng,
+    pub(super) rng: Generator,
     /// The current round: its messages have left.
     pub(super) round: u16,
     /// What the current round expects, and what has come.
@@ -47,14 +46,6 @@ pub(super) struct State {
     /// A part of the program may go on before the round is complete. Other parties may not do so at the same point, so
     /// nothing may be sent after it.
     pub(super) ragged: bool,
-}
-
-/// The generator has no way to wipe itself: it is overwritten, as far as the compiler keeps that.
-impl Drop for State {
-    fn drop(&mut self) {
-        self.rng = ChaCha20Rng::from_seed([0; 32]);
-        core::hint::black_box(self);
-    }
 }
 
 impl State {
@@ -99,7 +90,7 @@ impl Party {
         let n = usize::from(threshold.n());
         let state = State {
             // Replaced before the program starts.
-            rng: ChaCha20Rng::from_seed([0; 32]),
+            rng: Generator::new(&[0; SEED]),
             round: 0,
             expected: vec![0; n],
             inbox: vec![None; n],
@@ -214,6 +205,21 @@ impl Party {
         state.settled = state.settled.max(before);
         drop(state);
         Ok(got)
+    }
+
+    /// Whether all parties come here with the same digest.
+    pub(crate) async fn agree(&self, digest: &[u8]) -> Result<bool, Stop> {
+        let digests = self.meet(digest).await?;
+        Ok(digests.iter().enumerate().all(|(position, other)| position == self.local || *other == digest))
+    }
+
+    /// Checks that the values of a party are given by this party alone, as many as all expect. `given`: how many there are here.
+    pub(crate) fn check_input(&self, dealer: usize, count: usize, given: Option<usize>) -> Result<(), Stop> {
+        if dealer < self.n() && given == (dealer == self.local).then_some(count) {
+            Ok(())
+        } else {
+            Err(Stop::Input("inputs are given by their dealer alone, as many as all expect"))
+        }
     }
 
     /// Adds to the next round. Returns its number, and where in each message what is expected will be.

@@ -19,7 +19,7 @@ use theta_names::ShareIndex;
 
 use crate::{
     Active, BlackBox, Element, Misbehaviour, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
-    blackbox::{Products, Unverified, check_openings, decode, encode},
+    blackbox::{self, Products, Unverified, decode, encode},
 };
 use streams::Streams;
 
@@ -156,6 +156,10 @@ impl<G: Group, M: Security> Products for Rep3<G, M> {
     async fn open_now(&self, values: &Shared<Self>) -> Result<Vec<G::Scalar>, Stop> {
         self.open_scalars(values).await
     }
+
+    async fn open_elements_now(&self, logarithms: &Shared<Self>) -> Result<Vec<G::Element>, Stop> {
+        self.open_elements(logarithms).await
+    }
 }
 
 impl<G: Group, M: Security> BlackBox for Rep3<G, M> {
@@ -191,33 +195,21 @@ impl<G: Group, M: Security> BlackBox for Rep3<G, M> {
         count: usize,
         values: Option<&Secret<Vec<Scalar<Self>>>>,
     ) -> Result<Shared<Self>, Stop> {
-        let is_dealer = dealer.position() == self.party.position();
-        if dealer.position() >= PARTIES || values.map(|values| values.expose().len()) != is_dealer.then_some(count) {
-            return Err(Stop::Input("inputs are given by their dealer alone, as many as all expect"));
-        }
+        self.party.check_input(dealer.position(), count, values.map(|values| values.expose().len()))?;
         self.deal(dealer.position(), count, values).await
     }
 
     async fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> Result<Shared<Self>, Stop> {
-        crate::blackbox::multiply(self, a, b, M::ACTIVE.then_some(&self.unverified)).await
+        blackbox::multiply(self, a, b, M::ACTIVE.then_some(&self.unverified)).await
     }
 
     async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
-        self.verify().await?;
-        if M::ACTIVE {
-            self.party.settle().await?;
-        }
+        blackbox::prepare_opening(self).await?;
         self.open_now(values).await
     }
 
     async fn open_points(&self, points: &SharedPoints<Self>) -> Result<Vec<Element<Self>>, Stop> {
-        self.verify().await?;
-        let logarithms = points.logarithms();
-        if M::ACTIVE {
-            check_openings(self, logarithms, |all| async move { self.open_elements(&all).await }).await
-        } else {
-            self.open_elements(logarithms).await
-        }
+        blackbox::open_points(self, points).await
     }
 
     async fn open_recognised(
@@ -225,10 +217,7 @@ impl<G: Group, M: Security> BlackBox for Rep3<G, M> {
         value: &Shared<Self>,
         recognise: impl Fn(&Scalar<Self>) -> bool + Send + Sync,
     ) -> Result<Scalar<Self>, Stop> {
-        self.verify().await?;
-        if M::ACTIVE {
-            self.party.settle().await?;
-        }
+        blackbox::prepare_opening(self).await?;
         self.open_known(value, recognise).await
     }
 

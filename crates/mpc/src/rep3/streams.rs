@@ -1,29 +1,18 @@
 //! Randomness without communication (Araki et al., section 2.2, "correlated randomness"): each two parties have a seed in common.
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
+use rand_core::Rng;
 use theta_groups::{Scalar, Secret};
 
 use super::BEFORE;
-use crate::{Party, Stop};
-
-/// Bytes of a seed.
-const SEED: usize = 32;
+use crate::{
+    Party, Stop,
+    program::{Generator, SEED},
+};
 
 /// The generators of the two parts that a party holds: for random values, and for sharings of zero.
 pub(super) struct Streams {
-    values: [ChaCha20Rng; 2],
-    zeros: [ChaCha20Rng; 2],
-}
-
-/// The generators have no way to wipe themselves: they are overwritten, as far as the compiler keeps that.
-impl Drop for Streams {
-    fn drop(&mut self) {
-        for stream in self.values.iter_mut().chain(&mut self.zeros) {
-            *stream = ChaCha20Rng::from_seed([0; SEED]);
-        }
-        core::hint::black_box(self);
-    }
+    values: [Generator; 2],
+    zeros: [Generator; 2],
 }
 
 impl Streams {
@@ -41,7 +30,7 @@ impl Streams {
         let theirs = Secret::new(theirs);
         let streams = |number| {
             [&own, &theirs].map(|seed| {
-                let mut stream = ChaCha20Rng::from_seed(*seed.expose());
+                let mut stream = Generator::new(seed.expose());
                 stream.set_stream(number);
                 stream
             })
@@ -54,7 +43,7 @@ impl Streams {
         let mut cells = Secret::new(vec![[S::ZERO; 2]; count]);
         for cell in cells.expose_mut() {
             for (part, stream) in cell.iter_mut().zip(&mut self.values) {
-                *part = S::random(stream);
+                *part = S::random(&mut **stream);
             }
         }
         cells
@@ -65,7 +54,7 @@ impl Streams {
         let mut terms = Secret::new(vec![S::ZERO; count]);
         let [own, next] = &mut self.zeros;
         for term in terms.expose_mut() {
-            *term = S::random(own) - S::random(next);
+            *term = S::random(&mut **own) - S::random(&mut **next);
         }
         terms
     }

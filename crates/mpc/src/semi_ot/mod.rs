@@ -14,7 +14,7 @@ use theta_names::ShareIndex;
 
 use crate::{
     BlackBox, Element, Party, Scalar, Shared, SharedPoints, Stop,
-    blackbox::encode,
+    blackbox::{self, encode},
     pairs::{self, Elements, Scalars, broadcast, encode_elements},
 };
 use links::Links;
@@ -101,9 +101,7 @@ impl<G: Group> BlackBox for SemiOt<G> {
         values: Option<&Secret<Vec<Scalar<Self>>>>,
     ) -> Result<Shared<Self>, Stop> {
         let (n, local, dealer) = (self.party.n(), self.party.position(), dealer.position());
-        if dealer >= n || values.map(|values| values.expose().len()) != (dealer == local).then_some(count) {
-            return Err(Stop::Input("inputs are given by their dealer alone, as many as all expect"));
-        }
+        self.party.check_input(dealer, count, values.map(|values| values.expose().len()))?;
         let Some(values) = values else {
             let len = count * G::Scalar::ENCODED_LEN;
             let expected: Vec<usize> = (0..n).map(|from| if from == dealer { len } else { 0 }).collect();
@@ -129,9 +127,7 @@ impl<G: Group> BlackBox for SemiOt<G> {
     }
 
     async fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> Result<Shared<Self>, Stop> {
-        if a.len() != b.len() {
-            return Err(Stop::Input("lists of different lengths are not multiplied"));
-        }
+        blackbox::check_lengths(a, b)?;
         self.with_links(|_| Ok(()))?;
         let mut products = Secret::new(Vec::with_capacity(a.len()));
         for (a, b) in a.cells().chunks(links::AT_ONCE).zip(b.cells().chunks(links::AT_ONCE)) {

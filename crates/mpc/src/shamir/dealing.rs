@@ -9,8 +9,7 @@
 use std::sync::PoisonError;
 
 use bytes::Bytes;
-use rand_chacha::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
+use rand_core::Rng;
 use theta_groups::{Group, Scalar as _, Secret};
 
 use super::{
@@ -20,26 +19,14 @@ use super::{
 use crate::{
     Misbehaviour, Party, Scalar, Security, Shared, Stop,
     blackbox::{decode, encode, zeros},
+    program::{Generator, SEED},
 };
-
-/// Bytes of a seed.
-const SEED: usize = 32;
 
 /// Generators that a party has in common with each other party: for what it deals and for what the other deals.
 #[derive(Default)]
 pub(super) struct Streams {
-    dealt: Vec<ChaCha20Rng>,
-    received: Vec<ChaCha20Rng>,
-}
-
-/// The generators have no way to wipe themselves: they are overwritten, as far as the compiler keeps that.
-impl Drop for Streams {
-    fn drop(&mut self) {
-        for stream in self.dealt.iter_mut().chain(&mut self.received) {
-            *stream = ChaCha20Rng::from_seed([0; SEED]);
-        }
-        core::hint::black_box(self);
-    }
+    dealt: Vec<Generator>,
+    received: Vec<Generator>,
 }
 
 impl Streams {
@@ -58,7 +45,7 @@ impl Streams {
         let stream = |seed: &[u8]| {
             // Only this party's own place has none; nothing is drawn from it.
             let seed = Secret::new(seed.try_into().unwrap_or([0; SEED]));
-            ChaCha20Rng::from_seed(*seed.expose())
+            Generator::new(seed.expose())
         };
         let dealt = seeds.iter().map(|seed| stream(seed.expose())).collect();
         Ok(Self { dealt, received: got.iter().map(|seed| stream(seed)).collect() })
@@ -210,14 +197,14 @@ impl<G: Group, M: Security> Shamir<G, M> {
         self.has_streams()?;
         self.party.note_dealing();
         let dealing = &self.coefficients.single;
-        let is_dealer = dealer == self.party.position();
+        self.party.check_input(dealer, count, values.map(|values| values.expose().len()))?;
         match values {
-            Some(values) if is_dealer && values.expose().len() == count => {
+            Some(values) => {
                 let Dealt { out, own } = self.deal(dealing, values);
                 self.party.exchange(&out, &vec![0; self.party.n()])?.await?;
                 Ok(Shared::from_cells(own.expose().iter().map(|share| [*share])))
             }
-            None if !is_dealer && dealer < self.party.n() => {
+            None => {
                 let derived = self.derive(dealing, dealer, count);
                 let expected = self.expected(dealing, |from| from == dealer, count);
                 let got = self.party.exchange(&vec![Vec::new(); self.party.n()], &expected)?.await?;
@@ -225,7 +212,6 @@ impl<G: Group, M: Security> Shamir<G, M> {
                 let shares = derived.map_or_else(|| self.read(dealer, &bytes), Ok)?;
                 Ok(Shared::from_cells(shares.expose().iter().map(|share| [*share])))
             }
-            _ => Err(Stop::Input("inputs are given by their dealer alone, as many as all expect")),
         }
     }
 

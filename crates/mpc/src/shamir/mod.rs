@@ -14,7 +14,7 @@ use theta_names::ShareIndex;
 
 use crate::{
     Active, BlackBox, Element, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
-    blackbox::{Products, Unverified, check_openings},
+    blackbox::{self, Products, Unverified},
 };
 use dealing::Streams;
 use interpolation::Coefficients;
@@ -77,6 +77,10 @@ impl<G: Group, M: Security> Products for Shamir<G, M> {
     async fn open_now(&self, values: &Shared<Self>) -> Result<Vec<G::Scalar>, Stop> {
         if M::ACTIVE { self.open_actively(values).await } else { self.open_passively(values).await }
     }
+
+    async fn open_elements_now(&self, logarithms: &Shared<Self>) -> Result<Vec<G::Element>, Stop> {
+        self.open_elements(logarithms).await
+    }
 }
 
 impl<G: Group, M: Security> BlackBox for Shamir<G, M> {
@@ -107,25 +111,16 @@ impl<G: Group, M: Security> BlackBox for Shamir<G, M> {
     }
 
     async fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> Result<Shared<Self>, Stop> {
-        crate::blackbox::multiply(self, a, b, M::ACTIVE.then_some(&self.unverified)).await
+        blackbox::multiply(self, a, b, M::ACTIVE.then_some(&self.unverified)).await
     }
 
     async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
-        self.verify().await?;
-        if M::ACTIVE {
-            self.party.settle().await?;
-        }
+        blackbox::prepare_opening(self).await?;
         self.open_now(values).await
     }
 
     async fn open_points(&self, points: &SharedPoints<Self>) -> Result<Vec<Element<Self>>, Stop> {
-        self.verify().await?;
-        let logarithms = points.logarithms();
-        if M::ACTIVE {
-            check_openings(self, logarithms, |all| async move { self.open_elements(&all).await }).await
-        } else {
-            self.open_elements(logarithms).await
-        }
+        blackbox::open_points(self, points).await
     }
 
     async fn open_recognised(
@@ -133,10 +128,7 @@ impl<G: Group, M: Security> BlackBox for Shamir<G, M> {
         value: &Shared<Self>,
         recognise: impl Fn(&Scalar<Self>) -> bool + Send + Sync,
     ) -> Result<Scalar<Self>, Stop> {
-        self.verify().await?;
-        if M::ACTIVE {
-            self.party.settle().await?;
-        }
+        blackbox::prepare_opening(self).await?;
         self.open_known(value, recognise).await
     }
 
