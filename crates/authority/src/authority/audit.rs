@@ -114,31 +114,29 @@ impl AuditLog {
 
     /// Records a decision. `first`: its caller will wait for it ([`AuditLog::durable`]).
     pub(crate) fn append(&self, record: AuditRecord, first: bool) -> Ticket {
-        let mut queue = self.shared.lock();
-        queue.waiting.push(record);
-        queue.appended = queue.appended.saturating_add(1);
-        let (ticket, waiting) = (Ticket(queue.appended), queue.waiting.len());
-        let hurries = first && !std::mem::replace(&mut queue.urgent, true);
-        if hurries || waiting == 1 || waiting == FULL_BATCH {
-            self.shared.wake(queue);
-        }
-        ticket
+        self.queue([record], first)
     }
 
     /// Records decisions that were made together, to be written in one commit. `first`: somebody will wait for them. `None` if there
     /// are none.
     pub(crate) fn append_all(&self, records: Vec<AuditRecord>, first: bool) -> Option<Ticket> {
-        let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
-        if count == 0 {
-            return None;
-        }
+        (!records.is_empty()).then(|| self.queue(records, first))
+    }
+
+    /// Queues records, one at least, and wakes the writer if that changes what it waits for. The ticket is the last one's.
+    fn queue(&self, records: impl IntoIterator<Item = AuditRecord>, first: bool) -> Ticket {
         let mut queue = self.shared.lock();
+        let before = queue.waiting.len();
         queue.waiting.extend(records);
-        queue.appended = queue.appended.saturating_add(count);
-        queue.urgent |= first;
+        let waiting = queue.waiting.len();
+        let added = u64::try_from(waiting.saturating_sub(before)).unwrap_or(u64::MAX);
+        queue.appended = queue.appended.saturating_add(added);
         let ticket = Ticket(queue.appended);
-        self.shared.wake(queue);
-        Some(ticket)
+        let hurries = first && !std::mem::replace(&mut queue.urgent, true);
+        if hurries || before == 0 || (before < FULL_BATCH && waiting >= FULL_BATCH) {
+            self.shared.wake(queue);
+        }
+        ticket
     }
 
     /// Waits until a record is durable, without holding a thread.

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use theta_statements::audit::AuditRecord;
+use super::{Authority, Counted, audit::Ticket};
+use crate::{Asks, Granted, Presented, Refusal};
 
-use super::{Authority, audit::Ticket};
-use crate::{Asks, Granted, Judged, Presented, Refusal};
-
-/// What was decided, in the order of the requests; whether a decision must be durable before it is used; and the record to wait for.
-type DecidedTogether<R> = (Vec<Result<(Granted<R>, bool), Refusal>>, Option<Ticket>);
+/// What was decided, in the order of the requests, and the record to wait for.
+type DecidedTogether<R> = (Vec<Counted<R>>, Option<Ticket>);
 
 impl Authority {
     /// Decides about many requests, as [`decide`](Self::decide) does about each, and in their order: rates and slots that one takes
@@ -46,27 +44,13 @@ impl Authority {
             .map(|(presented, request)| {
                 let asked = request.asked();
                 let judged = self.judge(&presented, request, &asked)?;
-                self.taken_down(judged, &mut records)
+                let (record, decided) = self.counted(judged);
+                records.extend(record);
+                decided
             })
             .collect();
         let waits = decided.iter().any(|one| matches!(one, Ok((_, true))));
         let ticket = self.audit.append_all(records, waits);
         (decided, ticket)
-    }
-
-    /// Adds the record of a decision to `records`, unless it is one of too many refusals.
-    fn taken_down<R>(&self, judged: Judged<R>, records: &mut Vec<AuditRecord>) -> Result<(Granted<R>, bool), Refusal> {
-        let Judged { answer, record, first, client, code } = judged;
-        self.metrics.decided(answer.is_ok(), code);
-        match answer {
-            Ok(granted) => {
-                records.push(record);
-                Ok((granted, first))
-            }
-            Err(refusal) => {
-                records.extend(self.refused.take(client.as_ref(), record));
-                Err(self.advised(refusal))
-            }
-        }
     }
 }

@@ -73,6 +73,9 @@ pub struct Authority {
 /// A permission, and the record that must be on the disk before it is used.
 type Decided<R> = (Granted<R>, Option<Ticket>);
 
+/// A permission, with whether its record must be on the disk before it is used.
+type Counted<R> = Result<(Granted<R>, bool), Refusal>;
+
 /// Why an authority cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
@@ -286,17 +289,20 @@ impl Authority {
 
     /// Records a decision; returns the permission.
     fn record<R>(&self, judged: Judged<R>) -> Result<Decided<R>, Refusal> {
+        let (record, decided) = self.counted(judged);
+        let waits = matches!(decided, Ok((_, true)));
+        let ticket = record.map(|record| self.audit.append(record, waits));
+        decided.map(|(granted, first)| (granted, ticket.filter(|_| first)))
+    }
+
+    /// Counts a decision. Returns its record, unless it is a refusal of too many, which are recorded at a bounded rate for each client
+    /// and for all strangers together; and the permission, with whether its record has to be durable before it is used.
+    fn counted<R>(&self, judged: Judged<R>) -> (Option<AuditRecord>, Counted<R>) {
         let Judged { answer, record, first, client, code } = judged;
         self.metrics.decided(answer.is_ok(), code);
         match answer {
-            Ok(granted) => {
-                let ticket = self.audit.append(record, first);
-                Ok((granted, first.then_some(ticket)))
-            }
-            Err(refusal) => {
-                self.record_refusal(client.as_ref(), record);
-                Err(self.advised(refusal))
-            }
+            Ok(granted) => (Some(record), Ok((granted, first))),
+            Err(refusal) => (self.refused.take(client.as_ref(), record), Err(self.advised(refusal))),
         }
     }
 
@@ -308,13 +314,6 @@ impl Authority {
                 Refusal::Unidentified { error, begin }
             }
             other => other,
-        }
-    }
-
-    /// Records refusals at a bounded rate for each client, and for all strangers together.
-    fn record_refusal(&self, client: Option<&Name>, record: AuditRecord) {
-        if let Some(record) = self.refused.take(client, record) {
-            self.audit.append(record, false);
         }
     }
 
