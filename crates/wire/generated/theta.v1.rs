@@ -729,13 +729,7 @@ pub mod threshold_protocol_server {
         ];
         pub fn new(inner: impl ThresholdProtocol) -> Self {
             let calls = Calls(Arc::new(inner));
-            Self(
-                rpc::Server::new(
-                    "/theta.v1.ThresholdProtocol/",
-                    Self::METHODS,
-                    Arc::new(calls),
-                ),
-            )
+            Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
         #[must_use]
         pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
@@ -829,6 +823,11 @@ pub mod threshold_protocol_server {
         }
         fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
             self.0.answer(request)
+        }
+    }
+    impl From<ThresholdProtocolServer> for rpc::Server {
+        fn from(server: ThresholdProtocolServer) -> Self {
+            server.0
         }
     }
 }
@@ -1096,13 +1095,7 @@ pub mod threshold_scheme_server {
         ];
         pub fn new(inner: impl ThresholdScheme) -> Self {
             let calls = Calls(Arc::new(inner));
-            Self(
-                rpc::Server::new(
-                    "/theta.v1.ThresholdScheme/",
-                    Self::METHODS,
-                    Arc::new(calls),
-                ),
-            )
+            Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
         #[must_use]
         pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
@@ -1174,6 +1167,11 @@ pub mod threshold_scheme_server {
         }
         fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
             self.0.answer(request)
+        }
+    }
+    impl From<ThresholdSchemeServer> for rpc::Server {
+        fn from(server: ThresholdSchemeServer) -> Self {
+            server.0
         }
     }
 }
@@ -1525,13 +1523,7 @@ pub mod threshold_keys_server {
         ];
         pub fn new(inner: impl ThresholdKeys) -> Self {
             let calls = Calls(Arc::new(inner));
-            Self(
-                rpc::Server::new(
-                    "/theta.v1.ThresholdKeys/",
-                    Self::METHODS,
-                    Arc::new(calls),
-                ),
-            )
+            Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
         #[must_use]
         pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
@@ -1607,6 +1599,11 @@ pub mod threshold_keys_server {
         }
         fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
             self.0.answer(request)
+        }
+    }
+    impl From<ThresholdKeysServer> for rpc::Server {
+        fn from(server: ThresholdKeysServer) -> Self {
+            server.0
         }
     }
 }
@@ -1942,9 +1939,7 @@ pub mod governance_server {
         ];
         pub fn new(inner: impl Governance) -> Self {
             let calls = Calls(Arc::new(inner));
-            Self(
-                rpc::Server::new("/theta.v1.Governance/", Self::METHODS, Arc::new(calls)),
-            )
+            Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
         #[must_use]
         pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
@@ -2028,6 +2023,11 @@ pub mod governance_server {
         }
         fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
             self.0.answer(request)
+        }
+    }
+    impl From<GovernanceServer> for rpc::Server {
+        fn from(server: GovernanceServer) -> Self {
+            server.0
         }
     }
 }
@@ -2171,9 +2171,7 @@ pub mod total_order_server {
         ];
         pub fn new(inner: impl TotalOrder) -> Self {
             let calls = Calls(Arc::new(inner));
-            Self(
-                rpc::Server::new("/theta.v1.TotalOrder/", Self::METHODS, Arc::new(calls)),
-            )
+            Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
         #[must_use]
         pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
@@ -2227,6 +2225,11 @@ pub mod total_order_server {
         }
         fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
             self.0.answer(request)
+        }
+    }
+    impl From<TotalOrderServer> for rpc::Server {
+        fn from(server: TotalOrderServer) -> Self {
+            server.0
         }
     }
 }

@@ -14,11 +14,7 @@ use std::{
 
 use hyper::{Request, Response, body::Body as _};
 use theta_authority::Authority;
-use theta_wire::v1::{
-    governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
-    threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
-    total_order_server::TotalOrderServer,
-};
+use theta_wire::rpc;
 use tokio::sync::oneshot;
 use tonic::{
     Code, Status,
@@ -38,11 +34,8 @@ pub(crate) type Arrival = Arc<Place>;
 pub(crate) struct Gate<H, R, A>(Arc<Services<H, R, A>>);
 
 pub(crate) struct Services<H, R, A> {
-    pub(crate) protocol: ThresholdProtocolServer,
-    pub(crate) scheme: ThresholdSchemeServer,
-    pub(crate) keys: ThresholdKeysServer,
-    pub(crate) governance: GovernanceServer,
-    pub(crate) order: TotalOrderServer,
+    /// Those of `theta.v1`.
+    pub(crate) own: [rpc::Server; 5],
     pub(crate) health: H,
     pub(crate) reflection: R,
     /// The same service under its older name, which most tools still use.
@@ -103,21 +96,9 @@ impl<H: GrpcService, R: GrpcService, A: GrpcService> Service<Request<Body>> for 
     fn call(&mut self, request: Request<Body>) -> Answer {
         let services = &self.0;
         let (service, method) = split_path(request.uri().path());
-        if service == ThresholdProtocolServer::NAME {
-            let method = known_method(ThresholdProtocolServer::METHODS, method);
-            self.admitted(&mut |request| services.protocol.clone().call(request), method, request)
-        } else if service == ThresholdSchemeServer::NAME {
-            let method = known_method(ThresholdSchemeServer::METHODS, method);
-            self.admitted(&mut |request| services.scheme.clone().call(request), method, request)
-        } else if service == ThresholdKeysServer::NAME {
-            let method = known_method(ThresholdKeysServer::METHODS, method);
-            self.admitted(&mut |request| services.keys.clone().call(request), method, request)
-        } else if service == GovernanceServer::NAME {
-            let method = known_method(GovernanceServer::METHODS, method);
-            self.admitted(&mut |request| services.governance.clone().call(request), method, request)
-        } else if service == TotalOrderServer::NAME {
-            let method = known_method(TotalOrderServer::METHODS, method);
-            self.admitted(&mut |request| services.order.clone().call(request), method, request)
+        if let Some(own) = services.own.iter().find(|own| own.name() == service) {
+            let method = known_method(own.methods(), method);
+            self.admitted(&mut |request| own.answer(request), method, request)
         } else if service == H::NAME {
             self.admitted(&mut |request| services.health.clone().call(request), UNKNOWN, request)
         } else if service == R::NAME {
@@ -231,7 +212,8 @@ mod tests {
         for odd in ["", "/", "x/y", "/x", "//"] {
             assert_ne!(split_path(odd).0, "theta.v1.ThresholdProtocol");
         }
-        let known = |method| known_method(ThresholdProtocolServer::METHODS, method);
+        let known =
+            |method| known_method(theta_wire::v1::threshold_protocol_server::ThresholdProtocolServer::METHODS, method);
         assert_eq!((known("Sign"), known("sign\n")), ("Sign", UNKNOWN));
     }
 }

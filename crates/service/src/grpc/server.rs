@@ -10,10 +10,13 @@ use theta_network::{
     tls::{self, Admits, Pinned},
 };
 use theta_statements::Name;
-use theta_wire::v1::{
-    governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
-    threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
-    total_order_server::TotalOrderServer,
+use theta_wire::{
+    rpc,
+    v1::{
+        governance_server::GovernanceServer, threshold_keys_server::ThresholdKeysServer,
+        threshold_protocol_server::ThresholdProtocolServer, threshold_scheme_server::ThresholdSchemeServer,
+        total_order_server::TotalOrderServer,
+    },
 };
 use tokio::{
     net::TcpListener,
@@ -101,6 +104,22 @@ impl Entrance for Door {
 }
 
 impl ApiServer<'_> {
+    /// The services of `theta.v1`. What they send has no bound of its own.
+    fn own_services(&self) -> [rpc::Server; 5] {
+        let state = || Arc::clone(&self.state);
+        let mut own: [rpc::Server; 5] = [
+            ThresholdProtocolServer::new(Protocol::new(state())).into(),
+            ThresholdSchemeServer::new(Scheme::new(state())).into(),
+            ThresholdKeysServer::new(Keys::new(state())).into(),
+            GovernanceServer::new(Governance::new(state())).into(),
+            TotalOrderServer::new(Order::new(state())).into(),
+        ];
+        for server in &mut own {
+            server.set_max_decoding(self.limits.max_message_bytes.get());
+        }
+        own
+    }
+
     /// Starts to serve.
     pub(crate) async fn start(self) -> Result<Serving, ApiError> {
         // Clients only: a node acts on requests of its clients, never on another node's word.
@@ -122,21 +141,8 @@ impl ApiServer<'_> {
         health.set_serving::<ThresholdKeysServer>().await;
         health.set_serving::<GovernanceServer>().await;
 
-        let max_bytes = self.limits.max_message_bytes.get();
         let gate = Gate::new(Services {
-            protocol: ThresholdProtocolServer::new(Protocol::new(Arc::clone(&self.state)))
-                .max_decoding_message_size(max_bytes)
-                .max_encoding_message_size(usize::MAX),
-            scheme: ThresholdSchemeServer::new(Scheme::new(Arc::clone(&self.state)))
-                .max_decoding_message_size(max_bytes)
-                .max_encoding_message_size(usize::MAX),
-            keys: ThresholdKeysServer::new(Keys::new(Arc::clone(&self.state)))
-                .max_decoding_message_size(max_bytes)
-                .max_encoding_message_size(usize::MAX),
-            governance: GovernanceServer::new(Governance::new(Arc::clone(&self.state)))
-                .max_decoding_message_size(max_bytes)
-                .max_encoding_message_size(usize::MAX),
-            order: TotalOrderServer::new(Order::new(Arc::clone(&self.state))).max_decoding_message_size(max_bytes),
+            own: self.own_services(),
             health: health_server,
             reflection: reflection().build_v1()?,
             reflection_v1alpha: reflection().build_v1alpha()?,

@@ -14,7 +14,7 @@ use prost::Message;
 use tonic::{
     Request, Response, Status,
     body::Body,
-    codegen::{BoxFuture, BoxStream, Service, http, tokio_stream::Stream},
+    codegen::{BoxFuture, BoxStream, http, tokio_stream::Stream},
     server::{Grpc, ServerStreamingService},
 };
 
@@ -100,11 +100,11 @@ impl<A: Message + 'static> Stream for Sent<A> {
     }
 }
 
-/// A service as hyper and tonic take it.
+/// A service, whatever it serves.
 #[derive(Clone)]
 pub struct Server {
-    /// What stands before the methods' names in a path: `/package.Service/`.
-    prefix: &'static str,
+    /// Its name in paths: `package.Service`.
+    name: &'static str,
     methods: &'static [&'static str],
     service: Arc<dyn Dispatch>,
     max_decoding: Option<usize>,
@@ -113,14 +113,26 @@ pub struct Server {
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("prefix", &self.prefix).finish_non_exhaustive()
+        f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 impl Server {
-    /// A service under this path, with these methods in the order of its numbers.
-    pub fn new(prefix: &'static str, methods: &'static [&'static str], service: Arc<dyn Dispatch>) -> Self {
-        Self { prefix, methods, service, max_decoding: None, max_encoding: None }
+    /// A service of this name, with these methods in the order of its numbers.
+    pub fn new(name: &'static str, methods: &'static [&'static str], service: Arc<dyn Dispatch>) -> Self {
+        Self { name, methods, service, max_decoding: None, max_encoding: None }
+    }
+
+    /// Its name in paths: `package.Service`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its methods' names.
+    #[must_use]
+    pub const fn methods(&self) -> &'static [&'static str] {
+        self.methods
     }
 
     /// The largest message that is read, in bytes; 4 MiB unless it is said.
@@ -135,7 +147,8 @@ impl Server {
 
     /// Answers a request.
     pub fn answer(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>, Infallible> {
-        let name = request.uri().path().strip_prefix(self.prefix);
+        let path = request.uri().path().strip_prefix('/').and_then(|path| path.strip_prefix(self.name));
+        let name = path.and_then(|path| path.strip_prefix('/'));
         let Some(method) = name.and_then(|name| self.methods.iter().position(|method| *method == name)) else {
             return Box::pin(ready(Ok(Status::unimplemented("").into_http())));
         };
@@ -159,19 +172,5 @@ impl ServerStreamingService<Bytes> for Called {
 
     fn call(&mut self, request: Request<Bytes>) -> Reply {
         self.service.call(self.method, request)
-    }
-}
-
-impl Service<http::Request<Body>> for Server {
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<Self::Response, Infallible>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        self.answer(request)
     }
 }

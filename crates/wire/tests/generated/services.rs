@@ -105,7 +105,7 @@ fn server(service: &Service, to: &mut String) -> std::fmt::Result {
     writeln!(
         to,
         "pub fn new(inner: impl {name}) -> Self {{ let calls = Calls(Arc::new(inner)); \
-         Self(rpc::Server::new(\"/{package}.{proto_name}/\", Self::METHODS, Arc::new(calls))) }}"
+         Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls))) }}"
     )?;
     for way in ["decoding", "encoding"] {
         writeln!(
@@ -132,6 +132,7 @@ fn server(service: &Service, to: &mut String) -> std::fmt::Result {
          type Response = http::Response<tonic::body::Body>;\ntype Error = std::convert::Infallible;\n\
          type Future = BoxFuture<Self::Response, Self::Error>;\n\
          fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {{ Poll::Ready(Ok(())) }}\n\
-         fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {{ self.0.answer(request) }}\n}}\n}}"
+         fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {{ self.0.answer(request) }}\n}}\n\
+         impl From<{name}Server> for rpc::Server {{ fn from(server: {name}Server) -> Self {{ server.0 }} }}\n}}"
     )
 }
