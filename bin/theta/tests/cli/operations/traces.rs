@@ -69,12 +69,14 @@ fn one_request_is_one_trace_of_all_nodes() {
     group.theta(&["encrypt", "secret plan", "-o", "plan.theta"]).ok();
     group.theta(&["decrypt", "plan.theta", "-o", "plan.again"]).ok();
     group.theta(&["coin", "heads"]).ok();
-    // Whoever has its answer goes, so that not every node has heard of each request; two have answered.
-    let answered = |stages: &Vec<String>| {
-        ["request", "share_made", "returned"].iter().all(|it| stages.iter().any(|stage| stage == it))
-    };
+    // A client that has its answer goes: one node has answered it for certain, and the k = 2 whose shares made
+    // the answer have heard of the request.
+    let all = |stages: &Vec<String>, these: &[&str]| these.iter().all(|it| stages.iter().any(|stage| stage == it));
     let whole = |traces: &Traces| {
-        traces.len() == 2 && traces.values().all(|nodes| nodes.values().filter(|stages| answered(stages)).count() >= 2)
+        let count = |nodes: &BTreeMap<i64, Vec<String>>, these| nodes.values().filter(|it| all(it, these)).count();
+        traces.len() == 2
+            && traces.values().all(|nodes| count(nodes, &["request", "share_made"]) >= 2)
+            && traces.values().all(|nodes| count(nodes, &["request", "combining", "returned"]) >= 1)
     };
     let deadline = Instant::now() + Duration::from_secs(60);
     while !whole(&collector.traces()) {
