@@ -4,6 +4,7 @@
 mod curve;
 mod key;
 mod nonces;
+mod presignature;
 mod sign;
 mod signature;
 mod tuple;
@@ -14,6 +15,7 @@ mod tests;
 pub use curve::Curve;
 pub use key::{KeyShare, generate};
 pub use nonces::{Nonces, prepare_nonces};
+pub use presignature::{Message, Presignature, Presigned, Presigning, presign, vartime_combine};
 pub use sign::{Request, sign};
 pub use signature::Signature;
 pub use tuple::{Tuple, bind};

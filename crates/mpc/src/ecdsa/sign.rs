@@ -12,7 +12,7 @@ use super::{
     signature::Signature,
     tuple::Tuple,
 };
-use crate::{BlackBox, Element, Scalar, Stop};
+use crate::{BlackBox, Scalar, Stop};
 
 /// What is signed, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +25,37 @@ pub struct Request {
     pub session: [u8; 32],
 }
 
-/// delta: uniform, and unknown before key, nonce, digest and session are.
-fn shift<G: Curve>(public_key: &G::Element, element: &G::Element, request: &Request) -> G::Scalar {
-    Transcript::new("theta/ecdsa/re-randomise/v1")
-        .with("group", G::NAME.as_bytes())
-        .with("public key", &G::encode(public_key))
-        .with("R", &G::encode(element))
-        .with("digest", &request.digest)
-        .with("session", &request.session)
-        .challenge()
+/// A nonce, re-randomised for one message of one key, and what follows from it: all public.
+pub(super) struct Blinded<G: Curve> {
+    /// R' = delta R.
+    pub(super) element: G::Element,
+    /// e / delta: `[s]` = this `[1 / k]` + [`Self::of_product`] `[x / k]`.
+    pub(super) of_inverse: G::Scalar,
+    /// r / delta.
+    pub(super) of_product: G::Scalar,
+}
+
+impl<G: Curve> Blinded<G> {
+    /// `None` if r is zero, which nobody can bring about.
+    pub(super) fn of(
+        public_key: &G::Element,
+        element: &G::Element,
+        digest: &[u8; 32],
+        session: &[u8; 32],
+    ) -> Option<Self> {
+        // delta: uniform, and unknown before key, nonce, digest and session are.
+        let delta: G::Scalar = Transcript::new("theta/ecdsa/re-randomise/v1")
+            .with("group", G::NAME.as_bytes())
+            .with("public key", &G::encode(public_key))
+            .with("R", &G::encode(element))
+            .with("digest", digest)
+            .with("session", session)
+            .challenge();
+        let element = *element * delta;
+        let r = abscissa::<G>(&element).map(|abscissa| abscissa.r).filter(|r| *r != G::Scalar::ZERO)?;
+        let (e, inverse): (G::Scalar, _) = (hash_to_scalar(digest), delta.invert());
+        Some(Self { element, of_inverse: e * inverse, of_product: r * inverse })
+    }
 }
 
 /// Signs a digest with a tuple, which is used up. One round; it needs as many parties as
@@ -69,31 +91,25 @@ where
         return Err(Stop::Input("the tuple was made for another key or another epoch"));
     }
     let public_key = key.public_key();
-    let delta = shift::<B::Group>(public_key, &tuple.element, &request);
-    let element = tuple.element * delta;
-    let r = abscissa::<B::Group>(&element).map(|abscissa| abscissa.r).filter(|r| *r != Scalar::<B>::ZERO);
-    let r = r.ok_or(Stop::Input("a nonce that gives no signature for this message"))?;
+    let blinded = Blinded::<B::Group>::of(public_key, &tuple.element, &request.digest, &request.session)
+        .ok_or(Stop::Input("a nonce that gives no signature for this message"))?;
 
     // [s] = (e [k^-1] + r [x / k]) / delta.
-    let e: Scalar<B> = hash_to_scalar(&request.digest);
-    let inverse = delta.invert();
-    let s = &tuple.inverse.times(&(e * inverse)) + &tuple.product.times(&(r * inverse));
+    let s = &tuple.inverse.times(&blinded.of_inverse) + &tuple.product.times(&blinded.of_product);
     drop(tuple);
+    let element = blinded.element;
     let signature = |s: &Scalar<B>| Signature::<B::Group>::new(&element, *s);
-    let valid = |s: &Scalar<B>| signature(s).is_some_and(|it| is_valid::<B>(&it, public_key, &element, &request));
+    let valid = |s: &Scalar<B>| signature(s).is_some_and(|it| is_right(&it, public_key, &element, &request.digest));
     let s = black_box.open_recognised(&s, valid).await?;
     signature(&s).ok_or(Stop::Input("a nonce that gives no signature for this message"))
 }
 
 /// Whether it verifies with its own R and no other, so that the recovery id is right, too.
-fn is_valid<B: BlackBox>(
-    signature: &Signature<B::Group>,
-    public_key: &Element<B>,
-    element: &Element<B>,
-    request: &Request,
-) -> bool
-where
-    B::Group: Curve,
-{
-    signature.vartime_element(public_key, &request.digest) == *element
+pub(super) fn is_right<G: Curve>(
+    signature: &Signature<G>,
+    public_key: &G::Element,
+    element: &G::Element,
+    digest: &[u8; 32],
+) -> bool {
+    signature.vartime_element(public_key, digest) == *element
 }

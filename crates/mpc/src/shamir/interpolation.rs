@@ -1,4 +1,4 @@
-//! What a party computes once: coefficients of interpolation between the parties' points, which are 1 to n; 0 is the secret.
+//! What a party computes once: coefficients of interpolation between the parties' points, which are their share indices; 0 is the secret.
 
 use theta_groups::Scalar;
 
@@ -18,11 +18,6 @@ pub(super) fn combine<S: Scalar>(coefficients: &[S], values: impl IntoIterator<I
     coefficients.iter().zip(values).fold(S::ZERO, |sum, (coefficient, value)| sum + *coefficient * value)
 }
 
-/// The point of the party at a position.
-pub(super) fn point(position: usize) -> u64 {
-    u64::try_from(position).unwrap_or(u64::MAX).saturating_add(1)
-}
-
 /// How a party deals polynomials of one degree d: the secret, which it chooses, and the shares of the d parties after it, which
 /// come from seeds that it has in common with each, determine the others.
 pub(super) struct Dealing<S> {
@@ -33,8 +28,10 @@ pub(super) struct Dealing<S> {
 }
 
 impl<S: Scalar> Dealing<S> {
-    pub(super) fn new(local: usize, n: usize, degree: usize) -> Self {
+    pub(super) fn new(local: usize, points: &[u64], degree: usize) -> Self {
+        let n = points.len();
         let after = |places: usize| (local + places).checked_rem(n).unwrap_or(0);
+        let point = |position: usize| points.get(position).copied().unwrap_or(0);
         let mut known = vec![0];
         known.extend((1..=degree).map(|places| point(after(places))));
         let others = (degree + 1..n).map(after);
@@ -59,23 +56,56 @@ pub(super) struct Coefficients<S> {
     pub(super) products: Vec<S>,
     /// For openings of degree t by t + 1 parties from each position on.
     pub(super) from: Vec<Vec<S>>,
+    /// What the shares of the first t + 1 parties say of the share of each later one.
+    pub(super) later: Vec<Vec<S>>,
 }
 
 impl<S: Scalar> Coefficients<S> {
-    pub(super) fn new(local: usize, n: usize, t: usize) -> Self {
-        let all: Vec<u64> = (0..n).map(point).collect();
+    /// For polynomials of degree t at these points.
+    pub(super) fn new(local: usize, points: &[u64], t: usize) -> Self {
+        let n = points.len();
+        let point = |position: usize| points.get(position).copied().unwrap_or(0);
         let powers = |exponent: usize| {
-            all.iter().map(|x| (0..exponent).fold(S::ONE, |power, _| power * S::from_u64(*x))).collect()
+            points.iter().map(|x| (0..exponent).fold(S::ONE, |power, _| power * S::from_u64(*x))).collect()
         };
         let circle =
             |start: usize| -> Vec<u64> { (start..=start + t).map(|i| point(i.checked_rem(n).unwrap_or(0))).collect() };
-        let first: Vec<u64> = (0..=2 * t).map(point).collect();
+        let first = |count: usize| -> Vec<u64> { points.iter().copied().take(count).collect() };
         Self {
-            single: Dealing::new(local, n, t),
-            double: Dealing::new(local, n, 2 * t),
+            single: Dealing::new(local, points, t),
+            double: Dealing::new(local, points, 2 * t),
             vandermonde: (0..n - t).map(powers).collect(),
-            products: lagrange(&first, 0),
+            products: lagrange(&first(2 * t + 1), 0),
             from: (0..n).map(|start| lagrange(&circle(start), 0)).collect(),
+            later: points.iter().skip(t + 1).map(|x| lagrange(&first(t + 1), *x)).collect(),
+        }
+    }
+
+    /// f(0) of a polynomial of degree t from all parties' shares; `None` if no such polynomial has these values.
+    pub(super) fn open(&self, shares: &[S]) -> Option<S> {
+        let at_zero = self.from.first()?;
+        let (first, later) = shares.split_at_checked(at_zero.len())?;
+        let fits = |(row, share): (&Vec<S>, &S)| combine(row, first.iter().copied()) == *share;
+        let all = later.len() == self.later.len() && self.later.iter().zip(later).all(fits);
+        all.then(|| combine(at_zero, first.iter().copied()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use theta_groups::P256Scalar as S;
+
+    #[test]
+    fn shares_give_the_secret_or_nothing() {
+        let f = |x: u64| S::from_u64(7 + 5 * x + 3 * x * x);
+        for points in [[1, 2, 3, 4, 5], [2, 3, 5, 7, 11]] {
+            let mut values: Vec<S> = points.into_iter().map(f).collect();
+            assert_eq!(Coefficients::new(0, &points, 2).open(&values), Some(S::from_u64(7)));
+            assert_eq!(Coefficients::new(0, &points, 1).open(&values), None);
+            values[4] = S::ONE;
+            assert_eq!(Coefficients::new(0, &points, 2).open(&values), None);
+            assert_eq!(Coefficients::new(0, &points, 2).open(&values[..4]), None);
         }
     }
 }

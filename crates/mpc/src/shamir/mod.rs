@@ -16,6 +16,8 @@ use crate::{
     Active, BlackBox, Element, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
     blackbox::{self, Products, Unverified},
 };
+pub(crate) use opening::Subsets;
+
 use dealing::Streams;
 use interpolation::Coefficients;
 
@@ -26,6 +28,8 @@ pub const MOST_PARTIES: usize = 15;
 /// The black box over Shamir's sharing, of degree t: [`Passive`] or [`Active`].
 pub struct Shamir<G: Group, M: Security> {
     party: Party,
+    /// Where the parties' shares are on the polynomials, by position.
+    points: Vec<ShareIndex>,
     coefficients: Coefficients<G::Scalar>,
     streams: Mutex<Streams>,
     unverified: Unverified<Self>,
@@ -38,7 +42,16 @@ impl<G: Group, M: Security> Shamir<G, M> {
     /// # Errors
     /// [`Stop::Input`] unless t > 0 and n > 2t (for [`Active`]: n = 2t + 1), n being [`MOST_PARTIES`] at most; and any [`Stop`].
     pub async fn new(party: &Party) -> Result<Self, Stop> {
-        let black_box = Self::openings_only(party)?;
+        Self::at(party, party.threshold().indices().collect()).await
+    }
+
+    /// As [`Self::new`], for shares at these points, by position: the parties are some of the holders of a key, whose shares have
+    /// indices of their own.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`Stop::Input`] unless the points are as many as the parties, in rising order.
+    pub async fn at(party: &Party, points: Vec<ShareIndex>) -> Result<Self, Stop> {
+        let black_box = Self::openings_at(party, points)?;
         let streams = Streams::agree(party).await?;
         Ok(Self { streams: Mutex::new(streams), ..black_box })
     }
@@ -48,6 +61,10 @@ impl<G: Group, M: Security> Shamir<G, M> {
     /// # Errors
     /// [`Stop::Input`] as [`Self::new`].
     pub fn openings_only(party: &Party) -> Result<Self, Stop> {
+        Self::openings_at(party, party.threshold().indices().collect())
+    }
+
+    fn openings_at(party: &Party, points: Vec<ShareIndex>) -> Result<Self, Stop> {
         let (n, t) = (party.n(), party.t());
         if t == 0 || n <= 2 * t || n > MOST_PARTIES {
             return Err(Stop::Input("Shamir's black box needs t > 0, n > 2t and n of 15 at most"));
@@ -55,13 +72,23 @@ impl<G: Group, M: Security> Shamir<G, M> {
         if M::ACTIVE && n != 2 * t + 1 {
             return Err(Stop::Input("Shamir's black box with active security needs n = 2t + 1"));
         }
+        if points.len() != n || !points.is_sorted_by(|one, next| one < next) {
+            return Err(Stop::Input("Shamir's black box needs a point for each party, in rising order"));
+        }
+        let numbers: Vec<u64> = points.iter().map(|point| point.get().into()).collect();
         Ok(Self {
             party: party.clone(),
-            coefficients: Coefficients::new(party.position(), n, t),
+            points,
+            coefficients: Coefficients::new(party.position(), &numbers, t),
             streams: Mutex::new(Streams::default()),
             unverified: Unverified::default(),
             security: PhantomData,
         })
+    }
+
+    /// The point of the party at a position.
+    fn point(&self, position: usize) -> u64 {
+        self.points.get(position).map_or(0, |point| point.get().into())
     }
 }
 

@@ -6,7 +6,7 @@
 //! With active security all send, and all n shares must lie on one polynomial of degree t. The t + 1 shares of honest
 //! parties determine it, so whoever accepts a value accepts the right one. Which share is false cannot be told where n = 2t + 1,
 //! as any t + 1 shares are on some polynomial. Elements are opened as with passive security, and checked together
-//! (`blackbox/random_points.rs`).
+//! (`blackbox/openings.rs`).
 
 use theta_groups::{Group, Scalar as _, Secret};
 use theta_names::ShareIndex;
@@ -14,23 +14,9 @@ use theta_sharing::coefficients_at_zero;
 
 use super::{
     Shamir,
-    interpolation::{combine, lagrange, point},
+    interpolation::{combine, lagrange},
 };
 use crate::{Element, Misbehaviour, Scalar, Security, Shared, Stop};
-
-/// f(0) of a polynomial of degree t from its values at 1, 2, ..., n, which are its last argument; `None` if no such polynomial
-/// has these values. By differences: all of order t + 1 must vanish.
-fn extrapolate<S: theta_groups::Scalar>(t: usize, values: &mut Vec<S>) -> Option<S> {
-    let mut at_zero = S::ZERO;
-    for order in 0..=t {
-        // f(0) = sum of (-1)^j times the j-th difference at 1.
-        let first = values.first().copied()?;
-        at_zero = if order % 2 == 0 { at_zero + first } else { at_zero - first };
-        let next = values.iter().zip(values.iter().skip(1)).map(|(left, right)| *right - *left).collect();
-        *values = next;
-    }
-    values.iter().all(|difference| *difference == S::ZERO).then_some(at_zero)
-}
 
 impl<G: Group, M: Security> Shamir<G, M> {
     /// Whether the party at `position` sends value number `i`, and its coefficient.
@@ -74,8 +60,8 @@ impl<G: Group, M: Security> Shamir<G, M> {
         }
         let mut opened = Vec::with_capacity(values.len());
         for i in 0..values.len() {
-            let mut column = shares.iter().filter_map(|shares| shares.expose().get(i).copied()).collect();
-            let value = extrapolate(self.party.t(), &mut column);
+            let column: Vec<_> = shares.iter().filter_map(|shares| shares.expose().get(i).copied()).collect();
+            let value = self.coefficients.open(&column);
             opened.push(value.ok_or(Stop::Cheated("the shares of an opened value contradict each other"))?);
         }
         Ok(opened)
@@ -154,7 +140,8 @@ impl<G: Group, M: Security> Shamir<G, M> {
         if shares.len() == chosen.len() {
             return;
         }
-        let fits = |(position, share): &(usize, G::Scalar)| self.interpolate(chosen, point(*position)) == Some(*share);
+        let fits =
+            |(position, share): &(usize, G::Scalar)| self.interpolate(chosen, self.point(*position)) == Some(*share);
         let false_shares: Vec<usize> =
             shares.iter().filter(|share| !fits(share)).map(|(position, _)| *position).collect();
         if shares.len() - false_shares.len() >= 2 * self.party.t() {
@@ -166,23 +153,23 @@ impl<G: Group, M: Security> Shamir<G, M> {
     /// The value at a point, of the polynomial through some parties' shares.
     fn interpolate(&self, shares: &[(usize, G::Scalar)], at: u64) -> Option<G::Scalar> {
         if at == 0 {
-            let indices: Vec<ShareIndex> = shares.iter().filter_map(|(i, _)| ShareIndex::at(*i)).collect();
+            let indices: Vec<ShareIndex> = shares.iter().filter_map(|(i, _)| self.points.get(*i).copied()).collect();
             let coefficients = coefficients_at_zero::<G::Scalar>(&indices).ok()?;
             return Some(combine(&coefficients, shares.iter().map(|(_, share)| *share)));
         }
-        let points: Vec<u64> = shares.iter().map(|(position, _)| point(*position)).collect();
+        let points: Vec<u64> = shares.iter().map(|(position, _)| self.point(*position)).collect();
         Some(combine(&lagrange(&points, at), shares.iter().map(|(_, share)| *share)))
     }
 }
 
 /// All sets of `size` of the numbers below `count`, in lexicographic order.
-struct Subsets {
+pub(crate) struct Subsets {
     next: Option<Vec<usize>>,
     count: usize,
 }
 
 impl Subsets {
-    fn new(count: usize, size: usize) -> Self {
+    pub(crate) fn new(count: usize, size: usize) -> Self {
         Self { next: (size <= count).then(|| (0..size).collect()), count }
     }
 }
@@ -211,7 +198,6 @@ impl Iterator for Subsets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use theta_groups::P256Scalar as S;
 
     #[test]
     fn subsets_are_all() {
@@ -219,15 +205,5 @@ mod tests {
         assert_eq!(Subsets::new(4, 2).collect::<Vec<_>>(), [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
         assert_eq!(Subsets::new(3, 0).collect::<Vec<_>>(), [Vec::<usize>::new()]);
         assert_eq!(Subsets::new(1, 2).count(), 0);
-    }
-
-    #[test]
-    fn differences_give_the_secret_or_nothing() {
-        let f = |x: u64| S::from_u64(7 + 5 * x + 3 * x * x);
-        let mut values: Vec<S> = (1..=5).map(f).collect();
-        assert_eq!(extrapolate(2, &mut values.clone()), Some(S::from_u64(7)));
-        assert_eq!(extrapolate(1, &mut values.clone()), None);
-        values[4] = S::ONE;
-        assert_eq!(extrapolate(2, &mut values), None);
     }
 }

@@ -15,5 +15,6 @@ mod dishonest;
 mod ecdsa;
 mod group;
 mod held_back;
+mod presignatures;
 mod program;
 mod stock;

@@ -1,0 +1,263 @@
+//! Tuples for signers that need no agreement: Presignatures.
+//!
+//! [`sign`](super::sign) leaves to its caller that all signers agree which message a tuple signs; without that the key leaks.
+//! A presignature needs none. It names its t + 1 signers when it is made, before anybody knows a message, and nobody else ever releases a share of
+//! it. Each two of them have a secret in common, from which they mask their shares by (key, R, digest, session): masks cancel if, and
+//! only if, all honest signers sign the same. `spec/ecdsa.md`, "Presignatures", has the argument.
+
+use core::fmt;
+
+use rand_core::Rng;
+use theta_groups::{Group, Secret, Transcript};
+use theta_names::{Epoch, ShareIndex};
+
+use super::{
+    Request, Signature, Tuple, bind,
+    curve::Curve,
+    key::{KeyIdentity, KeyShare, Sharing},
+    nonces::prepare_nonces,
+    sign::{Blinded, is_right, sign},
+};
+use crate::{ActiveShamir, Party, Shared, Stop, program::SEED, shamir::Subsets};
+
+/// What is signed: the message's digest, and what distinguishes this signature from all others. All signers pass the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The message's digest, 256 bits.
+    pub digest: [u8; 32],
+    /// The request.
+    pub session: [u8; 32],
+}
+
+/// What a batch is made for and among whom: the same at all parties, but for the share.
+pub struct Presigning<G: Group> {
+    /// The holders that make it, 2t + 1 of them, in rising order: the parties of the program, by position.
+    pub holders: Vec<ShareIndex>,
+    /// The epoch of the shares.
+    pub epoch: Epoch,
+    /// X.
+    pub public_key: G::Element,
+    /// This party's share of x, at its own index.
+    pub share: Secret<G::Scalar>,
+    /// What distinguishes this run from all others.
+    pub session: [u8; 32],
+    /// How many presignatures to make.
+    pub count: usize,
+    /// The digest to sign at once with one tuple more, which serves nothing else.
+    pub digest: Option<[u8; 32]>,
+}
+
+/// What a batch gave.
+#[derive(Debug)]
+pub struct Presigned<G: Curve> {
+    /// Presignatures for later.
+    pub presignatures: Vec<Presignature<G>>,
+    /// The signature of the digest, if one was given.
+    pub signature: Option<Signature<G>>,
+}
+
+/// A tuple for t + 1 named signers, at one holder: with its part of the secrets if it is one of them.
+///
+/// It has no `Clone` and no encoding, and [`share`](Self::share) consumes it.
+pub struct Presignature<G: Curve> {
+    id: [u8; 32],
+    element: G::Element,
+    public_key: G::Element,
+    signers: Vec<ShareIndex>,
+    owner: ShareIndex,
+    part: Option<Part<G>>,
+}
+
+/// What a signer keeps of a presignature.
+struct Part<G: Group> {
+    /// Its shares of 1 / k and x / k, times its Lagrange coefficient among the signers.
+    parts: Secret<[G::Scalar; 2]>,
+    /// What it has in common with each other signer, and whether it adds the mask or takes it away.
+    masks: Vec<(bool, Secret<[u8; SEED]>)>,
+}
+
+impl<G: Curve> Presignature<G> {
+    /// Its public name: see [`Tuple::id`].
+    #[must_use]
+    pub const fn id(&self) -> [u8; 32] {
+        self.id
+    }
+
+    /// R.
+    #[must_use]
+    pub const fn element(&self) -> &G::Element {
+        &self.element
+    }
+
+    /// The t + 1 holders that can sign with it, in rising order.
+    #[must_use]
+    pub fn signers(&self) -> &[ShareIndex] {
+        &self.signers
+    }
+
+    /// The signer that says what it is used for. It is given to one request by one holder, so that two do not take it at once.
+    #[must_use]
+    pub const fn owner(&self) -> ShareIndex {
+        self.owner
+    }
+
+    /// This signer's masked share of s, a scalar; `None` if this holder is none of its signers, or in the event, which nobody can
+    /// bring about, that r is zero.
+    #[must_use]
+    pub fn share(self, message: &Message) -> Option<Secret<G::Scalar>> {
+        let part = self.part.as_ref()?;
+        let blinded = Blinded::<G>::of(&self.public_key, &self.element, &message.digest, &message.session)?;
+        let [inverse, product] = part.parts.expose();
+        let mut share = Secret::new(*inverse * blinded.of_inverse + *product * blinded.of_product);
+        for (adds, secret) in &part.masks {
+            let mask: G::Scalar = Transcript::new("theta/ecdsa/share-mask/v1")
+                .with("secret", secret.expose())
+                .with("R", &G::encode(&self.element))
+                .with("digest", &message.digest)
+                .with("session", &message.session)
+                .challenge();
+            let sum = share.expose_mut();
+            *sum = if *adds { *sum + mask } else { *sum - mask };
+        }
+        Some(share)
+    }
+}
+
+/// The signature that the sum of all signers' shares is, if all were right: low-s or not, as it comes. Public.
+pub fn vartime_combine<G: Curve>(
+    public_key: &G::Element,
+    element: &G::Element,
+    message: &Message,
+    shares: impl IntoIterator<Item = G::Scalar>,
+) -> Option<Signature<G>> {
+    use theta_groups::Scalar as _;
+    let s = shares.into_iter().fold(G::Scalar::ZERO, |sum, share| sum + share);
+    let blinded = Blinded::<G>::of(public_key, element, &message.digest, &message.session)?;
+    let signature = Signature::new(&blinded.element, s)?;
+    is_right(&signature, public_key, &blinded.element, &message.digest).then_some(signature)
+}
+
+impl<G: Curve> fmt::Debug for Presignature<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Presignature")
+            .field("signers", &self.signers)
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes presignatures among 2t + 1 holders of a key, and signs a digest with one tuple more if one is given.
+///
+/// First all compare what they mean to do; before that nothing leaves that depends on a secret. Signing comes last, and goes on
+/// without t of them and against their lies ([`sign`]); here its caller's agreement is the comparison.
+///
+/// # Errors
+/// [`Stop`]; [`Stop::Cheated`] if not all mean the same.
+pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
+    let Presigning { holders, epoch, public_key, share, session, count, digest } = setting;
+    let mut transcript = Transcript::new("theta/ecdsa/presigning/v1")
+        .with("group", G::NAME.as_bytes())
+        .with("public key", &G::encode(&public_key))
+        .with("epoch", &epoch.to_be_bytes())
+        .with("t", &party.threshold().t().to_be_bytes())
+        .with("session", &session)
+        .with("count", &u64::try_from(count).unwrap_or(u64::MAX).to_be_bytes())
+        .with("digest", digest.as_ref().map_or(&[][..], |digest| &digest[..]));
+    for holder in &holders {
+        transcript.append("holder", &holder.get().to_be_bytes());
+    }
+    if !party.agree(&transcript.finish32()).await? {
+        return Err(Stop::Cheated("the parties mean different keys, requests or sets of parties"));
+    }
+    let black_box = ActiveShamir::<G>::at(&party, holders.clone()).await?;
+    let sharing = Sharing::of(&black_box, epoch);
+    let identity = KeyIdentity { public: public_key, sharing };
+    let key = KeyShare { secret: Shared::from_cells([[*share.expose()]]), identity };
+    drop(share);
+    let now = usize::from(digest.is_some());
+    let nonces = prepare_nonces(&black_box, epoch, count.saturating_add(now)).await?;
+    let mut tuples = bind(&black_box, nonces, &key).await?;
+    let first = (now > 0 && !tuples.is_empty()).then(|| tuples.remove(0));
+    let presignatures = assign(&party, &holders, tuples).await?;
+    let signature = match (digest, first) {
+        (Some(digest), Some(tuple)) => {
+            let request = Request { tuple: tuple.id(), digest, session };
+            Some(sign(&black_box, &key, tuple, request).await?)
+        }
+        (Some(_), None) => return Err(Stop::Input("no nonce that is of use, which happens with probability 2^-254")),
+        (None, _) => None,
+    };
+    Ok(Presigned { presignatures, signature })
+}
+
+/// Gives each tuple its signers, all sets of t + 1 holders in turn, and an owner among them; each two parties get a secret in common.
+async fn assign<G: Curve>(
+    party: &Party,
+    holders: &[ShareIndex],
+    tuples: Vec<Tuple<ActiveShamir<G>>>,
+) -> Result<Vec<Presignature<G>>, Stop> {
+    if tuples.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (local, n, k) = (party.position(), party.n(), party.t() + 1);
+    let seeds = common_seeds(party).await?;
+    let sets: Vec<Vec<usize>> = Subsets::new(n, k).collect();
+    let start = tuples.first().map_or(0, |tuple| usize::from(tuple.id()[0]));
+    let mut made = Vec::with_capacity(tuples.len());
+    for (i, tuple) in tuples.into_iter().enumerate() {
+        let number = start + i;
+        let Some(set) = number.checked_rem(sets.len()).and_then(|place| sets.get(place)) else { continue };
+        let signers: Vec<ShareIndex> = set.iter().filter_map(|position| holders.get(*position).copied()).collect();
+        let turn = (number + number / sets.len()).checked_rem(k).unwrap_or(0);
+        let Some(owner) = signers.get(turn).copied() else { continue };
+        let coefficients = theta_sharing::coefficients_at_zero::<G::Scalar>(&signers).unwrap_or_default();
+        let coefficient = set.iter().position(|position| *position == local).and_then(|place| coefficients.get(place));
+        let part = coefficient.and_then(|coefficient| part(&tuple, *coefficient, set, local, &seeds));
+        let Tuple { id, element, key, .. } = tuple;
+        made.push(Presignature { id, element, public_key: key.public, signers, owner, part });
+    }
+    Ok(made)
+}
+
+/// What the party at `local` keeps of a tuple as one of its signers.
+fn part<G: Curve>(
+    tuple: &Tuple<ActiveShamir<G>>,
+    coefficient: G::Scalar,
+    set: &[usize],
+    local: usize,
+    seeds: &[Secret<[u8; SEED]>],
+) -> Option<Part<G>> {
+    let [[inverse]] = tuple.inverse.cells()[..] else { return None };
+    let [[product]] = tuple.product.cells()[..] else { return None };
+    let parts = Secret::new([inverse * coefficient, product * coefficient]);
+    let mask = |other: &usize| {
+        let secret = Transcript::new("theta/ecdsa/mask-secret/v1")
+            .with("seed", seeds.get(*other)?.expose())
+            .with("tuple", &tuple.id);
+        Some((local < *other, Secret::new(secret.finish32())))
+    };
+    let masks: Option<Vec<_>> = set.iter().filter(|other| **other != local).map(mask).collect();
+    Some(Part { parts, masks: masks? })
+}
+
+/// A seed in common with each other party, by position: of each two, the first draws it.
+async fn common_seeds(party: &Party) -> Result<Vec<Secret<[u8; SEED]>>, Stop> {
+    let local = party.position();
+    let mut seeds: Vec<Secret<[u8; SEED]>> = (0..party.n()).map(|_| Secret::new([0; SEED])).collect();
+    for seed in seeds.iter_mut().skip(local + 1) {
+        party.draw(|rng| rng.fill_bytes(seed.expose_mut()));
+    }
+    let out: Vec<Vec<u8>> = seeds
+        .iter()
+        .enumerate()
+        .map(|(to, seed)| if to > local { seed.expose().to_vec() } else { Vec::new() })
+        .collect();
+    let expected: Vec<usize> = (0..party.n()).map(|from| if from < local { SEED } else { 0 }).collect();
+    let got = party.exchange(&out, &expected)?.await?;
+    for (seed, bytes) in seeds.iter_mut().zip(got).take(local) {
+        if let Ok(bytes) = <[u8; SEED]>::try_from(bytes.as_ref()) {
+            *seed.expose_mut() = bytes;
+        }
+    }
+    Ok(seeds)
+}

@@ -1,0 +1,191 @@
+//! Presignatures: any of their signers' sets sign, and signers that believe different things show nothing.
+
+use std::collections::BTreeSet;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use sha2::{Digest, Sha256};
+use theta_groups::{Group, P256, Scalar as _, Secp256k1, Secret};
+use theta_mpc::ecdsa::{Curve, Message, Presignature, Presigned, Presigning, presign, vartime_combine};
+use theta_mpc::{Party, Stop};
+use theta_names::{Epoch, ShareIndex};
+use theta_rounds::simulator::Report;
+use theta_sharing::{Threshold, split};
+
+use crate::group::GroupOf;
+
+type Ran<G> = Report<Presigned<G>, theta_mpc::Misbehaviour>;
+
+/// A key and its shares, t of which tell nothing.
+struct Dealt<G: Group> {
+    public_key: G::Element,
+    shares: Vec<(ShareIndex, G::Scalar)>,
+    t: u16,
+}
+
+fn deal<G: Group>(n: u16, t: u16) -> Dealt<G> {
+    let mut rng = ChaCha20Rng::seed_from_u64(7);
+    let x = Secret::new(G::Scalar::random(&mut rng));
+    let threshold = Threshold::new(t + 1, n).unwrap();
+    let shares = threshold
+        .indices()
+        .zip(split(&x, threshold, &mut rng))
+        .map(|(index, share)| (index, *share.expose()))
+        .collect();
+    Dealt { public_key: G::mul_base(x.expose()), shares, t }
+}
+
+fn digest(text: &[u8]) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+fn message(text: &[u8]) -> Message {
+    Message { digest: digest(text), session: digest(b"session") }
+}
+
+impl<G: Curve> Dealt<G> {
+    /// What the program does among these of the holders, given by place.
+    fn presign(&self, places: &[usize], count: usize, text: Option<&[u8]>) -> Ran<G> {
+        self.presign_each(places, count, |_| text.map(digest))
+    }
+
+    fn presign_each(&self, places: &[usize], count: usize, text: impl Fn(u16) -> Option<[u8; 32]>) -> Ran<G> {
+        let holders: Vec<ShareIndex> = places.iter().map(|place| self.shares[*place].0).collect();
+        let group = GroupOf::new(u16::try_from(places.len()).unwrap(), self.t);
+        group.run(|number| {
+            let share = self.shares[places[usize::from(number) - 1]].1;
+            let (holders, public_key, digest) = (holders.clone(), self.public_key, text(number));
+            Box::new(move |party: Party| async move {
+                let share = Secret::new(share);
+                let (epoch, session) = (Epoch::FIRST, [9; 32]);
+                presign::<G>(party, Presigning { holders, epoch, public_key, share, session, count, digest }).await
+            })
+        })
+    }
+}
+
+/// By party, in the order of the program's positions.
+fn results<G: Curve>(ran: Ran<G>) -> Vec<Presigned<G>> {
+    ran.parties.into_values().map(|party| party.result.unwrap().unwrap()).collect()
+}
+
+/// By presignature, what each holder has of it.
+fn by_presignature<G: Curve>(ran: Ran<G>) -> Vec<Vec<Presignature<G>>> {
+    let mut columns: Vec<Vec<Presignature<G>>> = Vec::new();
+    for presigned in results(ran) {
+        for (place, presignature) in presigned.presignatures.into_iter().enumerate() {
+            if columns.len() == place {
+                columns.push(Vec::new());
+            }
+            columns[place].push(presignature);
+        }
+    }
+    columns
+}
+
+fn signs<G: Curve>(n: u16, t: u16, places: &[usize], sets: usize) {
+    let dealt = deal::<G>(n, t);
+    let text = b"the message";
+    let mut seen = BTreeSet::new();
+    let mut owners = BTreeSet::new();
+    for column in by_presignature(dealt.presign(places, 2 * sets, None)) {
+        let (signers, element, id) = (column[0].signers().to_vec(), *column[0].element(), column[0].id());
+        assert!(column.iter().all(|it| it.signers() == signers && it.id() == id && it.owner() == column[0].owner()));
+        assert!(signers.contains(&column[0].owner()));
+        owners.insert(column[0].owner());
+        let shares: Vec<G::Scalar> =
+            column.into_iter().filter_map(|it| it.share(&message(text))).map(|share| *share.expose()).collect();
+        assert_eq!(shares.len(), usize::from(t) + 1, "nobody else has a share");
+        let combined = |shares: &[G::Scalar], text: &[u8]| {
+            vartime_combine::<G>(&dealt.public_key, &element, &message(text), shares.iter().copied())
+        };
+        let signature = combined(&shares, text).unwrap();
+        assert!(signature.vartime_verifies(&dealt.public_key, &digest(text)));
+        assert!(combined(&shares, b"another").is_none() && combined(&shares[1..], text).is_none());
+        seen.insert(signers);
+    }
+    assert_eq!(seen.len(), sets, "every set of t + 1 holders has its turn");
+    assert!(owners.len() > usize::from(t), "and all say what is signed");
+}
+
+#[test]
+fn every_set_of_holders_signs() {
+    signs::<P256>(3, 1, &[0, 1, 2], 3);
+    signs::<Secp256k1>(5, 2, &[0, 1, 2, 3, 4], 10);
+    // Some of more holders, whose shares are not at 1, 2, 3.
+    signs::<P256>(5, 1, &[0, 2, 4], 3);
+    signs::<P256>(9, 2, &[1, 3, 4, 6, 8], 10);
+}
+
+#[test]
+fn the_first_message_is_signed_at_once() {
+    let dealt = deal::<P256>(5, 1);
+    for presigned in results(dealt.presign(&[1, 2, 4], 4, Some(b"now"))) {
+        assert_eq!(presigned.presignatures.len(), 4);
+        assert!(presigned.signature.unwrap().vartime_verifies(&dealt.public_key, &digest(b"now")));
+    }
+}
+
+/// Parties that were asked to sign different messages notice it before anything that depends on a secret leaves.
+#[test]
+fn different_requests_do_not_run_together() {
+    let dealt = deal::<P256>(3, 1);
+    let ran = dealt.presign_each(&[0, 1, 2], 4, |number| Some(digest(&[u8::from(number == 2)])));
+    for (party, report) in &ran.parties {
+        let error = report.result.as_ref().unwrap().as_ref().unwrap_err();
+        assert!(error.to_string().contains("the parties mean different keys"), "{party}: {error}");
+    }
+}
+
+/// The attack for which tuples need agreement: an adversary with t = 1 share lets two honest signers use one tuple for two messages. The shares that
+/// come out are masked by what the two have in common, and say nothing: with any guess of the adversary's, no signature of either comes out, nor do
+/// the two equations give the key.
+#[test]
+fn signers_that_believe_different_things_show_nothing() {
+    let dealt = deal::<P256>(5, 2);
+    for column in by_presignature(dealt.presign(&[0, 1, 2, 3, 4], 10, None)) {
+        let element = *column[0].element();
+        let shares: Vec<(ShareIndex, Presignature<P256>)> = column
+            .into_iter()
+            .enumerate()
+            .map(|(place, it)| (dealt.shares[place].0, it))
+            .filter(|(index, it)| it.signers().contains(index))
+            .collect();
+        // The first two signers are honest, and believe two things; the third is the adversary, which can make both of its shares.
+        let [one, two, liar]: [_; 3] = shares.try_into().unwrap();
+        let texts = [b"one", b"two"];
+        let honest = [one.1.share(&message(texts[0])), two.1.share(&message(texts[1]))];
+        let honest: Vec<_> = honest.into_iter().map(|share| *share.unwrap().expose()).collect();
+        let own = *liar.1.share(&message(texts[0])).unwrap().expose();
+        for text in texts {
+            let all = [honest[0], honest[1], own];
+            assert!(vartime_combine::<P256>(&dealt.public_key, &element, &message(text), all).is_none());
+        }
+    }
+}
+
+/// A share of a signer that lies makes no signature, and nothing else comes of it.
+#[test]
+fn a_false_share_makes_no_signature() {
+    let dealt = deal::<P256>(3, 1);
+    for column in by_presignature(dealt.presign(&[0, 1, 2], 6, None)) {
+        let element = *column[0].element();
+        let mut shares: Vec<_> =
+            column.into_iter().filter_map(|it| it.share(&message(b"m"))).map(|share| *share.expose()).collect();
+        shares[0] += <P256 as Group>::Scalar::ONE;
+        assert!(vartime_combine::<P256>(&dealt.public_key, &element, &message(b"m"), shares).is_none());
+    }
+}
+
+/// With too few parties, or too many, there is no program.
+#[test]
+fn it_takes_two_t_plus_one() {
+    let dealt = deal::<P256>(4, 1);
+    let ran = dealt.presign(&[0, 1, 2, 3], 1, None);
+    let errors = ran.parties.values().map(|party| party.result.as_ref().unwrap().as_ref().unwrap_err().to_string());
+    assert!(
+        errors
+            .into_iter()
+            .all(|error| error == Stop::Input("Shamir's black box with active security needs n = 2t + 1").to_string())
+    );
+}
