@@ -197,7 +197,8 @@ fn key(
         with_scheme!(public.suite(), |S| if frost {
             frost::run::<S>(bench, &subject)
         } else {
-            Err(Failure::internal("a suite that takes neither one round nor two"))
+            // ECDSA: its signatures take what the holders compute together, which has no steps of one party to measure.
+            Ok(())
         })
     })
 }

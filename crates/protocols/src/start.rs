@@ -115,6 +115,10 @@ fn begin(
         (_, Some(_)) => Ok(Unusable::seed()),
         (Ok(answer), None) => Ok(one_round(public, share, statement, delivery, answer)),
         (Err(SchemeError::Request(error)), None) => Err(error),
+        (Err(SchemeError::Preprocessed(_)), None) => {
+            public.check_request(statement)?;
+            Ok(Unusable::preprocessed())
+        }
         (Err(_), None) => Ok(Unusable::share()),
     }
 }
@@ -146,6 +150,10 @@ struct Unusable {
 impl Unusable {
     fn share() -> AnyMachine {
         Box::new(Self { reason: "the key share belongs to another key", finished: false })
+    }
+
+    fn preprocessed() -> AnyMachine {
+        Box::new(Self { reason: "no protocol that signs with keys of this suite", finished: false })
     }
 
     fn seed() -> AnyMachine {

@@ -1,13 +1,16 @@
 //! What schemes hash messages with before anything else, where that is all that they see of a message: then the digest can be
 //! signed for the message, however long that is.
 //!
-//! SH00 is such a scheme, as its encodings begin with the digest (RFC 8017, section 9). Those of FROST and BLS are not: Ed25519
+//! SH00 is such a scheme, as its encodings begin with the digest (RFC 8017, section 9), and so is ECDSA (FIPS 186-5, section 6.4.1).
+//! FROST and BLS are not: Ed25519
 //! and Ed448 hash the message twice, behind other things, and BLS maps the whole message to the curve. To sign a digest as if it
 //! were the message is another scheme there, whose signatures standard verifiers take for other messages.
 
 use core::fmt;
 
 use sha2::{Digest as _, Sha256, Sha512};
+
+use crate::RequestError;
 
 /// A hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,12 @@ impl MessageDigest {
             Self::Sha256 => 32,
             Self::Sha512 => 64,
         }
+    }
+
+    /// Refuses what is not as long as a digest.
+    pub(crate) const fn check_len(self, digest: &[u8]) -> Result<(), RequestError> {
+        let (expected, got) = (self.output_len(), digest.len());
+        if got == expected { Ok(()) } else { Err(RequestError::DigestLength { name: self.name(), expected, got }) }
     }
 
     /// Begins a message.

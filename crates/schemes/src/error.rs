@@ -34,7 +34,7 @@ pub enum RequestError {
     /// The scheme signs messages alone.
     #[error(
         "this key signs messages and no digests: its scheme does not begin by hashing the message, so that a digest signed in \
-         its place would be another message to every verifier; RSA keys (sh00-...) sign digests"
+         its place would be another message to every verifier; RSA and ECDSA keys (sh00-..., ecdsa-...) sign digests"
     )]
     NoDigests,
     /// Not as long as a digest.
@@ -92,4 +92,10 @@ pub enum VerifyError {
     /// The result does not verify.
     #[error("does not verify under this key")]
     Invalid,
+    /// The higher of the two s, where the lower counts alone.
+    #[error(
+        "s is over half of the group's order: signatures of this suite have the lower of the two, as Bitcoin and Ethereum demand \
+         it; q - s verifies if the rest is right"
+    )]
+    HighS,
 }

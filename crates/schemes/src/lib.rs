@@ -2,8 +2,8 @@
 //! threads.
 //!
 //! - [`ThresholdScheme`] and its families are the traits of one-round schemes: share, verify, combine.
-//! - [`ciphers::sg02`], [`ciphers::bz03`], [`signatures::bls04`], [`signatures::frost`], [`signatures::sh00`], [`coins::cks05`] and
-//!   its siblings are the schemes, generic over the group or form.
+//! - [`ciphers::sg02`], [`ciphers::bz03`], [`signatures::bls04`], [`signatures::frost`], [`signatures::sh00`],
+//!   [`signatures::ecdsa`], [`coins::cks05`] and its siblings are the schemes, generic over the group or form.
 //! - [`keys`] has the keys, their dealer, their parts as bytes, and the schemes on encoded bytes.
 //!
 //! A signature by any 2 of 3 parties, from the dealer to the verifier:
@@ -50,7 +50,9 @@ pub use digest::{MessageDigest, MessageHasher};
 pub use error::{CombineError, RequestError, VerifyError};
 pub use family::{SignatureScheme, ThresholdCipher, ThresholdCoin, ThresholdScheme};
 pub use limits::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN};
-pub use registry::{Ciphers, Coins, Curve, Family, Kind, NoQuorumMode, Rsa, Signatures, TwoRounds};
+pub use registry::{
+    Ciphers, Coins, Curve, Family, Kind, NoHonestMajority, NoQuorumMode, Preprocessed, Rsa, Signatures, TwoRounds,
+};
 pub use statement::{Statement, StatementBytes};
 pub use suite::{Suite, UnknownSuite};
 pub use theta_names::{Delivery, Purpose};

@@ -18,6 +18,7 @@ use theta_schemes::{
     },
     signatures::{
         bls04::{Bls04, Form},
+        ecdsa::{Ecdsa, EcdsaCurve},
         frost::{Frost, FrostSuite},
         sh00::{Encoding, Sh00},
     },
@@ -244,5 +245,12 @@ impl<C: FrostSuite> Limits for Frost<C> {
             Operation::VerifyResult => raw.of::<C::Group>(R::DoubleMul) + raw.of::<C::Group>(R::Encode),
             _ => return None,
         })
+    }
+}
+
+/// Signing takes a protocol, whose steps are not measured here.
+impl<C: EcdsaCurve> Limits for Ecdsa<C> {
+    fn limit(raw: &mut Raw, operation: Operation, sizes: Sizes) -> Option<f64> {
+        (operation == Operation::KeyGeneration).then(|| dealt::<C::Group>(raw, sizes))
     }
 }

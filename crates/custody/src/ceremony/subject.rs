@@ -8,8 +8,9 @@ use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::Begun;
 use theta_names::{Delivery, Epoch, NodeId, ShareIndex, Version};
 use theta_rounds::{Malformed, PartyId};
-use theta_schemes::Suite;
 use theta_schemes::keys::{AnyPublicKey, KeyName};
+use theta_schemes::{NoHonestMajority, Suite};
+use theta_sharing::Threshold;
 use theta_statements::{CeremonyRequest, KeyChange};
 
 use crate::CeremonyError;
@@ -49,13 +50,15 @@ impl Subject {
     /// What a request comes to at its place in the ledger.
     ///
     /// # Errors
-    /// [`CeremonyError`]: ceremonies make no such keys, this build does not have the suite, or the suite not the delivery.
+    /// [`CeremonyError`]: ceremonies make no such keys, this build does not have the suite, or the suite not the delivery or the
+    /// threshold.
     pub(crate) fn of_begun(begun: &Begun) -> Result<Self, CeremonyError> {
         let suite: Suite = begun.suite.as_str().parse().map_err(CeremonyError::UnknownSuite)?;
         if suite.key_group().is_none() {
             return Err(CeremonyError::TakesDealer(suite));
         }
         suite.check_delivery(begun.delivery)?;
+        check_threshold(suite, begun.k, &begun.holders)?;
         let source = begun.source.as_ref().map(|source| {
             let unreadable = |_| CeremonyError::Refused("the key in the ledger cannot be read".to_owned());
             let public = public_of(&source.public).map_err(unreadable)?;
@@ -152,7 +155,8 @@ impl Subject {
             (KeyChange::Recover { node, .. }, Some(source)) => kept(source) && holders.contains(node),
             _ => false,
         };
-        suite.supports(*delivery) && of_change && change.version().is_none_or(|named| named == *version)
+        let has_majority = check_threshold(*suite, *k, holders).is_ok();
+        suite.supports(*delivery) && has_majority && of_change && change.version().is_none_or(|named| named == *version)
     }
 
     /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities. `group` is the group's name.
@@ -200,6 +204,12 @@ impl Subject {
         };
         Ok(Arc::new(CeremonyPlan::new(parts)?))
     }
+}
+
+/// Refuses a k and holders that keys of the suite cannot have. Numbers that make no threshold at all are the plan's to refuse.
+fn check_threshold(suite: Suite, k: u16, holders: &[u16]) -> Result<(), NoHonestMajority> {
+    let n = u16::try_from(holders.len()).unwrap_or(u16::MAX);
+    Threshold::new(k, n).map_or(Ok(()), |threshold| suite.check_threshold(threshold))
 }
 
 /// Nodes, as the parties of a ceremony.

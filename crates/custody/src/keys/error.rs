@@ -1,8 +1,8 @@
 //! Why keys do not go together, and why one cannot be used, each in one line with what would help.
 
 use theta_names::{HoldersError, NodeId, Version};
-use theta_schemes::NoQuorumMode;
 use theta_schemes::keys::KeyName;
+use theta_schemes::{NoHonestMajority, NoQuorumMode};
 use theta_sharing::ShareIndex;
 
 /// Why keys cannot be in one table.
@@ -54,6 +54,14 @@ pub enum KeyTableError {
         name: KeyName,
         /// Why not.
         reason: NoQuorumMode,
+    },
+    /// A threshold that keys of the suite cannot have.
+    #[error("key {name}: {reason}")]
+    NoHonestMajority {
+        /// Which key.
+        name: KeyName,
+        /// Why not.
+        reason: NoHonestMajority,
     },
     /// Not one holder for each share.
     #[error("key {name}: {holders} nodes are named as holders of {n} shares")]

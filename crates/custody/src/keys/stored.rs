@@ -40,6 +40,8 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, Custod
     let suite = public.suite();
     let misfit = |reason| KeyTableError::NoQuorumMode { name: name.clone(), reason };
     suite.check_delivery(delivery).map_err(misfit)?;
+    let no_majority = |reason| KeyTableError::NoHonestMajority { name: name.clone(), reason };
+    suite.check_threshold(public.threshold()).map_err(no_majority)?;
     if let Some(share) = share {
         let text = share.to_text(name);
         // A mismatch of files shows now, and not when the node starts.

@@ -77,6 +77,8 @@ impl Content {
             return Err(KeyTableError::OtherKey(second()));
         }
         suite.check_delivery(new.delivery).map_err(|reason| KeyTableError::NoQuorumMode { name: second(), reason })?;
+        let no_majority = |reason| KeyTableError::NoHonestMajority { name: second(), reason };
+        suite.check_threshold(public.threshold()).map_err(no_majority)?;
         let n = public.threshold().n();
         if holders.len() != usize::from(n) {
             return Err(KeyTableError::Holders { name: second(), holders: holders.len(), n });
@@ -102,8 +104,8 @@ impl KeyTable {
     /// benchmarks and users of the library; a node's own table comes from its store.
     ///
     /// # Errors
-    /// [`KeyTableError`] if a share does not belong to its key, shares are of different nodes, or two keys are the
-    /// same.
+    /// [`KeyTableError`] if a share does not belong to its key, shares are of different nodes, two keys are the same, or a key has a
+    /// threshold that its suite does not have.
     pub fn new(keys: impl IntoIterator<Item = (KeyName, AnyPublicKey, AnyKeyShare)>) -> Result<Self, KeyTableError> {
         Self::delivered(keys.into_iter().map(|(name, public, share)| (name, public, share, Delivery::All)))
     }

@@ -103,6 +103,14 @@ macro_rules! group {
         #[derive(Clone, Copy)]
         pub struct $element(Point);
 
+        impl $group {
+            /// The element as SEC1 writes it without compression (section 2.3.3): 4, x, y. `None` for the identity.
+            #[must_use]
+            pub fn encode_uncompressed(element: &$element) -> Option<[u8; 65]> {
+                (!Self::is_identity(element)).then(|| element.0.encode_uncompressed())
+            }
+        }
+
         /// One or zero from crrl's masks, which have all bits equal.
         fn choice(mask: u32) -> Choice {
             Choice::from(u8::try_from(mask & 1).unwrap_or(0))

@@ -19,6 +19,11 @@ pub enum SchemeError {
     /// The key signs in two rounds, and the operation is of one: the caller's fault.
     #[error("{0} signs in two rounds: ask the group to sign, a share cannot be made alone")]
     TwoRounds(Suite),
+    /// The key signs with what its holders have made together before, and the operation is of one round: the caller's fault.
+    #[error(
+        "{0} signs with what its holders make together before: ask the group to sign, a share cannot be made alone"
+    )]
+    Preprocessed(Suite),
     /// The key share is not of this key: the caller's fault.
     #[error("the share is not of this key: pair the files of one key")]
     OtherKey,
@@ -57,7 +62,7 @@ impl AnyPublicKey {
     /// The part in the answer to a statement of the party that holds `share`.
     ///
     /// # Errors
-    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::OtherKey`].
+    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::Preprocessed`], [`SchemeError::OtherKey`].
     pub fn answer<'a>(
         &self,
         share: &AnyKeyShare,
@@ -87,7 +92,7 @@ impl AnyPublicKey {
     /// Makes the share of the answer to a statement, with its proof, for the party that holds `share`.
     ///
     /// # Errors
-    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::OtherKey`].
+    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::Preprocessed`], [`SchemeError::OtherKey`].
     pub fn create_share<'a>(
         &self,
         share: &AnyKeyShare,
@@ -103,7 +108,8 @@ impl AnyPublicKey {
     /// Verifies the share of party `index` in the answer to a statement.
     ///
     /// # Errors
-    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::MalformedShare`], [`SchemeError::FalseShares`].
+    /// [`SchemeError::Request`], [`SchemeError::TwoRounds`], [`SchemeError::Preprocessed`], [`SchemeError::MalformedShare`],
+    /// [`SchemeError::FalseShares`].
     pub fn verify_share<'a>(
         &self,
         statement: impl Into<Statement<'a>>,
@@ -137,6 +143,10 @@ impl AnyPublicKey {
     }
 
     fn one_round(&self) -> Result<&dyn OneRoundKey, SchemeError> {
-        self.object().one_round().ok_or(SchemeError::TwoRounds(self.suite()))
+        let object = self.object();
+        object.one_round().ok_or_else(|| match object.ecdsa() {
+            Some(_) => SchemeError::Preprocessed(self.suite()),
+            None => SchemeError::TwoRounds(self.suite()),
+        })
     }
 }

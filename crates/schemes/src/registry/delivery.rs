@@ -6,7 +6,7 @@ use crate::Suite;
 
 impl Suite {
     /// Whether keys of this suite can have this delivery: quorum mode takes combined values that prove themselves, which the
-    /// coins by Diffie-Hellman and FROST do not have.
+    /// coins by Diffie-Hellman, FROST and ECDSA do not have.
     #[must_use]
     pub fn supports(self, delivery: Delivery) -> bool {
         match delivery {
@@ -42,7 +42,7 @@ mod tests {
             .into_iter()
             .filter(|suite| !suite.supports(Delivery::Quorum))
             .map(Suite::name)
-            .filter(|name| !name.starts_with("frost-"))
+            .filter(|name| !name.starts_with("frost-") && !name.starts_with("ecdsa-"))
             .collect();
         let curves = ["bls12381", "bn254", "ed25519", "ed448", "p256", "ristretto255", "secp256k1"];
         let mut expected: Vec<String> = curves.iter().map(|curve| format!("cks05-{curve}")).collect();
@@ -51,6 +51,7 @@ mod tests {
         without.sort_unstable();
         assert_eq!(without, expected);
         assert!(Suite::ALL.into_iter().all(|suite| suite.supports(Delivery::All)));
-        assert!(!Suite::FrostEd25519.supports(Delivery::Quorum) && Suite::Cks05Sh00.supports(Delivery::Quorum));
+        assert!(!Suite::FrostEd25519.supports(Delivery::Quorum) && !Suite::EcdsaP256.supports(Delivery::Quorum));
+        assert!(Suite::Cks05Sh00.supports(Delivery::Quorum));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{KeyScheme, Keyed, OneRoundKey, SchemeError};
 use crate::ciphers::CipherKey;
+use crate::signatures::ecdsa::EcdsaKey;
 use crate::signatures::frost::FrostKey;
 use crate::{
     MessageDigest, Purpose, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
@@ -49,6 +50,11 @@ pub trait Family<S: KeyScheme> {
     fn frost(_key: &Keyed<S>) -> Option<&dyn FrostKey> {
         None
     }
+
+    /// The key, if it is one of ECDSA.
+    fn ecdsa(_key: &Keyed<S>) -> Option<&dyn EcdsaKey> {
+        None
+    }
 }
 
 /// Ciphers: [`ThresholdCipher`].
@@ -66,6 +72,10 @@ pub struct Coins;
 /// FROST, whose signatures take two rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoRounds;
+
+/// ECDSA, whose signatures take what the holders have made together before: shared nonces, and their products with the key.
+#[derive(Clone, Copy, Debug)]
+pub struct Preprocessed;
 
 impl<S: ThresholdCipher> Family<S> for Ciphers {
     const CHECKABLE: bool = S::CHECKABLE;

@@ -6,6 +6,7 @@ use theta_sharing::ShareIndex;
 
 use super::{AnyKeyShare, Family, KeyScheme, Kind, OneRoundKey, SchemeError};
 use crate::keys::{ShareError, Typed, TypedPublicKey};
+use crate::signatures::ecdsa::EcdsaKey;
 use crate::signatures::frost::FrostKey;
 use crate::{MessageDigest, RequestError, Statement, ciphers::CipherKey};
 
@@ -31,6 +32,8 @@ pub(crate) trait KeyObject: Send + Sync {
     fn cipher(&self) -> Option<&dyn CipherKey>;
     /// The key, if it is one of FROST.
     fn frost(&self) -> Option<&dyn FrostKey>;
+    /// The key, if it is one of ECDSA.
+    fn ecdsa(&self) -> Option<&dyn EcdsaKey>;
 }
 
 /// A key of scheme `S`.
@@ -85,5 +88,9 @@ impl<S: KeyScheme> KeyObject for Keyed<S> {
 
     fn frost(&self) -> Option<&dyn FrostKey> {
         S::Family::frost(self)
+    }
+
+    fn ecdsa(&self) -> Option<&dyn EcdsaKey> {
+        S::Family::ecdsa(self)
     }
 }

@@ -13,6 +13,7 @@ mod kind;
 mod one_round;
 mod scheme;
 mod table;
+mod threshold;
 mod with_scheme;
 
 use core::marker::PhantomData;
@@ -29,12 +30,13 @@ use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, deal_rsa_primes, import_any};
 pub use api::SchemeError;
 pub use delivery::NoQuorumMode;
-pub use family::{Ciphers, Coins, Family, Signatures, TwoRounds};
+pub use family::{Ciphers, Coins, Family, Preprocessed, Signatures, TwoRounds};
 pub(crate) use key::{KeyObject, Keyed};
 pub(crate) use kind::erased;
 pub use kind::{Curve, Kind, Rsa};
 pub(crate) use one_round::OneRoundKey;
 pub use scheme::KeyScheme;
+pub use threshold::NoHonestMajority;
 
 /// A key fresh from the dealer: its public material, and the shares of parties 1 to n.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
@@ -77,6 +79,8 @@ pub(crate) trait SuiteOps: Sync {
     fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession>;
     /// Whether a combined value can be checked by itself.
     fn is_checkable(&self) -> bool;
+    /// Whether n must be 2 k - 1 at least, and k 2.
+    fn takes_honest_majority(&self) -> bool;
 }
 
 #[doc(hidden)]
@@ -147,5 +151,9 @@ impl<S: KeyScheme> SuiteOps for Of<S> {
 
     fn is_checkable(&self) -> bool {
         S::Family::CHECKABLE
+    }
+
+    fn takes_honest_majority(&self) -> bool {
+        S::HONEST_MAJORITY
     }
 }

@@ -1,8 +1,8 @@
 //! From a suite to the Rust type of its scheme, for benchmarks and tests that are generic over the scheme.
 
 /// Runs generic code for a suite: `with_scheme!(suite, |S| if class { body } else { other })` binds `S` to the scheme's type and
-/// runs `body` for the suites of a class: `one_round` (`S: ThresholdScheme`), `frost` (`S` is a `Frost<C>`), `curve` (`S:
-/// CurveScheme`, all but RSA) or `any`. Every use instantiates its body once for each suite; code that serves requests uses
+/// runs `body` for the suites of a class: `one_round` (`S: ThresholdScheme`), `frost` (`S` is a `Frost<C>`), `ecdsa` (`S` is an `Ecdsa<C>`),
+/// `curve` (`S: CurveScheme`, all but RSA) or `any`. Every use instantiates its body once for each suite; code that serves requests uses
 /// [`AnyPublicKey`](crate::keys::AnyPublicKey) instead.
 #[macro_export]
 macro_rules! with_scheme {
@@ -45,10 +45,16 @@ macro_rules! in_class {
     (frost frost $yes:block $no:block) => {
         $yes
     };
+    (ecdsa ecdsa $yes:block $no:block) => {
+        $yes
+    };
     (curve one_round $yes:block $no:block) => {
         $yes
     };
     (curve frost $yes:block $no:block) => {
+        $yes
+    };
+    (curve ecdsa $yes:block $no:block) => {
         $yes
     };
     ($class:ident $of:ident $yes:block $no:block) => {

@@ -37,10 +37,8 @@ impl RsaRequest {
 
     /// The same for the message with this digest.
     pub(crate) fn of_digest<E: Encoding>(public: &RsaPublicKey, digest: &[u8]) -> Result<Self, RequestError> {
-        let (expected, got) = (E::DIGEST.output_len(), digest.len());
-        if got != expected {
-            return Err(RequestError::DigestLength { name: E::DIGEST.name(), expected, got });
-        }
+        E::DIGEST.check_len(digest)?;
+        let got = digest.len();
         let modulus = public.modulus();
         // The shortest modulus has room for the longest encoding.
         let encoded = E::encode_digest(public.key_id(), digest, modulus.encoded_len())

@@ -43,6 +43,7 @@ pub(super) fn words(error: &SchemeError, entry: &KeyEntry) -> Result<String, Sta
         )
         | SchemeError::Request(_)
         | SchemeError::TwoRounds(_)
+        | SchemeError::Preprocessed(_)
         | SchemeError::OtherKey
         | SchemeError::Verify(_) => error.to_string(),
     })
@@ -55,9 +56,9 @@ pub(super) fn refusal(error: &SchemeError, entry: &KeyEntry) -> Status {
         Err(bug) => return bug,
     };
     match error {
-        SchemeError::Combine(CombineError::ResultInvalid) | SchemeError::TwoRounds(_) => {
-            Status::failed_precondition(refusal::short(words))
-        }
+        SchemeError::Combine(CombineError::ResultInvalid)
+        | SchemeError::TwoRounds(_)
+        | SchemeError::Preprocessed(_) => Status::failed_precondition(refusal::short(words)),
         _ => refusal::invalid(words),
     }
 }

@@ -1,0 +1,84 @@
+//! Which suites take an honest majority.
+
+use theta_sharing::Threshold;
+
+use crate::Suite;
+
+impl Suite {
+    /// Refuses a threshold that keys of this suite cannot have: wherever a key is made, and wherever its shares are moved. Keys whose
+    /// holders multiply shared values take n >= 2 k - 1, as the product of two sharings of degree k - 1 has degree 2 k - 2; and k >= 2,
+    /// as one holder alone would be the key.
+    ///
+    /// # Errors
+    /// [`NoHonestMajority`].
+    pub fn check_threshold(self, threshold: Threshold) -> Result<(), NoHonestMajority> {
+        let (k, n) = (u32::from(threshold.k()), u32::from(threshold.n()));
+        if !self.ops().takes_honest_majority() || (k >= 2 && n >= 2 * k - 1) {
+            Ok(())
+        } else {
+            Err(NoHonestMajority { suite: self, threshold })
+        }
+    }
+}
+
+/// Too few holders for k, or too small a k, for a scheme that takes an honest majority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "keys of suite {suite} cannot be {threshold}: it needs k >= 2 and n >= 2 k - 1 holders, so that most of them are honest: \
+     2 of 3, 3 of 5, 4 of 7; {remedy}",
+    remedy = remedy(*threshold)
+)]
+pub struct NoHonestMajority {
+    /// The suite.
+    pub suite: Suite,
+    /// What was asked for.
+    pub threshold: Threshold,
+}
+
+/// What would do.
+fn remedy(threshold: Threshold) -> String {
+    let (k, n) = (threshold.k(), threshold.n());
+    let (most, enough) = (n.div_ceil(2), u32::from(k) * 2 - 1);
+    let fitting = if most == 2 { "k = 2".to_owned() } else { format!("k from 2 to {most}") };
+    match (k, most) {
+        (1, 0 | 1) => "take 3 holders and k = 2".to_owned(),
+        (_, 0 | 1) => format!("take {enough} holders for k = {k}"),
+        (1, _) => format!("with {n} holders take {fitting}"),
+        _ => format!("with {n} holders take {fitting}, or take {enough} holders for k = {k}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_holders_must_be_honest_where_shares_are_multiplied() {
+        for n in 1..=12 {
+            for k in 1..=n {
+                let threshold = Threshold::new(k, n).unwrap();
+                for suite in Suite::ALL {
+                    let allowed = suite.scheme() != "ECDSA" || (k >= 2 && k < n && k + k <= n + 1);
+                    assert_eq!(suite.check_threshold(threshold).is_ok(), allowed, "{suite}, {threshold}");
+                }
+            }
+        }
+        assert!(Suite::EcdsaP256.check_threshold(Threshold::new(u16::MAX, u16::MAX).unwrap()).is_err());
+        assert!(Suite::EcdsaP256.check_threshold(Threshold::new(32_768, u16::MAX).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn the_refusal_says_what_would_do() {
+        let refused = |k, n| Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap()).unwrap_err().to_string();
+        for ((k, n), remedy) in [
+            ((1, 1), "take 3 holders and k = 2"),
+            ((2, 2), "take 3 holders for k = 2"),
+            ((1, 3), "with 3 holders take k = 2"),
+            ((3, 4), "with 4 holders take k = 2, or take 5 holders for k = 3"),
+            ((4, 5), "with 5 holders take k from 2 to 3, or take 7 holders for k = 4"),
+        ] {
+            assert!(refused(k, n).ends_with(remedy), "{}", refused(k, n));
+            assert!(refused(k, n).starts_with(&format!("keys of suite ecdsa-p256 cannot be {k} of {n}: ")));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Verification: FIPS 186-5, section 6.4.2. Of public data only.
+
+use theta_groups::{DecodeError, Group, Scalar};
+
+use super::{EcdsaCurve, SIGNATURE_LEN};
+use crate::VerifyError;
+
+type ScalarOf<C> = <<C as EcdsaCurve>::Group as Group>::Scalar;
+type ElementOf<C> = <<C as EcdsaCurve>::Group as Group>::Element;
+
+/// Length of digests in bytes.
+const DIGEST_LEN: usize = 32;
+
+/// Verifies a signature of the message with this digest. r and s must be between 1 and q - 1 and, where the lower s counts alone, s
+/// at most q / 2.
+pub(super) fn vartime_verify<C: EcdsaCurve>(
+    public_key: &ElementOf<C>,
+    digest: &[u8],
+    signature: &[u8],
+) -> Result<(), VerifyError> {
+    let wrong_length = DecodeError::Length { expected: SIGNATURE_LEN, got: signature.len() };
+    let signature: &[u8; SIGNATURE_LEN] = signature.try_into().map_err(|_| wrong_length)?;
+    let (r, s) = signature.split_at(SIGNATURE_LEN / 2);
+    let (r, s) = (ScalarOf::<C>::decode(r)?, ScalarOf::<C>::decode(s)?);
+    if r == Scalar::ZERO || s == Scalar::ZERO || digest.len() != DIGEST_LEN {
+        return Err(VerifyError::Invalid);
+    }
+    if C::LOW_S && is_high::<C>(&s) {
+        return Err(VerifyError::HighS);
+    }
+    // As long as q, so that no bit is cut.
+    let e = ScalarOf::<C>::from_uniform_bytes(digest);
+    let inverse = s.invert();
+    let element = C::Group::vartime_double_mul(&(e * inverse), public_key, &(r * inverse));
+    if abscissa::<C>(&element) == Some(r) { Ok(()) } else { Err(VerifyError::Invalid) }
+}
+
+/// Whether q - s is lower.
+fn is_high<C: EcdsaCurve>(s: &ScalarOf<C>) -> bool {
+    // Both are big-endian and equally long.
+    (-*s).encode().as_ref() < s.encode().as_ref()
+}
+
+/// The x-coordinate modulo q; `None` for the identity.
+fn abscissa<C: EcdsaCurve>(element: &ElementOf<C>) -> Option<ScalarOf<C>> {
+    if C::Group::is_identity(element) {
+        return None;
+    }
+    let encoded = C::Group::encode(element);
+    let (_sign, x) = encoded.split_first()?;
+    Some(ScalarOf::<C>::from_uniform_bytes(x))
+}
