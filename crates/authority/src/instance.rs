@@ -56,6 +56,16 @@ impl InstanceId {
         }
         Self(id)
     }
+
+    /// The id of what goes on by itself when this instance has ended; its first bytes are the same.
+    #[must_use]
+    pub fn following(&self) -> Self {
+        let mut id = Transcript::new("theta/instance/following/v1").with("after", &self.0).finish32();
+        if let (Some(place), Some(prefix)) = (id.first_chunk_mut::<2>(), self.0.first_chunk()) {
+            *place = *prefix;
+        }
+        Self(id)
+    }
 }
 
 impl fmt::Display for InstanceId {

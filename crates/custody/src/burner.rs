@@ -1,10 +1,10 @@
-//! Records used nonces before they sign.
+//! Records used nonces and presignatures before they sign.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use theta_groups::Transcript;
-use theta_protocols::frost::{Supply, Used};
+use theta_protocols::{Supply, Used};
 use theta_schemes::keys::KeyId;
 use theta_store::{BurnError, BurnId, Store, StoreError};
 
@@ -14,7 +14,7 @@ const GOOD_FOR_DAYS: u32 = 1;
 /// How many records one commit forgets: the store does nothing else meanwhile.
 const FORGOTTEN_AT_ONCE: usize = 1_024;
 
-/// Records in a node's store which nonces are used up, before they sign. So a process that is resumed from an image of
+/// Records in a node's store which nonces and presignatures are used up, before they sign. So a process that is resumed from an image of
 /// its memory, while its disk has gone on, signs with none of them again. (Such a process has an outdated view of the
 /// store; the store notices that, and burns nothing.)
 ///
@@ -72,13 +72,12 @@ impl Burner {
     }
 }
 
-/// A hash of the key and the commitments, which no other nonces have. The first four bytes are replaced by the day, so
+/// A hash of the key and of what is public of the material (commitments, or the presignature's name), which no other has. The first four bytes are replaced by the day, so
 /// that the oldest are forgotten first; 28 bytes of the hash are left.
 fn burn_id(key: &KeyId, used: &Used) -> BurnId {
-    let hash = Transcript::new("theta/custody/used-nonces/v1")
-        .with("key id", key.as_bytes())
-        .with("commitments", &used.nonces.encoded_commitments());
+    let hash =
+        Transcript::new("theta/custody/used-nonces/v1").with("key id", key.as_bytes()).with("name", &used.name());
     let mut id = hash.finish32();
-    id.iter_mut().zip(used.day.to_be_bytes()).for_each(|(byte, day)| *byte = day);
-    BurnId { day: used.day, id }
+    id.iter_mut().zip(used.day().to_be_bytes()).for_each(|(byte, day)| *byte = day);
+    BurnId { day: used.day(), id }
 }

@@ -1,10 +1,10 @@
-//! Records used nonces before they sign, if the node is configured to.
+//! Records used nonces and presignatures before they sign, if the node is configured to.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use theta_authority::InstanceId;
 use theta_custody::Burner;
-use theta_protocols::frost::{Supply, Used};
+use theta_protocols::{Supply, Used};
 use theta_schemes::keys::KeyId;
 use tokio::sync::mpsc;
 use tracing::warn;

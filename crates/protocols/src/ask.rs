@@ -1,17 +1,33 @@
 //! What machines ask their callers, and the answers.
 
+use core::fmt;
+
 use theta_schemes::Claim;
 
-use crate::frost;
+use crate::{AnyMachine, ecdsa, frost};
 
 /// What a machine asks its caller.
-#[derive(Debug)]
 pub enum Ask {
     /// The [stock](frost::Stock) of the key's epoch. Some of what is asked has no answer: see [`frost::Ask::is_question`].
     Stock(frost::Ask),
     /// Whether a result is right. Callers check what waits [together](theta_schemes::check_together), soon; nothing is gained by
     /// waiting for more. The answer is [`Supply::Checked`].
     Check(Claim),
+    /// The [stock](ecdsa::Stock) of the key's epoch. Some of what is asked has no answer: see [`ecdsa::Ask::is_question`].
+    Presignatures(ecdsa::Ask),
+    /// Run this machine as an instance of its own when this one has ended, and let nobody wait for it. All parties of this instance ask the same.
+    Run(AnyMachine),
+}
+
+impl fmt::Debug for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stock(ask) => f.debug_tuple("Stock").field(ask).finish(),
+            Self::Check(claim) => f.debug_tuple("Check").field(claim).finish(),
+            Self::Presignatures(ask) => f.debug_tuple("Presignatures").field(ask).finish(),
+            Self::Run(_) => f.write_str("Run(..)"),
+        }
+    }
 }
 
 /// What its caller answers.
@@ -21,6 +37,56 @@ pub enum Supply {
     Stock(frost::Supply),
     /// Whether the result is right that the machine asked about. It asks about one at a time.
     Checked(bool),
+    /// By the stock of presignatures.
+    Presignature(ecdsa::Supply),
+}
+
+/// Material made in advance that is taken out to sign, once it is certain that it never signs again. `into()` is the answer then; otherwise
+/// [`Used::refused`] is.
+#[derive(Debug)]
+pub enum Used {
+    /// Nonces of FROST.
+    Nonces(frost::Used),
+    /// A presignature of ECDSA.
+    Presignature(ecdsa::Used),
+}
+
+impl Used {
+    /// The day on which it was made, or an earlier one, in days since 1970.
+    #[must_use]
+    pub const fn day(&self) -> u32 {
+        match self {
+            Self::Nonces(used) => used.day,
+            Self::Presignature(used) => used.day,
+        }
+    }
+
+    /// What is public of it, and no other material's.
+    #[must_use]
+    pub fn name(&self) -> Vec<u8> {
+        match self {
+            Self::Nonces(used) => used.nonces.encoded_commitments(),
+            Self::Presignature(used) => used.presignature.id().to_vec(),
+        }
+    }
+
+    /// The answer that it may not sign; it is wiped.
+    #[must_use]
+    pub fn refused(self) -> Supply {
+        match self {
+            Self::Nonces(used) => Supply::Stock(used.refused()),
+            Self::Presignature(used) => Supply::Presignature(used.refused()),
+        }
+    }
+}
+
+impl From<Used> for Supply {
+    fn from(used: Used) -> Self {
+        match used {
+            Used::Nonces(used) => Self::Stock(used.into()),
+            Used::Presignature(used) => Self::Presignature(used.into()),
+        }
+    }
 }
 
 impl From<frost::Ask> for Ask {

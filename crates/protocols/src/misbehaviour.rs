@@ -30,6 +30,15 @@ pub enum Misbehaviour {
     /// A package without this party's commitments, or with others in their place.
     #[error("package without the commitments that it claims to use")]
     AlteredCommitments,
+    /// Holders that no honest coordinator names for a program, or named out of turn.
+    #[error("a program of holders that cannot run it, or out of turn")]
+    InvalidProgram,
+    /// A message that is none of the program that runs.
+    #[error("malformed message: not what the program sends in this round")]
+    MalformedRound,
+    /// The program's own reasons.
+    #[error("{0}")]
+    Program(theta_mpc::Misbehaviour),
     /// More messages of a kind than an honest party sends, however often it restarts.
     #[error("more messages than an honest party sends")]
     TooMany,
@@ -45,6 +54,9 @@ impl Evidence for Misbehaviour {
             Self::MalformedPackage => "malformed_message",
             Self::InvalidPackage(_) => "invalid_package",
             Self::AlteredCommitments => "altered_commitments",
+            Self::InvalidProgram => "invalid_program",
+            Self::MalformedRound => "malformed_message",
+            Self::Program(misbehaviour) => misbehaviour.name(),
             Self::TooMany => "too_many_messages",
         }
     }

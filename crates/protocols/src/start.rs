@@ -10,9 +10,9 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
 use theta_schemes::{Answer, Delivery, RequestError, Statement, Unproven};
 use theta_sharing::Threshold;
 
-use crate::frost;
 use crate::one_round::OneRound;
 use crate::{AnyMachine, Ask, Misbehaviour, Outcome, Supply};
+use crate::{ecdsa, frost};
 
 /// Builds the state machine for one request at the party that holds `share`. Whatever can be checked about the request
 /// is checked here, before any share is made. The machine itself starts with [`Input::Start`].
@@ -37,6 +37,8 @@ pub struct Options {
     pub delivery: Delivery,
     /// What concerns FROST alone.
     pub frost: frost::Options,
+    /// What concerns ECDSA alone.
+    pub ecdsa: ecdsa::Options,
 }
 
 /// As [`start`], with options. With a seed for FROST, the machine of a scheme that has no re-randomised keys ends at its
@@ -98,7 +100,7 @@ fn begin(
     public: &AnyPublicKey,
     share: &Arc<AnyKeyShare>,
     statement: Statement<'_>,
-    Options { delivery, frost: options }: Options,
+    Options { delivery, frost: options, ecdsa }: Options,
 ) -> Result<AnyMachine, RequestError> {
     let threshold = public.threshold();
     let ours = share.key_id() == public.key_id() && threshold.contains(share.index());
@@ -117,7 +119,7 @@ fn begin(
         (Err(SchemeError::Request(error)), None) => Err(error),
         (Err(SchemeError::Preprocessed(_)), None) => {
             public.check_request(statement)?;
-            Ok(Unusable::preprocessed())
+            Ok(ecdsa::machine(public, share, &statement, &ecdsa).unwrap_or_else(Unusable::share))
         }
         (Err(_), None) => Ok(Unusable::share()),
     }
@@ -150,10 +152,6 @@ struct Unusable {
 impl Unusable {
     fn share() -> AnyMachine {
         Box::new(Self { reason: "the key share belongs to another key", finished: false })
-    }
-
-    fn preprocessed() -> AnyMachine {
-        Box::new(Self { reason: "no protocol that signs with keys of this suite", finished: false })
     }
 
     fn seed() -> AnyMachine {

@@ -14,7 +14,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-keyfiles", &["theta-schemes", "theta-sharing", "theta-groups"]),
     ("theta-rounds", &["theta-names"]),
     ("theta-mpc", &["theta-sharing", "theta-ot", "theta-groups", "theta-names", "theta-rounds"]),
-    ("theta-protocols", &["theta-schemes", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
+    (
+        "theta-protocols",
+        &["theta-schemes", "theta-mpc", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"],
+    ),
     ("theta-agreement", &["theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
     (
         "theta-ledger",

@@ -95,6 +95,7 @@ pub(crate) fn entries(
         let holders = Holders::new(parties(&epoch.holders)).map_err(error)?;
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
         let stock = known.map(|entry| Arc::clone(&entry.stock)).unwrap_or_default();
+        let presignatures = known.map(|entry| Arc::clone(&entry.presignatures)).unwrap_or_default();
         let frozen = stopped.iter().any(|stopped| stopped.covers(version.version));
         let decided = record.effective_state(version);
         let entry = KeyEntry {
@@ -111,6 +112,7 @@ pub(crate) fn entries(
             delivery: version.delivery,
             holders,
             stock,
+            presignatures,
             public,
         };
         if entry.share.as_ref().is_some_and(|share| entry.holders.node_of(share.index()) != Some(local)) {

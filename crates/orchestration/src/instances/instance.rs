@@ -13,7 +13,8 @@ use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
 use theta_protocols::{
-    AnyMachine, Ask, Misbehaviour, Outcome, Supply,
+    AnyMachine, Ask, Misbehaviour, Outcome, Supply, Used,
+    ecdsa::{self, Served as ServedPresignature},
     frost::{self, Served},
 };
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
@@ -38,6 +39,17 @@ pub(crate) struct Worker {
     pub(crate) rng: Entropy,
     /// Results that wait for their check, with the instances that want to know.
     pub(crate) claims: Vec<(InstanceId, Claim)>,
+    /// Instances that begin when others have ended.
+    pub(crate) following: Vec<Following>,
+}
+
+/// A machine that goes on when the instance that asked for it has ended, with nobody who waits for it.
+pub(crate) struct Following {
+    /// That instance.
+    pub(crate) after: InstanceId,
+    pub(crate) asked: Asked,
+    pub(crate) key: Arc<KeyEntry>,
+    pub(crate) machine: AnyMachine,
 }
 
 /// A protocol that runs for one request. The machine knows the parties by their share indices; all else here knows
@@ -71,6 +83,8 @@ pub(crate) struct Instance {
     pub(crate) permits: Option<(Permit, Permit)>,
     /// The client on whose account it runs; that place is given back with the permits.
     pub(crate) asker: Option<Asker>,
+    /// Whether it goes on by itself after another: nobody asked for it, and no epoch but this has a use for it.
+    pub(crate) follows: bool,
 }
 
 /// The recipient of a message, in nodes: the counterpart of [`Recipient`].
@@ -187,7 +201,11 @@ impl Instance {
             for effect in effects {
                 match effect {
                     Effect::Ask(Ask::Stock(ask)) => supplies.extend(self.serve(ask, &worker.shared)),
+                    Effect::Ask(Ask::Presignatures(ask)) => {
+                        supplies.extend(self.serve_presignature(ask, &worker.shared))
+                    }
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),
+                    Effect::Ask(Ask::Run(machine)) => worker.following.push(self.followed_by(machine)),
                     Effect::Finished(result) => end = Some(result),
                     effect => {
                         if let Err(bug) = self.carry_out(effect, &worker.shared) {
@@ -206,12 +224,29 @@ impl Instance {
     /// Asks the stock of the key's epoch. Its answer comes at once; for nonces whose use is recorded first, it comes
     /// later.
     fn serve(&self, ask: frost::Ask, shared: &Shared) -> Option<Supply> {
-        let supply = match self.key.stock.serve(ask) {
+        match self.key.stock.serve(ask) {
             Served::Done => None,
-            Served::Supply(supply) => Some(supply),
-            Served::Used(used) => shared.burning.burn(self.id, self.key.key_id, used, &shared.today),
-        };
-        supply.map(Supply::Stock)
+            Served::Supply(supply) => Some(Supply::Stock(supply)),
+            Served::Used(used) => self.burn(Used::Nonces(used), shared),
+        }
+    }
+
+    /// The same of the stock of presignatures.
+    fn serve_presignature(&self, ask: ecdsa::Ask, shared: &Shared) -> Option<Supply> {
+        match self.key.presignatures.serve(ask) {
+            ServedPresignature::Done => None,
+            ServedPresignature::Supply(supply) => Some(Supply::Presignature(supply)),
+            ServedPresignature::Used(used) => self.burn(Used::Presignature(used), shared),
+        }
+    }
+
+    fn burn(&self, used: Used, shared: &Shared) -> Option<Supply> {
+        shared.burning.burn(self.id, self.key.key_id, used, &shared.today)
+    }
+
+    /// The instance of a machine that goes on when this one has ended.
+    fn followed_by(&self, machine: AnyMachine) -> Following {
+        Following { after: self.id, asked: self.asked.to_owned_bytes(), key: Arc::clone(&self.key), machine }
     }
 
     /// Carries out one effect: sends a message, or records blame.

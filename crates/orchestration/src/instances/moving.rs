@@ -30,14 +30,26 @@ impl Shard {
         // The order of messages must not depend on the order of a hash map.
         ids.sort_unstable();
         for id in ids {
-            if let Some(instance) = self.running.remove(&id) {
-                self.move_on(*instance);
+            match self.running.remove(&id) {
+                Some(instance) if instance.follows => self.keep_following(*instance),
+                Some(instance) => self.move_on(*instance),
+                None => {}
             }
         }
         for id in self.look_through_records(name) {
             if self.backlog.holds(&id) {
                 self.inherit(&id);
             }
+        }
+    }
+
+    /// Keeps an instance that nobody asked for as long as its key is in use in the same epoch.
+    fn keep_following(&mut self, mut instance: Instance) {
+        if let Ok(key) = instance.asked.resolve(&self.worker.shared.keys)
+            && key.epoch == instance.key.epoch
+        {
+            instance.key = key;
+            self.running.insert(instance.id, Box::new(instance));
         }
     }
 

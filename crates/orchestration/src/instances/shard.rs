@@ -10,7 +10,7 @@ use std::{
 
 use theta_custody::KeyEntry;
 use theta_names::{Delivery, NodeId};
-use theta_protocols::{AnyMachine, Options, Outcome, Supply, frost};
+use theta_protocols::{AnyMachine, Options, Outcome, Supply, ecdsa, frost};
 use theta_rounds::{Abort, Bug, Input};
 use theta_schemes::{Unproven, check_together, prove_together};
 use tokio::{sync::watch, time::Instant};
@@ -21,7 +21,7 @@ use super::{
     backlog::{Backlog, BacklogLimits, Early},
     command::{Command, Submission},
     ending::{self, Audience, Ending},
-    instance::{Instance, Sent, Worker},
+    instance::{Following, Instance, Sent, Worker},
     results::{Record, ResultLimits, Results},
     shared::{ShardLoad, Shared, Ticks},
 };
@@ -81,7 +81,8 @@ impl Shard {
     /// All shards of a node, each with the randomness that `entropy` gives for its number.
     pub(crate) fn all(shared: &Arc<Shared>, entropy: impl Fn(u64) -> Entropy, now: Instant) -> Vec<Self> {
         let shard = |(index, stream)| {
-            let worker = Worker { shared: Arc::clone(shared), rng: entropy(stream), claims: Vec::new() };
+            let worker =
+                Worker { shared: Arc::clone(shared), rng: entropy(stream), claims: Vec::new(), following: Vec::new() };
             Self::new(index, worker, now)
         };
         (0..shared.config.thread_count()).zip(0..).map(shard).collect()
@@ -135,6 +136,7 @@ impl Shard {
         }
         self.begin_proven();
         self.check_claims();
+        self.follow();
     }
 
     /// Whether the requests that wait for their proofs have to begin before this is done: it may be about one of them.
@@ -342,6 +344,7 @@ impl Shard {
             hedged: false,
             permits: Some(permits),
             asker: None,
+            follows: false,
         }
     }
 
@@ -363,13 +366,26 @@ impl Shard {
         let shared = &self.worker.shared;
         let (per_peer, day) = (shared.config.nonces_per_peer, shared.burning.day(&shared.today));
         let frost = frost::Options { per_peer, day, seed: asked.seed.clone() };
-        let options = Options { delivery: key.delivery, frost };
+        let ecdsa = ecdsa::Options { level: per_peer, day, epoch: key.epoch };
+        let options = Options { delivery: key.delivery, frost, ecdsa };
         let started = catch_unwind(AssertUnwindSafe(|| {
             theta_protocols::start_unproven(&key.public, share, asked.statement.as_statement(), options)
         }));
         match started {
             Ok(machine) => machine.map_err(SubmitError::Request),
             Err(_) => Err(SubmitError::Bug(Bug("a request's validation panicked"))),
+        }
+    }
+
+    /// Begins what follows on instances that have ended, if there is room: nobody waits for it.
+    fn follow(&mut self) {
+        while let Some(Following { after, asked, key, machine }) = self.worker.following.pop() {
+            let id = after.following();
+            let shared = &self.worker.shared;
+            let permits = shared.running.take(1).zip(shared.statements.take(asked.len()));
+            let (Some(permits), false) = (permits, self.running.contains_key(&id)) else { continue };
+            let instance = self.instance(id, asked, key, machine, Audience::of(Ending::default()), permits);
+            self.launch(Instance { follows: true, ..instance });
         }
     }
 
@@ -496,7 +512,8 @@ impl Shard {
         let text = instance.expiry_text(&self.worker.shared, after);
         instance.metrics.ended(Ended::Expired);
         warn!(instance = %id, reason = text, "an instance ran out of time");
-        self.end(*instance, &Err(InstanceError::Expired(text)), 0, true);
+        let resumable = !instance.follows;
+        self.end(*instance, &Err(InstanceError::Expired(text)), 0, resumable);
     }
 
     /// Answers all callers and keeps the record.
@@ -510,6 +527,9 @@ impl Shard {
         }
         let mut record = Record::of(&mut instance, bytes);
         record.owner = owner;
+        if instance.follows {
+            record.asked = None;
+        }
         for audience in core::iter::once(&mut instance.audience).chain(&mut audiences) {
             audience.close(|| record.snapshot());
         }

@@ -31,7 +31,7 @@ pub(super) fn keep(burner: &Burner, mut inbox: mpsc::Receiver<Option<Burn>>, inb
         for (instance, supply) in instances.into_iter().zip(supplies) {
             // A thread that stops needs no supplies.
             if let Some(inbox) = inbox_of(inboxes, &instance) {
-                drop(inbox.blocking_send(Command::Supply { instance, supply: supply.into() }));
+                drop(inbox.blocking_send(Command::Supply { instance, supply }));
             }
         }
     }

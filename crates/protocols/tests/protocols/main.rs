@@ -2,6 +2,8 @@
 // `cfg(test)` is always true here; it tells clippy that these are tests, helpers included.
 
 #[cfg(test)]
+mod ecdsa;
+#[cfg(test)]
 mod frost;
 #[cfg(test)]
 mod one_round;

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rand_core::CryptoRng;
 use theta_protocols::frost::{Served, Stock};
+use theta_protocols::ecdsa::{self, Served as ServedPresignature};
 use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Supply};
 use theta_rounds::{Effect, Effects, Input, PartyId, simulator};
 use theta_schemes::check_together;
@@ -13,12 +14,24 @@ use theta_schemes::check_together;
 /// A machine of any kind that needs nothing from outside but messages.
 pub(crate) type SuppliedMachine = simulator::AnyMachine<Outcome, Misbehaviour>;
 
-/// A machine and the stock of its key.
-struct Supplied(AnyMachine, Arc<Stock>);
+/// What a party keeps for a key of ECDSA, and the machines that are to follow.
+#[derive(Default)]
+pub(crate) struct Presigned {
+    pub(crate) stock: ecdsa::Stock,
+    pub(crate) following: Mutex<Vec<AnyMachine>>,
+}
+
+/// A machine and the stocks of its key.
+struct Supplied(AnyMachine, Arc<Stock>, Arc<Presigned>);
 
 /// The machine, supplied from `stock`.
 pub(crate) fn supplied(machine: AnyMachine, stock: &Arc<Stock>) -> SuppliedMachine {
-    Box::new(Supplied(machine, Arc::clone(stock)))
+    Box::new(Supplied(machine, Arc::clone(stock), Arc::default()))
+}
+
+/// A machine of ECDSA, supplied from `presigned`.
+pub(crate) fn supplied_from(machine: AnyMachine, presigned: &Arc<Presigned>) -> SuppliedMachine {
+    Box::new(Supplied(machine, Arc::default(), Arc::clone(presigned)))
 }
 
 /// The machine, with a stock of its own, which is empty.
@@ -51,6 +64,15 @@ impl Machine for Supplied {
                                 Served::Supply(supply) => Some(supply.into()),
                                 Served::Used(used) => Some(Supply::Stock(used.into())),
                             },
+                            Ask::Presignatures(ask) => match self.2.stock.serve(ask) {
+                                ServedPresignature::Done => None,
+                                ServedPresignature::Supply(supply) => Some(Supply::Presignature(supply)),
+                                ServedPresignature::Used(used) => Some(Supply::Presignature(used.into())),
+                            },
+                            Ask::Run(machine) => {
+                                self.2.following.lock().unwrap().push(machine);
+                                None
+                            }
                         };
                         inputs.extend(supply.map(Input::Supply));
                         continue;

@@ -74,6 +74,13 @@ impl Collector for KeysCollector {
                 "Commitments of peers with which this node coordinates signatures in one round",
                 Some(entries.iter().fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.ready())))),
             ),
+            (
+                "theta_presignatures_ready",
+                "Presignatures of ECDSA that this node keeps, each for one signature in one round",
+                Some(
+                    entries.iter().fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.presignatures.ready()))),
+                ),
+            ),
         ];
         for (name, help, value) in gauges {
             let Some(value) = value else { continue };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_core::SeedableRng;
 use theta_names::Channel;
-use theta_protocols::frost::{self, Options, REQUEST, Supply, Used};
-use theta_protocols::{AnyMachine, Ask, start_with};
+use theta_protocols::frost::{self, Options, REQUEST};
+use theta_protocols::{AnyMachine, Ask, Supply, Used, start_with};
 use theta_rounds::simulator::SimRng;
 use theta_rounds::{Effect, Input, PartyId, Slot};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
@@ -40,13 +40,16 @@ fn nonces(seed: u64, day: u32) -> Vec<Used> {
         _ => None,
     });
     let (coordinator, nonces, day) = kept.unwrap();
-    let used = |(number, nonces)| Used { coordinator, number, day, nonces, in_advance: true };
+    let used = |(number, nonces)| Used::Nonces(frost::Used { coordinator, number, day, nonces, in_advance: true });
     nonces.into_iter().map(used).collect()
 }
 
 /// Which of them may sign.
 fn may_sign(supplies: &[Supply]) -> Vec<bool> {
-    supplies.iter().map(|supply| matches!(supply, Supply::Nonces { nonces: Some(_), in_advance: true, .. })).collect()
+    let signs = |supply: &Supply| {
+        matches!(supply, Supply::Stock(frost::Supply::Nonces { nonces: Some(_), in_advance: true, .. }))
+    };
+    supplies.iter().map(signs).collect()
 }
 
 #[test]

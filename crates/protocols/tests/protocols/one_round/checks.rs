@@ -31,7 +31,7 @@ impl Party {
         for effect in self.machine.handle(input, &mut self.rng) {
             match effect {
                 Effect::Ask(Ask::Check(claim)) => self.claims.push(claim),
-                Effect::Ask(Ask::Stock(_)) => panic!("one-round protocols have no stock"),
+                Effect::Ask(_) => panic!("one-round protocols have no stock, and nothing follows on them"),
                 Effect::Send { .. } => {}
                 Effect::Blame(blame) => {
                     let expected = [Misbehaviour::InvalidShare, Misbehaviour::InvalidResult].map(Offence::Protocol);

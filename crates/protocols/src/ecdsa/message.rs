@@ -1,0 +1,138 @@
+//! The four messages, by kind.
+//!
+//! A slot's number is a running number of its sender's that starts at a random one, as in [FROST](crate::frost): a party that was
+//! restarted in the middle of an instance sends other messages than before, and nobody takes it for an equivocator.
+
+use bytes::Bytes;
+use theta_groups::{Group, Scalar};
+use theta_mpc::ecdsa::Curve;
+use theta_names::codec::{Reader, Writer};
+use theta_rounds::{Channel, EARLY_BYTES, Malformed, PartyId, ProtocolMessage, Slot};
+use theta_sharing::ShareIndex;
+
+/// A signer's share of a signature, to all: presignature, R, whether its owner's stock runs low, the share.
+pub const SHARE: u16 = 1;
+/// The signature and the holders whose shares are in it, to whoever asks.
+pub const SIGNATURE: u16 = 2;
+/// From a coordinator to all: the holders that make presignatures in this attempt.
+pub const PREPARE: u16 = 3;
+/// A message of the program of an attempt: attempt, round, and what the program sends in it.
+pub const PROGRAM: u16 = 4;
+
+/// The length of r and s.
+pub(super) const SIGNATURE_LEN: usize = 64;
+const ID_LEN: usize = 32;
+const INDEX_LEN: usize = 2;
+
+/// A message; see the constants for who sends it to whom.
+pub struct EcdsaMessage<G: Group> {
+    /// The number of its slot.
+    pub(super) sent: u16,
+    pub(super) body: Body<G>,
+}
+
+/// What a message says.
+pub(super) enum Body<G: Group> {
+    Share { id: [u8; ID_LEN], element: G::Element, is_low: bool, share: G::Scalar },
+    Signature(Signed),
+    Prepare { attempt: u16, holders: Vec<ShareIndex> },
+    Program { attempt: u16, round: u16, payload: Bytes },
+}
+
+/// A signature and the holders that made it.
+#[derive(Clone)]
+pub(super) struct Signed {
+    pub(super) bytes: [u8; SIGNATURE_LEN],
+    pub(super) signers: Vec<ShareIndex>,
+}
+
+/// Indices by rising number.
+fn indices(fields: &mut Reader<'_>) -> Result<Vec<ShareIndex>, Malformed> {
+    let count = usize::from(fields.u16()?);
+    let listed = Reader::new(fields.take(INDEX_LEN * count)?);
+    let index =
+        |fields: &mut Reader<'_>| ShareIndex::try_from(fields.u16()?).map_err(|_| Malformed("no share has index zero"));
+    let indices = listed.all(index)?;
+    let rising = indices.is_sorted_by(|one, next| one < next);
+    if rising { Ok(indices) } else { Err(Malformed("holders are listed by rising index")) }
+}
+
+fn write_indices(writer: Writer, indices: &[ShareIndex]) -> Writer {
+    let writer = writer.u16(u16::try_from(indices.len()).unwrap_or(u16::MAX));
+    indices.iter().fold(writer, |writer, index| writer.u16(index.get()))
+}
+
+/// The longest payload of a slot, in bytes, for a key with n shares.
+pub(super) fn longest<G: Group>(n: u16, slot: Slot) -> usize {
+    let list = INDEX_LEN + INDEX_LEN * usize::from(n);
+    match slot.kind {
+        SHARE => ID_LEN + G::ENCODED_LEN + 1 + G::Scalar::ENCODED_LEN,
+        SIGNATURE => SIGNATURE_LEN + list,
+        PREPARE => 2 + list,
+        PROGRAM => 4 + EARLY_BYTES,
+        _ => 0,
+    }
+}
+
+impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
+    fn slot(&self) -> Slot {
+        let kind = match self.body {
+            Body::Share { .. } => SHARE,
+            Body::Signature(_) => SIGNATURE,
+            Body::Prepare { .. } => PREPARE,
+            Body::Program { .. } => PROGRAM,
+        };
+        Slot { kind, number: self.sent }
+    }
+
+    fn channel(slot: Slot) -> Option<Channel> {
+        match slot.kind {
+            SHARE | SIGNATURE | PREPARE => Some(Channel::Broadcast),
+            PROGRAM => Some(Channel::Private),
+            _ => None,
+        }
+    }
+
+    fn encode(&self) -> Bytes {
+        let writer = Writer::default();
+        let written = match &self.body {
+            Body::Share { id, element, is_low, share } => {
+                writer.raw(id).raw(&G::encode(element)).flag(*is_low).raw(share.encode().as_ref())
+            }
+            Body::Signature(signed) => write_indices(writer.raw(&signed.bytes), &signed.signers),
+            Body::Prepare { attempt, holders } => write_indices(writer.u16(*attempt), holders),
+            Body::Program { attempt, round, payload } => writer.u16(*attempt).u16(*round).raw(payload),
+        };
+        written.finish().into()
+    }
+
+    fn decode(_from: PartyId, slot: Slot, payload: &[u8]) -> Result<Self, Malformed> {
+        let mut fields = Reader::new(payload);
+        let body = match slot.kind {
+            SHARE => {
+                let id = fields.array()?;
+                let element = G::decode(fields.take(G::ENCODED_LEN)?).map_err(|_| Malformed("R is an element"))?;
+                let is_low = fields.flag()?;
+                let share = G::Scalar::decode(fields.take(G::Scalar::ENCODED_LEN)?)
+                    .map_err(|_| Malformed("a share is a scalar"))?;
+                fields.end(Body::Share { id, element, is_low, share })?
+            }
+            SIGNATURE => {
+                let bytes = fields.array()?;
+                let signers = indices(&mut fields)?;
+                fields.end(Body::Signature(Signed { bytes, signers }))?
+            }
+            PREPARE => {
+                let attempt = fields.u16()?;
+                let holders = indices(&mut fields)?;
+                fields.end(Body::Prepare { attempt, holders })?
+            }
+            PROGRAM => {
+                let (attempt, round) = (fields.u16()?, fields.u16()?);
+                Body::Program { attempt, round, payload: Bytes::copy_from_slice(fields.rest()) }
+            }
+            _ => return Err(Malformed("no such message")),
+        };
+        Ok(Self { sent: slot.number, body })
+    }
+}

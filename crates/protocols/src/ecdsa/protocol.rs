@@ -1,0 +1,479 @@
+//! The state machine: every party is a signer, and a coordinator when its turn comes.
+
+use core::mem;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, Rng, SeedableRng};
+use theta_groups::Secret;
+use theta_mpc::ecdsa::{Presigned, vartime_combine};
+use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
+use theta_sharing::ShareIndex;
+
+use super::collected::{Collected, Complete};
+use super::message::{Body, EcdsaMessage, Signed, longest};
+use super::run::{Run, Step};
+use super::setting::Setting;
+use super::stock::{self, Supply};
+use super::{AnyPresignature, StockCurve, driven};
+use crate::{Misbehaviour, Outcome};
+
+type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;
+type Actions<C> = theta_rounds::Actions<EcdsaMessage<GroupOf<C>>, crate::Ask>;
+
+/// For so many ticks a program may run, as long as its rounds go on.
+const MOST_TICKS: u32 = 12;
+/// The most messages of one party that wait for their program to be named, and their bytes.
+const EARLY: (usize, usize) = (4, 1 << 16);
+/// Attempts to make presignatures for later.
+const STOCKING_ATTEMPTS: u16 = 2;
+
+/// One request for a signature at one party, or the making of presignatures after it.
+pub(super) struct RobustEcdsa<C: StockCurve> {
+    setting: Setting<C>,
+    state: State,
+    /// What to send and to ask next.
+    out: Actions<C>,
+    excluded: BTreeSet<PartyId>,
+    /// Parties that kept an attempt waiting and have not been heard since.
+    late: BTreeSet<PartyId>,
+    attempt: u16,
+    /// The ticks of this attempt, and the round of its program at the last one.
+    ticks: u32,
+    round: u16,
+    /// The attempt for which the stock was asked.
+    drawing: Option<u16>,
+    collected: Collected<GroupOf<C>>,
+    runs: BTreeMap<u16, Run<GroupOf<C>>>,
+    /// Messages of programs that have not been named yet.
+    early: BTreeMap<PartyId, Vec<(u16, u16, Bytes)>>,
+    /// The number of this party's next message. It starts at a random number.
+    number: u16,
+    /// For the programs.
+    rng: Option<ChaCha20Rng>,
+    blames: Blames<Misbehaviour>,
+}
+
+enum State {
+    AwaitingStart,
+    Running,
+    /// The result; `None` if presignatures were made and nothing else.
+    Done(Option<Signed>),
+    Failed(Abort),
+}
+
+impl<C: StockCurve> RobustEcdsa<C> {
+    pub(super) fn new(setting: Setting<C>) -> Self {
+        let collected = Collected::of(setting.threshold.n());
+        Self {
+            setting,
+            state: State::AwaitingStart,
+            out: Vec::new(),
+            excluded: BTreeSet::new(),
+            late: BTreeSet::new(),
+            attempt: 0,
+            ticks: 0,
+            round: 0,
+            drawing: None,
+            collected,
+            runs: BTreeMap::new(),
+            early: BTreeMap::new(),
+            number: 0,
+            rng: None,
+            blames: Vec::new(),
+        }
+    }
+
+    const fn is_running(&self) -> bool {
+        matches!(self.state, State::Running)
+    }
+
+    fn begin(&mut self, rng: &mut dyn CryptoRng) {
+        let mut seed = Secret::new([0; 32]);
+        rng.fill_bytes(seed.expose_mut());
+        let mut rng = ChaCha20Rng::from_seed(*seed.expose());
+        self.number = u16::try_from(rng.next_u32() >> 16).unwrap_or(0);
+        self.rng = Some(rng);
+        self.state = State::Running;
+        self.turn();
+    }
+
+    fn send(&mut self, to: Recipient, body: Body<GroupOf<C>>) {
+        // The number may wrap: no instance sends 65,536 messages of one kind, because receivers keep too few bytes.
+        self.number = self.number.wrapping_add(1);
+        self.out.push(Action::Send(Outgoing { to, message: EcdsaMessage { sent: self.number, body } }));
+    }
+
+    fn ask(&mut self, ask: stock::Ask) {
+        self.out.push(Action::Ask(crate::Ask::Presignatures(ask)));
+    }
+
+    /// Does what a coordinator does, if it is this party's turn.
+    fn turn(&mut self) {
+        for _ in 0..self.setting.threshold.n() {
+            let coordinator = self.setting.coordinator(self.attempt);
+            if !self.excluded.contains(&coordinator) {
+                break;
+            }
+            self.attempt = self.attempt.saturating_add(1);
+        }
+        if self.setting.coordinator(self.attempt) != self.setting.local {
+            return;
+        }
+        if self.setting.digest.is_some() && self.setting.most_kept() > 0 {
+            self.drawing = Some(self.attempt);
+            let without = self.excluded.union(&self.late).copied().collect();
+            return self.ask(stock::Ask::Draw { owner: self.setting.local, without });
+        }
+        self.prepare(&[]);
+    }
+
+    /// Names the holders of this attempt's program, as its coordinator.
+    fn prepare(&mut self, doubted: &[PartyId]) {
+        let doubted: Vec<PartyId> = self.late.iter().chain(doubted).copied().collect();
+        let Some(holders) = self.setting.choose(&self.excluded, &doubted) else { return };
+        let attempt = self.attempt;
+        self.send(Recipient::All, Body::Prepare { attempt, holders: holders.clone() });
+        self.run(attempt, holders);
+    }
+
+    /// Takes part in the program of an attempt, if this party is one of its holders.
+    fn run(&mut self, attempt: u16, holders: Vec<ShareIndex>) {
+        if self.runs.contains_key(&attempt) {
+            return;
+        }
+        let takes_part = holders.contains(&self.setting.local.share());
+        if !takes_part {
+            // Others make presignatures; those are of no use here.
+            if self.setting.digest.is_none() {
+                self.end(None);
+            }
+            return;
+        }
+        let setting = self.setting.presigning(holders);
+        match Run::new(self.setting.local, self.setting.threshold.k(), setting) {
+            Ok(run) => drop(self.runs.insert(attempt, run)),
+            Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
+        }
+        self.step(attempt, |run, rng| run.start(rng));
+        let waiting = |(from, kept): (&PartyId, &Vec<(u16, u16, Bytes)>)| {
+            let of_attempt = kept.iter().filter(|(of, ..)| *of == attempt);
+            of_attempt.map(|(_, round, payload)| (*from, *round, payload.clone())).collect::<Vec<_>>()
+        };
+        let early: Vec<_> = self.early.iter().flat_map(waiting).collect();
+        self.early.values_mut().for_each(|kept| kept.retain(|(of, ..)| *of != attempt));
+        for (from, round, payload) in early {
+            self.step(attempt, |run, rng| run.receive(from, round, payload, rng));
+        }
+    }
+
+    /// Lets a program do a step, and carries out what comes of it.
+    fn step(
+        &mut self,
+        attempt: u16,
+        step: impl FnOnce(&mut Run<GroupOf<C>>, &mut ChaCha20Rng) -> Vec<Step<GroupOf<C>>>,
+    ) {
+        let (Some(run), Some(rng)) = (self.runs.get_mut(&attempt), self.rng.as_mut()) else { return };
+        for step in step(run, rng) {
+            match step {
+                Step::Send { to, round, payload } => {
+                    self.send(Recipient::Party(to), Body::Program { attempt, round, payload });
+                }
+                Step::Blame(party, misbehaviour) => self.blames.push((party, misbehaviour)),
+                Step::Ended(Ok(presigned)) => self.presigned(attempt, presigned),
+                Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
+                Step::Ended(Err(_)) => {
+                    if let Some(run) = self.runs.remove(&attempt) {
+                        self.doubt(run.holders().iter().copied().map(PartyId::of_share).collect());
+                    }
+                    self.failed(attempt);
+                }
+            }
+        }
+    }
+
+    /// A program has ended well.
+    fn presigned(&mut self, attempt: u16, Presigned { presignatures, signature }: Presigned<GroupOf<C>>) {
+        let Some(run) = self.runs.remove(&attempt) else { return };
+        if !presignatures.is_empty() {
+            let presignatures = presignatures.into_iter().map(C::any).collect();
+            let (most, day) = (self.setting.most_kept(), self.setting.day);
+            self.ask(stock::Ask::Keep { presignatures, most, day });
+        }
+        let signers = run.holders().to_vec();
+        self.ask(stock::Ask::Trust(signers.iter().copied().map(PartyId::of_share).collect()));
+        // Whoever has no part in the program waits for the signature.
+        let to_all = self.setting.coordinator(attempt) == self.setting.local
+            && signers.len() < usize::from(self.setting.threshold.n());
+        match signature {
+            Some(signature) => {
+                let signed = Signed { bytes: self.setting.encode(signature), signers };
+                self.announce(signed, to_all);
+            }
+            None => self.end(None),
+        }
+    }
+
+    /// Ends with a signature, which whoever lacks it can have.
+    fn announce(&mut self, signed: Signed, to_all: bool) {
+        self.send(if to_all { Recipient::All } else { Recipient::OnRequest }, Body::Signature(signed.clone()));
+        self.end(Some(signed));
+    }
+
+    /// Nothing more is asked after the end.
+    fn end(&mut self, result: Option<Signed>) {
+        if !self.is_running() {
+            return;
+        }
+        self.out.retain(|action| !matches!(action, Action::Ask(crate::Ask::Presignatures(ask)) if ask.is_question()));
+        self.state = State::Done(result);
+    }
+
+    fn fail(&mut self, abort: Abort) {
+        if self.is_running() {
+            self.state = State::Failed(abort);
+        }
+    }
+
+    fn doubt(&mut self, parties: Vec<PartyId>) {
+        let others: Vec<PartyId> = parties.into_iter().filter(|party| *party != self.setting.local).collect();
+        if !others.is_empty() {
+            self.ask(stock::Ask::Doubt(others));
+        }
+    }
+
+    /// An attempt has come to nothing.
+    fn failed(&mut self, attempt: u16) {
+        if self.is_running() && attempt == self.attempt {
+            self.advance();
+        }
+    }
+
+    /// Goes on to the next coordinator.
+    fn advance(&mut self) {
+        let coordinator = self.setting.coordinator(self.attempt);
+        let mut late: BTreeSet<PartyId> = self.collected.missing(coordinator).collect();
+        match self.runs.get(&self.attempt) {
+            Some(run) => late.extend(run.missing()),
+            None if late.is_empty() && coordinator != self.setting.local => drop(late.insert(coordinator)),
+            None => {}
+        }
+        late.remove(&self.setting.local);
+        self.doubt(late.iter().copied().collect());
+        self.late.extend(late);
+        self.attempt = self.attempt.saturating_add(1);
+        (self.ticks, self.round) = (0, 0);
+        let oldest = self.attempt.saturating_sub(1);
+        self.runs.retain(|attempt, _| *attempt >= oldest);
+        if self.setting.digest.is_none() && self.attempt >= STOCKING_ATTEMPTS {
+            return self.end(None);
+        }
+        self.turn();
+    }
+
+    /// Takes a presignature out of the stock's answer, and sends this party's share.
+    fn sign(&mut self, presignature: AnyPresignature, left: usize) {
+        let (Some(presignature), Some(message)) = (C::of(presignature), self.setting.message()) else { return };
+        let (id, element) = (presignature.id(), *presignature.element());
+        let signers = presignature.signers().iter().copied().map(PartyId::of_share).collect();
+        self.collected.know(id, element, signers, PartyId::of_share(presignature.owner()));
+        if let Some(share) = presignature.share(&message) {
+            // From here on it is public.
+            let (share, is_low) = (*share.expose(), self.setting.is_low(left));
+            self.send(Recipient::All, Body::Share { id, element, is_low, share });
+            // This party names no more than it has turns.
+            let _ = self.collected.add(self.setting.local, id, element, (share, is_low));
+        }
+        self.combine(&id);
+    }
+
+    /// Makes the signature, if all shares of a presignature are there.
+    fn combine(&mut self, id: &[u8; 32]) {
+        let Some(Complete { element, first, is_low, shares }) = self.collected.complete(id, self.setting.needed())
+        else {
+            return;
+        };
+        let Some(message) = self.setting.message() else { return };
+        let signers: Vec<PartyId> = shares.iter().map(|(party, _)| *party).collect();
+        let public_key = self.setting.public.public_key();
+        let sum = shares.into_iter().map(|(_, share)| share);
+        match vartime_combine::<GroupOf<C>>(public_key, &element, &message, sum) {
+            Some(signature) => {
+                let indices = signers.iter().map(|party| party.share()).collect();
+                let signed = Signed { bytes: self.setting.encode(signature), signers: indices };
+                self.ask(stock::Ask::Trust(signers));
+                self.announce(signed, false);
+                if is_low {
+                    self.out.push(Action::Ask(crate::Ask::Run(driven(self.setting.stocking()))));
+                }
+            }
+            // One of them has lied, and it cannot be told which: the masks hide it.
+            None => {
+                self.doubt(signers);
+                if self.setting.coordinator(self.attempt) == first {
+                    self.advance();
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, from: PartyId, message: EcdsaMessage<GroupOf<C>>) -> Result<(), Misbehaviour> {
+        self.late.remove(&from);
+        match message.body {
+            // Only presignatures are made here.
+            Body::Share { .. } | Body::Signature(_) if self.setting.digest.is_none() => {
+                return Err(Misbehaviour::MalformedRound);
+            }
+            Body::Share { id, element, is_low, share } => {
+                self.collected.add(from, id, element, (share, is_low))?;
+                if self.collected.may_take(from) {
+                    self.ask(stock::Ask::Take { owner: from, id });
+                }
+                self.combine(&id);
+            }
+            Body::Signature(signed) => {
+                let known = signed.signers.iter().all(|index| self.setting.threshold.contains(*index));
+                if !known || signed.signers.len() < self.setting.needed() || !self.setting.verifies(&signed.bytes) {
+                    return Err(Misbehaviour::InvalidSignature);
+                }
+                self.announce(signed, false);
+            }
+            Body::Prepare { attempt, holders } => {
+                let is_coordinator = self.setting.coordinator(attempt) == from;
+                if !is_coordinator || !self.setting.can_run(&holders) || !holders.contains(&from.share()) {
+                    return Err(Misbehaviour::InvalidProgram);
+                }
+                if self.is_near(attempt) {
+                    self.run(attempt, holders);
+                }
+            }
+            Body::Program { attempt, round, payload } => self.take_round(from, attempt, (round, payload)),
+        }
+        Ok(())
+    }
+
+    /// Whether an attempt is this one, the one before or one of the next two: clocks are not the same.
+    const fn is_near(&self, attempt: u16) -> bool {
+        attempt.saturating_add(1) >= self.attempt && attempt <= self.attempt.saturating_add(2)
+    }
+
+    /// Takes a message of a program, or keeps it until the program is named.
+    fn take_round(&mut self, from: PartyId, attempt: u16, (round, payload): (u16, Bytes)) {
+        if self.runs.contains_key(&attempt) {
+            return self.step(attempt, |run, rng| run.receive(from, round, payload, rng));
+        }
+        let kept = self.early.entry(from).or_default();
+        let bytes: usize = kept.iter().map(|(_, _, payload)| payload.len()).sum();
+        let has_room = kept.len() < EARLY.0 && bytes.saturating_add(payload.len()) <= EARLY.1;
+        if attempt >= self.attempt && attempt <= self.attempt.saturating_add(2) && has_room {
+            self.early.entry(from).or_default().push((attempt, round, payload));
+        }
+    }
+
+    fn take_blames(&mut self) -> Result<(), Blames<Misbehaviour>> {
+        let blames = mem::take(&mut self.blames);
+        if blames.is_empty() { Ok(()) } else { Err(blames) }
+    }
+}
+
+impl<C: StockCurve> Protocol for RobustEcdsa<C> {
+    type Message = EcdsaMessage<GroupOf<C>>;
+    type Output = Outcome;
+    type Misbehaviour = Misbehaviour;
+    type Ask = crate::Ask;
+    type Supply = crate::Supply;
+
+    fn longest(&self, slot: Slot) -> usize {
+        longest::<GroupOf<C>>(self.setting.threshold.n(), slot)
+    }
+
+    fn act(&mut self, rng: &mut dyn CryptoRng) -> Result<Actions<C>, Bug> {
+        if matches!(self.state, State::AwaitingStart) {
+            self.begin(rng);
+        }
+        Ok(mem::take(&mut self.out))
+    }
+
+    fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames<Misbehaviour>> {
+        if !self.is_running() {
+            return Ok(());
+        }
+        if let Err(misbehaviour) = self.receive(from, message) {
+            self.blames.push((from, misbehaviour));
+        }
+        self.take_blames()
+    }
+
+    fn supply(&mut self, supply: crate::Supply) -> Result<(), Blames<Misbehaviour>> {
+        let crate::Supply::Presignature(supply) = supply else { return Ok(()) };
+        if !self.is_running() {
+            return Ok(());
+        }
+        match supply {
+            Supply::Drawn { presignature: Some(presignature), left, .. }
+            | Supply::Taken { presignature: Some(presignature), left, .. } => self.sign(presignature, left),
+            Supply::Drawn { presignature: None, doubted, .. } => {
+                if self.drawing.take() == Some(self.attempt) {
+                    self.prepare(&doubted);
+                }
+            }
+            Supply::Taken { presignature: None, .. } => {}
+        }
+        self.take_blames()
+    }
+
+    fn expire(&mut self) {
+        if !self.is_running() {
+            return;
+        }
+        self.ticks += 1;
+        let round = self.runs.get(&self.attempt).map_or(0, Run::round);
+        let goes_on = round > self.round && self.ticks < MOST_TICKS;
+        self.round = round;
+        if !goes_on {
+            self.advance();
+        }
+    }
+
+    fn exclude(&mut self, party: PartyId) {
+        self.excluded.insert(party);
+        self.collected.remove(party);
+        self.early.remove(&party);
+        let remaining = usize::from(self.setting.threshold.n()).saturating_sub(self.excluded.len());
+        if remaining < self.setting.needed() {
+            self.fail(Abort::TooFewHonest { remaining, needed: self.setting.needed() });
+        }
+    }
+
+    fn awaits(&self, party: PartyId) -> bool {
+        self.is_running() && !self.excluded.contains(&party)
+    }
+
+    fn progress(&self) -> Progress {
+        match &self.state {
+            State::AwaitingStart => Progress::Act,
+            _ if !self.out.is_empty() => Progress::Act,
+            State::Running => Progress::Waiting,
+            State::Done(_) => Progress::Finalize,
+            State::Failed(_) => Progress::Failed,
+        }
+    }
+
+    fn contributions(&self) -> (usize, usize) {
+        let needed = self.setting.needed();
+        (self.collected.most().min(needed), needed)
+    }
+
+    fn finalize(self) -> Result<Outcome, Abort> {
+        match self.state {
+            State::Done(signed) => {
+                let (result, contributors) =
+                    signed.map_or((Vec::new(), Vec::new()), |Signed { bytes, signers }| (bytes.to_vec(), signers));
+                Ok(Outcome { result: Secret::new(result), proof: Vec::new(), contributors })
+            }
+            State::Failed(abort) => Err(abort),
+            State::AwaitingStart | State::Running => Err(Abort::Bug(Bug("asked for a result before there is one"))),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The program of one attempt, as a machine in the machine.
+
+use bytes::Bytes;
+use rand_core::CryptoRng;
+use theta_mpc::ecdsa::{Curve, Presigned, Presigning, presign};
+use theta_mpc::{Program, Stop};
+use theta_rounds::{Abort, Channel, Driver, Effect, Input, LockStep, Machine, Offence, PartyId, Recipient, Slot};
+use theta_sharing::{ShareIndex, Threshold};
+
+use crate::Misbehaviour;
+
+/// The kind of a program's messages in its own numbering.
+const KIND: u16 = 1;
+
+/// A program at one of its parties. In the program parties are numbered by position among its holders; outside by the index of their share.
+pub(super) struct Run<G: Curve> {
+    holders: Vec<ShareIndex>,
+    driver: Driver<LockStep<Program<Presigned<G>>>>,
+    /// The round of the last message that was sent.
+    round: u16,
+}
+
+/// What comes of a step.
+pub(super) enum Step<G: Curve> {
+    Send {
+        to: PartyId,
+        round: u16,
+        payload: Bytes,
+    },
+    Blame(PartyId, Misbehaviour),
+    /// The end.
+    Ended(Result<Presigned<G>, Abort>),
+}
+
+impl<G: Curve> Run<G> {
+    /// Sets up the program; it begins with [`Self::start`].
+    ///
+    /// # Errors
+    /// [`Stop::Input`] if this party is none of the holders.
+    pub(super) fn new(local: PartyId, k: u16, setting: Presigning<G>) -> Result<Self, Stop> {
+        let holders = setting.holders.clone();
+        let unfit = Stop::Input("the program is of other holders");
+        let n = u16::try_from(holders.len()).map_err(|_| unfit)?;
+        let threshold = Threshold::new(k, n).map_err(|_| unfit)?;
+        let position = holders.iter().position(|holder| *holder == local.share());
+        let index = position.and_then(ShareIndex::at).ok_or(unfit)?;
+        let program = Program::new(index, threshold, move |party| presign(party, setting))?;
+        let members = threshold.indices().map(PartyId::of_share);
+        let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
+        Ok(Self { holders, driver, round: 0 })
+    }
+
+    pub(super) fn holders(&self) -> &[ShareIndex] {
+        &self.holders
+    }
+
+    /// The round of the last message that was sent.
+    pub(super) const fn round(&self) -> u16 {
+        self.round
+    }
+
+    pub(super) fn start(&mut self, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
+        self.handle(Input::Start, rng)
+    }
+
+    /// Takes what a holder sent; nothing comes of it if it is none of the program.
+    pub(super) fn receive(
+        &mut self,
+        from: PartyId,
+        round: u16,
+        payload: Bytes,
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<Step<G>> {
+        let position = self.holders.iter().position(|holder| *holder == from.share());
+        let Some(index) = position.and_then(ShareIndex::at) else { return Vec::new() };
+        let slot = Slot { kind: KIND, number: round };
+        let from = PartyId::of_share(index);
+        self.handle(Input::Message { from, slot, channel: Channel::Private, payload }, rng)
+    }
+
+    /// The holders whose messages are missing.
+    pub(super) fn missing(&self) -> impl Iterator<Item = PartyId> {
+        let awaited = |(position, holder): (usize, &ShareIndex)| {
+            let inner = PartyId::of_share(ShareIndex::at(position)?);
+            self.driver.awaits(inner).then(|| PartyId::of_share(*holder))
+        };
+        self.holders.iter().enumerate().filter_map(awaited)
+    }
+
+    fn holder(&self, party: PartyId) -> Option<PartyId> {
+        self.holders.get(party.share().position()).copied().map(PartyId::of_share)
+    }
+
+    fn handle(&mut self, input: Input<core::convert::Infallible>, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
+        let effects = self.driver.handle(input, rng);
+        let mut steps = Vec::with_capacity(effects.len());
+        for effect in effects {
+            match effect {
+                Effect::Send { to: Recipient::Party(party), slot, payload, .. } => {
+                    self.round = slot.number;
+                    steps.extend(self.holder(party).map(|to| Step::Send { to, round: slot.number, payload }));
+                }
+                Effect::Blame(blame) => {
+                    let offence = match blame.offence {
+                        Offence::Protocol(misbehaviour) => Some(Misbehaviour::Program(misbehaviour)),
+                        // Whoever was restarted begins anew, and says other things than before.
+                        Offence::Equivocation { .. } => None,
+                        _ => Some(Misbehaviour::MalformedRound),
+                    };
+                    steps.extend(self.holder(blame.party).zip(offence).map(|(party, what)| Step::Blame(party, what)));
+                }
+                Effect::Finished(result) => steps.push(Step::Ended(result)),
+                Effect::Send { .. } | Effect::Ask(_) => {}
+            }
+        }
+        steps
+    }
+}

@@ -1,0 +1,164 @@
+//! What does not change while a request runs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use theta_groups::{Secret, Transcript};
+use theta_mpc::ecdsa::{Curve, Message, Presigning};
+use theta_names::Epoch;
+use theta_rounds::PartyId;
+use theta_schemes::Statement;
+use theta_schemes::keys::{KeyShare, PublicKeySet};
+use theta_schemes::signatures::ecdsa::EcdsaCurve;
+use theta_sharing::{ShareIndex, Threshold};
+
+use super::Options;
+
+/// The most presignatures that one program makes.
+const MOST_AT_ONCE: usize = 64;
+
+/// What to sign with which key, and what follows from that.
+pub(super) struct Setting<C: EcdsaCurve> {
+    pub(super) local: PartyId,
+    pub(super) threshold: Threshold,
+    pub(super) public: Arc<PublicKeySet<C::Group>>,
+    pub(super) key: Arc<KeyShare<C::Group>>,
+    /// The digest to sign; `None` if presignatures are made and nothing else.
+    pub(super) digest: Option<[u8; 32]>,
+    /// What distinguishes this request from others of the key, the same at all parties.
+    session: [u8; 32],
+    pub(super) epoch: Epoch,
+    /// The number of presignatures below which more are made; 0 if none are kept.
+    level: usize,
+    /// The day on which the request began: presignatures that it makes are of that day or later.
+    pub(super) day: u32,
+    /// The place of the first coordinator in the rotation, 0 to n - 1.
+    first: u16,
+}
+
+impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
+    pub(super) fn new(
+        (public, key): (Arc<PublicKeySet<C::Group>>, Arc<KeyShare<C::Group>>),
+        statement: &Statement<'_>,
+        digest: [u8; 32],
+        options: &Options,
+    ) -> Self {
+        let session = Transcript::new("theta/ecdsa/session/v1")
+            .with("key id", public.key_id().as_bytes())
+            .with("epoch", &options.epoch.to_be_bytes())
+            .with("operation", statement.operation().as_bytes())
+            .with("statement", statement.bytes())
+            .finish32();
+        Self::of(public, key, Some(digest), session, options)
+    }
+
+    fn of(
+        public: Arc<PublicKeySet<C::Group>>,
+        key: Arc<KeyShare<C::Group>>,
+        digest: Option<[u8; 32]>,
+        session: [u8; 32],
+        options: &Options,
+    ) -> Self {
+        let threshold = public.threshold();
+        let [a, b, ..] = Transcript::new("theta/ecdsa/coordinator/v1").with("session", &session).finish32();
+        let first = u16::from_be_bytes([a, b]).checked_rem(threshold.n()).unwrap_or(0);
+        let local = PartyId::of_share(key.index());
+        let Options { level, day, epoch } = *options;
+        Self { local, threshold, public, key, digest, session, epoch, level, day, first }
+    }
+
+    /// The setting in which presignatures are made when this request is done, the same at all parties.
+    pub(super) fn stocking(&self) -> Self {
+        let session = Transcript::new("theta/ecdsa/stocking/v1").with("after", &self.session).finish32();
+        let Self { level, day, epoch, .. } = *self;
+        let options = Options { level, day, epoch };
+        Self::of(Arc::clone(&self.public), Arc::clone(&self.key), None, session, &options)
+    }
+
+    /// What is signed.
+    pub(super) fn message(&self) -> Option<Message> {
+        Some(Message { digest: self.digest?, session: self.session })
+    }
+
+    /// k.
+    pub(super) fn needed(&self) -> usize {
+        usize::from(self.threshold.k())
+    }
+
+    /// The number of holders in a program, 2t + 1.
+    pub(super) fn majority(&self) -> usize {
+        2 * usize::from(self.threshold.t()) + 1
+    }
+
+    /// The most presignatures that are kept.
+    pub(super) const fn most_kept(&self) -> usize {
+        2 * self.level
+    }
+
+    /// Whether so many presignatures are too few.
+    pub(super) const fn is_low(&self, left: usize) -> bool {
+        left < self.level
+    }
+
+    /// The coordinator of an attempt. The request selects the first, so that work spreads and all parties know it without a message; the others
+    /// follow in order.
+    pub(super) fn coordinator(&self, attempt: u16) -> PartyId {
+        let place = (u32::from(self.first) + u32::from(attempt)).checked_rem(u32::from(self.threshold.n()));
+        let index = place.and_then(|place| ShareIndex::at(usize::try_from(place).ok()?));
+        index.map_or(self.local, PartyId::of_share)
+    }
+
+    /// All parties but this one.
+    pub(super) fn others(&self) -> impl Iterator<Item = PartyId> {
+        let parties = self.threshold.indices().map(PartyId::of_share);
+        parties.filter(move |party| *party != self.local)
+    }
+
+    /// The holders for a program that this party coordinates: itself, and of the others those that are doubted least, next ones first. `None` if
+    /// too many are excluded.
+    pub(super) fn choose(&self, excluded: &BTreeSet<PartyId>, doubted: &[PartyId]) -> Option<Vec<ShareIndex>> {
+        let n = self.threshold.n();
+        let distance = |party: PartyId| (party.get() + n - self.local.get()).checked_rem(n).unwrap_or(0);
+        // Those doubted most come last.
+        let rank = |party: &PartyId| {
+            let doubt = doubted.iter().rev().position(|doubted| doubted == party).map_or(0, |place| place + 1);
+            (doubt, distance(*party))
+        };
+        let mut others: Vec<PartyId> = self.others().filter(|party| !excluded.contains(party)).collect();
+        others.sort_by_key(rank);
+        let mut holders = vec![self.local.share()];
+        holders.extend(others.into_iter().map(PartyId::share).take(self.majority() - 1));
+        holders.sort_unstable();
+        (holders.len() == self.majority()).then_some(holders)
+    }
+
+    /// Whether these can run a program: 2t + 1 holders.
+    pub(super) fn can_run(&self, holders: &[ShareIndex]) -> bool {
+        holders.len() == self.majority() && holders.iter().all(|index| self.threshold.contains(*index))
+    }
+
+    /// What the program of an attempt does at this party.
+    pub(super) fn presigning(&self, holders: Vec<ShareIndex>) -> Presigning<C::Group> {
+        Presigning {
+            holders,
+            epoch: self.epoch,
+            public_key: *self.public.public_key(),
+            share: Secret::new(*self.key.secret().expose()),
+            session: self.session,
+            count: self.level.min(MOST_AT_ONCE),
+            digest: self.digest,
+        }
+    }
+
+    /// The signature as results have it.
+    pub(super) fn encode(&self, signature: theta_mpc::ecdsa::Signature<C::Group>) -> [u8; 64] {
+        if C::LOW_S { signature.low_s().to_raw() } else { signature.to_raw() }
+    }
+
+    /// Whether it is the key's signature of the digest.
+    pub(super) fn verifies(&self, signature: &[u8]) -> bool {
+        use theta_schemes::SignatureScheme;
+        use theta_schemes::signatures::ecdsa::Ecdsa;
+        self.digest.is_some_and(|digest| Ecdsa::<C>::verify_digest(&self.public, &digest, signature).is_ok())
+    }
+}

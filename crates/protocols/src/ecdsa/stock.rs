@@ -1,0 +1,217 @@
+//! The presignatures that one holder keeps for one epoch of a key.
+//!
+//! All instances of the key share them. Everything is in memory only and is dropped with the epoch: a node that restarts, from whatever
+//! backup, knows no presignature from before. One is taken out under a lock before it signs, so that of two requests that name it only one finds it,
+//! on whatever threads they come. See `docs/adr/0051-ecdsa-in-the-service.md`.
+
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use theta_rounds::PartyId;
+
+use super::AnyPresignature;
+
+/// What a machine asks of the stock of its key's epoch, or gives it to keep.
+#[derive(Debug)]
+pub enum Ask {
+    /// Take out, for good, a presignature of which this holder says what it signs: the oldest of those whose signers are doubted least, none of them
+    /// in `without`. The answer is [`Supply::Drawn`].
+    Draw {
+        /// This holder.
+        owner: PartyId,
+        /// Signers that it must not have.
+        without: BTreeSet<PartyId>,
+    },
+    /// Take out, for good, the presignature of that name, if `owner` says what it signs. The answer is [`Supply::Taken`].
+    Take {
+        /// Who named it.
+        owner: PartyId,
+        /// Its name.
+        id: [u8; 32],
+    },
+    /// Keep these; if there are more than `most`, the oldest are wiped. No answer.
+    Keep {
+        /// The presignatures, oldest first.
+        presignatures: Vec<AnyPresignature>,
+        /// The most that are kept.
+        most: usize,
+        /// The day on which they were made, or an earlier one, in days since 1970.
+        day: u32,
+    },
+    /// An attempt with these holders failed, and it is not known whose fault that was: presignatures of others come first. No answer.
+    Doubt(Vec<PartyId>),
+    /// These holders have just signed. No answer.
+    Trust(Vec<PartyId>),
+}
+
+impl Ask {
+    /// Whether a [`Supply`] answers it.
+    #[must_use]
+    pub const fn is_question(&self) -> bool {
+        matches!(self, Self::Draw { .. } | Self::Take { .. })
+    }
+}
+
+/// What the stock answers.
+#[derive(Debug)]
+pub enum Supply {
+    /// To [`Ask::Draw`].
+    Drawn {
+        /// If there is one that may sign.
+        presignature: Option<AnyPresignature>,
+        /// How many are left, whoever says what they sign.
+        left: usize,
+        /// Holders that are doubted, most of all first.
+        doubted: Vec<PartyId>,
+    },
+    /// To [`Ask::Take`].
+    Taken {
+        /// Who named it.
+        owner: PartyId,
+        /// Its name.
+        id: [u8; 32],
+        /// If it was there and may sign.
+        presignature: Option<AnyPresignature>,
+        /// How many are left.
+        left: usize,
+    },
+}
+
+/// A presignature that is taken out to sign.
+#[derive(Debug)]
+pub struct Used {
+    /// The presignature.
+    pub presignature: AnyPresignature,
+    /// The day on which it was made, or an earlier one, in days since 1970.
+    pub day: u32,
+    supply: Supply,
+}
+
+impl From<Used> for Supply {
+    fn from(Used { presignature, mut supply, .. }: Used) -> Self {
+        match &mut supply {
+            Self::Drawn { presignature: place, .. } | Self::Taken { presignature: place, .. } => {
+                *place = Some(presignature);
+            }
+        }
+        supply
+    }
+}
+
+impl Used {
+    /// The answer that it may not sign; it is wiped.
+    #[must_use]
+    pub fn refused(self) -> Supply {
+        self.supply
+    }
+}
+
+/// The stock's reaction to an [`Ask`].
+#[derive(Debug)]
+pub enum Served {
+    /// No answer is due.
+    Done,
+    /// The answer.
+    Supply(Supply),
+    /// A presignature that is taken out to sign. `into()` is the answer once it is certain that it never signs again; otherwise [`Used::refused`] is.
+    Used(Used),
+}
+
+/// What one holder keeps. It starts empty, and is wiped when it is dropped.
+#[derive(Default)]
+pub struct Stock(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// Oldest first, each with its day.
+    presignatures: VecDeque<(u32, AnyPresignature)>,
+    /// In how many attempts that failed lately each holder was.
+    doubts: BTreeMap<PartyId, u32>,
+}
+
+impl fmt::Debug for Stock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stock(<redacted>)")
+    }
+}
+
+impl Stock {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many presignatures wait: each serves one signature in one round.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.kept().presignatures.len()
+    }
+
+    /// Does what is asked for.
+    pub fn serve(&self, ask: Ask) -> Served {
+        let mut kept = self.kept();
+        match ask {
+            Ask::Draw { owner, without } => {
+                let found = kept.best(owner, &without).and_then(|place| kept.presignatures.remove(place));
+                let (left, doubted) = (kept.presignatures.len(), kept.doubted());
+                served(found, Supply::Drawn { presignature: None, left, doubted })
+            }
+            Ask::Take { owner, id } => {
+                let is_it = |(_, kept): &(u32, AnyPresignature)| kept.id() == id && kept.owner() == owner;
+                let place = kept.presignatures.iter().position(is_it);
+                let found = place.and_then(|place| kept.presignatures.remove(place));
+                let left = kept.presignatures.len();
+                served(found, Supply::Taken { owner, id, presignature: None, left })
+            }
+            Ask::Keep { presignatures, most, day } => {
+                kept.presignatures.extend(presignatures.into_iter().map(|presignature| (day, presignature)));
+                let surplus = kept.presignatures.len().saturating_sub(most);
+                kept.presignatures.drain(..surplus);
+                Served::Done
+            }
+            Ask::Doubt(parties) => {
+                for party in parties {
+                    let doubts = kept.doubts.entry(party).or_default();
+                    *doubts = doubts.saturating_add(1);
+                }
+                Served::Done
+            }
+            Ask::Trust(parties) => {
+                for party in parties {
+                    kept.doubts.remove(&party);
+                }
+                Served::Done
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// Where the presignature is that an owner should use next.
+    fn best(&self, owner: PartyId, without: &BTreeSet<PartyId>) -> Option<usize> {
+        let doubts = |presignature: &AnyPresignature| -> u32 {
+            let doubts = |signer: PartyId| self.doubts.get(&signer).copied().unwrap_or(0);
+            presignature.signers().map(doubts).fold(0, u32::saturating_add)
+        };
+        let usable = |presignature: &AnyPresignature| {
+            presignature.owner() == owner && !presignature.signers().any(|signer| without.contains(&signer))
+        };
+        let all = self.presignatures.iter().enumerate();
+        all.filter(|(_, (_, presignature))| usable(presignature))
+            .min_by_key(|(_, (_, presignature))| doubts(presignature))
+            .map(|(place, _)| place)
+    }
+
+    fn doubted(&self) -> Vec<PartyId> {
+        let mut doubted: Vec<(u32, PartyId)> = self.doubts.iter().map(|(party, doubts)| (*doubts, *party)).collect();
+        doubted.sort_unstable_by(|one, other| other.cmp(one));
+        doubted.into_iter().map(|(_, party)| party).collect()
+    }
+}
+
+fn served(found: Option<(u32, AnyPresignature)>, supply: Supply) -> Served {
+    match found {
+        Some((day, presignature)) => Served::Used(Used { presignature, day, supply }),
+        None => Served::Supply(supply),
+    }
+}

@@ -1,0 +1,186 @@
+//! Groups on real keys.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use theta_names::Epoch;
+use theta_protocols::ecdsa::{Options, PREPARE};
+use theta_protocols::{Misbehaviour, Outcome, start_with};
+use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
+use theta_rounds::{Effect, Input, PartyId, Slot};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
+use theta_schemes::{Statement, Suite};
+use theta_sharing::{ShareIndex, Threshold};
+
+use crate::supplied::{Presigned, SuppliedMachine, supplied_from};
+
+pub(crate) type Ran = Report<Outcome, Misbehaviour>;
+pub(crate) type Liar = (u16, Box<dyn Adversary>);
+
+/// How many presignatures a stock should have.
+pub(crate) const LEVEL: usize = 12;
+
+pub(crate) fn id(number: u16) -> PartyId {
+    PartyId::of_share(ShareIndex::try_from(number).unwrap())
+}
+
+/// A dealt key, and what its holders have made in advance.
+pub(crate) struct Group {
+    pub(crate) n: u16,
+    pub(crate) public: AnyPublicKey,
+    shares: Vec<Arc<AnyKeyShare>>,
+    pub(crate) stocks: Vec<Arc<Presigned>>,
+    level: usize,
+    pub(crate) ticks: u32,
+}
+
+impl Group {
+    /// A group that makes nothing in advance.
+    pub(crate) fn new(suite: Suite, k: u16, n: u16) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(u64::from(k) << 16 | u64::from(n));
+        let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
+        let stocks = (0..n).map(|_| Arc::default()).collect();
+        Self { n, public, shares: shares.into_iter().map(Arc::new).collect(), stocks, level: 0, ticks: 2 * u32::from(n) + 3 }
+    }
+
+    /// A group whose stocks are empty.
+    pub(crate) fn cold(suite: Suite, k: u16, n: u16) -> Self {
+        Self { level: LEVEL, ..Self::new(suite, k, n) }
+    }
+
+    /// A group that has signed one message, and kept the presignatures made with it.
+    pub(crate) fn warm(suite: Suite, k: u16, n: u16) -> Self {
+        let group = Self::cold(suite, k, n);
+        group.check(b"first", &group.run(b"first", 99, Vec::new())).unwrap();
+        group
+    }
+
+    pub(crate) fn ready(&self) -> Vec<usize> {
+        self.stocks.iter().map(|stock| stock.stock.ready()).collect()
+    }
+
+    pub(crate) fn machine(&self, number: u16, message: &[u8]) -> SuppliedMachine {
+        self.machine_from(number, message, &self.stocks[usize::from(number) - 1])
+    }
+
+    /// The machine of a party that knows nothing from before its restart.
+    pub(crate) fn restarted(&self, number: u16, message: &[u8]) -> SuppliedMachine {
+        self.machine_from(number, message, &Arc::default())
+    }
+
+    fn machine_from(&self, number: u16, message: &[u8], presigned: &Arc<Presigned>) -> SuppliedMachine {
+        let ecdsa = Options { level: self.level, day: 0, epoch: Epoch::FIRST };
+        let options = theta_protocols::Options { ecdsa, ..theta_protocols::Options::default() };
+        let share = &self.shares[usize::from(number) - 1];
+        supplied_from(start_with(&self.public, share, Statement::Sign(message), options).unwrap(), presigned)
+    }
+
+    /// The first coordinator for a message: whoever names the holders of a program when nothing was made in advance.
+    pub(crate) fn coordinator(&self, message: &[u8]) -> u16 {
+        let is_named = |number: &u16| {
+            let mut machine = self.restarted(*number, message);
+            let effects = machine.handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(1));
+            effects.iter().any(|effect| matches!(effect, Effect::Send { slot, .. } if slot.kind == PREPARE))
+        };
+        (1..=self.n).find(is_named).unwrap()
+    }
+
+    pub(crate) fn simulator(&self, seed: u64) -> Simulator<Outcome, Misbehaviour> {
+        Simulator::new(seed, Conditions { ticks: self.ticks, max_start: 50, ..Conditions::default() })
+    }
+
+    pub(crate) fn run(&self, message: &[u8], seed: u64, mut corrupted: Vec<Liar>) -> Ran {
+        let mut simulator = self.simulator(seed);
+        for number in 1..=self.n {
+            let machine = self.machine(number, message);
+            match corrupted.iter().position(|(culprit, _)| *culprit == number) {
+                None => simulator.honest(id(number), machine),
+                Some(place) => simulator.byzantine(id(number), machine, corrupted.swap_remove(place).1),
+            }
+        }
+        simulator.run()
+    }
+
+    /// Runs what is to follow on the last signature, and says how many parties had something to do.
+    pub(crate) fn follow(&self, seed: u64) -> usize {
+        let mut simulator = self.simulator(seed);
+        let mut any = 0;
+        for number in 1..=self.n {
+            let presigned = &self.stocks[usize::from(number) - 1];
+            let Some(machine) = presigned.following.lock().unwrap().pop() else { continue };
+            any += 1;
+            simulator.honest(id(number), supplied_from(machine, presigned));
+        }
+        simulator.run().check_blame().unwrap();
+        any
+    }
+
+    /// Checks that every honest party that was not restarted has a signature, and that nobody blames an honest party.
+    pub(crate) fn check(&self, message: &[u8], report: &Ran) -> Result<(), String> {
+        self.check_safe(message, report)?;
+        for (party, report) in report.honest() {
+            match &report.result {
+                Some(Ok(_)) => {}
+                None if report.restarted => {}
+                Some(Err(abort)) => return Err(format!("party {party} gave up: {abort}")),
+                None => return Err(format!("party {party} still waits")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that whatever signature there is verifies, and that nobody blames an honest party.
+    pub(crate) fn check_safe(&self, message: &[u8], report: &Ran) -> Result<(), String> {
+        report.check_blame()?;
+        for (party, report) in report.honest() {
+            if let Some(Ok(outcome)) = &report.result {
+                let verified = self.public.verify(message, outcome.result.expose(), &outcome.proof);
+                verified.map_err(|error| format!("party {party}: {error}"))?;
+                if outcome.contributors.len() < usize::from(self.public.threshold().k()) {
+                    return Err(format!("contributors {:?}", outcome.contributors));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The offences for which honest parties blame `party`.
+    pub(crate) fn offences(report: &Ran, party: u16) -> Vec<&'static str> {
+        let mut names: Vec<_> = report.blames_of(id(party)).map(|(_, blame)| blame.offence.name()).collect();
+        names.dedup();
+        names
+    }
+}
+
+/// An adversary that turns each message into others; it knows the slot.
+pub(crate) fn tamper(mut change: impl FnMut(Slot, Bytes) -> Vec<(Slot, Bytes)> + Send + 'static) -> Box<dyn Adversary> {
+    Box::new(Tamper(move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| change(slot, payload)))
+}
+
+/// Adds one to the last byte of messages of one kind: of a share, of a signature, of a round.
+pub(crate) fn flip(kind: u16) -> Box<dyn Adversary> {
+    tamper(move |slot, payload| {
+        let mut payload = payload.to_vec();
+        if slot.kind == kind
+            && let Some(last) = payload.last_mut()
+        {
+            *last ^= 1;
+        }
+        vec![(slot, payload.into())]
+    })
+}
+
+/// The slots of all messages that an honest machine sends.
+pub(crate) type Slots = Arc<Mutex<Vec<(u16, Slot)>>>;
+
+/// Records the slots of what an honest machine sends, and sends it.
+pub(crate) struct Recorder(pub(crate) u16, pub(crate) Slots);
+
+impl Adversary for Recorder {
+    fn on_send(&mut self, _rng: &mut SimRng, _to: PartyId, honest: HonestSend) -> Vec<HonestSend> {
+        self.1.lock().unwrap().push((self.0, honest.slot));
+        vec![honest]
+    }
+}
