@@ -33,7 +33,10 @@ impl<C: EcdsaCurve> Key<C> {
     }
 
     pub(crate) fn sign_digest(&self, digest: &[u8], number: u64) -> [u8; 64] {
-        let nonce = ScalarOf::<C>::random(&mut rng(1_000 + number));
+        self.sign_with(digest, ScalarOf::<C>::random(&mut rng(1_000 + number)))
+    }
+
+    pub(crate) fn sign_with(&self, digest: &[u8], nonce: ScalarOf<C>) -> [u8; 64] {
         let element = C::Group::encode(&C::Group::mul_base(&nonce));
         let r = ScalarOf::<C>::from_uniform_bytes(&element.as_ref()[1..]);
         let e = ScalarOf::<C>::from_uniform_bytes(digest);
