@@ -12,13 +12,15 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 use theta_sharing::Threshold;
 
 /// One suite for each kind of key except RSA, whose checks would take all the time.
-const SUITES: [Suite; 8] = [
+const SUITES: [Suite; 10] = [
     Suite::FrostEd25519,
     Suite::FrostEd448,
     Suite::FrostP256,
     Suite::FrostSecp256k1,
     Suite::FrostSecp256k1Tr,
     Suite::FrostRistretto255,
+    Suite::EcdsaP256,
+    Suite::EcdsaSecp256k1,
     Suite::Bls04MinPk,
     Suite::Sg02P256,
 ];

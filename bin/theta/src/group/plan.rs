@@ -9,6 +9,7 @@ use std::{
 
 use theta_names::Delivery;
 use theta_schemes::{Suite, keys::KeyName};
+use theta_sharing::Threshold;
 
 use super::deal::DEFAULT_BITS;
 use crate::{exit::Failure, suites, vault::SealWord};
@@ -92,7 +93,7 @@ impl fmt::Display for KeySpec {
 /// A group to be made.
 #[derive(Debug)]
 pub struct Plan {
-    threshold: theta_sharing::Threshold,
+    threshold: Threshold,
     keys: Vec<KeySpec>,
     modulus_bits: u32,
     seal: SealWord,
@@ -101,9 +102,10 @@ pub struct Plan {
 impl Plan {
     /// Checks that the numbers and names fit together.
     pub fn new(nodes: u16, threshold: u16, keys: Vec<KeySpec>) -> Result<Self, Failure> {
-        let threshold = theta_sharing::Threshold::new(threshold, nodes)
+        let threshold = Threshold::new(threshold, nodes)
             .map_err(|error| Failure::Usage(format!("--threshold {threshold} --nodes {nodes}: {error}")))?;
         check_names(&keys)?;
+        keys.iter().try_for_each(|key| check_threshold(key.name(), key.suite, threshold))?;
         Ok(Self { threshold, keys, modulus_bits: DEFAULT_BITS, seal: SealWord::default() })
     }
 
@@ -156,7 +158,7 @@ impl Plan {
     }
 
     /// k and n.
-    pub(crate) const fn any_k_of_n(&self) -> theta_sharing::Threshold {
+    pub(crate) const fn any_k_of_n(&self) -> Threshold {
         self.threshold
     }
 
@@ -169,6 +171,11 @@ impl Plan {
 /// Refuses quorum mode for a suite that does not have it.
 pub(crate) fn check_delivery(name: &str, suite: Suite, delivery: Delivery) -> Result<(), Failure> {
     suite.check_delivery(delivery).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
+}
+
+/// Refuses a threshold that keys of a suite cannot have.
+pub(crate) fn check_threshold(name: &str, suite: Suite, threshold: Threshold) -> Result<(), Failure> {
+    suite.check_threshold(threshold).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
 }
 
 /// Refuses two keys of one name.
@@ -247,6 +254,13 @@ mod tests {
     fn impossible_groups_are_refused() {
         let refused = |k| Plan::new(4, k, default_keys()).unwrap_err().to_string();
         assert!(refused(0).contains("0 of 4") && refused(5).contains("5 of 4"));
+        let keys = vec!["gold=ecdsa-p256".parse().unwrap()];
+        assert!(Plan::new(3, 2, keys.clone()).is_ok());
+        let refused = Plan::new(4, 3, keys).unwrap_err().to_string();
+        assert!(
+            refused.contains("key gold: ") && refused.contains("3 of 4") && refused.contains("take k = 2"),
+            "{refused}"
+        );
         let twice = [default_keys(), default_keys()].concat();
         assert!(Plan::new(4, 2, twice).unwrap_err().to_string().contains("\"files\""));
     }

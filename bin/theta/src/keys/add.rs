@@ -71,6 +71,7 @@ Examples:
   theta keys import --name release --suite frost-ed25519 id_ed25519
   theta keys import --name release --suite frost-ed25519 key.pem       of openssl genpkey -algorithm ed25519
   theta keys import --name old --suite frost-ed25519 --format seed seed.hex
+  theta keys import --name wallet --suite ecdsa-secp256k1 key.pem       of openssl ecparam -name secp256k1 -genkey
   theta keys import --name bls --suite bls04-bls12381-min-pk --format raw secret.hex
 
 The nodes must not run. The public key stays the same: whoever trusts it need not know that the key is shared now. The original stays, too, \
@@ -144,6 +145,7 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
     let delivery = args.delivery.get();
     group::plan::check_delivery(name.as_str(), args.suite, delivery)?;
     let (group, threshold) = args.group.open()?;
+    group::plan::check_threshold(name.as_str(), args.suite, threshold)?;
     group.check_free(&name)?;
     let source = Source::open(&args.file)?;
     let from = source.name.clone();

@@ -4,7 +4,7 @@ use base64ct::{Base64, Encoding};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use theta_client::Version;
-use theta_schemes::{Suite, keys::AnyPublicKey};
+use theta_schemes::{Suite, keys::AnyPublicKey, signatures::ecdsa::uncompressed_key};
 
 use super::NamedKey;
 use crate::{connect::ClientDir, exit::Failure, files::Target, output::Output};
@@ -12,7 +12,8 @@ use crate::{connect::ClientDir, exit::Failure, files::Target, output::Output};
 /// How a public key is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A `SubjectPublicKeyInfo` between lines, as OpenSSL has it (Ed25519, Ed448, P-256, secp256k1, RSA)
+    /// A `SubjectPublicKeyInfo` between lines, as OpenSSL has it (Ed25519, Ed448, P-256, secp256k1, RSA; for ECDSA without
+    /// compression, which some verifiers cannot undo)
     Pem,
     /// The standard encoding in hexadecimal digits
     Hex,
@@ -28,6 +29,7 @@ enum Form {
 Examples:
   theta keys export sign-ed25519 > key.pem
   openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in letter.txt -sigfile letter.txt.sig
+  theta keys export wallet --format hex          ECDSA: the point, compressed, as Bitcoin and Ethereum libraries read it
   theta keys export sign-ed25519 --format ssh >> authorized_keys")]
 pub(crate) struct ExportArgs {
     /// The key's name, or NAME@VERSION
@@ -93,7 +95,18 @@ const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
         0x30, 0x36, 0x30, 0x10, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x05, 0x2b, 0x81, 0x04, 0,
         0x0a, 0x03, 0x22, 0,
     ];
+    // The same with points of 65 bytes.
+    const P256_UNCOMPRESSED: &[u8] = &[
+        0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
+        0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0,
+    ];
+    const SECP256K1_UNCOMPRESSED: &[u8] = &[
+        0x30, 0x56, 0x30, 0x10, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x05, 0x2b, 0x81, 0x04, 0,
+        0x0a, 0x03, 0x42, 0,
+    ];
     match suite {
+        Suite::EcdsaP256 => Some(P256_UNCOMPRESSED),
+        Suite::EcdsaSecp256k1 => Some(SECP256K1_UNCOMPRESSED),
         Suite::FrostEd25519 => Some(ED25519),
         Suite::FrostEd448 => Some(ED448),
         Suite::FrostP256 => Some(P256),
@@ -105,7 +118,9 @@ const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
 
 /// The key between `BEGIN PUBLIC KEY` lines, if its suite has that format.
 pub fn pem(public: &AnyPublicKey) -> Option<String> {
-    let der = [info_prefix(public.suite())?, public.public_key_bytes()].concat();
+    let uncompressed = uncompressed_key(public);
+    let key = uncompressed.as_ref().map_or_else(|| public.public_key_bytes(), |key| &key[..]);
+    let der = [info_prefix(public.suite())?, key].concat();
     let digits = Base64::encode_string(&der);
     let mut text = String::from("-----BEGIN PUBLIC KEY-----\n");
     let mut rest = digits.as_str();

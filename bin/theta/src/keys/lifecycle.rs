@@ -4,6 +4,7 @@ use clap::Args;
 use theta_client::{KeyChange, KeyRef};
 use theta_policy::SlotQuorum;
 use theta_schemes::Purpose;
+use theta_sharing::Threshold;
 
 use super::{
     ceremonies::{CeremonyArgs, Held, hold, report},
@@ -22,6 +23,7 @@ Examples:
   theta keys create release=frost-ed25519
   theta keys create vault=sg02-p256 beacon-2=cks05-bls04-min-sig
   theta keys create board=bls04-bls12381-min-pk --threshold 3 --holders 1,2,4,5
+  theta keys create wallet=ecdsa-secp256k1 --threshold 2 --holders 1,2,3     ECDSA: 2 of 3, 3 of 5, 4 of 7, or more holders
   theta keys create names=bls04-bls12381-min-pk --delivery quorum     less work for each request, in a large group
 
 The nodes make the key among themselves (distributed key generation): nobody ever has it whole, not for a moment. A node that \
@@ -97,6 +99,7 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     let keys = args.delivery.of(&args.keys)?;
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(&session.client().group())?;
+    check_thresholds(&keys, k, &holders)?;
     let group = session.client().group();
     let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
     let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };
@@ -118,6 +121,13 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
         }
     }
     report(&made, output)
+}
+
+/// Refuses what the nodes would refuse, before the first key is made.
+fn check_thresholds(keys: &[KeySpec], k: u16, holders: &[u16]) -> Result<(), Failure> {
+    let n = u16::try_from(holders.len()).unwrap_or(u16::MAX);
+    let threshold = Threshold::new(k, n).map_err(|error| Failure::Usage(error.to_string()))?;
+    keys.iter().try_for_each(|key| plan::check_threshold(key.name(), key.suite(), threshold))
 }
 
 /// `theta keys rotate`.

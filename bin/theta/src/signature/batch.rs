@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use theta_schemes::Purpose;
 
-use super::{SignArgs, Signed, longest};
+use super::{
+    SignArgs, Signed,
+    form::{self, Form},
+    longest,
+};
 use crate::{
     connect::{Provenance, Session},
     exit::{Failure, Several},
@@ -36,7 +40,9 @@ pub(super) fn sign_all(args: &SignArgs, output: Output) -> Result<(), Failure> {
     }
     let session = args.client.open_with(&args.approvals)?;
     let name = args.key.as_deref();
-    let key = session.look_up(name, |keyring| keyring.choose(name, Purpose::Sign))?.asked();
+    let key = session.look_up(name, |keyring| keyring.choose(name, Purpose::Sign))?;
+    form::check(args.format, key.public.suite())?;
+    let asked = (key.asked(), args.format);
     let limit = longest(session.client().options().max_message_bytes);
     let (mut several, mut gathered) = (Several::new(args.files.len()), Gathered::default());
     for file in &args.files {
@@ -49,10 +55,10 @@ pub(super) fn sign_all(args: &SignArgs, output: Output) -> Result<(), Failure> {
             Err(failure) => several.note(file.display(), failure)?,
         }
         if gathered.bytes >= MOST_BYTES || gathered.messages.len() >= MOST_MESSAGES {
-            sign(&session, &key, core::mem::take(&mut gathered), &mut several, output)?;
+            sign(&session, &asked, core::mem::take(&mut gathered), &mut several, output)?;
         }
     }
-    sign(&session, &key, gathered, &mut several, output)?;
+    sign(&session, &asked, gathered, &mut several, output)?;
     several.end()
 }
 
@@ -69,7 +75,7 @@ fn read(file: &Path, limit: usize) -> Result<(Target, Vec<u8>), Failure> {
 
 fn sign(
     session: &Session,
-    key: &str,
+    (key, format): &(String, Option<Form>),
     gathered: Gathered,
     several: &mut Several,
     output: Output,
@@ -81,10 +87,11 @@ fn sign(
     let answers = session.block_on(session.client().sign_all(key, &messages))?;
     for ((file, target), answer) in names.into_iter().zip(answers) {
         let delivered = answer.map_err(Failure::from).and_then(|answer| {
-            let signature = hex::encode(&answer.result);
+            let bytes = form::written(*format, &answer.result)?;
+            let signature = hex::encode(&bytes);
             let provenance = Provenance::new(key, &answer);
             let signed = Signed { signature, digest: None, randomized_key: None, output: target.name(), provenance };
-            signed.deliver(&file, &answer.result, &target, output)
+            signed.deliver(&file, &bytes, &target, output)
         });
         if let Err(failure) = delivered {
             several.note(file.display(), failure)?;

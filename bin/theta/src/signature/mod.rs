@@ -1,6 +1,7 @@
 //! `theta sign` and `theta verify`.
 
 mod batch;
+mod form;
 
 use std::{
     io::Read as _,
@@ -20,6 +21,7 @@ use theta_schemes::{
     signatures::frost::{MIN_SEED_LEN, check_seed, verify_with_key},
 };
 
+use self::form::Form;
 use crate::{
     access::ApprovalFiles,
     connect::{ClientArgs, Provenance},
@@ -42,14 +44,15 @@ Examples:
   theta sign contract.pdf --key sign-ed25519 --randomize   under a fresh key that only this client can link to the group's
   theta sign disk.img --key rsa                  of any size with RSA keys: over 32 MiB the nodes see the digest alone
   theta sign --digest sha256:9f86d08... --key rsa -o disk.img.sig
+  theta sign contract.pdf --key wallet --format der        an ECDSA signature as OpenSSL has them; without, r and s
   echo hello | theta sign - | xxd
 
 The output is the bare signature, as the standard verifiers of its kind take it with the key of theta keys export: IETF BLS \
-(bls04), Ed25519 and Ed448 of RFC 8032 and BIP-340 (frost), PKCS#1 v1.5 and PSS (sh00). For example:
+(bls04), Ed25519 and Ed448 of RFC 8032 and BIP-340 (frost), PKCS#1 v1.5 and PSS (sh00), r and s of 32 bytes each or with --format der in DER (ecdsa). For example:
   openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in contract.pdf -sigfile contract.pdf.sig     Ed25519
-  openssl dgst -sha256 -verify key.pem -signature contract.pdf.sig contract.pdf                       RSA, PKCS#1 v1.5
+  openssl dgst -sha256 -verify key.pem -signature contract.pdf.sig contract.pdf                       RSA, PKCS#1 v1.5; ECDSA in DER
 
-RSA (sh00) hashes a message before all else, so a digest can be signed for its message. The nodes decide about that as about an \
+RSA (sh00) and ECDSA hash a message before all else, so a digest can be signed for its message. The nodes decide about that as about an \
 operation of its own, sign-digest, since they see nothing of the message. Ed25519, Ed448 and BLS need the whole message at each \
 node: to sign a digest there is to sign another message, of 32 bytes, which theta sign does like any other (theta sign FILE-WITH-DIGEST).")]
 pub(crate) struct SignArgs {
@@ -65,6 +68,9 @@ pub(crate) struct SignArgs {
     /// Name of the key, or NAME@VERSION [default: sign, or the only one for signatures]
     #[arg(long, value_name = "NAME")]
     key: Option<String>,
+    /// How to write a signature of ECDSA [default: raw]
+    #[arg(long, value_name = "FORM")]
+    format: Option<Form>,
     /// Sign under a key re-randomised with a fresh secret, and print that key (FROST)
     #[arg(long)]
     randomize: bool,
@@ -96,9 +102,9 @@ pub(crate) struct VerifyArgs {
     /// What was signed; - for standard input
     #[arg(required_unless_present = "digest", conflicts_with = "digest")]
     file: Option<PathBuf>,
-    /// The signature, as bytes or in hexadecimal
+    /// The signature, as bytes or in hexadecimal; of ECDSA, r and s or DER
     signature: PathBuf,
-    /// The digest of what was signed, instead of the file: sha256:HEX or sha512:HEX (RSA)
+    /// The digest of what was signed, instead of the file: sha256:HEX or sha512:HEX (RSA, ECDSA)
     #[arg(long, value_name = "DIGEST", conflicts_with = "randomized_key")]
     digest: Option<DigestWord>,
     /// Verify with this key, in hexadecimal, as theta sign --randomize printed it; --key tells the suite
@@ -140,8 +146,7 @@ impl Subject {
     /// Of a file: the message if it is not longer than `limit` bytes, else its digest, if the key signs digests.
     fn read(source: Source, key: &NamedKey, limit: usize, digest_too: bool) -> Result<Self, Failure> {
         let Some(digest) = key.public.message_digest().filter(|_| digest_too) else {
-            let hint =
-                "nodes need the whole message for a key of this suite; RSA keys (sh00-...) sign files of any size";
+            let hint = "nodes need the whole message for a key of this suite; RSA and ECDSA keys (sh00-..., ecdsa-...) sign files of any size";
             return source.read_all(limit, hint).map(Self::Message);
         };
         let Source { name, mut reader, .. } = source;
@@ -217,6 +222,7 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
     let session = args.client.open_with(&args.approvals)?;
     let (client, name) = (session.client(), args.key.as_deref());
     let key = session.look_up(name, |keyring| keyring.choose(name, Purpose::Sign))?;
+    form::check(args.format, key.public.suite())?;
     if let Some(secret) = &randomizer {
         check_seed(key.public.suite(), secret.expose().len()).map_err(|error| Failure::Usage(error.to_string()))?;
     }
@@ -246,14 +252,15 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
             parted(session.block_on(asked)?)
         }
     };
+    let signature = form::written(args.format, &answer.result)?;
     let signed = Signed {
-        signature: hex::encode(&answer.result),
+        signature: hex::encode(&signature),
         digest: digest_word,
         randomized_key,
         output: target.name(),
         provenance: Provenance::new(&asked, &answer),
     };
-    signed.deliver(&name, &answer.result, &target, output)
+    signed.deliver(&name, &signature, &target, output)
 }
 
 /// The longest message that is sent to nodes that take messages of so many bytes from here.
@@ -323,15 +330,16 @@ pub(crate) fn verify(args: &VerifyArgs, output: Output) -> Result<(), Failure> {
         hex::decode(digits.trim()).map_err(wrong)
     });
     let randomized = randomized.transpose()?;
-    let check = |key: &NamedKey| -> Result<(), SchemeError> {
+    let verify_bytes = |key: &NamedKey, signature: &[u8]| -> Result<(), SchemeError> {
         match (&subject, &randomized) {
-            (Subject::Digest(_, digest), _) => key.public.verify_digest(digest, &signature),
-            (Subject::Message(message), None) => key.public.verify(message, &signature, &[]),
+            (Subject::Digest(_, digest), _) => key.public.verify_digest(digest, signature),
+            (Subject::Message(message), None) => key.public.verify(message, signature, &[]),
             (Subject::Message(message), Some(randomized)) => {
-                verify_with_key(&key.public, randomized, message, &signature).map_err(Into::into)
+                verify_with_key(&key.public, randomized, message, signature).map_err(Into::into)
             }
         }
     };
+    let check = |key: &NamedKey| form::verify_any(key.public.suite(), &signature, |bytes| verify_bytes(key, bytes));
     let found = args.key.fitting(&key, check);
     let signer = match (&args.randomized_key, &found) {
         (None, Ok(found)) => format!("the key {}", found.full_name()),

@@ -221,7 +221,10 @@ fn ec_keys_fit_their_own_suites_alone() {
     openssl(dir.path(), "ecparam -name prime256v1 -genkey -out p256.pem");
     openssl(dir.path(), "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:secp256k1 -out secp256k1.pem");
     openssl(dir.path(), "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-384 -out p384.pem");
-    for (file, names) in [("p256", &["frost-p256"][..]), ("secp256k1", &["frost-secp256k1", "frost-secp256k1-tr"])] {
+    for (file, names) in [
+        ("p256", &["frost-p256", "ecdsa-p256"][..]),
+        ("secp256k1", &["frost-secp256k1", "frost-secp256k1-tr", "ecdsa-secp256k1"]),
+    ] {
         let pem = std::fs::read(dir.path().join(format!("{file}.pem"))).unwrap();
         assert!(matches!(auto(Suite::FrostEd25519, &pem), Err(ImportError::OtherSuite { .. })));
         let compressed = openssl(dir.path(), &format!("ec -in {file}.pem -pubout -conv_form compressed -outform DER"));
@@ -326,7 +329,7 @@ fn json_web_keys_keep_their_public_keys() {
     for format in [KeyFormat::Auto, KeyFormat::Jwk] {
         let (key, _) = import(Suite::FrostEd25519, format, ED25519_JWK.as_bytes()).unwrap();
         assert_eq!(base64(key.public_key_bytes()), "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo");
-        for name in ["frost-p256", "sg02-p256", "cks05-p256"] {
+        for name in ["frost-p256", "sg02-p256", "cks05-p256", "ecdsa-p256"] {
             let (key, _) = import(suite(name), format, P256_JWK.as_bytes()).unwrap();
             assert_eq!(base64(&key.public_key_bytes()[1..]), "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4");
         }

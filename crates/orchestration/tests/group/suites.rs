@@ -12,8 +12,9 @@ use crate::group::{Group, PATIENCE, config};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_suite_answers_at_every_node() {
-    let group = Group::of_four(&Suite::ALL);
-    for suite in Suite::ALL {
+    let suites: Vec<Suite> = Suite::served().collect();
+    let group = Group::of_four(&suites);
+    for suite in suites {
         group.answers(suite, "the first").await;
         group.answers(suite, "the second").await;
         let finished =

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod claims;
 #[cfg(test)]
+mod ecdsa;
+#[cfg(test)]
 mod frost;
 #[cfg(test)]
 mod independent;

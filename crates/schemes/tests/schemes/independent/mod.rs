@@ -2,5 +2,6 @@
 
 mod drand;
 mod ethereum;
+mod wycheproof_ecdsa;
 mod wycheproof_eddsa;
 mod wycheproof_rsa;

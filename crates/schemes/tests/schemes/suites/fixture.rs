@@ -159,7 +159,12 @@ fn add_torsion_in<G: Group>(share: &[u8], off_subgroup: &[u8]) -> Vec<u8> {
 
 /// The suites of one round whose keys are on a curve: those that [`for_every_suite`] lists.
 pub(crate) fn one_round_suites() -> impl Iterator<Item = Suite> {
-    Suite::ALL.into_iter().filter(|suite| suite.scheme() != "FROST" && suite.group() != "RSA")
+    curve_suites().filter(|suite| is_one_round(*suite))
+}
+
+/// Whether parties answer in one round, each with one share.
+pub(crate) fn is_one_round(suite: Suite) -> bool {
+    theta_schemes::with_scheme!(suite, |S| if one_round { true } else { false })
 }
 
 /// All suites whose keys are on a curve.
