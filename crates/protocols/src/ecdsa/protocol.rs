@@ -26,6 +26,8 @@ type Actions<C> = theta_rounds::Actions<EcdsaMessage<GroupOf<C>>, crate::Ask>;
 const MOST_TICKS: u32 = 12;
 /// The most messages of one party that wait for their program to be named, and their bytes.
 const EARLY: (usize, usize) = (4, 1 << 16);
+/// The most programs that one coordinator names in an instance.
+const MOST_PREPARED: usize = 32;
 /// Attempts to make presignatures for later.
 const STOCKING_ATTEMPTS: u16 = 2;
 
@@ -48,6 +50,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     runs: BTreeMap<u16, Run<GroupOf<C>>>,
     /// Messages of programs that have not been named yet.
     early: BTreeMap<PartyId, Vec<(u16, u16, Bytes)>>,
+    /// How many programs each coordinator has named, and the last attempt among them.
+    prepared: BTreeMap<PartyId, (usize, u16)>,
     /// The number of this party's next message. It starts at a random number.
     number: u16,
     /// For the programs.
@@ -79,6 +83,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             collected,
             runs: BTreeMap::new(),
             early: BTreeMap::new(),
+            prepared: BTreeMap::new(),
             number: 0,
             rng: None,
             blames: Vec::new(),
@@ -131,8 +136,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
 
     /// Names the holders of this attempt's program, as its coordinator.
     fn prepare(&mut self, doubted: &[PartyId]) {
-        let doubted: Vec<PartyId> = self.late.iter().chain(doubted).copied().collect();
-        let Some(holders) = self.setting.choose(&self.excluded, &doubted) else { return };
+        let Some(rng) = self.rng.as_mut() else { return };
+        let Some(holders) = self.setting.choose(&self.excluded, &self.late, doubted, rng) else { return };
         let attempt = self.attempt;
         self.send(Recipient::All, Body::Prepare { attempt, holders: holders.clone() });
         self.run(attempt, holders);
@@ -226,7 +231,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if !self.is_running() {
             return;
         }
-        self.out.retain(|action| !matches!(action, Action::Ask(crate::Ask::Presignatures(ask)) if ask.is_question()));
+        // What others have named is still taken out, and wiped.
+        self.out.retain(|action| !matches!(action, Action::Ask(crate::Ask::Presignatures(stock::Ask::Draw { .. }))));
         self.state = State::Done(result);
     }
 
@@ -344,7 +350,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 if !is_coordinator || !self.setting.can_run(&holders) || !holders.contains(&from.share()) {
                     return Err(Misbehaviour::InvalidProgram);
                 }
-                if self.is_near(attempt) {
+                if self.may_run(from, attempt) {
                     self.run(attempt, holders);
                 }
             }
@@ -353,9 +359,19 @@ impl<C: StockCurve> RobustEcdsa<C> {
         Ok(())
     }
 
-    /// Whether an attempt is this one, the one before or one of the next two: clocks are not the same.
-    const fn is_near(&self, attempt: u16) -> bool {
-        attempt.saturating_add(1) >= self.attempt && attempt <= self.attempt.saturating_add(2)
+    /// Whether to take part in a coordinator's program. Clocks are not the same, and attempts fail here and not there: it may be one of a later
+    /// attempt. Of each coordinator there is one program at a time, the latest.
+    fn may_run(&mut self, coordinator: PartyId, attempt: u16) -> bool {
+        let named = self.prepared.entry(coordinator).or_insert((0, attempt));
+        let is_news = named.0 == 0 || attempt > named.1;
+        if !is_news || named.0 >= MOST_PREPARED || attempt.saturating_add(1) < self.attempt {
+            return false;
+        }
+        let before = mem::replace(named, (named.0 + 1, attempt)).1;
+        if before < attempt {
+            self.runs.remove(&before);
+        }
+        true
     }
 
     /// Takes a message of a program, or keeps it until the program is named.
@@ -366,7 +382,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let kept = self.early.entry(from).or_default();
         let bytes: usize = kept.iter().map(|(_, _, payload)| payload.len()).sum();
         let has_room = kept.len() < EARLY.0 && bytes.saturating_add(payload.len()) <= EARLY.1;
-        if attempt >= self.attempt && attempt <= self.attempt.saturating_add(2) && has_room {
+        if attempt.saturating_add(1) >= self.attempt && has_room {
             self.early.entry(from).or_default().push((attempt, round, payload));
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rand_core::Rng;
 use theta_groups::{Secret, Transcript};
 use theta_mpc::ecdsa::{Curve, Message, Presigning};
 use theta_names::Epoch;
@@ -114,20 +115,28 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         parties.filter(move |party| *party != self.local)
     }
 
-    /// The holders for a program that this party coordinates: itself, and of the others those that are doubted least, next ones first. `None` if
-    /// too many are excluded.
-    pub(super) fn choose(&self, excluded: &BTreeSet<PartyId>, doubted: &[PartyId]) -> Option<Vec<ShareIndex>> {
+    /// The holders for a program that this party coordinates: itself, and the next of the others in order; those who were late or are doubted come
+    /// last, in any order, so that sooner or later the right ones are together. `None` if too many are excluded.
+    pub(super) fn choose(
+        &self,
+        excluded: &BTreeSet<PartyId>,
+        late: &BTreeSet<PartyId>,
+        doubted: &[PartyId],
+        rng: &mut impl Rng,
+    ) -> Option<Vec<ShareIndex>> {
         let n = self.threshold.n();
         let distance = |party: PartyId| (party.get() + n - self.local.get()).checked_rem(n).unwrap_or(0);
-        // Those doubted most come last.
-        let rank = |party: &PartyId| {
-            let doubt = doubted.iter().rev().position(|doubted| doubted == party).map_or(0, |place| place + 1);
-            (doubt, distance(*party))
-        };
-        let mut others: Vec<PartyId> = self.others().filter(|party| !excluded.contains(party)).collect();
-        others.sort_by_key(rank);
+        let others = self.others().filter(|party| !excluded.contains(party));
+        let mut ranked: Vec<(bool, bool, u32, PartyId)> = others
+            .map(|party| {
+                let (late, doubted) = (late.contains(&party), doubted.contains(&party));
+                let place = if late || doubted { rng.next_u32() } else { distance(party).into() };
+                (late, doubted, place, party)
+            })
+            .collect();
+        ranked.sort_unstable();
         let mut holders = vec![self.local.share()];
-        holders.extend(others.into_iter().map(PartyId::share).take(self.majority() - 1));
+        holders.extend(ranked.into_iter().map(|(.., party)| party.share()).take(self.majority() - 1));
         holders.sort_unstable();
         (holders.len() == self.majority()).then_some(holders)
     }

@@ -62,7 +62,7 @@ pub enum Supply {
         presignature: Option<AnyPresignature>,
         /// How many are left, whoever says what they sign.
         left: usize,
-        /// Holders that are doubted, most of all first.
+        /// Holders that are doubted.
         doubted: Vec<PartyId>,
     },
     /// To [`Ask::Take`].
@@ -203,9 +203,7 @@ impl Kept {
     }
 
     fn doubted(&self) -> Vec<PartyId> {
-        let mut doubted: Vec<(u32, PartyId)> = self.doubts.iter().map(|(party, doubts)| (*doubts, *party)).collect();
-        doubted.sort_unstable_by(|one, other| other.cmp(one));
-        doubted.into_iter().map(|(_, party)| party).collect()
+        self.doubts.keys().copied().collect()
     }
 }
 

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use rand_core::CryptoRng;
-use theta_protocols::frost::{Served, Stock};
 use theta_protocols::ecdsa::{self, Served as ServedPresignature};
+use theta_protocols::frost::{Served, Stock};
 use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Supply};
 use theta_rounds::{Effect, Effects, Input, PartyId, simulator};
 use theta_schemes::check_together;

@@ -77,7 +77,9 @@ fn a_third_may_be_silent_from_the_start() {
         group.ticks = 40;
         for turn in 0..3_u8 {
             let liars = silent.iter().map(|number| (*number, Box::new(Behaviour::Silent) as Box<_>)).collect();
-            group.check(&[turn], &group.run(&[turn], turn.into(), liars)).unwrap_or_else(|error| panic!("{k} of {n}: {error}"));
+            group
+                .check(&[turn], &group.run(&[turn], turn.into(), liars))
+                .unwrap_or_else(|error| panic!("{k} of {n}: {error}"));
         }
     }
 }

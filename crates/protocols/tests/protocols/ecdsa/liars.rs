@@ -105,7 +105,8 @@ fn a_liar_in_the_program_is_left_behind() {
 /// Messages of no program, of far attempts and of no round.
 #[test]
 fn messages_of_no_program_cost_nothing() {
-    let group = Group::cold(Suite::EcdsaP256, 2, 3);
+    let mut group = Group::cold(Suite::EcdsaP256, 2, 4);
+    group.ticks = 40;
     let noise = tamper(|slot, payload| {
         if slot.kind != PROGRAM {
             return vec![(slot, payload)];

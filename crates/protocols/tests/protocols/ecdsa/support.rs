@@ -42,7 +42,14 @@ impl Group {
         let mut rng = ChaCha8Rng::seed_from_u64(u64::from(k) << 16 | u64::from(n));
         let (public, shares) = deal_any(suite, Threshold::new(k, n).unwrap(), &mut rng);
         let stocks = (0..n).map(|_| Arc::default()).collect();
-        Self { n, public, shares: shares.into_iter().map(Arc::new).collect(), stocks, level: 0, ticks: 2 * u32::from(n) + 3 }
+        Self {
+            n,
+            public,
+            shares: shares.into_iter().map(Arc::new).collect(),
+            stocks,
+            level: 0,
+            ticks: 2 * u32::from(n) + 3,
+        }
     }
 
     /// A group whose stocks are empty.
