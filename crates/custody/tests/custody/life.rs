@@ -11,7 +11,7 @@ use theta_schemes::{CombineError, Statement, Suite};
 use theta_statements::KeyChange;
 
 use crate::net::{Net, name, party};
-use crate::use_keys::{check_decryption, check_signature, combine, combine_shares, encrypt};
+use crate::use_keys::{check_decryption, check_sharing, check_signature, combine, combine_shares, encrypt};
 
 const BLS: Suite = Suite::Bls04MinPk;
 const SG02: Suite = Suite::Sg02Ristretto255;
@@ -179,4 +179,31 @@ fn a_lost_share_is_found_again() {
     // No share is lost any more.
     let again = net.request(KeyChange::Recover { key: name("zone"), version: None, node: 3 });
     assert_eq!(net.hold(3, &again), Err(CeremonyError::HasShare(party(3))));
+}
+
+/// Keys of ECDSA are shared like all others: every ceremony serves them.
+#[test]
+fn an_ecdsa_key_is_made_renewed_moved_recovered_and_rotated() {
+    let mut net = Net::new(2, 6, 7);
+    net.create("wallet", Suite::EcdsaSecp256k1, 2, &[1, 2, 3]);
+    let public = net.entry(1, "wallet").public.clone();
+    for nodes in [[1, 2], [3, 1]] {
+        check_sharing(&net, &nodes, "wallet", &public);
+    }
+    net.run(1..=3, KeyChange::Refresh { key: name("wallet"), version: None });
+    check_sharing(&net, &[2, 3], "wallet", &public);
+    let moved = KeyChange::Reshare { key: name("wallet"), version: None, k: 3, holders: vec![6, 5, 4, 2, 1] };
+    net.run(1..=6, moved);
+    check_sharing(&net, &[1, 5, 6], "wallet", &public);
+    net.run([1, 2, 4, 5, 6], KeyChange::Rotate { key: name("wallet") });
+    let next = net.entry(4, "wallet");
+    assert_eq!((next.version.get(), next.public.threshold().k()), (2, 3));
+    assert_ne!(next.key_id, *public.key_id());
+    check_sharing(&net, &[1, 2, 6], "wallet", &next.public);
+    net.lose_everything(5);
+    let recover = net.request(KeyChange::Recover { key: name("wallet"), version: None, node: 5 });
+    let id = net.ask([1, 2, 4, 6], &recover);
+    let over = |net: &Net| (1..=6).all(|node| net.state(node, &id) == CeremonyState::Recovered);
+    assert!(net.until(60, over), "{:?}", (1..=6).map(|node| net.state(node, &id)).collect::<Vec<_>>());
+    check_sharing(&net, &[5, 2, 4], "wallet", &next.public);
 }

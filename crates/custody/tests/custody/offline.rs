@@ -62,6 +62,23 @@ fn a_dealt_key_serves_and_is_renewed_by_its_holders() {
 }
 
 #[test]
+fn a_dealt_ecdsa_key_takes_an_honest_majority() {
+    let (store, holders) = (store(), [1, 2, 3, 4].map(party));
+    let of = |k| deal_any(Suite::EcdsaP256, Threshold::new(k, 4).unwrap(), &mut seeded(1));
+    for k in [1, 3, 4] {
+        let (public, mut shares) = of(k);
+        let error = import(&store, "gold", &public, Some(&shares[0]), &holders).unwrap_err();
+        assert!(matches!(error, CustodyError::Table(KeyTableError::NoHonestMajority { .. })), "{error}");
+        let in_memory = KeyTable::new([(name("gold"), public, shares.remove(0))]);
+        assert!(matches!(in_memory, Err(KeyTableError::NoHonestMajority { .. })));
+    }
+    assert_eq!(store.keys().unwrap().len(), 0);
+    let (public, mut shares) = of(2);
+    import(&store, "gold", &public, Some(&shares[0]), &holders).unwrap();
+    KeyTable::new([(name("gold"), public, shares.remove(0))]).unwrap();
+}
+
+#[test]
 fn what_does_not_belong_together_is_not_imported() {
     let (store, holders) = (store(), [1, 2, 3, 4].map(party));
     let (public, shares) = deal(Suite::Sg02P256, 2);

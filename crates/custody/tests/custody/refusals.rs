@@ -123,3 +123,28 @@ fn strangers_and_unknown_ceremonies_take_no_room_and_no_answer() {
     net.packets.clear();
     net.create("files", SG02, 2, &[1, 2, 3, 4]);
 }
+
+/// Whoever asks, by whatever tool: nodes refuse to make or move a key whose holders could not multiply.
+#[test]
+fn without_an_honest_majority_no_ecdsa_key_is_made_or_moved() {
+    let mut net = Net::new(2, 5, 5);
+    net.create("wallet", Suite::EcdsaSecp256k1, 2, &[1, 2, 3]);
+    let reshare =
+        |k, holders: &[u16]| KeyChange::Reshare { key: name("wallet"), version: None, k, holders: holders.to_vec() };
+    for (change, words) in [
+        (create("new", Suite::EcdsaP256, 1, &[1, 2, 3]), "ecdsa-p256 cannot be 1 of 3"),
+        (create("new", Suite::EcdsaP256, 2, &[1, 2]), "take 3 holders for k = 2"),
+        (create("new", Suite::EcdsaP256, 3, &[1, 2, 3, 4]), "with 4 holders take k = 2, or take 5 holders for k = 3"),
+        (reshare(3, &[1, 2, 3, 4]), "ecdsa-secp256k1 cannot be 3 of 4"),
+        (reshare(2, &[4, 5]), "ecdsa-secp256k1 cannot be 2 of 2"),
+        (reshare(1, &[1, 2, 3, 4, 5]), "with 5 holders take k from 2 to 3"),
+    ] {
+        for node in 1..=5 {
+            let error = refused(&mut net, node, change.clone());
+            assert!(matches!(error, CeremonyError::NoHonestMajority(_)), "{error}");
+            assert!(error.to_string().contains(words), "{change:?}: {error}");
+        }
+    }
+    assert!(net.custodian(1).reports().iter().all(|report| report.state.is_over()));
+    net.run(1..=5, reshare(3, &[1, 2, 3, 4, 5]));
+}
