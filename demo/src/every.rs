@@ -26,7 +26,7 @@ use super::{
 
 /// One key for each suite, called what it is.
 pub(crate) fn keys() -> Result<Vec<KeySpec>, Failure> {
-    Suite::served().map(KeySpec::of).collect()
+    Suite::ALL.into_iter().map(KeySpec::of).collect()
 }
 
 /// A line of the table.
@@ -52,11 +52,7 @@ pub(crate) struct Stage<'a> {
 impl Stage<'_> {
     /// Starts the network and uses every key. A suite that does not work is a line that says so.
     pub(crate) async fn play(&self, mut cluster: Cluster) -> Result<(Cluster, Vec<Line>), Failure> {
-        self.show.act(format_args!(
-            "{} nodes start, with one key of each of {} suites",
-            self.nodes,
-            Suite::served().count()
-        ));
+        self.show.act(format_args!("{} nodes start, with one key of each of {} suites", self.nodes, Suite::ALL.len()));
         cluster.start_all()?;
         cluster.listening(PATIENCE).await?;
         let options = ClientOptions { timeout: Duration::from_secs(10), ..ClientOptions::default() };
@@ -65,7 +61,7 @@ impl Stage<'_> {
         await_mesh(&client, self.nodes.into()).await?;
         self.show.act(format_args!("Every key is used {} times", self.rounds));
         let mut lines = Vec::new();
-        for suite in Suite::served() {
+        for suite in Suite::ALL {
             let line = self.line(&client, &keyring.named(suite.name())?).await?;
             match &line.problem {
                 None => self.show.good(format_args!("{suite}")),

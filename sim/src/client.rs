@@ -56,6 +56,15 @@ impl Wanted {
         self.suite.scheme() == "FROST"
     }
 
+    pub(crate) fn is_ecdsa(&self) -> bool {
+        self.suite.scheme() == "ECDSA"
+    }
+
+    /// Whether all right results are the same, whoever coordinated.
+    pub(crate) fn has_one_result(&self) -> bool {
+        !self.is_frost() && !self.is_ecdsa()
+    }
+
     /// The bytes of an element of the suite's group in FROST's messages.
     pub(crate) fn element_len(&self) -> usize {
         match self.suite.group() {

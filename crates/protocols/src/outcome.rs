@@ -13,7 +13,7 @@ pub struct Outcome {
     pub result: Secret<Vec<u8>>,
     /// The proof of a result that does not prove itself; otherwise empty.
     pub proof: Vec<u8>,
-    /// The holders of the k shares from which the result was made.
+    /// The holders of the shares from which the result was made: k, or the 2 k - 1 of a program that signed with ECDSA.
     pub contributors: Vec<ShareIndex>,
 }
 

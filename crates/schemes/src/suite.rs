@@ -56,13 +56,6 @@ macro_rules! define_suite {
 crate::for_each_suite!(define_suite! {});
 
 impl Suite {
-    /// The suites for whose keys this build has a protocol: all but those of ECDSA, whose keys are made, kept and verified with, until
-    /// theirs is here. What asks every key something goes through these.
-    #[doc(hidden)]
-    pub fn served() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|suite| suite.scheme() != "ECDSA")
-    }
-
     /// One by one: to join an array of names whose lengths the compiler knows took it 30 s in `theta-names`.
     fn list() -> String {
         let mut list = String::new();

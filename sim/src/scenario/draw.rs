@@ -67,6 +67,7 @@ impl Scenario {
             end: 90_000,
             ..Self::empty(seed)
         };
+        scenario.draw_presigned(t);
         scenario.draw_deliveries();
         scenario.draw_liars(&mut rng, t);
         scenario.draw_faults(&mut rng);
@@ -85,6 +86,21 @@ impl Scenario {
         for key in &mut self.keys {
             if below(&mut rng, 2) == 0 && key.suite.supports(Delivery::Quorum) {
                 key.delivery = Delivery::Quorum;
+            }
+        }
+    }
+
+    /// Some of the keys that sign do so with presignatures: drawn apart, too. Making these takes 2t + 1 honest holders that are willing; where there may
+    /// be fewer nothing would be promised.
+    fn draw_presigned(&mut self, t: u16) {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(2);
+        let spare = usize::from(self.n.saturating_sub(3 * t + 1));
+        for key in &mut self.keys {
+            let curve = if below(&mut rng, 2) == 0 { Suite::EcdsaP256 } else { Suite::EcdsaSecp256k1 };
+            let signs = key.suite.purpose() == Purpose::Sign && !is_rsa(key.suite);
+            if below(&mut rng, 3) == 0 && signs && !self.kept && self.n > 3 * t && key.refused_by.len() <= spare {
+                key.suite = curve;
             }
         }
     }
@@ -201,7 +217,7 @@ pub(crate) fn is_rsa(suite: Suite) -> bool {
 }
 
 fn suite(rng: &mut impl Rng) -> Suite {
-    let suites = if below(rng, 2) == 0 { QUICK.to_vec() } else { Suite::served().collect() };
+    let suites = if below(rng, 2) == 0 { QUICK.to_vec() } else { Suite::ALL.to_vec() };
     one_of(rng, &suites).unwrap_or(Suite::FrostEd25519)
 }
 

@@ -33,6 +33,10 @@ const SHARE: u32 = 3;
 const PACKAGE_HEAD: usize = 9;
 /// The bytes of an entry of a package before its two elements: the index.
 const INDEX_LEN: usize = 2;
+/// The kind of ECDSA's shares of signatures, as in `spec/ecdsa.md`; they begin with the name of a presignature and end with a scalar.
+const PRESIGNED: u32 = 1;
+const PRESIGNATURE_LEN: usize = 32;
+const SCALAR_LEN: usize = 32;
 
 /// An invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,8 +104,10 @@ pub(crate) struct Watch {
     pub(crate) now: u64,
     /// The instances that each node's policy has permitted.
     permitted: BTreeSet<(u16, InstanceId)>,
-    /// The instances of FROST, with each node's role in them.
-    frost: BTreeMap<(u16, InstanceId), Signer>,
+    /// The instances whose signers use up material, with each node's role in them.
+    signers: BTreeMap<(u16, InstanceId), Role>,
+    /// What each node has sent of each presignature: the instance, and its share.
+    presignatures: BTreeMap<(u16, Vec<u8>), (InstanceId, Bytes)>,
     /// The packages that have reached a node since its last start: by node, coordinator, instance, session.
     packages: BTreeMap<(u16, u16, InstanceId, u32), Bytes>,
     /// The message for which each of a node's commitments was used.
@@ -122,6 +128,13 @@ pub(crate) struct Watch {
     pub(crate) consents: Consents,
     pub(crate) ledger: LedgerWatch,
     pub(crate) deeds: Deeds,
+}
+
+/// A node's role in an instance whose signers use up material.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Role {
+    Frost(Signer),
+    Ecdsa,
 }
 
 /// A node's role in an instance of FROST.
@@ -149,11 +162,11 @@ impl Watch {
         Err(Violation { at: self.now, invariant, text: text.into() })
     }
 
-    /// A node's policy permitted an instance, in which the node has this role if it is FROST's.
-    pub(crate) fn permit(&mut self, node: u16, id: InstanceId, signer: Option<Signer>) {
+    /// A node's policy permitted an instance, in which the node has this role if its signers use up material.
+    pub(crate) fn permit(&mut self, node: u16, id: InstanceId, role: Option<Role>) {
         self.permitted.insert((node, id));
-        if let Some(signer) = signer {
-            self.frost.insert((node, id), signer);
+        if let Some(role) = role {
+            self.signers.insert((node, id), role);
         }
     }
 
@@ -264,10 +277,25 @@ impl Watch {
             return self.violated(Invariant::Permitted, format!("node {node} takes part in {id}, unasked"));
         }
         self.helps(node, id)?;
-        match self.frost.get(&(node, id)) {
-            Some(signer) if envelope.kind == SHARE => self.signed((node, *signer), to, id, envelope.number),
+        match self.signers.get(&(node, id)) {
+            Some(Role::Frost(signer)) if envelope.kind == SHARE => {
+                self.signed((node, *signer), to, id, envelope.number)
+            }
+            Some(Role::Ecdsa) if envelope.kind == PRESIGNED => self.used_up(node, id, &envelope.payload),
             _ => Ok(()),
         }
+    }
+
+    /// A node sends its share of a presignature: it has never sent another one of it, nor ever will.
+    fn used_up(&mut self, node: u16, id: InstanceId, payload: &Bytes) -> Result<(), Violation> {
+        let name = payload.get(..PRESIGNATURE_LEN).unwrap_or_default().to_vec();
+        let share = payload.slice(payload.len().saturating_sub(SCALAR_LEN)..);
+        let first = self.presignatures.entry((node, name)).or_insert_with(|| (id, share.clone()));
+        if *first == (id, share) {
+            return Ok(());
+        }
+        let text = format!("node {node} uses a presignature in {} and in {id}", first.0);
+        self.violated(Invariant::NonceOnce, text)
     }
 
     /// A node sends its signature share to a coordinator.

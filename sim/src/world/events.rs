@@ -13,7 +13,7 @@ use crate::chance::below;
 use crate::node::{Node, after};
 use crate::permission::presented;
 use crate::scenario::{Aim, Sabotage};
-use crate::watch::{Deed, Invariant, Signer, Violation};
+use crate::watch::{Deed, Invariant, Role, Signer, Violation};
 
 impl World<'_> {
     pub(super) fn step(&mut self, event: Event) -> Result<(), Violation> {
@@ -214,7 +214,7 @@ impl World<'_> {
         self.trace.absorb(&[&result]);
         self.trace.tell(|| format!("{now:>6} node {number} has the result of request {request}"));
         let key = keys.get(place).map_or(&[][..], |key| key.public_key_bytes());
-        if !wanted.is_frost() {
+        if wanted.has_one_result() {
             self.watch.finished(number, (request, key.to_vec()), &result)?;
         }
         self.served.insert((request, number));
@@ -384,7 +384,15 @@ impl World<'_> {
                     }
                     let index = if epoch == Epoch::FIRST { number } else { index(&self.scenario.ceremonies, number) };
                     let signer = Signer { index, element_len: wanted.element_len() };
-                    self.watch.permit(number, id, wanted.is_frost().then_some(signer));
+                    let role = if wanted.is_frost() {
+                        Some(Role::Frost(signer))
+                    } else if wanted.is_ecdsa() {
+                        self.watch.permit(number, id.following(), Some(Role::Ecdsa));
+                        Some(Role::Ecdsa)
+                    } else {
+                        None
+                    };
+                    self.watch.permit(number, id, role);
                 }
             }
         }

@@ -111,7 +111,7 @@ fn a_node_without_rates_is_caught() {
 /// Each suite on a reliable network, with a node that sends messages of other requests.
 #[test]
 fn every_suite_is_served() {
-    for suite in Suite::served() {
+    for suite in Suite::ALL {
         let mut scenario = quiet(1, suite);
         scenario.liars.insert(3, theta_sim::Behaviour::Replay);
         let outcome = run(&scenario, false);

@@ -4,16 +4,21 @@ use theta_sharing::Threshold;
 
 use crate::Suite;
 
+/// The most holders among whom shared values are multiplied: what a program of `theta-mpc` takes.
+const MOST_MULTIPLYING: u32 = 15;
+/// The k of so many.
+const MOST_K: u16 = 8;
+
 impl Suite {
     /// Refuses a threshold that keys of this suite cannot have: wherever a key is made, and wherever its shares are moved. Keys whose
-    /// holders multiply shared values take n >= 2 k - 1, as the product of two sharings of degree k - 1 has degree 2 k - 2; and k >= 2,
-    /// as one holder alone would be the key.
+    /// holders multiply shared values take n >= 2 k - 1, as the product of two sharings of degree k - 1 has degree 2 k - 2; k >= 2,
+    /// as one holder alone would be the key; and k <= 8, as 15 holders multiply at most.
     ///
     /// # Errors
     /// [`NoHonestMajority`].
     pub fn check_threshold(self, threshold: Threshold) -> Result<(), NoHonestMajority> {
         let (k, n) = (u32::from(threshold.k()), u32::from(threshold.n()));
-        if !self.ops().takes_honest_majority() || (k >= 2 && n >= 2 * k - 1) {
+        if !self.ops().takes_honest_majority() || (k >= 2 && n >= 2 * k - 1 && 2 * k - 1 <= MOST_MULTIPLYING) {
             Ok(())
         } else {
             Err(NoHonestMajority { suite: self, threshold })
@@ -24,7 +29,7 @@ impl Suite {
 /// Too few holders for k, or too small a k, for a scheme that takes an honest majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "keys of suite {suite} cannot be {threshold}: it needs k >= 2 and n >= 2 k - 1 holders, so that most of them are honest: \
+    "keys of suite {suite} cannot be {threshold}: it needs k from 2 to 8 and n >= 2 k - 1 holders, so that most of them are honest: \
      2 of 3, 3 of 5, 4 of 7; {remedy}",
     remedy = remedy(*threshold)
 )]
@@ -38,12 +43,13 @@ pub struct NoHonestMajority {
 /// What would do.
 fn remedy(threshold: Threshold) -> String {
     let (k, n) = (threshold.k(), threshold.n());
-    let (most, enough) = (n.div_ceil(2), u32::from(k) * 2 - 1);
+    let (most, enough) = (n.div_ceil(2).min(MOST_K), u32::from(k.min(MOST_K)) * 2 - 1);
     let fitting = if most == 2 { "k = 2".to_owned() } else { format!("k from 2 to {most}") };
     match (k, most) {
         (1, 0 | 1) => "take 3 holders and k = 2".to_owned(),
         (_, 0 | 1) => format!("take {enough} holders for k = {k}"),
         (1, _) => format!("with {n} holders take {fitting}"),
+        (k, _) if k > MOST_K => format!("with {n} holders take {fitting}"),
         _ => format!("with {n} holders take {fitting}, or take {enough} holders for k = {k}"),
     }
 }
@@ -64,7 +70,9 @@ mod tests {
             }
         }
         assert!(Suite::EcdsaP256.check_threshold(Threshold::new(u16::MAX, u16::MAX).unwrap()).is_err());
-        assert!(Suite::EcdsaP256.check_threshold(Threshold::new(32_768, u16::MAX).unwrap()).is_ok());
+        for (k, n, fits) in [(8, 15, true), (8, 100, true), (9, 17, false), (9, 100, false), (8, 14, false)] {
+            assert_eq!(Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap()).is_ok(), fits, "{k} of {n}");
+        }
     }
 
     #[test]
@@ -73,6 +81,7 @@ mod tests {
         for ((k, n), remedy) in [
             ((1, 1), "take 3 holders and k = 2"),
             ((2, 2), "take 3 holders for k = 2"),
+            ((9, 20), "with 20 holders take k from 2 to 8"),
             ((1, 3), "with 3 holders take k = 2"),
             ((3, 4), "with 4 holders take k = 2, or take 5 holders for k = 3"),
             ((4, 5), "with 5 holders take k from 2 to 3, or take 7 holders for k = 4"),
