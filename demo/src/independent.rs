@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use blst::{BLST_ERROR, min_pk, min_sig};
 use theta::{exit::Failure, keys::pem};
-use theta_schemes::{Suite, keys::AnyPublicKey};
+use theta_schemes::{Suite, keys::AnyPublicKey, signatures::ecdsa::to_der};
 
 /// The ciphersuites of draft-irtf-cfrg-bls-signature, section 4.2.3, as any verifier is told.
 const MIN_PK: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
@@ -43,6 +43,10 @@ pub(crate) fn verify(public: &AnyPublicKey, message: &[u8], signature: &[u8]) ->
             let padding = ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:32"];
             by_openssl(public, message, signature, &digest("-sha256", &padding))?
         }
+        Suite::EcdsaP256 | Suite::EcdsaSecp256k1 => match to_der(signature) {
+            Some(der) => by_openssl(public, message, &der, &digest("-sha256", &[]))?,
+            None => Verdict::Refused("openssl"),
+        },
         _ => Verdict::NoOneElse,
     })
 }

@@ -245,8 +245,9 @@ pub struct SignRequest {
     /// What the message is for, where a signing rule of the policy counts slots.
     #[prost(uint64, optional, tag = "7")]
     pub slot: ::core::option::Option<u64>,
-    /// Instead of the message its digest, by the hash function that the key's suite begins with (SH00: SHA-256 or SHA-512). Decided
-    /// as an operation of its own, "sign-digest"; deny rules and signing rules about "sign" hold for it, too. No randomizer.
+    /// Instead of the message its digest, by the hash function that the key's suite begins with (SH00: SHA-256 or SHA-512; ECDSA:
+    /// SHA-256). Decided as an operation of its own, "sign-digest"; deny rules and signing rules about "sign" hold for it, too. No
+    /// randomizer.
     #[prost(bytes = "bytes", tag = "8")]
     pub digest: ::prost::bytes::Bytes,
 }

@@ -1,5 +1,6 @@
 //! `theta suites`, `theta keys deal`, `import` and `export`, and what is done with such keys.
 
+mod ecdsa;
 mod quorum;
 
 use std::{path::Path, process::Command};

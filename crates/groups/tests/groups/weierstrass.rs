@@ -273,3 +273,14 @@ fn double_multiplication() {
     double_multiplication_is_the_sum::<P256>();
     double_multiplication_is_the_sum::<Secp256k1>();
 }
+
+/// The generators of SEC2, sections 2.4.1 and 2.4.2.
+#[test]
+fn points_are_written_without_compression_for_those_who_cannot_undo_it() {
+    let p256 = "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c2964fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5";
+    assert_eq!(hex::encode(P256::encode_uncompressed(&P256::generator()).unwrap()), p256);
+    let secp256k1 = "0479be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8";
+    assert_eq!(hex::encode(Secp256k1::encode_uncompressed(&Secp256k1::generator()).unwrap()), secp256k1);
+    assert_eq!(P256::encode_uncompressed(&P256::identity()), None);
+    assert_eq!(Secp256k1::encode_uncompressed(&Secp256k1::identity()), None);
+}

@@ -1,0 +1,141 @@
+//! Keys of ECDSA, as people make, import and export them, and signatures in both forms.
+
+use crate::harness::Group;
+use crate::keys::run;
+
+/// For each curve of the suites, OpenSSL's name of it.
+const CURVES: [(&str, &str); 2] = [("ecdsa-p256", "prime256v1"), ("ecdsa-secp256k1", "secp256k1")];
+
+/// r and s of a signature in DER.
+fn raw(der: &[u8]) -> Vec<u8> {
+    let number = |at: usize| -> (&[u8], usize) {
+        assert_eq!(der[at], 2);
+        let end = at + 2 + usize::from(der[at + 1]);
+        (&der[at + 2..end], end)
+    };
+    let (r, next) = number(2);
+    let (s, end) = number(next);
+    assert_eq!(end, der.len());
+    let fixed = |number: &[u8]| [&[0; 32][..], number].concat()[number.len()..].to_vec();
+    [fixed(r), fixed(s)].concat()
+}
+
+#[test]
+fn keys_of_openssl_are_imported_and_its_signatures_verify() {
+    let group = Group::made();
+    group.file("message", "the message");
+    group.file("other", "another message");
+    for (suite, curve) in CURVES {
+        run(group.path(), &format!("openssl ecparam -name {curve} -genkey -noout -out sec1.pem"));
+        run(group.path(), "openssl pkcs8 -topk8 -nocrypt -in sec1.pem -out pkcs8.pem");
+        run(group.path(), "openssl ec -in sec1.pem -pubout -out public.pem");
+        let import = |name: &str, file: &str| group.theta(&["keys", "import", "--name", name, "--suite", suite, file]);
+        import(suite, "sec1.pem").ok();
+        import("twice", "pkcs8.pem").fails(2, &["has this key already"]);
+        let pem = group.theta(&["keys", "export", suite]).ok().stdout;
+        assert_eq!(pem, group.read("public.pem"), "byte for byte what openssl writes");
+        let hex = group.theta(&["keys", "export", suite, "--format", "hex"]).ok().text();
+        assert_eq!(hex.trim().len(), 66);
+
+        run(group.path(), "openssl dgst -sha256 -sign sec1.pem -out message.der message");
+        // OpenSSL does not choose the lower s.
+        while suite == "ecdsa-secp256k1" && raw(&group.read("message.der"))[32] >= 0x7f {
+            run(group.path(), "openssl dgst -sha256 -sign sec1.pem -out message.der message");
+        }
+        group.file("message.raw", raw(&group.read("message.der")));
+        let digest = String::from_utf8(run(group.path(), "openssl dgst -sha256 -r message")).unwrap();
+        let digest = format!("sha256:{}", &digest[..64]);
+        for signature in ["message.der", "message.raw"] {
+            group.theta(&["verify", "message", signature, "--key", suite]).ok();
+            group.theta(&["verify", "--digest", &digest, signature, "--key", suite]).ok();
+            group.theta(&["verify", "other", signature, "--key", suite]).fails(1, &["is not a signature of other"]);
+        }
+        group.file("message.cut", &raw(&group.read("message.der"))[1..]);
+        group
+            .theta(&["verify", "message", "message.cut", "--key", suite])
+            .fails(1, &["malformed", "expected 64 bytes"]);
+    }
+    group.theta(&["verify", "message", "message.raw", "--key", "ecdsa-p256"]).fails(1, &["does not verify"]);
+}
+
+#[test]
+fn a_high_s_is_refused_in_words() {
+    let group = Group::made();
+    group.file("message", "the message");
+    run(group.path(), "openssl ecparam -name secp256k1 -genkey -noout -out key.pem");
+    group.theta(&["keys", "import", "--name", "wallet", "--suite", "ecdsa-secp256k1", "key.pem"]).ok();
+    loop {
+        run(group.path(), "openssl dgst -sha256 -sign key.pem -out message.der message");
+        let s = raw(&group.read("message.der"))[32];
+        if s > 0x7f {
+            let verify = group.theta(&["verify", "message", "message.der", "--key", "wallet"]);
+            verify.fails(1, &["s is over half of the group's order", "lower"]);
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_key_takes_an_honest_majority() {
+    let group = Group::made_with(&["--nodes", "5", "--threshold", "4"]);
+    run(group.path(), "openssl ecparam -name prime256v1 -genkey -noout -out key.pem");
+    let too_few = &["gold", "ecdsa-p256 cannot be 4 of 5", "with 5 holders take k from 2 to 3"];
+    group.theta(&["keys", "deal", "gold=ecdsa-p256"]).fails(2, too_few);
+    group.theta(&["keys", "import", "--name", "gold", "--suite", "ecdsa-p256", "key.pem"]).fails(2, too_few);
+
+    let mut group = Group::made_with(&["--nodes", "5", "--threshold", "2"]);
+    group.start_all();
+    group.theta(&["keys", "create", "gold=ecdsa-p256", "--threshold", "4"]).fails(2, too_few);
+    let create = ["keys", "create", "gold=ecdsa-p256", "--threshold", "2", "--holders"];
+    group.theta(&[&create[..], &["1,2"]].concat()).fails(2, &["2 of 2", "take 3 holders for k = 2"]);
+    group.theta(&[&create[..], &["1,2,3"]].concat()).ok();
+    let shown = group.theta(&["keys", "show", "gold", "--json"]).ok().json();
+    assert_eq!((&shown["scheme"], &shown["threshold"], &shown["nodes"]), (&"ECDSA".into(), &2.into(), &3.into()));
+    let reshare =
+        |k: &str, holders: &str| group.theta(&["keys", "reshare", "gold", "--threshold", k, "--holders", holders]);
+    // The nodes say so.
+    reshare("3", "1,2,3,4").fails(2, &["ecdsa-p256 cannot be 3 of 4"]);
+    reshare("3", "1,2,3,4,5").ok();
+    group.theta(&["keys", "refresh", "gold"]).ok();
+    let pem = group.theta(&["keys", "export", "gold"]).ok().stdout;
+    group.file("gold.pem", pem);
+    let read = run(group.path(), "openssl pkey -pubin -in gold.pem -noout -text");
+    assert!(String::from_utf8_lossy(&read).contains("P-256"));
+    group.file("message", "the message");
+    group.theta(&["sign", "message", "--key", "sign", "--format", "der"]).fails(2, &["leave out --format"]);
+}
+
+/// Signatures of real nodes, through the key's whole life: OpenSSL verifies each, and one holder may be away.
+#[test]
+fn a_key_that_nobody_holds_signs_for_openssl() {
+    for (suite, _) in CURVES {
+        let mut group = Group::made_with(&["--no-keys"]);
+        group.start_all();
+        group.theta(&["keys", "create", &format!("gold={suite}")]).ok();
+        let signs = |group: &Group, what: &str| {
+            group.file("message", what);
+            group.theta(&["sign", "message", "-o", "message.der", "--format", "der"]).ok();
+            group.theta(&["verify", "message", "message.der"]).ok();
+            let pem = group.theta(&["keys", "export", "gold"]).ok().stdout;
+            group.file("gold.pem", pem);
+            run(group.path(), "openssl dgst -sha256 -verify gold.pem -signature message.der message");
+        };
+        for turn in 0..4 {
+            signs(&group, &format!("message {turn}"));
+        }
+        let digest = String::from_utf8(run(group.path(), "openssl dgst -sha256 -r message")).unwrap();
+        let digest = format!("sha256:{}", &digest[..64]);
+        group.theta(&["sign", "--digest", &digest, "-o", "digest.sig"]).ok();
+        group.theta(&["verify", "message", "digest.sig"]).ok();
+        group.theta(&["keys", "refresh", "gold"]).ok();
+        signs(&group, "after a refresh");
+        group.theta(&["keys", "rotate", "gold"]).ok();
+        signs(&group, "a new version");
+        group.kill(3);
+        for turn in 0..4 {
+            signs(&group, &format!("without node 3, message {turn}"));
+        }
+        group.start(3);
+        signs(&group, "and with it again");
+    }
+}
