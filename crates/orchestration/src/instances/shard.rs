@@ -474,8 +474,10 @@ impl Shard {
         let metrics = &instance.metrics;
         let (outcome, bytes) = match result {
             Ok((Outcome { result, proof, .. }, contributors)) => {
-                metrics.ended(Ended::Finished);
-                metrics.stage(Stage::Finished, Some(&id), instance.submitted.elapsed());
+                if !instance.follows {
+                    metrics.ended(Ended::Finished);
+                    metrics.stage(Stage::Finished, Some(&id), instance.submitted.elapsed());
+                }
                 let bytes = result.expose().len() + proof.len() + 2 * contributors.len();
                 let culprits = core::mem::take(&mut instance.culprits);
                 (Ok(Arc::new(Finished { result, proof, contributors, culprits })), bytes)
