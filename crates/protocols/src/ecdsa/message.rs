@@ -16,7 +16,8 @@ pub const SHARE: u16 = 1;
 pub const SIGNATURE: u16 = 2;
 /// From a coordinator to all: the holders that make presignatures in this attempt.
 pub const PREPARE: u16 = 3;
-/// A message of the program of an attempt: attempt, round, and what the program sends in it.
+/// The lowest kind of messages of the program of an attempt: attempt, round, and what the program sends in it. Whoever sends them draws their
+/// kind when an instance begins, from here up: a program has so many messages that running numbers of two lives of a party could meet.
 pub const PROGRAM: u16 = 4;
 
 /// The length of r and s.
@@ -28,6 +29,8 @@ const INDEX_LEN: usize = 2;
 pub struct EcdsaMessage<G: Group> {
     /// The number of its slot.
     pub(super) sent: u16,
+    /// The kind of its sender's messages of programs.
+    pub(super) program: u16,
     pub(super) body: Body<G>,
 }
 
@@ -69,7 +72,7 @@ pub(super) fn longest<G: Group>(n: u16, slot: Slot) -> usize {
         SHARE => ID_LEN + G::ENCODED_LEN + 1 + G::Scalar::ENCODED_LEN,
         SIGNATURE => SIGNATURE_LEN + list,
         PREPARE => 2 + list,
-        PROGRAM => 4 + EARLY_BYTES,
+        PROGRAM.. => 4 + EARLY_BYTES,
         _ => 0,
     }
 }
@@ -80,7 +83,7 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
             Body::Share { .. } => SHARE,
             Body::Signature(_) => SIGNATURE,
             Body::Prepare { .. } => PREPARE,
-            Body::Program { .. } => PROGRAM,
+            Body::Program { .. } => self.program,
         };
         Slot { kind, number: self.sent }
     }
@@ -88,7 +91,7 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
     fn channel(slot: Slot) -> Option<Channel> {
         match slot.kind {
             SHARE | SIGNATURE | PREPARE => Some(Channel::Broadcast),
-            PROGRAM => Some(Channel::Private),
+            PROGRAM.. => Some(Channel::Private),
             _ => None,
         }
     }
@@ -127,12 +130,12 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
                 let holders = indices(&mut fields)?;
                 fields.end(Body::Prepare { attempt, holders })?
             }
-            PROGRAM => {
+            PROGRAM.. => {
                 let (attempt, round) = (fields.u16()?, fields.u16()?);
                 Body::Program { attempt, round, payload: Bytes::copy_from_slice(fields.rest()) }
             }
             _ => return Err(Malformed("no such message")),
         };
-        Ok(Self { sent: slot.number, body })
+        Ok(Self { sent: slot.number, program: slot.kind, body })
     }
 }

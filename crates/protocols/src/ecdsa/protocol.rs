@@ -12,7 +12,7 @@ use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Prot
 use theta_sharing::ShareIndex;
 
 use super::collected::{Collected, Complete};
-use super::message::{Body, EcdsaMessage, Signed, longest};
+use super::message::{Body, EcdsaMessage, PROGRAM, Signed, longest};
 use super::run::{Run, Step};
 use super::setting::Setting;
 use super::stock::{self, Supply};
@@ -54,6 +54,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     prepared: BTreeMap<PartyId, (usize, u16)>,
     /// The number of this party's next message. It starts at a random number.
     number: u16,
+    /// The kind of this party's messages of programs.
+    program: u16,
     /// For the programs.
     rng: Option<ChaCha20Rng>,
     blames: Blames<Misbehaviour>,
@@ -85,6 +87,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             early: BTreeMap::new(),
             prepared: BTreeMap::new(),
             number: 0,
+            program: PROGRAM,
             rng: None,
             blames: Vec::new(),
         }
@@ -99,6 +102,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         rng.fill_bytes(seed.expose_mut());
         let mut rng = ChaCha20Rng::from_seed(*seed.expose());
         self.number = u16::try_from(rng.next_u32() >> 16).unwrap_or(0);
+        self.program = u16::try_from(rng.next_u32() >> 16).unwrap_or(0).max(PROGRAM);
         self.rng = Some(rng);
         self.state = State::Running;
         self.turn();
@@ -107,7 +111,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
     fn send(&mut self, to: Recipient, body: Body<GroupOf<C>>) {
         // The number may wrap: no instance sends 65,536 messages of one kind, because receivers keep too few bytes.
         self.number = self.number.wrapping_add(1);
-        self.out.push(Action::Send(Outgoing { to, message: EcdsaMessage { sent: self.number, body } }));
+        let message = EcdsaMessage { sent: self.number, program: self.program, body };
+        self.out.push(Action::Send(Outgoing { to, message }));
     }
 
     fn ask(&mut self, ask: stock::Ask) {

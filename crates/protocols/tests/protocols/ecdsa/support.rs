@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_names::Epoch;
-use theta_protocols::ecdsa::{Options, PREPARE};
+use theta_protocols::ecdsa::{Options, PREPARE, PROGRAM};
 use theta_protocols::{Misbehaviour, Outcome, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Slot};
@@ -170,7 +170,7 @@ pub(crate) fn tamper(mut change: impl FnMut(Slot, Bytes) -> Vec<(Slot, Bytes)> +
 pub(crate) fn flip(kind: u16) -> Box<dyn Adversary> {
     tamper(move |slot, payload| {
         let mut payload = payload.to_vec();
-        if slot.kind == kind
+        if slot.kind.min(PROGRAM) == kind
             && let Some(last) = payload.last_mut()
         {
             *last ^= 1;
