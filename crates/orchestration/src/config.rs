@@ -52,10 +52,10 @@ pub struct OrchestratorConfig {
     /// Bytes of the results that are kept, with all that belongs to them.
     pub results_bytes: usize,
     /// Pairs of FROST nonces that each signer makes in advance for each other node and key, so that a signature takes
-    /// one round. A coordinator keeps at most this many commitments of one peer, a signer twice as many nonces. 0 turns
-    /// it off.
+    /// one round. A coordinator keeps at most this many commitments of one peer, a signer twice as many nonces. Of presignatures of
+    /// ECDSA more are made below this number, and twice as many are kept. 0 turns it off.
     pub nonces_per_peer: usize,
-    /// Whether used FROST nonces are recorded in the node's store before they sign.
+    /// Whether used FROST nonces and ECDSA presignatures are recorded in the node's store before they sign.
     pub burn_nonces: bool,
     /// The least time between two ticks of the custodian, for its ceremonies and its peers. It is as long as messages to half of the peers
     /// take where they take longer, and 16 times this at most.

@@ -287,11 +287,11 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("result_seconds", "How long a result is kept."),
     (
         "nonces_per_peer",
-        "Pairs of FROST nonces made in advance for each key and other node; 0: signatures take two rounds.",
+        "Pairs of FROST nonces made in advance for each key and other node, and presignatures for each key of ECDSA below which more are made; 0: none, and signatures take more rounds.",
     ),
     (
         "burn_nonces",
-        "Put on record which FROST nonces are used up before they sign: for nodes whose memory may be set back without their disk.",
+        "Put on record which FROST nonces and ECDSA presignatures are used up before they sign: for nodes whose memory may be set back without their disk.",
     ),
     ("level", "error, warn, info, debug, trace, or a filter such as info,theta_network=debug."),
     ("format", "text for people, json for machines."),

@@ -99,7 +99,9 @@ impl Scenario {
         for key in &mut self.keys {
             let curve = if below(&mut rng, 2) == 0 { Suite::EcdsaP256 } else { Suite::EcdsaSecp256k1 };
             let signs = key.suite.purpose() == Purpose::Sign && !is_rsa(key.suite);
-            if below(&mut rng, 3) == 0 && signs && !self.kept && self.n > 3 * t && key.refused_by.len() <= spare {
+            // Nodes that are shown too few approvals are not willing either.
+            let all_may = !self.kept && self.n > 3 * t && !key.consents && key.refused_by.len() <= spare;
+            if below(&mut rng, 3) == 0 && signs && all_may {
                 key.suite = curve;
             }
         }

@@ -436,6 +436,7 @@ async fn metrics_and_readiness_over_http() {
         "theta_keys_spare_holders 2\n",
         "theta_keys_lost_shares 0",
         "theta_nonces_ready ",
+        "theta_presignatures_ready ",
         "theta_ceremonies_running 0",
         "theta_ceremony_oldest_seconds 0",
         "theta_ledger_behind 0",
