@@ -12,11 +12,11 @@ use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Prot
 use theta_sharing::ShareIndex;
 
 use super::collected::{Collected, Complete};
+use super::curves::{AnyPresignature, StockCurve, driven};
 use super::message::{Body, EcdsaMessage, PROGRAM, Signed, longest};
 use super::run::{Run, Step};
 use super::setting::Setting;
 use super::stock::{self, Supply};
-use super::{AnyPresignature, StockCurve, driven};
 use crate::{Misbehaviour, Outcome};
 
 type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;

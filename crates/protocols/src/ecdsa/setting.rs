@@ -39,7 +39,8 @@ pub(super) struct Setting<C: EcdsaCurve> {
 
 impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
     pub(super) fn new(
-        (public, key): (Arc<PublicKeySet<C::Group>>, Arc<KeyShare<C::Group>>),
+        public: Arc<PublicKeySet<C::Group>>,
+        key: Arc<KeyShare<C::Group>>,
         statement: &Statement<'_>,
         digest: [u8; 32],
         options: &Options,

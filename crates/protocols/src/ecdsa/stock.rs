@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 
-use super::AnyPresignature;
+use super::curves::AnyPresignature;
 
 /// What a machine asks of the stock of its key's epoch, or gives it to keep.
 #[derive(Debug)]
