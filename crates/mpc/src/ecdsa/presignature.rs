@@ -190,7 +190,8 @@ pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<P
     Ok(Presigned { presignatures, signature })
 }
 
-/// Gives each tuple its signers, all sets of t + 1 holders in turn, and an owner among them; each two parties get a secret in common.
+/// Gives each tuple its signers and an owner among them; each two parties get a secret in common. All sets of t + 1 holders have their turn, in
+/// steps: of large groups only some of very many sets are used, and neighbours in the order have nearly all holders in common.
 async fn assign<G: Curve>(
     party: &Party,
     holders: &[ShareIndex],
@@ -202,11 +203,12 @@ async fn assign<G: Curve>(
     let (local, n, k) = (party.position(), party.n(), party.t() + 1);
     let seeds = common_seeds(party).await?;
     let sets: Vec<Vec<usize>> = Subsets::new(n, k).collect();
-    let start = tuples.first().map_or(0, |tuple| usize::from(tuple.id()[0]));
+    let step = step(sets.len());
+    let start = tuples.first().map_or(0, |tuple| usize::from(u16::from_be_bytes([tuple.id[0], tuple.id[1]])));
     let mut made = Vec::with_capacity(tuples.len());
     for (i, tuple) in tuples.into_iter().enumerate() {
         let number = start + i;
-        let Some(set) = number.checked_rem(sets.len()).and_then(|place| sets.get(place)) else { continue };
+        let Some(set) = (number * step).checked_rem(sets.len()).and_then(|place| sets.get(place)) else { continue };
         let signers: Vec<ShareIndex> = set.iter().filter_map(|position| holders.get(*position).copied()).collect();
         let turn = (number + number / sets.len()).checked_rem(k).unwrap_or(0);
         let Some(owner) = signers.get(turn).copied() else { continue };
@@ -217,6 +219,19 @@ async fn assign<G: Curve>(
         made.push(Presignature { id, element, public_key: key.public, signers, owner, part });
     }
     Ok(made)
+}
+
+/// A step that visits all of so many places before it comes back to one, and leaves no part of them out for long: next to the golden section.
+fn step(places: usize) -> usize {
+    let coprime = |step: &usize| {
+        let (mut a, mut b) = (places, *step);
+        while let Some(rest) = a.checked_rem(b) {
+            (a, b) = (b, rest);
+        }
+        a == 1
+    };
+    let first = (places * 618).div_ceil(1_000).max(1);
+    (first..first.saturating_add(places)).find(coprime).unwrap_or(1)
 }
 
 /// What the party at `local` keeps of a tuple as one of its signers.

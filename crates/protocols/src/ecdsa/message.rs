@@ -1,7 +1,8 @@
 //! The four messages, by kind.
 //!
 //! A slot's number is a running number of its sender's that starts at a random one, as in [FROST](crate::frost): a party that was
-//! restarted in the middle of an instance sends other messages than before, and nobody takes it for an equivocator.
+//! restarted in the middle of an instance sends other messages than before, and nobody takes it for an equivocator. Programs take so many messages
+//! that 16 bits are too few for that. Their kind is a random one of many, too, for each life of a sender; and their numbers run for each receiver.
 
 use bytes::Bytes;
 use theta_groups::{Group, Scalar};
@@ -16,7 +17,7 @@ pub const SHARE: u16 = 1;
 pub const SIGNATURE: u16 = 2;
 /// From a coordinator to all: the holders that make presignatures in this attempt.
 pub const PREPARE: u16 = 3;
-/// A message of the program of an attempt: attempt, round, and what the program sends in it.
+/// A message of the program of an attempt: attempt, round, and what the program sends in it. It is the first of these kinds: all above are for the same.
 pub const PROGRAM: u16 = 4;
 
 /// The length of r and s.
@@ -26,8 +27,7 @@ const INDEX_LEN: usize = 2;
 
 /// A message; see the constants for who sends it to whom.
 pub struct EcdsaMessage<G: Group> {
-    /// The number of its slot.
-    pub(super) sent: u16,
+    pub(super) slot: Slot,
     pub(super) body: Body<G>,
 }
 
@@ -69,26 +69,20 @@ pub(super) fn longest<G: Group>(n: u16, slot: Slot) -> usize {
         SHARE => ID_LEN + G::ENCODED_LEN + 1 + G::Scalar::ENCODED_LEN,
         SIGNATURE => SIGNATURE_LEN + list,
         PREPARE => 2 + list,
-        PROGRAM => 4 + EARLY_BYTES,
+        PROGRAM.. => 4 + EARLY_BYTES,
         _ => 0,
     }
 }
 
 impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
     fn slot(&self) -> Slot {
-        let kind = match self.body {
-            Body::Share { .. } => SHARE,
-            Body::Signature(_) => SIGNATURE,
-            Body::Prepare { .. } => PREPARE,
-            Body::Program { .. } => PROGRAM,
-        };
-        Slot { kind, number: self.sent }
+        self.slot
     }
 
     fn channel(slot: Slot) -> Option<Channel> {
         match slot.kind {
             SHARE | SIGNATURE | PREPARE => Some(Channel::Broadcast),
-            PROGRAM => Some(Channel::Private),
+            PROGRAM.. => Some(Channel::Private),
             _ => None,
         }
     }
@@ -127,12 +121,12 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
                 let holders = indices(&mut fields)?;
                 fields.end(Body::Prepare { attempt, holders })?
             }
-            PROGRAM => {
+            PROGRAM.. => {
                 let (attempt, round) = (fields.u16()?, fields.u16()?);
                 Body::Program { attempt, round, payload: Bytes::copy_from_slice(fields.rest()) }
             }
             _ => return Err(Malformed("no such message")),
         };
-        Ok(Self { sent: slot.number, body })
+        Ok(Self { slot, body })
     }
 }
