@@ -208,9 +208,14 @@ async fn assign<G: Curve>(
     let mut made = Vec::with_capacity(tuples.len());
     for (i, tuple) in tuples.into_iter().enumerate() {
         let number = start + i;
-        let Some(set) = (number * step).checked_rem(sets.len()).and_then(|place| sets.get(place)) else { continue };
+        let (Some(place), Some(cycle)) = ((number * step).checked_rem(sets.len()), number.checked_div(sets.len()))
+        else {
+            continue;
+        };
+        let Some(set) = sets.get(place) else { continue };
         let signers: Vec<ShareIndex> = set.iter().filter_map(|position| holders.get(*position).copied()).collect();
-        let turn = (number + number / sets.len()).checked_rem(k).unwrap_or(0);
+        // In each cycle another one of every set.
+        let turn = (place + cycle).checked_rem(k).unwrap_or(0);
         let Some(owner) = signers.get(turn).copied() else { continue };
         let coefficients = theta_sharing::coefficients_at_zero::<G::Scalar>(&signers).unwrap_or_default();
         let coefficient = set.iter().position(|position| *position == local).and_then(|place| coefficients.get(place));

@@ -168,7 +168,7 @@ fn liars_apart_are_left_behind() {
     for apart in [2, 3] {
         for turn in 0..4_u8 {
             let mut group = Group::new(Suite::EcdsaP256, 3, 7);
-            group.ticks = 60;
+            group.ticks = 300;
             let first = group.coordinator(&[turn]);
             let liars =
                 [0, apart].map(|offset| ((first - 1 + offset) % 7 + 1, Box::new(Heard { sent: 0 }) as Box<_>)).into();
