@@ -322,7 +322,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
         self.attempt = self.attempt.saturating_add(1);
         (self.ticks, self.round) = (0, 0);
         let oldest = self.attempt.saturating_sub(1);
-        self.runs.retain(|attempt, _| *attempt >= oldest);
+        let setting = &self.setting;
+        // Those of others go on: they may have failed nowhere but here.
+        self.runs.retain(|attempt, _| *attempt >= oldest || setting.coordinator(*attempt) != setting.local);
         if self.setting.digest.is_none() && self.attempt >= STOCKING_ATTEMPTS {
             return self.end(None);
         }
@@ -411,11 +413,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
     }
 
     /// Whether to take part in a coordinator's program. Clocks are not the same, and attempts fail here and not there: it may be one of a later
-    /// attempt. Of each coordinator there is one program at a time, the latest.
+    /// attempt, or of an earlier one. Of each coordinator there is one program at a time, the latest.
     fn may_run(&mut self, coordinator: PartyId, attempt: u16) -> bool {
         let named = self.prepared.entry(coordinator).or_insert((0, attempt));
         let is_news = named.0 == 0 || attempt > named.1;
-        if !is_news || named.0 >= MOST_PREPARED || attempt.saturating_add(1) < self.attempt {
+        if !is_news || named.0 >= MOST_PREPARED {
             return false;
         }
         let before = mem::replace(named, (named.0 + 1, attempt)).1;
@@ -430,13 +432,15 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if self.runs.contains_key(&attempt) {
             return self.step(attempt, |run, rng| run.receive(from, round, payload, rng));
         }
-        let oldest = self.attempt.saturating_sub(1);
+        let current = self.attempt;
         let kept = self.early.entry(from).or_default();
         kept.push((attempt, round, payload));
-        kept.retain(|(of, ..)| *of >= oldest);
-        // The next attempts are the ones that count. A liar that names programs far ahead makes honest parties send messages of those, too.
+        // The nearest attempts are the ones that count. A liar that names programs far ahead makes honest parties send messages of those, too.
         while kept.len() > EARLY.0 || kept.iter().map(|(_, _, payload)| payload.len()).sum::<usize>() > EARLY.1 {
-            let last = kept.iter().enumerate().max_by_key(|(place, (attempt, round, _))| (*attempt, *round, *place));
+            let last = kept
+                .iter()
+                .enumerate()
+                .max_by_key(|(place, (attempt, round, _))| (attempt.abs_diff(current), *round, *place));
             let Some(place) = last.map(|(place, _)| place) else { return };
             kept.remove(place);
         }
