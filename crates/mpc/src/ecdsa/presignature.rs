@@ -110,14 +110,14 @@ impl<G: Curve> Presignature<G> {
         let [inverse, product] = part.parts.expose();
         let mut share = Secret::new(*inverse * blinded.of_inverse + *product * blinded.of_product);
         for (adds, secret) in &part.masks {
-            let mask: G::Scalar = Transcript::new("theta/ecdsa/share-mask/v1")
+            let mask = Transcript::new("theta/ecdsa/share-mask/v1")
                 .with("secret", secret.expose())
                 .with("R", &G::encode(&self.element))
                 .with("digest", &message.digest)
-                .with("session", &message.session)
-                .challenge();
+                .with("session", &message.session);
+            let mask = Secret::new(mask.challenge::<G::Scalar>());
             let sum = share.expose_mut();
-            *sum = if *adds { *sum + mask } else { *sum - mask };
+            *sum = if *adds { *sum + *mask.expose() } else { *sum - *mask.expose() };
         }
         Some(share)
     }
@@ -190,7 +190,8 @@ pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<P
     Ok(Presigned { presignatures, signature })
 }
 
-/// Gives each tuple its signers, all sets of t + 1 holders in turn, and an owner among them; each two parties get a secret in common.
+/// Gives each tuple its signers and an owner among them; each two parties get a secret in common. All sets of t + 1 holders have their turn, in
+/// steps: of large groups only some of very many sets are used, and neighbours in the order have nearly all holders in common.
 async fn assign<G: Curve>(
     party: &Party,
     holders: &[ShareIndex],
@@ -202,13 +203,19 @@ async fn assign<G: Curve>(
     let (local, n, k) = (party.position(), party.n(), party.t() + 1);
     let seeds = common_seeds(party).await?;
     let sets: Vec<Vec<usize>> = Subsets::new(n, k).collect();
-    let start = tuples.first().map_or(0, |tuple| usize::from(tuple.id()[0]));
+    let step = step(sets.len());
+    let start = tuples.first().map_or(0, |tuple| usize::from(u16::from_be_bytes([tuple.id[0], tuple.id[1]])));
     let mut made = Vec::with_capacity(tuples.len());
     for (i, tuple) in tuples.into_iter().enumerate() {
         let number = start + i;
-        let Some(set) = number.checked_rem(sets.len()).and_then(|place| sets.get(place)) else { continue };
+        let (Some(place), Some(cycle)) = ((number * step).checked_rem(sets.len()), number.checked_div(sets.len()))
+        else {
+            continue;
+        };
+        let Some(set) = sets.get(place) else { continue };
         let signers: Vec<ShareIndex> = set.iter().filter_map(|position| holders.get(*position).copied()).collect();
-        let turn = (number + number / sets.len()).checked_rem(k).unwrap_or(0);
+        // In each cycle another one of every set.
+        let turn = (place + cycle).checked_rem(k).unwrap_or(0);
         let Some(owner) = signers.get(turn).copied() else { continue };
         let coefficients = theta_sharing::coefficients_at_zero::<G::Scalar>(&signers).unwrap_or_default();
         let coefficient = set.iter().position(|position| *position == local).and_then(|place| coefficients.get(place));
@@ -217,6 +224,19 @@ async fn assign<G: Curve>(
         made.push(Presignature { id, element, public_key: key.public, signers, owner, part });
     }
     Ok(made)
+}
+
+/// A step that visits all of so many places before it comes back to one, and leaves no part of them out for long: next to the golden section.
+fn step(places: usize) -> usize {
+    let coprime = |step: &usize| {
+        let (mut a, mut b) = (places, *step);
+        while let Some(rest) = a.checked_rem(b) {
+            (a, b) = (b, rest);
+        }
+        a == 1
+    };
+    let first = (places * 618).div_ceil(1_000).max(1);
+    (first..first.saturating_add(places)).find(coprime).unwrap_or(1)
 }
 
 /// What the party at `local` keeps of a tuple as one of its signers.

@@ -117,6 +117,18 @@ fn every_set_of_holders_signs() {
     signs::<P256>(9, 2, &[1, 3, 4, 6, 8], 10);
 }
 
+/// A few of very many sets: no holder is a signer of all, so that one that is down stops none but its own.
+#[test]
+fn no_holder_is_needed_for_all_of_a_large_group() {
+    let dealt = deal::<P256>(15, 7);
+    let places: Vec<usize> = (0..15).collect();
+    let made = by_presignature(dealt.presign(&places, 12, None));
+    for (holder, _) in &dealt.shares {
+        let without = made.iter().filter(|column| !column[0].signers().contains(holder)).count();
+        assert!(without > 2, "{without} of 12 without holder {holder}");
+    }
+}
+
 #[test]
 fn the_first_message_is_signed_at_once() {
     let dealt = deal::<P256>(5, 1);

@@ -18,9 +18,8 @@ pub(super) struct Pile<G: Group> {
     pub(super) first: PartyId,
     /// Its signers, if this holder has it.
     signers: Option<BTreeSet<PartyId>>,
-    shares: BTreeMap<PartyId, G::Scalar>,
-    /// Whether the stock of one of the signers runs low.
-    pub(super) is_low: bool,
+    /// Each with whether its sender's stock runs low.
+    shares: BTreeMap<PartyId, (G::Scalar, bool)>,
     /// Whether the shares have been summed up.
     tried: bool,
 }
@@ -40,6 +39,7 @@ pub(super) struct Collected<G: Group> {
 pub(super) struct Complete<G: Group> {
     pub(super) element: G::Element,
     pub(super) first: PartyId,
+    /// Whether the stock of one of the signers runs low.
     pub(super) is_low: bool,
     pub(super) shares: Vec<(PartyId, G::Scalar)>,
 }
@@ -62,7 +62,7 @@ impl<G: Group> Collected<G> {
         from: PartyId,
         id: [u8; 32],
         element: G::Element,
-        (share, is_low): (G::Scalar, bool),
+        share: (G::Scalar, bool),
     ) -> Result<(), Misbehaviour> {
         let sent = self.sent.entry(from).or_default();
         *sent += 1;
@@ -71,35 +71,36 @@ impl<G: Group> Collected<G> {
         }
         let pile = self.pile(id, element, from);
         pile.shares.insert(from, share);
-        pile.is_low |= is_low;
         Ok(())
     }
 
-    /// This holder has the presignature, and knows what belongs to it.
+    /// This holder has the presignature, and knows what belongs to it. What others have said of it before counts no more: whoever was in the program
+    /// knows its name, and can name it first.
     pub(super) fn know(&mut self, id: [u8; 32], element: G::Element, signers: BTreeSet<PartyId>, first: PartyId) {
         *self.taken.entry(first).or_default() += 1;
         let pile = self.pile(id, element, first);
-        pile.element = element;
+        (pile.element, pile.first, pile.tried) = (element, first, false);
         pile.shares.retain(|party, _| signers.contains(party));
         pile.signers = Some(signers);
     }
 
     fn pile(&mut self, id: [u8; 32], element: G::Element, first: PartyId) -> &mut Pile<G> {
         let (shares, signers) = (BTreeMap::new(), None);
-        self.piles.entry(id).or_insert(Pile { element, first, signers, shares, is_low: false, tried: false })
+        self.piles.entry(id).or_insert(Pile { element, first, signers, shares, tried: false })
     }
 
     /// The shares of all signers of a presignature, once, when they are there: of k signers, whoever they are if this holder does not know.
     pub(super) fn complete(&mut self, id: &[u8; 32], k: usize) -> Option<Complete<G>> {
         let pile = self.piles.get_mut(id).filter(|pile| !pile.tried)?;
         let of_signer = |party: &PartyId| pile.signers.as_ref().is_none_or(|signers| signers.contains(party));
-        let shares: Vec<_> =
-            pile.shares.iter().filter(|(party, _)| of_signer(party)).map(|(party, share)| (*party, *share)).collect();
+        let of_signers = || pile.shares.iter().filter(|(party, _)| of_signer(party));
+        let shares: Vec<_> = of_signers().map(|(party, (share, _))| (*party, *share)).collect();
         if shares.len() != k {
             return None;
         }
+        let is_low = of_signers().any(|(_, (_, is_low))| *is_low);
         pile.tried = true;
-        Some(Complete { element: pile.element, first: pile.first, is_low: pile.is_low, shares })
+        Some(Complete { element: pile.element, first: pile.first, is_low, shares })
     }
 
     /// The signers of presignatures that a party named first whose shares are missing.

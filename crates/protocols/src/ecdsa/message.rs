@@ -1,13 +1,14 @@
 //! The four messages, by kind.
 //!
 //! A slot's number is a running number of its sender's that starts at a random one, as in [FROST](crate::frost): a party that was
-//! restarted in the middle of an instance sends other messages than before, and nobody takes it for an equivocator.
+//! restarted in the middle of an instance sends other messages than before, and nobody takes it for an equivocator. Programs take so many messages
+//! that 16 bits are too few for that. Their kind is a random one of many, too, for each life of a sender; and their numbers run for each receiver.
 
 use bytes::Bytes;
 use theta_groups::{Group, Scalar};
 use theta_mpc::ecdsa::Curve;
 use theta_names::codec::{Reader, Writer};
-use theta_rounds::{Channel, EARLY_BYTES, Malformed, PartyId, ProtocolMessage, Slot};
+use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 use theta_sharing::ShareIndex;
 
 /// A signer's share of a signature, to all: presignature, R, whether its owner's stock runs low, the share.
@@ -16,9 +17,11 @@ pub const SHARE: u16 = 1;
 pub const SIGNATURE: u16 = 2;
 /// From a coordinator to all: the holders that make presignatures in this attempt.
 pub const PREPARE: u16 = 3;
-/// The lowest kind of messages of the program of an attempt: attempt, round, and what the program sends in it. Whoever sends them draws their
-/// kind when an instance begins, from here up: a program has so many messages that running numbers of two lives of a party could meet.
+/// A message of the program of an attempt: attempt, round, and what the program sends in it. It is the first of these kinds: all above are for the same.
 pub const PROGRAM: u16 = 4;
+
+/// The longest message of a program, in bytes. With as many presignatures as one makes it is some 3,000.
+const LONGEST_ROUND: usize = 1 << 15;
 
 /// The length of r and s.
 pub(super) const SIGNATURE_LEN: usize = 64;
@@ -27,10 +30,7 @@ const INDEX_LEN: usize = 2;
 
 /// A message; see the constants for who sends it to whom.
 pub struct EcdsaMessage<G: Group> {
-    /// The number of its slot.
-    pub(super) sent: u16,
-    /// The kind of its sender's messages of programs.
-    pub(super) program: u16,
+    pub(super) slot: Slot,
     pub(super) body: Body<G>,
 }
 
@@ -72,20 +72,14 @@ pub(super) fn longest<G: Group>(n: u16, slot: Slot) -> usize {
         SHARE => ID_LEN + G::ENCODED_LEN + 1 + G::Scalar::ENCODED_LEN,
         SIGNATURE => SIGNATURE_LEN + list,
         PREPARE => 2 + list,
-        PROGRAM.. => 4 + EARLY_BYTES,
+        PROGRAM.. => 4 + LONGEST_ROUND,
         _ => 0,
     }
 }
 
 impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
     fn slot(&self) -> Slot {
-        let kind = match self.body {
-            Body::Share { .. } => SHARE,
-            Body::Signature(_) => SIGNATURE,
-            Body::Prepare { .. } => PREPARE,
-            Body::Program { .. } => self.program,
-        };
-        Slot { kind, number: self.sent }
+        self.slot
     }
 
     fn channel(slot: Slot) -> Option<Channel> {
@@ -136,6 +130,6 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
             }
             _ => return Err(Malformed("no such message")),
         };
-        Ok(Self { sent: slot.number, program: slot.kind, body })
+        Ok(Self { slot, body })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
-use rand_core::{CryptoRng, Rng, SeedableRng};
+use rand_core::{CryptoRng, Rng};
 use theta_groups::Secret;
 use theta_mpc::ecdsa::{Presigned, vartime_combine};
 use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
@@ -13,8 +13,8 @@ use theta_sharing::ShareIndex;
 
 use super::collected::{Collected, Complete};
 use super::curves::{AnyPresignature, StockCurve, driven};
-use super::message::{Body, EcdsaMessage, PROGRAM, Signed, longest};
-use super::run::{Run, Step};
+use super::message::{Body, EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE, Signed, longest};
+use super::run::{Draws, Run, Step};
 use super::setting::Setting;
 use super::stock::{self, Supply};
 use crate::{Misbehaviour, Outcome};
@@ -23,7 +23,7 @@ type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;
 type Actions<C> = theta_rounds::Actions<EcdsaMessage<GroupOf<C>>, crate::Ask>;
 
 /// For so many ticks a program may run, as long as its rounds go on.
-const MOST_TICKS: u32 = 12;
+const MOST_TICKS: u32 = 7;
 /// The most messages of one party that wait for their program to be named, and their bytes.
 const EARLY: (usize, usize) = (4, 1 << 16);
 /// The most programs that one coordinator names in an instance.
@@ -38,6 +38,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     /// What to send and to ask next.
     out: Actions<C>,
     excluded: BTreeSet<PartyId>,
+    /// In how many programs that failed each holder was.
+    failures: BTreeMap<PartyId, u32>,
     /// Parties that kept an attempt waiting and have not been heard since.
     late: BTreeSet<PartyId>,
     attempt: u16,
@@ -52,12 +54,13 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     early: BTreeMap<PartyId, Vec<(u16, u16, Bytes)>>,
     /// How many programs each coordinator has named, and the last attempt among them.
     prepared: BTreeMap<PartyId, (usize, u16)>,
-    /// The number of this party's next message. It starts at a random number.
+    /// The number of this party's last message, and the kind of its messages of programs: both begin at random.
     number: u16,
-    /// The kind of this party's messages of programs.
-    program: u16,
+    kind: u16,
+    /// The number of the last message of a program to each party.
+    to_each: BTreeMap<PartyId, u16>,
     /// For the programs.
-    rng: Option<ChaCha20Rng>,
+    rng: Option<Draws>,
     blames: Blames<Misbehaviour>,
 }
 
@@ -77,6 +80,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             state: State::AwaitingStart,
             out: Vec::new(),
             excluded: BTreeSet::new(),
+            failures: BTreeMap::new(),
             late: BTreeSet::new(),
             attempt: 0,
             ticks: 0,
@@ -87,7 +91,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             early: BTreeMap::new(),
             prepared: BTreeMap::new(),
             number: 0,
-            program: PROGRAM,
+            kind: PROGRAM,
+            to_each: BTreeMap::new(),
             rng: None,
             blames: Vec::new(),
         }
@@ -100,19 +105,31 @@ impl<C: StockCurve> RobustEcdsa<C> {
     fn begin(&mut self, rng: &mut dyn CryptoRng) {
         let mut seed = Secret::new([0; 32]);
         rng.fill_bytes(seed.expose_mut());
-        let mut rng = ChaCha20Rng::from_seed(*seed.expose());
-        self.number = u16::try_from(rng.next_u32() >> 16).unwrap_or(0);
-        self.program = u16::try_from(rng.next_u32() >> 16).unwrap_or(0).max(PROGRAM);
+        let mut rng = Draws::from(&seed);
+        let drawn = rng.next_u32();
+        self.number = u16::try_from(drawn >> 16).unwrap_or(0);
+        self.kind = u16::try_from(drawn & 0xffff).unwrap_or(0).max(PROGRAM);
         self.rng = Some(rng);
         self.state = State::Running;
         self.turn();
     }
 
     fn send(&mut self, to: Recipient, body: Body<GroupOf<C>>) {
-        // The number may wrap: no instance sends 65,536 messages of one kind, because receivers keep too few bytes.
-        self.number = self.number.wrapping_add(1);
-        let message = EcdsaMessage { sent: self.number, program: self.program, body };
-        self.out.push(Action::Send(Outgoing { to, message }));
+        // Numbers may wrap: nobody gets 65,536 messages of one kind, because receivers keep too few bytes.
+        let (kind, last) = match (&body, to) {
+            (Body::Share { .. }, _) => (SHARE, &mut self.number),
+            (Body::Signature(_), _) => (SIGNATURE, &mut self.number),
+            (Body::Prepare { .. }, _) => (PREPARE, &mut self.number),
+            (Body::Program { .. }, Recipient::Party(party)) => {
+                let rng = self.rng.as_mut();
+                let begin = || rng.map_or(0, |rng| u16::try_from(rng.next_u32() >> 16).unwrap_or(0));
+                (self.kind, self.to_each.entry(party).or_insert_with(begin))
+            }
+            (Body::Program { .. }, _) => (self.kind, &mut self.number),
+        };
+        *last = last.wrapping_add(1);
+        let slot = Slot { kind, number: *last };
+        self.out.push(Action::Send(Outgoing { to, message: EcdsaMessage { slot, body } }));
     }
 
     fn ask(&mut self, ask: stock::Ask) {
@@ -131,7 +148,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if self.setting.coordinator(self.attempt) != self.setting.local {
             return;
         }
-        if self.setting.digest.is_some() && self.setting.most_kept() > 0 {
+        // Others take out no more of one owner's, and hear no more shares of one party.
+        let may_draw = self.setting.most_kept() > 0 && self.collected.may_take(self.setting.local);
+        if self.setting.digest.is_some() && may_draw {
             self.drawing = Some(self.attempt);
             let without = self.excluded.union(&self.late).copied().collect();
             return self.ask(stock::Ask::Draw { owner: self.setting.local, without });
@@ -142,7 +161,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// Names the holders of this attempt's program, as its coordinator.
     fn prepare(&mut self, doubted: &[PartyId]) {
         let Some(rng) = self.rng.as_mut() else { return };
-        let Some(holders) = self.setting.choose(&self.excluded, &self.late, doubted, rng) else { return };
+        let Some(holders) = self.setting.choose(&self.excluded, &self.failures, &self.late, doubted, &mut **rng) else {
+            return;
+        };
         let attempt = self.attempt;
         self.send(Recipient::All, Body::Prepare { attempt, holders: holders.clone() });
         self.run(attempt, holders);
@@ -195,6 +216,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
                 Step::Ended(Err(_)) => {
                     if let Some(run) = self.runs.remove(&attempt) {
+                        self.note_failure(run.holders());
                         self.doubt(run.holders().iter().copied().map(PartyId::of_share).collect());
                     }
                     self.failed(attempt);
@@ -213,21 +235,34 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
         let signers = run.holders().to_vec();
         self.ask(stock::Ask::Trust(signers.iter().copied().map(PartyId::of_share).collect()));
-        // Whoever has no part in the program waits for the signature.
-        let to_all = self.setting.coordinator(attempt) == self.setting.local
-            && signers.len() < usize::from(self.setting.threshold.n());
         match signature {
             Some(signature) => {
                 let signed = Signed { bytes: self.setting.encode(signature), signers };
-                self.announce(signed, to_all);
+                if self.setting.coordinator(attempt) == self.setting.local {
+                    self.tell_others(&signed);
+                }
+                self.announce(signed);
             }
             None => self.end(None),
         }
     }
 
+    /// Tells those who had no part in a program: they wait for the signature. Holders end with the program; before that, they would not keep what it
+    /// has made.
+    fn tell_others(&mut self, signed: &Signed) {
+        let others: Vec<PartyId> =
+            self.setting.others().filter(|party| !signed.signers.contains(&party.share())).collect();
+        let slot = Slot { kind: SIGNATURE, number: self.number.wrapping_add(1) };
+        for party in others {
+            // The same message for all of them, and for who asks for it: see `announce`.
+            let message = EcdsaMessage { slot, body: Body::Signature(signed.clone()) };
+            self.out.push(Action::Send(Outgoing { to: Recipient::Party(party), message }));
+        }
+    }
+
     /// Ends with a signature, which whoever lacks it can have.
-    fn announce(&mut self, signed: Signed, to_all: bool) {
-        self.send(if to_all { Recipient::All } else { Recipient::OnRequest }, Body::Signature(signed.clone()));
+    fn announce(&mut self, signed: Signed) {
+        self.send(Recipient::OnRequest, Body::Signature(signed.clone()));
         self.end(Some(signed));
     }
 
@@ -244,6 +279,14 @@ impl<C: StockCurve> RobustEcdsa<C> {
     fn fail(&mut self, abort: Abort) {
         if self.is_running() {
             self.state = State::Failed(abort);
+        }
+    }
+
+    /// A program came to nothing, and it is not known whose fault that was. Whoever is missing here may wait for another one.
+    fn note_failure(&mut self, holders: &[ShareIndex]) {
+        for holder in holders {
+            let failures = self.failures.entry(PartyId::of_share(*holder)).or_default();
+            *failures = failures.saturating_add(1);
         }
     }
 
@@ -270,13 +313,18 @@ impl<C: StockCurve> RobustEcdsa<C> {
             None if late.is_empty() && coordinator != self.setting.local => drop(late.insert(coordinator)),
             None => {}
         }
+        if let Some(holders) = self.runs.get(&self.attempt).map(|run| run.holders().to_vec()) {
+            self.note_failure(&holders);
+        }
         late.remove(&self.setting.local);
         self.doubt(late.iter().copied().collect());
         self.late.extend(late);
         self.attempt = self.attempt.saturating_add(1);
         (self.ticks, self.round) = (0, 0);
         let oldest = self.attempt.saturating_sub(1);
-        self.runs.retain(|attempt, _| *attempt >= oldest);
+        let setting = &self.setting;
+        // Those of others go on: they may have failed nowhere but here.
+        self.runs.retain(|attempt, _| *attempt >= oldest || setting.coordinator(*attempt) != setting.local);
         if self.setting.digest.is_none() && self.attempt >= STOCKING_ATTEMPTS {
             return self.end(None);
         }
@@ -314,7 +362,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 let indices = signers.iter().map(|party| party.share()).collect();
                 let signed = Signed { bytes: self.setting.encode(signature), signers: indices };
                 self.ask(stock::Ask::Trust(signers));
-                self.announce(signed, false);
+                self.announce(signed);
                 if is_low {
                     self.out.push(Action::Ask(crate::Ask::Run(driven(self.setting.stocking()))));
                 }
@@ -348,7 +396,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 if !known || signed.signers.len() < self.setting.needed() || !self.setting.verifies(&signed.bytes) {
                     return Err(Misbehaviour::InvalidSignature);
                 }
-                self.announce(signed, false);
+                self.announce(signed);
             }
             Body::Prepare { attempt, holders } => {
                 let is_coordinator = self.setting.coordinator(attempt) == from;
@@ -365,11 +413,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
     }
 
     /// Whether to take part in a coordinator's program. Clocks are not the same, and attempts fail here and not there: it may be one of a later
-    /// attempt. Of each coordinator there is one program at a time, the latest.
+    /// attempt, or of an earlier one. Of each coordinator there is one program at a time, the latest.
     fn may_run(&mut self, coordinator: PartyId, attempt: u16) -> bool {
         let named = self.prepared.entry(coordinator).or_insert((0, attempt));
         let is_news = named.0 == 0 || attempt > named.1;
-        if !is_news || named.0 >= MOST_PREPARED || attempt.saturating_add(1) < self.attempt {
+        if !is_news || named.0 >= MOST_PREPARED {
             return false;
         }
         let before = mem::replace(named, (named.0 + 1, attempt)).1;
@@ -384,11 +432,17 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if self.runs.contains_key(&attempt) {
             return self.step(attempt, |run, rng| run.receive(from, round, payload, rng));
         }
+        let current = self.attempt;
         let kept = self.early.entry(from).or_default();
-        let bytes: usize = kept.iter().map(|(_, _, payload)| payload.len()).sum();
-        let has_room = kept.len() < EARLY.0 && bytes.saturating_add(payload.len()) <= EARLY.1;
-        if attempt.saturating_add(1) >= self.attempt && has_room {
-            self.early.entry(from).or_default().push((attempt, round, payload));
+        kept.push((attempt, round, payload));
+        // The nearest attempts are the ones that count. A liar that names programs far ahead makes honest parties send messages of those, too.
+        while kept.len() > EARLY.0 || kept.iter().map(|(_, _, payload)| payload.len()).sum::<usize>() > EARLY.1 {
+            let last = kept
+                .iter()
+                .enumerate()
+                .max_by_key(|(place, (attempt, round, _))| (attempt.abs_diff(current), *round, *place));
+            let Some(place) = last.map(|(place, _)| place) else { return };
+            kept.remove(place);
         }
     }
 
@@ -461,6 +515,12 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
         self.excluded.insert(party);
         self.collected.remove(party);
         self.early.remove(&party);
+        // A program does not end without one of its holders.
+        let lost = self.runs.iter().filter(|(_, run)| run.holders().contains(&party.share()));
+        for attempt in lost.map(|(attempt, _)| *attempt).collect::<Vec<_>>() {
+            self.runs.remove(&attempt);
+            self.failed(attempt);
+        }
         let remaining = usize::from(self.setting.threshold.n()).saturating_sub(self.excluded.len());
         if remaining < self.setting.needed() {
             self.fail(Abort::TooFewHonest { remaining, needed: self.setting.needed() });

@@ -1,6 +1,6 @@
 //! What does not change while a request runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rand_core::Rng;
@@ -116,11 +116,14 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         parties.filter(move |party| *party != self.local)
     }
 
-    /// The holders for a program that this party coordinates: itself, and the next of the others in order; those who were late or are doubted come
-    /// last, in any order, so that sooner or later the right ones are together. `None` if too many are excluded.
+    /// The holders for a program that this party coordinates: itself, and the next of the others in order; `None` if too many are excluded.
+    ///
+    /// Those come last, in any order, who were in most programs that failed: each of these had a liar, or one that is down. Who was late or
+    /// is doubted only comes after others that failed as often: liars can make honest holders late, which wait for them.
     pub(super) fn choose(
         &self,
         excluded: &BTreeSet<PartyId>,
+        failures: &BTreeMap<PartyId, u32>,
         late: &BTreeSet<PartyId>,
         doubted: &[PartyId],
         rng: &mut impl Rng,
@@ -128,11 +131,12 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         let n = self.threshold.n();
         let distance = |party: PartyId| (party.get() + n - self.local.get()).checked_rem(n).unwrap_or(0);
         let others = self.others().filter(|party| !excluded.contains(party));
-        let mut ranked: Vec<(bool, bool, u32, PartyId)> = others
+        let mut ranked: Vec<(u32, bool, bool, u32, PartyId)> = others
             .map(|party| {
+                let failed = failures.get(&party).copied().unwrap_or(0);
                 let (late, doubted) = (late.contains(&party), doubted.contains(&party));
-                let place = if late || doubted { rng.next_u32() } else { distance(party).into() };
-                (late, doubted, place, party)
+                let place = if failed > 0 || late || doubted { rng.next_u32() } else { distance(party).into() };
+                (failed, late, doubted, place, party)
             })
             .collect();
         ranked.sort_unstable();

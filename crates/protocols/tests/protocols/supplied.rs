@@ -70,7 +70,11 @@ impl Machine for Supplied {
                                 ServedPresignature::Used(used) => Some(Supply::Presignature(used.into())),
                             },
                             Ask::Run(machine) => {
-                                self.2.following.lock().unwrap().push(machine);
+                                self.2
+                                    .following
+                                    .lock()
+                                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                                    .push(machine);
                                 None
                             }
                         };

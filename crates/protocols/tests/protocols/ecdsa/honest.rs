@@ -1,10 +1,14 @@
 //! Everybody follows the protocol, though some are silent or restart.
 
-use std::collections::BTreeSet;
+use core::convert::Infallible;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use theta_protocols::ecdsa::{PROGRAM, SHARE};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use theta_protocols::ecdsa::{PREPARE, PROGRAM, SHARE};
 use theta_rounds::simulator::Behaviour;
+use theta_rounds::{Effect, Input, Recipient};
 use theta_schemes::Suite;
 
 use super::support::{Group, LEVEL, Liar, Recorder, Slots, id};
@@ -109,5 +113,82 @@ fn results_of_many_requests_are_all_different() {
         let r = party.result.as_ref().unwrap().as_ref().unwrap().result.expose()[..32].to_vec();
         assert!(seen.insert(r), "an R that was there before");
         group.follow(turn.into());
+    }
+}
+
+/// A holder that has sent many messages is restarted in the middle of a program, and remembers nothing. Its numbers are among those that it had before;
+/// nobody may take it for one that contradicts itself.
+#[test]
+fn a_restarted_holder_that_sends_many_messages_contradicts_nobody() {
+    let group = Group::new(Suite::EcdsaP256, 2, 3);
+    let first = group.coordinator(b"m");
+    let begins = |seed: u64| {
+        let effects = group.machine(first, b"m").handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(seed));
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Send { slot, .. } if slot.kind == PREPARE => Some(slot.number),
+            _ => None,
+        })
+    };
+    let start = begins(0).unwrap();
+    let among = |seed: &u64| (1..40).contains(&begins(*seed).unwrap().wrapping_sub(start));
+    let others: Vec<u64> = (1..1_000_000).filter(among).take(12).collect();
+    assert_eq!(others.len(), 12);
+    for other in others {
+        live_twice(&group, first, [0, other]);
+    }
+}
+
+/// Delivers all that a group sends, one message after the other; a party starts anew when it has sent 60 messages. Its two lives have these seeds.
+fn live_twice(group: &Group, twice: u16, seeds: [u64; 2]) {
+    let mut rngs: Vec<ChaCha8Rng> = (1..=3_u64).map(|number| ChaCha8Rng::seed_from_u64(number << 32)).collect();
+    let place = usize::from(twice) - 1;
+    rngs[place] = ChaCha8Rng::seed_from_u64(seeds[0]);
+    let mut machines: Vec<_> = (1..=3).map(|number| group.machine(number, b"m")).collect();
+    let mut queue: VecDeque<(usize, Input<Infallible>)> = (0..3).map(|place| (place, Input::Start)).collect();
+    let (mut sent, mut lives) = (0, 1);
+    while let Some((at, input)) = queue.pop_front() {
+        let from = id(u16::try_from(at).unwrap() + 1);
+        for effect in machines[at].handle(input, &mut rngs[at]) {
+            match effect {
+                Effect::Send { to, slot, channel, payload } => {
+                    sent += usize::from(at == place);
+                    for peer in (1..=3).filter(|peer| id(*peer) != from) {
+                        if to == Recipient::All || to == Recipient::Party(id(peer)) {
+                            let payload = payload.clone();
+                            queue.push_back((usize::from(peer) - 1, Input::Message { from, slot, channel, payload }));
+                        }
+                    }
+                }
+                Effect::Blame(blame) => panic!("blame of an honest party: {blame:?}"),
+                _ => {}
+            }
+        }
+        if sent >= 60 && lives == 1 {
+            lives = 2;
+            machines[place] = group.restarted(twice, b"m");
+            rngs[place] = ChaCha8Rng::seed_from_u64(seeds[1]);
+            queue.push_back((place, Input::Start));
+        }
+    }
+    assert_eq!(lives, 2, "it was restarted in the middle");
+}
+
+/// Who is a holder ends with the program, and keeps what it has made in advance; only others are told the signature.
+#[test]
+fn no_holder_ends_before_its_program_does() {
+    for seed in 0..20 {
+        let group = Group::cold(Suite::EcdsaP256, 2, 4);
+        let first = group.coordinator(b"m");
+        let mut simulator = group.simulator(seed);
+        for number in 1..=4 {
+            simulator.honest(id(number), group.machine(number, b"m"));
+        }
+        // The holders are the coordinator and the next two: messages between these two take longer than by way of the coordinator.
+        let (one, other) = (first % 4 + 1, (first + 1) % 4 + 1);
+        simulator.hold_back(id(one), id(other), 2_000);
+        group.check(b"m", &simulator.run()).unwrap();
+        let ready = group.ready();
+        let holders = [first, one, other].map(|number| ready[usize::from(number) - 1]);
+        assert_eq!(holders, [LEVEL; 3], "seed {seed}");
     }
 }

@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use theta_protocols::ecdsa::{PREPARE, PROGRAM, SHARE, SIGNATURE};
-use theta_rounds::Slot;
+use theta_rounds::simulator::{Adversary, HonestSend, SimRng, Tamper};
+use theta_rounds::{Channel, Input, PartyId, Slot};
 use theta_schemes::Suite;
 
-use super::support::{Group, flip, tamper};
+use super::support::{Group, Liar, flip, id, tamper};
 
 /// A false share makes no signature. It is not known whose it is, but the next presignatures are others', and the liar's come last from then on.
 #[test]
@@ -121,4 +122,122 @@ fn messages_of_no_program_cost_nothing() {
     });
     let liar = group.coordinator(b"m");
     group.check(b"m", &group.run(b"m", 1, vec![(liar, noise)])).unwrap();
+}
+
+/// Liars that let a program's coordinator go on and keep their rounds from everybody else: the coordinator waits for honest holders, which wait for the
+/// liars.
+fn held_from_all_but_the_coordinator(first: u16, n: u16, liar: u16) -> Box<dyn Adversary> {
+    Box::new(Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
+        if slot.kind < PROGRAM {
+            return vec![(slot, payload)];
+        }
+        let attempt = u16::from_be_bytes([payload[0], payload[1]]);
+        let coordinator = (first - 1 + attempt) % n + 1;
+        // In its own program it leaves out all but one.
+        let favourite = if coordinator == liar { liar % n + 1 } else { coordinator };
+        if to == id(favourite) { vec![(slot, payload)] } else { Vec::new() }
+    }))
+}
+
+/// Whoever is missing is not therefore at fault. Coordinators that believed so would prefer such liars for ever.
+#[test]
+fn liars_that_make_others_late_are_left_behind() {
+    for (k, n, offsets) in [(2, 4, vec![0]), (2, 4, vec![2]), (3, 7, vec![0, 3])] {
+        for level in [false, true] {
+            let mut group =
+                if level { Group::cold(Suite::EcdsaP256, k, n) } else { Group::new(Suite::EcdsaP256, k, n) };
+            group.ticks = 60;
+            for turn in 0..2_u8 {
+                let first = group.coordinator(&[turn]);
+                let liars: Vec<Liar> = offsets
+                    .iter()
+                    .map(|offset| (first - 1 + offset) % n + 1)
+                    .map(|liar| (liar, held_from_all_but_the_coordinator(first, n, liar)))
+                    .collect();
+                group
+                    .check(&[turn], &group.run(&[turn], turn.into(), liars))
+                    .unwrap_or_else(|error| panic!("{k} of {n}, {offsets:?}, {level}: {error}"));
+            }
+        }
+    }
+}
+
+/// Liars so placed that no row of neighbours is without one, in a group that keeps nothing from one request to the next.
+#[test]
+fn liars_apart_are_left_behind() {
+    for apart in [2, 3] {
+        for turn in 0..4_u8 {
+            let mut group = Group::new(Suite::EcdsaP256, 3, 7);
+            group.ticks = 300;
+            let first = group.coordinator(&[turn]);
+            let liars =
+                [0, apart].map(|offset| ((first - 1 + offset) % 7 + 1, Box::new(Heard { sent: 0 }) as Box<_>)).into();
+            group
+                .check(&[turn], &group.run(&[turn], turn.into(), liars))
+                .unwrap_or_else(|error| panic!("{apart} apart, {turn}: {error}"));
+        }
+    }
+}
+
+/// Falsifies rounds of programs, and is heard by all the time, so that it is never late.
+struct Heard {
+    sent: u16,
+}
+
+impl Adversary for Heard {
+    fn on_send(&mut self, _rng: &mut SimRng, _to: PartyId, honest: HonestSend) -> Vec<HonestSend> {
+        let mut payload = honest.payload.to_vec();
+        if honest.slot.kind >= PROGRAM
+            && let Some(last) = payload.last_mut()
+        {
+            *last ^= 1;
+        }
+        vec![HonestSend { payload: payload.into(), ..honest }]
+    }
+
+    fn on_receive(&mut self, _rng: &mut SimRng, _from: PartyId, seen: &HonestSend) -> Vec<HonestSend> {
+        if seen.payload.starts_with(&[0xff, 0xff]) || self.sent >= 5_000 {
+            return Vec::new();
+        }
+        self.sent = self.sent.wrapping_add(1);
+        let slot = Slot { kind: PROGRAM + 1, number: self.sent };
+        vec![HonestSend { slot, channel: Channel::Private, payload: vec![0xff, 0xff, 0, 1].into() }]
+    }
+}
+
+/// A holder that is no signer of a presignature names it before its owner does, with a share and an R that it makes up. The signers still have the
+/// signature in one round, without a tick.
+#[test]
+fn a_presignature_named_by_a_stranger_still_signs() {
+    for seed in 0..6_u8 {
+        let mut group = Group::warm(Suite::EcdsaP256, 2, 3);
+        group.ticks = 0;
+        let message = [seed];
+        let (owner, signers, share) = Group::warm(Suite::EcdsaP256, 2, 3).first_share(&message);
+        let Some(stranger) = (1..=3).find(|number| !signers.contains(number)) else { panic!("no stranger") };
+        let mut simulator = group.simulator(seed.into());
+        for number in 1..=3 {
+            simulator.honest(id(number), group.machine(number, &message));
+        }
+        let mut forged = share.to_vec();
+        if let Some(last) = forged.last_mut() {
+            *last ^= 1;
+        }
+        for to in signers.iter().copied().filter(|to| *to != owner) {
+            let slot = Slot { kind: SHARE, number: 7 };
+            let input = Input::Message {
+                from: id(stranger),
+                slot,
+                channel: Channel::Broadcast,
+                payload: forged.clone().into(),
+            };
+            simulator.at(0, id(to), input);
+        }
+        let report = simulator.run();
+        group.check_safe(&message, &report).unwrap();
+        for signer in &signers {
+            let result = &report.parties[&id(*signer)].result;
+            assert!(matches!(result, Some(Ok(_))), "seed {seed}: signer {signer} of {signers:?} has no signature");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_names::Epoch;
-use theta_protocols::ecdsa::{Options, PREPARE, PROGRAM};
+use theta_protocols::ecdsa::{Options, PREPARE, PROGRAM, SHARE};
 use theta_protocols::{Misbehaviour, Outcome, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Slot};
@@ -92,6 +92,30 @@ impl Group {
             effects.iter().any(|effect| matches!(effect, Effect::Send { slot, .. } if slot.kind == PREPARE))
         };
         (1..=self.n).find(is_named).unwrap()
+    }
+
+    /// Who names a presignature for a message, its signers, and the owner's share. Groups are made from the same seeds, so another one does the same.
+    pub(crate) fn first_share(&self, message: &[u8]) -> (u16, Vec<u16>, Bytes) {
+        let sent: Arc<Mutex<Vec<(u16, Bytes)>>> = Arc::default();
+        let spy = |number: u16| {
+            let sent = Arc::clone(&sent);
+            let spy = tamper(move |slot, payload| {
+                if slot.kind == SHARE {
+                    sent.lock().unwrap().push((number, payload.clone()));
+                }
+                vec![(slot, payload)]
+            });
+            (number, spy)
+        };
+        drop(self.run(message, 1, (1..=self.n).map(spy).collect()));
+        let sent = sent.lock().unwrap();
+        let owner = self.coordinator(message);
+        let (_, share) = sent.iter().find(|(by, _)| *by == owner).unwrap();
+        let mut signers: Vec<u16> =
+            sent.iter().filter(|(_, other)| other[..32] == share[..32]).map(|(by, _)| *by).collect();
+        signers.sort_unstable();
+        signers.dedup();
+        (owner, signers, share.clone())
     }
 
     pub(crate) fn simulator(&self, seed: u64) -> Simulator<Outcome, Misbehaviour> {
