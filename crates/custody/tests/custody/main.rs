@@ -14,6 +14,7 @@ mod lies;
 mod life;
 mod net;
 mod offline;
+mod races;
 mod refusals;
 mod slots;
 mod states;
