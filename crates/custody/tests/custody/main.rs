@@ -14,7 +14,6 @@ mod lies;
 mod life;
 mod net;
 mod offline;
-mod races;
 mod refusals;
 mod slots;
 mod states;

@@ -240,7 +240,8 @@ impl Link {
         let suspicion = self.suspected.map(|since| since + SUSPICION);
         // What has passed already was looked at in this drive.
         let silence = silence.filter(|_| self.dial.is_resting());
-        let passed = [keepalive, held, silence, suspicion].into_iter().flatten();
+        let behind = self.called.as_ref().and_then(|called| self.called_anew_at(called));
+        let passed = [keepalive, held, silence, suspicion, behind].into_iter().flatten();
         let times = [
             self.handshake_due,
             self.dial.due(),
@@ -326,11 +327,17 @@ impl Link {
         true
     }
 
+    /// When a peer that waits for what cannot be sent any more is called anew: one that only says so does not set the pace.
+    fn called_anew_at(&self, called: &Called) -> Option<Instant> {
+        self.outgoing.is_behind().then(|| called.since + self.local.limits.call_min)
+    }
+
     fn needs_call(&self, now: Instant) -> bool {
         match &self.called {
             None => true,
             Some(called) => {
-                self.outgoing.is_behind() || self.is_silent(now) || now >= called.renewal || called.session.is_long()
+                let anew = self.called_anew_at(called).is_some_and(|at| now >= at);
+                anew || self.is_silent(now) || now >= called.renewal || called.session.is_long()
             }
         }
     }
