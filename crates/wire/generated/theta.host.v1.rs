@@ -62,7 +62,7 @@ pub struct Frames {
 /// Opaque to the host. It may lose, double, delay and reorder frames.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Frame {
-    /// From a node: to whom. To a node: from whom, which the node does not believe.
+    /// From a node: to whom. To a node: from whom. It proves nothing to the node, which drops what is in another node's name.
     #[prost(uint32, tag = "1")]
     pub node: u32,
     #[prost(bytes = "bytes", tag = "2")]

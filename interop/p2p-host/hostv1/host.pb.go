@@ -354,7 +354,7 @@ func (x *Frames) GetFrames() []*Frame {
 // Opaque to the host. It may lose, double, delay and reorder frames.
 type Frame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          uint32                 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"` // From a node: to whom. To a node: from whom, which the node does not believe.
+	Node          uint32                 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"` // From a node: to whom. To a node: from whom. It proves nothing to the node, which drops what is in another node's name.
 	Payload       []byte                 `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

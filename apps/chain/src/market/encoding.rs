@@ -9,11 +9,11 @@ use bytes::Bytes;
 use theta_names::codec::{DecodeError, Reader, Writer};
 
 use super::{
-    Account, Ending, Genesis, KEPT_OUTCOMES, MOST_TX, MOST_WAITING, Market, ORDER_LEN, Order, Outcome, Pool, Terms,
-    TermsError, Verdict, Waiting,
+    Account, Ending, Genesis, KEPT_OUTCOMES, MOST_TX, MOST_WAITING, Market, Numbers, ORDER_LEN, Order, Outcome, Pool,
+    Terms, TermsError, Verdict, Waiting,
 };
 
-const DOMAIN: &str = "theta/chain/state/v1";
+const DOMAIN: &str = "theta/chain/state/v2";
 /// The longest genesis, in bytes.
 const MOST_GENESIS: usize = 1 << 20;
 
@@ -46,7 +46,11 @@ impl Market {
         writer = writer.u32(count(self.queue.len()));
         writer = self.queue.iter().fold(writer, write_waiting);
         writer = writer.u32(count(self.outcomes.len()));
-        self.outcomes.iter().fold(writer, write_outcome).finish()
+        writer = self.outcomes.iter().fold(writer, write_outcome).u32(count(self.numbers.len()));
+        let write = |writer: Writer, (validator, numbers): (&u16, &Numbers)| {
+            writer.u16(*validator).u64(numbers.greatest).u64(numbers.recent)
+        };
+        self.numbers.iter().fold(writer, write).finish()
     }
 
     /// The state that these bytes are the encoding of.
@@ -74,7 +78,11 @@ impl Market {
         for _ in 0..within(reader.u32()?, KEPT_OUTCOMES)? {
             outcomes.push_back(read_outcome(&mut reader)?);
         }
-        Ok(reader.end(Self { terms, height, accounts, pool, queue, outcomes, ended })?)
+        let (carried, mut numbers) = (BTreeMap::new(), BTreeMap::new());
+        for _ in 0..within(reader.u32()?, usize::from(u16::MAX))? {
+            numbers.insert(reader.u16()?, Numbers { greatest: reader.u64()?, recent: reader.u64()? });
+        }
+        Ok(reader.end(Self { terms, height, accounts, pool, queue, outcomes, ended, carried, numbers })?)
     }
 }
 

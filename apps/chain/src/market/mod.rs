@@ -4,6 +4,7 @@
 //! validators compute the same state, and its hash is in the next block's header (`spec/chain.md`).
 
 mod encoding;
+mod numbers;
 mod order;
 mod pool;
 mod seal;
@@ -24,6 +25,7 @@ use theta_payload::{PayloadKey, open_bytes};
 
 pub use self::{
     encoding::StateError,
+    numbers::Numbers,
     order::{Asset, ORDER_LEN, Order},
     pool::Pool,
     seal::{Trader, label_of},
@@ -35,6 +37,10 @@ pub use self::{
 pub const MOST_WAITING: usize = 512;
 /// The most of one trader.
 pub const MOST_WAITING_OF_ONE: usize = 16;
+/// The most messages of nodes in one block: nodes take no more at one height, and each costs all validators a signature.
+pub const MOST_MESSAGES: usize = 1_024;
+/// The most of one validator.
+pub const MOST_MESSAGES_OF_ONE: usize = 64;
 /// How many of the latest outcomes the state has.
 pub const KEPT_OUTCOMES: usize = 128;
 
@@ -152,6 +158,12 @@ pub enum Refusal {
     /// The key is not the one that is sealed in the ciphertext.
     #[error("this is not the key of the ciphertext")]
     FalseKey,
+    /// The block has too many messages of nodes.
+    #[error("a block has {MOST_MESSAGES} messages of nodes at most, and {MOST_MESSAGES_OF_ONE} of one validator")]
+    Crowded,
+    /// A message of a node with this number has had its place, or is too late.
+    #[error("a message with this number has had its place, or comes too late")]
+    Again,
     /// The validator is none of this chain.
     #[error("no validator of this chain has this number")]
     NoValidator,
@@ -168,6 +180,10 @@ pub struct Market {
     pub(crate) outcomes: VecDeque<Outcome>,
     /// How many outcomes there have been.
     pub(crate) ended: u64,
+    /// How many messages of nodes the block that is being made has, by their validators. Between blocks there are none.
+    pub(crate) carried: BTreeMap<u16, usize>,
+    /// Which numbers of messages of nodes have had a place, by their validators.
+    pub(crate) numbers: BTreeMap<u16, Numbers>,
 }
 
 impl Market {
@@ -184,7 +200,17 @@ impl Market {
         }
         let pool = genesis.pool;
         let (queue, outcomes) = (VecDeque::new(), VecDeque::new());
-        Ok(Self { terms, height: 0, accounts, pool, queue, outcomes, ended: 0 })
+        Ok(Self {
+            terms,
+            height: 0,
+            accounts,
+            pool,
+            queue,
+            outcomes,
+            ended: 0,
+            carried: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+        })
     }
 
     /// What never changes.
@@ -215,6 +241,12 @@ impl Market {
         if let Some(account) = self.accounts.get_mut(thief) {
             account.coin = account.coin.saturating_add(coin);
         }
+    }
+
+    /// The greatest number of a validator's message that has had a place; 0 if none has.
+    #[must_use]
+    pub fn last_number(&self, validator: u16) -> u64 {
+        self.numbers.get(&validator).map_or(0, |numbers| numbers.greatest)
     }
 
     /// What the exchange has.
@@ -264,6 +296,7 @@ impl Market {
     /// Ends a block: executes what is open, in the order in which it was placed, up to the first order that is not.
     pub fn end_block(&mut self, height: u64) {
         self.height = height;
+        self.carried.clear();
         while let Some(verdict) = self.queue.front().and_then(|first| first.verdict) {
             let Some(first) = self.queue.pop_front() else { return };
             let order = match verdict {
@@ -341,9 +374,22 @@ impl Market {
     }
 
     /// Takes a message of a node, which only needs a place: its bytes mean nothing here.
-    fn carry(&self, message: &OrderedMessage) -> Result<(), Refusal> {
+    fn carry(&mut self, message: &OrderedMessage) -> Result<(), Refusal> {
         let validator = self.terms.validator(message.validator).ok_or(Refusal::NoValidator)?;
-        if message.is_signed(self.terms.chain(), validator) { Ok(()) } else { Err(Refusal::Signature) }
+        let of_one = self.carried.get(&message.validator).copied().unwrap_or_default();
+        if of_one >= MOST_MESSAGES_OF_ONE || self.carried.values().sum::<usize>() >= MOST_MESSAGES {
+            return Err(Refusal::Crowded);
+        }
+        let mut numbers = self.numbers.get(&message.validator).copied().unwrap_or_default();
+        if !numbers.take(message.number) {
+            return Err(Refusal::Again);
+        }
+        if !message.is_signed(self.terms.chain(), validator) {
+            return Err(Refusal::Signature);
+        }
+        self.carried.insert(message.validator, of_one.saturating_add(1));
+        self.numbers.insert(message.validator, numbers);
+        Ok(())
     }
 
     /// Executes an order that everybody can read, at once.

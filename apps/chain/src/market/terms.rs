@@ -43,6 +43,11 @@ pub enum TermsError {
     /// A public key of somebody.
     #[error("{0:?} is no Ed25519 public key in 64 hexadecimal digits")]
     PublicKey(String),
+    /// The chain's name.
+    #[error(
+        "{0:?} is no name of a chain here: labels of orders are CHAIN/TRADER/NUMBER, and names with `/` would be the beginning of others'"
+    )]
+    Chain(String),
     /// The validators.
     #[error("{validators} validators cannot outvote those that may lie: the key takes {k} of {n} shares")]
     Validators {
@@ -68,6 +73,9 @@ pub struct Terms {
 
 impl Terms {
     pub(super) fn new(chain: &str, genesis: &Genesis) -> Result<Self, TermsError> {
+        if chain.is_empty() || chain.contains('/') {
+            return Err(TermsError::Chain(chain.to_owned()));
+        }
         let (name, key) = AnyPublicKey::from_text(&genesis.key).map_err(|error| TermsError::Key(error.to_string()))?;
         if key.suite().purpose() != Purpose::Decrypt {
             return Err(TermsError::Key(format!("{} is not for encryption", key.suite())));

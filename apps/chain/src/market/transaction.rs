@@ -81,6 +81,8 @@ pub struct VoidWord {
 pub struct OrderedMessage {
     /// The place of the validator beside the node in the genesis, from 0.
     pub validator: u16,
+    /// Its number among the validator's, which has a place once.
+    pub number: u64,
     /// The message.
     pub message: Bytes,
     /// The validator's Ed25519 signature over this and the chain's name.
@@ -114,8 +116,8 @@ impl Transaction {
             Self::Plain(Plain { trader, number, order, signature }) => {
                 writer.u8(PLAIN).raw(trader).u64(*number).raw(&order.encode()).raw(signature)
             }
-            Self::Ordered(OrderedMessage { validator, message, signature }) => {
-                writer.u8(ORDERED).u16(*validator).bytes(message).raw(signature)
+            Self::Ordered(OrderedMessage { validator, number, message, signature }) => {
+                writer.u8(ORDERED).u16(*validator).u64(*number).bytes(message).raw(signature)
             }
         }
         .finish()
@@ -146,9 +148,9 @@ impl Transaction {
                 Self::Plain(Plain { trader, number, order, signature: reader.array()? })
             }
             ORDERED => {
-                let validator = reader.u16()?;
+                let (validator, number) = (reader.u16()?, reader.u64()?);
                 let message = bytes.slice_ref(reader.bytes_within(MOST_TX)?);
-                Self::Ordered(OrderedMessage { validator, message, signature: reader.array()? })
+                Self::Ordered(OrderedMessage { validator, number, message, signature: reader.array()? })
             }
             _ => return Err(DecodeError::Field("the kind of a transaction").into()),
         };
@@ -186,12 +188,12 @@ impl Plain {
 impl OrderedMessage {
     /// What the validator signs.
     #[must_use]
-    pub fn signed(chain: &str, validator: u16, message: &[u8]) -> Vec<u8> {
-        Writer::of("theta/chain/ordered/v1").text(chain).u16(validator).bytes(message).finish()
+    pub fn signed(chain: &str, validator: u16, number: u64, message: &[u8]) -> Vec<u8> {
+        Writer::of("theta/chain/ordered/v1").text(chain).u16(validator).u64(number).bytes(message).finish()
     }
 
     pub(super) fn is_signed(&self, chain: &str, validator: &[u8; 32]) -> bool {
-        verifies(validator, &Self::signed(chain, self.validator, &self.message), &self.signature)
+        verifies(validator, &Self::signed(chain, self.validator, self.number, &self.message), &self.signature)
     }
 }
 

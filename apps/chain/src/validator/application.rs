@@ -9,10 +9,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use tendermint_proto::v0_38::abci::{
-    self, ExecTxResult, RequestCheckTx, RequestFinalizeBlock, RequestInitChain, RequestPrepareProposal,
-    RequestProcessProposal, RequestQuery, request::Value as Asked, response::Value as Answer,
-    response_process_proposal::ProposalStatus,
+use tendermint_proto::v0_38::{
+    abci::{
+        self, ExecTxResult, RequestCheckTx, RequestFinalizeBlock, RequestInitChain, RequestPrepareProposal,
+        RequestProcessProposal, RequestQuery, request::Value as Asked, response::Value as Answer,
+        response_process_proposal::ProposalStatus,
+    },
+    types::{BlockParams, ConsensusParams},
 };
 use theta::exit::Failure;
 use tokio::sync::Notify;
@@ -20,6 +23,7 @@ use tokio::sync::Notify;
 use super::{
     Behaviour, ValidatorFile, View,
     files::secret_of,
+    host::ordered,
     records::{KEPT_REJECTIONS, Rejection},
     spy::Spy,
 };
@@ -30,8 +34,12 @@ use crate::{
 
 /// The name of the file with the state of the last block.
 const STATE: &str = "state";
+/// How many messages a validator proposes that floods the order: more than nodes take at one height.
+const FLOOD: usize = 5_000;
 /// Codes of transactions that have no place.
 const REFUSED: u32 = 1;
+/// The longest block, in bytes.
+const MOST_BLOCK: i64 = 1 << 20;
 /// Room that CometBFT counts for each transaction besides its bytes.
 const OVERHEAD: usize = 8;
 
@@ -42,6 +50,9 @@ pub struct Validator {
     behaviour: Behaviour,
     /// The account of a dishonest one.
     account: Option<Trader>,
+    /// What it signs with, and its place in the genesis.
+    signer: Trader,
+    place: u16,
     /// Whoever opens orders waits for new ones here.
     pub(super) ordered: Notify,
 }
@@ -74,6 +85,8 @@ impl Validator {
             None => None,
             Some(secret) => Trader::from_seed(&secret_of(secret)?),
         };
+        let signer = Trader::from_seed(&secret_of(&config.secret)?);
+        let signer = signer.ok_or_else(|| Failure::Usage("the validator's secret is refused".to_owned()))?;
         let state = State {
             checked: committed.clone(),
             committed,
@@ -83,7 +96,8 @@ impl Validator {
             spy: Spy::default(),
         };
         let (state, ordered) = (Mutex::new(state), Notify::new());
-        Ok(Arc::new(Self { state, file, behaviour: config.behaviour, account, ordered }))
+        let (behaviour, place) = (config.behaviour, config.place);
+        Ok(Arc::new(Self { state, file, behaviour, account, signer, place, ordered }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -143,7 +157,10 @@ impl Validator {
         let app_hash = Bytes::copy_from_slice(&market.hash());
         let mut state = self.state();
         (state.committed, state.checked) = (Some(market.clone()), Some(market));
-        Some(abci::ResponseInitChain { consensus_params: None, validators: Vec::new(), app_hash })
+        // What a block costs those who check it grows with its bytes, and a host has to bring it to its node.
+        let block = Some(BlockParams { max_bytes: MOST_BLOCK, max_gas: -1 });
+        let consensus_params = Some(ConsensusParams { block, ..ConsensusParams::default() });
+        Some(abci::ResponseInitChain { consensus_params, validators: Vec::new(), app_hash })
     }
 
     fn check(&self, request: &RequestCheckTx) -> abci::ResponseCheckTx {
@@ -151,6 +168,11 @@ impl Validator {
         let Some(checked) = &mut state.checked else {
             return abci::ResponseCheckTx { code: REFUSED, ..Default::default() };
         };
+        if matches!(Transaction::decode(&request.tx), Ok(Transaction::Opening(_))) {
+            // A false one costs four exponentiations and needs nobody's signature. Those who propose have true ones from their nodes.
+            let log = "openings come with proposals, not from outside".to_owned();
+            return abci::ResponseCheckTx { code: REFUSED, log, ..Default::default() };
+        }
         match checked.apply(&request.tx) {
             Ok(()) => {
                 if self.behaviour == Behaviour::FrontRuns {
@@ -168,6 +190,11 @@ impl Validator {
         let Some(committed) = &state.committed else { return abci::ResponsePrepareProposal::default() };
         let mut market = committed.clone();
         let mut wanted = keys_to_propose(&market, &state.keys, self.behaviour);
+        if self.behaviour == Behaviour::FloodsOrder {
+            let (chain, last) = (market.terms().chain(), market.last_number(self.place));
+            let noise = |number| ordered(&self.signer, chain, (self.place, number), Bytes::from_static(b"noise"));
+            wanted.extend((last.saturating_add(1)..).take(FLOOD).map(noise));
+        }
         wanted.extend(match (self.behaviour, &self.account) {
             (Behaviour::FrontRuns, Some(account)) => state.spy.arrange(&market, account, request.txs),
             _ => request.txs,
@@ -176,12 +203,17 @@ impl Validator {
         let mut txs = Vec::new();
         for tx in wanted {
             let Some(rest) = room.checked_sub(tx.len().saturating_add(OVERHEAD)) else { break };
-            if self.behaviour == Behaviour::ProposesFalseKeys || market.apply(&tx).is_ok() {
+            if self.proposes_anything() || market.apply(&tx).is_ok() {
                 room = rest;
                 txs.push(tx);
             }
         }
         abci::ResponsePrepareProposal { txs }
+    }
+
+    /// Whether it is one of those that propose and accept what has no place.
+    fn proposes_anything(&self) -> bool {
+        matches!(self.behaviour, Behaviour::ProposesFalseKeys | Behaviour::FloodsOrder)
     }
 
     /// Whether a proposed block may be one: every transaction in it has its place there.
@@ -194,8 +226,7 @@ impl Validator {
                 request.txs.iter().find_map(|tx| market.apply(tx).err()).map(|refusal| refusal.to_string())
             }
         };
-        let honest = self.behaviour != Behaviour::ProposesFalseKeys;
-        let status = match refused.filter(|_| honest) {
+        let status = match refused.filter(|_| !self.proposes_anything()) {
             None => ProposalStatus::Accept,
             Some(reason) => {
                 let proposer = hex::encode_upper(&request.proposer_address);

@@ -14,6 +14,8 @@ pub enum Behaviour {
     FrontRuns,
     /// It proposes keys that are not those of the ciphertexts.
     ProposesFalseKeys,
+    /// It proposes blocks with thousands of messages of its node.
+    FloodsOrder,
     /// It executes blocks so that its own account gains.
     ExecutesFalsely,
 }

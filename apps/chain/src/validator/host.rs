@@ -3,22 +3,29 @@
 //! Only decided blocks are brought, read from this validator's own CometBFT, and each message under the number of the node whose validator
 //! signed it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use bytes::Bytes;
+use prost::Message as _;
 use theta_client::{Client, ClientError};
 use theta_names::NodeId;
 use theta_wire::v1::{self, total_order_client::TotalOrderClient};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tonic::{Request, Status};
 
 use super::{Rpc, Validator, ValidatorFile, files::secret_of};
 use crate::market::{Market, OrderedMessage, Trader, Transaction};
 
+/// After how long without anything new the node is asked again for all that is not in the order: a transaction may be lost.
+const AGAIN: Duration = Duration::from_secs(30);
 /// How long to wait after a failure, and for news at most.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How many heights go into one delivery.
+/// How many heights go into one delivery, and about how many bytes: nodes take 32 MiB at once, unless they are told otherwise.
 const MOST_HEIGHTS: u64 = 64;
+const MOST_BYTES: usize = 1 << 20;
 
 /// Brings the order, for ever.
 pub(super) async fn bring_the_order(validator: Arc<Validator>, client: Client, file: ValidatorFile) {
@@ -53,15 +60,21 @@ async fn bring(validator: &Validator, client: &Client, file: &ValidatorFile, rpc
             continue;
         };
         let through = newest.min(after.saturating_add(MOST_HEIGHTS));
-        let mut blocks = Vec::new();
+        let (mut blocks, mut bytes, mut reached) = (Vec::new(), 0_usize, after);
         for height in after.saturating_add(1)..=through {
+            if bytes >= MOST_BYTES {
+                break;
+            }
             let txs = rpc.block(height).await.map_err(|error| Status::unavailable(error.to_string()))?;
             let messages: Vec<_> = txs.into_iter().filter_map(|tx| message(&market, tx)).collect();
             if !messages.is_empty() {
-                blocks.push(v1::OrderedBlock { height, messages });
+                let block = v1::OrderedBlock { height, messages };
+                bytes = bytes.saturating_add(block.encoded_len());
+                blocks.push(block);
             }
+            reached = height;
         }
-        after = node.deliver(v1::DeliverRequest { after, through, blocks }).await?.into_inner().height;
+        after = node.deliver(v1::DeliverRequest { after, through: reached, blocks }).await?.into_inner().height;
     }
 }
 
@@ -90,20 +103,26 @@ async fn collect(validator: &Validator, client: &Client, file: &ValidatorFile, r
     let signer = secret_of(&file.secret).ok().and_then(|secret| Trader::from_seed(&secret));
     let signer = signer.ok_or_else(|| Status::internal("the validator's secret is refused"))?;
     let mut messages = order_of(client, file.node)?.collect(Request::new(v1::CollectRequest {})).await?.into_inner();
-    while let Some(v1::CollectedMessage { message }) = messages.message().await? {
-        let Some(market) = validator.market() else { return Ok(()) };
-        let tx = ordered(&signer, market.terms().chain(), file.place, message);
-        if let Err(error) = rpc.broadcast(&tx).await {
-            // The stream begins again with everything that is not in the order.
-            return Err(Status::unavailable(error.to_string()));
+    // Above the numbers of an earlier run whose transactions may still be on their way.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut number = u64::try_from(now.as_millis()).unwrap_or_default();
+    while let Ok(next) = timeout(AGAIN, messages.message()).await {
+        let (Some(v1::CollectedMessage { message }), Some(market)) = (next?, validator.market()) else { return Ok(()) };
+        number = number.max(market.last_number(file.place)).saturating_add(1);
+        let tx = ordered(&signer, market.terms().chain(), (file.place, number), message);
+        // The stream begins again with everything that is not in the order.
+        match rpc.broadcast(&tx).await {
+            Ok((0, _)) => {}
+            Ok((_, log)) => return Err(Status::unavailable(log)),
+            Err(error) => return Err(Status::unavailable(error.to_string())),
         }
     }
     Ok(())
 }
 
-fn ordered(signer: &Trader, chain: &str, validator: u16, message: Bytes) -> Bytes {
-    let signature = signer.sign(&OrderedMessage::signed(chain, validator, &message));
-    Transaction::Ordered(OrderedMessage { validator, message, signature }).encode()
+pub(super) fn ordered(signer: &Trader, chain: &str, (validator, number): (u16, u64), message: Bytes) -> Bytes {
+    let signature = signer.sign(&OrderedMessage::signed(chain, validator, number, &message));
+    Transaction::Ordered(OrderedMessage { validator, number, message, signature }).encode()
 }
 
 fn order_of(client: &Client, node: u16) -> Result<TotalOrderClient, Status> {

@@ -11,6 +11,7 @@
 )]
 
 mod lies;
+mod order;
 mod story;
 
 use std::{

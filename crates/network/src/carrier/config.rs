@@ -23,7 +23,8 @@ pub struct CarrierLimits {
     pub frame_bytes: usize,
     /// Frames in the name of one peer that wait to be opened; what comes beyond is lost.
     pub peer_frames: usize,
-    /// Steps of handshakes a second, for all peers together: what strangers can make this node compute.
+    /// Steps of handshakes a second, for all peers together: what strangers can make this node compute, with a key on P-256 or Ed25519.
+    /// With keys that cost more to sign with they are fewer.
     pub handshakes_per_second: u32,
     /// A sign of life is asked for after this silence.
     pub keepalive: Duration,

@@ -11,7 +11,8 @@ use crate::{Fingerprint, mesh::stopped};
 const BATCH: usize = 64;
 
 /// Gives frames away until the transport stops or the carrier is gone. What a peer's queue has no room for is lost: whoever floods in the name of
-/// one peer fills the queue of that one.
+/// one peer fills the queue of that one. Whom the carrier says a frame comes from proves nothing; but a carrier that means well says it
+/// rightly, so that a member who sends in another's name through it fills nobody's queue.
 pub(super) async fn run(
     mut arrivals: mpsc::Receiver<Carried>,
     (own, peers): (Fingerprint, Arc<Peers>),
@@ -28,9 +29,10 @@ pub(super) async fn run(
             return;
         }
         let present = peers.present();
-        for Carried { frame, .. } in batch.drain(..) {
+        for Carried { node, frame } in batch.drain(..) {
             let route = frame::route(&frame).filter(|route| route.to == own);
-            match route.and_then(|route| present.by_tag(&route.from)) {
+            let peer = route.and_then(|route| present.by_tag(&route.from));
+            match peer.filter(|peer| peer.target.id == node) {
                 Some(peer) => peer.put_frame(frame),
                 None => peers.strange.increment(),
             }

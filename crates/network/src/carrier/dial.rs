@@ -32,6 +32,8 @@ enum State {
 pub(super) struct Dial {
     pair: Pair,
     state: State,
+    /// The session of the attempt before, whose end was not confirmed in time. It may be yet: the carrier may be slow.
+    late: Option<Box<Session>>,
     /// When the next frame is due, and the pause after it.
     next: Instant,
     pause: Duration,
@@ -40,7 +42,7 @@ pub(super) struct Dial {
 
 impl Dial {
     pub(super) const fn new(pair: Pair, now: Instant) -> Self {
-        Self { pair, state: State::Rest, next: now, pause: Duration::ZERO, sent: 0 }
+        Self { pair, state: State::Rest, late: None, next: now, pause: Duration::ZERO, sent: 0 }
     }
 
     pub(super) const fn is_resting(&self) -> bool {
@@ -66,6 +68,9 @@ impl Dial {
         };
         if given_up {
             let pause = self.pause;
+            if let State::Finishing(session, _) = core::mem::replace(&mut self.state, State::Rest) {
+                self.late = Some(session);
+            }
             self.call(limits, random, now);
             self.pause = pause;
         }
@@ -116,18 +121,29 @@ impl Dial {
         true
     }
 
-    /// The session whose end is not confirmed yet.
-    pub(super) fn unconfirmed(&self) -> Option<&Session> {
-        match &self.state {
+    /// The session of this name, if its end is not confirmed yet.
+    pub(super) fn unconfirmed(&self, id: &[u8; 8]) -> Option<&Session> {
+        let present = match &self.state {
             State::Finishing(session, _) => Some(session),
             _ => None,
-        }
+        };
+        present.into_iter().chain(&self.late).map(|session| &**session).find(|session| session.id == *id)
     }
 
-    /// The peer has confirmed it.
-    pub(super) fn confirmed(&mut self) -> Option<Session> {
+    /// The peer has confirmed it. There is nothing to call for then, unless that is the session of the attempt before and the present one is at
+    /// its end as well.
+    pub(super) fn confirmed(&mut self, id: &[u8; 8]) -> Option<Session> {
+        if let Some(session) = self.late.take_if(|session| session.id == *id) {
+            if matches!(self.state, State::Calling(_)) {
+                self.state = State::Rest;
+            }
+            return Some(*session);
+        }
         match core::mem::replace(&mut self.state, State::Rest) {
-            State::Finishing(session, _) => Some(*session),
+            State::Finishing(session, _) => {
+                self.late = None;
+                Some(*session)
+            }
             other => {
                 self.state = other;
                 None

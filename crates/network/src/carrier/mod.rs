@@ -46,7 +46,7 @@ use crate::{
 /// A frame on its way through a carrier.
 #[derive(Clone, Debug)]
 pub struct Carried {
-    /// To whom it goes, or from whom the carrier says that it comes, which nobody believes.
+    /// To whom it goes, or from whom the carrier says that it comes. That proves nothing; what is in another's name is dropped.
     pub node: NodeId,
     /// The frame. What it is a view into stays as long as it waits, so it should be small.
     pub frame: Bytes,
@@ -103,7 +103,8 @@ impl Relayed {
         limits.check()?;
         let (inbox, inbound) = mpsc::channel(limits.inbound_messages);
         let silence = Arc::new(Silence::new(limits.keepalive, limits.dead_after));
-        let budget = Budget::new(limits.handshakes_per_second);
+        let cost = handshake::cost(&identity).max(1);
+        let budget = Budget::new(limits.handshakes_per_second.checked_div(cost).unwrap_or(1));
         let own = identity.fingerprint();
         let random = Box::new(SystemRandom(aws_lc_rs::default_provider().secure_random));
         let shared = Arc::new(Local { identity, limits, budget, random });
@@ -115,7 +116,7 @@ impl Relayed {
         Ok((Arc::new(relayed), inbound))
     }
 
-    /// Frames that came for others, or in the name of nobody who is a peer.
+    /// Frames that came for others, in the name of nobody who is a peer, or of another than the carrier says.
     #[must_use]
     pub fn strange_frames(&self) -> u64 {
         self.peers.strange.get()

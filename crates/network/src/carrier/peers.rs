@@ -131,7 +131,7 @@ impl Peer {
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     present: RwLock<Arc<Present>>,
-    /// Frames that were for another node, or in the name of nobody who is a peer.
+    /// Frames that were for another node, in the name of nobody who is a peer, or of another than the carrier says.
     pub(super) strange: Counter,
 }
 

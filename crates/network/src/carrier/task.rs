@@ -123,9 +123,9 @@ fn deliver(peer: &Peer, link: &mut Link, inbox: &mpsc::Sender<Inbound>, held: &m
         } else {
             message
         };
-        place.send(Inbound { from: peer.target.id, channel: Channel::Private, bytes });
         peer.counters.frames_received.increment();
         peer.counters.bytes_received.add(length);
+        place.send(Inbound { from: peer.target.id, channel: Channel::Private, bytes });
     }
     true
 }

@@ -22,7 +22,7 @@ use crate::support::{Lcg, id, new_identity};
 
 /// Everything is decided by a seed; its secrecy matters to nobody here.
 #[derive(Debug)]
-struct Seeded(Mutex<[u8; 32]>);
+pub(crate) struct Seeded(pub(crate) Mutex<[u8; 32]>);
 
 impl SecureRandom for Seeded {
     fn fill(&self, buffer: &mut [u8]) -> Result<(), GetRandomFailed> {
@@ -37,39 +37,44 @@ impl SecureRandom for Seeded {
 
 /// What the carrier does to frames, each in a hundred.
 #[derive(Clone, Copy, Debug, Default)]
-struct Malice {
-    loses: usize,
-    doubles: usize,
+pub(crate) struct Malice {
+    pub(crate) loses: usize,
+    pub(crate) doubles: usize,
     /// Bends a bit in a copy that comes first.
-    bends: usize,
+    pub(crate) bends: usize,
     /// Plays a frame again that it has seen before.
-    replays: usize,
+    pub(crate) replays: usize,
     /// Sends a frame of one node to another, or in another's name.
-    swaps: usize,
+    pub(crate) swaps: usize,
     /// Invents frames that look like steps of handshakes.
-    invents: usize,
+    pub(crate) invents: usize,
     /// The longest delay in milliseconds.
-    delay: usize,
+    pub(crate) delay: usize,
+    /// What all frames take at least, in milliseconds.
+    pub(crate) distance: usize,
 }
 
 /// One end: a link with what it is told to send, and what came.
-struct End {
-    link: Link,
-    outbox: Arc<Outbox>,
-    counters: Arc<PeerCounters>,
-    sent: u32,
-    got: Vec<u32>,
+pub(crate) struct End {
+    pub(crate) link: Link,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) counters: Arc<PeerCounters>,
+    pub(crate) sent: u32,
+    pub(crate) got: Vec<u32>,
 }
 
-struct World {
-    malice: Malice,
+pub(crate) struct World {
+    pub(crate) malice: Malice,
     identities: Vec<Identity>,
     locals: Vec<Arc<Local>>,
-    ends: BTreeMap<(usize, usize), End>,
+    pub(crate) ends: BTreeMap<(usize, usize), End>,
+    /// Which frames the carrier keeps, by who sends them to whom.
+    pub(crate) keeps: fn(usize, usize, &[u8]) -> bool,
+    pub(crate) kept: Vec<(usize, usize, Bytes)>,
     random: Lcg,
     base: Instant,
     /// In microseconds.
-    now: u64,
+    pub(crate) now: u64,
     under_way: BTreeMap<(u64, u64), (usize, usize, Bytes)>,
     carried: u64,
     seen: Vec<Bytes>,
@@ -77,16 +82,16 @@ struct World {
     seed: u64,
 }
 
-fn limits() -> CarrierLimits {
+pub(crate) fn limits() -> CarrierLimits {
     CarrierLimits { message_bytes: 1 << 20, frame_bytes: 2_000, ..CarrierLimits::default() }
 }
 
 impl World {
-    fn new(nodes: usize, seed: u64, malice: Malice) -> Self {
+    pub(crate) fn new(nodes: usize, seed: u64, malice: Malice) -> Self {
         Self::with(nodes, seed, malice, &limits())
     }
 
-    fn with(nodes: usize, seed: u64, malice: Malice, limits: &CarrierLimits) -> Self {
+    pub(crate) fn with(nodes: usize, seed: u64, malice: Malice, limits: &CarrierLimits) -> Self {
         let identities: Vec<Identity> = (0..nodes).map(|_| new_identity()).collect();
         let (base, random, seen) = (Instant::now(), Lcg(seed), Vec::new());
         let mut world = Self {
@@ -94,6 +99,8 @@ impl World {
             identities,
             locals: Vec::new(),
             ends: BTreeMap::new(),
+            keeps: |_, _, _| false,
+            kept: Vec::new(),
             random,
             base,
             now: 0,
@@ -121,7 +128,7 @@ impl World {
     }
 
     /// Begins a life of a node's link to a peer; what it had to send before is lost.
-    fn boot(&mut self, node: usize, peer: usize) {
+    pub(crate) fn boot(&mut self, node: usize, peer: usize) {
         self.boots += 1;
         let outbox = Arc::new(Outbox::new(100_000, 1 << 30));
         let counters = Arc::new(PeerCounters::new(id(peer + 1)));
@@ -132,16 +139,16 @@ impl World {
         self.ends.insert((node, peer), End { link: link.unwrap(), outbox, counters, sent, got });
     }
 
-    fn at(&self) -> Instant {
+    pub(crate) fn at(&self) -> Instant {
         self.base + Duration::from_micros(self.now)
     }
 
-    fn end(&self, node: usize, peer: usize) -> &End {
+    pub(crate) fn end(&self, node: usize, peer: usize) -> &End {
         &self.ends[&(node, peer)]
     }
 
     /// Tells a peer the next number, in a message of some length.
-    fn send(&mut self, node: usize, peer: usize, length: usize) {
+    pub(crate) fn send(&mut self, node: usize, peer: usize, length: usize) {
         let now = self.at();
         let end = self.ends.get_mut(&(node, peer)).unwrap();
         let message = crate::support::numbered(end.sent, length);
@@ -150,7 +157,7 @@ impl World {
         self.drive(node, peer);
     }
 
-    fn drive(&mut self, node: usize, peer: usize) {
+    pub(crate) fn drive(&mut self, node: usize, peer: usize) {
         let now = self.at();
         loop {
             let end = self.ends.get_mut(&(node, peer)).unwrap();
@@ -170,8 +177,10 @@ impl World {
         self.random.below(100) < percent
     }
 
-    fn deliver(&mut self, from: usize, to: usize, frame: Bytes, first: bool) {
-        let delay = if first { 0 } else { 100 + self.random.below(1 + self.malice.delay * 1_000) };
+    pub(crate) fn deliver(&mut self, from: usize, to: usize, frame: Bytes, first: bool) {
+        let slow =
+            |world: &mut Self| 100 + world.malice.distance * 1_000 + world.random.below(1 + world.malice.delay * 1_000);
+        let delay = if first { 0 } else { slow(self) };
         self.carried += 1;
         let time = self.now + u64::try_from(delay).unwrap();
         self.under_way.insert((time, self.carried), (from, to, frame));
@@ -180,6 +189,10 @@ impl World {
     /// The carrier's part.
     fn carry(&mut self, from: usize, to: usize, frame: Bytes) {
         assert!(frame.len() <= self.locals[from].limits.frame_bytes, "a frame of {} bytes", frame.len());
+        if (self.keeps)(from, to, &frame) {
+            self.kept.push((from, to, frame));
+            return;
+        }
         if self.chance(self.malice.bends) {
             let mut bent = frame.to_vec();
             let place = self.random.below(bent.len());
@@ -223,7 +236,7 @@ impl World {
     }
 
     /// Lets time pass until something holds, or as long as may be.
-    fn run(&mut self, seconds: u64, mut holds: impl FnMut(&Self) -> bool) -> bool {
+    pub(crate) fn run(&mut self, seconds: u64, mut holds: impl FnMut(&Self) -> bool) -> bool {
         let end = self.now + seconds * 1_000_000;
         while !holds(self) {
             let frame = self.under_way.first_key_value().map(|((time, _), _)| *time);
@@ -250,14 +263,14 @@ impl World {
         true
     }
 
-    fn all_has_come(&self) -> bool {
+    pub(crate) fn all_has_come(&self) -> bool {
         self.ends.iter().all(|((node, peer), end)| {
             self.end(*peer, *node).got.len() == usize::try_from(end.sent).unwrap() && end.outbox.is_empty()
         })
     }
 
     /// Every message has come once, in order.
-    fn assert_order(&self) {
+    pub(crate) fn assert_order(&self) {
         for ((node, peer), end) in &self.ends {
             let sent: Vec<u32> = (0..self.end(*peer, *node).sent).collect();
             assert_eq!(end.got, sent, "at {node} from {peer}, seed {}", self.seed);
@@ -266,7 +279,7 @@ impl World {
     }
 }
 
-fn seeds(most: u64) -> impl Iterator<Item = u64> {
+pub(crate) fn seeds(most: u64) -> impl Iterator<Item = u64> {
     let given = env::var("THETA_SEED").ok().and_then(|seed| seed.parse().ok());
     given.map_or(0..most, |seed: u64| seed..seed + 1)
 }
@@ -309,6 +322,7 @@ fn whatever_the_carrier_does_each_message_comes_once_and_in_order() {
             swaps: draw.below(40),
             invents: draw.below(50),
             delay: draw.below(300),
+            distance: 0,
         };
         let mut world = World::new(3, seed, malice);
         traffic(&mut world, 20);

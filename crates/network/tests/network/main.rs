@@ -11,6 +11,7 @@
 mod archive;
 mod faults;
 mod group;
+mod host_attacks;
 mod hostile;
 mod members;
 mod mesh;

@@ -1,5 +1,7 @@
 //! Slot certificates: certifiers of whole groups over a network that the test controls.
 
+mod races;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -19,7 +19,10 @@ use rustls::crypto::SecureRandom;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-pub(super) use self::responder::{Accepted, Responder};
+pub(super) use self::{
+    responder::{Accepted, Responder},
+    signature::cost,
+};
 use super::{
     frame::{Frame, Opening, Route, Signed, tag, take_array},
     session::{Key, Session},

@@ -25,6 +25,17 @@ pub(super) fn sign(identity: &Identity, message: &[u8]) -> Option<Signed> {
     Some(Signed { key: key.into(), scheme: u16::from(scheme), signature: Bytes::from(signature) })
 }
 
+/// What a signature with the key of this node's certificate costs, in steps of handshakes with keys on P-256: strangers make a node sign. The
+/// cost of RSA grows with the third power of the modulus, which a public key in DER shows by its length.
+pub(in crate::carrier) fn cost(identity: &Identity) -> u32 {
+    let Some((key, scheme, _)) = identity.sign(&SCHEMES, b"theta-carrier/1 cost") else { return 1 };
+    match scheme {
+        SignatureScheme::ECDSA_NISTP256_SHA256 | SignatureScheme::ED25519 => 1,
+        SignatureScheme::ECDSA_NISTP384_SHA384 | SignatureScheme::ECDSA_NISTP521_SHA512 => 5,
+        _ => u32::try_from(key.len()).map_or(u32::MAX, |bytes| (bytes / 128).saturating_pow(3) / 3).max(3),
+    }
+}
+
 /// Whether the owner of the pinned key has signed this message.
 pub(super) fn is_right(pin: &Fingerprint, message: &[u8], signed: &Signed) -> bool {
     if Fingerprint::from(<[u8; 32]>::from(Sha256::digest(&signed.key))) != *pin {

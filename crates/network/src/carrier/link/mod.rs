@@ -22,6 +22,8 @@ use super::{
 };
 use crate::{Fingerprint, Identity, mesh::PeerCounters};
 
+/// A session is used no more after so many times that it should have been renewed, even if there is no other.
+const MOST_RENEWALS: u32 = 144;
 /// Frames that wait for the carrier; no more are made meanwhile.
 const MOST_WAITING: usize = 8;
 /// Frames after which an acknowledgement is due at once.
@@ -59,6 +61,7 @@ struct Called {
 #[derive(Debug)]
 struct Answered {
     session: Session,
+    since: Instant,
     due: Option<Instant>,
     frames: u32,
     /// When the frame with the greatest number came.
@@ -84,6 +87,8 @@ pub struct Link {
     hello: Slot,
     answer: Slot,
     finish: Slot,
+    /// Which of the three is looked at first.
+    turn: usize,
     /// When a step of a handshake may be computed again.
     handshake_due: Option<Instant>,
     /// The peer has restarted then, and may not know the session any more.
@@ -126,6 +131,7 @@ impl Link {
             hello: Slot::default(),
             answer: Slot::default(),
             finish: Slot::default(),
+            turn: 0,
             handshake_due: None,
             suspected: None,
             ping: false,
@@ -165,6 +171,7 @@ impl Link {
 
     /// Does everything that has become possible. Frames for the carrier are then in [`next_frame`](Self::next_frame).
     pub fn drive(&mut self, now: Instant) {
+        self.end_old_sessions(now);
         self.shake_hands(now);
         self.outgoing.find_lost(now);
         if self.dial.is_resting() && self.needs_call(now) {
@@ -233,7 +240,8 @@ impl Link {
         let suspicion = self.suspected.map(|since| since + SUSPICION);
         // What has passed already was looked at in this drive.
         let silence = silence.filter(|_| self.dial.is_resting());
-        let passed = [keepalive, held, silence, suspicion].into_iter().flatten();
+        let behind = self.called.as_ref().and_then(|called| self.called_anew_at(called));
+        let passed = [keepalive, held, silence, suspicion, behind].into_iter().flatten();
         let times = [
             self.handshake_due,
             self.dial.due(),
@@ -248,20 +256,31 @@ impl Link {
         self.frames.len() < MOST_WAITING
     }
 
+    /// Forgets keys that have been in use for too long, because the carrier lets no handshake pass.
+    fn end_old_sessions(&mut self, now: Instant) {
+        let longest = self.local.limits.renew_after.saturating_mul(MOST_RENEWALS);
+        let is_over = |since: Instant| now.saturating_duration_since(since) >= longest;
+        self.called.take_if(|called| is_over(called.since));
+        self.answered.take_if(|answered| is_over(answered.since));
+    }
+
     fn beginning(&self) -> Beginning {
         Beginning { boot: self.boot, oldest: self.outgoing.oldest() }
     }
 
-    /// Computes the steps of handshakes that wait, as far as the budget goes.
+    /// Computes the steps of handshakes that wait, as far as the budget goes. The three kinds have their turns: a flood of one does not take the
+    /// checks of the others.
     fn shake_hands(&mut self, now: Instant) {
         self.handshake_due = None;
         loop {
-            let slot = [&self.finish, &self.answer, &self.hello].into_iter().position(|slot| !slot.is_empty());
-            let Some(slot) = slot else { return };
+            let waits = [&self.finish, &self.answer, &self.hello].map(|slot| !slot.is_empty());
+            let mut turns = (self.turn..).map(|turn| turn % waits.len()).take(waits.len());
+            let Some(slot) = turns.find(|slot| waits.get(*slot) == Some(&true)) else { return };
             if let Err(pause) = self.local.budget.take(&mut self.share, now) {
                 self.handshake_due = Some(now + pause.max(Duration::from_millis(1)));
                 return;
             }
+            self.turn = (slot + 1) % waits.len();
             let frame = match slot {
                 0 => self.finish.take(),
                 1 => self.answer.take(),
@@ -302,16 +321,24 @@ impl Link {
             self.suspected = Some(now);
             self.ping = self.called.is_some();
         }
-        self.answered = Some(Answered { session, due: Some(now), frames: 0, greatest_came: now });
+        self.answered = Some(Answered { session, since: now, due: Some(now), frames: 0, greatest_came: now });
         // Whoever has called is there to be called.
         self.dial.hasten(now);
         true
     }
 
+    /// When a peer that waits for what cannot be sent any more is called anew: one that only says so does not set the pace.
+    fn called_anew_at(&self, called: &Called) -> Option<Instant> {
+        self.outgoing.is_behind().then(|| called.since + self.local.limits.call_min)
+    }
+
     fn needs_call(&self, now: Instant) -> bool {
         match &self.called {
             None => true,
-            Some(called) => self.is_silent(now) || now >= called.renewal || called.session.is_long(),
+            Some(called) => {
+                let anew = self.called_anew_at(called).is_some_and(|at| now >= at);
+                anew || self.is_silent(now) || now >= called.renewal || called.session.is_long()
+            }
         }
     }
 

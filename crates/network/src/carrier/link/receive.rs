@@ -9,6 +9,7 @@ use super::{ACK_FRAMES, Called, GAP_DELAY, Link};
 use crate::carrier::{
     dial::shortened,
     frame::SEALED_HEADER_BYTES,
+    session::Session,
     stream::{self, ACK_DELAY, Ack, Fate, Item, Lie},
 };
 
@@ -32,8 +33,8 @@ impl Link {
             self.receive_called(number, sealed, now)
         } else if self.answered.as_ref().is_some_and(|answered| answered.session.id == id) {
             self.receive_answered(number, sealed, now)
-        } else if self.dial.unconfirmed().is_some_and(|session| session.id == id) {
-            self.confirm(number, sealed, now)
+        } else if self.dial.unconfirmed(&id).is_some() {
+            self.confirm(id, number, sealed, now)
         } else {
             false
         };
@@ -43,12 +44,12 @@ impl Link {
     }
 
     /// The first frame of a session that this node has called for: the peer has it, too.
-    fn confirm(&mut self, number: u64, sealed: (&[u8; SEALED_HEADER_BYTES], &[u8]), now: Instant) -> bool {
-        let opens = self.dial.unconfirmed().is_some_and(|session| session.open(number, sealed.0, sealed.1).is_some());
-        if !opens {
+    fn confirm(&mut self, id: [u8; 8], number: u64, sealed: (&[u8; SEALED_HEADER_BYTES], &[u8]), now: Instant) -> bool {
+        let opens = |session: &Session| session.open(number, sealed.0, sealed.1).is_some();
+        if !self.dial.unconfirmed(&id).is_some_and(opens) {
             return false;
         }
-        let Some(session) = self.dial.confirmed() else { return false };
+        let Some(session) = self.dial.confirmed(&id) else { return false };
         let renewal = now + shortened(self.local.limits.renew_after, &*self.local.random);
         self.called = Some(Called { session, since: now, renewal, heard: now });
         self.suspected = None;

@@ -15,6 +15,9 @@ const PIECE_COSTS: usize = 256;
 /// Whole messages that wait for the application: no frame is taken at this number, and no new pieces are asked for at half of it.
 const MOST_READY: usize = 256;
 
+/// The bytes of such messages: no frame is taken at this number, and no new pieces are asked for at half of it.
+const MOST_READY_BYTES: usize = 8 << 20;
+
 /// What became of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::carrier) enum Fate {
@@ -46,6 +49,7 @@ pub(in crate::carrier) struct Incoming {
     /// The beginning of the message that is being put together.
     begun: BytesMut,
     ready: VecDeque<Bytes>,
+    ready_bytes: usize,
     /// It has lied; nothing of this life of it is taken any more.
     broken: bool,
 }
@@ -60,6 +64,7 @@ impl Incoming {
             early_bytes: 0,
             begun: BytesMut::new(),
             ready: VecDeque::new(),
+            ready_bytes: 0,
             broken: false,
         }
     }
@@ -68,8 +73,9 @@ impl Incoming {
     pub(in crate::carrier) fn begin(&mut self, beginning: Beginning) -> bool {
         let new = self.boot != Some(beginning.boot);
         if new || beginning.oldest > self.next {
-            let ready = core::mem::take(&mut self.ready);
-            *self = Self { boot: Some(beginning.boot), next: beginning.oldest, ready, ..Self::new(self.message_bytes) };
+            let (ready, ready_bytes) = (core::mem::take(&mut self.ready), self.ready_bytes);
+            let boot = Some(beginning.boot);
+            *self = Self { boot, next: beginning.oldest, ready, ready_bytes, ..Self::new(self.message_bytes) };
         }
         new
     }
@@ -81,13 +87,18 @@ impl Incoming {
 
     /// No piece of this number or a higher one is wanted yet.
     pub(in crate::carrier) fn limit(&self) -> u64 {
-        let ahead = if self.ready.len() < MOST_READY / 2 { MOST_AHEAD } else { 0 };
+        let ahead = if self.is_pressed() { 0 } else { MOST_AHEAD };
         self.next.saturating_add(ahead)
+    }
+
+    /// Whether so much waits for the application that the peer should wait.
+    fn is_pressed(&self) -> bool {
+        self.ready.len() >= MOST_READY / 2 || self.ready_bytes >= MOST_READY_BYTES / 2
     }
 
     /// Whether a frame with pieces may be looked at now.
     pub(in crate::carrier) fn has_room(&self) -> bool {
-        self.ready.len() < MOST_READY
+        self.ready.len() < MOST_READY && self.ready_bytes < MOST_READY_BYTES
     }
 
     /// Whether the application has nothing to take.
@@ -97,8 +108,10 @@ impl Incoming {
 
     /// The next message for the application. Says whether the peer, which was told to wait, may go on with this.
     pub(in crate::carrier) fn take(&mut self) -> Option<(Bytes, bool)> {
+        let pressed = self.is_pressed();
         let message = self.ready.pop_front()?;
-        Some((message, self.ready.len() + 1 == MOST_READY / 2))
+        self.ready_bytes = self.ready_bytes.saturating_sub(message.len());
+        Some((message, pressed && !self.is_pressed()))
     }
 
     /// A piece comes.
@@ -140,14 +153,19 @@ impl Incoming {
             return Err(Lie::TooLong(self.message_bytes));
         }
         self.next = self.next.saturating_add(1);
-        match (last, self.begun.is_empty()) {
-            (true, true) => self.ready.push_back(bytes),
+        let message = match (last, self.begun.is_empty()) {
+            (true, true) => bytes,
             (true, false) => {
                 self.begun.extend_from_slice(&bytes);
-                self.ready.push_back(self.begun.split().freeze());
+                self.begun.split().freeze()
             }
-            (false, _) => self.begun.extend_from_slice(&bytes),
-        }
+            (false, _) => {
+                self.begun.extend_from_slice(&bytes);
+                return Ok(());
+            }
+        };
+        self.ready_bytes = self.ready_bytes.saturating_add(message.len());
+        self.ready.push_back(message);
         Ok(())
     }
 }
@@ -217,5 +235,24 @@ mod tests {
         let resumed = core::iter::from_fn(|| incoming.take()).position(|(_, goes_on)| goes_on);
         assert_eq!(resumed, Some(128), "once, when half is taken");
         assert_eq!(incoming.limit(), 257 + MOST_AHEAD);
+    }
+
+    /// Few messages are as much memory as many, if they are long.
+    #[test]
+    fn an_application_that_does_not_read_long_messages_stops_the_peer_before_memory_is_full() {
+        let mut incoming = Incoming::new(16 << 20);
+        assert!(incoming.begin(Beginning { boot: [1; 16], oldest: 1 }));
+        let piece = Bytes::from(vec![0; 32 << 10]);
+        let (mut number, mut bytes) = (0_u64, 0);
+        while incoming.has_room() && number < 100_000 {
+            number += 1;
+            bytes += piece.len();
+            incoming.put(number, number % 64 == 0, piece.clone()).unwrap();
+        }
+        assert!(bytes <= MOST_READY_BYTES + (16 << 20), "{bytes} bytes wait for the application");
+        assert_eq!(incoming.limit(), incoming.next(), "the peer is told to wait");
+        let resumed = core::iter::from_fn(|| incoming.take()).filter(|(_, goes_on)| *goes_on).count();
+        assert_eq!(resumed, 1);
+        assert_eq!(incoming.limit(), incoming.next() + MOST_AHEAD);
     }
 }

@@ -56,6 +56,10 @@ pub(in crate::carrier) struct Outgoing {
     recovery: Recovery,
     /// When something was last sent that asks for an acknowledgement.
     asked: Option<Instant>,
+    /// Nothing was acknowledged in this session yet.
+    fresh: bool,
+    /// The peer waits for pieces that a life of it before this one has had.
+    behind: bool,
 }
 
 /// What a frame was filled with.
@@ -82,10 +86,12 @@ impl Outgoing {
             greatest: None,
             recovery: Recovery::new(frame_bytes),
             asked: None,
+            fresh: false,
+            behind: false,
         }
     }
 
-    /// The lowest number of a piece that may still be sent.
+    /// The lowest number of a piece that may still be sent. A message begins with it.
     pub(in crate::carrier) const fn oldest(&self) -> u64 {
         self.oldest
     }
@@ -94,6 +100,7 @@ impl Outgoing {
     pub(in crate::carrier) fn restart(&mut self) {
         self.under_way.clear();
         (self.bytes_under_way, self.greatest, self.limit, self.asked) = (0, None, u64::MAX, None);
+        (self.fresh, self.behind) = (true, false);
         // Another life of the peer has none of what the one before has acknowledged; the same one drops what it has.
         self.pieces.iter_mut().for_each(|piece| piece.acknowledged = false);
         self.lost = (self.oldest..self.unsent).collect();
@@ -102,7 +109,12 @@ impl Outgoing {
 
     /// Whether there is something that may be sent now.
     pub(in crate::carrier) fn has_work(&self) -> bool {
-        self.may_send() && (!self.lost.is_empty() || (self.unsent < self.limit && self.has_unsent()))
+        self.may_send() && !self.behind && (!self.lost.is_empty() || (self.unsent < self.limit && self.has_unsent()))
+    }
+
+    /// Whether the peer waits for what cannot be sent any more, and has to be told anew where this node goes on.
+    pub(in crate::carrier) const fn is_behind(&self) -> bool {
+        self.behind
     }
 
     fn has_unsent(&self) -> bool {
@@ -174,6 +186,11 @@ impl Outgoing {
         if ack.greatest.is_some_and(|greatest| greatest >= next) || ack.next > self.unsent {
             return Err(Lie::Acknowledgement);
         }
+        if core::mem::take(&mut self.fresh) {
+            // The peer goes on where it was told at the end of the handshake, or further on. What a life of it before this one has acknowledged
+            // since then it does not have, and it cannot be sent any more.
+            self.behind = ack.next < self.oldest;
+        }
         if let Some(greatest) = ack.greatest {
             self.take_frames(ack, greatest, now);
             // An old acknowledgement does not take a newer one's word back.
@@ -213,20 +230,22 @@ impl Outgoing {
         }
     }
 
-    /// Drops the pieces that the peer has: those before `next`, and those acknowledged one by one.
+    /// Drops the messages that the peer has: their pieces are before `next`, which was sent, or acknowledged one by one. A message of which the
+    /// peer has a part stays as a whole: another life of the peer has none of it, and would take what is left for a message.
     fn drop_done(&mut self, next: u64) {
-        while let Some(piece) = self.pieces.front().filter(|piece| piece.acknowledged || self.oldest < next) {
-            // A piece that was never sent is not done, whatever the peer says.
-            if self.oldest >= self.unsent {
-                break;
-            }
-            if piece.last {
-                self.outbox.done(self.turn);
-            }
-            self.pieces.pop_front();
-            self.oldest = self.oldest.saturating_add(1);
+        let before = usize::try_from(next.saturating_sub(self.oldest)).unwrap_or(usize::MAX);
+        self.pieces.iter_mut().take(before).for_each(|piece| piece.acknowledged = true);
+        let whole = |pieces: &VecDeque<Piece>| {
+            let last = pieces.iter().position(|piece| piece.last || !piece.acknowledged)?;
+            pieces.get(last).filter(|piece| piece.acknowledged)?;
+            Some(last.saturating_add(1))
+        };
+        while let Some(pieces) = whole(&self.pieces) {
+            self.pieces.drain(..pieces);
+            self.oldest = self.oldest.saturating_add(u64::try_from(pieces).unwrap_or(u64::MAX));
+            self.outbox.done(self.turn);
         }
-        self.lost = self.lost.split_off(&self.oldest);
+        self.lost = self.lost.split_off(&self.oldest.max(next));
     }
 
     /// Sends again what has been under way for too long.
