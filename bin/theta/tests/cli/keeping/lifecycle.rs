@@ -27,6 +27,19 @@ fn opens(group: &Group, sealed: &[u8]) {
     assert_eq!(theta_with_stdin(group.path(), &["decrypt", "-"], sealed).ok().stdout, TEXT);
 }
 
+/// Whoever holds no share of it says that it has been made, too: fewer hold it than the group takes for what all nodes can do.
+#[test]
+fn a_key_of_fewer_holders_than_the_group_takes_is_made_at_once() {
+    let mut group = Group::made_with(&["--no-keys", "--nodes", "5", "--threshold", "4"]);
+    group.start_all();
+    let create = ["keys", "create", "vault=sg02-ristretto255", "--threshold", "2", "--holders", "1,2,3"];
+    let made = group.theta(&[&create[..], &["--patience", "30s", "--json"]].concat()).ok().json();
+    assert_eq!(made[0]["agreed"].as_array().unwrap().len(), 5, "{made}");
+    let moved = ["keys", "reshare", "vault", "--threshold", "2", "--holders", "3,4,5", "--patience", "30s", "--json"];
+    let moved = group.theta(&moved).ok().json();
+    assert!(moved[0]["agreed"].as_array().unwrap().len() >= 4, "{moved}");
+}
+
 #[test]
 fn a_key_lives_and_dies() {
     let mut group = Group::made_with(&["--no-keys"]);

@@ -12,7 +12,7 @@ use crate::ceremony::{Ending, Subject, public_of};
 use crate::custodian::message::Id;
 use crate::custodian::work::{Record, Work};
 use crate::request::CeremonyState;
-use crate::{CeremonyError, Custodian};
+use crate::{CeremonyError, Custodian, CustodyEffect};
 
 /// Ticks after which a node agrees that nothing comes of a ceremony in which it has no part.
 const OTHERS: u64 = 480;
@@ -42,9 +42,7 @@ impl Custodian {
         self.begun_at = running;
         // One that is over in the group is not begun anywhere any more.
         self.barred.retain(|id| due.iter().any(|(_, begun)| begun.request.digest() == *id));
-        if let Some(replica) = &self.ledger {
-            self.requests.settle(replica.state());
-        }
+        let news = self.ledger.as_ref().map_or_else(Vec::new, |replica| self.requests.settle(replica.state()));
         self.vouch(work);
         // A ceremony may begin with the share that another one ends with.
         for id in self.running.keys().copied().collect::<Vec<_>>() {
@@ -55,6 +53,10 @@ impl Custodian {
         }
         self.take_over(work);
         self.follow_states(work);
+        // Who takes part has reported by itself.
+        let elsewhere = news.iter().filter(|id| !self.running.contains_key(*id) && !self.ended.contains_key(*id));
+        let reports = elsewhere.filter_map(|id| self.report_of_ledger(id)).map(CustodyEffect::Report);
+        work.effects.extend(reports.collect::<Vec<_>>());
     }
 
     /// Takes part in a ceremony that the group has begun, unless it did already.

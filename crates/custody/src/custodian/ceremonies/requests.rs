@@ -1,6 +1,6 @@
 //! The requests for ceremonies that a node remembers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use theta_ledger::LedgerState;
 use theta_statements::KeyChange;
@@ -17,6 +17,8 @@ pub(in crate::custodian) struct Requests {
     /// With the digest of the action that is to be decided.
     pub(super) waiting: BTreeMap<Id, (Id, CeremonyReport)>,
     pub(super) dropped: BTreeMap<Id, CeremonyReport>,
+    /// Those that waited here, and that the group has begun and not ended.
+    begun: BTreeSet<Id>,
 }
 
 impl Requests {
@@ -25,10 +27,18 @@ impl Requests {
         self.waiting.keys().chain(self.dropped.keys())
     }
 
-    /// What the ledger has decided on does not wait any more.
-    pub(super) fn settle(&mut self, ledger: &LedgerState) {
+    /// What the ledger has decided on does not wait any more. Returns those of which it has news for whoever asked: they have begun, or ended. A
+    /// node that takes no part has nothing else to tell of them.
+    pub(super) fn settle(&mut self, ledger: &LedgerState) -> Vec<Id> {
+        let runs = |id: &Id| ledger.request(id).is_some_and(|history| history.ended.is_none());
+        let mut news: Vec<Id> = self.begun.iter().filter(|id| !runs(id)).copied().collect();
+        self.begun.retain(runs);
+        let begun: Vec<Id> = self.waiting.keys().filter(|id| ledger.request(id).is_some()).copied().collect();
+        self.begun.extend(begun.iter().filter(|id| runs(id)));
+        news.extend(begun);
         self.waiting.retain(|id, _| ledger.request(id).is_none());
         self.dropped.retain(|id, _| ledger.request(id).is_none());
+        news
     }
 
     pub(super) fn drop(&mut self, id: Id, why: String) -> Option<CeremonyReport> {
