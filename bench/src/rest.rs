@@ -285,11 +285,11 @@ mod tests {
     fn a_thread_that_works_is_seen() {
         let pid = std::process::id();
         let sum = || threads(pid).values().map(|used| used.cpu).sum::<u64>();
-        let before = sum();
-        let begin = std::time::Instant::now();
-        while begin.elapsed() < Duration::from_millis(50) {
+        // Other threads may have more of the processor, and what those that end have used is not counted any more.
+        let (before, begin) = (sum(), std::time::Instant::now());
+        while sum() <= before + 5_000_000 {
+            assert!(begin.elapsed() < Duration::from_secs(30), "half a minute of work shows no 5 ms");
             std::hint::spin_loop();
         }
-        assert!(sum() > before + 5_000_000, "on a busy machine a tenth of the time is enough");
     }
 }
