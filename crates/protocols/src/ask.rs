@@ -13,7 +13,7 @@ pub enum Ask {
     /// Whether a result is right. Callers check what waits [together](theta_schemes::check_together), soon; nothing is gained by
     /// waiting for more. The answer is [`Supply::Checked`].
     Check(Claim),
-    /// The [stock](ecdsa::Stock) of the key's epoch. Some of what is asked has no answer: see [`ecdsa::Ask::is_question`].
+    /// The [stock](ecdsa::Stock) of the key's epoch. Some of what is asked has no answer: see [`ecdsa::Ask`].
     Presignatures(ecdsa::Ask),
     /// Run this machine as an instance of its own when this one has ended, and let nobody wait for it. All parties of this instance ask the same.
     Run(AnyMachine),

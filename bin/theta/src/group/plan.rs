@@ -178,6 +178,13 @@ pub(crate) fn check_threshold(name: &str, suite: Suite, threshold: Threshold) ->
     suite.check_threshold(threshold).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
 }
 
+/// The same for a key of these holders, k of whom it takes.
+pub(crate) fn check_holders(name: &str, suite: Suite, k: u16, holders: &[u16]) -> Result<(), Failure> {
+    let n = u16::try_from(holders.len()).unwrap_or(u16::MAX);
+    let threshold = Threshold::new(k, n).map_err(|error| Failure::Usage(error.to_string()))?;
+    check_threshold(name, suite, threshold)
+}
+
 /// Refuses two keys of one name.
 pub(crate) fn check_names(keys: &[KeySpec]) -> Result<(), Failure> {
     let mut names = BTreeSet::new();

@@ -8,12 +8,11 @@ use theta_client::{KeyChange, KeyRef};
 use theta_names::{Delivery, KeyName, Operation, Version};
 use theta_network::group::GroupFile;
 use theta_schemes::Suite;
-use theta_sharing::Threshold;
 
 use crate::{
     connect::nodes,
     exit::Failure,
-    group::plan::{KeySpec, check_delivery, check_threshold},
+    group::plan::{KeySpec, check_delivery, check_holders},
     random, suites,
 };
 
@@ -174,9 +173,7 @@ impl ChangeArgs {
                 let (k, holders) = self.holders.resolve(&group()?)?;
                 let delivery = self.delivery.get();
                 check_delivery(key.as_str(), suite, delivery)?;
-                let n = u16::try_from(holders.len()).unwrap_or(u16::MAX);
-                let threshold = Threshold::new(k, n).map_err(|error| Failure::Usage(error.to_string()))?;
-                check_threshold(key.as_str(), suite, threshold)?;
+                check_holders(key.as_str(), suite, k, &holders)?;
                 KeyChange::Create { key, suite: suite.into(), delivery, k, holders }
             }
             Operation::KeysRotate => KeyChange::Rotate { key },

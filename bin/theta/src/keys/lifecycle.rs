@@ -4,7 +4,6 @@ use clap::Args;
 use theta_client::{KeyChange, KeyRef};
 use theta_policy::SlotQuorum;
 use theta_schemes::Purpose;
-use theta_sharing::Threshold;
 
 use super::{
     ceremonies::{CeremonyArgs, Held, hold, report},
@@ -99,7 +98,8 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     let keys = args.delivery.of(&args.keys)?;
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(&session.client().group())?;
-    check_thresholds(&keys, k, &holders)?;
+    // Refuses what the nodes would refuse, before the first key is made.
+    keys.iter().try_for_each(|key| plan::check_holders(key.name(), key.suite(), k, &holders))?;
     let group = session.client().group();
     let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
     let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };
@@ -121,13 +121,6 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
         }
     }
     report(&made, output)
-}
-
-/// Refuses what the nodes would refuse, before the first key is made.
-fn check_thresholds(keys: &[KeySpec], k: u16, holders: &[u16]) -> Result<(), Failure> {
-    let n = u16::try_from(holders.len()).unwrap_or(u16::MAX);
-    let threshold = Threshold::new(k, n).map_err(|error| Failure::Usage(error.to_string()))?;
-    keys.iter().try_for_each(|key| plan::check_threshold(key.name(), key.suite(), threshold))
 }
 
 /// `theta keys rotate`.

@@ -45,14 +45,6 @@ pub enum Ask {
     Trust(Vec<PartyId>),
 }
 
-impl Ask {
-    /// Whether a [`Supply`] answers it.
-    #[must_use]
-    pub const fn is_question(&self) -> bool {
-        matches!(self, Self::Draw { .. } | Self::Take { .. })
-    }
-}
-
 /// What the stock answers.
 #[derive(Debug)]
 pub enum Supply {
