@@ -140,6 +140,21 @@ pub enum CeremonyError {
     /// There is no such ceremony.
     #[error("the group has begun no such ceremony: what waits for more nodes to agree ends by itself if they do not")]
     NotBegun,
+    /// Nodes take no part before their stores are confirmed, and too few others are left.
+    #[error(
+        "the stores of these nodes are not what their peers remember of them: {nodes}; they say nothing before that is settled, and it takes \
+         {needed} where {left} others are left: {help}"
+    )]
+    Unconfirmed {
+        /// The nodes, in words.
+        nodes: String,
+        /// How many others there are.
+        left: usize,
+        /// How many are needed.
+        needed: usize,
+        /// What would help, in words.
+        help: &'static str,
+    },
     /// A threshold or list of holders is impossible.
     #[error("{0}")]
     Plan(#[from] PlanError),

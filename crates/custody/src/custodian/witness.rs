@@ -30,6 +30,8 @@ pub(super) struct Witnesses {
     vouched: bool,
     /// What was reported already: of a peer's store (`false`), or by a peer of this node's store (`true`).
     told: BTreeSet<(NodeId, bool)>,
+    /// Peers whose present store is not what is remembered of it.
+    doubted: BTreeSet<NodeId>,
     /// When a peer was last sent the lineage of this store.
     shown: BTreeMap<NodeId, u64>,
     /// Whether a peer has decided something once and for all, so that its store's incarnation is recorded with the next
@@ -72,6 +74,9 @@ impl Witnesses {
     /// Takes the incarnation that a peer states. The error is what is new to report.
     pub(super) fn observe(&mut self, peer: NodeId, now: &Incarnation) -> Result<Seen, Option<String>> {
         let observed = self.seen.entry(peer).or_default().observe(now);
+        if observed.as_ref().is_ok_and(|seen| *seen == Seen::Continues) {
+            self.doubted.remove(&peer);
+        }
         observed.map_err(|rollback| self.news(peer, &rollback))
     }
 
@@ -88,7 +93,14 @@ impl Witnesses {
     }
 
     fn news(&mut self, peer: NodeId, rollback: &Rollback) -> Option<String> {
+        self.doubted.insert(peer);
         self.told.insert((peer, false)).then(|| rollback.to_string())
+    }
+
+    /// Whether a peer has shown a store that is not what is remembered of it, and no other since. It takes no part in anything until a person
+    /// has settled that.
+    pub(super) fn doubts(&self, peer: NodeId) -> bool {
+        self.doubted.contains(&peer)
     }
 
     /// Takes a peer's message that its operator confirms its store. Returns whether that answers what is remembered
@@ -97,6 +109,7 @@ impl Witnesses {
         let known = self.seen.get_mut(&peer).is_some_and(|witness| witness.overrule(claim, now));
         if known {
             self.told.remove(&(peer, false));
+            self.doubted.remove(&peer);
         }
         known
     }
@@ -109,6 +122,7 @@ impl Witnesses {
         self.contradict.remove(&peer);
         self.unwritten.remove(&peer);
         self.shown.remove(&peer);
+        self.doubted.remove(&peer);
         self.told.retain(|(node, _)| *node != peer);
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use theta_custody::{CeremonyError, Custodian, CustodyEffect, CustodyInput, announcement};
+use theta_custody::{CeremonyError, CeremonyState, Custodian, CustodyEffect, CustodyInput, announcement};
 use theta_names::Epoch;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
@@ -281,6 +281,42 @@ fn an_old_copy_is_noticed_by_its_peers_and_by_itself() {
     net.connect();
     net.until(9, |_| false);
     assert!((1..=4).all(|node| net.custodian(node).is_trusted()));
+}
+
+/// Where all holders are needed, one whose store was lost would hold a ceremony up until patience ends it.
+#[test]
+fn what_waits_for_a_store_that_nobody_confirms_is_refused_and_runs_when_it_is_settled() {
+    let mut net = Net::new(3, 7, 11);
+    net.create("zone", COIN, 3, &[1, 2, 3, 4, 5]);
+    net.lose_everything(3);
+    let recover = net.request(KeyChange::Recover { key: name("zone"), version: None, node: 3 });
+    let id = net.ask([1, 2, 4, 5], &recover);
+    assert!(net.until(60, |net| (1..=5).all(|node| net.state(node, &id) == CeremonyState::Recovered)));
+    let rotate = net.request(KeyChange::Rotate { key: name("zone") });
+    for node in [1, 2, 4, 5] {
+        let refused = net.hold(node, &rotate).unwrap_err();
+        let words = refused.to_string();
+        assert!(matches!(refused, CeremonyError::Unconfirmed { left: 4, needed: 5, .. }), "node {node}: {words}");
+        assert!(words.contains("remember of them: 3;") && words.contains("theta keys trust-store --help"), "{words}");
+    }
+    overrule(&mut net, 3);
+    net.connect();
+    net.until(9, |_| false);
+    net.run(1..=5, KeyChange::Rotate { key: name("zone") });
+    assert!((1..=5).all(|node| net.entry(node, "zone").version.get() == 2 && net.entry(node, "zone").has_share()));
+}
+
+/// In a group whose quorum is everybody, the ledger stands still as well.
+#[test]
+fn a_group_that_needs_everybody_says_whose_machine_it_waits_for() {
+    let mut net = Net::new(3, 5, 12);
+    net.create("zone", COIN, 3, &[1, 2, 3, 4, 5]);
+    net.lose_everything(3);
+    net.connect();
+    net.until(3, |_| false);
+    let recover = net.request(KeyChange::Recover { key: name("zone"), version: None, node: 3 });
+    let refused = net.hold(1, &recover).unwrap_err().to_string();
+    assert!(refused.contains("remember of them: 3;") && refused.contains("theta group warrant --help"), "{refused}");
 }
 
 #[test]

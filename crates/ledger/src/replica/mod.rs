@@ -304,15 +304,15 @@ impl Replica {
     }
 
     /// Whether this node may have spoken in what began at a height, without remembering it; `None` as long as nobody has confirmed its
-    /// store. Nothing is said in what begins at a height before that height is decided, so that who cannot have voted there cannot have
-    /// spoken.
+    /// store. Nothing is said in what begins at a height before that height is decided; the height before the first one at which the node
+    /// votes again is one that it may have voted at, but which was not decided before its start.
     #[must_use]
     pub const fn spoke_at(&self, height: u64) -> Option<bool> {
         match self.memory {
             Memory::Kept => Some(height < self.forgot_below),
             Memory::Unconfirmed => None,
             Memory::Lost => Some(true),
-            Memory::From(from) => Some(height < from),
+            Memory::From(from) => Some(height < from.saturating_sub(1)),
         }
     }
 
@@ -577,7 +577,7 @@ impl Replica {
         if let Memory::From(height) = self.memory
             && self.sitting.height() >= height
         {
-            (self.memory, self.forgot_below, self.owes_remembering) = (Memory::Kept, height, true);
+            (self.memory, self.forgot_below, self.owes_remembering) = (Memory::Kept, height.saturating_sub(1), true);
         }
         let owes = self.owes_remembering && self.memory == Memory::Kept;
         if owes && self.state.running().keys().all(|number| *number >= self.forgot_below) {

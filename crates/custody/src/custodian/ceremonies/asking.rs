@@ -1,7 +1,8 @@
 //! Requests for ceremonies, until the group has decided on them.
 
+use theta_ceremonies::Aim;
 use theta_ledger::{Action, Begun, DropReason, Input, LedgerState, Outcome, Refusal};
-use theta_names::{Epoch, KeyState, Version};
+use theta_names::{Epoch, KeyState, NodeId, Version};
 use theta_statements::{CancelRequest, CeremonyRequest, KeyChange};
 
 use super::requests::recovers;
@@ -132,8 +133,29 @@ impl Custodian {
         let begun = ledger.begun(request).map_err(|refusal| self.not_begun(ledger, request, refusal))?;
         let subject = Subject::of_begun(&begun)?;
         self.check_here(&subject, &begun)?;
-        subject.plan(&self.group.name, &begun.members)?;
+        let plan = subject.plan(&self.group.name, &begun.members)?;
+        self.enough_confirmed(ledger.members().iter().map(|member| member.node()), ledger.quorum(), REPLACE)?;
+        // Whose share is recovered need not be trusted: it learns something, and says nothing that others rely on.
+        if !matches!(plan.aim(), Aim::Recover(..)) {
+            let members = plan.members().iter().filter_map(|party| NodeId::try_from(party.get()).ok());
+            self.enough_confirmed(members, plan.quorum(), CONFIRM)?;
+        }
         Ok(subject)
+    }
+
+    /// Whether there are so many among these nodes that may say something. What would run into its patience is refused before it begins.
+    fn enough_confirmed(
+        &self,
+        nodes: impl Iterator<Item = NodeId>,
+        needed: usize,
+        help: &'static str,
+    ) -> Result<(), CeremonyError> {
+        let (doubted, others): (Vec<_>, Vec<_>) = nodes.partition(|node| self.witnesses.doubts(*node));
+        if doubted.is_empty() || others.len() >= needed {
+            return Ok(());
+        }
+        let nodes = doubted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        Err(CeremonyError::Unconfirmed { nodes, left: others.len(), needed, help })
     }
 
     /// Whether what this node has fits the request.
@@ -238,6 +260,13 @@ impl Custodian {
         Some(CeremonyReport { id, key, version, epoch, aim, state, evidence, silent, awaits, request: None })
     }
 }
+
+/// What makes a node take part in ceremonies again.
+const CONFIRM: &str = "see theta keys trust-store --help, on the machine of each";
+
+/// Who may have voted without remembering it does not vote at that height again, and the others are no quorum.
+const REPLACE: &str =
+    "the group cannot decide anything until their machines are replaced, see theta group warrant --help";
 
 /// What a request waits for.
 const AWAITS: &str = "as many nodes as it takes to be asked and to agree";
