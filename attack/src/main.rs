@@ -18,22 +18,23 @@ mod process;
 mod report;
 mod until;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
+use tokio::task::JoinSet;
 
 use crate::{
     attack::{Attack, Field, Trouble},
     group::Group,
     honest::Honest,
-    report::Report,
+    report::{Report, Row},
 };
 
 /// Attacks groups of nodes on this machine and prints which promises were kept.
 #[derive(Debug, Parser)]
 #[command(after_help = "Exit status: 0 all promises were kept, 1 one was broken, 2 an attack could not be committed.")]
 struct Arguments {
-    /// Smaller attacks: four or five minutes for all
+    /// Smaller attacks, two at a time: two or three minutes for all
     #[arg(long)]
     short: bool,
     /// Commits only attacks whose name contains this; may be given more than once
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build()
         .map_err(Trouble::from)
-        .and_then(|runtime| runtime.block_on(commit_all(&arguments, &chosen)));
+        .and_then(|runtime| runtime.block_on(commit_all(&arguments, chosen)));
     match committed {
         Ok(report) => {
             println!("{}", if arguments.json { report.json() } else { report.table() });
@@ -85,7 +86,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn commit_all(arguments: &Arguments, chosen: &[Attack]) -> Result<Report, Trouble> {
+async fn commit_all(arguments: &Arguments, chosen: Vec<Attack>) -> Result<Report, Trouble> {
     let theta = match &arguments.theta {
         // Some commands run in the groups' directories, so the path must be absolute.
         Some(theta) => std::path::absolute(theta)?,
@@ -94,21 +95,38 @@ async fn commit_all(arguments: &Arguments, chosen: &[Attack]) -> Result<Report, 
     if !theta.is_file() {
         return Err(Trouble::new(format!("there is no {}: build it, or name it with --theta", theta.display())));
     }
-    let mut report = Report::default();
-    for attack in chosen {
-        if !arguments.json {
-            eprintln!("== {}: {}", attack.name, attack.promise);
+    // Each has a group of its own. What is measured of one is not to be disturbed by another, unless it is short.
+    let at_once = if arguments.short { 2 } else { 1 };
+    let mut waiting = chosen.into_iter().enumerate();
+    let (mut running, mut rows) = (JoinSet::new(), BTreeMap::new());
+    loop {
+        while running.len() < at_once {
+            let Some((place, attack)) = waiting.next() else { break };
+            let scene = Scene { theta: theta.clone(), keep: arguments.keep.clone(), short: arguments.short };
+            let committed = async move { commit_one(&attack, &scene).await.map(|row| (place, attack, row)) };
+            running.spawn(committed);
         }
-        let group = Group::create(&theta, arguments.keep.as_deref(), attack.name, attack.shape).await?;
-        let mut field = Field::new(group, arguments.short);
-        let honest = Honest::start(field.group())?;
-        let row = report::commit(attack, &mut field, honest)
-            .await
-            .map_err(|trouble| Trouble::new(format!("{}: {trouble}", attack.name)))?;
+        let Some(committed) = running.join_next().await else { break };
+        let (place, attack, row) = committed.map_err(|_| Trouble::new("an attack panicked".to_owned()))??;
         if !arguments.json {
-            eprintln!("   {}", row.in_a_line());
+            eprintln!("== {}: {}\n   {}", attack.name, attack.promise, row.in_a_line());
         }
-        report.add(row);
+        rows.insert(place, row);
     }
-    Ok(report)
+    Ok(rows.into_values().collect())
+}
+
+/// What is attacked, and how.
+struct Scene {
+    theta: PathBuf,
+    keep: Option<PathBuf>,
+    short: bool,
+}
+
+async fn commit_one(attack: &Attack, scene: &Scene) -> Result<Row, Trouble> {
+    let group = Group::create(&scene.theta, scene.keep.as_deref(), attack.name, attack.shape).await?;
+    let mut field = Field::new(group, scene.short);
+    let honest = Honest::start(field.group())?;
+    let committed = report::commit(attack, &mut field, honest).await;
+    committed.map_err(|trouble| Trouble::new(format!("{}: {trouble}", attack.name)))
 }

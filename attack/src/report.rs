@@ -34,7 +34,7 @@ pub(crate) struct Row {
 }
 
 /// All rows.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Report {
     attacks: Vec<Row>,
 }
@@ -112,11 +112,13 @@ const fn verdict(kept: bool) -> &'static str {
     if kept { "kept" } else { "BROKEN" }
 }
 
-impl Report {
-    pub(crate) fn add(&mut self, row: Row) {
-        self.attacks.push(row);
+impl FromIterator<Row> for Report {
+    fn from_iter<I: IntoIterator<Item = Row>>(rows: I) -> Self {
+        Self { attacks: rows.into_iter().collect() }
     }
+}
 
+impl Report {
     /// Whether every promise was kept.
     pub(crate) fn all_kept(&self) -> bool {
         self.attacks.iter().all(|row| row.kept)
