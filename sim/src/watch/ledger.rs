@@ -1,7 +1,7 @@
 //! Checks the ledger: what honest nodes have in it, what they vote, and what clients believe.
 //!
 //! Whether an entry was certified is counted from the votes that honest nodes were heard to give, and not asked of the code that checks
-//! certificates.
+//! certificates. One vote may be in an entry that nobody heard: that of the node which has it, if its own vote was the last that the entry lacked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,16 +73,19 @@ impl LedgerWatch {
     /// An honest node sends a message of the ledger.
     pub(crate) fn said(&mut self, node: u16, message: &[u8]) -> Verdict {
         let Some(Letter::Votes(Votes { height, votes, .. })) = Letter::read(message) else { return Ok(()) };
-        for vote in votes {
-            let first = self.votes.entry((node, height, vote.ballot)).or_insert_with(|| vote.body.clone());
-            if *first != vote.body && !self.forgetful.contains(&node) {
-                let text = format!("node {node} says two things under {:?} at height {height}", vote.ballot);
-                return Err((Invariant::Ledger, text));
-            }
-            let digest = Digest::try_from(vote.body.as_slice()).ok();
-            if let Some(digest) = digest.filter(|_| vote.ballot.kind == VoteKind::Precommit) {
-                self.precommits.entry((height, digest, vote.ballot.view)).or_default().insert(node);
-            }
+        votes.into_iter().try_for_each(|vote| self.votes_for(node, height, vote.ballot, vote.body))
+    }
+
+    /// An honest node gives a vote.
+    pub(crate) fn votes_for(&mut self, node: u16, height: u64, ballot: Ballot, body: Vec<u8>) -> Verdict {
+        let first = self.votes.entry((node, height, ballot)).or_insert_with(|| body.clone());
+        if *first != body && !self.forgetful.contains(&node) {
+            let text = format!("node {node} says two things under {ballot:?} at height {height}");
+            return Err((Invariant::Ledger, text));
+        }
+        let digest = Digest::try_from(body).ok().filter(|_| ballot.kind == VoteKind::Precommit);
+        if let Some(digest) = digest {
+            self.precommits.entry((height, digest, ballot.view)).or_default().insert(node);
         }
         Ok(())
     }
@@ -103,6 +106,11 @@ impl LedgerWatch {
             voted.remove(&node);
             voted.insert(gone);
         }
+    }
+
+    /// Whether a member has the machine with which it began.
+    pub(crate) fn is_first_machine(&self, node: u16) -> bool {
+        !self.gone.contains_key(&node)
     }
 
     /// The height of the entry that replaced a member's machine.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use prost::Message as _;
+use theta_agreement::VoteCertificate;
 use theta_ledger::{Action, Digest};
 use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
 use theta_wire::peer::{Envelope, INSTANCES};
@@ -247,6 +248,18 @@ impl Watch {
     pub(crate) fn voted(&mut self, node: u16, bytes: &Bytes) -> Result<(), Violation> {
         let said = ledger_of(bytes).map_or(Ok(()), |message| self.ledger.said(node, &message));
         said.or_else(|(invariant, text)| self.violated(invariant, text))
+    }
+
+    /// An honest node gave this vote by making a certificate that has it.
+    pub(crate) fn voted_within(
+        &mut self,
+        node: u16,
+        height: u64,
+        certificate: &VoteCertificate,
+    ) -> Result<(), Violation> {
+        let (ballot, digest) = (certificate.ballot(), certificate.digest().to_vec());
+        let voted = self.ledger.votes_for(node, height, ballot, digest);
+        voted.or_else(|(invariant, text)| self.violated(invariant, text))
     }
 
     /// An honest node has an entry: its height, its digest, and what was decided.

@@ -60,6 +60,11 @@ impl World<'_> {
             if !certified.warrants.is_empty() && entry.height > self.watch.ledger.top() {
                 self.watch.deeds.note(Deed::ByWarrant);
             }
+            // What it was the last to vote for it may have had before anybody heard of its vote.
+            let has_voted = certified.certificate.signatures().keys().any(|party| party.get() == number);
+            if has_voted && self.watch.ledger.is_first_machine(number) {
+                self.watch.voted_within(number, entry.height, &certified.certificate)?;
+            }
             self.watch.has_entry(number, (entry.height, entry.digest(&id), &entry.action))?;
             let (now, height) = (self.now, entry.height);
             self.trace.tell(|| format!("{now:>6} node {number} has entry {height}: {}", said(&entry.action)));
