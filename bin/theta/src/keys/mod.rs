@@ -68,6 +68,8 @@ pub(crate) enum KeysCommand {
     Restore(vault::RestoreArgs),
     /// Tell a stopped node that another one was restored on purpose
     ConfirmRestore(vault::ConfirmArgs),
+    /// Let another key or passphrase open a stopped node's store
+    Reseal(vault::ResealArgs),
     /// Trust a stopped node's own store although peers remember more of it, or too few have confirmed it
     TrustStore(vault::TrustArgs),
 }
@@ -97,6 +99,7 @@ impl KeysCommand {
             Self::CheckBackup(args) => vault::check(&args, output),
             Self::Restore(args) => vault::restore(&args, output),
             Self::ConfirmRestore(args) => vault::confirm(&args, output),
+            Self::Reseal(args) => vault::reseal(&args, output),
             Self::TrustStore(args) => vault::trust(&args, output),
         }
     }

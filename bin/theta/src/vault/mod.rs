@@ -4,6 +4,7 @@ mod backup;
 mod check;
 mod confirm;
 mod remove;
+mod reseal;
 mod restore;
 mod sealing;
 mod trust;
@@ -25,6 +26,7 @@ pub(crate) use self::{
     check::{CheckArgs, check},
     confirm::{ConfirmArgs, confirm},
     remove::{RemoveArgs, remove},
+    reseal::{ResealArgs, reseal},
     restore::{RestoreArgs, restore},
     sealing::{SEALING_HELP, SealWord},
     trust::{TrustArgs, trust},

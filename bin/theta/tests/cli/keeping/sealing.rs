@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::{command, theta_in};
+use crate::harness::{Group, command, theta_in};
 
 #[test]
 fn a_store_opens_with_its_passphrase_alone() {
@@ -50,6 +50,36 @@ fn a_passphrase_may_come_from_the_environment() {
     run(Some("mule"), &backup).fails(2, &["too easy to guess"]);
     run(Some("mule"), &verify).fails(2, &["does not open"]);
     run(None, &verify).fails(2, &["THETA_TEST_SEAL"]);
+}
+
+/// After it the old key opens nothing, and the lines that it prints make the node start again.
+#[test]
+fn a_store_gets_another_passphrase() {
+    let mut group = Group::made_with(&["--keys", "sign=frost-ed25519"]);
+    let reseal = |to: &str| group.theta(&["keys", "reseal", "--dir", "theta-group/node-1", "--to", to]);
+    fs::write(group.path().join("passphrase"), "short\n").unwrap();
+    private(group.path(), "passphrase");
+    reseal("passphrase-file:passphrase").fails(2, &["too easy to guess"]);
+    let verify = ["audit", "verify", "--dir", "theta-group/node-1"];
+    group.theta(&verify).ok();
+    fs::write(group.path().join("passphrase"), "correct horse battery staple\n").unwrap();
+    let told = reseal("passphrase-file:passphrase").ok();
+    let lines = told.stderr.split_once("[store.sealing]\n").unwrap().1.lines().next().unwrap().to_owned();
+    group.theta(&verify).fails(2, &["theta.redb", "sealed by a passphrase"]);
+    let config = group.node_dir(1).join("node.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    assert!(text.contains("[store.sealing]\nfile = \"store.key\""), "{text}");
+    fs::write(&config, text.replace("file = \"store.key\"", &lines)).unwrap();
+    fs::remove_file(group.node_dir(1).join("store.key")).unwrap();
+    let log = group.theta(&["audit", "show", "--dir", "theta-group/node-1", "--json"]).ok().text();
+    assert!(log.contains("store.reseal"), "{log}");
+    group.start_all();
+    group.file("message", "signed with what the passphrase opens");
+    group.theta(&["sign", "message"]).ok();
+    // While it runs its store is its own.
+    group
+        .theta(&["keys", "reseal", "--dir", "theta-group/node-1", "--to", "file:other.key"])
+        .fails(2, &["stop the node first"]);
 }
 
 fn private(dir: &std::path::Path, file: &str) {
