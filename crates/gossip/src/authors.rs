@@ -38,17 +38,22 @@ struct Author {
 pub(crate) struct Authors {
     own: Fingerprint,
     context: Vec<u8>,
+    /// The longest message, in bytes.
+    longest: usize,
     known: HashMap<Fingerprint, Author>,
 }
 
 impl Authors {
-    pub(crate) fn new(own: Fingerprint, context: Vec<u8>) -> Self {
-        Self { own, context, known: HashMap::new() }
+    pub(crate) fn new(own: Fingerprint, context: Vec<u8>, longest: usize) -> Self {
+        Self { own, context, longest, known: HashMap::new() }
     }
 
     /// Judges a message. Nothing is kept of one that is not its author's; the signature, which costs most, is looked at last.
     pub(crate) fn judge(&mut self, message: Bytes, members: &Members, rate: &Rate, now: Instant) -> Verdict {
         let bytes = message.len();
+        if bytes > self.longest {
+            return Verdict::False;
+        }
         let Some(vouched) = Vouched::read(message) else { return Verdict::False };
         let author = vouched.author();
         let Some(number) = number(vouched.body()) else { return Verdict::False };
@@ -116,7 +121,7 @@ mod tests {
         let peer = |id, of: &Identity| MeshPeer { id: node(id), address: String::new(), certificate: of.fingerprint() };
         members.replace(vec![peer(2, &member)]);
         let rate = Rate::shared(1_000, 1 << 20, 1, Duration::from_secs(1));
-        let mut authors = Authors::new(own.fingerprint(), context("group"));
+        let mut authors = Authors::new(own.fingerprint(), context("group"), 1_000);
         let now = Instant::now();
         let mut judge = |message: Bytes| authors.judge(message, &members, &rate, now);
 
@@ -132,6 +137,9 @@ mod tests {
         assert_eq!(judge(message(&stranger, 1, "group")), Verdict::Stranger);
         assert_eq!(judge(message(&own, 1, "group")), Verdict::Again);
         assert_eq!(judge(Bytes::from_static(b"noise")), Verdict::False);
+        let mut long = Outgoing::new(10);
+        long.put(&Carried { node: node(1), frame: Bytes::from(vec![0; 1_000]) });
+        assert_eq!(judge(long.sign(&member, &context("group")).unwrap()), Verdict::False);
 
         let said =
             (10..5_000).take_while(|number| judge(message(&member, *number, "group")) != Verdict::TooMuch).count();

@@ -13,6 +13,8 @@ const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 1 + 8;
 /// The bytes before each frame.
 const FRAME_HEADER_BYTES: usize = 2 + 4;
+/// Both, for a bundle of one frame.
+pub(crate) const HEADERS_BYTES: usize = HEADER_BYTES + FRAME_HEADER_BYTES;
 /// More than any key and signature have, with their lengths.
 pub(crate) const SIGNED_BYTES: usize = 2 + 1_200 + 2 + 2 + 1_200;
 

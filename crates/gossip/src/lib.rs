@@ -21,6 +21,8 @@ mod bundle;
 mod config;
 mod connection;
 mod dialer;
+#[cfg(test)]
+mod hostile;
 mod members;
 mod mesh;
 mod rate;

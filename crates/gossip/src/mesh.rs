@@ -12,7 +12,7 @@ use libp2p_gossipsub::{
 use sha2::{Digest, Sha256};
 
 use crate::{
-    bundle::SIGNED_BYTES,
+    bundle::{HEADERS_BYTES, SIGNED_BYTES},
     config::{Degree, GossipError, GossipLimits},
 };
 
@@ -24,8 +24,9 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(30);
 const PRUNE_BACKOFF: Duration = Duration::from_secs(10);
 /// Heartbeats for which messages are kept for neighbours that missed them, and in which they are announced.
 const KEPT_HEARTBEATS: (usize, usize) = (4, 3);
-/// What control messages have beside bundles, and what encodes a message.
-const FRAMING_BYTES: usize = 1_024;
+/// What the library's bound has to leave room for beside a message: it compares all bytes that it has read and not taken yet (`gossipsub` 0.50.1,
+/// `protocol.rs`), and it reads 8 KiB at once. Without this a stream ends when a second message comes close behind a long one.
+const READ_AHEAD_BYTES: usize = 16 << 10;
 
 /// The topic of a group.
 pub(crate) fn topic(group: &str) -> IdentTopic {
@@ -36,7 +37,7 @@ pub(crate) fn topic(group: &str) -> IdentTopic {
 
 /// The longest message: a bundle, or a bundle of one long frame, and its signature.
 pub(crate) fn message_bytes(limits: &GossipLimits, frame_bytes: usize) -> usize {
-    limits.bundle_bytes.max(frame_bytes).saturating_add(SIGNED_BYTES).saturating_add(FRAMING_BYTES)
+    limits.bundle_bytes.max(frame_bytes.saturating_add(HEADERS_BYTES)).saturating_add(SIGNED_BYTES)
 }
 
 /// The id of a message: its content alone decides, so that two that are equal are one, whoever passes them on.
@@ -67,7 +68,7 @@ pub(crate) fn join(
         .duplicate_cache_time(REMEMBERED_FOR)
         .history_length(history)
         .history_gossip(announced)
-        .max_transmit_size(message_bytes(limits, frame_bytes))
+        .max_transmit_size(message_bytes(limits, frame_bytes).saturating_add(READ_AHEAD_BYTES))
         .connection_handler_queue_len(limits.neighbour_messages)
         .validation_mode(ValidationMode::Anonymous)
         .validate_messages()
@@ -95,7 +96,7 @@ fn score(topic: TopicHash) -> PeerScoreParams {
         first_message_deliveries_weight: 0.0,
         mesh_message_deliveries_weight: 0.0,
         mesh_failure_penalty_weight: 0.0,
-        invalid_message_deliveries_weight: -10.0,
+        invalid_message_deliveries_weight: -1.0,
         invalid_message_deliveries_decay: 0.9,
         ..TopicScoreParams::default()
     };
@@ -110,12 +111,12 @@ fn score(topic: TopicHash) -> PeerScoreParams {
     }
 }
 
-/// From three false messages on within a few seconds a neighbour is heard no more, until they are forgotten.
+/// From ten false messages within a few seconds on nothing is announced to a neighbour; with some thirty it is heard no more. Before that this crate leaves it.
 fn thresholds() -> PeerScoreThresholds {
     PeerScoreThresholds {
-        gossip_threshold: -10.0,
-        publish_threshold: -50.0,
-        graylist_threshold: -80.0,
+        gossip_threshold: -100.0,
+        publish_threshold: -500.0,
+        graylist_threshold: -1_000.0,
         accept_px_threshold: 0.0,
         opportunistic_graft_threshold: 0.0,
     }

@@ -49,6 +49,8 @@ pub(crate) struct Task {
     pub(crate) local: NodeId,
     pub(crate) identity: Identity,
     pub(crate) context: Vec<u8>,
+    /// The longest message, in bytes.
+    pub(crate) longest: usize,
     pub(crate) topic: IdentTopic,
     pub(crate) swarm: Swarm<Mesh>,
     pub(crate) members: Arc<Members>,
@@ -86,7 +88,7 @@ impl Task {
     /// Runs until the transport is gone.
     pub(crate) async fn run(mut self) {
         let mut state = State {
-            authors: Authors::new(self.identity.fingerprint(), self.context.clone()),
+            authors: Authors::new(self.identity.fingerprint(), self.context.clone(), self.longest),
             number: first_number(),
             spent: Spent::new(Instant::now()),
             left: None,

@@ -70,6 +70,7 @@ impl Gossip {
             Socket::new((listener, address), &identity, &members, sources, &limits).map_err(MeshError::Tls)?;
         let topic = mesh::topic(&group);
         let mesh = mesh::join(&topic, peers.len().saturating_add(1), &limits, sealed.frame_bytes)?;
+        let longest = mesh::message_bytes(&limits, sealed.frame_bytes);
         let refused = |what: &str| GossipError::Gossipsub(what.to_owned());
         let own = peer_id(&identity.fingerprint()).ok_or_else(|| refused("this node's key gives no name"))?;
         let run = |future| drop(tokio::spawn(future));
@@ -89,6 +90,7 @@ impl Gossip {
         let task = Task {
             local,
             context: bundle::context(&group),
+            longest,
             identity,
             topic,
             swarm,

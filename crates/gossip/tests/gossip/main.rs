@@ -1,0 +1,5 @@
+//! Nodes that gossip over real sockets.
+
+mod delivery;
+mod mending;
+mod support;
