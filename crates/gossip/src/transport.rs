@@ -45,6 +45,8 @@ pub struct Gossip {
     strangers: Arc<Strangers>,
     doorway: Arc<Doorway>,
     tally: Arc<Tally>,
+    /// The task holds a receiver until it ends.
+    ended: watch::Sender<()>,
 }
 
 impl Gossip {
@@ -84,6 +86,7 @@ impl Gossip {
         let (told, status) = watch::channel(HostStatus { address: "gossip".to_owned(), away, ..HostStatus::default() });
         let carrier = Carrier { frames, arrivals, status };
         let (relayed, inbound) = Relayed::start((local, identity.clone()), peers, carrier, sealed)?;
+        let (ended, alive) = watch::channel(());
         let sessions = Arc::new(OnceLock::new());
         // It is empty, so that this succeeds.
         let _ = sessions.set(Arc::downgrade(&relayed));
@@ -103,8 +106,12 @@ impl Gossip {
             tally: Arc::clone(&tally),
             sessions,
         };
-        tokio::spawn(task.run());
-        let gossip = Self { sessions: relayed, members, address, traffic, strangers, doorway, tally };
+        tokio::spawn(async move {
+            // Listener and connections are closed then.
+            task.run().await;
+            drop(alive);
+        });
+        let gossip = Self { sessions: relayed, members, address, traffic, strangers, doorway, tally, ended };
         Ok((Arc::new(gossip), inbound))
     }
 
@@ -182,7 +189,10 @@ impl GroupTransport for Gossip {
     }
 
     fn stopped(&self) -> Stopping<'_> {
-        self.sessions.stopped()
+        Box::pin(async {
+            self.sessions.stopped().await;
+            self.ended.closed().await;
+        })
     }
 }
 

@@ -273,7 +273,7 @@ impl NodeBuilder {
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
         let archive = LedgerArchive::new(authority.store(), group.founding());
-        let (network, inbound, peers_at) = join((&config, &group), &identity, peer, &archive)?;
+        let (network, inbound, peers_at) = join((&config, &group), &identity, peer, &archive, &mut registry)?;
         let (transport, inbound) = wrap(Arc::clone(&network) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =

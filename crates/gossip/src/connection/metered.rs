@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_neighbour_is_read_no_faster_than_it_may_speak() {
         let (here, mut there) = tokio::io::duplex(64 << 10);
         let traffic = Arc::new(Traffic::default());
@@ -114,7 +114,7 @@ mod tests {
         });
         let start = std::time::Instant::now();
         let mut buffer = vec![0; 64 << 10];
-        // The meter reads the real clock, the pauses are skipped: nothing but its own reckoning holds the reader back.
+        // One MiB a second, and a tenth of that at once.
         while traffic.bytes().1 < 512 << 10 {
             metered.read_exact(&mut buffer).await.unwrap();
         }

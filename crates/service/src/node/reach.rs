@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use prometheus_client::registry::Registry;
 #[cfg(feature = "gossip")]
 use theta_gossip::{Gossip, GossipConfig, GossipLimits};
 use theta_names::NodeId;
@@ -17,18 +18,23 @@ use tokio::sync::mpsc;
 
 use super::{archive::LedgerArchive, error::StartError};
 use crate::config::{NodeConfig, TransportKind};
+#[cfg(feature = "gossip")]
+use crate::metrics::GossipCollector;
 
 /// The way to the other nodes, the messages from them, and where they connect.
 type Joined = (Arc<dyn GroupTransport>, mpsc::Receiver<Inbound>, SocketAddr);
 
 /// Reaches the other nodes in the way that the configuration says. Where they connect to this one, those who may read the archive do it at the same
-/// address; through a host, and over gossip, nobody reads it.
+/// address; through a host, and over gossip, nobody reads it. What the way has to tell the monitoring system is registered.
 pub(super) fn join(
     (config, group): (&NodeConfig, &GroupFile),
     identity: &Identity,
     listen: Listen,
     archive: &Arc<LedgerArchive>,
+    registry: &mut Registry,
 ) -> Result<Joined, StartError> {
+    #[cfg(not(feature = "gossip"))]
+    let _ = registry;
     let local = NodeId::from(config.id);
     let (identity, peers) = (identity.clone(), group.mesh_peers(local));
     match config.transport {
@@ -67,6 +73,7 @@ pub(super) fn join(
                 carrier: CarrierLimits { frame_bytes: settings.frame_bytes, ..CarrierLimits::default() },
                 limits: GossipLimits::default(),
             })?;
+            registry.register_collector(Box::new(GossipCollector(Arc::clone(&gossip))));
             let address = gossip.local_addr();
             Ok((gossip, inbound, address))
         }
