@@ -37,6 +37,9 @@ pub struct GossipConfig {
 pub struct GossipLimits {
     /// Bytes of the frames that leave in one message, at least 1,200; a frame that is longer leaves alone.
     pub bundle_bytes: usize,
+    /// A node's messages leave with this pause between them, times the number of nodes, so that what there is to check in a second does not grow with the group. One that comes
+    /// after a longer silence leaves at once.
+    pub pace: Duration,
     /// Messages of all authors together that a node checks and passes on in a second: each author has its share.
     pub messages_per_second: u32,
     /// Bytes of all authors together that a node passes on in a second: each author has its share. As much is read from each neighbour.
@@ -65,6 +68,7 @@ impl Default for GossipLimits {
     fn default() -> Self {
         Self {
             bundle_bytes: 48 << 10,
+            pace: Duration::from_millis(1),
             messages_per_second: 4_000,
             bytes_per_second: 32 * MIB,
             burst: Duration::from_secs(2),
@@ -110,12 +114,12 @@ pub struct Degree {
 }
 
 impl Degree {
-    /// The degree in a group of n nodes: log2 n + 3, so that a message takes few steps, and a random graph falls apart neither by itself nor
-    /// when a third of its nodes is away. All others, in groups of up to seven.
+    /// The degree in a group of n nodes: log2 n + 1, at least 3, so that a message takes few steps, and a random graph hardly falls apart, by itself
+    /// or when some nodes are away. All others, in groups of up to four.
     #[must_use]
     pub fn of(n: usize) -> Self {
         let logarithm = usize::try_from(n.max(1).next_power_of_two().trailing_zeros()).unwrap_or(0);
-        let aim = (logarithm + 3).clamp(1, 16);
+        let aim = (logarithm + 1).clamp(3, 16);
         Self { low: (aim * 2 / 3).max(1), aim, high: aim * 2 }
     }
 }
@@ -147,7 +151,7 @@ mod tests {
     #[test]
     fn the_degree_grows_with_the_logarithm_of_the_group() {
         let aims = [1, 2, 4, 7, 8, 31, 100, 1_000, 60_000].map(|n| Degree::of(n).aim);
-        assert_eq!(aims, [3, 4, 5, 6, 6, 8, 10, 13, 16]);
+        assert_eq!(aims, [3, 3, 3, 4, 4, 6, 8, 11, 16]);
         for n in 1..2_000 {
             let Degree { low, aim, high } = Degree::of(n);
             assert!(1 <= low && low <= aim && aim <= high, "{n}");

@@ -41,6 +41,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const GATHER: Duration = Duration::from_secs(2);
 /// How often other tasks have a turn before a bundle leaves: those of other peers have frames at the same time.
 const TURNS: usize = 3;
+/// A node's messages are not further apart than this for the sake of others.
+const LONGEST_PACE: Duration = Duration::from_millis(250);
 /// Connections between two nodes: each may have dialled the other at the same time.
 const MOST_CONNECTIONS: usize = 2;
 
@@ -70,6 +72,8 @@ struct State {
     /// The number of the next message.
     number: u64,
     spent: Spent,
+    /// When the last message left.
+    last: Instant,
     /// A frame that found no room in the bundle before.
     left: Option<Carried>,
     /// The connections of each neighbour, the oldest first.
@@ -91,6 +95,7 @@ impl Task {
             authors: Authors::new(self.identity.fingerprint(), self.context.clone(), self.longest),
             number: first_number(),
             spent: Spent::new(Instant::now()),
+            last: Instant::now(),
             left: None,
             connections: HashMap::new(),
             dialling: HashSet::new(),
@@ -102,7 +107,8 @@ impl Task {
         let mut looks = tokio::time::interval(LOOK);
         loop {
             let rate = self.rate();
-            let pause = tokio::time::Instant::from_std(state.spent.next(&rate.cautious()));
+            let due = state.spent.next(&rate.cautious()).max(state.last + self.pace());
+            let pause = tokio::time::Instant::from_std(due);
             let may_speak = state.ready && self.neighbours() > 0;
             tokio::select! {
                 () = self.arrivals.closed() => return,
@@ -120,6 +126,12 @@ impl Task {
     fn rate(&self) -> Rate {
         let GossipLimits { messages_per_second, bytes_per_second, burst, .. } = self.limits;
         Rate::shared(messages_per_second, bytes_per_second, self.members.present().count(), burst)
+    }
+
+    /// The pause between two messages of this node. What comes meanwhile leaves in one.
+    fn pace(&self) -> Duration {
+        let n = u32::try_from(self.members.present().count()).unwrap_or(u32::MAX);
+        self.limits.pace.saturating_mul(n).min(LONGEST_PACE)
     }
 
     /// Neighbours in the mesh.
@@ -156,7 +168,9 @@ impl Task {
                 .warn(format_args!("this node's key signs by no scheme of TLS 1.3, so that it cannot gossip"));
             return;
         };
-        state.spent.take(&rate.cautious(), message.len(), Instant::now());
+        let now = Instant::now();
+        state.last = now;
+        state.spent.take(&rate.cautious(), message.len(), now);
         match self.swarm.behaviour_mut().publish(self.topic.hash(), message) {
             Ok(_) => {
                 self.tally.sent.fetch_add(1, Relaxed);
