@@ -1,5 +1,14 @@
 //! A member that attacks: it has a key that the group has pinned, real connections to honest nodes, and says what it likes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
 use core::time::Duration;
 use std::{net::TcpListener, sync::Arc, time::Instant};
 
@@ -307,7 +316,6 @@ async fn who_says_too_much_is_heard_up_to_its_share_and_the_others_as_before() {
         attacker.false_frames.get() + attacker.frames_overrun.get()
     };
     // What it says has no session: nobody takes a frame of it, and behind its neighbours no more comes than its share.
-    #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     for (place, (node, _)) in nodes.iter().enumerate() {
         assert!((frames(place) as f64) <= share, "{} of {share}", frames(place));
         assert_eq!(node.counts().banned, 0, "{place}");
