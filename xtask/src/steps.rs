@@ -25,7 +25,12 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     log.step("known answers by a second implementation", || tools::oracle(root))?;
     // Builds the programs together with the tests: alone, they would be built with other features of the same dependencies,
     // which would all be compiled once more.
-    log.step("build", || cargo(root, &["build", "--quiet", "--workspace", "--bins", "--tests"]))?;
+    log.step("build", || {
+        cargo(root, &["build", "--quiet", "--workspace", "--features", "theta/gossip", "--bins", "--tests"])
+    })?;
+    log.step("the product without what is off by default", || {
+        cargo(root, &["check", "--quiet", "--workspace", "--lib", "--bins"])
+    })?;
     log.step("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]))?;
     log.step("alerts and dashboard, with a real Prometheus", || check_monitoring(root))?;
     let mut refused = None;
@@ -41,7 +46,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     })?;
     log.step("tests", || {
         let mut tests = Command::new("cargo");
-        tests.args(["test", "--workspace", "--no-fail-fast"]);
+        tests.args(["test", "--workspace", "--features", "theta/gossip", "--no-fail-fast"]);
         tests.envs(refused.as_ref().map(|_| ("THETA_WAN_REFUSED", "1")));
         tests.envs((!go).then_some(("THETA_NO_GO", "1")));
         match &cometbft {

@@ -23,7 +23,7 @@ pub use self::{
     keeping::{AuditConfig, BackupConfig, OrderConfig, TracesConfig},
     limits::LimitsConfig,
     store::{Sealing, StoreConfig, StoreOpenError},
-    transport::{HostConfig, TransportKind},
+    transport::{GossipConfig, HostConfig, TransportKind},
 };
 pub use theta_authority::{PolicyLoadError, load_policy};
 
@@ -69,6 +69,9 @@ pub struct NodeConfig {
     /// The host platform, where the transport is `p2p-proxy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostConfig>,
+    /// How the node gossips, where the transport is `gossip`. Absent: with every default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gossip: Option<GossipConfig>,
     /// Bounds on what this node takes on.
     #[serde(default)]
     pub limits: LimitsConfig,
@@ -138,6 +141,7 @@ impl NodeConfig {
             policy: paths::policy(),
             transport: TransportKind::default(),
             host: None,
+            gossip: None,
             store: StoreConfig::default(),
             backup: None,
             audit: None,
@@ -171,16 +175,26 @@ impl NodeConfig {
     /// [`ConfigError::Invalid`].
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
         let config: Self = toml::from_str(text).map_err(|error| ConfigError::from_toml(&error, text, file))?;
-        let problem = match (config.transport, &config.host) {
-            (TransportKind::P2pProxy, None) => {
-                "transport = \"p2p-proxy\" takes a section [host] with address and fingerprint"
+        match config.misfit() {
+            Some(problem) => Err(ConfigError::at(&["transport", "[host]", "[gossip]"], text, file, problem)),
+            None => Ok(config),
+        }
+    }
+
+    /// What does not fit the transport.
+    const fn misfit(&self) -> Option<&'static str> {
+        match (self.transport, &self.host, &self.gossip) {
+            (TransportKind::P2pProxy, None, _) => {
+                Some("transport = \"p2p-proxy\" takes a section [host] with address and fingerprint")
             }
-            (TransportKind::Mesh, Some(_)) => {
-                "a section [host] takes transport = \"p2p-proxy\" at the beginning of the file"
+            (TransportKind::Mesh | TransportKind::Gossip, Some(_), _) => {
+                Some("a section [host] takes transport = \"p2p-proxy\" at the beginning of the file")
             }
-            _ => return Ok(config),
-        };
-        Err(ConfigError::at(&["transport", "[host]"], text, file, problem))
+            (TransportKind::Mesh | TransportKind::P2pProxy, _, Some(_)) => {
+                Some("a section [gossip] takes transport = \"gossip\" at the beginning of the file")
+            }
+            (transport, ..) => transport.missing(),
+        }
     }
 
     /// A Tokio runtime with this configuration's [`io_threads`](Self::io_threads), in which to start the node.
@@ -249,12 +263,14 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("folder", "The folder of these files; nothing is ever removed from it."),
     (
         "transport",
-        "What carries the messages between the nodes, the same at all: \"mesh\", or \"p2p-proxy\" with a section [host].",
+        "What carries the messages between the nodes, the same at all: \"mesh\", \"p2p-proxy\" with a section [host], or \"gossip\".",
     ),
     ("[host]", "The host platform beside this node, which carries its messages."),
     ("address", "Where the host listens for this node."),
     ("fingerprint", "The SHA-256 of the host's public key: another host gets nothing."),
-    ("frame_bytes", "The longest frame that the host carries."),
+    ("frame_bytes", "The longest frame that the host, or gossip, carries."),
+    ("[gossip]", "How this node gossips."),
+    ("neighbours", "The numbers of the nodes to which it connects; none: a few, drawn from all."),
     ("io_threads", "Threads that move bytes."),
     ("cpu_threads", "Threads that do cryptography; one for each processor if absent."),
     ("peer", "For the other nodes."),
@@ -423,6 +439,10 @@ mod tests {
             (
                 &format!("{MINIMAL}[host]\naddress = \"h:1\"\nfingerprint = \"{}\"\n", "00".repeat(32)),
                 "node.toml:5: a section [host] takes transport = \"p2p-proxy\" at the beginning of the file",
+            ),
+            (
+                &format!("{MINIMAL}[gossip]\nneighbours = [2]\n"),
+                "node.toml:5: a section [gossip] takes transport = \"gossip\" at the beginning of the file",
             ),
             (
                 &format!("{MINIMAL}[host]\naddress = \"nowhere\"\n"),

@@ -2,6 +2,8 @@
 
 mod api;
 mod doors;
+#[cfg(feature = "gossip")]
+mod gossip;
 mod keys;
 mod peers;
 mod process;
@@ -17,6 +19,8 @@ use tokio::{
     time,
 };
 
+#[cfg(feature = "gossip")]
+pub(crate) use self::gossip::GossipCollector;
 pub(crate) use self::{
     api::ApiMetrics, doors::DoorCollector, keys::KeysCollector, peers::PeersCollector, process::ProcessCollector,
 };

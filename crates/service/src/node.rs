@@ -6,6 +6,7 @@ mod error;
 mod forwarded;
 mod founding;
 mod host;
+mod reach;
 mod seats;
 
 use std::{
@@ -26,12 +27,9 @@ use theta_custody::{Custodian, Roster};
 use theta_names::NodeId;
 use theta_network::{
     GroupTransport, HostStatus, Identity, Inbound, PeerState, Transport,
-    archive::Archive,
-    carrier::{CarrierLimits, Relayed},
     doorway::{self, Doorway},
     group::{GroupFile, GroupNode},
-    mesh::{Listen, Mesh, MeshConfig, MeshLimits},
-    p2p_proxy,
+    mesh::Listen,
 };
 use theta_orchestration::Orchestrator;
 use theta_policy::Reload;
@@ -47,9 +45,9 @@ use self::certificate::CertificateCollector;
 pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
 pub(crate) use self::host::{Host, NotFirst, WANTED_HEIGHTS};
-use self::seats::Seats;
+use self::{reach::join, seats::Seats};
 use crate::{
-    config::{AuditConfig, LimitsConfig, NodeConfig, TransportKind},
+    config::{AuditConfig, LimitsConfig, NodeConfig},
     grpc::{Admission, ApiServer, Backups, Connections, NodeState, Serving},
     metrics::{self, ApiMetrics, DoorCollector, KeysCollector, PeersCollector, ProcessCollector, Readiness},
 };
@@ -275,7 +273,7 @@ impl NodeBuilder {
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
         let archive = LedgerArchive::new(authority.store(), group.founding());
-        let (network, inbound, peers_at) = join((&config, &group), &identity, peer, &archive)?;
+        let (network, inbound, peers_at) = join((&config, &group), &identity, peer, &archive, &mut registry)?;
         let (transport, inbound) = wrap(Arc::clone(&network) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
@@ -334,45 +332,6 @@ impl NodeBuilder {
             "ready for requests"
         );
         Ok(node)
-    }
-}
-
-/// The way to the other nodes, the messages from them, and where they connect.
-type Joined = (Arc<dyn GroupTransport>, mpsc::Receiver<Inbound>, SocketAddr);
-
-/// Reaches the other nodes in the way that the configuration says. Where they connect to this one, those who may read the archive do it at the same
-/// address; through a host nobody reads it.
-fn join(
-    (config, group): (&NodeConfig, &GroupFile),
-    identity: &Identity,
-    listen: Listen,
-    archive: &Arc<LedgerArchive>,
-) -> Result<Joined, StartError> {
-    let local = NodeId::from(config.id);
-    let (identity, peers) = (identity.clone(), group.mesh_peers(local));
-    match config.transport {
-        TransportKind::Mesh => {
-            let (archive, limits): (Arc<dyn Archive>, _) = (Arc::clone(archive) as _, MeshLimits::default());
-            let (mesh, inbound) =
-                Mesh::start_with(MeshConfig { local, identity, listen, peers, limits }, Some(archive))?;
-            let address = mesh.local_addr();
-            Ok((mesh, inbound, address))
-        }
-        TransportKind::P2pProxy => {
-            let host = config.host.as_ref().ok_or(StartError::NoHost)?;
-            let limits = CarrierLimits { frame_bytes: host.frame_bytes, ..CarrierLimits::default() };
-            let carrier = p2p_proxy::attach(p2p_proxy::HostConfig {
-                address: host.address.clone(),
-                certificate: host.fingerprint,
-                group: group.name().to_owned(),
-                node: local,
-                identity: identity.clone(),
-                frame_bytes: host.frame_bytes,
-                backoff: (Duration::from_millis(100), Duration::from_secs(5)),
-            });
-            let (relayed, inbound) = Relayed::start((local, identity), peers, carrier, limits)?;
-            Ok((relayed, inbound, config.listen.peer))
-        }
     }
 }
 

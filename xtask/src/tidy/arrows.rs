@@ -29,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-store", &["theta-groups", "theta-names"]),
     ("theta-policy", &["theta-names", "theta-statements"]),
     ("theta-network", &["theta-names", "theta-wire"]),
+    ("theta-gossip", &["theta-names", "theta-network"]),
     (
         "theta-custody",
         &[
@@ -82,6 +83,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-orchestration",
             "theta-authority",
             "theta-custody",
+            "theta-gossip",
             "theta-network",
             "theta-store",
             "theta-policy",

@@ -76,7 +76,7 @@ pub struct InitArgs {
     /// Where it serves metrics, on loopback [default: the port after that for clients]
     #[arg(long, value_name = "IP:PORT", value_parser = parse_loopback)]
     metrics: Option<SocketAddr>,
-    /// What carries the messages between the nodes, the same at all of them: mesh, or p2p-proxy for the network of a host
+    /// What carries the messages between the nodes, the same at all of them: mesh, p2p-proxy for the network of a host, or gossip in a build that has it
     #[arg(long, value_name = "TRANSPORT", default_value_t)]
     transport: TransportKind,
     /// Where the host listens for this node
@@ -158,11 +158,14 @@ impl InitArgs {
     /// How the node reaches the others.
     fn reach(&self, config: &mut NodeConfig) -> Result<(), Failure> {
         let host = self.host.as_ref().zip(self.host_fingerprint);
+        if let Some(missing) = self.transport.missing() {
+            return Err(Failure::Usage(missing.to_owned()));
+        }
         match (self.transport, host) {
             (TransportKind::P2pProxy, None) => {
                 return Err(Failure::Usage("--transport p2p-proxy takes --host and --host-fingerprint".to_owned()));
             }
-            (TransportKind::Mesh, Some(_)) => {
+            (TransportKind::Mesh | TransportKind::Gossip, Some(_)) => {
                 return Err(Failure::Usage("--host takes --transport p2p-proxy".to_owned()));
             }
             (transport, host) => {

@@ -1,5 +1,7 @@
 //! Nodes that are killed, come back, or are told to stop.
 
+#[cfg(feature = "gossip")]
+mod gossip;
 mod hosts;
 
 use std::{

@@ -23,6 +23,7 @@ mod peers;
 mod session;
 mod stream;
 mod task;
+mod vouched;
 
 use std::{sync::Arc, time::Instant};
 
@@ -36,6 +37,7 @@ pub use self::{
     config::{BadLimit, CarrierLimits},
     link::{Link, Local},
     stream::{Full, Outbox},
+    vouched::Vouched,
 };
 use self::{peers::Peers, task::Ways};
 use crate::{

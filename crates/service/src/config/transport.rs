@@ -1,6 +1,6 @@
 //! How a node reaches the other nodes.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, num::NonZeroU16, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use theta_names::Address;
@@ -15,6 +15,8 @@ pub enum TransportKind {
     Mesh,
     /// The network of the host platform: [`HostConfig`].
     P2pProxy,
+    /// Connections to a few neighbours, which pass on what any node says: [`GossipConfig`]. Takes a build with the feature `gossip`.
+    Gossip,
 }
 
 impl TransportKind {
@@ -24,6 +26,22 @@ impl TransportKind {
         match self {
             Self::Mesh => "mesh",
             Self::P2pProxy => "p2p-proxy",
+            Self::Gossip => "gossip",
+        }
+    }
+
+    /// What to do about it, if this build has no such transport.
+    #[must_use]
+    pub const fn missing(self) -> Option<&'static str> {
+        self.missing_from(cfg!(feature = "gossip"))
+    }
+
+    const fn missing_from(self, has_gossip: bool) -> Option<&'static str> {
+        match self {
+            Self::Gossip if !has_gossip => {
+                Some("transport = \"gossip\" takes a build that has it: cargo build --release --features gossip")
+            }
+            _ => None,
         }
     }
 }
@@ -38,7 +56,7 @@ impl FromStr for TransportKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Mesh, Self::P2pProxy];
+        let all = [Self::Mesh, Self::P2pProxy, Self::Gossip];
         let known = || all.map(Self::name).join(" or ");
         all.into_iter()
             .find(|kind| kind.name() == text)
@@ -68,6 +86,25 @@ impl HostConfig {
     }
 }
 
+/// How a node gossips.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GossipConfig {
+    /// The numbers of the nodes to which this one connects, at their addresses in the group; others may connect to it all the same. Empty: to as
+    /// many as a group of its size takes, drawn from all.
+    #[serde(default)]
+    pub neighbours: Vec<NonZeroU16>,
+    /// The longest sealed frame, in bytes: 1,200 to 1,048,576, the same at all nodes. Default 32,768.
+    #[serde(default = "frame_bytes", deserialize_with = "frame_size")]
+    pub frame_bytes: usize,
+}
+
+impl Default for GossipConfig {
+    fn default() -> Self {
+        Self { neighbours: Vec::new(), frame_bytes: frame_bytes() }
+    }
+}
+
 const fn frame_bytes() -> usize {
     32 << 10
 }
@@ -85,5 +122,19 @@ fn frame_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Er
         Ok(size)
     } else {
         Err(D::Error::custom(format!("frames have 1200 to 1048576 bytes, and not {size}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_gossip_says_how_to_get_one_that_has_it() {
+        let missing = TransportKind::Gossip.missing_from(false).unwrap();
+        assert!(missing.contains("cargo build --release --features gossip"), "{missing}");
+        assert_eq!(TransportKind::Gossip.missing_from(true), None);
+        assert_eq!([TransportKind::Mesh, TransportKind::P2pProxy].map(|kind| kind.missing_from(false)), [None; 2]);
+        assert_eq!(TransportKind::Gossip.missing().is_none(), cfg!(feature = "gossip"));
     }
 }

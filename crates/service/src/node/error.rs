@@ -97,6 +97,14 @@ pub enum StartError {
     /// The configuration names a transport and not what it takes.
     #[error("transport = \"p2p-proxy\" in node.toml takes a section [host] with address and fingerprint")]
     NoHost,
+    /// Gossip did not start.
+    #[cfg(feature = "gossip")]
+    #[error(transparent)]
+    Gossip(#[from] theta_gossip::GossipError),
+    /// This build has no gossip.
+    #[cfg(not(feature = "gossip"))]
+    #[error("transport = \"gossip\" in node.toml takes a build that has it: cargo build --release --features gossip")]
+    NoGossip,
     /// The orchestrator did not start.
     #[error(transparent)]
     Orchestrator(#[from] theta_orchestration::StartError),

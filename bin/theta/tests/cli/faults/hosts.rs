@@ -186,7 +186,7 @@ fn a_transport_and_its_host_are_named_together() {
         crate::harness::theta_in(dir.path(), &[&words, more].concat())
     };
     init(&["--transport", "p2p-proxy"]).fails(2, &["--transport p2p-proxy takes --host and --host-fingerprint"]);
-    init(&["--transport", "pigeons"]).fails(2, &["mesh or p2p-proxy"]);
+    init(&["--transport", "pigeons"]).fails(2, &["mesh or p2p-proxy or gossip"]);
     let pin = "5d".repeat(32);
     init(&["--host", "localhost:7300", "--host-fingerprint", &pin]).fails(2, &["--host takes --transport p2p-proxy"]);
     init(&["--transport", "p2p-proxy", "--host", "localhost:7300", "--host-fingerprint", &pin]).ok();

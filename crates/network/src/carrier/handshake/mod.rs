@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 pub(super) use self::{
     responder::{Accepted, Responder},
-    signature::cost,
+    signature::{cost, is_right, sign},
 };
 use super::{
     frame::{Frame, Opening, Route, Signed, tag, take_array},

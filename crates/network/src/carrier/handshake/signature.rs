@@ -20,7 +20,7 @@ pub(super) const SCHEMES: [SignatureScheme; 7] = [
 ];
 
 /// Signs with the key of this node's certificate.
-pub(super) fn sign(identity: &Identity, message: &[u8]) -> Option<Signed> {
+pub(in crate::carrier) fn sign(identity: &Identity, message: &[u8]) -> Option<Signed> {
     let (key, scheme, signature) = identity.sign(&SCHEMES, message)?;
     Some(Signed { key: key.into(), scheme: u16::from(scheme), signature: Bytes::from(signature) })
 }
@@ -37,7 +37,7 @@ pub(in crate::carrier) fn cost(identity: &Identity) -> u32 {
 }
 
 /// Whether the owner of the pinned key has signed this message.
-pub(super) fn is_right(pin: &Fingerprint, message: &[u8], signed: &Signed) -> bool {
+pub(in crate::carrier) fn is_right(pin: &Fingerprint, message: &[u8], signed: &Signed) -> bool {
     if Fingerprint::from(<[u8; 32]>::from(Sha256::digest(&signed.key))) != *pin {
         return false;
     }

@@ -1,0 +1,165 @@
+//! To whom a node connects, and when again.
+
+use core::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    time::Instant,
+};
+
+use theta_names::NodeId;
+use theta_network::{Fingerprint, mesh::MeshPeer};
+
+use crate::config::{Degree, GossipLimits};
+
+/// Nodes that were not reached for so long are connected to, though there are neighbours enough: the group may have fallen apart.
+const APART: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+struct Tried {
+    /// Not before.
+    next: Instant,
+    pause: Duration,
+}
+
+/// Chooses whom to connect to.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    wanted: HashSet<NodeId>,
+    limits: GossipLimits,
+    tried: HashMap<Fingerprint, Tried>,
+    /// Since when some node is not reached.
+    apart_since: Option<Instant>,
+}
+
+/// What the dialer looks at.
+pub(crate) struct View<'a> {
+    /// Connected, or about to be.
+    pub(crate) neighbours: &'a HashSet<Fingerprint>,
+    /// Nodes with which no session stands.
+    pub(crate) unreached: &'a HashSet<Fingerprint>,
+    pub(crate) degree: Degree,
+    pub(crate) now: Instant,
+}
+
+impl Dialer {
+    /// `wanted`: the nodes to connect to; empty: any.
+    pub(crate) fn new(wanted: HashSet<NodeId>, limits: GossipLimits) -> Self {
+        Self { wanted, limits, tried: HashMap::new(), apart_since: None }
+    }
+
+    /// The connection to this node came up.
+    pub(crate) fn connected(&mut self, key: &Fingerprint) {
+        self.tried.remove(key);
+    }
+
+    /// Whom to dial now: one at most, unless nodes are listed. `random` draws a number below its argument.
+    pub(crate) fn due<'a>(
+        &mut self,
+        peers: impl Iterator<Item = &'a MeshPeer>,
+        view: &View<'_>,
+        random: impl FnOnce(usize) -> usize,
+    ) -> Vec<Fingerprint> {
+        let View { neighbours, unreached, degree, now } = *view;
+        if unreached.is_empty() {
+            self.apart_since = None;
+        }
+        let apart = !unreached.is_empty() && now.duration_since(*self.apart_since.get_or_insert(now)) >= APART;
+        let rests = |key: &Fingerprint| self.tried.get(key).is_some_and(|tried| tried.next > now);
+        let candidates = peers
+            .filter(|peer| self.wanted.is_empty() || self.wanted.contains(&peer.id))
+            .map(|peer| peer.certificate)
+            .filter(|key| !neighbours.contains(key) && !rests(key));
+        let chosen = if !self.wanted.is_empty() {
+            candidates.collect()
+        } else if neighbours.len() < degree.aim {
+            draw(candidates.collect(), random)
+        } else if apart {
+            self.apart_since = Some(now);
+            draw(candidates.filter(|key| unreached.contains(key)).collect(), random)
+        } else {
+            Vec::new()
+        };
+        for key in &chosen {
+            let tried = self.tried.entry(*key).or_insert(Tried { next: now, pause: self.limits.backoff_min });
+            tried.next = now + tried.pause;
+            tried.pause = tried.pause.saturating_mul(2).min(self.limits.backoff_max);
+        }
+        chosen
+    }
+
+    /// Forgets those who are members no more.
+    pub(crate) fn keep(&mut self, is_member: impl Fn(&Fingerprint) -> bool) {
+        self.tried.retain(|key, _| is_member(key));
+    }
+}
+
+fn draw(mut candidates: Vec<Fingerprint>, random: impl FnOnce(usize) -> usize) -> Vec<Fingerprint> {
+    if candidates.is_empty() {
+        return candidates;
+    }
+    let place = random(candidates.len()).min(candidates.len() - 1);
+    vec![candidates.swap_remove(place)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u8) -> Fingerprint {
+        Fingerprint::from([number; 32])
+    }
+
+    fn peers(n: u8) -> Vec<MeshPeer> {
+        let peer = |number: u8| MeshPeer {
+            id: NodeId::try_from(u16::from(number)).unwrap(),
+            address: String::new(),
+            certificate: key(number),
+        };
+        (2..=n).map(peer).collect()
+    }
+
+    const DEGREE: Degree = Degree { low: 2, aim: 3, high: 6 };
+
+    #[test]
+    fn neighbours_are_looked_for_until_there_are_enough() {
+        let (peers, mut dialer) = (peers(9), Dialer::new(HashSet::new(), GossipLimits::default()));
+        let (mut neighbours, unreached, now) = (HashSet::new(), HashSet::new(), Instant::now());
+        for round in 0..6 {
+            let view = View { neighbours: &neighbours, unreached: &unreached, degree: DEGREE, now };
+            let due = dialer.due(peers.iter(), &view, |below| below / 2);
+            assert_eq!(due.len(), usize::from(round < 3), "{round}");
+            neighbours.extend(due);
+        }
+    }
+
+    #[test]
+    fn the_listed_ones_and_no_others_are_dialled_with_pauses() {
+        let wanted = [2, 5].map(|number| NodeId::try_from(number).unwrap());
+        let mut dialer = Dialer::new(HashSet::from(wanted), GossipLimits::default());
+        let (peers, none, start) = (peers(9), HashSet::new(), Instant::now());
+        let mut due = |after: u64| {
+            let now = start + Duration::from_millis(after);
+            let view = View { neighbours: &none, unreached: &none, degree: DEGREE, now };
+            dialer.due(peers.iter(), &view, |_| 0).len()
+        };
+        assert_eq!([due(0), due(50), due(100), due(200), due(300)], [2, 0, 2, 0, 2]);
+    }
+
+    #[test]
+    fn a_group_that_has_fallen_apart_finds_together() {
+        let (peers, mut dialer) = (peers(9), Dialer::new(HashSet::new(), GossipLimits::default()));
+        let neighbours = HashSet::from([key(2), key(3), key(4)]);
+        let unreached = HashSet::from([key(7), key(8)]);
+        let start = Instant::now();
+        let mut due = |after: u64, unreached: &HashSet<Fingerprint>| {
+            let now = start + Duration::from_secs(after);
+            dialer.due(peers.iter(), &View { neighbours: &neighbours, unreached, degree: DEGREE, now }, |_| 0)
+        };
+        assert!(due(0, &unreached).is_empty());
+        assert!(due(4, &unreached).is_empty());
+        assert!(unreached.contains(&due(5, &unreached)[0]));
+        assert!(due(6, &unreached).is_empty(), "once in a while");
+        assert!(due(20, &HashSet::new()).is_empty());
+        assert!(due(21, &unreached).is_empty(), "the time begins anew");
+    }
+}

@@ -1,0 +1,13 @@
+//! Nodes that gossip over real sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, in their helpers too"
+)]
+
+mod delivery;
+mod mending;
+mod support;
