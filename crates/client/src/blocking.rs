@@ -25,6 +25,7 @@ use std::{
     sync::{Arc, mpsc},
     task::{Context, Poll, Wake, Waker},
     thread,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -44,6 +45,7 @@ use tokio::{
     runtime::{Builder, Handle},
     sync::oneshot,
     task::unconstrained,
+    time::timeout,
 };
 
 use crate::{
@@ -136,6 +138,20 @@ impl Client {
     #[must_use]
     pub const fn asynchronous(&self) -> &crate::Client {
         &self.client
+    }
+
+    /// Blocks until a future of the [asynchronous client](Self::asynchronous) is done, and no longer than this; `None` if it takes longer.
+    /// What was sent before the time is over stays sent.
+    ///
+    /// ```no_run
+    /// # fn example(client: &theta_client::blocking::Client) {
+    /// let limit = std::time::Duration::from_secs(2);
+    /// let signed = client.within(limit, client.asynchronous().sign("release", "a message".into()));
+    /// # }
+    /// ```
+    pub fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        // The clock of the driver's runtime can be asked from inside `wait` alone.
+        self.wait(async { timeout(limit, future).await.ok() })
     }
 
     /// Blocks until the future is done. Inside another runtime it blocks a thread of that runtime as well, which works but

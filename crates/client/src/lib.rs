@@ -50,7 +50,7 @@ pub use self::{
     answer::{Answer, Culprit},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
-    folder::{Checkpoint, ClientFile, changed_since, check_group},
+    folder::{Checkpoint, ClientFile, changed_since, check_group, read_group},
     governance::explain_request,
     keys::{
         ListedKey,

@@ -85,3 +85,14 @@ fn public_keys(folder: &Path) -> Result<Vec<(KeyName, AnyPublicKey)>, OpenError>
     }
     Ok(keys)
 }
+
+/// The group of a client file or client directory, without opening the client: no secret is kept, and nobody is asked.
+///
+/// # Errors
+/// [`OpenError`] names the file that is wrong.
+pub fn read_group(client: &Path) -> Result<GroupFile, OpenError> {
+    if client.is_file() {
+        return Ok(ClientFile::load(client)?.group);
+    }
+    Ok(GroupFile::load(&client.join("group.toml"))?)
+}
