@@ -49,8 +49,8 @@ use tokio::{
 };
 
 use crate::{
-    Answer, CeremonyEnded, CeremonyOutcome, CeremonyProgress, ClientError, ClientOptions, Coin, Credentials, ListedKey,
-    NodeProblem, NodeStatus, OpenError, RandomizedSignature, StateChanged,
+    Answer, CeremonyEnded, CeremonyOutcome, CeremonyProgress, ClientError, ClientFile, ClientOptions, Coin,
+    Credentials, ListedKey, NodeProblem, NodeStatus, OpenError, RandomizedSignature, StateChanged,
 };
 
 /// A client of one group whose methods block. Clones share the connections and the thread that drives them.
@@ -104,6 +104,14 @@ impl Client {
     /// [`OpenError`].
     pub fn open_with(folder: &Path, options: ClientOptions) -> Result<Self, OpenError> {
         Self::make(|| crate::Client::open_with(folder, options))
+    }
+
+    /// As [`crate::Client::of_file`].
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn of_file(file: ClientFile, path: &Path, options: ClientOptions) -> Result<Self, OpenError> {
+        Self::make(|| crate::Client::of_file(file, path, options))
     }
 
     /// As [`crate::Client::new`].

@@ -39,6 +39,8 @@ pub(crate) enum Pin {
     None,
     /// A bearer token, as `theta token new` writes it.
     Token,
+    /// What locks the private keys of the client file (`theta client lock`).
+    Passphrase,
 }
 
 /// One token.

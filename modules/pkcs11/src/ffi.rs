@@ -26,10 +26,10 @@ use cryptoki_sys::{
     CK_ATTRIBUTE, CK_BBOOL, CK_BYTE, CK_C_INITIALIZE_ARGS, CK_FLAGS, CK_FUNCTION_LIST, CK_INFO, CK_INTERFACE,
     CK_MECHANISM, CK_MECHANISM_INFO, CK_MECHANISM_TYPE, CK_NOTIFY, CK_OBJECT_HANDLE, CK_RV, CK_SESSION_HANDLE,
     CK_SESSION_INFO, CK_SLOT_ID, CK_SLOT_INFO, CK_TOKEN_INFO, CK_ULONG, CK_UNAVAILABLE_INFORMATION, CK_USER_TYPE,
-    CK_UTF8CHAR, CK_VERSION, CKF_FIND_OBJECTS, CKF_LIBRARY_CANT_CREATE_OS_THREADS, CKF_OS_LOCKING_OK, CKF_RW_SESSION,
-    CKF_SERIAL_SESSION, CKF_SIGN, CKF_TOKEN_PRESENT, CKF_VERIFY, CKR_ARGUMENTS_BAD, CKR_BUFFER_TOO_SMALL,
-    CKR_CANT_LOCK, CKR_DATA_LEN_RANGE, CKR_FUNCTION_FAILED, CKR_GENERAL_ERROR, CKR_NEED_TO_CREATE_THREADS, CKR_OK,
-    CKR_PIN_LEN_RANGE, CKR_SESSION_PARALLEL_NOT_SUPPORTED, CKR_SIGNATURE_LEN_RANGE, CKR_USER_TYPE_INVALID, CKU_USER,
+    CK_UTF8CHAR, CK_VERSION, CKF_FIND_OBJECTS, CKF_RW_SESSION, CKF_SERIAL_SESSION, CKF_SIGN, CKF_TOKEN_PRESENT,
+    CKF_VERIFY, CKR_ARGUMENTS_BAD, CKR_BUFFER_TOO_SMALL, CKR_DATA_LEN_RANGE, CKR_FUNCTION_FAILED, CKR_GENERAL_ERROR,
+    CKR_OK, CKR_PIN_LEN_RANGE, CKR_SESSION_PARALLEL_NOT_SUPPORTED, CKR_SIGNATURE_LEN_RANGE, CKR_USER_TYPE_INVALID,
+    CKU_USER,
 };
 
 use crate::{
@@ -188,7 +188,8 @@ pub unsafe extern "C" fn C_Initialize(arguments: *mut c_void) -> CK_RV {
     })
 }
 
-/// The module has threads and locks of the system's, and uses no others.
+/// The module has threads and locks of the system's, and uses no others. It does not look at what hosts say of both: p11-kit, and so GnuTLS and all
+/// that is on it, tells every module that it may make no threads, and brings locks of its own, which are the system's.
 fn check_arguments(given: &CK_C_INITIALIZE_ARGS) -> Outcome<()> {
     let locks = [
         given.CreateMutex.is_some(),
@@ -199,12 +200,6 @@ fn check_arguments(given: &CK_C_INITIALIZE_ARGS) -> Outcome<()> {
     let (any, all) = (locks.contains(&true), !locks.contains(&false));
     if !given.pReserved.is_null() || any != all {
         return Err(Refusal(CKR_ARGUMENTS_BAD));
-    }
-    if given.flags & CKF_LIBRARY_CANT_CREATE_OS_THREADS != 0 {
-        return Err(Refusal(CKR_NEED_TO_CREATE_THREADS));
-    }
-    if all && given.flags & CKF_OS_LOCKING_OK == 0 {
-        return Err(Refusal(CKR_CANT_LOCK));
     }
     Ok(())
 }

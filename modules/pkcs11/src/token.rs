@@ -12,8 +12,8 @@ use cryptoki_sys::{
     CKR_TOKEN_NOT_PRESENT, CKR_USER_ALREADY_LOGGED_IN, CKR_USER_NOT_LOGGED_IN,
 };
 use theta_client::{
-    Answer, ClientError, ClientFile, ClientOptions, Credentials, KeyRef, KeyState, Problem, SigningKey,
-    Token as BearerToken, blocking::Client, read_group,
+    Answer, ClientError, ClientFile, ClientOptions, Credentials, KeyRef, KeyState, LockError, OpenError, Problem,
+    SigningKey, Token as BearerToken, blocking::Client, read_group,
 };
 
 use crate::{
@@ -94,7 +94,7 @@ impl Token {
     pub(crate) const fn flags(&self) -> CK_FLAGS {
         let login = match self.config.pin {
             Pin::None => 0,
-            Pin::Token => CKF_LOGIN_REQUIRED,
+            Pin::Token | Pin::Passphrase => CKF_LOGIN_REQUIRED,
         };
         CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_USER_PIN_INITIALIZED | login
     }
@@ -121,13 +121,18 @@ impl Token {
         if let Some(client) = &state.client {
             return Ok(client.clone());
         }
-        let timeout = self.config.timeout;
-        let options = ClientOptions { timeout, connect_timeout: timeout.min(CONNECTING), ..ClientOptions::default() };
-        let opened = Client::open_with(&self.config.client, options).map_err(|error| {
-            self.log.say(&error);
-            Refusal::from(&error)
-        })?;
+        let opened = Client::open_with(&self.config.client, self.options()).map_err(|error| self.unopened(&error))?;
         Ok(state.client.insert(opened).clone())
+    }
+
+    fn options(&self) -> ClientOptions {
+        let timeout = self.config.timeout;
+        ClientOptions { timeout, connect_timeout: timeout.min(CONNECTING), ..ClientOptions::default() }
+    }
+
+    fn unopened(&self, error: &OpenError) -> Refusal {
+        self.log.say(error);
+        Refusal::from(error)
     }
 
     /// The client with the host's credentials.
@@ -136,26 +141,41 @@ impl Token {
         match (&state.logged_in, self.config.pin) {
             (Some(client), _) => Ok(client.clone()),
             (None, Pin::None) => self.open(&mut state),
-            (None, Pin::Token) => Err(Refusal(CKR_USER_NOT_LOGGED_IN)),
+            (None, Pin::Token | Pin::Passphrase) => Err(Refusal(CKR_USER_NOT_LOGGED_IN)),
         }
     }
 
     /// Takes the host's PIN.
     pub(crate) fn log_in(&self, pin: &[u8]) -> Outcome<()> {
-        let client = {
+        let opened = {
             let mut state = self.state();
             if state.logged_in.is_some() {
                 return Err(Refusal(CKR_USER_ALREADY_LOGGED_IN));
             }
-            self.open(&mut state)?
+            if self.config.pin == Pin::Passphrase { None } else { Some(self.open(&mut state)?) }
         };
-        let client = match self.config.pin {
-            Pin::None => client,
-            Pin::Token => self.with_token(client, pin)?,
+        let client = match (opened, self.config.pin) {
+            (Some(client), Pin::Token) => self.with_token(client, pin)?,
+            (Some(client), _) => client,
+            (None, _) => self.unlocked(pin)?,
         };
         self.state().logged_in = Some(client);
         self.catalogue.expire();
         Ok(())
+    }
+
+    /// The client whose private keys this passphrase unlocks.
+    fn unlocked(&self, passphrase: &[u8]) -> Outcome<Client> {
+        let path = &self.config.client;
+        let file = ClientFile::load(path).map_err(|error| self.unopened(&error))?;
+        let file = file.unlock(passphrase).map_err(|error| {
+            self.log.say(format_args!("{}: {error}", path.display()));
+            Refusal(if error == LockError::Passphrase { CKR_PIN_INCORRECT } else { CKR_TOKEN_NOT_PRESENT })
+        })?;
+        // Requests are signed only if some of them have to be.
+        let signer = if self.config.destroy { file.signer(path).map_err(|error| self.unopened(&error))? } else { None };
+        let client = Client::of_file(file, path, self.options()).map_err(|error| self.unopened(&error))?;
+        Ok(client.with_credentials(Credentials { signer, ..Credentials::default() }))
     }
 
     /// The client with a bearer token that the nodes know.
@@ -271,9 +291,14 @@ impl Token {
             ));
             return Err(Refusal(CKR_ACTION_PROHIBITED));
         }
-        let client = self.client()?;
-        let signer = self.signer()?;
-        let client = client.with_credentials(Credentials { signer, ..Credentials::default() });
+        let client = match self.config.pin {
+            // It signs its requests since it was unlocked.
+            Pin::Passphrase => self.client()?,
+            Pin::None | Pin::Token => {
+                let signer = self.signer()?;
+                self.client()?.with_credentials(Credentials { signer, ..Credentials::default() })
+            }
+        };
         let key: KeyRef = name.parse().map_err(|_| Refusal(CKR_GENERAL_ERROR))?;
         let asked = client.asynchronous();
         let limit = self.config.timeout.saturating_mul(2);
@@ -291,10 +316,7 @@ impl Token {
             self.log.say("keys are destroyed by clients of one file (theta client convert makes one of a directory)");
             return Err(Refusal(CKR_ACTION_PROHIBITED));
         }
-        ClientFile::load(path).and_then(|file| file.signer(path)).map_err(|error| {
-            self.log.say(&error);
-            Refusal::from(&error)
-        })
+        ClientFile::load(path).and_then(|file| file.signer(path)).map_err(|error| self.unopened(&error))
     }
 }
 
@@ -304,6 +326,7 @@ fn is_unknown_caller(problem: &Problem) -> bool {
     const UNAUTHENTICATED: i32 = 16;
     match problem {
         Problem::TurnedAway { .. } => true,
+        Problem::Denied { reason, .. } => reason == "unidentified" || reason == "credential-withdrawn",
         Problem::Refused { code, .. } => i32::from(*code) == UNAUTHENTICATED,
         _ => false,
     }

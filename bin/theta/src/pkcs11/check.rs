@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 use clap::Args;
@@ -23,8 +23,11 @@ use serde::Serialize;
 use super::find_module;
 use crate::{exit::Failure, files::Source, output::Output};
 
-/// What is signed.
-const SENTENCE: &[u8] = b"theta pkcs11 check";
+/// What is signed: never the same twice, since nodes remember for a while what they have signed.
+fn sentence() -> String {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("theta pkcs11 check, {} ns after the beginning of 1970", time.as_nanos())
+}
 
 /// Options of `theta pkcs11 check`.
 #[derive(Debug, Args)]
@@ -34,7 +37,7 @@ Examples:
   THETA_PKCS11_CONFIG=pkcs11.toml theta pkcs11 check --key release    ... and does this key sign?
 
 It loads the module as hosts do, and the module reads the same variables and files as for them (theta pkcs11 config). Without --key or \
---all nothing is signed. A key that is named signs the sentence \"theta pkcs11 check\", which stands in the nodes' audit logs then.")]
+--all nothing is signed. A key that is named signs a sentence that begins with \"theta pkcs11 check\" and stands in the nodes' audit logs then.")]
 pub(crate) struct CheckArgs {
     /// The module [default: beside this program, or in ../lib]
     #[arg(long, value_name = "FILE")]
@@ -165,14 +168,16 @@ fn sign(
     let mechanism = allowed.iter().find_map(|kind| whole_message(*kind));
     let mechanism =
         mechanism.ok_or_else(|| Failure::internal(format!("{label} has no mechanism that takes a message")))?;
+    let sentence = sentence();
     let began = Instant::now();
-    let signature =
-        session.sign(&mechanism, key, SENTENCE).map_err(|error| wrong(&format!("sign with {label}"), &error))?;
+    let signature = session
+        .sign(&mechanism, key, sentence.as_bytes())
+        .map_err(|error| wrong(&format!("sign with {label}"), &error))?;
     let took = began.elapsed();
     let public = session.find_objects(&[Attribute::Class(ObjectClass::PUBLIC_KEY), Attribute::Id(id)]);
     let public = public.map_err(|error| wrong(&format!("find the public key of {label}"), &error))?;
     let public = public.first().ok_or_else(|| Failure::internal(format!("{label} has no public key")))?;
-    let verified = session.verify(&mechanism, *public, SENTENCE, &signature);
+    let verified = session.verify(&mechanism, *public, sentence.as_bytes(), &signature);
     verified.map_err(|error| wrong(&format!("verify a signature of {label}"), &error))?;
     Ok(took.as_secs_f64() * 1e3)
 }

@@ -16,6 +16,8 @@ enum Pin {
     None,
     /// A bearer token, as theta token new writes it
     Token,
+    /// What locks the private keys of the client file (theta client lock)
+    Passphrase,
 }
 
 /// A program that signs with tokens.
@@ -106,6 +108,9 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
     let label = args.label.as_ref().map(|label| format!("label = {label:?}\n")).unwrap_or_default();
     let pin = match args.pin {
         Pin::None => "# The client file is the credential. Hosts that ask for a PIN take any.\npin = \"none\"\n",
+        Pin::Passphrase => {
+            "# Hosts give the passphrase of the client file (theta client lock) as their PIN.\npin = \"passphrase\"\n"
+        }
         Pin::Token => "# Hosts give a bearer token (theta token new) as their PIN.\npin = \"token\"\n",
     };
     format!(
@@ -124,15 +129,14 @@ impl Host {
         // Hosts that ask for a PIN ask nothing of it.
         let (given, uri) = match pin {
             Pin::None => (String::new(), String::new()),
-            Pin::Token => (
-                " --login --pin \"$(cat ann.token)\"".to_owned(),
-                ";pin-source=file:/etc/thetacrypt/ann.token".to_owned(),
-            ),
+            Pin::Token | Pin::Passphrase => {
+                (" --login --pin \"$(cat pin)\"".to_owned(), ";pin-source=file:/etc/thetacrypt/pin".to_owned())
+            }
         };
         match self {
             Self::Opensc => format!(
                 "pkcs11-tool (OpenSC):\n  pkcs11-tool --module {module}{given} --list-objects\n  pkcs11-tool --module {module}{given} \
-                 --sign --label KEY --mechanism ECDSA-SHA256 --signature-format openssl -i FILE -o FILE.sig\n\n"
+                 --sign --id ID --mechanism ECDSA-SHA256 --signature-format openssl -i FILE -o FILE.sig\n\n"
             ),
             Self::Openssl => format!(
                 "OpenSSL 3 with pkcs11-provider: openssl.cnf, named by $OPENSSL_CONF\n  openssl_conf = openssl_init\n  [openssl_init]\n  \

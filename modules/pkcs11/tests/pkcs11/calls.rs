@@ -177,6 +177,11 @@ fn no_wrong_call_does_harm() {
     host.ok(json!({"do": "finalise"}));
     host.fails(0x190, json!({"do": "finalise"}));
     host.fails(0x190, json!({"do": "slots"}));
+    // Some locks of the host's are none; what p11-kit says of threads and locks is taken from it.
+    host.fails(7, json!({"do": "initialise", "locks": 3}));
+    host.ok(json!({"do": "initialise", "locks": 4, "flags": 3}));
+    host.ok(json!({"do": "sign", "key": "ed", "mechanism": "eddsa", "data": "01"}));
+    host.ok(json!({"do": "finalise"}));
     host.ok(json!({"do": "initialise"}));
     host.ok(json!({"do": "sign", "key": "ed", "mechanism": "eddsa", "data": "01"}));
 }

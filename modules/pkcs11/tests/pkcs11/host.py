@@ -36,6 +36,13 @@ class TokenInfo(ctypes.Structure):
                 ("time", ctypes.c_char * 16)]
 
 
+Lock = ctypes.CFUNCTYPE(Long, ctypes.c_void_p)
+
+
+class InitializeArguments(ctypes.Structure):
+    _fields_ = [("locks", Lock * 4), ("flags", Long), ("reserved", ctypes.c_void_p)]
+
+
 class Version(ctypes.Structure):
     _fields_ = [("major", ctypes.c_ubyte), ("minor", ctypes.c_ubyte)]
 
@@ -78,8 +85,12 @@ class Host:
         # Python's integers are C's ints where nothing says otherwise.
         return self.call[name](*(Long(a) if isinstance(a, int) else a for a in arguments))
 
-    def initialise(self):
-        return self.c("Initialize", None)
+    def initialise(self, locks=0, flags=0):
+        """With so many of the four locks of a host's own, as p11-kit brings all; without any arguments if there is nothing to say."""
+        if not locks and not flags:
+            return self.c("Initialize", None)
+        self.kept = [Lock(lambda _: 5) for _ in range(locks)] + [Lock() for _ in range(4 - locks)]
+        return self.c("Initialize", ctypes.byref(InitializeArguments((Lock * 4)(*self.kept), flags, None)))
 
     def open(self, slot=0, flags=6):
         session = Long()
@@ -172,7 +183,7 @@ def do(host, ask):
     label, mechanism = ask.get("key"), ask.get("mechanism")
     data = bytes.fromhex(ask.get("data", ""))
     if what == "initialise":
-        return {"rv": host.initialise()}
+        return {"rv": host.initialise(ask.get("locks", 0), ask.get("flags", 0))}
     if what == "finalise":
         host.session = None
         return {"rv": host.c("Finalize", None)}

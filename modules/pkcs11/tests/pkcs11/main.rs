@@ -10,11 +10,13 @@
 )]
 
 mod calls;
+mod command;
 mod group;
 #[path = "../../../../bin/theta/tests/cli/harness.rs"]
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 mod harness;
 mod host;
+mod login;
 mod nodes;
 mod opensc;
 mod pkcs11_provider;
