@@ -4,12 +4,12 @@
 //! PKCS#11 2.40 and 3.0. Each token is a group, and its objects are the group's live keys. `docs/guides/pkcs11.md` says how to use it,
 //! `docs/adr/0052-pkcs11-module.md` why it is as it is.
 //!
-//! - [`ffi`] is the border to C: all `unsafe` is there, and what passes it is copied and bounded. [`interface`] has the tables of
+//! - [`ffi`] is the border to C: all `unsafe` is there, and what passes it is copied and bounded. `interface` has the tables of
 //!   functions.
-//! - [`process`] is what there is once in each process, also after `fork`; [`sessions`] the state of the host's sessions.
-//! - [`token`] asks the group, [`catalogue`] knows its keys, [`objects`] shows them as attributes, [`mechanisms`] says what of them
+//! - `process` is what there is once in each process, also after `fork`; `sessions` the state of the host's sessions.
+//! - `token` asks the group, `catalogue` knows its keys, `objects` shows them as attributes, `mechanisms` says what of them
 //!   is served.
-//! - [`config`] reads where the groups are, [`log`] writes why something was refused, [`refusal`] says it to hosts.
+//! - `config` reads where the groups are, `log` writes why something was refused, `refusal` says it to hosts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -225,8 +225,8 @@ mod tests {
             plan(&Mechanism { kind: CKM_EDDSA, parameters: parameters.to_vec() }, Suite::FrostEd25519)
         };
         let (mut pure, mut hashed, mut context) = ([0xab; 24], [0xab; 24], [0xab; 24]);
-        (pure[0], pure[8..16]) = (0, [0; 8]).into();
-        (hashed[0], context[0]) = (1, 0);
+        (pure[0], hashed[0], context[0]) = (0, 1, 0);
+        pure[8..16].fill(0);
         hashed[8..16].fill(0);
         context[8..16].copy_from_slice(&1_u64.to_ne_bytes());
         assert_eq!(eddsa(&pure), Ok(Plan::Message));

@@ -298,7 +298,7 @@ mod tests {
     fn keys_have_the_attributes_of_their_kind() {
         let (p256, ed25519) = (key(Suite::EcdsaP256).unwrap(), key(Suite::FrostEd25519).unwrap());
         assert_eq!((p256.signature_len(), ed25519.signature_len()), (64, 64));
-        let private = object(p256.clone(), Class::Private);
+        let private = object(p256, Class::Private);
         let public = object(ed25519, Class::Public);
         let point = private.attribute(CKA_EC_POINT).unwrap();
         assert_eq!((point.len(), &point[..3]), (67, &[4, 65, 4][..]));

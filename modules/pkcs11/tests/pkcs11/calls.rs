@@ -83,8 +83,8 @@ fn every_mechanism_makes_signatures_that_others_verify() {
         ("rsa", "rsa-sha256", plain.clone(), &["-digest", "sha256"]),
         ("rsa512", "rsa", format!("{INFO_512}{sha512}"), &["-digest", "sha512"]),
         ("rsa512", "rsa-sha512", plain.clone(), &["-digest", "sha512"]),
-        ("pss", "pss", sha256.clone(), &pss),
-        ("pss", "pss-sha256", plain.clone(), &pss),
+        ("pss", "pss", sha256, &pss),
+        ("pss", "pss-sha256", plain, &pss),
     ] {
         let ask = json!({"do": "sign", "key": key, "mechanism": mechanism, "data": data});
         let signature = field(&host.ok(ask), "signature");

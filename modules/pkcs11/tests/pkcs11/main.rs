@@ -6,6 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::needless_pass_by_value,
     reason = "the helpers of tests are test code, too"
 )]
 
