@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{tidy, tools};
+use crate::{debian, tidy, tools};
 
 /// Runs everything that must hold before a change lands. Tests come last, so that their closing lines end the output.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
@@ -44,6 +44,12 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         cometbft = tools::cometbft(root)?;
         Ok(())
     })?;
+    let mut hosts = None;
+    log.step("programs that know tokens", || {
+        hosts = Some(tools::pkcs11_hosts()?);
+        Ok(())
+    })?;
+    let left_out: Vec<(&str, &str)> = hosts.iter().flat_map(debian::Hosts::left_out).collect();
     log.step("tests", || {
         let mut tests = Command::new("cargo");
         tests.args(["test", "--workspace", "--features", "theta/gossip", "--no-fail-fast"]);
@@ -53,6 +59,13 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
             Some(program) => tests.env("THETA_COMETBFT", program),
             None => tests.env("THETA_CHAIN_REFUSED", "1"),
         };
+        tests.envs(hosts.iter().filter_map(|hosts| Some(("THETA_PKCS11_HOSTS", hosts.unpacked.as_ref()?))));
+        if !left_out.is_empty() {
+            tests.arg("--");
+            left_out.iter().for_each(|(module, _)| {
+                tests.args(["--skip", module]);
+            });
+        }
         run(root, tests)
     })?;
     log.summary();
@@ -61,6 +74,9 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     }
     if let Some(reason) = refused {
         println!("NOT TESTED: networks with real sockets (wan/tests): {reason}");
+    }
+    for (_, what) in left_out {
+        println!("NOT TESTED: {what}");
     }
     if cometbft.is_none() {
         println!("NOT TESTED: a chain (apps/chain/tests): {NO_GO}");
@@ -119,7 +135,7 @@ pub(crate) fn chain(root: &Path, arguments: &[String]) -> Result<(), String> {
 }
 
 fn check_monitoring(root: &Path) -> Result<(), String> {
-    let Some(programs) = tools::prometheus(root)? else {
+    let Some(programs) = tools::prometheus()? else {
         println!(
             "alerts and dashboard NOT CHECKED: prometheus and promtool are missing, and Debian's package cannot be had; \
              install them (prometheus.io/download) and put both on PATH"

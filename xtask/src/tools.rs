@@ -2,12 +2,12 @@
 //! says why.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use crate::steps::run;
+use crate::{debian, steps::run};
 
 const DENY_VERSION: &str = "0.20.2";
 /// The same as `theta_chain::net::COMETBFT`, which looks for it there.
@@ -53,7 +53,7 @@ pub(crate) fn oracle(root: &Path) -> Result<(), String> {
 
 /// The folder with `prometheus` and `promtool`, an empty path if PATH has them. They are taken from Debian's package if they are
 /// missing, which needs no rights; `None` where there is no such package.
-pub(crate) fn prometheus(root: &Path) -> Result<Option<PathBuf>, String> {
+pub(crate) fn prometheus() -> Result<Option<PathBuf>, String> {
     let runs = |folder: &Path| {
         let answers =
             |name: &str| Command::new(folder.join(name)).arg("--version").output().is_ok_and(|it| it.status.success());
@@ -65,21 +65,13 @@ pub(crate) fn prometheus(root: &Path) -> Result<Option<PathBuf>, String> {
         return Ok(Some(found));
     }
     println!("unpacking Debian's prometheus into {}, once: it checks the alerts and the dashboard", kept.display());
-    fs::create_dir_all(&kept).map_err(|error| format!("{}: {error}", kept.display()))?;
-    let quietly = |program: &str, words: &[&str]| {
-        let done = Command::new(program).args(words).current_dir(&kept).stdin(Stdio::null()).output();
-        done.is_ok_and(|output| output.status.success())
-    };
-    // A machine that is new has no lists of packages; renewing them takes rights, and is tried only then.
-    let fetched = quietly("apt-get", &["download", "prometheus"])
-        || (quietly("apt-get", &["update"]) && quietly("apt-get", &["download", "prometheus"]));
-    let package = fs::read_dir(&kept).ok().into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
-    let mut packages = package.filter(|path| fetched && path.extension().is_some_and(|ending| ending == "deb"));
-    let Some(package) = packages.next() else { return Ok(None) };
-    let mut unpack = Command::new("dpkg-deb");
-    unpack.arg("-x").arg(package).arg(&kept);
-    run(root, unpack)?;
+    debian::unpack(&kept, &["prometheus"])?;
     Ok(runs(&programs).then_some(programs))
+}
+
+/// Programs that use the PKCS#11 module, for its tests.
+pub(crate) fn pkcs11_hosts() -> Result<debian::Hosts, String> {
+    debian::pkcs11_hosts(&cache()?.join("pkcs11-hosts"))
 }
 
 /// The program of CometBFT: from PATH if that has version 0.38, else built from its sources by Go; `None` where there is no Go to build it.

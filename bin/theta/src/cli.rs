@@ -8,7 +8,7 @@ use clap::{
 };
 
 use crate::{
-    access, ask, audit, cipher, doctor, exit, exit::Failure, group, keys, ledger, node, output::Output, policy,
+    access, ask, audit, cipher, doctor, exit, exit::Failure, group, keys, ledger, node, output::Output, pkcs11, policy,
     signature, suites,
 };
 
@@ -121,6 +121,9 @@ enum Work {
     /// Make bearer tokens for clients without certificates
     #[command(subcommand)]
     Token(access::TokenCommand),
+    /// Sign with the group's keys from programs that know tokens (PKCS#11), such as OpenSSL, ssh and Knot DNS
+    #[command(subcommand)]
+    Pkcs11(pkcs11::Pkcs11Command),
     /// See which nodes are up, how they are connected, and who misbehaved
     Status(ask::StatusArgs),
     /// Find what is wrong with a group, and what to do: policies, keys, stores, clocks, disks, certificates
@@ -198,6 +201,7 @@ impl ProductCommand {
             Work::Suites => suites::list(output),
             Work::Keys(command) => command.run(output),
             Work::Policy(command) => command.run(output),
+            Work::Pkcs11(command) => command.run(output),
             Work::Audit(command) => command.run(output),
             Work::Ledger(command) => command.run(output),
             Work::Approve(args) => access::approve(&args, output),

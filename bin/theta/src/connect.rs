@@ -38,6 +38,11 @@ pub(crate) struct ClientDir {
 const USUAL_CLIENT: &str = "theta-group/client";
 
 impl ClientDir {
+    /// The file or directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.client
+    }
+
     /// The public keys that the client knows.
     pub(crate) fn keyring(&self) -> Keyring {
         Keyring::new(&self.client)

@@ -18,6 +18,7 @@ pub mod keys;
 mod ledger;
 mod members;
 pub mod node;
+mod pkcs11;
 mod policy;
 pub mod random;
 mod signature;

@@ -25,6 +25,7 @@ use std::{
     sync::{Arc, mpsc},
     task::{Context, Poll, Wake, Waker},
     thread,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -44,11 +45,12 @@ use tokio::{
     runtime::{Builder, Handle},
     sync::oneshot,
     task::unconstrained,
+    time::timeout,
 };
 
 use crate::{
-    Answer, CeremonyEnded, CeremonyOutcome, CeremonyProgress, ClientError, ClientOptions, Coin, Credentials, ListedKey,
-    NodeProblem, NodeStatus, OpenError, RandomizedSignature, StateChanged,
+    Answer, CeremonyEnded, CeremonyOutcome, CeremonyProgress, ClientError, ClientFile, ClientOptions, Coin,
+    Credentials, ListedKey, NodeProblem, NodeStatus, OpenError, RandomizedSignature, StateChanged,
 };
 
 /// A client of one group whose methods block. Clones share the connections and the thread that drives them.
@@ -104,6 +106,14 @@ impl Client {
         Self::make(|| crate::Client::open_with(folder, options))
     }
 
+    /// As [`crate::Client::of_file`].
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn of_file(file: ClientFile, path: &Path, options: ClientOptions) -> Result<Self, OpenError> {
+        Self::make(|| crate::Client::of_file(file, path, options))
+    }
+
     /// As [`crate::Client::new`].
     ///
     /// # Errors
@@ -136,6 +146,20 @@ impl Client {
     #[must_use]
     pub const fn asynchronous(&self) -> &crate::Client {
         &self.client
+    }
+
+    /// Blocks until a future of the [asynchronous client](Self::asynchronous) is done, and no longer than this; `None` if it takes longer.
+    /// What was sent before the time is over stays sent.
+    ///
+    /// ```no_run
+    /// # fn example(client: &theta_client::blocking::Client) {
+    /// let limit = std::time::Duration::from_secs(2);
+    /// let signed = client.within(limit, client.asynchronous().sign("release", "a message".into()));
+    /// # }
+    /// ```
+    pub fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        // The clock of the driver's runtime can be asked from inside `wait` alone.
+        self.wait(async { timeout(limit, future).await.ok() })
     }
 
     /// Blocks until the future is done. Inside another runtime it blocks a thread of that runtime as well, which works but

@@ -150,7 +150,12 @@ impl Client {
     /// The versions of keys that the nodes know, by name and version, each with the nodes that list it. Several entries of
     /// one version mean that the nodes disagree. The second value has the nodes that did not answer.
     pub async fn list_keys(&self) -> (Vec<ListedKey>, Vec<crate::NodeProblem>) {
-        let (lists, problems) = self.key_lists().await;
+        self.list_keys_within(self.shared.options.timeout).await
+    }
+
+    /// The same for callers that do not wait for slow nodes: a node that does not answer for so long is left out.
+    pub async fn list_keys_within(&self, patience: Duration) -> (Vec<ListedKey>, Vec<crate::NodeProblem>) {
+        let (lists, problems) = self.key_lists(patience).await;
         let mut listed: Vec<ListedKey> = Vec::new();
         for (node, mut info) in
             lists.into_iter().flat_map(|(node, keys)| keys.into_iter().map(move |info| (node, info)))
@@ -176,8 +181,8 @@ impl Client {
     }
 
     /// What each node lists, in the order of the answers, and the failures of the others.
-    async fn key_lists(&self) -> (Vec<(NodeId, Vec<v1::KeyInfo>)>, Problems) {
-        let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
+    async fn key_lists(&self, patience: Duration) -> (Vec<(NodeId, Vec<v1::KeyInfo>)>, Problems) {
+        let enclosed = self.enclose_token();
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(v1::ListKeysRequest {}, patience);

@@ -50,7 +50,7 @@ pub use self::{
     answer::{Answer, Culprit},
     credentials::Credentials,
     error::{ClientError, NodeProblem, OpenError, Problem},
-    folder::{Checkpoint, ClientFile, changed_since, check_group},
+    folder::{Checkpoint, ClientFile, LockError, changed_since, check_group, read_group},
     governance::explain_request,
     keys::{
         ListedKey,
@@ -105,7 +105,20 @@ impl Client {
     /// # Errors
     /// [`OpenError`].
     pub fn open_with(folder: &Path, options: ClientOptions) -> Result<Self, OpenError> {
-        let folder::Parts { public, identity } = folder::read(folder)?;
+        Self::of_parts(folder::read(folder)?, folder, options)
+    }
+
+    /// A client of a file that was read, and unlocked if a passphrase locks it. `path` is where it lies: what is checked of the group's
+    /// ledger is kept beside it.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub fn of_file(file: ClientFile, path: &Path, options: ClientOptions) -> Result<Self, OpenError> {
+        Self::of_parts(folder::parts_of(file, path)?, path, options)
+    }
+
+    fn of_parts(parts: folder::Parts, folder: &Path, options: ClientOptions) -> Result<Self, OpenError> {
+        let folder::Parts { public, identity } = parts;
         let place = options.ledger.clone().or(Some(public.ledger));
         let known = KnownKeys::new(&public.group, public.keys, place).since(public.checkpoint);
         let keys = folder.is_dir().then(|| folder.to_owned());

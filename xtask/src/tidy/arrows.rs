@@ -133,6 +133,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
+    // A client behind the C interface of tokens.
+    ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-schemes"]),
     // Everything except the crates that talk to the outside world.
     (
         "theta-sim",

@@ -3,6 +3,7 @@
 mod approve;
 mod approver;
 mod client;
+mod lock;
 mod subject;
 mod token;
 
@@ -41,6 +42,10 @@ pub(crate) enum ClientCommand {
     New(client::NewArgs),
     /// Make a client file of a client directory
     Convert(client::ConvertArgs),
+    /// Lock the private keys of a client file with a passphrase, for the PKCS#11 module
+    Lock(lock::LockArgs),
+    /// Take the passphrase of a client file away
+    Unlock(lock::UnlockArgs),
 }
 
 /// See [`crate::cli`].
@@ -74,6 +79,8 @@ impl ClientCommand {
         match self {
             Self::New(args) => client::new(&args, output),
             Self::Convert(args) => client::convert(&args, output),
+            Self::Lock(args) => lock::lock(&args, output),
+            Self::Unlock(args) => lock::unlock(&args, output),
         }
     }
 }

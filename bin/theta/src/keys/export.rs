@@ -4,7 +4,8 @@ use base64ct::{Base64, Encoding};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use theta_client::Version;
-use theta_schemes::{Suite, keys::AnyPublicKey, signatures::ecdsa::uncompressed_key};
+use theta_keyfiles::public_key_info;
+use theta_schemes::{Suite, keys::AnyPublicKey};
 
 use super::NamedKey;
 use crate::{connect::ClientDir, exit::Failure, files::Target, output::Output};
@@ -81,47 +82,9 @@ pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
     output.result(&view, |out| out.write_all(&text))
 }
 
-/// The fixed beginning of a `SubjectPublicKeyInfo`; the key follows it.
-const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
-    // RFC 8410, section 4.
-    const ED25519: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0];
-    const ED448: &[u8] = &[0x30, 0x43, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x71, 0x03, 0x3a, 0];
-    // RFC 5480, section 2, with points of 33 bytes.
-    const P256: &[u8] = &[
-        0x30, 0x39, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
-        0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x22, 0,
-    ];
-    const SECP256K1: &[u8] = &[
-        0x30, 0x36, 0x30, 0x10, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x05, 0x2b, 0x81, 0x04, 0,
-        0x0a, 0x03, 0x22, 0,
-    ];
-    // The same with points of 65 bytes.
-    const P256_UNCOMPRESSED: &[u8] = &[
-        0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
-        0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0,
-    ];
-    const SECP256K1_UNCOMPRESSED: &[u8] = &[
-        0x30, 0x56, 0x30, 0x10, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x05, 0x2b, 0x81, 0x04, 0,
-        0x0a, 0x03, 0x42, 0,
-    ];
-    match suite {
-        Suite::EcdsaP256 => Some(P256_UNCOMPRESSED),
-        Suite::EcdsaSecp256k1 => Some(SECP256K1_UNCOMPRESSED),
-        Suite::FrostEd25519 => Some(ED25519),
-        Suite::FrostEd448 => Some(ED448),
-        Suite::FrostP256 => Some(P256),
-        Suite::FrostSecp256k1 => Some(SECP256K1),
-        Suite::Sh00Pkcs1Sha256 | Suite::Sh00Pkcs1Sha512 | Suite::Sh00PssSha256 | Suite::Cks05Sh00 => Some(&[]),
-        _ => None,
-    }
-}
-
 /// The key between `BEGIN PUBLIC KEY` lines, if its suite has that format.
 pub fn pem(public: &AnyPublicKey) -> Option<String> {
-    let uncompressed = uncompressed_key(public);
-    let key = uncompressed.as_ref().map_or_else(|| public.public_key_bytes(), |key| &key[..]);
-    let der = [info_prefix(public.suite())?, key].concat();
-    let digits = Base64::encode_string(&der);
+    let digits = Base64::encode_string(&public_key_info(public)?);
     let mut text = String::from("-----BEGIN PUBLIC KEY-----\n");
     let mut rest = digits.as_str();
     while !rest.is_empty() {

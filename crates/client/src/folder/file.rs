@@ -24,6 +24,7 @@ use theta_schemes::{
 };
 use theta_statements::{Name, SigningKey};
 
+use super::locked::{self, LockError};
 use crate::OpenError;
 
 /// The only format that there is.
@@ -238,8 +239,58 @@ impl ClientFile {
         text
     }
 
+    /// Whether a passphrase locks its private keys.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.keys().any(|key| locked::is_locked(key.expose()))
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Secret<String>> {
+        self.identity.iter().map(|(_, key)| key).chain(&self.request_key)
+    }
+
+    /// The same client with private keys that this passphrase locks.
+    ///
+    /// # Errors
+    /// [`LockError`] if it has none, or has locked ones.
+    pub fn lock(self, passphrase: &[u8]) -> Result<Self, LockError> {
+        self.with_keys(|key| locked::lock(key.expose(), passphrase))
+    }
+
+    /// The same client with private keys that nothing locks.
+    ///
+    /// # Errors
+    /// [`LockError`] if the passphrase is another one, or nothing is locked.
+    pub fn unlock(self, passphrase: &[u8]) -> Result<Self, LockError> {
+        self.with_keys(|key| locked::unlock(key.expose(), passphrase))
+    }
+
+    fn with_keys(
+        self,
+        change: impl Fn(&Secret<String>) -> Result<Secret<String>, LockError>,
+    ) -> Result<Self, LockError> {
+        if self.keys().next().is_none() {
+            return Err(LockError::Nothing);
+        }
+        let identity = self.identity.map(|(certificate, key)| Ok((certificate, change(&key)?))).transpose()?;
+        let request_key = self.request_key.as_ref().map(change).transpose()?;
+        Ok(Self { identity, request_key, ..self })
+    }
+
+    /// Refuses locked keys where they are used.
+    fn check_unlocked(&self, path: &Path) -> Result<(), OpenError> {
+        if !self.is_locked() {
+            return Ok(());
+        }
+        Err(wrong(
+            path,
+            "a passphrase locks its private keys: hosts of the PKCS#11 module give it as their PIN, and theta client unlock takes it away",
+        ))
+    }
+
     /// The certificate of its connections, with the private key.
     pub(crate) fn connects_as(&self, path: &Path) -> Result<Option<Identity>, OpenError> {
+        self.check_unlocked(path)?;
         let made = self.identity.as_ref().map(|(certificate, key)| Identity::from_pem(certificate, key.expose()));
         made.transpose().map_err(|error| wrong(path, error))
     }
@@ -249,6 +300,7 @@ impl ClientFile {
     /// # Errors
     /// [`OpenError`] if it is no such key.
     pub fn signer(&self, path: &Path) -> Result<Option<SigningKey>, OpenError> {
+        self.check_unlocked(path)?;
         let key = self.request_key.as_ref().map(|key| SigningKey::from_pem(key.expose()));
         key.transpose().map_err(|error| wrong(path, format!("request_key: {error}")))
     }
@@ -387,6 +439,23 @@ mod tests {
         assert!(read.connects_as(path).unwrap().is_some() && read.signer(path).unwrap().is_some());
         // As a program sees it that reads PEM and skips the rest: the first key belongs to the first certificate.
         assert!(Identity::from_pem(text.expose(), text.expose()).is_ok());
+    }
+
+    #[test]
+    fn a_passphrase_locks_both_keys() {
+        let path = Path::new("ann.client");
+        let locked = file().lock(b"correct horse").unwrap();
+        let text = locked.to_text();
+        assert!(!text.expose().contains("BEGIN PRIVATE KEY"));
+        let read = parse(text.expose()).unwrap();
+        assert!(read.is_locked() && read.signer(path).is_err());
+        let refused = read.connects_as(path).unwrap_err().to_string();
+        assert!(refused.contains("a passphrase locks"), "{refused}");
+        assert_eq!(parse(text.expose()).unwrap().unlock(b"battery staple").unwrap_err(), LockError::Passphrase);
+        let unlocked = read.unlock(b"correct horse").unwrap();
+        assert_eq!(unlocked.to_text().expose().lines().count(), file().to_text().expose().lines().count());
+        assert!(unlocked.connects_as(path).unwrap().is_some() && unlocked.signer(path).unwrap().is_some());
+        assert_eq!(unlocked.unlock(b"correct horse").unwrap_err(), LockError::Form);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a client is opened from: its file, or the folder that `theta group init` writes.
 
 mod file;
+mod locked;
 
 use std::{
     fs,
@@ -11,7 +12,10 @@ use theta_keyfiles::PublicKeyText as _;
 use theta_network::{Identity, group::GroupFile};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 
-pub use self::file::{Checkpoint, ClientFile, changed_since, check_group};
+pub use self::{
+    file::{Checkpoint, ClientFile, changed_since, check_group},
+    locked::LockError,
+};
 use crate::OpenError;
 
 /// The file of what was checked of the ledger.
@@ -36,15 +40,19 @@ pub(crate) struct PublicParts {
 
 pub(crate) fn read(folder: &Path) -> Result<Parts, OpenError> {
     if folder.is_file() {
-        let file = ClientFile::load(folder)?;
-        let identity = file.connects_as(folder)?;
-        return Ok(Parts { public: of_file(file, folder), identity });
+        return parts_of(ClientFile::load(folder)?, folder);
     }
     let public = read_public(folder)?;
     let (certificate, key) = (folder.join("client.crt"), folder.join("client.key"));
     let shows_one = certificate.exists() || key.exists();
     let identity = shows_one.then(|| Identity::load(&certificate, &key)).transpose()?;
     Ok(Parts { public, identity })
+}
+
+/// The same of a client file that was read.
+pub(crate) fn parts_of(file: ClientFile, path: &Path) -> Result<Parts, OpenError> {
+    let identity = file.connects_as(path)?;
+    Ok(Parts { public: of_file(file, path), identity })
 }
 
 /// The same without its secrets.
@@ -84,4 +92,15 @@ fn public_keys(folder: &Path) -> Result<Vec<(KeyName, AnyPublicKey)>, OpenError>
         }
     }
     Ok(keys)
+}
+
+/// The group of a client file or client directory, without opening the client: no secret is kept, and nobody is asked.
+///
+/// # Errors
+/// [`OpenError`] names the file that is wrong.
+pub fn read_group(client: &Path) -> Result<GroupFile, OpenError> {
+    if client.is_file() {
+        return Ok(ClientFile::load(client)?.group);
+    }
+    Ok(GroupFile::load(&client.join("group.toml"))?)
 }

@@ -80,7 +80,7 @@ impl Client {
     /// k-th highest answer is no higher than an honest one; an answer further above it than honest nodes can be apart is ignored.
     async fn next_generation_told(&self, name: &KeyName) -> Result<u64, ClientError> {
         const OPERATION: &str = "read the key's generation";
-        let (lists, problems) = self.key_lists().await;
+        let (lists, problems) = self.key_lists(self.shared.options.timeout).await;
         let of_key = |keys: Vec<v1::KeyInfo>| {
             let of_key = keys.iter().filter(|info| info.name == name.as_str());
             of_key.map(|info| info.generation).max().unwrap_or(0)

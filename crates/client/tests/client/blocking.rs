@@ -1,5 +1,7 @@
 //! The blocking client, against real nodes.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use theta_client::{ClientError, ClientOptions, KeyState, blocking::Client};
 use theta_payload::{Aead, Encrypt as _};
@@ -49,4 +51,21 @@ async fn inside_a_runtime_it_blocks_and_works() {
     let error = copy.change_state_at("absent", None, KeyState::Disabled, generation).unwrap_err();
     assert!(matches!(error, ClientError::Refused { .. } | ClientError::Denied { .. } | ClientError::NoAnswer { .. }));
     group.shutdown().await;
+}
+
+/// A call ends when its time is over, whatever the nodes do, and the next one works.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_ends_with_its_time() {
+    let group = TestGroup::new().await;
+    let client = Client::open(&group.client_folder()).unwrap();
+    let group = tokio::task::spawn_blocking(move || {
+        let began = Instant::now();
+        let limit = Duration::from_millis(50);
+        assert!(client.within(limit, std::future::pending::<()>()).is_none());
+        assert!(began.elapsed() >= limit && began.elapsed() < Duration::from_secs(5));
+        let signed = client.within(Duration::from_secs(30), client.asynchronous().sign(SIGNER, "in time".into()));
+        group.public(SIGNER).verify(b"in time", &signed.unwrap().unwrap().result, &[]).unwrap();
+        group
+    });
+    group.await.unwrap().shutdown().await;
 }

@@ -1,0 +1,166 @@
+//! `theta pkcs11 config`: what the module and its hosts need.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::find_module;
+use crate::{connect::ClientDir, exit::Failure, output::Output};
+
+/// What the PIN of hosts is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Pin {
+    /// Nothing: the client file is the credential
+    #[default]
+    None,
+    /// A bearer token, as theta token new writes it
+    Token,
+    /// What locks the private keys of the client file (theta client lock)
+    Passphrase,
+}
+
+/// A program that signs with tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Host {
+    /// pkcs11-tool
+    Opensc,
+    /// OpenSSL 3, by pkcs11-provider
+    Openssl,
+    /// ssh and ssh-keygen
+    Ssh,
+    /// Knot DNS
+    Knot,
+    /// BIND 9.20
+    Bind,
+    /// GnuTLS and everything else that asks p11-kit
+    P11kit,
+}
+
+/// Options of `theta pkcs11 config`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta pkcs11 config --client ann.client > pkcs11.toml     the comments say where it belongs, and what hosts need
+  theta pkcs11 config --client ann.client openssl           for one host alone
+  theta pkcs11 check                                        does it work?")]
+pub(crate) struct ConfigArgs {
+    /// The host [default: all]
+    host: Option<Host>,
+    /// The module [default: beside this program, or in ../lib]
+    #[arg(long, value_name = "FILE")]
+    module: Option<PathBuf>,
+    /// What hosts call the token [default: the group's name]
+    #[arg(long, value_name = "NAME")]
+    label: Option<String>,
+    /// What the PIN of hosts is
+    #[arg(long, value_name = "PIN", default_value = "none")]
+    pin: Pin,
+    #[command(flatten)]
+    client: ClientDir,
+}
+
+#[derive(Serialize)]
+struct HostView {
+    host: Host,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct View {
+    module: PathBuf,
+    token: String,
+    config: String,
+    hosts: Vec<HostView>,
+}
+
+/// `theta pkcs11 config`.
+pub(super) fn print(args: &ConfigArgs, output: Output) -> Result<(), Failure> {
+    let module = find_module(args.module.as_deref())?;
+    let client = args.client.path();
+    let group = theta_client::read_group(client)?;
+    let client = client.canonicalize().map_err(|error| Failure::reading(client, &error))?;
+    let token = args.label.clone().unwrap_or_else(|| group.name().to_owned());
+    let hosts = Host::value_variants().iter().filter(|host| args.host.is_none_or(|wanted| wanted == **host));
+    let hosts: Vec<_> =
+        hosts.map(|host| HostView { host: *host, text: host.needs(&module, &token, args.pin) }).collect();
+    let view = View { config: config(&client, args), module, token, hosts };
+    output.result(&view, |out| {
+        if args.host.is_none() {
+            write!(out, "{}", view.config)?;
+        }
+        for HostView { text, .. } in &view.hosts {
+            // Behind the configuration everything is a comment, so that all of it can be one file.
+            for line in text.lines() {
+                match (args.host, line) {
+                    (Some(_), line) => writeln!(out, "{line}")?,
+                    (None, "") => writeln!(out, "#")?,
+                    (None, line) => writeln!(out, "# {line}")?,
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+fn config(client: &Path, args: &ConfigArgs) -> String {
+    let label = args.label.as_ref().map(|label| format!("label = {label:?}\n")).unwrap_or_default();
+    let pin = match args.pin {
+        Pin::None => "# The client file is the credential. Hosts that ask for a PIN take any.\npin = \"none\"\n",
+        Pin::Passphrase => {
+            "# Hosts give the passphrase of the client file (theta client lock) as their PIN.\npin = \"passphrase\"\n"
+        }
+        Pin::Token => "# Hosts give a bearer token (theta token new) as their PIN.\npin = \"token\"\n",
+    };
+    format!(
+        "# The configuration of libtheta_pkcs11.so. The module looks for it in $THETA_PKCS11_CONFIG, then in\n\
+         # ~/.config/thetacrypt/pkcs11.toml, then in /etc/thetacrypt/pkcs11.toml.\n\
+         # Where it has to say something: \"stderr\", \"off\" or a file.\nlog = \"stderr\"\n\n[[token]]\nclient = {client:?}\n{label}{pin}\
+         # How long a call may take, in milliseconds.\ntimeout_ms = 10000\n\
+         # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n\n"
+    )
+}
+
+impl Host {
+    /// What this host needs.
+    fn needs(self, module: &Path, token: &str, pin: Pin) -> String {
+        let module = module.display();
+        // Hosts that ask for a PIN ask nothing of it.
+        let (given, uri) = match pin {
+            Pin::None => (String::new(), String::new()),
+            Pin::Token | Pin::Passphrase => {
+                (" --login --pin \"$(cat pin)\"".to_owned(), ";pin-source=file:/etc/thetacrypt/pin".to_owned())
+            }
+        };
+        match self {
+            Self::Opensc => format!(
+                "pkcs11-tool (OpenSC):\n  pkcs11-tool --module {module}{given} --list-objects\n  pkcs11-tool --module {module}{given} \
+                 --sign --id ID --mechanism ECDSA-SHA256 --signature-format openssl -i FILE -o FILE.sig\n\n"
+            ),
+            Self::Openssl => format!(
+                "OpenSSL 3 with pkcs11-provider: openssl.cnf, named by $OPENSSL_CONF\n  openssl_conf = openssl_init\n  [openssl_init]\n  \
+                 providers = provider_sect\n  [provider_sect]\n  default = default_sect\n  pkcs11 = pkcs11_sect\n  [default_sect]\n  \
+                 activate = 1\n  [pkcs11_sect]\n  pkcs11-module-path = {module}\n  pkcs11-module-quirks = no-operation-state\n  \
+                 activate = 1\nand then\n  openssl req -x509 -new -key 'pkcs11:token={token};object=KEY;type=private{uri}' -subj /CN=NAME \
+                 -out certificate.pem\n\n"
+            ),
+            Self::Ssh => format!(
+                "ssh, with a key of P-256, or of RSA where the server takes its hash function:\n  ssh-keygen -D {module} > key.pub\n  \
+                 ssh -I {module} HOST\n\n"
+            ),
+            Self::Knot => format!(
+                "Knot DNS: knot.conf. Keys are made by theta keys create, and taken by keymgr ZONE import-pkcs11 ID algorithm=ED25519\n  \
+                 keystore:\n    - id: threshold\n      backend: pkcs11\n      config: \"pkcs11:token={token}{uri} {module}\"\n\n"
+            ),
+            Self::Bind => format!(
+                "BIND 9.20, with the openssl.cnf of above. Keys are made by theta keys create, and taken by dnssec-keyfromlabel\n  \
+                 dnssec-keyfromlabel -a ECDSAP256SHA256 -l 'pkcs11:token={token};object=KEY{uri}' ZONE\n\n"
+            ),
+            Self::P11kit => format!(
+                "p11-kit, for GnuTLS and others: /etc/pkcs11/modules/thetacrypt.module\n  module: {module}\nand then\n  \
+                 p11tool --list-all 'pkcs11:token={token}'\n"
+            ),
+        }
+    }
+}

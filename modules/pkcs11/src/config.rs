@@ -1,0 +1,231 @@
+//! Where the groups are, and how the module asks them.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::Deserialize;
+
+use crate::log::Log;
+
+/// The largest configuration in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+/// The most tokens: a host lists them all at each start.
+const MOST_TOKENS: usize = 64;
+/// The longest label of a token in bytes (`CK_TOKEN_INFO`).
+pub(crate) const LABEL: usize = 32;
+/// How long a call may take, in milliseconds, if the configuration does not say.
+const USUAL_TIMEOUT: u64 = 10_000;
+/// The longest time for a call, in milliseconds.
+const MOST_TIMEOUT: u64 = 600_000;
+
+/// The file of the configuration.
+const CONFIG: &str = "THETA_PKCS11_CONFIG";
+/// The client file or directory, where there is no configuration: the variable of the command line.
+const CLIENT: &str = "THETA_CLIENT";
+/// Where configurations are looked for that nobody names: for all users of the machine.
+const USUAL_CONFIG: &str = "/etc/thetacrypt/pkcs11.toml";
+
+/// What a host's PIN is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Pin {
+    /// Nothing: the client file is the credential. Hosts that log in all the same may, with any PIN.
+    #[default]
+    None,
+    /// A bearer token, as `theta token new` writes it.
+    Token,
+    /// What locks the private keys of the client file (`theta client lock`).
+    Passphrase,
+}
+
+/// One token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TokenConfig {
+    /// The client file or client directory.
+    pub(crate) client: PathBuf,
+    /// The token's label; the group's name if there is none.
+    pub(crate) label: Option<String>,
+    /// What a host's PIN is.
+    pub(crate) pin: Pin,
+    /// How long a call may take.
+    pub(crate) timeout: Duration,
+    /// Whether `C_DestroyObject` destroys keys.
+    pub(crate) destroy: bool,
+}
+
+/// The configuration of the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) log: Log,
+    pub(crate) tokens: Vec<TokenConfig>,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// Nobody says where a client is.
+    #[error(
+        "there is no group to ask: name a client file, as theta client new writes it, in {CLIENT}, or a configuration in {CONFIG} or \
+         {USUAL_CONFIG} (theta pkcs11 config prints one)"
+    )]
+    Nothing,
+    /// The file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The file is wrong.
+    #[error("{}: {reason}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    log: Option<String>,
+    #[serde(default)]
+    token: Vec<TokenFields>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenFields {
+    client: PathBuf,
+    label: Option<String>,
+    #[serde(default)]
+    pin: Pin,
+    timeout_ms: Option<u64>,
+    #[serde(default)]
+    destroy: bool,
+}
+
+impl Config {
+    /// The configuration of this process.
+    pub(crate) fn load() -> Result<Self, ConfigError> {
+        Self::from_variables(|name| env::var_os(name).filter(|value| !value.is_empty()))
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
+        if let Some(path) = variable(CONFIG) {
+            return Self::read(Path::new(&path));
+        }
+        if let Some(client) = variable(CLIENT) {
+            let timeout = Duration::from_millis(USUAL_TIMEOUT);
+            let token = TokenConfig { client: client.into(), label: None, pin: Pin::None, timeout, destroy: false };
+            return Ok(Self { log: Log::default(), tokens: vec![token] });
+        }
+        let own = variable("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(Path::new(&variable("HOME")?).join(".config")));
+        let own = own.map(|folder| folder.join("thetacrypt").join("pkcs11.toml"));
+        let places = own.into_iter().chain([PathBuf::from(USUAL_CONFIG)]);
+        let found = places.into_iter().find(|path| path.is_file()).ok_or(ConfigError::Nothing)?;
+        Self::read(&found)
+    }
+
+    fn read(path: &Path) -> Result<Self, ConfigError> {
+        let unreadable = |reason: String| ConfigError::Read { path: path.to_owned(), reason };
+        let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+        if size > MOST_BYTES {
+            return Err(unreadable(format!("it has {size} bytes, and a configuration at most {MOST_BYTES}")));
+        }
+        let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+        Self::parse(&text, path)
+    }
+
+    /// Files are relative to the folder of the configuration.
+    fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let wrong = |reason: String| ConfigError::Wrong { path: path.to_owned(), reason };
+        let File { log, token } =
+            toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        if token.is_empty() || token.len() > MOST_TOKENS {
+            return Err(wrong(format!("it has {} [[token]] tables: write 1 to {MOST_TOKENS}", token.len())));
+        }
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let tokens = token.into_iter().map(|fields| fields.check(folder)).collect::<Result<_, _>>().map_err(wrong)?;
+        let log = match log.as_deref().map(Log::parse) {
+            Some(Log::File(file)) => Log::File(folder.join(file)),
+            log => log.unwrap_or_default(),
+        };
+        Ok(Self { log, tokens })
+    }
+}
+
+impl TokenFields {
+    fn check(self, folder: &Path) -> Result<TokenConfig, String> {
+        let timeout = self.timeout_ms.unwrap_or(USUAL_TIMEOUT);
+        if !(1..=MOST_TIMEOUT).contains(&timeout) {
+            return Err(format!("timeout_ms is {timeout}: write 1 to {MOST_TIMEOUT}"));
+        }
+        if let Some(label) = self.label.as_ref().filter(|label| label.is_empty() || label.len() > LABEL) {
+            return Err(format!("the label {label:?} has {} bytes: write 1 to {LABEL}", label.len()));
+        }
+        let (client, timeout) = (folder.join(self.client), Duration::from_millis(timeout));
+        Ok(TokenConfig { client, label: self.label, pin: self.pin, timeout, destroy: self.destroy })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text, Path::new("/etc/thetacrypt/pkcs11.toml"))
+    }
+
+    #[test]
+    fn files_are_beside_the_configuration() {
+        let config = parse("log = \"log\"\n[[token]]\nclient = \"ann.client\"\npin = \"token\"\n").unwrap();
+        assert_eq!(config.log, Log::File("/etc/thetacrypt/log".into()));
+        let [token] = &config.tokens[..] else { panic!("{config:?}") };
+        assert_eq!((token.client.as_path(), token.pin), (Path::new("/etc/thetacrypt/ann.client"), Pin::Token));
+        assert_eq!((token.timeout, token.destroy), (Duration::from_secs(10), false));
+        assert_eq!(parse("log = \"off\"\n[[token]]\nclient = \"/a\"\n").unwrap().log, Log::Off);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let token = "[[token]]\nclient = \"a\"\n";
+        for (text, word) in [
+            (String::new(), "0 [[token]]"),
+            (format!("{token}pins = 1\n"), "pins"),
+            (format!("{token}pin = \"1234\"\n"), "1234"),
+            (format!("{token}timeout_ms = 0\n"), "timeout_ms is 0"),
+            (format!("{token}label = \"{}\"\n", "x".repeat(33)), "33 bytes"),
+            (token.repeat(65), "65 [[token]]"),
+        ] {
+            let error = parse(&text).unwrap_err().to_string();
+            assert!(error.contains(word) && error.starts_with("/etc/thetacrypt/pkcs11.toml: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn variables_come_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pkcs11.toml");
+        fs::write(&file, "[[token]]\nclient = \"b\"\n").unwrap();
+        let client = |name: &str| (name == CLIENT).then(|| OsString::from("a.client"));
+        assert_eq!(Config::from_variables(client).unwrap().tokens[0].client, Path::new("a.client"));
+        let both = |name: &str| if name == CONFIG { Some(file.clone().into()) } else { client(name) };
+        assert_eq!(Config::from_variables(both).unwrap().tokens[0].client, dir.path().join("b"));
+        let missing = |name: &str| (name == CONFIG).then(|| OsString::from("/absent/pkcs11.toml"));
+        assert!(Config::from_variables(missing).unwrap_err().to_string().contains("cannot read /absent"));
+        let home = |name: &str| (name == "XDG_CONFIG_HOME").then(|| dir.path().into());
+        fs::create_dir(dir.path().join("thetacrypt")).unwrap();
+        fs::copy(&file, dir.path().join("thetacrypt/pkcs11.toml")).unwrap();
+        assert_eq!(Config::from_variables(home).unwrap().tokens.len(), 1);
+    }
+}

@@ -1,0 +1,26 @@
+//! The PKCS#11 module of Thetacrypt, `libtheta_pkcs11.so`: programs that sign with a token sign with a key that no machine holds.
+//!
+//! It holds no key and does no cryptography with one: it is a client of the nodes (`theta-client`), behind the C interface of
+//! PKCS#11 2.40 and 3.0. Each token is a group, and its objects are the group's live keys. `docs/guides/pkcs11.md` says how to use it,
+//! `docs/adr/0052-pkcs11-module.md` why it is as it is.
+//!
+//! - [`ffi`] is the border to C: all `unsafe` is there, and what passes it is copied and bounded. `interface` has the tables of
+//!   functions.
+//! - `process` is what there is once in each process, also after `fork`; `sessions` the state of the host's sessions.
+//! - `token` asks the group, `catalogue` knows its keys, `objects` shows them as attributes, `mechanisms` says what of them
+//!   is served.
+//! - `config` reads where the groups are, `log` writes why something was refused, `refusal` says it to hosts.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod catalogue;
+mod config;
+pub mod ffi;
+mod interface;
+mod log;
+mod mechanisms;
+mod objects;
+mod process;
+mod refusal;
+mod sessions;
+mod token;

@@ -1,0 +1,115 @@
+//! What the module has to say: PKCS#11 tells hosts a number, and people need the reason.
+
+use std::{
+    fmt,
+    fs::OpenOptions,
+    io::Write as _,
+    path::PathBuf,
+    process,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// The longest line in characters.
+const MOST: usize = 2000;
+
+/// Where lines go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// Nowhere.
+    Off,
+    /// The standard error of the host.
+    #[default]
+    Stderr,
+    /// The end of this file, which is opened for each line, so that it can be moved away.
+    File(PathBuf),
+}
+
+impl Log {
+    /// Reads the setting `log`: `off`, `stderr` or a file.
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "off" => Self::Off,
+            "stderr" => Self::Stderr,
+            file => Self::File(PathBuf::from(file)),
+        }
+    }
+
+    /// Writes one line. What cannot be written is lost: a host must not fail for it.
+    pub(crate) fn say(&self, what: impl fmt::Display) {
+        let line = format!("{} theta-pkcs11[{}]: {}\n", now(), process::id(), one_line(&what.to_string()));
+        let _ = match self {
+            Self::Off => Ok(()),
+            Self::Stderr => std::io::stderr().write_all(line.as_bytes()),
+            Self::File(path) => append(path, &line),
+        };
+    }
+}
+
+#[cfg(unix)]
+fn append(path: &PathBuf, line: &str) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?.write_all(line.as_bytes())
+}
+
+#[cfg(not(unix))]
+fn append(path: &PathBuf, line: &str) -> std::io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
+}
+
+/// Errors of the client have a line for each node.
+fn one_line(text: &str) -> String {
+    let words = text.replace("\n  ", "; ");
+    words.chars().take(MOST).map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+/// The time in UTC, to the second, as RFC 3339 writes it.
+fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+/// The date of a day, counted from 1 January 1970, in the Gregorian calendar. Years are counted from March, so that leap days end them.
+const fn civil(days: u64) -> (u64, u64, u64) {
+    // 1 March of the year 0 is 719468 days before; 400 years have 146097.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_their_dates() {
+        for (days, date) in [
+            (0, (1970, 1, 1)),
+            (59, (1970, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (20_782, (2026, 11, 25)),
+            (47_541, (2100, 3, 1)),
+        ] {
+            assert_eq!(civil(days), date, "{days}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let log = Log::parse(path.to_str().unwrap());
+        log.say("no node gave a good answer\n  node 1: gone\r\u{1b}[31m");
+        log.say("second");
+        let text = std::fs::read_to_string(path).unwrap();
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.contains("answer; node 1: gone  [31m"), "{text}");
+    }
+}

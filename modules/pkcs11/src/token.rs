@@ -1,0 +1,339 @@
+//! A group as a token: who the host is to the nodes, and what it asks them.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    time::Duration,
+};
+
+use cryptoki_sys::{
+    CK_FLAGS, CK_OBJECT_HANDLE, CKF_LOGIN_REQUIRED, CKF_RNG, CKF_TOKEN_INITIALIZED, CKF_USER_PIN_INITIALIZED,
+    CKR_ACTION_PROHIBITED, CKR_ATTRIBUTE_VALUE_INVALID, CKR_DEVICE_ERROR, CKR_GENERAL_ERROR, CKR_PIN_INCORRECT,
+    CKR_TOKEN_NOT_PRESENT, CKR_USER_ALREADY_LOGGED_IN, CKR_USER_NOT_LOGGED_IN,
+};
+use theta_client::{
+    Answer, ClientError, ClientFile, ClientOptions, Credentials, KeyRef, KeyState, LockError, OpenError, Problem,
+    SigningKey, Token as BearerToken, blocking::Client, read_group,
+};
+
+use crate::{
+    catalogue::{Catalogue, Manner},
+    config::{LABEL, Pin, TokenConfig},
+    log::Log,
+    mechanisms::Request,
+    objects::{Attribute, Class, LiveKey, Object},
+    refusal::{Outcome, Refusal},
+};
+
+/// How long connecting to one node may take at most.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How long the nodes may take to say whether they know a bearer token.
+const LOGIN: Duration = Duration::from_secs(5);
+/// What a call may take longer than the nodes have: the client's own work.
+const OWN_WORK: Duration = Duration::from_millis(500);
+
+/// One token.
+pub(crate) struct Token {
+    config: TokenConfig,
+    log: Log,
+    /// The group's name and a number that tells it from others; `None` if its client file cannot be read.
+    group: Option<(String, u64)>,
+    state: Mutex<State>,
+    catalogue: Catalogue,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Opened when it is first needed, since that starts a thread.
+    client: Option<Client>,
+    /// The same with the host's credentials.
+    logged_in: Option<Client>,
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("client", &self.config.client).finish_non_exhaustive()
+    }
+}
+
+impl Token {
+    pub(crate) fn new(config: TokenConfig, log: Log, handles: Arc<AtomicU64>) -> Self {
+        let group = match read_group(&config.client) {
+            Ok(group) => Some((group.name().to_owned(), serial(&[group.name(), group.founding().unwrap_or_default()]))),
+            Err(error) => {
+                log.say(format_args!("a token is absent: {error}"));
+                None
+            }
+        };
+        Self { config, log, group, state: Mutex::default(), catalogue: Catalogue::new(handles) }
+    }
+
+    /// Whether its client file could be read.
+    pub(crate) const fn is_present(&self) -> bool {
+        self.group.is_some()
+    }
+
+    pub(crate) const fn check_present(&self) -> Outcome<()> {
+        if self.is_present() { Ok(()) } else { Err(Refusal(CKR_TOKEN_NOT_PRESENT)) }
+    }
+
+    /// Its label, of 32 bytes at most.
+    pub(crate) fn label(&self) -> &str {
+        let name = self.group.as_ref().map_or("", |(name, _)| name.as_str());
+        let label = self.config.label.as_deref().unwrap_or(name);
+        let end = (0..=LABEL.min(label.len())).rev().find(|end| label.is_char_boundary(*end)).unwrap_or(0);
+        label.get(..end).unwrap_or_default()
+    }
+
+    /// Sixteen hexadecimal digits that tell groups apart.
+    pub(crate) fn serial(&self) -> String {
+        format!("{:016x}", self.group.as_ref().map_or(0, |(_, serial)| *serial))
+    }
+
+    /// What `CK_TOKEN_INFO` says.
+    pub(crate) const fn flags(&self) -> CK_FLAGS {
+        let login = match self.config.pin {
+            Pin::None => 0,
+            Pin::Token | Pin::Passphrase => CKF_LOGIN_REQUIRED,
+        };
+        CKF_RNG | CKF_TOKEN_INITIALIZED | CKF_USER_PIN_INITIALIZED | login
+    }
+
+    pub(crate) const fn log(&self) -> &Log {
+        &self.log
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether private keys are seen and used.
+    pub(crate) fn is_logged_in(&self) -> bool {
+        self.state().logged_in.is_some()
+    }
+
+    /// Whether the host may use private keys now.
+    fn is_open(&self) -> bool {
+        self.config.pin == Pin::None || self.is_logged_in()
+    }
+
+    fn open(&self, state: &mut State) -> Outcome<Client> {
+        if let Some(client) = &state.client {
+            return Ok(client.clone());
+        }
+        let opened = Client::open_with(&self.config.client, self.options()).map_err(|error| self.unopened(&error))?;
+        Ok(state.client.insert(opened).clone())
+    }
+
+    fn options(&self) -> ClientOptions {
+        let timeout = self.config.timeout;
+        ClientOptions { timeout, connect_timeout: timeout.min(CONNECTING), ..ClientOptions::default() }
+    }
+
+    fn unopened(&self, error: &OpenError) -> Refusal {
+        self.log.say(error);
+        Refusal::from(error)
+    }
+
+    /// The client with the host's credentials.
+    fn client(&self) -> Outcome<Client> {
+        let mut state = self.state();
+        match (&state.logged_in, self.config.pin) {
+            (Some(client), _) => Ok(client.clone()),
+            (None, Pin::None) => self.open(&mut state),
+            (None, Pin::Token | Pin::Passphrase) => Err(Refusal(CKR_USER_NOT_LOGGED_IN)),
+        }
+    }
+
+    /// Takes the host's PIN.
+    pub(crate) fn log_in(&self, pin: &[u8]) -> Outcome<()> {
+        let opened = {
+            let mut state = self.state();
+            if state.logged_in.is_some() {
+                return Err(Refusal(CKR_USER_ALREADY_LOGGED_IN));
+            }
+            if self.config.pin == Pin::Passphrase { None } else { Some(self.open(&mut state)?) }
+        };
+        let client = match (opened, self.config.pin) {
+            (Some(client), Pin::Token) => self.with_token(client, pin)?,
+            (Some(client), _) => client,
+            (None, _) => self.unlocked(pin)?,
+        };
+        self.state().logged_in = Some(client);
+        self.catalogue.expire();
+        Ok(())
+    }
+
+    /// The client whose private keys this passphrase unlocks.
+    fn unlocked(&self, passphrase: &[u8]) -> Outcome<Client> {
+        let path = &self.config.client;
+        let file = ClientFile::load(path).map_err(|error| self.unopened(&error))?;
+        let file = file.unlock(passphrase).map_err(|error| {
+            self.log.say(format_args!("{}: {error}", path.display()));
+            Refusal(if error == LockError::Passphrase { CKR_PIN_INCORRECT } else { CKR_TOKEN_NOT_PRESENT })
+        })?;
+        // Requests are signed only if some of them have to be.
+        let signer = if self.config.destroy { file.signer(path).map_err(|error| self.unopened(&error))? } else { None };
+        let client = Client::of_file(file, path, self.options()).map_err(|error| self.unopened(&error))?;
+        Ok(client.with_credentials(Credentials { signer, ..Credentials::default() }))
+    }
+
+    /// The client with a bearer token that the nodes know.
+    fn with_token(&self, client: Client, pin: &[u8]) -> Outcome<Client> {
+        let wrong = Refusal(CKR_PIN_INCORRECT);
+        let token: BearerToken = std::str::from_utf8(pin).ok().and_then(|pin| pin.trim().parse().ok()).ok_or(wrong)?;
+        let client = client.with_credentials(Credentials { token: Some(token), ..Credentials::default() });
+        let asked = client.asynchronous();
+        let (_, problems) = client.within(LOGIN, asked.list_keys_within(LOGIN)).ok_or(Refusal(CKR_DEVICE_ERROR))?;
+        let (nodes, quorum) = (asked.group().nodes().len(), usize::from(asked.given_group().threshold()));
+        let unknown = problems.iter().filter(|node| is_unknown_caller(&node.problem)).count();
+        // With so many that know nothing of it, too few are left that could sign.
+        if nodes.saturating_sub(unknown) < quorum {
+            self.log.say("the nodes do not know this bearer token: put its hash into their policies (theta token new)");
+            return Err(wrong);
+        }
+        let reached =
+            problems.iter().filter(|node| matches!(node.problem, Problem::Unreachable(_) | Problem::Silent(_)));
+        if nodes.saturating_sub(reached.count()) < quorum {
+            self.log.say("too few nodes can be reached to check the bearer token");
+            return Err(Refusal(CKR_DEVICE_ERROR));
+        }
+        Ok(client)
+    }
+
+    /// Forgets the host's credentials.
+    pub(crate) fn log_out(&self) {
+        self.state().logged_in = None;
+    }
+
+    /// `C_Logout`.
+    pub(crate) fn check_log_out(&self) -> Outcome<()> {
+        self.state().logged_in.take().map(drop).ok_or(Refusal(CKR_USER_NOT_LOGGED_IN))
+    }
+
+    /// Looks for objects with these attributes. Before a login, where one is needed, nobody is asked and nothing is found.
+    pub(crate) fn find(&self, template: &[Attribute]) -> Outcome<Vec<CK_OBJECT_HANDLE>> {
+        if !self.is_open() {
+            return Ok(Vec::new());
+        }
+        let manner = Manner { hidden: self.config.pin != Pin::None, destroyable: self.config.destroy };
+        self.catalogue.refresh(&self.client()?, manner, &self.log)?;
+        Ok(self.catalogue.find(template, true))
+    }
+
+    /// An object by its handle, if the host may see it.
+    pub(crate) fn object(&self, handle: CK_OBJECT_HANDLE) -> Option<Arc<Object>> {
+        self.catalogue.get(handle).filter(|object| !object.hidden || self.is_open())
+    }
+
+    /// The key of the group that a host's public key is.
+    pub(crate) fn given_by(&self, template: &[Attribute]) -> Outcome<LiveKey> {
+        let found = self.catalogue.given_by(template).or_else(|| {
+            self.find(&[]).ok()?;
+            self.catalogue.given_by(template)
+        });
+        found.ok_or_else(|| {
+            self.log.say(
+                "a public key of the host's is left out: signatures are verified here under keys of the group alone",
+            );
+            Refusal(CKR_ATTRIBUTE_VALUE_INVALID)
+        })
+    }
+
+    /// Asks the group for a signature.
+    pub(crate) fn sign(&self, key: &LiveKey, request: Request) -> Outcome<Vec<u8>> {
+        let (client, name) = (self.client()?, key.reference.as_str());
+        let (asked, limit) = (client.asynchronous(), self.config.timeout.saturating_add(OWN_WORK));
+        let answer = match request {
+            Request::Message(message) => client.within(limit, asked.sign(name, message)),
+            Request::Digest(digest) => client.within(limit, asked.sign_digest(name, digest, None)),
+        };
+        let answer = self.answered(&format!("signing with {name}"), answer)?;
+        self.tell_of_liars(&answer);
+        if answer.result.len() == key.signature_len() {
+            Ok(answer.result.to_vec())
+        } else {
+            // Verified signatures have one length, and the host has made room for that.
+            self.log.say(format_args!("{name}: a signature of {} bytes", answer.result.len()));
+            Err(Refusal(CKR_GENERAL_ERROR))
+        }
+    }
+
+    fn answered<T>(&self, what: &str, answer: Option<Result<T, ClientError>>) -> Outcome<T> {
+        match answer {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => {
+                self.log.say(format_args!("{what} failed: {error}"));
+                Err(Refusal::from(&error))
+            }
+            None => {
+                self.log.say(format_args!("{what} failed: no answer within {:?}", self.config.timeout));
+                Err(Refusal(CKR_DEVICE_ERROR))
+            }
+        }
+    }
+
+    fn tell_of_liars<T>(&self, answer: &Answer<T>) {
+        for problem in &answer.bad_answers {
+            self.log.say(problem);
+        }
+        for culprit in &answer.culprits {
+            self.log.say(format_args!("node {} misbehaved: {}", culprit.node, culprit.misbehaviour));
+        }
+    }
+
+    /// Destroys a key, if the configuration allows it and the group decides it.
+    pub(crate) fn destroy(&self, object: &Object) -> Outcome<()> {
+        let name = object.key.reference.as_str();
+        if !self.config.destroy || object.class == Class::Public {
+            self.log.say(format_args!(
+                "{name} is not destroyed: a key is destroyed as a private key, with destroy = true for its token"
+            ));
+            return Err(Refusal(CKR_ACTION_PROHIBITED));
+        }
+        let client = match self.config.pin {
+            // It signs its requests since it was unlocked.
+            Pin::Passphrase => self.client()?,
+            Pin::None | Pin::Token => {
+                let signer = self.signer()?;
+                self.client()?.with_credentials(Credentials { signer, ..Credentials::default() })
+            }
+        };
+        let key: KeyRef = name.parse().map_err(|_| Refusal(CKR_GENERAL_ERROR))?;
+        let asked = client.asynchronous();
+        let limit = self.config.timeout.saturating_mul(2);
+        let done = client.within(limit, asked.change_state(key.name.as_ref(), key.version, KeyState::Destroyed));
+        self.answered(&format!("destroying {name}"), done)?;
+        self.log.say(format_args!("{name} is destroyed"));
+        self.catalogue.expire();
+        Ok(())
+    }
+
+    /// The key that the client signs changes of keys with.
+    fn signer(&self) -> Outcome<Option<SigningKey>> {
+        let path = &self.config.client;
+        if !path.is_file() {
+            self.log.say("keys are destroyed by clients of one file (theta client convert makes one of a directory)");
+            return Err(Refusal(CKR_ACTION_PROHIBITED));
+        }
+        ClientFile::load(path).and_then(|file| file.signer(path)).map_err(|error| self.unopened(&error))
+    }
+}
+
+/// Whether a node does not know who asks, whatever is asked.
+fn is_unknown_caller(problem: &Problem) -> bool {
+    // The code of gRPC for requests without credentials that a server knows.
+    const UNAUTHENTICATED: i32 = 16;
+    match problem {
+        Problem::TurnedAway { .. } => true,
+        Problem::Denied { reason, .. } => reason == "unidentified" || reason == "credential-withdrawn",
+        Problem::Refused { code, .. } => i32::from(*code) == UNAUTHENTICATED,
+        _ => false,
+    }
+}
+
+/// A number that differs where these texts do (FNV-1a): a name, and no proof of anything.
+fn serial(texts: &[&str]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}

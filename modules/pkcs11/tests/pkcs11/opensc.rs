@@ -1,0 +1,78 @@
+//! `pkcs11-tool` of OpenSC.
+
+use serde_json::json;
+
+use crate::{
+    group::{command, configure, host_program, module, openssl, shared, succeeds, with_libraries},
+    harness::Group,
+    host::Host,
+};
+
+/// Runs the program.
+fn tool(group: &Group, words: &[&str]) -> String {
+    let mut command = command(group, host_program("pkcs11-tool"));
+    command.arg("--module").arg(module()).args(words);
+    with_libraries(&mut command);
+    succeeds(command)
+}
+
+#[test]
+fn opensc_lists_the_group_and_its_keys() {
+    let slots = tool(shared(), &["--list-slots"]);
+    assert!(slots.contains("token label        : theta-group") && slots.contains("Slot 0"), "{slots}");
+    let objects = tool(shared(), &["--list-objects"]);
+    for words in ["EC_POINT 256 bits", "RSA 2048 bits", "label:      rsa512", "label:      live"] {
+        assert!(objects.contains(words), "{words} is not in {objects}");
+    }
+    let mechanisms = tool(shared(), &["--list-mechanisms"]);
+    for words in ["ECDSA", "EDDSA", "RSA-PKCS-PSS", "SHA256-RSA-PKCS"] {
+        assert!(mechanisms.contains(words), "{words} is not in {mechanisms}");
+    }
+}
+
+#[test]
+fn signatures_of_opensc_verify_with_openssl() {
+    let group = shared();
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(file("message"), "signed by pkcs11-tool").unwrap();
+    openssl(dir.path(), &["dgst", "-sha256", "-binary", "-out", "digest", "message"]);
+    let listed = Host::ready(group).ok(json!({"do": "list"}));
+    let id = |key: &str| {
+        let found = listed["keys"].as_array().unwrap().iter().find(|found| found["label"] == key).unwrap();
+        found["id"].as_str().unwrap().to_owned()
+    };
+    for (key, mechanism, input, more) in [
+        ("p256", "ECDSA-SHA256", "message", &["--signature-format", "openssl"][..]),
+        ("p256", "ECDSA", "digest", &["--signature-format", "openssl"]),
+        ("rsa", "SHA256-RSA-PKCS", "message", &[]),
+        ("pss", "SHA256-RSA-PKCS-PSS", "message", &[]),
+        ("ed", "EDDSA", "message", &[]),
+    ] {
+        let (signature, public) = (file("signature"), file("public"));
+        let words = ["--sign", "--id", &id(key), "--mechanism", mechanism, "--output-file", &signature];
+        tool(group, &[&words[..], &["--input-file", &file(input)], more].concat());
+        std::fs::write(&public, group.theta(&["keys", "export", key]).ok().stdout).unwrap();
+        let pss: &[&str] = &["-pkeyopt", "rsa_padding_mode:pss", "-pkeyopt", "rsa_pss_saltlen:32"];
+        let options: &[&str] = match key {
+            "ed" => &[],
+            _ => &["-digest", "sha256"],
+        };
+        let verify =
+            ["pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", "public", "-in", "message", "-sigfile", "signature"];
+        let verify = [&verify[..], options, if key == "pss" { pss } else { &[] }].concat();
+        assert!(openssl(dir.path(), &verify).contains("Verified Successfully"), "{key} {mechanism}");
+    }
+}
+
+/// The tool's own test of a module, with keys on curves. It takes for granted that a key of RSA signs what any hash function gives, also
+/// SHA-1, which no key of a group does: each has one.
+#[test]
+fn opensc_finds_no_fault() {
+    let mut group = Group::made_with(&["--keys", "ed=frost-ed25519,p256=ecdsa-p256"]);
+    group.start_all();
+    group.theta(&["client", "convert", "theta-group/client", "-o", "host.client"]).ok();
+    configure(&group, "");
+    let said = tool(&group, &["--test"]);
+    assert!(said.contains("No errors") && said.contains("(p256)"), "{said}");
+}

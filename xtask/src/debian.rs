@@ -1,0 +1,143 @@
+//! Programs of other people that checks run: taken from PATH, or from Debian's packages, which are unpacked into the user's cache folder
+//! without any rights.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// Where `pkcs11-tool` and OpenSSL's provider are.
+pub(crate) struct Hosts {
+    /// The folder into which they were unpacked; `None` if the system has them.
+    pub(crate) unpacked: Option<PathBuf>,
+    pub(crate) tool: bool,
+    pub(crate) provider: bool,
+}
+
+impl Hosts {
+    /// The modules of tests that cannot run without what is missing, and what is not tested for that.
+    pub(crate) fn left_out(&self) -> Vec<(&'static str, &'static str)> {
+        let tool = "the PKCS#11 module with pkcs11-tool: it is missing, and Debian's package opensc cannot be had";
+        let provider = "the PKCS#11 module with OpenSSL: Debian's package pkcs11-provider is missing and cannot be had";
+        let parts = [(self.tool, ("opensc::", tool)), (self.provider, ("pkcs11_provider::", provider))];
+        parts.into_iter().filter(|(is_there, _)| !is_there).map(|(_, left_out)| left_out).collect()
+    }
+}
+
+/// The hosts of the PKCS#11 module: those of the system, or unpacked into this folder.
+pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
+    let (tool, provider) = (tool_runs(None), provider_loads(None));
+    if tool && provider {
+        return Ok(Hosts { unpacked: None, tool, provider });
+    }
+    if !tool_runs(Some(kept)) || !provider_loads(Some(kept)) {
+        println!(
+            "unpacking Debian's opensc and pkcs11-provider into {}, once: they test the PKCS#11 module",
+            kept.display()
+        );
+        unpack(kept, &["opensc", "opensc-pkcs11", "libeac3", "pkcs11-provider"])?;
+    }
+    let (tool, provider) = (tool || tool_runs(Some(kept)), provider || provider_loads(Some(kept)));
+    Ok(Hosts { unpacked: Some(kept.to_owned()), tool, provider })
+}
+
+/// The folders of libraries among what was unpacked.
+fn libraries(kept: &Path) -> Vec<PathBuf> {
+    let kinds = fs::read_dir(kept.join("usr/lib")).into_iter().flatten().flatten();
+    kinds.map(|kind| kind.path()).filter(|kind| kind.to_string_lossy().contains("linux-gnu")).collect()
+}
+
+/// Whether `pkcs11-tool` runs, from this folder or from PATH. It has no option that only tells its version, and with one that it does not
+/// know it ends by itself.
+fn tool_runs(kept: Option<&Path>) -> bool {
+    let name = Path::new("pkcs11-tool");
+    let mut command = Command::new(kept.map_or_else(|| name.to_owned(), |kept| kept.join("usr/bin").join(name)));
+    if let Some(folders) = kept.and_then(|kept| env::join_paths(libraries(kept)).ok()) {
+        command.env("LD_LIBRARY_PATH", folders);
+    }
+    let output = command.arg("--help").stdin(Stdio::null()).output();
+    output.is_ok_and(|it| [it.stdout, it.stderr].concat().windows(8).any(|words| words == b"--module"))
+}
+
+/// Whether OpenSSL loads the provider, from this folder or from where it looks by itself.
+fn provider_loads(kept: Option<&Path>) -> bool {
+    let load = |folder: Option<&Path>| {
+        let mut command = Command::new("openssl");
+        // Without a module the provider loads and does nothing.
+        command.args(["list", "-providers", "-provider", "pkcs11"]).stdin(Stdio::null());
+        command.envs(folder.map(|folder| ("OPENSSL_MODULES", folder)));
+        command.output().is_ok_and(|it| it.status.success() && String::from_utf8_lossy(&it.stdout).contains("pkcs11"))
+    };
+    match kept {
+        None => load(None),
+        Some(kept) => libraries(kept).iter().any(|folder| load(Some(&folder.join("ossl-modules")))),
+    }
+}
+
+/// Unpacks packages; those that cannot be had are left out.
+pub(crate) fn unpack(kept: &Path, packages: &[&str]) -> Result<(), String> {
+    fs::create_dir_all(kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+    let quietly = |program: &str, words: &[&str]| {
+        let done = Command::new(program).args(words).current_dir(kept).stdin(Stdio::null()).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    let missing: Vec<&str> =
+        packages.iter().copied().filter(|package| !quietly("apt-get", &["download", package])).collect();
+    if !missing.is_empty() {
+        // A machine that is new has no lists of packages; renewing them takes rights, and is tried only then.
+        let renewed = quietly("apt-get", &["update"]);
+        let missing = missing.into_iter().filter(|package| !(renewed && quietly("apt-get", &["download", package])));
+        let missing: Vec<&str> = missing.collect();
+        if !missing.is_empty() && backports(kept, quietly) {
+            for package in missing {
+                quietly(
+                    "apt-get",
+                    &[&private(kept).each_ref().map(String::as_str)[..], &["download", package]].concat(),
+                );
+            }
+        }
+    }
+    let files = fs::read_dir(kept).ok().into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    for package in files.filter(|path| path.extension().is_some_and(|ending| ending == "deb")) {
+        let shown = package.to_string_lossy().into_owned();
+        if !quietly("dpkg-deb", &["-x", &shown, "."]) {
+            return Err(format!("{shown} cannot be unpacked: remove it, and try again"));
+        }
+    }
+    Ok(())
+}
+
+/// Options with which apt keeps lists of its own in this folder, so that nothing of the system changes.
+fn private(kept: &Path) -> [String; 4] {
+    let apt = kept.join("apt");
+    let option = |name: &str, path: &Path| format!("-o{name}={}", path.display());
+    [
+        option("Dir::Etc::sourcelist", &apt.join("sources.list")),
+        option("Dir::Etc::sourceparts", Path::new("-")),
+        option("Dir::State::lists", &apt.join("lists")),
+        option("Dir::Cache", &apt.join("cache")),
+    ]
+}
+
+/// Gets the lists of Debian's backports from where the system has its packages; whether that worked.
+fn backports(kept: &Path, quietly: impl Fn(&str, &[&str]) -> bool) -> bool {
+    let known = Command::new("apt-get")
+        .args(["indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"])
+        .output();
+    let Ok(known) = known else { return false };
+    let known = String::from_utf8_lossy(&known.stdout).into_owned();
+    let keys = Path::new("/usr/share/keyrings/debian-archive-keyring.gpg");
+    let signed = if keys.is_file() { format!("[signed-by={}] ", keys.display()) } else { String::new() };
+    let mut lines = known.lines().filter_map(|line| {
+        let (address, release) = line.split_once(' ')?;
+        let plain = address.ends_with("/debian/") && !release.contains('-');
+        plain.then(|| format!("deb {signed}{address} {release}-backports main\n"))
+    });
+    let apt = kept.join("apt");
+    let made =
+        ["lists/partial", "cache/archives/partial"].iter().all(|folder| fs::create_dir_all(apt.join(folder)).is_ok());
+    let Some(line) = lines.next().filter(|_| made) else { return false };
+    fs::write(apt.join("sources.list"), line).is_ok()
+        && quietly("apt-get", &[&private(kept).each_ref().map(String::as_str)[..], &["update"]].concat())
+}
