@@ -91,6 +91,21 @@ fn an_impossible_program_names_its_coordinator() {
     }
 }
 
+/// Where nothing is signed, a coordinator's second turn does not come: whoever names a program for it wants others to work for nothing.
+#[test]
+fn a_filling_has_two_attempts_and_no_more() {
+    let group = Group::cold(Suite::EcdsaP256, 2, 4);
+    let lie = tamper(|slot, payload| {
+        let mut payload = payload.to_vec();
+        if slot.kind == PREPARE {
+            payload[..2].copy_from_slice(&4_u16.to_be_bytes());
+        }
+        vec![(slot, payload.into())]
+    });
+    let report = group.fill((1, 1), &[], vec![(1, lie)]);
+    assert_eq!(Group::offences(&report, 1), ["invalid_program"]);
+}
+
 /// Every message of the program, falsified: nobody honest is blamed, and with 3t + 1 holders the others make a signature without the liar.
 #[test]
 fn a_liar_in_the_program_is_left_behind() {
