@@ -124,13 +124,13 @@ impl Shard {
     /// Begins to fill the stock of a key, if that is low and nobody else is at it.
     fn fill_stock(&mut self, key: &Arc<KeyEntry>, now: Instant) {
         let shared = &self.worker.shared;
-        let is_at_it = shared.fillings.is_under_way(key);
-        if is_at_it || !self.is_low(key) || shared.failure.get().is_some() || shared.departure.get().is_some() {
+        if shared.fillings.is_under_way(key) || !self.is_low(key) {
             return;
         }
+        let cannot_serve = shared.failure.get().is_some() || shared.departure.get().is_some();
         let avoided = self.unreached(key);
         let (k, others) = (usize::from(key.public.threshold().k()), key.holders.len().saturating_sub(1));
-        if others.saturating_sub(avoided.len()) < 2 * k.saturating_sub(1) {
+        if cannot_serve || others.saturating_sub(avoided.len()) < 2 * k.saturating_sub(1) {
             let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
             self.plans.insert(key.key_id, (now + shared.fillings.look_again(key), named));
             return;

@@ -146,6 +146,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
             }
             self.attempt = self.attempt.saturating_add(1);
         }
+        if self.setting.digest.is_none() && self.attempt >= FILLING_ATTEMPTS {
+            return self.end(State::Filled(Vec::new()));
+        }
         if self.setting.coordinator(self.attempt) != self.setting.local {
             return;
         }
@@ -327,9 +330,6 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let setting = &self.setting;
         // Those of others go on: they may have failed nowhere but here.
         self.runs.retain(|attempt, _| *attempt >= oldest || setting.coordinator(*attempt) != setting.local);
-        if self.setting.digest.is_none() && self.attempt >= FILLING_ATTEMPTS {
-            return self.end(State::Filled(Vec::new()));
-        }
         self.turn();
     }
 

@@ -138,7 +138,7 @@ impl Group {
     }
 
     /// The machine of a party in a filling.
-    fn filling(&self, number: u16, filling: &Filling) -> SuppliedMachine {
+    pub(crate) fn filling(&self, number: u16, filling: &Filling) -> SuppliedMachine {
         let place = usize::from(number) - 1;
         let machine = fill(&self.public, &self.shares[place], filling, &self.options()).unwrap();
         supplied_from(machine, &self.stocks[place])
