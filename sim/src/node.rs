@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prometheus_client::registry::Registry;
+use prost::Message as _;
 use theta_authority::Gate;
 use theta_custody::{Certifier, Custodian, StoreSlots};
 use theta_names::{NodeId, SlotOrder};
@@ -14,11 +15,13 @@ use theta_orchestration::{Engine, Keys, Pending};
 use theta_policy::{MemorySlots, Policy, SlotDecision, SlotScope, SlotState, SlotStateError};
 use theta_statements::Digest;
 use theta_store::{Incarnation, Options, Store, disk::SimulatedDisk};
+use theta_wire::peer::{Envelope, INSTANCES};
 use tokio::time::Instant;
 
 use crate::byzantine::Liar;
 use crate::scenario::Sabotage;
 use crate::setup::{Failed, GROUP, Setup, identity, party, sealing_key, seeded};
+use crate::watch::{PRESIGNATURE_LEN, PRESIGNED};
 
 /// Longer than any run.
 const NEVER: Duration = Duration::from_secs(36_000);
@@ -132,6 +135,8 @@ pub(crate) struct Node {
     pub(crate) wall: i64,
     /// The time until which it is paused.
     pub(crate) paused: u64,
+    /// The name of the first presignature with which it signed, for [`Self::sign_again`].
+    first_used: Option<Bytes>,
 }
 
 impl Node {
@@ -142,7 +147,19 @@ impl Node {
         let outbox =
             Outbox { local: peer(number)?, peers, sent: Mutex::default(), reached: Mutex::new(BTreeSet::new()) };
         let (disk, outbox) = (setup.disk(number)?, Arc::new(outbox));
-        Ok(Self { number, disk, copy: None, life: None, outbox, liar, lives: 0, since: 0, wall: 0, paused: 0 })
+        Ok(Self {
+            number,
+            disk,
+            copy: None,
+            life: None,
+            outbox,
+            liar,
+            lives: 0,
+            since: 0,
+            wall: 0,
+            paused: 0,
+            first_used: None,
+        })
     }
 
     /// Another machine in the node's place: it draws nothing that this one drew.
@@ -162,6 +179,7 @@ impl Node {
             since: 0,
             wall,
             paused,
+            first_used: None,
         }
     }
 
@@ -212,6 +230,18 @@ impl Node {
             generation: 0,
         });
         Ok(())
+    }
+
+    /// A deliberate bug: a message with a share of a presignature names the first one that this node has used, whichever it is of.
+    pub(crate) fn sign_again(&mut self, bytes: Bytes) -> Bytes {
+        let Ok(mut envelope) = Envelope::decode(bytes.clone()) else { return bytes };
+        let Some((name, rest)) = envelope.payload.split_at_checked(PRESIGNATURE_LEN) else { return bytes };
+        if envelope.stream != INSTANCES || envelope.kind != PRESIGNED {
+            return bytes;
+        }
+        let first = self.first_used.get_or_insert_with(|| Bytes::copy_from_slice(name));
+        envelope.payload = [first, rest].concat().into();
+        envelope.encode_to_vec().into()
     }
 
     /// The node loses power.

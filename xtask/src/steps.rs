@@ -71,6 +71,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     log.summary();
     if !go {
         println!("NOT TESTED: nodes behind the reference host (interop/p2p-host): go is missing");
+        println!("NOT TESTED: signatures of ECDSA by Go's library (interop/verify-ecdsa): go is missing");
     }
     if let Some(reason) = refused {
         println!("NOT TESTED: networks with real sockets (wan/tests): {reason}");

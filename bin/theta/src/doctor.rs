@@ -542,6 +542,7 @@ mod tests {
             nodes: nodes.iter().copied().map(node).collect(),
             held: nodes.iter().copied().map(node).collect(),
             generation: 0,
+            stocks: Vec::new(),
         };
         let found = |key| {
             let newer = listed("newer", &[1, 2, 3], &[1, 2, 3]);

@@ -5,7 +5,7 @@ use core::fmt;
 use sha2::{Digest, Sha512};
 use theta_custody::KeyEntry;
 use theta_groups::{Secret, Transcript};
-use theta_names::Epoch;
+use theta_names::{Epoch, NodeId};
 use theta_schemes::{Statement, keys::KeyId};
 
 use crate::{ParsedStatement, Seed};
@@ -57,11 +57,15 @@ impl InstanceId {
         Self(id)
     }
 
-    /// The id of what goes on by itself when this instance has ended; its first bytes are the same.
+    /// The id of an instance in which holders of a key make presignatures and `initiator` is the one that has begun it; its first two bytes are those of
+    /// the session.
     #[must_use]
-    pub fn following(&self) -> Self {
-        let mut id = Transcript::new("theta/instance/following/v1").with("after", &self.0).finish32();
-        if let (Some(place), Some(prefix)) = (id.first_chunk_mut::<2>(), self.0.first_chunk()) {
+    pub fn filling(key: &KeyId, epoch: Epoch, initiator: NodeId, session: &[u8; 32]) -> Self {
+        let transcript = Transcript::new("theta/instance/filling/v1").with("key", key.as_bytes());
+        let transcript = transcript.with("epoch", &epoch.to_be_bytes());
+        let transcript = transcript.with("initiator", &initiator.get().to_be_bytes()).with("session", session);
+        let mut id = transcript.finish32();
+        if let (Some(place), Some(prefix)) = (id.first_chunk_mut::<2>(), session.first_chunk()) {
             *place = *prefix;
         }
         Self(id)

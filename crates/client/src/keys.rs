@@ -28,7 +28,7 @@ const CONTRADICTIONS: Duration = Duration::from_secs(1);
 /// A version of a key, and the nodes that list it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedKey {
-    /// The version as the nodes describe it, except `held` and `generation`: see the fields below.
+    /// The version as the nodes describe it, except `held`, `generation` and `stock`: see the fields below.
     pub info: v1::KeyInfo,
     /// The nodes that list it in exactly this form.
     pub nodes: Vec<NodeId>,
@@ -36,12 +36,15 @@ pub struct ListedKey {
     pub held: Vec<NodeId>,
     /// The highest generation of the key that one of them reports; that of `info` is 0.
     pub generation: u64,
+    /// What they have ahead of signatures, those of them that keep anything.
+    pub stocks: Vec<(NodeId, v1::Stock)>,
 }
 
 impl ListedKey {
-    fn add(&mut self, node: NodeId, held: bool, generation: u64) {
+    fn add(&mut self, node: NodeId, held: bool, generation: u64, stock: Option<v1::Stock>) {
         self.generation = self.generation.max(generation);
         self.nodes.push(node);
+        self.stocks.extend(stock.map(|stock| (node, stock)));
         if held {
             self.held.push(node);
         }
@@ -160,14 +163,16 @@ impl Client {
         for (node, mut info) in
             lists.into_iter().flat_map(|(node, keys)| keys.into_iter().map(move |info| (node, info)))
         {
-            // Whether a node holds its share and which changes it has seen differ by node, so they do not count as
+            // Whether a node holds its share, which changes it has seen and what it has in stock differ by node, so they do not count as
             // disagreement.
             let (held, seen) = (std::mem::take(&mut info.held), std::mem::take(&mut info.generation));
+            let stock = info.stock.take();
             match listed.iter_mut().find(|key| key.info == info) {
-                Some(key) => key.add(node, held, seen),
+                Some(key) => key.add(node, held, seen, stock),
                 None => {
-                    let mut key = ListedKey { info, nodes: Vec::new(), held: Vec::new(), generation: 0 };
-                    key.add(node, held, seen);
+                    let (nodes, held_by, stocks) = (Vec::new(), Vec::new(), Vec::new());
+                    let mut key = ListedKey { info, nodes, held: held_by, generation: 0, stocks };
+                    key.add(node, held, seen, stock);
                     listed.push(key);
                 }
             }
@@ -175,6 +180,7 @@ impl Client {
         for key in &mut listed {
             key.nodes.sort_unstable();
             key.held.sort_unstable();
+            key.stocks.sort_unstable_by_key(|(node, _)| *node);
         }
         listed.sort_by(|a, b| (&a.info.name, a.info.version).cmp(&(&b.info.name, b.info.version)));
         (listed, problems.all())

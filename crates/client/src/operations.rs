@@ -11,7 +11,10 @@ use theta_schemes::{
     Statement,
     groups::Secret,
     keys::AnyPublicKey,
-    signatures::frost::{check_seed, randomized_key, verify_with_key},
+    signatures::{
+        ecdsa::vartime_recovery_id,
+        frost::{check_seed, randomized_key, verify_with_key},
+    },
 };
 use theta_statements::Ask;
 use theta_wire::v1;
@@ -161,6 +164,16 @@ impl Client {
             Ok(outcome.result.clone())
         };
         self.operate("sign a digest", (&enclosed, Some(under)), request, ask_to_sign, check).await
+    }
+
+    /// Which of the up to four keys that fit a signature of ECDSA (r || s) of this digest the key of this name is, from 0 to 3, as Ethereum's
+    /// `ecrecover` takes it: see [`vartime_recovery_id`]. Computed here from what this client knows of the key; `None` if that fits none of its
+    /// versions, and for keys of other schemes.
+    #[must_use]
+    pub fn recovery_id(&self, key: &str, digest: &[u8], signature: &[u8]) -> Option<u8> {
+        let key: KeyRef = key.parse().ok()?;
+        let known = self.known().recent(&key);
+        known.iter().find_map(|candidate| vartime_recovery_id(&candidate.public, digest, signature))
     }
 
     async fn sign_plainly(&self, key: &str, message: Bytes, slot: Option<u64>) -> Result<Answer<Bytes>, ClientError> {

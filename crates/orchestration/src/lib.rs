@@ -65,11 +65,13 @@
 //! Cryptography never runs on the threads of the network, and nothing here grows without a bound: requests that wait,
 //! instances that run, messages that came early, results that are kept. All limits are in [`OrchestratorConfig`].
 
+mod asked;
 mod burning;
 mod certified;
 mod config;
 mod culprits;
 mod entropy;
+mod filling;
 mod hedge;
 mod instances;
 mod metrics;
@@ -86,6 +88,6 @@ pub use node::{
     ChangeKeyError, ChangeMembersError, ComputeError, Engine, Forwarded, HoldError, Keys, NoCustodian, Orchestrator,
     Pending, StartError,
 };
-pub use request::{Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, Misdeed, SubmitError};
+pub use request::{Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, Misdeed, Stock, SubmitError};
 pub use theta_authority::{Asker, InstanceId};
 pub use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};

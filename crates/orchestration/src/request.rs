@@ -71,6 +71,17 @@ impl Misdeed {
     }
 }
 
+/// What a node has ahead of signatures with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stock {
+    /// `presignatures` of ECDSA, or `commitments` of other holders for FROST.
+    pub kind: &'static str,
+    /// How many there are.
+    pub ready: usize,
+    /// How many there should be.
+    pub level: usize,
+}
+
 /// The state of an instance.
 #[derive(Clone, Debug)]
 pub struct InstanceSnapshot {

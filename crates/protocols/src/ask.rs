@@ -4,7 +4,7 @@ use core::fmt;
 
 use theta_schemes::Claim;
 
-use crate::{AnyMachine, ecdsa, frost};
+use crate::{ecdsa, frost};
 
 /// What a machine asks its caller.
 pub enum Ask {
@@ -15,8 +15,6 @@ pub enum Ask {
     Check(Claim),
     /// The [stock](ecdsa::Stock) of the key's epoch. Some of what is asked has no answer: see [`ecdsa::Ask`].
     Presignatures(ecdsa::Ask),
-    /// Run this machine as an instance of its own when this one has ended, and let nobody wait for it. All parties of this instance ask the same.
-    Run(AnyMachine),
 }
 
 impl fmt::Debug for Ask {
@@ -25,7 +23,6 @@ impl fmt::Debug for Ask {
             Self::Stock(ask) => f.debug_tuple("Stock").field(ask).finish(),
             Self::Check(claim) => f.debug_tuple("Check").field(claim).finish(),
             Self::Presignatures(ask) => f.debug_tuple("Presignatures").field(ask).finish(),
-            Self::Run(_) => f.write_str("Run(..)"),
         }
     }
 }

@@ -58,7 +58,15 @@ impl MessageDigest {
         if got == expected { Ok(()) } else { Err(RequestError::DigestLength { name: self.name(), expected, got }) }
     }
 
-    /// Begins a message.
+    /// The digest of a message.
+    #[must_use]
+    pub fn of(self, message: &[u8]) -> Vec<u8> {
+        let mut hasher = self.hasher();
+        hasher.update(message);
+        hasher.finish()
+    }
+
+    /// Begins a message that comes in pieces.
     #[must_use]
     pub fn hasher(self) -> MessageHasher {
         match self {

@@ -5,7 +5,8 @@
 ///
 /// In stream 0, `kind` 4294967295 (with number 0 and an empty payload) is a message of orchestration itself: it asks the
 /// receiver to send again what it has sent in this instance. A node answers it once a second at most (by default) for each
-/// peer and instance. In all other messages of stream 0 `kind` counts from 1.
+/// peer and instance. `kind` 4294967294 (with number 0) announces that the sender begins to make presignatures of a key in this instance
+/// (spec/ecdsa.md). In all other messages of stream 0 `kind` counts from 1.
 ///
 /// An envelope does not name its channel: the receiver knows by which channel it came.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -101,6 +101,22 @@ pub struct KeyInfo {
     /// Who makes shares for a request: "all" the holders, or as many as it takes and one more ("quorum").
     #[prost(string, tag = "18")]
     pub delivery: ::prost::alloc::string::String,
+    /// What this node has ahead of signatures with it; absent if it keeps nothing.
+    #[prost(message, optional, tag = "19")]
+    pub stock: ::core::option::Option<Stock>,
+}
+/// Material of one key that a node was given, or has made with others, before anybody asks for a signature.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Stock {
+    /// "presignatures" (ECDSA: each is one signature), or "commitments" (FROST: those of other holders).
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// How many there are.
+    #[prost(uint64, tag = "2")]
+    pub ready: u64,
+    /// How many there should be. Presignatures are made up to it at any time, commitments come with signatures.
+    #[prost(uint64, tag = "3")]
+    pub level: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PeerStatus {

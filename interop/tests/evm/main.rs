@@ -1,10 +1,11 @@
 //! Threshold signatures on BN254, verified where they are meant to be: by contracts in an Ethereum virtual machine, with
-//! its precompiled curve operations. The contract itself also hashes to the curve.
+//! its precompiled curve operations. The contract itself also hashes to the curve. And signatures of ECDSA, as `ecrecover` takes them.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod assembler;
 mod contract;
+mod ecrecover;
 mod machine;
 
 use assembler::Precompile;

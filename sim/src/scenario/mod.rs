@@ -297,6 +297,8 @@ pub enum Sabotage {
     NoCertificates,
     /// A node draws the same nonces after each restart.
     SameNonces,
+    /// A node signs with a presignature that it has used before.
+    SignsAgain,
     /// A node returns a wrong result to its clients.
     OtherResult,
     /// A node receives nothing after the first half second.

@@ -80,6 +80,10 @@ pub enum Deed {
     Followed,
     /// A client was told something false, and did not believe it.
     FalseAnswer,
+    /// A node sent its share of a presignature of ECDSA.
+    Presigned,
+    /// A node announced that it makes presignatures.
+    Filled,
     /// The most ticks that an honest node lacked an entry which another one had, once it was connected.
     SlowestSpread,
     /// The most ticks that a ceremony ran once a quorum was connected.

@@ -13,7 +13,9 @@ use bytes::Bytes;
 use prost::Message as _;
 use theta_agreement::VoteCertificate;
 use theta_ledger::{Action, Digest};
+use theta_names::{Epoch, NodeId};
 use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
+use theta_schemes::keys::KeyId;
 use theta_wire::peer::{Envelope, INSTANCES};
 
 pub use deeds::{Deed, Deeds};
@@ -27,6 +29,8 @@ use stores::Stores;
 
 /// The `kind` with which a node asks for messages again; such a message is no share.
 const RESEND: u32 = u32::MAX;
+/// The `kind` with which a node announces that it makes presignatures.
+const ANNOUNCEMENT: u32 = u32::MAX - 1;
 /// Kinds of FROST's messages, as in `spec/frost.md`: a package (the signers with their commitments), and a signer's share.
 const PACKAGE: u32 = 2;
 const SHARE: u32 = 3;
@@ -35,8 +39,10 @@ const PACKAGE_HEAD: usize = 9;
 /// The bytes of an entry of a package before its two elements: the index.
 const INDEX_LEN: usize = 2;
 /// The kind of ECDSA's shares of signatures, as in `spec/ecdsa.md`; they begin with the name of a presignature and end with a scalar.
-const PRESIGNED: u32 = 1;
-const PRESIGNATURE_LEN: usize = 32;
+pub(crate) const PRESIGNED: u32 = 1;
+pub(crate) const PRESIGNATURE_LEN: usize = 32;
+/// The first kind of ECDSA's messages by which presignatures are made; with those of lower kinds signatures are.
+const PREPARE: u32 = 3;
 const SCALAR_LEN: usize = 32;
 
 /// An invariant.
@@ -109,6 +115,8 @@ pub(crate) struct Watch {
     signers: BTreeMap<(u16, InstanceId), Role>,
     /// What each node has sent of each presignature: the instance, and its share.
     presignatures: BTreeMap<(u16, Vec<u8>), (InstanceId, Bytes)>,
+    /// The instances that each node has announced, or was told of, in which presignatures are made.
+    fillings: BTreeSet<(u16, InstanceId)>,
     /// The packages that have reached a node since its last start: by node, coordinator, instance, session.
     packages: BTreeMap<(u16, u16, InstanceId, u32), Bytes>,
     /// The message for which each of a node's commitments was used.
@@ -228,6 +236,9 @@ impl Watch {
     pub(crate) fn delivered(&mut self, node: u16, from: u16, bytes: &Bytes) {
         self.masks.iter_mut().for_each(|masks| masks.delivered(bytes));
         let Some((id, envelope)) = instance_of(bytes) else { return };
+        if let Some(id) = filling_of(from, id, &envelope) {
+            self.fillings.insert((node, id));
+        }
         if envelope.kind == PACKAGE {
             self.packages.entry((node, from, id, envelope.number)).or_insert(envelope.payload);
         }
@@ -286,6 +297,15 @@ impl Watch {
         if envelope.kind == RESEND {
             return Ok(());
         }
+        if let Some(id) = filling_of(node, id, &envelope) {
+            if self.fillings.insert((node, id)) {
+                self.deeds.note(Deed::Filled);
+            }
+            return Ok(());
+        }
+        if self.fillings.contains(&(node, id)) && envelope.kind >= PREPARE {
+            return Ok(());
+        }
         if !self.permitted.contains(&(node, id)) {
             return self.violated(Invariant::Permitted, format!("node {node} takes part in {id}, unasked"));
         }
@@ -299,11 +319,16 @@ impl Watch {
         }
     }
 
-    /// A node sends its share of a presignature: it has never sent another one of it, nor ever will.
+    /// A node sends its share of a presignature: it has never sent another one of it, nor ever will, in whichever of its lives.
     fn used_up(&mut self, node: u16, id: InstanceId, payload: &Bytes) -> Result<(), Violation> {
         let name = payload.get(..PRESIGNATURE_LEN).unwrap_or_default().to_vec();
         let share = payload.slice(payload.len().saturating_sub(SCALAR_LEN)..);
-        let first = self.presignatures.entry((node, name)).or_insert_with(|| (id, share.clone()));
+        let deeds = &mut self.deeds;
+        let first = self.presignatures.entry((node, name)).or_insert_with(|| {
+            deeds.note(Deed::Presigned);
+            (id, share.clone())
+        });
+        // The instance's id covers what is signed and the epoch: the digest and the session of a share.
         if *first == (id, share) {
             return Ok(());
         }
@@ -364,6 +389,16 @@ impl Watch {
             }
         }
     }
+}
+
+/// The instance in which a node announces that it makes presignatures, if that is what a message says, and its id is as it should be.
+fn filling_of(by: u16, id: InstanceId, envelope: &Envelope) -> Option<InstanceId> {
+    let payload = Some(&envelope.payload).filter(|_| envelope.kind == ANNOUNCEMENT)?;
+    let (key, rest) = payload.split_first_chunk::<32>()?;
+    let (epoch, session) = rest.split_first_chunk::<4>()?;
+    let (key, epoch) = (KeyId::from_bytes(*key), Epoch::new(u32::from_be_bytes(*epoch)));
+    let filling = InstanceId::filling(&key, epoch, NodeId::try_from(by).ok()?, session.try_into().ok()?);
+    Some(id).filter(|id| *id == filling)
 }
 
 /// The envelope of an instance's message.

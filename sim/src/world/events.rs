@@ -387,7 +387,6 @@ impl World<'_> {
                     let role = if wanted.is_frost() {
                         Some(Role::Frost(signer))
                     } else if wanted.is_ecdsa() {
-                        self.watch.permit(number, id.following(), Some(Role::Ecdsa));
                         Some(Role::Ecdsa)
                     } else {
                         None

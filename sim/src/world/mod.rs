@@ -376,7 +376,9 @@ impl<'a> World<'a> {
         let Some(node) = self.nodes.get_mut(&number) else { return Ok(()) };
         for (to, bytes) in node.outbox.take() {
             self.trace.absorb(&[&number.to_be_bytes(), &to.to_be_bytes(), &bytes]);
+            let signs_again = self.bug(number) == Some(Sabotage::SignsAgain);
             let Some(node) = self.nodes.get_mut(&number) else { break };
+            let bytes = if signs_again { node.sign_again(bytes) } else { bytes };
             if let Some(liar) = &mut node.liar {
                 let state = node.life.as_ref().and_then(|life| life.engine.custodian()?.ledger());
                 for (late, bytes) in liar.send(to, &bytes, state) {

@@ -14,6 +14,7 @@ mod hosts;
 mod ledger;
 mod members;
 mod owners;
+mod presignatures;
 mod quorum;
 mod set_back;
 mod setting;

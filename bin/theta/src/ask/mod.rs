@@ -1,6 +1,7 @@
 //! `theta coin`, `theta verify-coin`, `theta status`.
 
 mod batch;
+mod stocks;
 
 use std::{
     collections::BTreeSet,
@@ -15,6 +16,7 @@ use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
 use tonic::Code;
 
+use self::stocks::StockView;
 use crate::{
     access::ApprovalFiles,
     connect::{self, ClientArgs, CulpritView, Provenance},
@@ -124,6 +126,8 @@ struct Status {
     up: usize,
     nodes: Vec<NodeView>,
     culprits: Vec<CulpritView>,
+    /// What the nodes have ahead of signatures, by key; those that list no keys to this client are left out.
+    stocks: Vec<StockView>,
 }
 
 #[derive(Serialize)]
@@ -294,12 +298,14 @@ pub(crate) fn verify_coin(args: &VerifyCoinArgs, output: Output) -> Result<(), F
 /// `theta status`.
 pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
     let session = args.client.open()?;
-    let statuses = session.block_on(session.client().status());
+    let client = session.client();
+    let (statuses, (listed, _)) = session.block_on(async { tokio::join!(client.status(), client.list_keys()) });
     let group = session.client().group();
     let nodes: Vec<NodeView> = statuses.iter().map(NodeView::from).collect();
     let up = nodes.iter().filter(|node| node.up).count();
     let (threshold, name) = (group.threshold(), group.name().to_owned());
-    let status = Status { group: name, threshold, up, culprits: culprits(&statuses), nodes };
+    let status =
+        Status { group: name, threshold, up, culprits: culprits(&statuses), stocks: stocks::of(&listed), nodes };
     output.result(&status, |out| {
         let mut table =
             Table::new(&["node", "address", "state", "peers", "running", "cached", "up for", "answers in"], &[4, 5]);
@@ -312,6 +318,7 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
                 writeln!(out, "node {}: {problem}", node.node)?;
             }
         }
+        stocks::write(&status.stocks, out)?;
         for CulpritView { node, misbehaviour } in &status.culprits {
             writeln!(out, "{BAD}node {node} misbehaved: {misbehaviour}{BAD:#}")?;
         }

@@ -35,7 +35,7 @@ struct LiveKey {
 }
 
 impl From<ListedKey> for LiveKey {
-    fn from(ListedKey { info, nodes, held, generation }: ListedKey) -> Self {
+    fn from(ListedKey { info, nodes, held, generation, .. }: ListedKey) -> Self {
         let numbers = |nodes: &[NodeId]| nodes.iter().map(|node| node.get()).collect();
         Self {
             name: info.name,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use theta_schemes::Purpose;
+use theta_schemes::{MessageDigest, Purpose};
 
 use super::{
     SignArgs, Signed,
@@ -42,7 +42,7 @@ pub(super) fn sign_all(args: &SignArgs, output: Output) -> Result<(), Failure> {
     let name = args.key.as_deref();
     let key = session.look_up(name, |keyring| keyring.choose(name, Purpose::Sign))?;
     form::check(args.format, key.public.suite())?;
-    let asked = (key.asked(), args.format);
+    let asked = (key.asked(), args.format, key.public.message_digest());
     let limit = longest(session.client().options().max_message_bytes);
     let (mut several, mut gathered) = (Several::new(args.files.len()), Gathered::default());
     for file in &args.files {
@@ -75,7 +75,7 @@ fn read(file: &Path, limit: usize) -> Result<(Target, Vec<u8>), Failure> {
 
 fn sign(
     session: &Session,
-    (key, format): &(String, Option<Form>),
+    (key, format, digest): &(String, Option<Form>, Option<MessageDigest>),
     gathered: Gathered,
     several: &mut Several,
     output: Output,
@@ -84,13 +84,18 @@ fn sign(
     if messages.is_empty() {
         return Ok(());
     }
-    let answers = session.block_on(session.client().sign_all(key, &messages))?;
-    for ((file, target), answer) in names.into_iter().zip(answers) {
+    let client = session.client();
+    let answers = session.block_on(client.sign_all(key, &messages))?;
+    for (((file, target), message), answer) in names.into_iter().zip(&messages).zip(answers) {
         let delivered = answer.map_err(Failure::from).and_then(|answer| {
-            let bytes = form::written(*format, &answer.result)?;
+            let hashed = digest.map(|digest| digest.of(message));
+            let recovery_id = hashed.and_then(|digest| client.recovery_id(key, &digest, &answer.result));
+            let bytes = form::written(*format, &answer.result, recovery_id)?;
             let signature = hex::encode(&bytes);
             let provenance = Provenance::new(key, &answer);
-            let signed = Signed { signature, digest: None, randomized_key: None, output: target.name(), provenance };
+            let output_name = target.name();
+            let signed =
+                Signed { signature, digest: None, randomized_key: None, recovery_id, output: output_name, provenance };
             signed.deliver(&file, &bytes, &target, output)
         });
         if let Err(failure) = delivered {

@@ -45,6 +45,7 @@ Examples:
   theta sign disk.img --key rsa                  of any size with RSA keys: over 32 MiB the nodes see the digest alone
   theta sign --digest sha256:9f86d08... --key rsa -o disk.img.sig
   theta sign contract.pdf --key wallet --format der        an ECDSA signature as OpenSSL has them; without, r and s
+  theta sign --digest sha256:9f86d08... --key wallet --format ethereum -o tx.sig     r, s and v for ecrecover (secp256k1)
   echo hello | theta sign - | xxd
 
 The output is the bare signature, as the standard verifiers of its kind take it with the key of theta keys export: IETF BLS \
@@ -122,6 +123,9 @@ struct Signed {
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     randomized_key: Option<String>,
+    /// Of ECDSA: which of the keys that fit the signature it is, 0 to 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery_id: Option<u8>,
     output: PathBuf,
     #[serde(flatten)]
     provenance: Provenance,
@@ -166,6 +170,14 @@ impl Subject {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(&error)),
             }
+        }
+    }
+
+    /// The digest that is signed, if the key's scheme hashes first.
+    fn digest(&self, key: &NamedKey) -> Option<Vec<u8>> {
+        match self {
+            Self::Message(message) => key.public.message_digest().map(|digest| digest.of(message)),
+            Self::Digest(_, digest) => Some(digest.clone()),
         }
     }
 
@@ -236,6 +248,7 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
         (None, None) => return Err(Failure::internal("nothing to sign was named")),
     };
     let mut digest_word = None;
+    let hashed = subject.digest(&key);
     let (answer, randomized_key) = match (subject, randomizer, args.slot) {
         (Subject::Digest(algorithm, digest), _, slot) => {
             let word = format!("{algorithm}:{}", hex::encode(&digest));
@@ -252,11 +265,13 @@ pub(crate) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
             parted(session.block_on(asked)?)
         }
     };
-    let signature = form::written(args.format, &answer.result)?;
+    let recovery_id = hashed.and_then(|digest| client.recovery_id(name_of_key, &digest, &answer.result));
+    let signature = form::written(args.format, &answer.result, recovery_id)?;
     let signed = Signed {
         signature: hex::encode(&signature),
         digest: digest_word,
         randomized_key,
+        recovery_id,
         output: target.name(),
         provenance: Provenance::new(&asked, &answer),
     };

@@ -1,7 +1,9 @@
 //! `theta suites`, `theta keys deal`, `import` and `export`, and what is done with such keys.
 
 mod ecdsa;
+mod processes;
 mod quorum;
+mod verifiers;
 
 use std::{path::Path, process::Command};
 

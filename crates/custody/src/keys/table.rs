@@ -192,6 +192,12 @@ impl KeyTable {
         self.serving(entry)
     }
 
+    /// The version of a key that has this id, in whatever state.
+    #[must_use]
+    pub fn of_id(&self, id: &KeyId) -> Option<Arc<KeyEntry>> {
+        self.content().entries().find(|entry| entry.key_id == *id).cloned()
+    }
+
     /// The entry that [`KeyTable::resolve`] would use, whether it serves or not. The answer lists no names, so callers
     /// may use it before they know whether the client may see them.
     #[must_use]

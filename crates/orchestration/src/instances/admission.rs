@@ -8,11 +8,10 @@ use theta_schemes::{RequestError, signatures::frost::check_seed};
 use tokio::sync::oneshot;
 
 use super::{
-    asked::Asked,
     command::{Reply, Submission, Taken},
     shared::Shared,
 };
-use crate::{Certified, Stage, SubmitError, quota::Permit, quota::Quota};
+use crate::{Certified, Stage, SubmitError, asked::Asked, quota::Permit, quota::Quota};
 
 /// Longer statements are hashed on the CPU threads rather than on the caller's. In bytes.
 const LONG_STATEMENT: usize = 32 << 10;

@@ -12,8 +12,8 @@ use tokio::{
     time::Instant,
 };
 
-use super::{asked::Asked, backlog::Early, ending::Ending};
-use crate::{Asker, InstanceId, InstanceSnapshot, SubmitError, quota::Permit};
+use super::{backlog::Early, ending::Ending, envelope::Announcement};
+use crate::{Asker, InstanceId, InstanceSnapshot, SubmitError, asked::Asked, quota::Permit};
 
 /// A command to a shard. Ticks come in the same queue, so that a shard that is behind does not mistake its own delay
 /// for the silence of others.
@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Message { instance: InstanceId, message: Early },
     /// The stock's answer to an instance that had to wait for it.
     Supply { instance: InstanceId, supply: Supply },
+    /// A peer begins to fill the stocks of a key.
+    Announced { from: NodeId, instance: InstanceId, announcement: Announcement },
     /// A peer asks for the messages that this node sent in an instance.
     Resend { from: NodeId, instance: InstanceId },
     /// A caller wants to wait for the end of an instance.

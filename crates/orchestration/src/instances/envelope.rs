@@ -1,18 +1,55 @@
 //! Envelopes between orchestrators: the parts that are read before any protocol reads the payload.
 //!
-//! One kind of message belongs to orchestration itself. It has a reserved value of `kind`, number 0 and an empty
-//! payload: [`RESEND`] asks the receiver to send again what it sent to all, or to the asker, in this instance. Messages
-//! of custodians travel unread in a stream of their own, and so do promises for slots.
+//! Two kinds of messages belong to orchestration itself. They have reserved values of `kind`, and number 0. [`RESEND`], with an empty
+//! payload, asks the receiver to send again what it sent to all, or to the asker, in this instance. [`ANNOUNCEMENT`] says that the sender begins to
+//! make presignatures in this instance. Messages of custodians travel unread in a stream of their own, and so do promises for slots.
 
 use bytes::Bytes;
 use prost::Message as _;
+use theta_names::{
+    Epoch, NodeId,
+    codec::{Reader, Writer},
+};
 use theta_rounds::{Malformed, Slot};
+use theta_schemes::keys::KeyId;
 use theta_wire::peer::{CUSTODY, Envelope, INSTANCES, SLOTS, VERSION};
 
 use crate::InstanceId;
 
 /// The `kind` of a request to send again.
 const RESEND: u32 = u32::MAX;
+
+/// The `kind` of an announcement.
+const ANNOUNCEMENT: u32 = u32::MAX - 1;
+
+/// That a holder begins to fill the stocks of presignatures of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Announcement {
+    pub(crate) key: KeyId,
+    pub(crate) epoch: Epoch,
+    /// Random: what distinguishes this filling from all others.
+    pub(crate) session: [u8; 32],
+}
+
+impl Announcement {
+    /// The id of the instance that `initiator` begins.
+    pub(crate) fn id(&self, initiator: NodeId) -> InstanceId {
+        InstanceId::filling(&self.key, self.epoch, initiator, &self.session)
+    }
+
+    fn encode(&self) -> Bytes {
+        let fields = Writer::default().raw(self.key.as_bytes()).raw(&self.epoch.get().to_be_bytes()).raw(&self.session);
+        fields.finish().into()
+    }
+
+    fn decode(payload: &[u8]) -> Result<Self, Malformed> {
+        let mut fields = Reader::new(payload);
+        let key = KeyId::from_bytes(fields.array()?);
+        let epoch = Epoch::new(u32::from_be_bytes(fields.array()?));
+        let session = fields.array()?;
+        Ok(fields.end(Self { key, epoch, session })?)
+    }
+}
 
 /// The content of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +58,8 @@ pub(crate) enum Content {
     Message { instance: InstanceId, slot: Slot, payload: Bytes },
     /// A request to send again what the receiver sent in this instance.
     Resend { instance: InstanceId },
+    /// The sender fills stocks in this instance.
+    Announcement { instance: InstanceId, announcement: Announcement },
     /// For the custodian of this node's keys.
     Custody { payload: Bytes },
     /// For the certifier of this node's slots.
@@ -83,6 +122,9 @@ impl Content {
         if envelope.kind == RESEND {
             return Ok(Self::Resend { instance });
         }
+        if envelope.kind == ANNOUNCEMENT {
+            return Ok(Self::Announcement { instance, announcement: Announcement::decode(&envelope.payload)? });
+        }
         let (Ok(kind), Ok(number)) = (u16::try_from(envelope.kind), u16::try_from(envelope.number)) else {
             return Err(EnvelopeError::Malformed("no protocol has a slot of this number"));
         };
@@ -107,6 +149,13 @@ impl Content {
             Self::Resend { instance } => {
                 Envelope { version: VERSION, instance_id: id(instance), kind: RESEND, ..Envelope::default() }
             }
+            Self::Announcement { instance, announcement } => Envelope {
+                version: VERSION,
+                instance_id: id(instance),
+                kind: ANNOUNCEMENT,
+                payload: announcement.encode(),
+                ..Envelope::default()
+            },
             Self::Custody { payload } => Envelope { version: VERSION, stream: CUSTODY, payload, ..Envelope::default() },
             Self::Slots { payload } => Envelope { version: VERSION, stream: SLOTS, payload, ..Envelope::default() },
         };
@@ -126,7 +175,9 @@ mod tests {
         let message = Content::Message { instance, slot, payload: payload.clone() };
         let custody = Content::Custody { payload: payload.clone() };
         let slots = Content::Slots { payload };
-        for content in [message, Content::Resend { instance }, custody, slots] {
+        let announcement = Announcement { key: KeyId::from_bytes([3; 32]), epoch: Epoch::new(5), session: [8; 32] };
+        let announcement = Content::Announcement { instance, announcement };
+        for content in [message, Content::Resend { instance }, announcement, custody, slots] {
             assert_eq!(Content::decode(content.clone().encode()), Ok(content));
         }
     }
@@ -157,9 +208,11 @@ mod tests {
             Envelope { kind: 0, ..good.clone() },
             Envelope { stream: 3, ..good.clone() },
             Envelope { stream: SLOTS, ..good.clone() },
-            Envelope { stream: CUSTODY, ..good },
+            Envelope { stream: CUSTODY, ..good.clone() },
             Envelope { number: 1, ..custody.clone() },
             Envelope { kind: RESEND, ..custody },
+            Envelope { kind: ANNOUNCEMENT, payload: vec![1; 67].into(), ..good.clone() },
+            Envelope { kind: ANNOUNCEMENT, payload: vec![1; 69].into(), ..good },
         ] {
             assert_eq!(refused(bad).name(), "malformed_envelope");
         }

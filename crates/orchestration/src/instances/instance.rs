@@ -21,10 +21,10 @@ use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
 use theta_schemes::Claim;
 use tokio::{sync::watch, time::Instant};
 
-use super::{asked::Asked, backlog::Early, ending::Audience, envelope::Content, shared::Shared};
+use super::{backlog::Early, ending::Audience, envelope::Content, shared::Shared};
 use crate::{
-    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, Misdeed, entropy::Entropy, metrics::SuiteMetrics,
-    quota::Permit,
+    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, Misdeed, asked::Asked, entropy::Entropy,
+    filling::FillingPermit, metrics::SuiteMetrics, quota::Permit,
 };
 
 /// An effect of a machine of any protocol.
@@ -39,17 +39,6 @@ pub(crate) struct Worker {
     pub(crate) rng: Entropy,
     /// Results that wait for their check, with the instances that want to know.
     pub(crate) claims: Vec<(InstanceId, Claim)>,
-    /// Instances that begin when others have ended.
-    pub(crate) following: Vec<Following>,
-}
-
-/// A machine that goes on when the instance that asked for it has ended, with nobody who waits for it.
-pub(crate) struct Following {
-    /// That instance.
-    pub(crate) after: InstanceId,
-    pub(crate) asked: Asked,
-    pub(crate) key: Arc<KeyEntry>,
-    pub(crate) machine: AnyMachine,
 }
 
 /// A protocol that runs for one request. The machine knows the parties by their share indices; all else here knows
@@ -83,8 +72,8 @@ pub(crate) struct Instance {
     pub(crate) permits: Option<(Permit, Permit)>,
     /// The client on whose account it runs; that place is given back with the permits.
     pub(crate) asker: Option<Asker>,
-    /// Whether it goes on by itself after another: nobody asked for it, and no epoch but this has a use for it.
-    pub(crate) follows: bool,
+    /// If it fills stocks: nobody asked for it, and no epoch but this has a use for it.
+    pub(crate) filling: Option<FillingPermit>,
 }
 
 /// The recipient of a message, in nodes: the counterpart of [`Recipient`].
@@ -205,7 +194,6 @@ impl Instance {
                         supplies.extend(self.serve_presignature(ask, &worker.shared))
                     }
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),
-                    Effect::Ask(Ask::Run(machine)) => worker.following.push(self.followed_by(machine)),
                     Effect::Finished(result) => end = Some(result),
                     effect => {
                         if let Err(bug) = self.carry_out(effect, &worker.shared) {
@@ -244,9 +232,9 @@ impl Instance {
         shared.burning.burn(self.id, self.key.key_id, used, &shared.today)
     }
 
-    /// The instance of a machine that goes on when this one has ended.
-    fn followed_by(&self, machine: AnyMachine) -> Following {
-        Following { after: self.id, asked: self.asked.to_owned_bytes(), key: Arc::clone(&self.key), machine }
+    /// Tells the other holders that it begins: before all else, and again whenever it repeats what it has sent.
+    pub(crate) fn announce(&mut self, announcement: Bytes, shared: &Shared) {
+        self.send(To::Holders, announcement, shared);
     }
 
     /// Carries out one effect: sends a message, or records blame.

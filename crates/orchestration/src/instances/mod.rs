@@ -1,11 +1,11 @@
 //! Instances: those that run, those that ended, and the messages and requests on their way to them. Without threads.
 
 mod admission;
-mod asked;
 mod backlog;
 mod command;
 mod ending;
 mod envelope;
+mod filling;
 mod instance;
 mod moving;
 mod results;

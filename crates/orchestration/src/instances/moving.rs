@@ -31,11 +31,12 @@ impl Shard {
         ids.sort_unstable();
         for id in ids {
             match self.running.remove(&id) {
-                Some(instance) if instance.follows => self.keep_following(*instance),
+                Some(instance) if instance.filling.is_some() => self.keep_filling(*instance),
                 Some(instance) => self.move_on(*instance),
                 None => {}
             }
         }
+        self.plan_changed(name);
         for id in self.look_through_records(name) {
             if self.backlog.holds(&id) {
                 self.inherit(&id);
@@ -44,12 +45,14 @@ impl Shard {
     }
 
     /// Keeps an instance that nobody asked for as long as its key is in use in the same epoch.
-    fn keep_following(&mut self, mut instance: Instance) {
+    fn keep_filling(&mut self, mut instance: Instance) {
         if let Ok(key) = instance.asked.resolve(&self.worker.shared.keys)
             && key.epoch == instance.key.epoch
         {
             instance.key = key;
             self.running.insert(instance.id, Box::new(instance));
+        } else {
+            self.filling = self.filling.saturating_sub(1);
         }
     }
 

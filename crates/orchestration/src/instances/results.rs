@@ -13,12 +13,11 @@ use theta_schemes::keys::KeyName;
 use tokio::time::Instant;
 
 use super::{
-    asked::Asked,
     backlog::Early,
     ending::Ending,
     instance::{Instance, Sent, Worker},
 };
-use crate::{InstanceId, InstanceSnapshot, InstanceState};
+use crate::{InstanceId, InstanceSnapshot, InstanceState, asked::Asked};
 
 /// Longer statements are not kept when their instance has ended. In bytes.
 const LONG_STATEMENT: usize = 4 << 10;

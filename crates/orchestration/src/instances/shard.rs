@@ -17,17 +17,19 @@ use tokio::{sync::watch, time::Instant};
 use tracing::{debug, warn};
 
 use super::{
-    asked::Asked,
     backlog::{Backlog, BacklogLimits, Early},
     command::{Command, Submission},
     ending::{self, Audience, Ending},
-    instance::{Following, Instance, Sent, Worker},
+    filling::Plans,
+    instance::{Instance, Sent, Worker},
     results::{Record, ResultLimits, Results},
     shared::{ShardLoad, Shared, Ticks},
 };
 use crate::{
     Asker, Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
+    asked::Asked,
     entropy::Entropy,
+    filling::FillingPermit,
     hedge::Hedge,
     metrics::{Ended, Stage},
     quota::Permit,
@@ -46,7 +48,7 @@ const CLAIMS: usize = 32;
 
 /// One CPU thread's part of a node. Only that thread touches these instances, so there are no locks.
 pub(crate) struct Shard {
-    index: usize,
+    pub(super) index: usize,
     pub(super) worker: Worker,
     pub(super) running: HashMap<InstanceId, Box<Instance>>,
     pub(super) backlog: Backlog,
@@ -60,10 +62,13 @@ pub(crate) struct Shard {
     pub(super) now: Instant,
     /// The time as of the last batch of commands, from which an instance that begins counts how long it waits. An engine has
     /// no clock but its ticks.
-    clock: Instant,
+    pub(super) clock: Instant,
     hedge: Hedge,
     /// The ticks that it has asked for.
     ticks: Ticks,
+    /// Stocks that are to be filled, and the fillings that run.
+    pub(super) plans: Plans,
+    pub(super) filling: usize,
     /// Requests that wait for the check of their proofs; none between two batches of commands.
     unproven: Vec<Waiting>,
 }
@@ -81,9 +86,10 @@ impl Shard {
     /// All shards of a node, each with the randomness that `entropy` gives for its number.
     pub(crate) fn all(shared: &Arc<Shared>, entropy: impl Fn(u64) -> Entropy, now: Instant) -> Vec<Self> {
         let shard = |(index, stream)| {
-            let worker =
-                Worker { shared: Arc::clone(shared), rng: entropy(stream), claims: Vec::new(), following: Vec::new() };
-            Self::new(index, worker, now)
+            let worker = Worker { shared: Arc::clone(shared), rng: entropy(stream), claims: Vec::new() };
+            let mut shard = Self::new(index, worker, now);
+            shard.plan_all();
+            shard
         };
         (0..shared.config.thread_count()).zip(0..).map(shard).collect()
     }
@@ -112,6 +118,8 @@ impl Shard {
             clock: now,
             hedge: Hedge::default(),
             ticks: Ticks::default(),
+            plans: Plans::new(),
+            filling: 0,
             unproven: Vec::new(),
             worker,
         }
@@ -136,7 +144,7 @@ impl Shard {
         }
         self.begin_proven();
         self.check_claims();
-        self.follow();
+        self.fill();
     }
 
     /// Whether the requests that wait for their proofs have to begin before this is done: it may be about one of them.
@@ -222,6 +230,7 @@ impl Shard {
             Command::Submit(submission) => self.submit(*submission),
             Command::Message { instance, message } => self.message(instance, message),
             Command::Supply { instance, supply } => self.drive(instance, Input::Supply(supply), Stage::ShareReceived),
+            Command::Announced { from, instance, announcement } => self.announced(from, instance, &announcement),
             Command::Resend { from, instance } => self.resend(from, &instance),
             Command::Ending(id, reply) => drop(reply.send(self.ending(&id))),
             Command::Status(id, reply) => drop(reply.send(self.status(&id))),
@@ -344,7 +353,7 @@ impl Shard {
             hedged: false,
             permits: Some(permits),
             asker: None,
-            follows: false,
+            filling: None,
         }
     }
 
@@ -377,16 +386,11 @@ impl Shard {
         }
     }
 
-    /// Begins what follows on instances that have ended, if there is room: nobody waits for it.
-    fn follow(&mut self) {
-        while let Some(Following { after, asked, key, machine }) = self.worker.following.pop() {
-            let id = after.following();
-            let shared = &self.worker.shared;
-            let permits = shared.running.take(1).zip(shared.statements.take(asked.len()));
-            let (Some(permits), false) = (permits, self.running.contains_key(&id)) else { continue };
-            let instance = self.instance(id, asked, key, machine, Audience::of(Ending::default()), permits);
-            self.launch(Instance { follows: true, ..instance });
-        }
+    /// Sets up the protocol that makes presignatures for this node's stock of a key.
+    pub(super) fn filling_machine(&self, key: &KeyEntry, filling: &ecdsa::Filling) -> Option<AnyMachine> {
+        let shared = &self.worker.shared;
+        let (level, day) = (shared.config.nonces_per_peer, shared.burning.day(&shared.today));
+        ecdsa::fill(&key.public, key.expose_share()?, filling, &ecdsa::Options { level, day, epoch: key.epoch })
     }
 
     /// Starts an instance with a new machine, and gives it the messages that have come for it.
@@ -474,7 +478,7 @@ impl Shard {
         let metrics = &instance.metrics;
         let (outcome, bytes) = match result {
             Ok((Outcome { result, proof, .. }, contributors)) => {
-                if !instance.follows {
+                if instance.filling.is_none() {
                     metrics.ended(Ended::Finished);
                     metrics.stage(Stage::Finished, Some(&id), instance.submitted.elapsed());
                 }
@@ -512,9 +516,11 @@ impl Shard {
         let left = instance.deadline.saturating_duration_since(self.now);
         let after = self.worker.shared.config.instance_ttl.saturating_sub(left);
         let text = instance.expiry_text(&self.worker.shared, after);
-        instance.metrics.ended(Ended::Expired);
-        warn!(instance = %id, reason = text, "an instance ran out of time");
-        let resumable = !instance.follows;
+        let resumable = instance.filling.is_none();
+        if resumable {
+            instance.metrics.ended(Ended::Expired);
+            warn!(instance = %id, reason = text, "an instance ran out of time");
+        }
         self.end(*instance, &Err(InstanceError::Expired(text)), 0, resumable);
     }
 
@@ -529,8 +535,13 @@ impl Shard {
         }
         let mut record = Record::of(&mut instance, bytes);
         record.owner = owner;
-        if instance.follows {
-            record.asked = None;
+        match instance.filling.take() {
+            Some(permit) => {
+                record.asked = None;
+                let by = outcome.as_ref().map_or(&[][..], |finished| &finished.contributors);
+                self.filled(&instance.key, permit, by);
+            }
+            None => self.plan(&instance.key, Duration::ZERO),
         }
         for audience in core::iter::once(&mut instance.audience).chain(&mut audiences) {
             audience.close(|| record.snapshot());
@@ -588,6 +599,7 @@ impl Shard {
         self.backlog.expire(self.now);
         self.results.expire(self.now);
         self.look_after();
+        self.fill();
         let shared = &self.worker.shared;
         shared.metrics.ticks.inc();
         shared.metrics.backlog_dropped.inc_by(self.backlog.take_dropped());
@@ -614,7 +626,8 @@ impl Shard {
         {
             self.timers.pop();
             let Some(instance) = self.running.get_mut(&id).filter(|instance| instance.wake == wake) else { continue };
-            if instance.deadline <= self.now || instance.is_in_vain(&self.worker.shared, self.now) {
+            let is_superseded = instance.filling.as_ref().is_some_and(FillingPermit::is_superseded);
+            if is_superseded || instance.deadline <= self.now || instance.is_in_vain(&self.worker.shared, self.now) {
                 self.expire(id);
                 continue;
             }
@@ -666,7 +679,8 @@ impl Shard {
     /// Updates what others see of this shard, and the ticks that it wants; `inbox` commands wait for it.
     pub(crate) fn report(&mut self, inbox: usize) {
         if self.ticks.none && self.is_idle() {
-            self.ticks.alarm = self.results.due().map(|due| due.max(self.now + self.worker.shared.config.tick));
+            let due = self.results.due().into_iter().chain(self.next_plan()).min();
+            self.ticks.alarm = due.map(|due| due.max(self.now + self.worker.shared.config.tick));
         } else {
             self.ticks.none = false;
             self.ticks.alarm = self.next_alarm().or(self.ticks.alarm);

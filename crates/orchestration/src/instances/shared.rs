@@ -14,9 +14,10 @@ use tracing::{debug, error, warn};
 
 use super::Content;
 use crate::{
-    Culprit, OrchestratorConfig,
+    Culprit, OrchestratorConfig, Stock,
     burning::{Burning, Today},
     culprits::Culprits,
+    filling::Fillings,
     metrics::Metrics,
     quota::Quota,
 };
@@ -68,6 +69,8 @@ pub(crate) struct Shared {
     pub(crate) behind: AtomicBool,
     /// The members as the ledger has them.
     pub(crate) members: watch::Sender<Option<Members>>,
+    /// Who fills the stocks of presignatures.
+    pub(crate) fillings: Arc<Fillings>,
     /// Records used nonces, if the node is configured to.
     pub(crate) burning: Burning,
     pub(crate) today: Today,
@@ -151,6 +154,19 @@ impl Shared {
         let misbehaviour = culprit.misdeed.to_string();
         if self.culprits.push(culprit) {
             warn!(node = party.get(), misbehaviour, %instance, "a node misbehaved");
+        }
+    }
+
+    /// What this node has ahead of signatures with a key.
+    pub(crate) fn stock(&self, entry: &KeyEntry) -> Option<Stock> {
+        let per_peer = Some(self.config.nonces_per_peer).filter(|level| *level > 0 && entry.has_share())?;
+        match entry.suite.scheme() {
+            "ECDSA" => Some(Stock { kind: "presignatures", ready: entry.presignatures.ready(), level: per_peer }),
+            "FROST" => {
+                let level = per_peer.saturating_mul(entry.holders.len().saturating_sub(1));
+                Some(Stock { kind: "commitments", ready: entry.stock.ready(), level })
+            }
+            _ => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use prometheus_client::registry::Registry;
 use theta_authority::{BringWarrant, Granted, Request};
 use theta_custody::{
-    CeremonyReport, ChangeReport, Custodian, CustodyEffect, KeyTable, MembersState, SlotClaim, SlotRefusal,
+    CeremonyReport, ChangeReport, Custodian, CustodyEffect, KeyEntry, KeyTable, MembersState, SlotClaim, SlotRefusal,
 };
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
@@ -23,7 +23,7 @@ use super::{
     slots::{SlotCommand, Slots},
 };
 use crate::{
-    Certified, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig,
+    Certified, CulpritRecord, Finished, InstanceError, InstanceId, InstanceSnapshot, Load, OrchestratorConfig, Stock,
     SubmitError,
     burning::Burning,
     entropy::Entropy,
@@ -300,6 +300,12 @@ impl Engine {
     #[must_use]
     pub fn keys(&self) -> &Arc<KeyTable> {
         &self.shared.keys
+    }
+
+    /// As [`Orchestrator::stock`](crate::Orchestrator::stock).
+    #[must_use]
+    pub fn stock(&self, entry: &KeyEntry) -> Option<Stock> {
+        self.shared.stock(entry)
     }
 
     /// How busy this node is.

@@ -62,6 +62,7 @@ fn share(
         departure: Failure::default(),
         behind: AtomicBool::new(false),
         members: watch::Sender::new(None),
+        fillings: Arc::default(),
         burning,
         today: Today::default(),
         config,

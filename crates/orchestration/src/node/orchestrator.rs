@@ -16,7 +16,7 @@ use core::time::Duration;
 use prometheus_client::registry::Registry;
 use rand_core::CryptoRng;
 use theta_authority::{Asker, Granted, InstanceId};
-use theta_custody::KeyTable;
+use theta_custody::{KeyEntry, KeyTable};
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
 use theta_schemes::Suite;
@@ -35,7 +35,8 @@ use super::{
     slots::{self, Slots, SlotsInbox},
 };
 use crate::{
-    Certified, CulpritRecord, Finished, InstanceError, InstanceSnapshot, Load, OrchestratorConfig, Stage, SubmitError,
+    Certified, CulpritRecord, Finished, InstanceError, InstanceSnapshot, Load, OrchestratorConfig, Stage, Stock,
+    SubmitError,
     burning::Burning,
     entropy::Entropy,
     instances::{Command, Computing, Ending, Shard, ShardLoad, Shared, Ticks},
@@ -235,6 +236,12 @@ impl Orchestrator {
     #[must_use]
     pub fn keys(&self) -> &Arc<KeyTable> {
         &self.shared.keys
+    }
+
+    /// What this node has ahead of signatures with a key; `None` if it keeps nothing for it.
+    #[must_use]
+    pub fn stock(&self, entry: &KeyEntry) -> Option<Stock> {
+        self.shared.stock(entry)
     }
 
     /// The present load of this node.

@@ -79,6 +79,9 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
             let message = Early { from, slot, channel, payload: own(payload) };
             Some(Sorted::Shard(instance, Command::Message { instance, message }))
         }
+        Ok(Content::Announcement { instance, announcement }) => {
+            Some(Sorted::Shard(instance, Command::Announced { from, instance, announcement }))
+        }
         Ok(Content::Resend { instance }) => Some(Sorted::Shard(instance, Command::Resend { from, instance })),
         Ok(Content::Custody { payload }) => Some(Sorted::Custodian { from, bytes: own(payload) }),
         Ok(Content::Slots { payload }) => Some(Sorted::Slots { from, bytes: own(payload) }),

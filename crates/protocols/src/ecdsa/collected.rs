@@ -18,8 +18,7 @@ pub(super) struct Pile<G: Group> {
     pub(super) first: PartyId,
     /// Its signers, if this holder has it.
     signers: Option<BTreeSet<PartyId>>,
-    /// Each with whether its sender's stock runs low.
-    shares: BTreeMap<PartyId, (G::Scalar, bool)>,
+    shares: BTreeMap<PartyId, G::Scalar>,
     /// Whether the shares have been summed up.
     tried: bool,
 }
@@ -39,8 +38,6 @@ pub(super) struct Collected<G: Group> {
 pub(super) struct Complete<G: Group> {
     pub(super) element: G::Element,
     pub(super) first: PartyId,
-    /// Whether the stock of one of the signers runs low.
-    pub(super) is_low: bool,
     pub(super) shares: Vec<(PartyId, G::Scalar)>,
 }
 
@@ -62,7 +59,7 @@ impl<G: Group> Collected<G> {
         from: PartyId,
         id: [u8; 32],
         element: G::Element,
-        share: (G::Scalar, bool),
+        share: G::Scalar,
     ) -> Result<(), Misbehaviour> {
         let sent = self.sent.entry(from).or_default();
         *sent += 1;
@@ -94,13 +91,12 @@ impl<G: Group> Collected<G> {
         let pile = self.piles.get_mut(id).filter(|pile| !pile.tried)?;
         let of_signer = |party: &PartyId| pile.signers.as_ref().is_none_or(|signers| signers.contains(party));
         let of_signers = || pile.shares.iter().filter(|(party, _)| of_signer(party));
-        let shares: Vec<_> = of_signers().map(|(party, (share, _))| (*party, *share)).collect();
+        let shares: Vec<_> = of_signers().map(|(party, share)| (*party, *share)).collect();
         if shares.len() != k {
             return None;
         }
-        let is_low = of_signers().any(|(_, (_, is_low))| *is_low);
         pile.tried = true;
-        Some(Complete { element: pile.element, first: pile.first, is_low, shares })
+        Some(Complete { element: pile.element, first: pile.first, shares })
     }
 
     /// The signers of presignatures that a party named first whose shares are missing.

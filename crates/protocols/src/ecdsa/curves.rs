@@ -9,9 +9,9 @@ use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_schemes::signatures::ecdsa::{Ecdsa, EcdsaCurve, P256Sha256, Secp256k1Sha256};
 use theta_schemes::{MessageDigest, Statement};
 
-use super::Options;
 use super::protocol::RobustEcdsa;
 use super::setting::Setting;
+use super::{Filling, Options};
 use crate::{AnyMachine, start::parties};
 
 /// A curve whose presignatures a stock keeps.
@@ -68,6 +68,16 @@ macro_rules! curves {
         ) -> Option<AnyMachine> {
             None$(.or_else(|| machine_of::<$curve>(public, share, statement, options)))*
         }
+
+        /// The machine that makes presignatures; `None` as with [`machine`].
+        pub(super) fn filling(
+            public: &AnyPublicKey,
+            share: &AnyKeyShare,
+            filling: &Filling,
+            options: &Options,
+        ) -> Option<AnyMachine> {
+            None$(.or_else(|| filling_of::<$curve>(public, share, filling, options)))*
+        }
     };
 }
 
@@ -92,18 +102,25 @@ fn machine_of<C: StockCurve>(
     let key = Arc::clone(share.get::<Ecdsa<C>>()?);
     let digest = match statement {
         Statement::SignDigest(digest) => digest.to_vec(),
-        _ => {
-            let mut hasher = MessageDigest::Sha256.hasher();
-            hasher.update(statement.bytes());
-            hasher.finish()
-        }
+        _ => MessageDigest::Sha256.of(statement.bytes()),
     };
     let setting = Setting::<C>::new(public, key, statement, digest.try_into().ok()?, options);
     Some(driven(setting))
 }
 
+fn filling_of<C: StockCurve>(
+    public: &AnyPublicKey,
+    share: &AnyKeyShare,
+    filling: &Filling,
+    options: &Options,
+) -> Option<AnyMachine> {
+    let public: Arc<_> = Arc::clone(public.get::<Ecdsa<C>>()?);
+    let key = Arc::clone(share.get::<Ecdsa<C>>()?);
+    Some(driven(Setting::<C>::filling(public, key, filling.clone(), options)))
+}
+
 /// The machine of a setting.
-pub(super) fn driven<C: StockCurve>(setting: Setting<C>) -> AnyMachine {
+fn driven<C: StockCurve>(setting: Setting<C>) -> AnyMachine {
     let (local, threshold) = (setting.local, setting.threshold);
     Box::new(Driver::new(local, parties(threshold), RobustEcdsa::<C>::new(setting)))
 }

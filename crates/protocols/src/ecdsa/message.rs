@@ -11,7 +11,7 @@ use theta_names::codec::{Reader, Writer};
 use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 use theta_sharing::ShareIndex;
 
-/// A signer's share of a signature, to all: presignature, R, whether its owner's stock runs low, the share.
+/// A signer's share of a signature, to all: presignature, R, the share.
 pub const SHARE: u16 = 1;
 /// The signature and the holders whose shares are in it, to whoever asks.
 pub const SIGNATURE: u16 = 2;
@@ -36,7 +36,7 @@ pub struct EcdsaMessage<G: Group> {
 
 /// What a message says.
 pub(super) enum Body<G: Group> {
-    Share { id: [u8; ID_LEN], element: G::Element, is_low: bool, share: G::Scalar },
+    Share { id: [u8; ID_LEN], element: G::Element, share: G::Scalar },
     Signature(Signed),
     Prepare { attempt: u16, holders: Vec<ShareIndex> },
     Program { attempt: u16, round: u16, payload: Bytes },
@@ -69,7 +69,7 @@ fn write_indices(writer: Writer, indices: &[ShareIndex]) -> Writer {
 pub(super) fn longest<G: Group>(n: u16, slot: Slot) -> usize {
     let list = INDEX_LEN + INDEX_LEN * usize::from(n);
     match slot.kind {
-        SHARE => ID_LEN + G::ENCODED_LEN + 1 + G::Scalar::ENCODED_LEN,
+        SHARE => ID_LEN + G::ENCODED_LEN + G::Scalar::ENCODED_LEN,
         SIGNATURE => SIGNATURE_LEN + list,
         PREPARE => 2 + list,
         PROGRAM.. => 4 + LONGEST_ROUND,
@@ -93,9 +93,7 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
     fn encode(&self) -> Bytes {
         let writer = Writer::default();
         let written = match &self.body {
-            Body::Share { id, element, is_low, share } => {
-                writer.raw(id).raw(&G::encode(element)).flag(*is_low).raw(share.encode().as_ref())
-            }
+            Body::Share { id, element, share } => writer.raw(id).raw(&G::encode(element)).raw(share.encode().as_ref()),
             Body::Signature(signed) => write_indices(writer.raw(&signed.bytes), &signed.signers),
             Body::Prepare { attempt, holders } => write_indices(writer.u16(*attempt), holders),
             Body::Program { attempt, round, payload } => writer.u16(*attempt).u16(*round).raw(payload),
@@ -109,10 +107,9 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
             SHARE => {
                 let id = fields.array()?;
                 let element = G::decode(fields.take(G::ENCODED_LEN)?).map_err(|_| Malformed("R is an element"))?;
-                let is_low = fields.flag()?;
                 let share = G::Scalar::decode(fields.take(G::Scalar::ENCODED_LEN)?)
                     .map_err(|_| Malformed("a share is a scalar"))?;
-                fields.end(Body::Share { id, element, is_low, share })?
+                fields.end(Body::Share { id, element, share })?
             }
             SIGNATURE => {
                 let bytes = fields.array()?;

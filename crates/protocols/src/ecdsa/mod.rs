@@ -17,6 +17,7 @@ mod setting;
 mod stock;
 
 use theta_names::Epoch;
+use theta_rounds::PartyId;
 use theta_schemes::Statement;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 
@@ -29,7 +30,7 @@ pub use stock::{Ask, Served, Stock, Supply, Used};
 /// Options of an ECDSA signature, besides key and message.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The number of presignatures below which more are made; twice as many are kept at most. With 0 nothing is made in advance, and the stock is not asked.
+    /// The number of presignatures that a stock should have; [`most_kept`] are kept at most. With 0 nothing is made in advance, and the stock is not asked.
     pub level: usize,
     /// Today, or an earlier day, in days since 1970. Presignatures that this request makes count as made on this day.
     pub day: u32,
@@ -41,6 +42,43 @@ impl Default for Options {
     fn default() -> Self {
         Self { level: 0, day: 0, epoch: Epoch::FIRST }
     }
+}
+
+/// The most presignatures that one program makes.
+const MOST_AT_ONCE: usize = 64;
+
+/// How many presignatures one program makes for stocks of this level.
+#[must_use]
+pub const fn made_at_once(level: usize) -> usize {
+    if level < MOST_AT_ONCE { level } else { MOST_AT_ONCE }
+}
+
+/// The most presignatures that a stock of this level keeps. There is room for as many as others lack that were restarted, when this stock has just
+/// been filled itself.
+#[must_use]
+pub const fn most_kept(level: usize) -> usize {
+    level.saturating_mul(3)
+}
+
+/// An agreement to make presignatures when nobody asks for a signature.
+#[derive(Clone, Debug)]
+pub struct Filling {
+    /// The party that has begun it, and names the first program's holders.
+    pub initiator: PartyId,
+    /// What distinguishes it from all others, the same at all parties.
+    pub session: [u8; 32],
+    /// Parties that the initiator does without where it can: those that it does not reach, or that it doubts.
+    pub avoided: Vec<PartyId>,
+}
+
+/// The machine of the party that holds `share`, to make presignatures for its stock and nothing else. Its outcome names the holders of the program;
+/// none if it failed. `None` if `public` is no key of ECDSA or the share is none of it.
+#[must_use]
+pub fn fill(public: &AnyPublicKey, share: &AnyKeyShare, filling: &Filling, options: &Options) -> Option<AnyMachine> {
+    let threshold = public.threshold();
+    let fits = share.key_id() == public.key_id() && threshold.contains(share.index());
+    let begins = threshold.contains(filling.initiator.share());
+    (fits && begins).then(|| curves::filling(public, share, filling, options)).flatten()
 }
 
 /// The machine of the party that holds `share`, to sign what the statement says under `public`. `None` if `public` is no key of ECDSA or the

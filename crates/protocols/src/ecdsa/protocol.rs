@@ -12,7 +12,7 @@ use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Prot
 use theta_sharing::ShareIndex;
 
 use super::collected::{Collected, Complete};
-use super::curves::{AnyPresignature, StockCurve, driven};
+use super::curves::{AnyPresignature, StockCurve};
 use super::message::{Body, EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE, Signed, longest};
 use super::run::{Draws, Run, Step};
 use super::setting::Setting;
@@ -28,10 +28,10 @@ const MOST_TICKS: u32 = 7;
 const EARLY: (usize, usize) = (4, 1 << 16);
 /// The most programs that one coordinator names in an instance.
 const MOST_PREPARED: usize = 32;
-/// Attempts to make presignatures for later.
-const STOCKING_ATTEMPTS: u16 = 2;
+/// Attempts to make presignatures when nothing is signed.
+const FILLING_ATTEMPTS: u16 = 2;
 
-/// One request for a signature at one party, or the making of presignatures after it.
+/// One request for a signature at one party, or the filling of stocks, which signs nothing.
 pub(super) struct RobustEcdsa<C: StockCurve> {
     setting: Setting<C>,
     state: State,
@@ -67,8 +67,9 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
 enum State {
     AwaitingStart,
     Running,
-    /// The result; `None` if presignatures were made and nothing else.
-    Done(Option<Signed>),
+    Signed(Signed),
+    /// Presignatures were made and nothing else, by these holders; by none if that failed.
+    Filled(Vec<ShareIndex>),
     Failed(Abort),
 }
 
@@ -145,6 +146,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
             }
             self.attempt = self.attempt.saturating_add(1);
         }
+        if self.setting.digest.is_none() && self.attempt >= FILLING_ATTEMPTS {
+            return self.end(State::Filled(Vec::new()));
+        }
         if self.setting.coordinator(self.attempt) != self.setting.local {
             return;
         }
@@ -155,7 +159,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             let without = self.excluded.union(&self.late).copied().collect();
             return self.ask(stock::Ask::Draw { owner: self.setting.local, without });
         }
-        self.prepare(&[]);
+        let avoided = self.setting.avoided.clone();
+        self.prepare(&avoided);
     }
 
     /// Names the holders of this attempt's program, as its coordinator.
@@ -178,7 +183,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if !takes_part {
             // Others make presignatures; those are of no use here.
             if self.setting.digest.is_none() {
-                self.end(None);
+                self.end(State::Filled(holders));
             }
             return;
         }
@@ -243,7 +248,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 }
                 self.announce(signed);
             }
-            None => self.end(None),
+            None => self.end(State::Filled(signers)),
         }
     }
 
@@ -263,17 +268,17 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// Ends with a signature, which whoever lacks it can have.
     fn announce(&mut self, signed: Signed) {
         self.send(Recipient::OnRequest, Body::Signature(signed.clone()));
-        self.end(Some(signed));
+        self.end(State::Signed(signed));
     }
 
     /// Nothing more is asked after the end.
-    fn end(&mut self, result: Option<Signed>) {
+    fn end(&mut self, state: State) {
         if !self.is_running() {
             return;
         }
         // What others have named is still taken out, and wiped.
         self.out.retain(|action| !matches!(action, Action::Ask(crate::Ask::Presignatures(stock::Ask::Draw { .. }))));
-        self.state = State::Done(result);
+        self.state = state;
     }
 
     fn fail(&mut self, abort: Abort) {
@@ -325,32 +330,28 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let setting = &self.setting;
         // Those of others go on: they may have failed nowhere but here.
         self.runs.retain(|attempt, _| *attempt >= oldest || setting.coordinator(*attempt) != setting.local);
-        if self.setting.digest.is_none() && self.attempt >= STOCKING_ATTEMPTS {
-            return self.end(None);
-        }
         self.turn();
     }
 
     /// Takes a presignature out of the stock's answer, and sends this party's share.
-    fn sign(&mut self, presignature: AnyPresignature, left: usize) {
+    fn sign(&mut self, presignature: AnyPresignature) {
         let (Some(presignature), Some(message)) = (C::of(presignature), self.setting.message()) else { return };
         let (id, element) = (presignature.id(), *presignature.element());
         let signers = presignature.signers().iter().copied().map(PartyId::of_share).collect();
         self.collected.know(id, element, signers, PartyId::of_share(presignature.owner()));
         if let Some(share) = presignature.share(&message) {
             // From here on it is public.
-            let (share, is_low) = (*share.expose(), self.setting.is_low(left));
-            self.send(Recipient::All, Body::Share { id, element, is_low, share });
+            let share = *share.expose();
+            self.send(Recipient::All, Body::Share { id, element, share });
             // This party names no more than it has turns.
-            let _ = self.collected.add(self.setting.local, id, element, (share, is_low));
+            let _ = self.collected.add(self.setting.local, id, element, share);
         }
         self.combine(&id);
     }
 
     /// Makes the signature, if all shares of a presignature are there.
     fn combine(&mut self, id: &[u8; 32]) {
-        let Some(Complete { element, first, is_low, shares }) = self.collected.complete(id, self.setting.needed())
-        else {
+        let Some(Complete { element, first, shares }) = self.collected.complete(id, self.setting.needed()) else {
             return;
         };
         let Some(message) = self.setting.message() else { return };
@@ -363,9 +364,6 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 let signed = Signed { bytes: self.setting.encode(signature), signers: indices };
                 self.ask(stock::Ask::Trust(signers));
                 self.announce(signed);
-                if is_low {
-                    self.out.push(Action::Ask(crate::Ask::Run(driven(self.setting.stocking()))));
-                }
             }
             // One of them has lied, and it cannot be told which: the masks hide it.
             None => {
@@ -384,8 +382,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             Body::Share { .. } | Body::Signature(_) if self.setting.digest.is_none() => {
                 return Err(Misbehaviour::MalformedRound);
             }
-            Body::Share { id, element, is_low, share } => {
-                self.collected.add(from, id, element, (share, is_low))?;
+            Body::Share { id, element, share } => {
+                self.collected.add(from, id, element, share)?;
                 if self.collected.may_take(from) {
                     self.ask(stock::Ask::Take { owner: from, id });
                 }
@@ -400,7 +398,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
             }
             Body::Prepare { attempt, holders } => {
                 let is_coordinator = self.setting.coordinator(attempt) == from;
-                if !is_coordinator || !self.setting.can_run(&holders) || !holders.contains(&from.share()) {
+                let ends_before = self.setting.digest.is_none() && attempt >= FILLING_ATTEMPTS;
+                if ends_before || !is_coordinator || !self.setting.can_run(&holders) || !holders.contains(&from.share())
+                {
                     return Err(Misbehaviour::InvalidProgram);
                 }
                 if self.may_run(from, attempt) {
@@ -486,8 +486,8 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             return Ok(());
         }
         match supply {
-            Supply::Drawn { presignature: Some(presignature), left, .. }
-            | Supply::Taken { presignature: Some(presignature), left, .. } => self.sign(presignature, left),
+            Supply::Drawn { presignature: Some(presignature), .. }
+            | Supply::Taken { presignature: Some(presignature), .. } => self.sign(presignature),
             Supply::Drawn { presignature: None, doubted, .. } => {
                 if self.drawing.take() == Some(self.attempt) {
                     self.prepare(&doubted);
@@ -536,7 +536,7 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             State::AwaitingStart => Progress::Act,
             _ if !self.out.is_empty() => Progress::Act,
             State::Running => Progress::Waiting,
-            State::Done(_) => Progress::Finalize,
+            State::Signed(_) | State::Filled(_) => Progress::Finalize,
             State::Failed(_) => Progress::Failed,
         }
     }
@@ -548,10 +548,11 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
 
     fn finalize(self) -> Result<Outcome, Abort> {
         match self.state {
-            State::Done(signed) => {
-                let (result, contributors) =
-                    signed.map_or((Vec::new(), Vec::new()), |Signed { bytes, signers }| (bytes.to_vec(), signers));
-                Ok(Outcome { result: Secret::new(result), proof: Vec::new(), contributors })
+            State::Signed(Signed { bytes, signers }) => {
+                Ok(Outcome { result: Secret::new(bytes.to_vec()), proof: Vec::new(), contributors: signers })
+            }
+            State::Filled(contributors) => {
+                Ok(Outcome { result: Secret::new(Vec::new()), proof: Vec::new(), contributors })
             }
             State::Failed(abort) => Err(abort),
             State::AwaitingStart | State::Running => Err(Abort::Bug(Bug("asked for a result before there is one"))),

@@ -13,10 +13,7 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::ecdsa::EcdsaCurve;
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::Options;
-
-/// The most presignatures that one program makes.
-const MOST_AT_ONCE: usize = 64;
+use super::{Filling, Options, made_at_once, most_kept};
 
 /// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: EcdsaCurve> {
@@ -29,8 +26,10 @@ pub(super) struct Setting<C: EcdsaCurve> {
     /// What distinguishes this request from others of the key, the same at all parties.
     session: [u8; 32],
     pub(super) epoch: Epoch,
-    /// The number of presignatures below which more are made; 0 if none are kept.
+    /// The number of presignatures that a stock should have; 0 if none are kept.
     level: usize,
+    /// Parties that a program of this party's should do without.
+    pub(super) avoided: Vec<PartyId>,
     /// The day on which the request began: presignatures that it makes are of that day or later.
     pub(super) day: u32,
     /// The place of the first coordinator in the rotation, 0 to n - 1.
@@ -66,15 +65,26 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         let first = u16::from_be_bytes([a, b]).checked_rem(threshold.n()).unwrap_or(0);
         let local = PartyId::of_share(key.index());
         let Options { level, day, epoch } = *options;
-        Self { local, threshold, public, key, digest, session, epoch, level, day, first }
+        let avoided = Vec::new();
+        Self { local, threshold, public, key, digest, session, epoch, level, avoided, day, first }
     }
 
-    /// The setting in which presignatures are made when this request is done, the same at all parties.
-    pub(super) fn stocking(&self) -> Self {
-        let session = Transcript::new("theta/ecdsa/stocking/v1").with("after", &self.session).finish32();
-        let Self { level, day, epoch, .. } = *self;
-        let options = Options { level, day, epoch };
-        Self::of(Arc::clone(&self.public), Arc::clone(&self.key), None, session, &options)
+    /// The setting in which presignatures are made and nothing is signed. Whoever has begun it is its first coordinator.
+    pub(super) fn filling(
+        public: Arc<PublicKeySet<C::Group>>,
+        key: Arc<KeyShare<C::Group>>,
+        filling: Filling,
+        options: &Options,
+    ) -> Self {
+        let Filling { initiator, session, avoided } = filling;
+        let session = Transcript::new("theta/ecdsa/filling/v1")
+            .with("key id", public.key_id().as_bytes())
+            .with("epoch", &options.epoch.to_be_bytes())
+            .with("initiator", &initiator.get().to_be_bytes())
+            .with("session", &session)
+            .finish32();
+        let first = initiator.get().saturating_sub(1);
+        Self { first, avoided, ..Self::of(public, key, None, session, options) }
     }
 
     /// What is signed.
@@ -94,12 +104,7 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
 
     /// The most presignatures that are kept.
     pub(super) const fn most_kept(&self) -> usize {
-        2 * self.level
-    }
-
-    /// Whether so many presignatures are too few.
-    pub(super) const fn is_low(&self, left: usize) -> bool {
-        left < self.level
+        most_kept(self.level)
     }
 
     /// The coordinator of an attempt. The request selects the first, so that work spreads and all parties know it without a message; the others
@@ -159,7 +164,7 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
             public_key: *self.public.public_key(),
             share: Secret::new(*self.key.secret().expose()),
             session: self.session,
-            count: self.level.min(MOST_AT_ONCE),
+            count: made_at_once(self.level),
             digest: self.digest,
         }
     }

@@ -52,8 +52,6 @@ pub enum Supply {
     Drawn {
         /// If there is one that may sign.
         presignature: Option<AnyPresignature>,
-        /// How many are left, whoever says what they sign.
-        left: usize,
         /// Holders that are doubted.
         doubted: Vec<PartyId>,
     },
@@ -65,8 +63,6 @@ pub enum Supply {
         id: [u8; 32],
         /// If it was there and may sign.
         presignature: Option<AnyPresignature>,
-        /// How many are left.
-        left: usize,
     },
 }
 
@@ -139,21 +135,32 @@ impl Stock {
         self.kept().presignatures.len()
     }
 
+    /// How many wait of which this party says what they sign.
+    #[must_use]
+    pub fn owned_by(&self, owner: PartyId) -> usize {
+        self.kept().presignatures.iter().filter(|(_, presignature)| presignature.owner() == owner).count()
+    }
+
+    /// Holders that were in attempts which failed lately.
+    #[must_use]
+    pub fn doubted(&self) -> Vec<PartyId> {
+        self.kept().doubted()
+    }
+
     /// Does what is asked for.
     pub fn serve(&self, ask: Ask) -> Served {
         let mut kept = self.kept();
         match ask {
             Ask::Draw { owner, without } => {
                 let found = kept.best(owner, &without).and_then(|place| kept.presignatures.remove(place));
-                let (left, doubted) = (kept.presignatures.len(), kept.doubted());
-                served(found, Supply::Drawn { presignature: None, left, doubted })
+                let doubted = kept.doubted();
+                served(found, Supply::Drawn { presignature: None, doubted })
             }
             Ask::Take { owner, id } => {
                 let is_it = |(_, kept): &(u32, AnyPresignature)| kept.id() == id && kept.owner() == owner;
                 let place = kept.presignatures.iter().position(is_it);
                 let found = place.and_then(|place| kept.presignatures.remove(place));
-                let left = kept.presignatures.len();
-                served(found, Supply::Taken { owner, id, presignature: None, left })
+                served(found, Supply::Taken { owner, id, presignature: None })
             }
             Ask::Keep { presignatures, most, day } => {
                 kept.presignatures.extend(presignatures.into_iter().map(|presignature| (day, presignature)));

@@ -6,5 +6,7 @@ mod ecdsa;
 #[cfg(test)]
 mod frost;
 #[cfg(test)]
+mod lies;
+#[cfg(test)]
 mod one_round;
 mod supplied;

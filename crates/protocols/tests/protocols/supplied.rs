@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rand_core::CryptoRng;
 use theta_protocols::ecdsa::{self, Served as ServedPresignature};
@@ -14,11 +14,10 @@ use theta_schemes::check_together;
 /// A machine of any kind that needs nothing from outside but messages.
 pub(crate) type SuppliedMachine = simulator::AnyMachine<Outcome, Misbehaviour>;
 
-/// What a party keeps for a key of ECDSA, and the machines that are to follow.
+/// What a party keeps for a key of ECDSA.
 #[derive(Default)]
 pub(crate) struct Presigned {
     pub(crate) stock: ecdsa::Stock,
-    pub(crate) following: Mutex<Vec<AnyMachine>>,
 }
 
 /// A machine and the stocks of its key.
@@ -69,14 +68,6 @@ impl Machine for Supplied {
                                 ServedPresignature::Supply(supply) => Some(Supply::Presignature(supply)),
                                 ServedPresignature::Used(used) => Some(Supply::Presignature(used.into())),
                             },
-                            Ask::Run(machine) => {
-                                self.2
-                                    .following
-                                    .lock()
-                                    .unwrap_or_else(std::sync::PoisonError::into_inner)
-                                    .push(machine);
-                                None
-                            }
                         };
                         inputs.extend(supply.map(Input::Supply));
                         continue;

@@ -10,6 +10,12 @@ const MOST_MULTIPLYING: u32 = 15;
 const MOST_K: u16 = 8;
 
 impl Suite {
+    /// Whether the holders of its keys multiply shared values, for which most of them must be honest.
+    #[must_use]
+    pub fn takes_honest_majority(self) -> bool {
+        self.ops().takes_honest_majority()
+    }
+
     /// Refuses a threshold that keys of this suite cannot have: wherever a key is made, and wherever its shares are moved. Keys whose
     /// holders multiply shared values take n >= 2 k - 1, as the product of two sharings of degree k - 1 has degree 2 k - 2; k >= 2,
     /// as one holder alone would be the key; and k <= 8, as 15 holders multiply at most.

@@ -92,8 +92,8 @@ pub struct LimitsConfig {
     /// Seconds for which a result is kept. Default 300.
     #[serde(deserialize_with = "error::positive")]
     pub result_seconds: NonZeroUsize,
-    /// Pairs of FROST nonces made in advance for each key and other node, and presignatures for each key of ECDSA below which more are made, 0 to
-    /// 1,024; 0 turns it off. Default 32.
+    /// Pairs of FROST nonces made in advance for each key and other node, and presignatures for each key of ECDSA below which more are made, also while
+    /// nobody signs, 0 to 1,024; 0 turns it off. The same at all nodes. Default 32.
     pub nonces_per_peer: usize,
     /// Whether the node's store records FROST nonces and ECDSA presignatures as used before they sign. Default no.
     pub burn_nonces: bool,

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_custody::{CeremonyReport, CeremonyState, EvidenceReport};
 use theta_network::{HostStatus, PeerState, PeerStatus};
-use theta_orchestration::{Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry};
+use theta_orchestration::{Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry, Stock};
 use theta_wire::v1;
 
 pub(crate) fn id(id: InstanceId) -> Bytes {
@@ -67,7 +67,7 @@ pub(crate) fn status(instance: InstanceId, snapshot: &InstanceSnapshot) -> v1::I
     }
 }
 
-pub(crate) fn key_info(entry: &KeyEntry) -> v1::KeyInfo {
+pub(crate) fn key_info(entry: &KeyEntry, stock: Option<Stock>) -> v1::KeyInfo {
     let (suite, threshold) = (entry.suite, entry.public.threshold());
     v1::KeyInfo {
         name: entry.name.to_string(),
@@ -88,6 +88,11 @@ pub(crate) fn key_info(entry: &KeyEntry) -> v1::KeyInfo {
         held: entry.has_share(),
         generation: entry.generation,
         frozen: entry.frozen,
+        stock: stock.map(|Stock { kind, ready, level }| v1::Stock {
+            kind: kind.to_owned(),
+            ready: u64::try_from(ready).unwrap_or(u64::MAX),
+            level: u64::try_from(level).unwrap_or(u64::MAX),
+        }),
     }
 }
 

@@ -110,7 +110,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let changed = self.node.orchestrator.change_key(granted, reason).await;
         let report = changed.map_err(|error| self.node.or_not_ready(not_changed(&error)))?;
         let versions = self.node.orchestrator.keys().versions(key.as_ref());
-        let versions = versions.iter().map(|entry| answer::key_info(entry)).collect();
+        let versions = versions.iter().map(|entry| self.node.key_info(entry)).collect();
         let ChangeReport { decided, frozen, awaits } = report;
         let awaits = awaits.into_iter().map(|node| node.get().into()).collect();
         Ok(Response::new(v1::ChangeKeyStateResponse { versions, decided, frozen, awaits }))

@@ -210,7 +210,7 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
         let entry = self.node.key_seen(&request, &request.get_ref().key).await?;
         Ok(Response::new(v1::GetPublicKeyResponse {
-            info: Some(answer::key_info(&entry)),
+            info: Some(self.node.key_info(&entry)),
             public_key_file: entry.public.to_text(&entry.name),
         }))
     }

@@ -251,7 +251,12 @@ impl NodeState {
 
     /// All versions of all keys that this node knows, by name, also those without a share here.
     pub(crate) fn keys(&self) -> Vec<v1::KeyInfo> {
-        self.orchestrator.keys().iter().map(|entry| answer::key_info(&entry)).collect()
+        self.orchestrator.keys().iter().map(|entry| self.key_info(&entry)).collect()
+    }
+
+    /// A version of a key as this node describes it.
+    pub(crate) fn key_info(&self, entry: &KeyEntry) -> v1::KeyInfo {
+        answer::key_info(entry, self.orchestrator.stock(entry))
     }
 
     /// Runs a computation on the CPU pool.

@@ -62,9 +62,20 @@ mod tests {
             holders: vec![1, 2, 3, 4, 5],
             ..KeyInfo::default()
         };
-        let now = ListedKey { info: info.clone(), nodes: nodes(&[1, 2, 4, 6]), held: nodes(&[1, 2]), generation: 0 };
-        let before =
-            ListedKey { info: KeyInfo { epoch: 1, ..info }, nodes: nodes(&[3]), held: nodes(&[3]), generation: 0 };
+        let now = ListedKey {
+            info: info.clone(),
+            nodes: nodes(&[1, 2, 4, 6]),
+            held: nodes(&[1, 2]),
+            generation: 0,
+            stocks: Vec::new(),
+        };
+        let before = ListedKey {
+            info: KeyInfo { epoch: 1, ..info },
+            nodes: nodes(&[3]),
+            held: nodes(&[3]),
+            generation: 0,
+            stocks: Vec::new(),
+        };
         let listed = [now, before];
         let found = |silent: &[u16]| left_out(&listed, ("zone", 1, 2), &silent.iter().copied().collect());
         assert_eq!(found(&[]), [4]);

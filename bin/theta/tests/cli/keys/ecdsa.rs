@@ -1,5 +1,7 @@
 //! Keys of ECDSA, as people make, import and export them, and signatures in both forms.
 
+use sha2::Digest as _;
+
 use crate::harness::Group;
 use crate::keys::run;
 
@@ -103,6 +105,84 @@ fn a_key_takes_an_honest_majority() {
     assert!(String::from_utf8_lossy(&read).contains("P-256"));
     group.file("message", "the message");
     group.theta(&["sign", "message", "--key", "sign", "--format", "der"]).fails(2, &["leave out --format"]);
+}
+
+/// What real nodes signed is what Ethereum takes: from digest and signature alone another library finds the key.
+#[test]
+fn the_key_follows_from_a_signature_in_ethereums_form() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    group.start_all();
+    group.theta(&["keys", "create", "wallet=ecdsa-secp256k1"]).ok();
+    group.theta(&["keys", "create", "gold=ecdsa-p256"]).ok();
+    let hex = group.theta(&["keys", "export", "wallet", "--format", "hex"]).ok().text();
+    let public = secp256k1::PublicKey::from_slice(&hex::decode(hex.trim()).unwrap()).unwrap();
+    let sign = |file: &str, form: &[&str]| {
+        group.theta(&[&["sign", file, "--key", "wallet", "--json"][..], form].concat()).ok().json()
+    };
+    let mut seen = [false; 2];
+    for turn in 0..12 {
+        let (file, text) = (format!("message-{turn}"), format!("message {turn}"));
+        group.file(&file, &text);
+        let signed = sign(&file, &["--format", "ethereum"]);
+        let signature = group.read(&format!("{file}.sig"));
+        assert_eq!((signature.len(), hex::encode(&signature)), (65, signed["signature"].as_str().unwrap().to_owned()));
+        let id = i32::from(signature[64]) - 27;
+        assert_eq!(signed["recovery_id"], id);
+        seen[usize::try_from(id).unwrap()] = true;
+        let digest = <[u8; 32]>::try_from(sha2::Sha256::digest(&text).as_slice()).unwrap();
+        let id = secp256k1::ecdsa::RecoveryId::try_from(id).unwrap();
+        let recoverable = secp256k1::ecdsa::RecoverableSignature::from_compact(&signature[..64], id).unwrap();
+        assert_eq!(recoverable.recover(secp256k1::Message::from_digest(digest)).unwrap(), public);
+        group.theta(&["verify", &file, &format!("{file}.sig"), "--key", "wallet"]).ok();
+        if seen == [true; 2] {
+            break;
+        }
+    }
+    assert_eq!(seen, [true; 2], "both ids in twelve signatures");
+    group.file("plain", "plain");
+    assert!(sign("plain", &[])["recovery_id"].is_number(), "with every form");
+    let refused = group.theta(&["sign", "plain", "--key", "gold", "--format", "ethereum", "-o", "refused.sig"]);
+    refused.fails(2, &["--format ethereum is for keys of ecdsa-secp256k1"]);
+    // Of several at once, each has its own.
+    for file in ["one", "two"] {
+        group.file(file, file);
+    }
+    group.theta(&["sign", "one", "two", "--key", "wallet", "--format", "ethereum"]).ok();
+    for (file, signature) in [("one", "one.sig"), ("two", "two.sig")] {
+        group.theta(&["verify", file, signature, "--key", "wallet"]).ok();
+        assert_eq!(group.read(signature).len(), 65);
+    }
+}
+
+/// Stocks are there before the first signature, and `theta status` shows them.
+#[test]
+fn idle_nodes_fill_their_stocks() {
+    let mut group = Group::made_with(&["--nodes", "3", "--no-keys"]);
+    group.start_all();
+    group.theta(&["keys", "create", "gold=ecdsa-p256"]).ok();
+    let full = |group: &Group, what: &str| {
+        let mut status = serde_json::Value::Null;
+        for _ in 0..300 {
+            status = group.theta(&["status", "--json"]).ok().json();
+            let stock = &status["stocks"][0];
+            let ready = |node: &str| stock["ready"][node].as_u64().unwrap_or(0);
+            if ["1", "2", "3"].into_iter().all(|node| ready(node) >= 32) {
+                assert_eq!((&stock["key"], &stock["kind"]), (&"gold".into(), &"presignatures".into()));
+                assert_eq!((&stock["version"], &stock["level"]), (&1.into(), &32.into()));
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        panic!("{what}: {status}");
+    };
+    full(&group, "a new key");
+    let shown = group.theta(&["status"]).ok().text();
+    assert!(shown.contains("gold@1") && shown.contains("presignatures"), "{shown}");
+    group.theta(&["keys", "refresh", "gold"]).ok();
+    full(&group, "after a refresh");
+    group.kill(2);
+    group.start(2);
+    full(&group, "after a restart");
 }
 
 /// Signatures of real nodes, through the key's whole life: OpenSSL verifies each, and one holder may be away.

@@ -3,6 +3,7 @@
 mod burning;
 pub(crate) mod cluster;
 mod epochs;
+mod filling;
 pub(crate) mod members;
 mod quorum;
 pub(crate) mod threads;

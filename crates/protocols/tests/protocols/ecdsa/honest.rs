@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_protocols::ecdsa::{PREPARE, PROGRAM, SHARE};
+use theta_protocols::ecdsa::{self, PREPARE, PROGRAM, SHARE};
 use theta_rounds::simulator::Behaviour;
 use theta_rounds::{Effect, Input, Recipient};
 use theta_schemes::Suite;
@@ -52,13 +52,44 @@ fn a_signature_with_a_presignature_is_one_share_of_k_holders() {
 }
 
 #[test]
-fn a_stock_that_runs_low_is_filled_when_the_signature_is_there() {
-    let group = Group::warm(Suite::EcdsaP256, 2, 3);
-    group.check(b"one", &group.run(b"one", 1, Vec::new())).unwrap();
-    assert_eq!(group.follow(1), 3);
-    assert_eq!(group.ready(), [2 * LEVEL - 1; 3]);
-    group.check(b"two", &group.run(b"two", 1, Vec::new())).unwrap();
-    assert_eq!(group.follow(1), 0, "it is full enough");
+fn stocks_are_filled_though_nobody_asks_for_a_signature() {
+    for (k, n) in [(2, 3), (3, 5), (2, 4)] {
+        let group = Group::cold(Suite::EcdsaP256, k, n);
+        for initiator in 1..=n {
+            let before: usize = group.ready().iter().sum();
+            let holders = Group::filled_by(&group.fill((initiator, initiator.into()), &[], Vec::new()));
+            assert!(holders.iter().all(|named| *named == holders[0]), "all have heard of the same program");
+            assert!(holders[0].contains(&initiator) && holders[0].len() == 2 * usize::from(k) - 1);
+            let most = ecdsa::most_kept(LEVEL) * usize::from(n);
+            assert_eq!(group.ready().iter().sum::<usize>(), (before + LEVEL * holders[0].len()).min(most));
+            if initiator == 3 {
+                break;
+            }
+        }
+        let slots = sent(&group, b"m", 1);
+        assert!(slots.iter().all(|(_, slot)| slot.kind < PROGRAM), "they serve");
+    }
+}
+
+#[test]
+fn whoever_begins_a_filling_does_without_those_it_avoids() {
+    let group = Group::cold(Suite::EcdsaP256, 2, 5);
+    for avoided in [[2, 3], [4, 5], [3, 5]] {
+        let holders = Group::filled_by(&group.fill((1, avoided[0].into()), &avoided, Vec::new()));
+        assert!(!avoided.iter().any(|party| holders[0].contains(party)), "{holders:?} without {avoided:?}");
+    }
+}
+
+/// A filling that comes to nothing ends, and says so.
+#[test]
+fn a_filling_of_three_of_which_one_is_silent_comes_to_nothing() {
+    let mut group = Group::cold(Suite::EcdsaP256, 2, 3);
+    group.ticks = 40;
+    for silent in 1..=3 {
+        let report = group.fill((1, silent), &[], vec![(u16::try_from(silent).unwrap(), Box::new(Behaviour::Silent))]);
+        assert!(Group::filled_by(&report).iter().all(Vec::is_empty));
+    }
+    assert_eq!(group.ready(), [0; 3]);
 }
 
 /// One of three is silent: what was made in advance still serves, by the pairs of which it is none.
@@ -112,7 +143,7 @@ fn results_of_many_requests_are_all_different() {
         let party = report.parties.values().next().unwrap();
         let r = party.result.as_ref().unwrap().as_ref().unwrap().result.expose()[..32].to_vec();
         assert!(seen.insert(r), "an R that was there before");
-        group.follow(turn.into());
+        group.fill((u16::from(turn) % 3 + 1, turn.into()), &[], Vec::new());
     }
 }
 

@@ -1,9 +1,11 @@
 //! Holders that lie, one lie at a time.
 
 use bytes::Bytes;
-use theta_protocols::ecdsa::{PREPARE, PROGRAM, SHARE, SIGNATURE};
+use rand_core::SeedableRng;
+use theta_protocols::Outcome;
+use theta_protocols::ecdsa::{Filling, PREPARE, PROGRAM, SHARE, SIGNATURE};
 use theta_rounds::simulator::{Adversary, HonestSend, SimRng, Tamper};
-use theta_rounds::{Channel, Input, PartyId, Slot};
+use theta_rounds::{Channel, Effect, Input, PartyId, Slot};
 use theta_schemes::Suite;
 
 use super::support::{Group, Liar, flip, id, tamper};
@@ -89,6 +91,39 @@ fn an_impossible_program_names_its_coordinator() {
         group.check(b"m", &report).unwrap();
         assert_eq!(Group::offences(&report, first), ["invalid_program"]);
     }
+}
+
+/// Where nothing is signed, a coordinator's second turn does not come: whoever names a program for it wants others to work for nothing.
+#[test]
+fn a_filling_has_two_attempts_and_no_more() {
+    let group = Group::cold(Suite::EcdsaP256, 2, 4);
+    let lie = tamper(|slot, payload| {
+        let mut payload = payload.to_vec();
+        if slot.kind == PREPARE {
+            payload[..2].copy_from_slice(&4_u16.to_be_bytes());
+        }
+        vec![(slot, payload.into())]
+    });
+    let report = group.fill((1, 1), &[], vec![(1, lie)]);
+    assert_eq!(Group::offences(&report, 1), ["invalid_program"]);
+}
+
+/// Whoever leaves out an excluded coordinator's turn has no more of its own for that: others, who have not seen the offence, would blame it.
+#[test]
+fn a_filling_has_no_third_attempt_where_the_second_is_left_out() {
+    let group = Group::cold(Suite::EcdsaP256, 2, 5);
+    let mut rng = SimRng::seed_from_u64(1);
+    let filling = Filling { initiator: id(1), session: [1; 32], avoided: Vec::new() };
+    let mut machine = group.filling(3, &filling);
+    let (slot, payload) = (Slot { kind: SIGNATURE, number: 1 }, Bytes::from_static(b"no signature"));
+    let mut effects = machine.handle(Input::Start, &mut rng);
+    effects
+        .extend(machine.handle(Input::Message { from: id(2), slot, channel: Channel::Broadcast, payload }, &mut rng));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Blame(blame) if blame.party == id(2))));
+    effects.extend(machine.handle(Input::Tick, &mut rng));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Send { slot, .. } if slot.kind == PREPARE)));
+    let ended = |effect: &Effect<Outcome, theta_protocols::Misbehaviour, core::convert::Infallible>| matches!(effect, Effect::Finished(Ok(outcome)) if outcome.contributors.is_empty());
+    assert!(effects.iter().any(ended), "it comes to nothing");
 }
 
 /// Every message of the program, falsified: nobody honest is blamed, and with 3t + 1 holders the others make a signature without the liar.

@@ -2,30 +2,15 @@
 
 use rand_core::SeedableRng;
 use theta_protocols::ecdsa::{PREPARE, PROGRAM, SHARE, SIGNATURE};
-use theta_rounds::simulator::{Adversary, Behaviour, SimRng, below, for_each_seed};
+use theta_rounds::simulator::{Adversary, SimRng, below, for_each_seed};
 use theta_schemes::Suite;
 
 use super::support::{Group, Liar, flip, id};
+use crate::lies;
 
 fn any_lie(rng: &mut SimRng) -> Box<dyn Adversary> {
-    match below(rng, 16) {
-        0 => Box::new(Behaviour::Silent),
-        1 => Box::new(Behaviour::Garbage),
-        2 => Box::new(Behaviour::BitFlip),
-        3 => Box::new(Behaviour::Truncate),
-        4 => Box::new(Behaviour::WrongChannel),
-        5 => Box::new(Behaviour::Empty),
-        6 => Box::new(Behaviour::TwoToSame),
-        7 => Box::new(Behaviour::Equivocate),
-        8 => Box::new(Behaviour::CopyOthers),
-        9 => Box::new(Behaviour::Flood),
-        10 => Box::new(Behaviour::CrashAfter(usize::try_from(below(rng, 90)).unwrap())),
-        11 => Box::new(Behaviour::Overlong),
-        12 => flip(SHARE),
-        13 => flip(SIGNATURE),
-        14 => flip(PREPARE),
-        _ => flip(PROGRAM),
-    }
+    const KINDS: [u16; 4] = [SHARE, SIGNATURE, PREPARE, PROGRAM];
+    lies::any_lie(rng, 90, KINDS.len(), |own| flip(KINDS[own]))
 }
 
 /// The classical bound: 2t + 1 honest of 3t + 1. From empty stocks and from full ones the honest get their signature.

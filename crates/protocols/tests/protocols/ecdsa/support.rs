@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_names::Epoch;
-use theta_protocols::ecdsa::{Options, PREPARE, PROGRAM, SHARE};
+use theta_protocols::ecdsa::{Filling, Options, PREPARE, PROGRAM, SHARE, fill};
 use theta_protocols::{Misbehaviour, Outcome, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Slot};
@@ -78,8 +78,7 @@ impl Group {
     }
 
     fn machine_from(&self, number: u16, message: &[u8], presigned: &Arc<Presigned>) -> SuppliedMachine {
-        let ecdsa = Options { level: self.level, day: 0, epoch: Epoch::FIRST };
-        let options = theta_protocols::Options { ecdsa, ..theta_protocols::Options::default() };
+        let options = theta_protocols::Options { ecdsa: self.options(), ..theta_protocols::Options::default() };
         let share = &self.shares[usize::from(number) - 1];
         supplied_from(start_with(&self.public, share, Statement::Sign(message), options).unwrap(), presigned)
     }
@@ -134,18 +133,41 @@ impl Group {
         simulator.run()
     }
 
-    /// Runs what is to follow on the last signature, and says how many parties had something to do.
-    pub(crate) fn follow(&self, seed: u64) -> usize {
+    const fn options(&self) -> Options {
+        Options { level: self.level, day: 0, epoch: Epoch::FIRST }
+    }
+
+    /// The machine of a party in a filling.
+    pub(crate) fn filling(&self, number: u16, filling: &Filling) -> SuppliedMachine {
+        let place = usize::from(number) - 1;
+        let machine = fill(&self.public, &self.shares[place], filling, &self.options()).unwrap();
+        supplied_from(machine, &self.stocks[place])
+    }
+
+    /// Fills the stocks, as one party begins it, which avoids some; these parties lie.
+    pub(crate) fn fill(&self, (initiator, seed): (u16, u64), avoided: &[u16], mut corrupted: Vec<Liar>) -> Ran {
         let mut simulator = self.simulator(seed);
-        let mut any = 0;
+        let avoided = avoided.iter().map(|number| id(*number)).collect();
+        let filling = Filling { initiator: id(initiator), session: [seed.to_le_bytes()[0]; 32], avoided };
         for number in 1..=self.n {
-            let presigned = &self.stocks[usize::from(number) - 1];
-            let Some(machine) = presigned.following.lock().unwrap().pop() else { continue };
-            any += 1;
-            simulator.honest(id(number), supplied_from(machine, presigned));
+            let machine = self.filling(number, &filling);
+            match corrupted.iter().position(|(culprit, _)| *culprit == number) {
+                None => simulator.honest(id(number), machine),
+                Some(place) => simulator.byzantine(id(number), machine, corrupted.swap_remove(place).1),
+            }
         }
-        simulator.run().check_blame().unwrap();
-        any
+        let report = simulator.run();
+        report.check_blame().unwrap();
+        report
+    }
+
+    /// The holders of the program that filled the stocks, as honest parties have it.
+    pub(crate) fn filled_by(report: &Ran) -> Vec<Vec<u16>> {
+        let holders = report.honest().map(|(_, party)| match &party.result {
+            Some(Ok(outcome)) => outcome.contributors.iter().map(|index| index.get()).collect(),
+            other => panic!("a filling ends: {other:?}"),
+        });
+        holders.collect()
     }
 
     /// Checks that every honest party that was not restarted has a signature, and that nobody blames an honest party.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rand_core::SeedableRng;
 
 use crate::frost::support::{Setting, flip, id};
-use theta_rounds::simulator::{Adversary, Behaviour, SimRng, below, for_each_seed};
+use crate::lies;
+use theta_rounds::simulator::{Adversary, SimRng, below, for_each_seed};
 use theta_schemes::Suite;
 
 fn number(rng: &mut SimRng, bound: u16) -> u16 {
@@ -13,21 +14,8 @@ fn number(rng: &mut SimRng, bound: u16) -> u16 {
 }
 
 fn any_lie(rng: &mut SimRng) -> Box<dyn Adversary> {
-    match below(rng, 17) {
-        0 => Box::new(Behaviour::Silent),
-        1 => Box::new(Behaviour::Garbage),
-        2 => Box::new(Behaviour::BitFlip),
-        3 => Box::new(Behaviour::Truncate),
-        4 => Box::new(Behaviour::WrongChannel),
-        5 => Box::new(Behaviour::Empty),
-        6 => Box::new(Behaviour::TwoToSame),
-        7 => Box::new(Behaviour::Equivocate),
-        8 => Box::new(Behaviour::CopyOthers),
-        9 => Box::new(Behaviour::Flood),
-        10 => Box::new(Behaviour::CrashAfter(usize::from(number(rng, 6)))),
-        11 => Box::new(Behaviour::Overlong),
-        other => flip(u16::try_from(other).unwrap() - 11, 9),
-    }
+    // Of messages of the first five kinds.
+    lies::any_lie(rng, 6, 5, |own| flip(u16::try_from(own).unwrap() + 1, 9))
 }
 
 /// One group: up to n - k parties lie or are badly heard, so that k honest ones hear each other.

@@ -1,6 +1,6 @@
 //! ECDSA's keys behind the objects of all suites.
 
-use super::{Ecdsa, EcdsaCurve, EcdsaKey};
+use super::{Ecdsa, EcdsaCurve, EcdsaKey, verify::vartime_recovery_id};
 use crate::keys::{KeyScheme, SchemeError};
 use crate::limits::MAX_MESSAGE_LEN;
 use crate::registry::{Family, Keyed, Preprocessed};
@@ -9,6 +9,10 @@ use crate::{MessageDigest, Purpose, RequestError, SignatureScheme, Statement};
 impl<C: EcdsaCurve> EcdsaKey for Keyed<Ecdsa<C>> {
     fn uncompressed(&self) -> Option<[u8; 65]> {
         C::uncompressed(self.public.public_key())
+    }
+
+    fn vartime_recovery_id(&self, digest: &[u8], signature: &[u8]) -> Option<u8> {
+        vartime_recovery_id::<C>(self.public.public_key(), digest, signature)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{MessageDigest, SignatureScheme, Suite, VerifyError};
 
 pub use curve::{EcdsaCurve, P256Sha256, Secp256k1Sha256};
 pub use der::{from_der, to_der};
-pub use ecdsa_key::{EcdsaKey, uncompressed_key};
+pub use ecdsa_key::{EcdsaKey, uncompressed_key, vartime_recovery_id};
 
 /// Length of a result in bytes.
 pub const SIGNATURE_LEN: usize = 64;
@@ -44,9 +44,7 @@ impl<C: EcdsaCurve> CurveScheme for Ecdsa<C> {
 
 impl<C: EcdsaCurve> SignatureScheme for Ecdsa<C> {
     fn verify(public: &Self::PublicKey, message: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
-        let mut hasher = MessageDigest::Sha256.hasher();
-        hasher.update(message);
-        Self::verify_digest(public, &hasher.finish(), signature)
+        Self::verify_digest(public, &MessageDigest::Sha256.of(message), signature)
     }
 
     const DIGEST: Option<MessageDigest> = Some(MessageDigest::Sha256);

@@ -28,11 +28,36 @@ pub(super) fn vartime_verify<C: EcdsaCurve>(
     if C::LOW_S && is_high::<C>(&s) {
         return Err(VerifyError::HighS);
     }
+    let element = vartime_element::<C>(public_key, digest, (r, s));
+    if abscissa::<C>(&element) == Some(r) { Ok(()) } else { Err(VerifyError::Invalid) }
+}
+
+/// (e G + r X) / s, which is R or -R if the signature is right: FIPS 186-5, section 6.4.2, steps 3 to 5.
+fn vartime_element<C: EcdsaCurve>(
+    public_key: &ElementOf<C>,
+    digest: &[u8],
+    (r, s): (ScalarOf<C>, ScalarOf<C>),
+) -> ElementOf<C> {
     // As long as q, so that no bit is cut.
     let e = ScalarOf::<C>::from_uniform_bytes(digest);
     let inverse = s.invert();
-    let element = C::Group::vartime_double_mul(&(e * inverse), public_key, &(r * inverse));
-    if abscissa::<C>(&element) == Some(r) { Ok(()) } else { Err(VerifyError::Invalid) }
+    C::Group::vartime_double_mul(&(e * inverse), public_key, &(r * inverse))
+}
+
+/// Which of up to four points with this r the signature belongs to (SEC1, section 4.1.6): bit 0 says that its y is odd, bit 1 that its x is q or
+/// more. `None` if it is no signature of the digest.
+pub(super) fn vartime_recovery_id<C: EcdsaCurve>(
+    public_key: &ElementOf<C>,
+    digest: &[u8],
+    signature: &[u8],
+) -> Option<u8> {
+    vartime_verify::<C>(public_key, digest, signature).ok()?;
+    let (r, s) = signature.split_at_checked(SIGNATURE_LEN / 2)?;
+    let scalars = (ScalarOf::<C>::decode(r).ok()?, ScalarOf::<C>::decode(s).ok()?);
+    let encoded = C::Group::encode(&vartime_element::<C>(public_key, digest, scalars));
+    // SEC1 compresses an element to 2 or 3, which tells whether y is odd, and x.
+    let (sign, x) = encoded.split_first()?;
+    Some((sign & 1) | (u8::from(x != r) << 1))
 }
 
 /// Whether q - s is lower.

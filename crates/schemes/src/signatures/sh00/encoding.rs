@@ -27,9 +27,7 @@ pub trait Encoding: Copy + Debug + Send + Sync + 'static {
 
     /// The digest of a message.
     fn digest(message: &[u8]) -> Vec<u8> {
-        let mut hasher = Self::DIGEST.hasher();
-        hasher.update(message);
-        hasher.finish()
+        Self::DIGEST.of(message)
     }
 }
 

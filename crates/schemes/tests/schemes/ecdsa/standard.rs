@@ -13,7 +13,9 @@ use aws_lc_rs::signature::{
 use sha2::{Digest as _, Sha256};
 use theta_groups::Scalar;
 use theta_schemes::VerifyError;
-use theta_schemes::signatures::ecdsa::{EcdsaCurve, P256Sha256, Secp256k1Sha256, from_der, to_der, uncompressed_key};
+use theta_schemes::signatures::ecdsa::{
+    EcdsaCurve, P256Sha256, Secp256k1Sha256, from_der, to_der, uncompressed_key, vartime_recovery_id,
+};
 
 use crate::ecdsa::fixture::{Key, low, other};
 
@@ -100,6 +102,35 @@ fn libsecp256k1_agrees() {
             assert_eq!(key.public.verify(text.as_bytes(), &signature, &[]).is_ok(), good);
         }
     }
+}
+
+/// The recovery id is the one that Bitcoin's library finds, and with which it finds the key.
+#[test]
+fn libsecp256k1_finds_the_key_by_the_recovery_id() {
+    let mut seen = [0; 2];
+    for seed in 0..20 {
+        let key = Key::<Secp256k1Sha256>::new(seed);
+        let digest: [u8; 32] = Sha256::digest(seed.to_be_bytes()).into();
+        let message = secp256k1::Message::from_digest(digest);
+        let secret = secp256k1::SecretKey::from_secret_bytes(key.secret.encode()).unwrap();
+        let public = secp256k1::PublicKey::from_slice(key.public.verifying_key_bytes()).unwrap();
+        let (their_id, theirs) =
+            secp256k1::ecdsa::RecoverableSignature::sign_ecdsa_recoverable(message, &secret).serialize_compact();
+        let id = vartime_recovery_id(&key.public, &digest, &theirs).unwrap();
+        assert_eq!(secp256k1::ecdsa::RecoveryId::try_from(i32::from(id)).unwrap(), their_id);
+        seen[usize::from(id)] += 1;
+        let ours = low::<Secp256k1Sha256>(key.sign_digest(&digest, seed));
+        let id = vartime_recovery_id(&key.public, &digest, &ours).unwrap();
+        let id = secp256k1::ecdsa::RecoveryId::try_from(i32::from(id)).unwrap();
+        let recoverable = secp256k1::ecdsa::RecoverableSignature::from_compact(&ours, id).unwrap();
+        assert_eq!(recoverable.recover(message).unwrap(), public);
+        // Of what is no signature of the digest there is none.
+        assert_eq!(vartime_recovery_id(&key.public, &[7; 32], &ours), None);
+        assert_eq!(vartime_recovery_id(&Key::<Secp256k1Sha256>::new(seed + 100).public, &digest, &ours), None);
+        assert_eq!(vartime_recovery_id(&key.public, &digest, &ours[1..]), None);
+        assert_eq!(vartime_recovery_id(&key.public, &digest, &other::<Secp256k1Sha256>(&ours)), None);
+    }
+    assert!(seen.iter().all(|times| *times > 2), "{seen:?}");
 }
 
 /// Signs with the `openssl` command and verifies its signatures, as DER.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use theta_authority::{InstanceId, ParsedStatement, Request, Seed};
 use theta_custody::{KeyEntry, KeyTable, ResolveError};
 use theta_names::{KeyRef, Version};
@@ -24,6 +25,13 @@ impl Asked {
     pub(crate) fn of(request: Request, version: Version) -> Self {
         let (key, statement, seed) = request.into_parts();
         Self { key, statement, seed, version }
+    }
+
+    /// For an instance of a key that nobody asked for, and that answers nobody: of the statement nothing is used.
+    pub(crate) fn nothing(key: &KeyEntry) -> Self {
+        let (name, version) = (key.name.clone(), key.version);
+        let statement = ParsedStatement::Message(Bytes::new());
+        Self { key: KeyRef { name, version: Some(version) }, statement, seed: None, version }
     }
 
     /// The version that answers, as it is now.

@@ -1,0 +1,217 @@
+//! Who fills the stocks of presignatures of a key, and when, if nobody asks for a signature.
+//!
+//! A holder whose stock is below its level tells the others that it begins to make presignatures. Each of them decides by itself whether it takes
+//! part. Holders whose stocks are low see so at the same time, so they take turns: each waits for its rank, which a hash of the key gives. At each
+//! holder one filling of a key is under way at a time. Where two begin at nearly the same time, all go on with the one of the lower rank.
+//!
+//! Who begins fillings that come to nothing is not heard again for a time that doubles with each of them: so liars cost the others a bounded part of
+//! their time.
+
+use core::time::Duration;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use theta_custody::KeyEntry;
+use theta_names::{Epoch, NodeId};
+use theta_schemes::keys::KeyId;
+use tokio::time::Instant;
+
+use crate::InstanceId;
+
+/// How long a holder waits for those of a lower rank, for each of them; and the first pause after a filling that came to nothing.
+pub(crate) const STEP: Duration = Duration::from_millis(500);
+/// The longest pause is the first, doubled so many times.
+const MOST_DOUBLINGS: u32 = 7;
+/// The longest time between two looks at whether enough holders are connected is the first, doubled so many times.
+const MOST_LOOKS: u32 = 5;
+
+/// The fillings of all keys of a node.
+#[derive(Debug, Default)]
+pub(crate) struct Fillings(Mutex<BTreeMap<KeyId, OfKey>>);
+
+/// The fillings of a key in one epoch.
+#[derive(Debug)]
+struct OfKey {
+    epoch: Epoch,
+    under_way: Option<UnderWay>,
+    /// Fillings that this holder has begun, and that came to nothing, since the last that did not.
+    failures: u32,
+    /// Looks since when too few holders are connected.
+    looks: u32,
+    /// Of each other holder whose last filling came to nothing: since how many that is so, and until when it is not heard.
+    unheard: BTreeMap<NodeId, (u32, Instant)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    id: InstanceId,
+    rank: u16,
+    since: Instant,
+}
+
+/// A filling that is about to begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beginning {
+    /// Its instance.
+    pub(crate) id: InstanceId,
+    /// The holder that begins it.
+    pub(crate) initiator: NodeId,
+    /// Now.
+    pub(crate) now: Instant,
+}
+
+/// The right to fill the stock of a key at this node, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct FillingPermit {
+    fillings: Arc<Fillings>,
+    key: KeyId,
+    epoch: Epoch,
+    beginning: Beginning,
+}
+
+/// How a filling ended at this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// This node has presignatures that it did not have before.
+    Here,
+    /// Others have: this node was not among those that made them.
+    Elsewhere,
+    /// Nobody, as far as is known here.
+    Nowhere,
+}
+
+impl OfKey {
+    const fn new(epoch: Epoch) -> Self {
+        Self { epoch, under_way: None, failures: 0, looks: 0, unheard: BTreeMap::new() }
+    }
+
+    fn is_forgettable(&self) -> bool {
+        self.under_way.is_none() && self.failures == 0 && self.looks == 0 && self.unheard.is_empty()
+    }
+}
+
+impl Fillings {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<KeyId, OfKey>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the fillings of a key. What was of an earlier epoch is forgotten.
+    fn of<T>(&self, key: &KeyEntry, look: impl FnOnce(&mut OfKey) -> T) -> T {
+        let mut all = self.all();
+        let of_key = all.entry(key.key_id).or_insert_with(|| OfKey::new(key.epoch));
+        if of_key.epoch != key.epoch {
+            *of_key = OfKey::new(key.epoch);
+        }
+        let seen = look(of_key);
+        if of_key.is_forgettable() {
+            all.remove(&key.key_id);
+        }
+        seen
+    }
+
+    /// Begins a filling at this node, unless another one is under way or its initiator is not heard at present.
+    pub(crate) fn begin(self: &Arc<Self>, key: &KeyEntry, beginning: Beginning) -> Option<FillingPermit> {
+        let Beginning { id, initiator, now } = beginning;
+        let rank = rank(key, initiator)?;
+        let begins = self.of(key, |of_key| {
+            let is_heard = of_key.unheard.get(&initiator).is_none_or(|(_, until)| *until <= now);
+            // Of two that begin at nearly the same time, all take the same.
+            let gives_way = |other: UnderWay| now.saturating_duration_since(other.since) < STEP && rank < other.rank;
+            let begins = is_heard && of_key.under_way.is_none_or(gives_way);
+            if begins {
+                (of_key.under_way, of_key.looks) = (Some(UnderWay { id, rank, since: now }), 0);
+            }
+            begins
+        });
+        begins.then(|| FillingPermit { fillings: Arc::clone(self), key: key.key_id, epoch: key.epoch, beginning })
+    }
+
+    /// After how long this node should look at its stock again if too few holders are connected now.
+    pub(crate) fn look_again(&self, key: &KeyEntry) -> Duration {
+        self.of(key, |of_key| {
+            let doublings = of_key.looks.min(MOST_LOOKS);
+            of_key.looks = of_key.looks.saturating_add(1);
+            STEP.saturating_mul(1 << doublings)
+        })
+    }
+
+    /// After how long the node `local` should begin a filling, from when its stock is seen to be low: its rank tells, and what came of its last ones.
+    pub(crate) fn pause(&self, key: &KeyEntry, local: NodeId) -> Duration {
+        let turn = STEP.saturating_mul(rank(key, local).unwrap_or(0).into());
+        match self.of(key, |of_key| of_key.failures) {
+            0 => turn,
+            failures => turn.saturating_add(pause_after(failures)),
+        }
+    }
+
+    /// Whether a filling of the key is under way at this node.
+    pub(crate) fn is_under_way(&self, key: &KeyEntry) -> bool {
+        self.of(key, |of_key| of_key.under_way.is_some())
+    }
+
+    /// Forgets keys that are not among these.
+    pub(crate) fn keep(&self, is_known: impl Fn(&KeyId) -> bool) {
+        self.all().retain(|key, _| is_known(key));
+    }
+}
+
+impl FillingPermit {
+    /// Looks at the fillings of the key, if its epoch is still the same.
+    fn of<T>(&self, look: impl FnOnce(&mut OfKey) -> T) -> Option<T> {
+        let mut all = self.fillings.all();
+        all.get_mut(&self.key).filter(|of_key| of_key.epoch == self.epoch).map(look)
+    }
+
+    /// Whether another filling has come in this one's place, or another epoch.
+    pub(crate) fn is_superseded(&self) -> bool {
+        let is_this = |of_key: &mut OfKey| of_key.under_way.is_some_and(|under_way| under_way.id == self.beginning.id);
+        !self.of(is_this).unwrap_or(false)
+    }
+
+    /// The filling has ended so at the node `local`.
+    pub(crate) fn end(self, local: NodeId, filled: Filled, now: Instant) {
+        let Beginning { id, initiator, .. } = self.beginning;
+        let note = |of_key: &mut OfKey| match (filled, initiator == local) {
+            // Another one came in its place, which is nobody's fault.
+            _ if of_key.under_way.is_none_or(|under_way| under_way.id != id) => {}
+            (Filled::Here, true) => of_key.failures = 0,
+            (_, true) => of_key.failures = of_key.failures.saturating_add(1),
+            (Filled::Here | Filled::Elsewhere, false) => drop(of_key.unheard.remove(&initiator)),
+            (Filled::Nowhere, false) => {
+                let before = of_key.unheard.get(&initiator).map_or(0, |(failures, _)| *failures);
+                let failures = before.saturating_add(1);
+                // Shorter than the initiator's own pause, so that an honest one is heard when it tries again.
+                of_key.unheard.insert(initiator, (failures, now + pause_after(failures) / 2));
+            }
+        };
+        // Of another epoch nothing is to be noted.
+        let _ = self.of(note);
+    }
+}
+
+impl Drop for FillingPermit {
+    fn drop(&mut self) {
+        let id = self.beginning.id;
+        let _ = self.of(|of_key| {
+            if of_key.under_way.is_some_and(|under_way| under_way.id == id) {
+                of_key.under_way = None;
+            }
+        });
+    }
+}
+
+/// The pause after so many fillings that came to nothing, one after the other.
+fn pause_after(failures: u32) -> Duration {
+    STEP.saturating_mul(1 << failures.min(MOST_DOUBLINGS))
+}
+
+/// The rank of a holder: they take turns from one that the key's id and epoch select.
+fn rank(key: &KeyEntry, node: NodeId) -> Option<u16> {
+    let (index, n) = (key.holders.index_of(node)?.get(), key.public.threshold().n());
+    let [a, b, ..] = *key.key_id.as_bytes();
+    let first = u64::from(u16::from_be_bytes([a, b])).wrapping_add(key.epoch.get().into()).checked_rem(n.into())?;
+    let place = (u64::from(index) + u64::from(n) - 1 - first).checked_rem(n.into())?;
+    u16::try_from(place).ok()
+}

@@ -1,0 +1,238 @@
+//! Fills the stocks of presignatures while nobody asks for a signature.
+//!
+//! A stock that is below its level is planned to be filled; plans are made when the node starts, when a key's entry changes, and when an instance of
+//! the key ends. Nothing is planned for stocks that are full, and nothing looks at them.
+
+use core::time::Duration;
+use std::{collections::BTreeMap, sync::Arc};
+
+use theta_authority::InstanceId;
+use theta_custody::KeyEntry;
+use theta_names::{KeyRef, NodeId};
+use theta_network::PeerState;
+use theta_protocols::{
+    AnyMachine,
+    ecdsa::{Filling, made_at_once, most_kept},
+};
+use theta_rounds::PartyId;
+use theta_schemes::keys::{KeyId, KeyName};
+use tokio::time::Instant;
+use tracing::debug;
+
+use super::{
+    ending::{Audience, Ending},
+    envelope::{Announcement, Content},
+    instance::Instance,
+    shard::Shard,
+};
+use crate::{
+    asked::Asked,
+    filling::{Beginning, Filled, FillingPermit, STEP},
+};
+
+/// The most fillings of keys that a thread begins at once, and the most in which it takes part.
+const MOST_AT_ONCE: (usize, usize) = (4, 16);
+
+/// When a thread is to look at which stock.
+pub(crate) type Plans = BTreeMap<KeyId, (Instant, KeyRef)>;
+
+impl Shard {
+    /// The number of presignatures that a stock should have.
+    fn level(&self) -> usize {
+        self.worker.shared.config.nonces_per_peer
+    }
+
+    /// Plans to fill the stocks of all keys that are in this thread's care.
+    pub(super) fn plan_all(&mut self) {
+        for key in self.worker.shared.keys.iter() {
+            self.plan_here(&key);
+        }
+    }
+
+    /// The entries of a key have changed.
+    pub(super) fn plan_changed(&mut self, name: &KeyName) {
+        self.plans.retain(|_, (_, key)| key.name != *name);
+        for key in self.worker.shared.keys.versions(name.as_str()) {
+            self.plan_here(&key);
+        }
+        if self.index == 0 {
+            let shared = &self.worker.shared;
+            let known: Vec<KeyId> = shared.keys.iter().map(|entry| entry.key_id).collect();
+            shared.fillings.keep(|key| known.contains(key));
+        }
+    }
+
+    /// Plans to fill the stock of a key if it is in this thread's care.
+    fn plan_here(&mut self, key: &Arc<KeyEntry>) {
+        let [a, b, ..] = *key.key_id.as_bytes();
+        let threads = self.worker.shared.config.thread_count();
+        if usize::from(u16::from_be_bytes([a, b])).checked_rem(threads) == Some(self.index) {
+            self.plan(key, Duration::ZERO);
+        }
+    }
+
+    /// Plans to fill the stock of a key if that is low, not before so much time has passed.
+    pub(super) fn plan(&mut self, key: &Arc<KeyEntry>, after: Duration) {
+        if !self.is_low(key) {
+            return;
+        }
+        let shared = &self.worker.shared;
+        let at = self.now.max(self.clock) + shared.fillings.pause(key, shared.local).saturating_add(after);
+        let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
+        self.plans.entry(key.key_id).or_insert((at, named));
+    }
+
+    /// Whether the stock of a key is below its level, or nearly without presignatures of which this node says what they sign: requests that it
+    /// coordinates use those up, whatever others have left.
+    fn is_low(&self, key: &KeyEntry) -> bool {
+        if !key.suite.takes_honest_majority() {
+            return false;
+        }
+        let (level, stock) = (self.level(), &key.presignatures);
+        let holders = 2 * usize::from(key.public.threshold().t()) + 1;
+        // Half of what falls to each holder; nothing where that is less than one.
+        let own = level.checked_div(2 * holders).unwrap_or(0);
+        let local = key.holders.index_of(self.worker.shared.local).map(PartyId::of_share);
+        stock.ready() < level || (self.has_room(key) && local.is_some_and(|local| stock.owned_by(local) < own))
+    }
+
+    /// Whether there is room in the stock of a key for what one program makes.
+    fn has_room(&self, key: &KeyEntry) -> bool {
+        let level = self.level();
+        key.presignatures.ready().saturating_add(made_at_once(level)) <= most_kept(level)
+    }
+
+    /// When the next stock is to be looked at.
+    pub(super) fn next_plan(&self) -> Option<Instant> {
+        self.plans.values().map(|(at, _)| *at).min()
+    }
+
+    /// Begins the fillings whose time has come.
+    pub(super) fn fill(&mut self) {
+        let now = self.now.max(self.clock);
+        while self.filling < MOST_AT_ONCE.0
+            && let Some(key) = self.plans.iter().find(|(_, (at, _))| *at <= now).map(|(key, _)| *key)
+            && let Some((_, named)) = self.plans.remove(&key)
+        {
+            // Whoever is disabled or gone needs none.
+            if let Ok(key) = self.worker.shared.keys.resolve(&named, None) {
+                self.fill_stock(&key, now);
+            }
+        }
+    }
+
+    /// Begins to fill the stock of a key, if that is low and nobody else is at it.
+    fn fill_stock(&mut self, key: &Arc<KeyEntry>, now: Instant) {
+        let shared = &self.worker.shared;
+        if shared.fillings.is_under_way(key) || !self.is_low(key) {
+            return;
+        }
+        let cannot_serve = shared.failure.get().is_some() || shared.departure.get().is_some();
+        let avoided = self.unreached(key);
+        let (k, others) = (usize::from(key.public.threshold().k()), key.holders.len().saturating_sub(1));
+        if cannot_serve || others.saturating_sub(avoided.len()) < 2 * k.saturating_sub(1) {
+            let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
+            self.plans.insert(key.key_id, (now + shared.fillings.look_again(key), named));
+            return;
+        }
+        let Some(announcement) = self.announcement(key) else { return };
+        let (id, initiator) = (announcement.id(self.worker.shared.local), self.worker.shared.local);
+        debug!(instance = %id, key = %key.qualified_name(), "fills the stock of presignatures");
+        let doubted = key.presignatures.doubted().into_iter();
+        let avoided = avoided.into_iter().chain(doubted).collect();
+        self.begin_filling(key, Beginning { id, initiator, now }, &announcement, avoided);
+    }
+
+    /// The holders to which there is no connection.
+    fn unreached(&self, key: &KeyEntry) -> Vec<PartyId> {
+        let shared = &self.worker.shared;
+        let status = shared.transport.status();
+        let is_reached =
+            |node: NodeId| status.iter().any(|peer| peer.peer == node && peer.state == PeerState::Connected);
+        let unreached = key.holders.iter().filter(|node| *node != shared.local && !is_reached(*node));
+        unreached.filter_map(|node| key.holders.index_of(node).map(PartyId::of_share)).collect()
+    }
+
+    /// A new announcement, whose instance is in this thread's care.
+    fn announcement(&mut self, key: &KeyEntry) -> Option<Announcement> {
+        let mut session = [0; 32];
+        rand_core::Rng::fill_bytes(&mut self.worker.rng, &mut session);
+        let [a, b, ..] = session;
+        let threads = self.worker.shared.config.thread_count();
+        let place = usize::from(u16::from_be_bytes([a, b]));
+        let ours = (place - place.checked_rem(threads)?).checked_add(self.index)?;
+        let ours = u16::try_from(ours).or_else(|_| u16::try_from(self.index)).ok()?;
+        if let Some(prefix) = session.first_chunk_mut() {
+            *prefix = ours.to_be_bytes();
+        }
+        Some(Announcement { key: key.key_id, epoch: key.epoch, session })
+    }
+
+    /// A holder begins a filling. Whoever has no room, or takes part in another one, lets it do without this node.
+    pub(super) fn announced(&mut self, from: NodeId, id: InstanceId, announcement: &Announcement) {
+        let shared = &self.worker.shared;
+        let is_known = self.running.contains_key(&id) || self.results.get(&id).is_some();
+        if is_known || announcement.id(from) != id || self.filling >= MOST_AT_ONCE.1 {
+            return;
+        }
+        let Some(key) = shared.keys.of_id(&announcement.key) else { return };
+        let Ok(key) = shared.keys.serving(key) else { return };
+        let level = self.level();
+        let fits = key.epoch == announcement.epoch && key.suite.takes_honest_majority();
+        if !fits || level == 0 || !self.has_room(&key) || !key.holders.contains(from) || shared.failure.get().is_some()
+        {
+            return;
+        }
+        let beginning = Beginning { id, initiator: from, now: self.now.max(self.clock) };
+        self.begin_filling(&key, beginning, announcement, Vec::new());
+    }
+
+    fn begin_filling(
+        &mut self,
+        key: &Arc<KeyEntry>,
+        beginning: Beginning,
+        announcement: &Announcement,
+        avoided: Vec<PartyId>,
+    ) {
+        let shared = &self.worker.shared;
+        let Some(permits) = shared.running.take(1).zip(shared.statements.take(0)) else { return };
+        let Some(permit) = shared.fillings.begin(key, beginning) else { return };
+        let Some(initiator) = key.holders.index_of(beginning.initiator).map(PartyId::of_share) else { return };
+        let filling = Filling { initiator, session: announcement.session, avoided };
+        let Some(machine) = self.filling_machine(key, &filling) else { return };
+        self.plans.remove(&key.key_id);
+        self.launch_filling(key, machine, (permit, permits), (beginning, announcement));
+    }
+
+    fn launch_filling(
+        &mut self,
+        key: &Arc<KeyEntry>,
+        machine: AnyMachine,
+        (permit, permits): (FillingPermit, (crate::quota::Permit, crate::quota::Permit)),
+        (beginning, announcement): (Beginning, &Announcement),
+    ) {
+        let audience = Audience::of(Ending::default());
+        let instance = self.instance(beginning.id, Asked::nothing(key), Arc::clone(key), machine, audience, permits);
+        let mut instance = Instance { filling: Some(permit), ..instance };
+        if beginning.initiator == self.worker.shared.local {
+            let bytes = Content::Announcement { instance: beginning.id, announcement: *announcement }.encode();
+            instance.announce(bytes, &self.worker.shared);
+        }
+        self.filling += 1;
+        self.launch(instance);
+    }
+
+    /// A filling has ended, in which these nodes made presignatures; if none did, it came to nothing.
+    pub(super) fn filled(&mut self, key: &Arc<KeyEntry>, permit: FillingPermit, by: &[NodeId]) {
+        self.filling = self.filling.saturating_sub(1);
+        let local = self.worker.shared.local;
+        let (filled, after) = match by {
+            [] => (Filled::Nowhere, Duration::ZERO),
+            nodes if nodes.contains(&local) => (Filled::Here, Duration::ZERO),
+            // The others may not have ended yet.
+            _ => (Filled::Elsewhere, 4 * STEP),
+        };
+        permit.end(local, filled, self.now.max(self.clock));
+        self.plan(key, after);
+    }
+}

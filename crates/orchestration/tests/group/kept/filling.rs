@@ -1,0 +1,216 @@
+//! Stocks of presignatures that are filled though nobody asks for a signature.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use bytes::Bytes;
+use prost::Message as _;
+use theta_names::{Epoch, NodeId};
+use theta_network::Inbound;
+use theta_orchestration::{InstanceId, OrchestratorConfig, Stock};
+use theta_schemes::Suite;
+use theta_statements::KeyChange;
+use theta_wire::peer::{Envelope, INSTANCES, VERSION};
+
+use super::{
+    cluster::Cluster,
+    members::{Question, create, name},
+};
+use crate::{group::config, wire::peer};
+
+const SUITE: Suite = Suite::EcdsaSecp256k1;
+const LEVEL: usize = 6;
+/// The `kind` of an announcement.
+const ANNOUNCEMENT: u32 = u32::MAX - 1;
+/// The kinds of ECDSA's messages: the holders of a program, and all of its rounds.
+const PREPARE: u32 = 3;
+
+fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
+    let limits = OrchestratorConfig { nonces_per_peer: LEVEL, ..config() };
+    let mut cluster = Cluster::with_limits(k, n, seed, &limits);
+    let holders: Vec<u16> = (1..=n).collect();
+    cluster.hold(&holders, create("key", SUITE, k, &holders));
+    cluster
+}
+
+fn ready(cluster: &mut Cluster) -> Vec<usize> {
+    let ids = cluster.ids();
+    ids.into_iter().map(|id| cluster.key(id).presignatures.ready()).collect()
+}
+
+fn are_full(cluster: &mut Cluster) -> bool {
+    ready(cluster).iter().all(|ready| *ready >= LEVEL)
+}
+
+/// The envelopes of all messages of instances that were delivered.
+fn envelopes(cluster: &Cluster) -> impl Iterator<Item = Envelope> + '_ {
+    let all = cluster.log.iter().map(|(_, _, bytes)| Envelope::decode(bytes.clone()).unwrap());
+    all.filter(|envelope| envelope.stream == INSTANCES)
+}
+
+/// The fillings that nodes have begun.
+fn fillings(cluster: &Cluster) -> BTreeSet<Bytes> {
+    let announced = envelopes(cluster).filter(|envelope| envelope.kind == ANNOUNCEMENT);
+    announced.map(|envelope| envelope.instance_id).collect()
+}
+
+fn announced(cluster: &Cluster) -> usize {
+    fillings(cluster).len()
+}
+
+/// How many programs coordinators have named for signatures.
+fn prepared(cluster: &Cluster) -> usize {
+    let fillings = fillings(cluster);
+    let named = envelopes(cluster).filter(|envelope| envelope.kind == PREPARE);
+    let named: BTreeSet<(Bytes, u32)> = named.map(|envelope| (envelope.instance_id, envelope.number)).collect();
+    named.iter().filter(|(id, _)| !fillings.contains(id)).count()
+}
+
+/// Lets so much time pass without requests.
+fn rest(cluster: &mut Cluster, time: Duration) {
+    let turns = time.as_millis() / 50;
+    let mut passed = 0;
+    while passed < turns {
+        let before = cluster.log.len();
+        cluster.turn();
+        passed += u128::from(before == cluster.log.len());
+    }
+}
+
+/// Signs, and says whether a program ran for it.
+fn signs(cluster: &mut Cluster, text: &str) -> bool {
+    let ids: Vec<u16> = cluster.ids().into_iter().filter(|id| !cluster.cut.contains(id)).collect();
+    let before = prepared(cluster);
+    let question = Question::new(&cluster.key(ids[0]), text);
+    let pending: Vec<_> = ids.iter().map(|node| cluster.submit(*node, &question.request)).collect();
+    cluster.until("all have it", |_| pending.iter().all(|pending| pending.outcome().is_some()));
+    pending.iter().for_each(|pending| question.check(&pending.outcome().unwrap().unwrap()));
+    prepared(cluster) > before
+}
+
+#[test]
+fn a_new_key_has_presignatures_before_anybody_signs() {
+    for (k, n) in [(2, 3), (3, 5)] {
+        let mut cluster = cluster(k, n, n.into());
+        cluster.until("stocks are full", are_full);
+        assert_eq!(announced(&cluster), 1, "one node begins, and the others wait for it");
+        assert!(!signs(&mut cluster, "the first"), "no program runs");
+        for id in cluster.ids() {
+            let key = cluster.key(id);
+            let stock = cluster.engine(id).stock(&key).unwrap();
+            assert_eq!((stock.kind, stock.level), ("presignatures", LEVEL));
+            assert!(cluster.engine(id).culprits().is_empty());
+        }
+    }
+}
+
+/// Of four, three make them: the fourth begins a filling in which it is one of the three.
+#[test]
+fn whoever_was_left_out_gets_some_too() {
+    for seed in 0..5 {
+        let mut cluster = cluster(2, 4, seed);
+        cluster.until("stocks are full", are_full);
+        rest(&mut cluster, Duration::from_secs(120));
+        assert!(ready(&mut cluster).iter().all(|ready| *ready <= 3 * LEVEL));
+        assert!(announced(&cluster) <= 3, "{} fillings", announced(&cluster));
+    }
+}
+
+#[test]
+fn an_idle_group_whose_stocks_are_full_sends_nothing_for_them() {
+    let mut cluster = cluster(2, 3, 7);
+    cluster.until("stocks are full", are_full);
+    rest(&mut cluster, Duration::from_secs(10));
+    let before = envelopes(&cluster).count();
+    rest(&mut cluster, Duration::from_secs(600));
+    assert_eq!(envelopes(&cluster).count(), before);
+}
+
+#[test]
+fn stocks_are_filled_after_signatures_a_refresh_and_a_restart() {
+    let mut cluster = cluster(2, 3, 11);
+    cluster.until("stocks are full", are_full);
+    let mut programs = 0;
+    for turn in 0..20 {
+        programs += usize::from(signs(&mut cluster, &format!("message {turn}")));
+        rest(&mut cluster, Duration::from_secs(3));
+        assert!(are_full(&mut cluster));
+    }
+    // Of so few each node owns two or three: who coordinates several in a row has none left.
+    assert!(programs <= 5, "{programs} of 20 were not signed from the stock");
+    cluster.hold(&[1, 2, 3], KeyChange::Refresh { key: name("key"), version: None });
+    assert_eq!(cluster.key(1).epoch, Epoch::new(1));
+    cluster.until("stocks of the new epoch are full", are_full);
+    assert!(!signs(&mut cluster, "after the refresh"));
+    cluster.kill(2);
+    cluster.start(2);
+    cluster.until("the restarted node has some", are_full);
+    for turn in 0..6 {
+        signs(&mut cluster, &format!("after the restart {turn}"));
+    }
+    for id in cluster.ids() {
+        assert!(cluster.engine(id).culprits().is_empty(), "nobody is blamed");
+    }
+}
+
+/// Nobody begins while too few are there, and all goes on when they are back.
+#[test]
+fn a_group_with_too_few_nodes_waits_for_the_others() {
+    let mut cluster = cluster(2, 3, 13);
+    cluster.cut.extend([2, 3]);
+    rest(&mut cluster, Duration::from_secs(300));
+    let alone = cluster.key(1).presignatures.ready();
+    cluster.cut.clear();
+    cluster.until("stocks are full", are_full);
+    assert!(alone == 0 || alone >= LEVEL);
+}
+
+/// What a liar announces costs the others a bounded number of programs, and keeps them from none of their own.
+#[test]
+fn a_liar_that_announces_without_end_is_heard_less_and_less() {
+    let mut cluster = cluster(2, 4, 17);
+    cluster.until("stocks are full", are_full);
+    let (key, epoch) = (cluster.key(1).key_id, cluster.key(1).epoch);
+    // Node 4 is the liar: of its own node nothing is sent any more.
+    cluster.cut.insert(4);
+    let told = |number: u32| {
+        let mut session = [0; 32];
+        session[28..].copy_from_slice(&number.to_be_bytes());
+        let id = InstanceId::filling(&key, epoch, NodeId::try_from(4).unwrap(), &session);
+        let payload = [&key.as_bytes()[..], &epoch.get().to_be_bytes(), &session].concat().into();
+        let envelope = Envelope {
+            version: VERSION,
+            instance_id: Bytes::copy_from_slice(&id.0),
+            kind: ANNOUNCEMENT,
+            payload,
+            ..Envelope::default()
+        };
+        Bytes::from(envelope.encode_to_vec())
+    };
+    let mut begun = 0;
+    for number in 0..3_000 {
+        for id in 1..=3 {
+            let before = cluster.engine(id).load().running;
+            let (from, channel) = (peer(4), theta_names::Channel::Private);
+            cluster.engine(id).receive(Inbound { from, channel, bytes: told(number) });
+            begun += usize::from(cluster.engine(id).load().running > before);
+        }
+        cluster.pass(Duration::from_millis(200));
+    }
+    assert!(begun <= 3 * 27, "{begun} instances in ten minutes");
+    rest(&mut cluster, Duration::from_secs(120));
+    for turn in 0..12 {
+        signs(&mut cluster, &format!("message {turn}"));
+    }
+    assert!([1, 2, 3].into_iter().all(|id| cluster.engine(id).culprits().is_empty()));
+}
+
+#[test]
+fn without_a_level_nothing_is_made_in_advance() {
+    let limits = OrchestratorConfig { nonces_per_peer: 0, ..config() };
+    let mut cluster = Cluster::with_limits(2, 3, 19, &limits);
+    cluster.hold(&[1, 2, 3], create("key", SUITE, 2, &[1, 2, 3]));
+    rest(&mut cluster, Duration::from_secs(60));
+    assert_eq!((announced(&cluster), ready(&mut cluster)), (0, vec![0; 3]));
+    let key = cluster.key(1);
+    assert_eq!(cluster.engine(1).stock(&key), None::<Stock>);
+}

@@ -1,0 +1,3 @@
+module verifyecdsa
+
+go 1.24

@@ -1,0 +1,94 @@
+//! Presignatures of ECDSA sign once: whatever is killed, restored or refreshed in the middle.
+
+use theta_schemes::Suite;
+use theta_sim::{Aim, Asked, Deed, Deeds, Fault, Invariant, Planned, Sabotage, Scenario, run};
+
+use crate::setting::{catches, quiet};
+
+/// The times of faults are this many milliseconds apart.
+const STEP: u64 = 29;
+
+/// Requests that come faster than stocks are filled, on a reliable network.
+fn busy(seed: u64, kept: bool) -> Scenario {
+    let suite = if seed.is_multiple_of(2) { Suite::EcdsaP256 } else { Suite::EcdsaSecp256k1 };
+    let mut scenario = quiet(seed, suite);
+    let first = scenario.requests[0].clone();
+    let asked = |number: u64| Asked { at: 800 + 150 * number, text: format!("text {number}"), ..first.clone() };
+    scenario.requests = (0..12).map(asked).collect();
+    scenario.kept = kept;
+    scenario.end = 60_000;
+    scenario
+}
+
+/// Runs scenarios of which each has something else happen at another time; returns what happened in all of them.
+fn all_hold(runs: u64, scenario: impl Fn(u64) -> Scenario) -> Deeds {
+    let mut deeds = Deeds::default();
+    for number in 0..runs {
+        let outcome = run(&scenario(number), false);
+        assert_eq!(outcome.violation, None, "run {number}");
+        deeds.absorb(&outcome.deeds);
+    }
+    assert!(deeds.count(Deed::Presigned) >= 4 * runs, "stocks were used");
+    assert!(deeds.count(Deed::Filled) > 0, "stocks were filled");
+    deeds
+}
+
+#[test]
+fn none_signs_twice_when_nodes_are_killed_at_every_step() {
+    let deeds = all_hold(90, |number| {
+        let mut scenario = busy(number, number.is_multiple_of(3));
+        let (at, node) = (300 + STEP * number, 1 + u16::try_from(number % 4).unwrap());
+        // Another one in the middle of its start.
+        let other = Fault::Crash { at: at + 700, until: at + 900, node: 1 + node % 4, writes: 1_000 };
+        scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }, other];
+        scenario
+    });
+    assert!(deeds.count(Deed::Crashed) >= 90);
+}
+
+#[test]
+fn none_signs_twice_across_a_refresh() {
+    let deeds = all_hold(40, |number| {
+        let mut scenario = busy(number, true);
+        scenario.ceremonies = vec![Planned { at: 500 + STEP * number, aim: Aim::Refresh(0) }];
+        if number.is_multiple_of(2) {
+            let at = 600 + STEP * number;
+            scenario.faults = vec![Fault::Crash { at, until: at + 300, node: 2, writes: 1_000 }];
+        }
+        scenario
+    });
+    assert!(deeds.count(Deed::Activated) >= 40, "shares were renewed");
+}
+
+#[test]
+fn none_signs_twice_when_a_store_is_restored() {
+    let deeds = all_hold(30, |number| {
+        let mut scenario = busy(number, true);
+        let at = 1_000 + STEP * number;
+        let copied = (!number.is_multiple_of(5)).then_some(at - 400);
+        let confirmed = copied.map(|_| at + 6_000);
+        scenario.faults = vec![Fault::SetBack { copied, at, until: at + 300, node: 3, confirmed }];
+        scenario
+    });
+    assert_eq!(deeds.count(Deed::SetBack), 30);
+}
+
+/// Each node is asked for other requests first: coordinators take presignatures of different owners at once.
+#[test]
+fn none_signs_twice_for_two_coordinators() {
+    all_hold(20, |number| {
+        let mut scenario = busy(number, false);
+        for (place, asked) in (0_u64..).zip(&mut scenario.requests) {
+            asked.at = 1_500 + 10 * (place / 4) + number;
+            asked.later_at = [1 + u16::try_from((place + number) % 4).unwrap()].into();
+        }
+        scenario
+    });
+}
+
+#[test]
+fn a_node_that_uses_a_presignature_twice_is_caught() {
+    for seed in 0..4 {
+        catches(&busy(seed, false), Sabotage::SignsAgain, Invariant::NonceOnce);
+    }
+}
