@@ -69,18 +69,16 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         run(root, tests)
     })?;
     log.summary();
-    if !go {
-        println!("NOT TESTED: nodes behind the reference host (interop/p2p-host): go is missing");
-        println!("NOT TESTED: signatures of ECDSA by Go's library (interop/verify-ecdsa): go is missing");
-    }
-    if let Some(reason) = refused {
-        println!("NOT TESTED: networks with real sockets (wan/tests): {reason}");
-    }
-    for (_, what) in left_out {
+    let no_go = [
+        "nodes behind the reference host (interop/p2p-host)",
+        "signatures of ECDSA by Go's library (interop/verify-ecdsa)",
+    ];
+    let no_go = no_go.iter().filter(|_| !go).map(|what| format!("{what}: go is missing"));
+    let no_networks = refused.map(|reason| format!("networks with real sockets (wan/tests): {reason}"));
+    let no_hosts = left_out.iter().map(|(_, what)| (*what).to_owned());
+    let no_chain = cometbft.is_none().then(|| format!("a chain (apps/chain/tests): {NO_GO}"));
+    for what in no_go.chain(no_networks).chain(no_hosts).chain(no_chain) {
         println!("NOT TESTED: {what}");
-    }
-    if cometbft.is_none() {
-        println!("NOT TESTED: a chain (apps/chain/tests): {NO_GO}");
     }
     Ok(())
 }

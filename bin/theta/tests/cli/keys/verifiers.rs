@@ -7,7 +7,9 @@ use std::{
     sync::OnceLock,
 };
 
-use ring::signature::{ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_FIXED, EcdsaVerificationAlgorithm, UnparsedPublicKey};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_FIXED, EcdsaVerificationAlgorithm, UnparsedPublicKey,
+};
 use sha2::Digest as _;
 
 use crate::harness::Group;
@@ -44,7 +46,7 @@ fn openssl_takes(group: &Group, message: &str) -> bool {
     output.expect("openssl is installed").status.success()
 }
 
-fn ring_takes(algorithm: &'static EcdsaVerificationAlgorithm, key: &[u8], message: &str, signature: &[u8]) -> bool {
+fn aws_lc_takes(algorithm: &'static EcdsaVerificationAlgorithm, key: &[u8], message: &str, signature: &[u8]) -> bool {
     UnparsedPublicKey::new(algorithm, key).verify(message.as_bytes(), signature).is_ok()
 }
 
@@ -67,9 +69,9 @@ pub(super) fn all_take(group: &Group, key: &str, suite: &str, message: &str) {
         let uncompressed = run(group.path(), "openssl pkey -pubin -in public.pem -outform DER");
         // A key's bytes are the last of its encoding.
         let point = &uncompressed[uncompressed.len() - 65..];
-        assert!(ring_takes(&ECDSA_P256_SHA256_ASN1, point, message, &der));
-        assert!(ring_takes(&ECDSA_P256_SHA256_FIXED, point, message, &raw));
-        assert!(!ring_takes(&ECDSA_P256_SHA256_ASN1, point, "something else", &der));
+        assert!(aws_lc_takes(&ECDSA_P256_SHA256_ASN1, point, message, &der));
+        assert!(aws_lc_takes(&ECDSA_P256_SHA256_FIXED, point, message, &raw));
+        assert!(!aws_lc_takes(&ECDSA_P256_SHA256_ASN1, point, "something else", &der));
     } else {
         let hex = group.theta(&["keys", "export", key, "--format", "hex"]).ok().text();
         let public = secp256k1::PublicKey::from_slice(&hex::decode(hex.trim()).unwrap()).unwrap();
