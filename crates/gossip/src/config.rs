@@ -115,12 +115,14 @@ pub struct Degree {
 
 impl Degree {
     /// The degree in a group of n nodes: log2 n + 1, at least 3, so that a message takes few steps, and a random graph hardly falls apart, by itself
-    /// or when some nodes are away. All others, in groups of up to four.
+    /// or when some nodes are away. All others, in groups of up to four, and then no fewer will do: gossipsub looks for more neighbours
+    /// below `low` alone.
     #[must_use]
     pub fn of(n: usize) -> Self {
         let logarithm = usize::try_from(n.max(1).next_power_of_two().trailing_zeros()).unwrap_or(0);
         let aim = (logarithm + 1).clamp(3, 16);
-        Self { low: (aim * 2 / 3).max(1), aim, high: aim * 2 }
+        let low = if n <= aim + 1 { aim } else { aim * 2 / 3 };
+        Self { low, aim, high: aim * 2 }
     }
 }
 
@@ -155,6 +157,7 @@ mod tests {
         for n in 1..2_000 {
             let Degree { low, aim, high } = Degree::of(n);
             assert!(1 <= low && low <= aim && aim <= high, "{n}");
+            assert!(n > 4 || low + 1 >= n, "all are neighbours in a group of {n}");
         }
     }
 
