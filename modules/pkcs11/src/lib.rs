@@ -9,7 +9,7 @@
 //! - `process` is what there is once in each process, also after `fork`; `sessions` the state of the host's sessions.
 //! - `token` asks the group, `catalogue` knows its keys, `objects` shows them as attributes, `mechanisms` says what of them
 //!   is served.
-//! - `config` reads where the groups are, `log` writes why something was refused, `refusal` says it to hosts.
+//! - `config` reads where the groups are, `log` writes why something was refused, and keeps threads out of the host's signals, `refusal` says it to hosts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

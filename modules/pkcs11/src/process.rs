@@ -7,7 +7,7 @@
 use std::{
     process,
     sync::{
-        Arc, OnceLock, PoisonError, RwLock,
+        Arc, LazyLock, OnceLock, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -42,6 +42,9 @@ struct Process {
     /// That of a child of this process.
     next: OnceLock<Box<Process>>,
 }
+
+/// The next handle of an object. A host that ends and begins anew gets others than before, so that an old one means nothing.
+static HANDLES: LazyLock<Arc<AtomicU64>> = LazyLock::new(|| Arc::new(AtomicU64::new(1)));
 
 static FIRST: OnceLock<Box<Process>> = OnceLock::new();
 
@@ -93,7 +96,7 @@ pub(crate) fn finalise() -> Outcome<()> {
 
 impl Module {
     fn new(config: Config) -> Self {
-        let handles = Arc::new(AtomicU64::new(1));
+        let handles = Arc::clone(&HANDLES);
         let tokens = config.tokens.into_iter();
         let tokens =
             tokens.map(|token| Arc::new(Token::new(token, config.log.clone(), Arc::clone(&handles)))).collect();
