@@ -48,7 +48,8 @@ pub struct GossipLimits {
     pub burst: Duration,
     /// Messages that wait for one neighbour; what comes beyond is lost on the way to it.
     pub neighbour_messages: usize,
-    /// False messages of one neighbour, less one a second, after which it is left.
+    /// False messages of one neighbour, less one a second, after which it is left. It is left as well if it passes on twice as many messages as all
+    /// authors together may say, or takes none for ten seconds.
     pub false_messages: u32,
     /// For how long a neighbour that was left is not let in again.
     pub banned_for: Duration,
@@ -72,7 +73,7 @@ impl Default for GossipLimits {
             messages_per_second: 4_000,
             bytes_per_second: 32 * MIB,
             burst: Duration::from_secs(2),
-            neighbour_messages: 1_024,
+            neighbour_messages: 512,
             false_messages: 20,
             banned_for: Duration::from_secs(60),
             handshakes: 256,
