@@ -8,6 +8,7 @@ use std::{
 
 use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR};
 use theta_client::{KeyRef, KeyState, ListedKey, NodeProblem, Problem, Version, blocking::Client};
+use theta_keypool::{Bindings, Prefix, State as Fate};
 use theta_schemes::{Suite, keys::KeyId};
 
 use crate::{
@@ -31,6 +32,7 @@ const PAUSES: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     handles: Arc<AtomicU64>,
+    manner: Manner,
     /// Held by the thread that asks the nodes.
     turn: Mutex<()>,
     state: Mutex<State>,
@@ -38,27 +40,35 @@ pub(crate) struct Catalogue {
 
 #[derive(Debug, Default)]
 struct State {
+    /// The keys of the group as they were read.
+    keys: Vec<LiveKey>,
+    /// Which of them hosts have made.
+    bindings: Arc<Bindings>,
     /// All that were ever seen: a handle stays good.
     objects: BTreeMap<CK_OBJECT_HANDLE, Arc<Object>>,
     by_key: HashMap<(KeyId, Class), CK_OBJECT_HANDLE>,
     /// Those that there are now.
     live: Vec<CK_OBJECT_HANDLE>,
+    /// Those that hosts have destroyed.
+    released: BTreeSet<CK_OBJECT_HANDLE>,
     /// When to look again; `None` before the first time.
     again: Option<Instant>,
 }
 
 /// What hosts may do with the objects of a token.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Manner {
     /// Whether private keys are seen only after a login.
     pub(crate) hidden: bool,
     /// Whether keys may be destroyed.
     pub(crate) destroyable: bool,
+    /// The pool whose keys are seen only by the host that has made them.
+    pub(crate) pool: Option<Prefix>,
 }
 
 impl Catalogue {
-    pub(crate) fn new(handles: Arc<AtomicU64>) -> Self {
-        Self { handles, turn: Mutex::new(()), state: Mutex::default() }
+    pub(crate) fn new(handles: Arc<AtomicU64>, manner: Manner) -> Self {
+        Self { handles, manner, turn: Mutex::new(()), state: Mutex::default() }
     }
 
     /// The live objects that have all of these attributes, without asking anybody.
@@ -71,7 +81,51 @@ impl Catalogue {
 
     /// An object by its handle.
     pub(crate) fn get(&self, handle: CK_OBJECT_HANDLE) -> Option<Arc<Object>> {
-        self.state().objects.get(&handle).cloned()
+        let state = self.state();
+        state.objects.get(&handle).filter(|_| !state.released.contains(&handle)).cloned()
+    }
+
+    /// Whether there was an object with this handle, which a host has destroyed.
+    pub(crate) fn is_released(&self, handle: CK_OBJECT_HANDLE) -> bool {
+        self.state().released.contains(&handle)
+    }
+
+    /// Takes what hosts have made, as it is now.
+    pub(crate) fn bind(&self, bindings: Arc<Bindings>) {
+        let mut state = self.state();
+        state.bindings = bindings;
+        state.show(&self.manner, &self.handles);
+    }
+
+    /// Takes a key that the group has made since its keys were read.
+    pub(crate) fn add(&self, key: LiveKey) {
+        let mut state = self.state();
+        if !state.keys.iter().any(|known| known.public.key_id() == key.public.key_id()) {
+            state.keys.push(key);
+        }
+    }
+
+    /// The handles of a key's public and its private object, if both are seen.
+    pub(crate) fn handles_of(&self, key: &KeyId) -> Option<(CK_OBJECT_HANDLE, CK_OBJECT_HANDLE)> {
+        let state = self.state();
+        let handle = |class| state.by_key.get(&(*key, class)).copied().filter(|handle| state.live.contains(handle));
+        Some((handle(Class::Public)?, handle(Class::Private)?))
+    }
+
+    /// The keys of the group as its nodes tell them now.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR` if too few nodes answer.
+    pub(crate) fn read_now(&self, client: &Client, log: &Log) -> Outcome<Vec<LiveKey>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let Read { keys, is_new } = read(client, log)?;
+        if !is_new {
+            return Err(Refusal(CKR_DEVICE_ERROR));
+        }
+        let mut state = self.state();
+        state.take(keys.clone(), &self.manner, &self.handles);
+        state.again = Some(Instant::now() + NEW);
+        Ok(keys)
     }
 
     /// The key that a host's public key is.
@@ -92,7 +146,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR` if nothing is known and too few nodes answer.
-    pub(crate) fn refresh(&self, client: &Client, manner: Manner, log: &Log) -> Outcome<()> {
+    pub(crate) fn refresh(&self, client: &Client, log: &Log) -> Outcome<()> {
         let due = |again: Option<Instant>| again.is_none_or(|again| again <= Instant::now());
         let known = self.state().again;
         if !due(known) {
@@ -113,7 +167,7 @@ impl Catalogue {
         let read = read(client, log);
         let mut state = self.state();
         match read {
-            Ok(keys) => state.take(keys, manner, &self.handles),
+            Ok(Read { keys, .. }) => state.take(keys, &self.manner, &self.handles),
             Err(refusal) if state.again.is_none() => return Err(refusal),
             // The nodes are away, and the keys are what they were.
             Err(_) => {}
@@ -128,15 +182,36 @@ impl Catalogue {
 }
 
 impl State {
-    fn take(&mut self, keys: Vec<LiveKey>, Manner { hidden, destroyable }: Manner, handles: &AtomicU64) {
+    fn take(&mut self, keys: Vec<LiveKey>, manner: &Manner, handles: &AtomicU64) {
+        self.keys = keys;
+        self.show(manner, handles);
+    }
+
+    /// Makes the objects of the keys.
+    fn show(&mut self, manner: &Manner, handles: &AtomicU64) {
         self.live.clear();
-        for key in keys {
-            let classes: &[Class] = if key.signs { &[Class::Public, Class::Private] } else { &[Class::Public] };
-            for class in classes.iter().copied() {
-                let place = (*key.public.key_id(), class);
-                let handle = *self.by_key.entry(place).or_insert_with(|| next_handle(handles));
-                let hidden = hidden && class == Class::Private;
-                let object = Object { handle, class, key: key.clone(), on_token: true, hidden, destroyable };
+        for key in &self.keys {
+            let id = *key.public.key_id();
+            let binding = manner.pool.as_ref().and_then(|_| self.bindings.of(id.as_bytes()));
+            let is_pooled = |pool: &Prefix| key.name().is_some_and(|name| pool.parse(name).is_some());
+            if binding.is_none() && manner.pool.as_ref().is_some_and(is_pooled) {
+                // It is free, and of nobody yet.
+                continue;
+            }
+            let released = binding.is_some_and(|binding| binding.state == Fate::Released);
+            let without_public = released || binding.is_some_and(|binding| binding.public.is_none());
+            for (class, is_gone) in [(Class::Public, without_public), (Class::Private, released)] {
+                if class == Class::Private && !key.signs {
+                    continue;
+                }
+                let handle = *self.by_key.entry((id, class)).or_insert_with(|| next_handle(handles));
+                if is_gone {
+                    self.released.insert(handle);
+                    continue;
+                }
+                let hidden = manner.hidden && class == Class::Private;
+                let (binding, destroyable) = (binding.cloned().map(Arc::new), manner.destroyable || binding.is_some());
+                let object = Object { handle, class, key: key.clone(), on_token: true, hidden, destroyable, binding };
                 self.objects.insert(handle, Arc::new(object));
                 self.live.push(handle);
             }
@@ -155,7 +230,13 @@ struct Said {
 }
 
 /// The keys of the group.
-fn read(client: &Client, log: &Log) -> Outcome<Vec<LiveKey>> {
+struct Read {
+    keys: Vec<LiveKey>,
+    /// Whether the group has told them just now.
+    is_new: bool,
+}
+
+fn read(client: &Client, log: &Log) -> Outcome<Read> {
     let asked = client.asynchronous();
     let quorum = usize::from(asked.given_group().threshold());
     let (listed, problems) =
@@ -163,17 +244,17 @@ fn read(client: &Client, log: &Log) -> Outcome<Vec<LiveKey>> {
     let answered: BTreeSet<_> = listed.iter().flat_map(|key| &key.nodes).collect();
     let silent = asked.group().nodes().len().saturating_sub(problems.len()) < quorum;
     if answered.len() >= quorum || (!silent && listed.is_empty()) {
-        return Ok(agreed(listed, quorum).into_iter().filter_map(|said| learned(client, &said, log)).collect());
+        let keys = agreed(listed, quorum).into_iter().filter_map(|said| learned(client, &said, log)).collect();
+        return Ok(Read { keys, is_new: true });
     }
     if !problems.is_empty() {
         log.say(format_args!("too few nodes tell their keys: {}", words(&problems)));
     }
     // Whoever may not ask for the list knows what the group's ledger has.
-    if problems.iter().any(|node| matches!(node.problem, Problem::Denied { .. })) {
-        let _ = client.within(LEARNING, asked.renew());
-    }
-    let known = remembered(client);
-    if known.is_empty() { Err(Refusal(CKR_DEVICE_ERROR)) } else { Ok(known) }
+    let is_denied = problems.iter().any(|node| matches!(node.problem, Problem::Denied { .. }));
+    let is_new = is_denied && matches!(client.within(LEARNING, asked.renew()), Some(Ok(_)));
+    let keys = remembered(client);
+    if keys.is_empty() { Err(Refusal(CKR_DEVICE_ERROR)) } else { Ok(Read { keys, is_new }) }
 }
 
 fn words(problems: &[NodeProblem]) -> String {
