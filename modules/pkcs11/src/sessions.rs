@@ -217,6 +217,7 @@ impl Session {
         public: &[Attribute],
         private: &[Attribute],
     ) -> Outcome<(CK_OBJECT_HANDLE, CK_OBJECT_HANDLE)> {
+        self.token.check_pool()?;
         self.check_writable()?;
         let wanted = generation::wanted(mechanism, public, private).map_err(|(refusal, reason)| {
             self.token.log().say(format_args!("no key is made by mechanism {:#x}: {reason}", mechanism.kind));

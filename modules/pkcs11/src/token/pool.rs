@@ -93,12 +93,17 @@ impl Token {
         Ok(())
     }
 
+    /// The pool, without which no keys are made.
+    pub(crate) fn check_pool(&self) -> Outcome<&PoolConfig> {
+        self.config.pool.as_ref().ok_or_else(|| {
+            self.log.say("no key is made: the configuration names no pool for this token (pool = \"NAME\")");
+            Refusal(CKR_FUNCTION_NOT_SUPPORTED)
+        })
+    }
+
     /// Gives the host the oldest free key of the kind that it wants: the handles of its public and its private object.
     pub(crate) fn generate(&self, wanted: &Wanted) -> Outcome<(CK_OBJECT_HANDLE, CK_OBJECT_HANDLE)> {
-        let Some(pool) = &self.config.pool else {
-            self.log.say("no key is made: the configuration names no pool for this token (pool = \"NAME\")");
-            return Err(Refusal(CKR_FUNCTION_NOT_SUPPORTED));
-        };
+        let pool = self.check_pool()?;
         let client = self.client()?;
         let (locked, mut bindings) = self.lock(pool)?;
         let keys = self.catalogue.read_now(&client, &self.log)?;

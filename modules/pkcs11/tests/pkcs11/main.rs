@@ -12,6 +12,7 @@
 
 mod calls;
 mod command;
+mod generation;
 mod group;
 #[path = "../../../../bin/theta/tests/cli/harness.rs"]
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
