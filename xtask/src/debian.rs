@@ -45,7 +45,10 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
         unpack(kept, &["opensc", "opensc-pkcs11", "libeac3", "pkcs11-provider"])?;
     }
     if !knot_runs(Some(kept)) {
-        println!("unpacking Debian's knot, knot-dnsutils and ldnsutils into {}, once: a name server tests the module", kept.display());
+        println!(
+            "unpacking Debian's knot, knot-dnsutils and ldnsutils into {}, once: a name server tests the module",
+            kept.display()
+        );
         let packages = ["knot", "knot-dnsutils", "ldnsutils"].map(str::to_owned);
         let packages = with_libraries_of(&packages);
         unpack(kept, &packages.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -57,7 +60,16 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
 /// These packages, and those of their libraries that few systems have: their names differ by release.
 fn with_libraries_of(packages: &[String]) -> Vec<String> {
     const RARE: [&str; 10] = [
-        "libknot", "libdnssec", "libzscanner", "liburcu", "liblmdb", "libxdp", "libbpf", "libfstrm", "libprotobuf-c", "libldns",
+        "libknot",
+        "libdnssec",
+        "libzscanner",
+        "liburcu",
+        "liblmdb",
+        "libxdp",
+        "libbpf",
+        "libfstrm",
+        "libprotobuf-c",
+        "libldns",
     ];
     let mut all = packages.to_vec();
     let mut from = 0;

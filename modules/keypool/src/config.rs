@@ -157,7 +157,8 @@ impl Config {
         }
         if let Some(client) = variable(CLIENT) {
             let timeout = Duration::from_millis(USUAL_TIMEOUT);
-            let token = TokenConfig { client: client.into(), label: None, pin: Pin::None, timeout, destroy: false, pool: None };
+            let token =
+                TokenConfig { client: client.into(), label: None, pin: Pin::None, timeout, destroy: false, pool: None };
             return Ok(Self { log: LogTo::default(), tokens: vec![token] });
         }
         let own = variable("XDG_CONFIG_HOME")

@@ -17,7 +17,9 @@ pub struct Prefix(String);
 
 /// Not a prefix; at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no pool: names of keys begin with it, so write 1 to {MOST} of a-z, 0-9, '.', '_', '-', the first a letter or digit")]
+#[error(
+    "{0:?} is no pool: names of keys begin with it, so write 1 to {MOST} of a-z, 0-9, '.', '_', '-', the first a letter or digit"
+)]
 pub struct PrefixError(String);
 
 impl FromStr for Prefix {

@@ -111,7 +111,12 @@ fn modulus_bits(bits: Option<&[u8]>, exponent: Option<&[u8]>) -> Result<usize, U
         2048 => 2048,
         3072 => 3072,
         4096 => 4096,
-        _ => return refused(CKR_ATTRIBUTE_VALUE_INVALID, format!("keys of RSA have 2048, 3072 or 4096 bits, not {bits}")),
+        _ => {
+            return refused(
+                CKR_ATTRIBUTE_VALUE_INVALID,
+                format!("keys of RSA have 2048, 3072 or 4096 bits, not {bits}"),
+            );
+        }
     };
     let significant = |bytes: &[u8]| bytes.iter().copied().skip_while(|byte| *byte == 0).collect::<Vec<_>>();
     let own = significant(&PUBLIC_EXPONENT.to_be_bytes());
@@ -238,7 +243,13 @@ mod tests {
         assert_eq!((&made.public, &made.private), (&both, &both));
         let own = ask(CKM_EC_KEY_PAIR_GEN, &public, &[attribute(CKA_LABEL, b"key")]).unwrap();
         assert_eq!((own.public.label.as_deref(), own.private.label.as_deref()), (Some("zone"), Some("key")));
-        assert_eq!(ask(CKM_EC_KEY_PAIR_GEN, &public, &[attribute(CKA_LABEL, &[0xff])]), Err(CKR_ATTRIBUTE_VALUE_INVALID));
-        assert_eq!(ask(CKM_EC_KEY_PAIR_GEN, &public, &[attribute(CKA_ID, &[0; 1025])]), Err(CKR_ATTRIBUTE_VALUE_INVALID));
+        assert_eq!(
+            ask(CKM_EC_KEY_PAIR_GEN, &public, &[attribute(CKA_LABEL, &[0xff])]),
+            Err(CKR_ATTRIBUTE_VALUE_INVALID)
+        );
+        assert_eq!(
+            ask(CKM_EC_KEY_PAIR_GEN, &public, &[attribute(CKA_ID, &[0; 1025])]),
+            Err(CKR_ATTRIBUTE_VALUE_INVALID)
+        );
     }
 }

@@ -227,7 +227,9 @@ impl Object {
                 None => id.iter().copied().take(ID).collect(),
             },
             CKA_START_DATE | CKA_END_DATE | CKA_SUBJECT => Vec::new(),
-            CKA_KEY_GEN_MECHANISM => number(self.binding.as_ref().map_or(CK_UNAVAILABLE_INFORMATION, |it| it.mechanism)),
+            CKA_KEY_GEN_MECHANISM => {
+                number(self.binding.as_ref().map_or(CK_UNAVAILABLE_INFORMATION, |it| it.mechanism))
+            }
             CKA_ALLOWED_MECHANISMS => {
                 mechanisms::of(self.key.public.suite()).iter().flat_map(|kind| kind.to_ne_bytes()).collect()
             }
@@ -346,7 +348,10 @@ mod tests {
     fn hosts_know_their_keys_by_what_they_have_called_them() {
         let mut private = object(key(Suite::EcdsaP256).unwrap(), Class::Private);
         let own = private.attribute(CKA_ID).unwrap();
-        let shown = |id: Option<&[u8]>, label: Option<&str>| Shown { id: id.map(<[u8]>::to_vec), label: label.map(str::to_owned) };
+        let shown = |id: Option<&[u8]>, label: Option<&str>| Shown {
+            id: id.map(<[u8]>::to_vec),
+            label: label.map(str::to_owned),
+        };
         private.binding = Some(Arc::new(Binding {
             key: "gold@1".to_owned(),
             key_id: *private.key.public.key_id().as_bytes(),
@@ -360,7 +365,10 @@ mod tests {
         let attribute = |object: &Object, kind| object.attribute(kind).unwrap();
         assert_eq!((attribute(&private, CKA_ID), attribute(&private, CKA_LABEL)), (vec![1, 2], b"gold".to_vec()));
         assert_eq!((attribute(&public, CKA_ID), attribute(&public, CKA_LABEL)), (own, b"zone".to_vec()));
-        assert_eq!((attribute(&public, CKA_LOCAL), attribute(&public, CKA_KEY_GEN_MECHANISM)), (vec![1], number(0x1040)));
+        assert_eq!(
+            (attribute(&public, CKA_LOCAL), attribute(&public, CKA_KEY_GEN_MECHANISM)),
+            (vec![1], number(0x1040))
+        );
         // The group's name of it is good as before.
         assert!(private.matches(&[Attribute { kind: CKA_LABEL, value: b"gold@1".to_vec() }]));
     }

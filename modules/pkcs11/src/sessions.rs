@@ -183,7 +183,15 @@ impl Session {
         }
         let key = self.token.given_by(template)?;
         let handle = next_handle(next);
-        let object = Object { handle, class: Class::Public, key, on_token: false, hidden: false, destroyable: true, binding: None };
+        let object = Object {
+            handle,
+            class: Class::Public,
+            key,
+            on_token: false,
+            hidden: false,
+            destroyable: true,
+            binding: None,
+        };
         let mut objects = locked(&self.objects);
         if objects.len() >= MOST_OBJECTS {
             return Err(Refusal(CKR_HOST_MEMORY));

@@ -183,7 +183,11 @@ impl Token {
             Refusal(if error == LockError::Passphrase { CKR_PIN_INCORRECT } else { CKR_TOKEN_NOT_PRESENT })
         })?;
         // Requests are signed only if some of them may have to be.
-        let signer = if self.config.destroy || self.config.pool.is_some() { file.signer(path).map_err(|error| self.unopened(&error))? } else { None };
+        let signer = if self.config.destroy || self.config.pool.is_some() {
+            file.signer(path).map_err(|error| self.unopened(&error))?
+        } else {
+            None
+        };
         let client = Client::of_file(file, path, self.options()).map_err(|error| self.unopened(&error))?;
         Ok(client.with_credentials(Credentials { signer, ..Credentials::default() }))
     }

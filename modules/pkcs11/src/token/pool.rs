@@ -180,7 +180,9 @@ impl Token {
             return Ok(client.clone());
         }
         let signer = self.signer()?;
-        Ok(client.clone().with_credentials(theta_client::Credentials { signer, ..theta_client::Credentials::default() }))
+        Ok(client
+            .clone()
+            .with_credentials(theta_client::Credentials { signer, ..theta_client::Credentials::default() }))
     }
 
     fn hold(&self, client: &Client, name: &KeyName, suite: Suite) -> Result<LiveKey, MakeError> {
@@ -189,8 +191,13 @@ impl Token {
         let asked = client.asynchronous();
         let group = asked.group();
         let holders = group.nodes().iter().map(|node| node.id.get()).collect();
-        let change =
-            KeyChange::Create { key: name.clone(), suite: suite.into(), delivery: Default::default(), k: group.threshold(), holders };
+        let change = KeyChange::Create {
+            key: name.clone(),
+            suite: suite.into(),
+            delivery: Default::default(),
+            k: group.threshold(),
+            holders,
+        };
         let reference = format!("{name}@1");
         let made = async {
             let outcome = asked.hold(change, |_| {}).await?;

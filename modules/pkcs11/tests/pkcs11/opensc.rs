@@ -97,7 +97,17 @@ fn opensc_makes_keys() {
     ] {
         let made = tool(&group, &["--keypairgen", "--key-type", kind, "--id", id, "--label", kind]);
         assert!(made.contains("Key pair generated") && made.contains(&format!("label:      {kind}")), "{made}");
-        let sign = ["--sign", "--id", id, "--mechanism", mechanism, "--input-file", "pkcs11.toml", "--output-file", "signature"];
+        let sign = [
+            "--sign",
+            "--id",
+            id,
+            "--mechanism",
+            mechanism,
+            "--input-file",
+            "pkcs11.toml",
+            "--output-file",
+            "signature",
+        ];
         tool(&group, &sign);
     }
     tool(&group, &["--set-id", "aa", "--type", "privkey", "--id", "01"]);

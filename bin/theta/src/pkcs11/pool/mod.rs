@@ -148,7 +148,8 @@ impl PoolArgs {
         let bits = self.modulus.bits(&specs)?;
         if self.group.is_none() && self.suites.iter().any(|suite| suite.group() == "RSA") {
             return Err(Failure::Usage(
-                "keys of RSA take a dealer: stop the nodes, and name the directory of theta group init with --group".to_owned(),
+                "keys of RSA take a dealer: stop the nodes, and name the directory of theta group init with --group"
+                    .to_owned(),
             ));
         }
         let kind = |suite: &Suite| Kind { suite: *suite, bits: (suite.group() == "RSA").then_some(bits) };
@@ -160,7 +161,10 @@ impl PoolArgs {
 fn round(supply: &Supply, pool: &PoolConfig, wanted: &[(Kind, u32)]) -> Result<(Stock, Vec<String>), Failure> {
     let mut made = Vec::new();
     // More are made only where programs take them as fast.
-    let most = wanted.iter().map(|(_, level)| usize::try_from(*level).unwrap_or(usize::MAX)).fold(SPARE, usize::saturating_add);
+    let most = wanted
+        .iter()
+        .map(|(_, level)| usize::try_from(*level).unwrap_or(usize::MAX))
+        .fold(SPARE, usize::saturating_add);
     loop {
         let stock = Stock::count(pool, supply.keys()?)?;
         let short = wanted.iter().find(|(kind, level)| stock.free(*kind) < *level);
@@ -172,7 +176,9 @@ fn round(supply: &Supply, pool: &PoolConfig, wanted: &[(Kind, u32)]) -> Result<(
         let name = pool.prefix.name(kind.suite, last.saturating_add(1));
         let name = name.ok_or_else(|| Failure::Internal(format!("the pool {} has no more names", pool.prefix)))?;
         if made.len() >= most {
-            return Err(Failure::Failed(format!("{most} keys were made, and are not free: look at the programs that take them")));
+            return Err(Failure::Failed(format!(
+                "{most} keys were made, and are not free: look at the programs that take them"
+            )));
         }
         supply.make(&name, *kind)?;
         made.push(name.to_string());
@@ -182,7 +188,13 @@ fn round(supply: &Supply, pool: &PoolConfig, wanted: &[(Kind, u32)]) -> Result<(
 /// How many keys more are made at once than there have to be.
 const SPARE: usize = 64;
 
-fn report(token: &TokenConfig, pool: &PoolConfig, stock: &Stock, made: Vec<String>, output: Output) -> Result<(), Failure> {
+fn report(
+    token: &TokenConfig,
+    pool: &PoolConfig,
+    stock: &Stock,
+    made: Vec<String>,
+    output: Output,
+) -> Result<(), Failure> {
     let label = token.label.clone().or_else(|| Some(theta_client::read_group(&token.client).ok()?.name().to_owned()));
     let suites = stock.rows().map(|(Kind { suite, bits }, count)| SuiteView {
         suite: suite.name(),

@@ -52,7 +52,8 @@ impl Stock {
     /// Counts these keys, of which those of other names do not belong to the pool.
     pub(super) fn count(pool: &PoolConfig, keys: Vec<Key>) -> Result<Self, Failure> {
         let bindings = pool.bindings.read().map_err(|error| Failure::Failed(error.to_string()))?;
-        let pooled = |key: &Key| pool.prefix.parse(key.name.as_str()).is_some_and(|(suite, _)| suite == key.public.suite());
+        let pooled =
+            |key: &Key| pool.prefix.parse(key.name.as_str()).is_some_and(|(suite, _)| suite == key.public.suite());
         let keys: Vec<Key> = keys.into_iter().filter(pooled).collect();
         let mut counts: BTreeMap<Kind, Count> = BTreeMap::new();
         for key in keys.iter().filter(|key| bindings.is_free(key.public.key_id().as_bytes())) {

@@ -45,7 +45,9 @@ impl Supply {
         let session = args.open()?;
         let (asked, shown) = (session.client().given_group().clone(), theta_client::read_group(&token.client));
         // The module's client file may be secret to whoever fills the pool.
-        if let Some(shown) = shown.ok().filter(|shown| shown.name() != asked.name() || shown.founding() != asked.founding()) {
+        if let Some(shown) =
+            shown.ok().filter(|shown| shown.name() != asked.name() || shown.founding() != asked.founding())
+        {
             return Err(Failure::Usage(format!(
                 "the token is the group {}, and this client is of {}: name another client with --client",
                 shown.name(),
@@ -60,8 +62,9 @@ impl Supply {
         match self {
             Self::Stores { group, .. } => {
                 let active = group.keys()?.into_iter().filter(|key| key.state == KeyState::Active);
-                let keys: BTreeMap<_, _> =
-                    active.map(|key| (key.key_id, Key { name: key.name.clone(), public: key.public.clone() })).collect();
+                let keys: BTreeMap<_, _> = active
+                    .map(|key| (key.key_id, Key { name: key.name.clone(), public: key.public.clone() }))
+                    .collect();
                 Ok(keys.into_values().collect())
             }
             Self::Nodes { session, .. } => of_nodes(session),
