@@ -75,7 +75,10 @@ fn with_libraries_of(packages: &[String]) -> Vec<String> {
     let mut from = 0;
     // A library may need others.
     while from < all.len() {
-        let depends = Command::new("apt-cache").args(["depends", "--important"]).args(&all[from..]).output();
+        let depends = Command::new("apt-cache")
+            .args(["depends", "--important"])
+            .args(all.get(from..).unwrap_or_default())
+            .output();
         from = all.len();
         let told = depends.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
         for name in told.lines().filter_map(|line| line.trim().strip_prefix("Depends: ")) {
