@@ -7,12 +7,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Where `pkcs11-tool` and OpenSSL's provider are.
+/// Where `pkcs11-tool`, OpenSSL's provider and Knot DNS are.
 pub(crate) struct Hosts {
     /// The folder into which they were unpacked; `None` if the system has them.
     pub(crate) unpacked: Option<PathBuf>,
     pub(crate) tool: bool,
     pub(crate) provider: bool,
+    pub(crate) knot: bool,
 }
 
 impl Hosts {
@@ -20,16 +21,21 @@ impl Hosts {
     pub(crate) fn left_out(&self) -> Vec<(&'static str, &'static str)> {
         let tool = "the PKCS#11 module with pkcs11-tool: it is missing, and Debian's package opensc cannot be had";
         let provider = "the PKCS#11 module with OpenSSL: Debian's package pkcs11-provider is missing and cannot be had";
-        let parts = [(self.tool, ("opensc::", tool)), (self.provider, ("pkcs11_provider::", provider))];
+        let knot = "the PKCS#11 module with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
+        let parts = [
+            (self.tool, ("opensc::", tool)),
+            (self.provider, ("pkcs11_provider::", provider)),
+            (self.knot, ("knot::", knot)),
+        ];
         parts.into_iter().filter(|(is_there, _)| !is_there).map(|(_, left_out)| left_out).collect()
     }
 }
 
 /// The hosts of the PKCS#11 module: those of the system, or unpacked into this folder.
 pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
-    let (tool, provider) = (tool_runs(None), provider_loads(None));
-    if tool && provider {
-        return Ok(Hosts { unpacked: None, tool, provider });
+    let (tool, provider, knot) = (tool_runs(None), provider_loads(None), knot_runs(None));
+    if tool && provider && knot {
+        return Ok(Hosts { unpacked: None, tool, provider, knot });
     }
     if !tool_runs(Some(kept)) || !provider_loads(Some(kept)) {
         println!(
@@ -38,8 +44,65 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
         );
         unpack(kept, &["opensc", "opensc-pkcs11", "libeac3", "pkcs11-provider"])?;
     }
+    if !knot_runs(Some(kept)) {
+        println!(
+            "unpacking Debian's knot, knot-dnsutils and ldnsutils into {}, once: a name server tests the module",
+            kept.display()
+        );
+        let packages = ["knot", "knot-dnsutils", "ldnsutils"].map(str::to_owned);
+        let packages = with_libraries_of(&packages);
+        unpack(kept, &packages.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
     let (tool, provider) = (tool || tool_runs(Some(kept)), provider || provider_loads(Some(kept)));
-    Ok(Hosts { unpacked: Some(kept.to_owned()), tool, provider })
+    Ok(Hosts { unpacked: Some(kept.to_owned()), tool, provider, knot: knot || knot_runs(Some(kept)) })
+}
+
+/// These packages, and those of their libraries that few systems have: their names differ by release.
+fn with_libraries_of(packages: &[String]) -> Vec<String> {
+    const RARE: [&str; 10] = [
+        "libknot",
+        "libdnssec",
+        "libzscanner",
+        "liburcu",
+        "liblmdb",
+        "libxdp",
+        "libbpf",
+        "libfstrm",
+        "libprotobuf-c",
+        "libldns",
+    ];
+    let mut all = packages.to_vec();
+    let mut from = 0;
+    // A library may need others.
+    while from < all.len() {
+        let depends = Command::new("apt-cache")
+            .args(["depends", "--important"])
+            .args(all.get(from..).unwrap_or_default())
+            .output();
+        from = all.len();
+        let told = depends.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        for name in told.lines().filter_map(|line| line.trim().strip_prefix("Depends: ")) {
+            if RARE.iter().any(|rare| name.starts_with(rare)) && !all.iter().any(|known| known == name) {
+                all.push(name.to_owned());
+            }
+        }
+    }
+    all
+}
+
+/// Whether Knot DNS, its tools, and the verifier of zones of another house run, from this folder or from PATH.
+fn knot_runs(kept: Option<&Path>) -> bool {
+    [("sbin", "knotd"), ("sbin", "knotc"), ("sbin", "keymgr"), ("bin", "kdig"), ("bin", "ldns-verify-zone")].iter().all(
+        |(folder, name)| {
+            let program = kept.map_or_else(|| PathBuf::from(name), |kept| kept.join("usr").join(folder).join(name));
+            let mut command = Command::new(program);
+            if let Some(folders) = kept.and_then(|kept| env::join_paths(libraries(kept)).ok()) {
+                command.env("LD_LIBRARY_PATH", folders);
+            }
+            let version = if *name == "ldns-verify-zone" { "-v" } else { "--version" };
+            command.arg(version).stdin(Stdio::null()).output().is_ok_and(|it| it.status.success())
+        },
+    )
 }
 
 /// The folders of libraries among what was unpacked.

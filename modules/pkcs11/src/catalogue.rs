@@ -8,6 +8,7 @@ use std::{
 
 use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR};
 use theta_client::{KeyRef, KeyState, ListedKey, NodeProblem, Problem, Version, blocking::Client};
+use theta_keypool::{Bindings, Prefix, State as Fate};
 use theta_schemes::{Suite, keys::KeyId};
 
 use crate::{
@@ -33,6 +34,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     handles: Arc<AtomicU64>,
+    manner: Manner,
     /// Held by the thread that asks the nodes.
     turn: Mutex<()>,
     state: Mutex<State>,
@@ -40,11 +42,17 @@ pub(crate) struct Catalogue {
 
 #[derive(Debug, Default)]
 struct State {
+    /// The keys of the group as they were read.
+    keys: Vec<LiveKey>,
+    /// Which of them hosts have made.
+    bindings: Arc<Bindings>,
     /// All that were ever seen: a handle stays good.
     objects: BTreeMap<CK_OBJECT_HANDLE, Arc<Object>>,
     by_key: HashMap<(KeyId, Class), CK_OBJECT_HANDLE>,
     /// Those that there are now.
     live: Vec<CK_OBJECT_HANDLE>,
+    /// Those that hosts have destroyed.
+    released: BTreeSet<CK_OBJECT_HANDLE>,
     /// When to look again; `None` before the first time.
     again: Option<Instant>,
     /// When a look last ended without anything, before the first that found something.
@@ -52,17 +60,19 @@ struct State {
 }
 
 /// What hosts may do with the objects of a token.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Manner {
     /// Whether private keys are seen only after a login.
     pub(crate) hidden: bool,
     /// Whether keys may be destroyed.
     pub(crate) destroyable: bool,
+    /// The pool whose keys are seen only by the host that has made them.
+    pub(crate) pool: Option<Prefix>,
 }
 
 impl Catalogue {
-    pub(crate) fn new(handles: Arc<AtomicU64>) -> Self {
-        Self { handles, turn: Mutex::new(()), state: Mutex::default() }
+    pub(crate) fn new(handles: Arc<AtomicU64>, manner: Manner) -> Self {
+        Self { handles, manner, turn: Mutex::new(()), state: Mutex::default() }
     }
 
     /// The live objects that have all of these attributes, without asking anybody.
@@ -75,7 +85,51 @@ impl Catalogue {
 
     /// An object by its handle.
     pub(crate) fn get(&self, handle: CK_OBJECT_HANDLE) -> Option<Arc<Object>> {
-        self.state().objects.get(&handle).cloned()
+        let state = self.state();
+        state.objects.get(&handle).filter(|_| !state.released.contains(&handle)).cloned()
+    }
+
+    /// Whether there was an object with this handle, which a host has destroyed.
+    pub(crate) fn is_released(&self, handle: CK_OBJECT_HANDLE) -> bool {
+        self.state().released.contains(&handle)
+    }
+
+    /// Takes what hosts have made, as it is now.
+    pub(crate) fn bind(&self, bindings: Arc<Bindings>) {
+        let mut state = self.state();
+        state.bindings = bindings;
+        state.show(&self.manner, &self.handles);
+    }
+
+    /// Takes a key that the group has made since its keys were read.
+    pub(crate) fn add(&self, key: LiveKey) {
+        let mut state = self.state();
+        if !state.keys.iter().any(|known| known.public.key_id() == key.public.key_id()) {
+            state.keys.push(key);
+        }
+    }
+
+    /// The handles of a key's public and its private object, if both are seen.
+    pub(crate) fn handles_of(&self, key: &KeyId) -> Option<(CK_OBJECT_HANDLE, CK_OBJECT_HANDLE)> {
+        let state = self.state();
+        let handle = |class| state.by_key.get(&(*key, class)).copied().filter(|handle| state.live.contains(handle));
+        Some((handle(Class::Public)?, handle(Class::Private)?))
+    }
+
+    /// The keys of the group as its nodes tell them now.
+    ///
+    /// # Errors
+    /// `CKR_DEVICE_ERROR` if too few nodes answer.
+    pub(crate) fn read_now(&self, client: &Client, log: &Log) -> Outcome<Vec<LiveKey>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = read(client, log)?;
+        if !look.is_new {
+            return Err(Refusal(CKR_DEVICE_ERROR));
+        }
+        let (mut state, keys) = (self.state(), look.keys.clone());
+        state.take(look, &self.manner, &self.handles);
+        state.again = Some(Instant::now() + NEW);
+        Ok(keys)
     }
 
     /// The key that a host's public key is.
@@ -96,7 +150,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR` if nothing is known and too few nodes answer.
-    pub(crate) fn refresh(&self, client: &Client, manner: Manner, log: &Log) -> Outcome<()> {
+    pub(crate) fn refresh(&self, client: &Client, log: &Log) -> Outcome<()> {
         let asked = Instant::now();
         let due = |again: Option<Instant>| again.is_none_or(|again| again <= Instant::now());
         let known = self.state().again;
@@ -122,7 +176,7 @@ impl Catalogue {
         let read = read(client, log);
         let mut state = self.state();
         match read {
-            Ok(look) => state.take(look, manner, &self.handles),
+            Ok(look) => state.take(look, &self.manner, &self.handles),
             Err(refusal) if state.again.is_none() => {
                 state.failed = Some(Instant::now());
                 return Err(refusal);
@@ -140,21 +194,38 @@ impl Catalogue {
 }
 
 impl State {
-    fn take(&mut self, look: Look, Manner { hidden, destroyable }: Manner, handles: &AtomicU64) {
+    fn take(&mut self, look: Look, manner: &Manner, handles: &AtomicU64) {
         let known: HashSet<KeyId> = look.keys.iter().map(|key| *key.public.key_id()).collect();
-        let before = std::mem::take(&mut self.live);
-        let stays = |handle: &CK_OBJECT_HANDLE| {
-            let id = self.objects.get(handle).map(|object| *object.key.public.key_id());
-            id.is_some_and(|id| !known.contains(&id) && !look.is_gone(&id))
-        };
-        self.live = before.into_iter().filter(stays).collect();
-        for key in look.keys {
-            let classes: &[Class] = if key.signs { &[Class::Public, Class::Private] } else { &[Class::Public] };
-            for class in classes.iter().copied() {
-                let place = (*key.public.key_id(), class);
-                let handle = *self.by_key.entry(place).or_insert_with(|| next_handle(handles));
-                let hidden = hidden && class == Class::Private;
-                let object = Object { handle, class, key: key.clone(), on_token: true, hidden, destroyable };
+        self.keys.retain(|key| !known.contains(key.public.key_id()) && !look.is_gone(key.public.key_id()));
+        self.keys.extend(look.keys);
+        self.show(manner, handles);
+    }
+
+    /// Makes the objects of the keys.
+    fn show(&mut self, manner: &Manner, handles: &AtomicU64) {
+        self.live.clear();
+        for key in &self.keys {
+            let id = *key.public.key_id();
+            let binding = manner.pool.as_ref().and_then(|_| self.bindings.of(id.as_bytes()));
+            let is_pooled = |pool: &Prefix| key.name().is_some_and(|name| pool.parse(name).is_some());
+            if binding.is_none() && manner.pool.as_ref().is_some_and(is_pooled) {
+                // It is free, and of nobody yet.
+                continue;
+            }
+            let released = binding.is_some_and(|binding| binding.state == Fate::Released);
+            let without_public = released || binding.is_some_and(|binding| binding.public.is_none());
+            for (class, is_gone) in [(Class::Public, without_public), (Class::Private, released)] {
+                if class == Class::Private && !key.signs {
+                    continue;
+                }
+                let handle = *self.by_key.entry((id, class)).or_insert_with(|| next_handle(handles));
+                if is_gone {
+                    self.released.insert(handle);
+                    continue;
+                }
+                let hidden = manner.hidden && class == Class::Private;
+                let (binding, destroyable) = (binding.cloned().map(Arc::new), manner.destroyable || binding.is_some());
+                let object = Object { handle, class, key: key.clone(), on_token: true, hidden, destroyable, binding };
                 self.objects.insert(handle, Arc::new(object));
                 self.live.push(handle);
             }
@@ -165,6 +236,8 @@ impl State {
 /// What a look at the nodes has brought.
 struct Look {
     keys: Vec<LiveKey>,
+    /// Whether the group has told them just now.
+    is_new: bool,
     /// How many nodes answered, and by key how many of them have it.
     answered: usize,
     have: HashMap<[u8; 32], usize>,
@@ -202,20 +275,19 @@ fn read(client: &Client, log: &Log) -> Outcome<Look> {
         if answered >= quorum && (!agreed.is_empty() || listed.is_empty()) {
             let deadline = Instant::now() + LEARNING;
             let keys = agreed.into_iter().filter_map(|said| learned(client, &said, deadline, log)).collect();
-            return Ok(Look { keys, answered, have, quorum });
+            return Ok(Look { keys, is_new: true, answered, have, quorum });
         }
     }
     let problems = listed.map(|(_, problems)| problems).unwrap_or_default();
     log.say(format_args!("too few nodes tell their keys: {}", words(&problems)));
     // Whoever may not ask for the list knows what the group's ledger has.
-    if problems.iter().any(|node| matches!(node.problem, Problem::Denied { .. })) {
-        let _ = client.within(LEARNING, asked.renew());
-    }
+    let is_denied = problems.iter().any(|node| matches!(node.problem, Problem::Denied { .. }));
+    let is_new = is_denied && matches!(client.within(LEARNING, asked.renew()), Some(Ok(_)));
     let keys = remembered(client);
     if keys.is_empty() {
         return Err(Refusal(CKR_DEVICE_ERROR));
     }
-    Ok(Look { keys, answered: 0, have: HashMap::new(), quorum })
+    Ok(Look { keys, is_new, answered: 0, have: HashMap::new(), quorum })
 }
 
 fn words(problems: &[NodeProblem]) -> String {
@@ -313,7 +385,7 @@ mod tests {
 
     use super::*;
 
-    const MANNER: Manner = Manner { hidden: false, destroyable: false };
+    const MANNER: Manner = Manner { hidden: false, destroyable: false, pool: None };
 
     fn key(seed: u8, label: &str) -> LiveKey {
         let threshold = theta_sharing::Threshold::new(2, 4).unwrap();
@@ -324,19 +396,19 @@ mod tests {
 
     fn look(keys: Vec<LiveKey>, answered: usize, have: &[(&LiveKey, usize)]) -> Look {
         let have = have.iter().map(|(key, nodes)| (*key.public.key_id().as_bytes(), *nodes)).collect();
-        Look { keys, answered, have, quorum: 2 }
+        Look { keys, is_new: true, answered, have, quorum: 2 }
     }
 
     #[test]
     fn a_key_goes_when_so_many_do_not_have_it_that_one_of_them_is_honest() {
         let (state, handles, a, b) = (&mut State::default(), &AtomicU64::new(1), key(1, "a"), key(2, "b"));
-        state.take(look(vec![a.clone(), b.clone()], 4, &[(&a, 4), (&b, 4)]), MANNER, handles);
+        state.take(look(vec![a.clone(), b.clone()], 4, &[(&a, 4), (&b, 4)]), &MANNER, handles);
         assert_eq!(state.live.len(), 4);
         let handles_before = state.live.clone();
         // One honest node that is slow and a liar that says nothing of b: one of three that answer has it.
-        state.take(look(vec![a.clone()], 2, &[(&a, 2), (&b, 1)]), MANNER, handles);
+        state.take(look(vec![a.clone()], 2, &[(&a, 2), (&b, 1)]), &MANNER, handles);
         assert_eq!(state.live.len(), 4, "one node takes no key away");
-        state.take(look(vec![a.clone()], 3, &[(&a, 3), (&b, 1)]), MANNER, handles);
+        state.take(look(vec![a.clone()], 3, &[(&a, 3), (&b, 1)]), &MANNER, handles);
         assert_eq!(state.live, handles_before[..2], "two do");
     }
 

@@ -34,7 +34,7 @@ use cryptoki_sys::{
 
 use crate::{
     interface::{FUNCTIONS, FUNCTIONS_3_0},
-    mechanisms::{self, Mechanism},
+    mechanisms::Mechanism,
     objects::Attribute,
     process::{self, module},
     refusal::{Outcome, Refusal},
@@ -344,9 +344,11 @@ pub unsafe extern "C" fn C_GetMechanismList(
     count: *mut CK_ULONG,
 ) -> CK_RV {
     call(|| {
-        module()?.token(slot)?.check_present()?;
+        let module = module()?;
+        let token = module.token(slot)?;
+        token.check_present()?;
         // SAFETY: the host's.
-        unsafe { give(&mechanisms::ALL, list, count) }
+        unsafe { give(&token.mechanisms(), list, count) }
     })
 }
 
@@ -357,8 +359,10 @@ pub unsafe extern "C" fn C_GetMechanismInfo(
     info: *mut CK_MECHANISM_INFO,
 ) -> CK_RV {
     call(|| {
-        module()?.token(slot)?.check_present()?;
-        let told = mechanisms::info(kind)?;
+        let module = module()?;
+        let token = module.token(slot)?;
+        token.check_present()?;
+        let told = token.mechanism_info(kind)?;
         // SAFETY: the host's.
         unsafe { write(info, told) }
     })
@@ -522,6 +526,49 @@ unsafe fn give_value(value: Outcome<Vec<u8>>, at: *mut u8, room: CK_ULONG) -> (C
     // SAFETY: there is room by the caller's word, and the value is ours, so that the two do not overlap.
     unsafe { ptr::copy_nonoverlapping(value.as_ptr(), at, value.len()) };
     (long(value.len()), Ok(()))
+}
+
+/// `C_SetAttributeValue`: ids and labels of keys that hosts have made.
+pub unsafe extern "C" fn C_SetAttributeValue(
+    session: CK_SESSION_HANDLE,
+    object: CK_OBJECT_HANDLE,
+    attributes: *mut CK_ATTRIBUTE,
+    count: CK_ULONG,
+) -> CK_RV {
+    call(|| {
+        let session = module()?.session(session)?;
+        // SAFETY: the host's.
+        session.set_attributes(object, &unsafe { template(attributes, count) }?)
+    })
+}
+
+/// `C_GenerateKeyPair`: a key of the pool.
+pub unsafe extern "C" fn C_GenerateKeyPair(
+    session: CK_SESSION_HANDLE,
+    mechanism_at: *mut CK_MECHANISM,
+    public: *mut CK_ATTRIBUTE,
+    public_count: CK_ULONG,
+    private: *mut CK_ATTRIBUTE,
+    private_count: CK_ULONG,
+    public_key: *mut CK_OBJECT_HANDLE,
+    private_key: *mut CK_OBJECT_HANDLE,
+) -> CK_RV {
+    call(|| {
+        let session = module()?.session(session)?;
+        // SAFETY: the host's.
+        let mechanism = unsafe { mechanism(mechanism_at) }?.ok_or(Refusal(CKR_ARGUMENTS_BAD))?;
+        // A key that nobody could be told of would be lost.
+        if public_key.is_null() || private_key.is_null() {
+            return Err(Refusal(CKR_ARGUMENTS_BAD));
+        }
+        // SAFETY: the host's, both.
+        let (public, private) = unsafe { (template(public, public_count)?, template(private, private_count)?) };
+        let (made_public, made_private) = session.generate(&mechanism, &public, &private)?;
+        // SAFETY: the host's.
+        unsafe { write(public_key, made_public) }?;
+        // SAFETY: the host's.
+        unsafe { write(private_key, made_private) }
+    })
 }
 
 /// `C_FindObjectsInit`.

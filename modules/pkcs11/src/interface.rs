@@ -61,7 +61,6 @@ answers! {
         C_SignEncryptUpdate(Session, Bytes, CK_ULONG, Bytes, Len);
         C_DecryptVerifyUpdate(Session, Bytes, CK_ULONG, Bytes, Len);
         C_GenerateKey(Session, *mut CK_MECHANISM, Template, CK_ULONG, *mut Handle);
-        C_GenerateKeyPair(Session, *mut CK_MECHANISM, Template, CK_ULONG, Template, CK_ULONG, *mut Handle, *mut Handle);
         C_WrapKey(Session, *mut CK_MECHANISM, Handle, Handle, Bytes, Len);
         C_UnwrapKey(Session, *mut CK_MECHANISM, Handle, Bytes, CK_ULONG, Template, CK_ULONG, *mut Handle);
         C_DeriveKey(Session, *mut CK_MECHANISM, Handle, Template, CK_ULONG, *mut Handle);
@@ -90,7 +89,6 @@ answers! {
     }
     CKR_ACTION_PROHIBITED {
         C_CopyObject(Session, Handle, Template, CK_ULONG, *mut Handle);
-        C_SetAttributeValue(Session, Handle, Template, CK_ULONG);
     }
     CKR_RANDOM_SEED_NOT_SUPPORTED {
         C_SeedRandom(Session, Bytes, CK_ULONG);
@@ -131,7 +129,7 @@ macro_rules! table {
             C_DestroyObject: Some(ffi::C_DestroyObject),
             C_GetObjectSize: Some(ffi::C_GetObjectSize),
             C_GetAttributeValue: Some(ffi::C_GetAttributeValue),
-            C_SetAttributeValue: Some(C_SetAttributeValue),
+            C_SetAttributeValue: Some(ffi::C_SetAttributeValue),
             C_FindObjectsInit: Some(ffi::C_FindObjectsInit),
             C_FindObjects: Some(ffi::C_FindObjects),
             C_FindObjectsFinal: Some(ffi::C_FindObjectsFinal),
@@ -165,7 +163,7 @@ macro_rules! table {
             C_SignEncryptUpdate: Some(C_SignEncryptUpdate),
             C_DecryptVerifyUpdate: Some(C_DecryptVerifyUpdate),
             C_GenerateKey: Some(C_GenerateKey),
-            C_GenerateKeyPair: Some(C_GenerateKeyPair),
+            C_GenerateKeyPair: Some(ffi::C_GenerateKeyPair),
             C_WrapKey: Some(C_WrapKey),
             C_UnwrapKey: Some(C_UnwrapKey),
             C_DeriveKey: Some(C_DeriveKey),

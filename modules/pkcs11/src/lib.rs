@@ -7,15 +7,16 @@
 //! - [`ffi`] is the border to C: all `unsafe` is there, and what passes it is copied and bounded. `interface` has the tables of
 //!   functions.
 //! - `process` is what there is once in each process, also after `fork`; `sessions` the state of the host's sessions.
-//! - `token` asks the group, `catalogue` knows its keys, `objects` shows them as attributes, `mechanisms` says what of them
-//!   is served.
-//! - `config` reads where the groups are, `log` writes why something was refused, and keeps threads out of the host's signals, `refusal` says it to hosts.
+//! - `token` asks the group, and gives hosts keys of a pool that make their own; `catalogue` knows its keys, `objects` shows them as
+//!   attributes, `mechanisms` says what of them is served, `generation` reads what kind of key a host wants.
+//! - `log` writes why something was refused, and keeps threads out of the host's signals; `refusal` says it to hosts. Where the groups
+//!   are, and which keys of a pool are whose, is read by the crate `theta-keypool`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod catalogue;
-mod config;
 pub mod ffi;
+mod generation;
 mod interface;
 mod log;
 mod mechanisms;

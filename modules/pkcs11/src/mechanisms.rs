@@ -6,8 +6,9 @@
 
 use bytes::Bytes;
 use cryptoki_sys::{
-    CK_MECHANISM_INFO, CK_MECHANISM_TYPE, CK_ULONG, CKF_EC_F_P, CKF_EC_OID, CKF_EC_UNCOMPRESS, CKF_HW, CKF_SIGN,
-    CKF_VERIFY, CKG_MGF1_SHA256, CKM_ECDSA, CKM_ECDSA_SHA256, CKM_EDDSA, CKM_RSA_PKCS, CKM_RSA_PKCS_PSS, CKM_SHA256,
+    CK_MECHANISM_INFO, CK_MECHANISM_TYPE, CK_ULONG, CKF_EC_F_P, CKF_EC_OID, CKF_EC_UNCOMPRESS, CKF_GENERATE_KEY_PAIR,
+    CKF_HW, CKF_SIGN, CKF_VERIFY, CKG_MGF1_SHA256, CKM_EC_EDWARDS_KEY_PAIR_GEN, CKM_EC_KEY_PAIR_GEN, CKM_ECDSA,
+    CKM_ECDSA_SHA256, CKM_EDDSA, CKM_RSA_PKCS, CKM_RSA_PKCS_KEY_PAIR_GEN, CKM_RSA_PKCS_PSS, CKM_SHA256,
     CKM_SHA256_RSA_PKCS, CKM_SHA256_RSA_PKCS_PSS, CKM_SHA512_RSA_PKCS, CKR_DATA_INVALID, CKR_DATA_LEN_RANGE,
     CKR_KEY_FUNCTION_NOT_PERMITTED, CKR_KEY_TYPE_INCONSISTENT, CKR_MECHANISM_INVALID, CKR_MECHANISM_PARAM_INVALID,
 };
@@ -26,6 +27,10 @@ pub(crate) const ALL: [CK_MECHANISM_TYPE; 8] = [
     CKM_RSA_PKCS_PSS,
     CKM_SHA256_RSA_PKCS_PSS,
 ];
+
+/// The mechanisms by which hosts make keys, of tokens that have a pool of them.
+pub(crate) const GENERATION: [CK_MECHANISM_TYPE; 3] =
+    [CKM_EC_KEY_PAIR_GEN, CKM_EC_EDWARDS_KEY_PAIR_GEN, CKM_RSA_PKCS_KEY_PAIR_GEN];
 
 /// The longest digest that a host may send for ECDSA, in bytes: that of SHA-512.
 const MOST_DIGEST: usize = 64;
@@ -77,13 +82,17 @@ pub(crate) const fn of(suite: Suite) -> &'static [CK_MECHANISM_TYPE] {
 pub(crate) fn info(kind: CK_MECHANISM_TYPE) -> Outcome<CK_MECHANISM_INFO> {
     const CURVE: CK_ULONG = CKF_EC_F_P | CKF_EC_OID | CKF_EC_UNCOMPRESS;
     let (least, most, more) = match kind {
+        CKM_EC_KEY_PAIR_GEN => (256, 256, CURVE),
+        CKM_EC_EDWARDS_KEY_PAIR_GEN => (255, 256, CURVE),
+        CKM_RSA_PKCS_KEY_PAIR_GEN => (2048, 4096, 0),
         // Ed25519's keys have 255 bits; many hosts count 256.
         CKM_EDDSA => (255, 256, CURVE),
         CKM_ECDSA | CKM_ECDSA_SHA256 => (256, 256, CURVE),
         _ if ALL.contains(&kind) => (2048, 4096, 0),
         _ => return Err(Refusal(CKR_MECHANISM_INVALID)),
     };
-    Ok(CK_MECHANISM_INFO { ulMinKeySize: least, ulMaxKeySize: most, flags: CKF_HW | CKF_SIGN | CKF_VERIFY | more })
+    let use_of_it = if GENERATION.contains(&kind) { CKF_GENERATE_KEY_PAIR } else { CKF_SIGN | CKF_VERIFY };
+    Ok(CK_MECHANISM_INFO { ulMinKeySize: least, ulMaxKeySize: most, flags: CKF_HW | use_of_it | more })
 }
 
 /// What a key of this suite does for a mechanism.
@@ -200,7 +209,10 @@ mod tests {
     fn every_mechanism_has_a_suite_and_is_described() {
         for kind in ALL {
             assert!(Suite::ALL.into_iter().any(|suite| of(suite).contains(&kind)), "{kind:#x}");
-            assert!(info(kind).is_ok());
+            assert_eq!(info(kind).unwrap().flags & (CKF_SIGN | CKF_GENERATE_KEY_PAIR), CKF_SIGN);
+        }
+        for kind in GENERATION {
+            assert_eq!(info(kind).unwrap().flags & (CKF_SIGN | CKF_GENERATE_KEY_PAIR), CKF_GENERATE_KEY_PAIR);
         }
         assert_eq!(info(CKM_SHA256).unwrap_err(), Refusal(CKR_MECHANISM_INVALID));
     }

@@ -2,6 +2,7 @@
 //! the key lives.
 
 use core::fmt;
+use std::sync::Arc;
 
 use cryptoki_sys::{
     CK_ATTRIBUTE_TYPE, CK_OBJECT_CLASS, CK_OBJECT_HANDLE, CK_ULONG, CK_UNAVAILABLE_INFORMATION, CKA_ALLOWED_MECHANISMS,
@@ -15,6 +16,7 @@ use cryptoki_sys::{
     CKR_ATTRIBUTE_TYPE_INVALID,
 };
 use theta_keyfiles::public_key_info;
+use theta_keypool::{Binding, Shown};
 use theta_schemes::{
     Suite,
     keys::{AnyPublicKey, PublicParts},
@@ -76,6 +78,8 @@ pub(crate) struct Object {
     pub(crate) hidden: bool,
     /// Whether the host may destroy it.
     pub(crate) destroyable: bool,
+    /// As what a host knows it, if it is a key that the host has made.
+    pub(crate) binding: Option<Arc<Binding>>,
 }
 
 impl fmt::Debug for LiveKey {
@@ -89,6 +93,20 @@ impl LiveKey {
     pub(crate) fn new(label: String, reference: String, public: AnyPublicKey, signs: bool) -> Option<Self> {
         let shape = Shape::of(&public)?;
         Some(Self { label, reference, public, signs, shape })
+    }
+
+    /// The name, if this is the first version of its key, as keys of pools are.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.reference.strip_suffix("@1")
+    }
+
+    /// The bits of the modulus of a key of RSA.
+    pub(crate) fn modulus_bits(&self) -> Option<usize> {
+        match &self.shape {
+            Shape::Curve { .. } => None,
+            // The first byte is not zero, and the keys have 2048, 3072 or 4096 bits exactly.
+            Shape::Rsa { modulus } => Some(modulus.len().saturating_mul(8)),
+        }
     }
 
     /// How long a signature is, in bytes.
@@ -204,14 +222,23 @@ impl Object {
             CKA_CLASS => number(self.class()),
             CKA_TOKEN => truth(self.on_token),
             CKA_PRIVATE => truth(self.hidden),
-            CKA_MODIFIABLE | CKA_COPYABLE | CKA_DERIVE | CKA_LOCAL => truth(false),
+            CKA_COPYABLE | CKA_DERIVE => truth(false),
+            CKA_MODIFIABLE | CKA_LOCAL => truth(self.binding.is_some()),
             CKA_DESTROYABLE => truth(self.destroyable),
-            CKA_LABEL => self.key.label.clone().into_bytes(),
+            CKA_LABEL => {
+                let given = self.shown().and_then(|shown| shown.label.as_ref());
+                given.unwrap_or(&self.key.label).clone().into_bytes()
+            }
             CKA_UNIQUE_ID => format!("{}-{}", hex::encode(id), self.class()).into_bytes(),
             CKA_KEY_TYPE => number(self.key.shape.key_type()),
-            CKA_ID => id.iter().copied().take(ID).collect(),
+            CKA_ID => match self.shown().and_then(|shown| shown.id.as_ref()) {
+                Some(given) => given.clone(),
+                None => id.iter().copied().take(ID).collect(),
+            },
             CKA_START_DATE | CKA_END_DATE | CKA_SUBJECT => Vec::new(),
-            CKA_KEY_GEN_MECHANISM => number(CK_UNAVAILABLE_INFORMATION),
+            CKA_KEY_GEN_MECHANISM => {
+                number(self.binding.as_ref().map_or(CK_UNAVAILABLE_INFORMATION, |it| it.mechanism))
+            }
             CKA_ALLOWED_MECHANISMS => {
                 mechanisms::of(self.key.public.suite()).iter().flat_map(|kind| kind.to_ne_bytes()).collect()
             }
@@ -220,16 +247,22 @@ impl Object {
         })
     }
 
+    /// As what the host knows it that has made it.
+    fn shown(&self) -> Option<&Shown> {
+        let binding = self.binding.as_ref()?;
+        match self.class {
+            Class::Public => binding.public.as_ref(),
+            Class::Private => Some(&binding.private),
+        }
+    }
+
     /// What stands for the public key itself. Private keys have it, too, for hosts that look there.
     fn of_shape(&self, kind: CK_ATTRIBUTE_TYPE) -> Option<Vec<u8>> {
         match (&self.key.shape, kind) {
             (Shape::Curve { parameters, .. }, CKA_EC_PARAMS) => Some(parameters.to_vec()),
             (Shape::Curve { point, .. }, CKA_EC_POINT) => Some(point.clone()),
             (Shape::Rsa { modulus }, CKA_MODULUS) => Some(modulus.clone()),
-            (Shape::Rsa { modulus }, CKA_MODULUS_BITS) => {
-                // The first byte is not zero, and the keys have 2048, 3072 or 4096 bits exactly.
-                CK_ULONG::try_from(modulus.len().saturating_mul(8)).ok().map(number)
-            }
+            (Shape::Rsa { .. }, CKA_MODULUS_BITS) => self.key.modulus_bits()?.try_into().ok().map(number),
             (Shape::Rsa { .. }, CKA_PUBLIC_EXPONENT) => Some(exponent()),
             _ => None,
         }
@@ -300,7 +333,7 @@ mod tests {
     }
 
     fn object(key: LiveKey, class: Class) -> Object {
-        Object { handle: 1, class, key, on_token: true, hidden: false, destroyable: false }
+        Object { handle: 1, class, key, on_token: true, hidden: false, destroyable: false, binding: None }
     }
 
     #[test]
@@ -318,6 +351,35 @@ mod tests {
         assert_eq!(public.attribute(CKA_SIGN), Err(Refusal(CKR_ATTRIBUTE_TYPE_INVALID)));
         assert_eq!(private.attribute(CKA_ID).unwrap().len(), 20);
         assert!(key(Suite::Bls04MinPk).is_none() && key(Suite::FrostP256).is_none());
+    }
+
+    #[test]
+    fn hosts_know_their_keys_by_what_they_have_called_them() {
+        let mut private = object(key(Suite::EcdsaP256).unwrap(), Class::Private);
+        let own = private.attribute(CKA_ID).unwrap();
+        let shown = |id: Option<&[u8]>, label: Option<&str>| Shown {
+            id: id.map(<[u8]>::to_vec),
+            label: label.map(str::to_owned),
+        };
+        private.binding = Some(Arc::new(Binding {
+            key: "gold@1".to_owned(),
+            key_id: *private.key.public.key_id().as_bytes(),
+            state: theta_keypool::State::Bound,
+            since: 0,
+            mechanism: 0x1040,
+            private: shown(Some(&[1, 2]), None),
+            public: Some(shown(None, Some("zone"))),
+        }));
+        let public = Object { class: Class::Public, ..private.clone() };
+        let attribute = |object: &Object, kind| object.attribute(kind).unwrap();
+        assert_eq!((attribute(&private, CKA_ID), attribute(&private, CKA_LABEL)), (vec![1, 2], b"gold".to_vec()));
+        assert_eq!((attribute(&public, CKA_ID), attribute(&public, CKA_LABEL)), (own, b"zone".to_vec()));
+        assert_eq!(
+            (attribute(&public, CKA_LOCAL), attribute(&public, CKA_KEY_GEN_MECHANISM)),
+            (vec![1], number(0x1040))
+        );
+        // The group's name of it is good as before.
+        assert!(private.matches(&[Attribute { kind: CKA_LABEL, value: b"gold@1".to_vec() }]));
     }
 
     #[test]

@@ -17,8 +17,9 @@ use cryptoki_sys::{
     CKR_SLOT_ID_INVALID,
 };
 
+use theta_keypool::Config;
+
 use crate::{
-    config::Config,
     log::Log,
     refusal::{Outcome, Refusal},
     sessions::{Session, Sessions},
@@ -97,9 +98,8 @@ pub(crate) fn finalise() -> Outcome<()> {
 impl Module {
     fn new(config: Config) -> Self {
         let handles = Arc::clone(&HANDLES);
-        let tokens = config.tokens.into_iter();
-        let tokens =
-            tokens.map(|token| Arc::new(Token::new(token, config.log.clone(), Arc::clone(&handles)))).collect();
+        let (log, tokens) = (Log(config.log), config.tokens.into_iter());
+        let tokens = tokens.map(|token| Arc::new(Token::new(token, log.clone(), Arc::clone(&handles)))).collect();
         Self { handles, tokens, sessions: Sessions::default() }
     }
 

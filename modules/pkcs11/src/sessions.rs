@@ -19,6 +19,7 @@ use cryptoki_sys::{
 };
 
 use crate::{
+    generation,
     mechanisms::{self, Mechanism, Plan, Request},
     objects::{Attribute, Class, Object},
     process::next_handle,
@@ -182,7 +183,15 @@ impl Session {
         }
         let key = self.token.given_by(template)?;
         let handle = next_handle(next);
-        let object = Object { handle, class: Class::Public, key, on_token: false, hidden: false, destroyable: true };
+        let object = Object {
+            handle,
+            class: Class::Public,
+            key,
+            on_token: false,
+            hidden: false,
+            destroyable: true,
+            binding: None,
+        };
         let mut objects = locked(&self.objects);
         if objects.len() >= MOST_OBJECTS {
             return Err(Refusal(CKR_HOST_MEMORY));
@@ -196,11 +205,40 @@ impl Session {
         if locked(&self.objects).remove(&handle).is_some() {
             return Ok(());
         }
-        let object = self.object(handle)?;
-        if !self.writable {
-            return Err(Refusal(CKR_SESSION_READ_ONLY));
+        if self.token.is_released(handle) {
+            // Hosts destroy one of the two objects, and then the other one that they have found before.
+            return Ok(());
         }
+        let object = self.object(handle)?;
+        self.check_writable()?;
         self.token.destroy(&object)
+    }
+
+    fn check_writable(&self) -> Outcome<()> {
+        if self.writable { Ok(()) } else { Err(Refusal(CKR_SESSION_READ_ONLY)) }
+    }
+
+    /// Gives the host a key of the pool: the handles of its public and its private key.
+    pub(crate) fn generate(
+        &self,
+        mechanism: &Mechanism,
+        public: &[Attribute],
+        private: &[Attribute],
+    ) -> Outcome<(CK_OBJECT_HANDLE, CK_OBJECT_HANDLE)> {
+        self.token.check_pool()?;
+        self.check_writable()?;
+        let wanted = generation::wanted(mechanism, public, private).map_err(|(refusal, reason)| {
+            self.token.log().say(format_args!("no key is made by mechanism {:#x}: {reason}", mechanism.kind));
+            refusal
+        })?;
+        self.token.generate(&wanted)
+    }
+
+    /// Changes the `CKA_ID` or the label of a key that a host has made.
+    pub(crate) fn set_attributes(&self, handle: CK_OBJECT_HANDLE, attributes: &[Attribute]) -> Outcome<()> {
+        let object = self.object(handle)?;
+        self.check_writable()?;
+        self.token.rename(&object, attributes)
     }
 
     fn begin(

@@ -125,6 +125,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-store",
             "theta-policy",
             "theta-keyfiles",
+            "theta-keypool",
             "theta-payload",
             "theta-ceremonies",
             "theta-schemes",
@@ -133,8 +134,9 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
-    // A client behind the C interface of tokens.
-    ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-schemes"]),
+    // A client behind the C interface of tokens, and what it keeps on the machine of a host.
+    ("theta-keypool", &["theta-names", "theta-schemes"]),
+    ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-schemes"]),
     // Everything except the crates that talk to the outside world.
     (
         "theta-sim",

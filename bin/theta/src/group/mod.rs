@@ -13,7 +13,7 @@ use std::{
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-pub(crate) use self::deal::{DealtKey, ExistingGroup, ModulusArgs, deal, one_secret};
+pub(crate) use self::deal::{DEFAULT_BITS, DealtKey, ExistingGroup, ModulusArgs, deal, one_secret};
 pub use self::layout::create;
 use self::plan::{KeySpec, Plan};
 use crate::{

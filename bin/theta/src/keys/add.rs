@@ -95,8 +95,9 @@ pub(crate) struct ImportArgs {
     group: GroupArgs,
 }
 
+/// A key that was dealt.
 #[derive(Serialize)]
-struct Added {
+pub(crate) struct Added {
     name: String,
     suite: &'static str,
     delivery: &'static str,
@@ -124,9 +125,18 @@ impl Added {
 pub(super) fn deal(args: &DealArgs, output: Output) -> Result<(), Failure> {
     let (group, threshold) = args.group.open()?;
     let bits = args.modulus.bits(&args.keys)?;
-    group::plan::check_names(&args.keys)?;
-    let keys = args.delivery.of(&args.keys)?;
-    args.keys.iter().try_for_each(|key| group.check_free(key.key_name()))?;
+    report(&deal_all(&group, threshold, &args.delivery.of(&args.keys)?, bits)?, output)
+}
+
+/// Deals these keys into the stores of a group whose nodes do not run.
+pub(crate) fn deal_all(
+    group: &ExistingGroup,
+    threshold: Threshold,
+    keys: &[KeySpec],
+    bits: u32,
+) -> Result<Vec<Added>, Failure> {
+    group::plan::check_names(keys)?;
+    keys.iter().try_for_each(|key| group.check_free(key.key_name()))?;
     let mut rng = crate::random::generator()?;
     // All are dealt before the first is written: whoever ends the command meanwhile, as the search for primes lasts, has none of them.
     let dealt = keys.iter().map(|key| {
@@ -136,7 +146,7 @@ pub(super) fn deal(args: &DealArgs, output: Output) -> Result<(), Failure> {
     });
     let dealt = dealt.collect::<Result<Vec<_>, Failure>>()?;
     group.add(&dealt)?;
-    report(&dealt.iter().map(|(name, delivery, dealt)| Added::new(name, *delivery, dealt)).collect::<Vec<_>>(), output)
+    Ok(dealt.iter().map(|(name, delivery, dealt)| Added::new(name, *delivery, dealt)).collect())
 }
 
 /// `theta keys import`.

@@ -16,7 +16,8 @@ pub(crate) mod state;
 use clap::Subcommand;
 
 use crate::{exit::Failure, output::Output, vault};
-pub(crate) use ceremonies::find as find_ceremony;
+pub(crate) use add::deal_all;
+pub(crate) use ceremonies::{CeremonyArgs, find as find_ceremony, hold};
 pub(crate) use choice::KeyArgs;
 pub use export::pem;
 pub use keyring::{Keyring, NamedKey};

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use theta_keypool::Prefix;
+
 use super::find_module;
 use crate::{connect::ClientDir, exit::Failure, output::Output};
 
@@ -44,6 +46,7 @@ enum Host {
 Examples:
   theta pkcs11 config --client ann.client > pkcs11.toml     the comments say where it belongs, and what hosts need
   theta pkcs11 config --client ann.client openssl           for one host alone
+  theta pkcs11 config --client dns.client --pool zone knot  for a name server that makes its keys
   theta pkcs11 check                                        does it work?")]
 pub(crate) struct ConfigArgs {
     /// The host [default: all]
@@ -54,6 +57,9 @@ pub(crate) struct ConfigArgs {
     /// What hosts call the token [default: the group's name]
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
+    /// The pool of keys for programs that make their own: their names begin with it (theta pkcs11 pool)
+    #[arg(long, value_name = "NAME")]
+    pool: Option<Prefix>,
     /// What the PIN of hosts is
     #[arg(long, value_name = "PIN", default_value = "none")]
     pin: Pin,
@@ -112,6 +118,13 @@ fn quoted(text: &str) -> serde_json::Value {
 fn config(client: &Path, args: &ConfigArgs) -> String {
     let client = quoted(&client.to_string_lossy());
     let label = args.label.as_ref().map(|label| format!("label = {}\n", quoted(label))).unwrap_or_default();
+    let pool = match &args.pool {
+        Some(pool) => format!(
+            "# Programs that make their own keys get those of the group that are called {pool}-SUITE-NUMBER (theta pkcs11 pool makes them).\n\
+             # Which of them are whose is kept in this file: back it up.\npool = \"{pool}\"\nbindings = \"bindings.toml\"\n"
+        ),
+        None => "# For programs that make their own keys: theta pkcs11 config --pool NAME\n".to_owned(),
+    };
     let pin = match args.pin {
         Pin::None => "# The client file is the credential. Hosts that ask for a PIN take any.\npin = \"none\"\n",
         Pin::Passphrase => {
@@ -124,7 +137,7 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
          # ~/.config/thetacrypt/pkcs11.toml, then in /etc/thetacrypt/pkcs11.toml.\n\
          # Where it has to say something: \"stderr\", \"off\" or a file.\nlog = \"stderr\"\n\n[[token]]\nclient = {client}\n{label}{pin}\
          # How long a call may take, in milliseconds.\ntimeout_ms = 10000\n\
-         # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n\n"
+         # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n{pool}\n"
     )
 }
 
@@ -156,8 +169,10 @@ impl Host {
                  ssh -I {module} HOST\n\n"
             ),
             Self::Knot => format!(
-                "Knot DNS: knot.conf. Keys are made by theta keys create, and taken by keymgr ZONE import-pkcs11 ID algorithm=ED25519\n  \
-                 keystore:\n    - id: threshold\n      backend: pkcs11\n      config: \"pkcs11:token={token}{uri} {module}\"\n\n"
+                "Knot DNS: knot.conf. It makes its keys by itself, where the configuration above has a pool\n  \
+                 keystore:\n    - id: threshold\n      backend: pkcs11\n      config: \"pkcs11:token={token}{uri} {module}\"\n  \
+                 policy:\n    - id: threshold\n      keystore: threshold\n      algorithm: ed25519\n  \
+                 zone:\n    - domain: ZONE\n      dnssec-signing: on\n      dnssec-policy: threshold\n\n"
             ),
             Self::Bind => format!(
                 "BIND 9.20, with the openssl.cnf of above. Keys are made by theta keys create, and taken by dnssec-keyfromlabel\n  \

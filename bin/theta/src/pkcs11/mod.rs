@@ -2,6 +2,7 @@
 
 mod check;
 mod config;
+mod pool;
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,8 @@ pub(crate) enum Pkcs11Command {
     Config(config::ConfigArgs),
     /// Play a program that signs with a token, and say what is wrong
     Check(check::CheckArgs),
+    /// See how many keys there are for programs that make their own, and make more
+    Pool(Box<pool::PoolArgs>),
 }
 
 impl Pkcs11Command {
@@ -23,6 +26,7 @@ impl Pkcs11Command {
         match self {
             Self::Config(args) => config::print(args, output),
             Self::Check(args) => check::check(args, output),
+            Self::Pool(args) => pool::pool(args, output),
         }
     }
 }

@@ -11,46 +11,30 @@ use std::{
 };
 
 pub(crate) use signals::shielded;
+use theta_keypool::LogTo;
 
 mod signals;
 
 /// The longest line in characters.
 const MOST: usize = 2000;
 
-/// Where lines go.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Log {
-    /// Nowhere.
-    Off,
-    /// The standard error of the host.
-    #[default]
-    Stderr,
-    /// The end of this file, which is opened for each line, so that it can be moved away.
-    File(PathBuf),
-}
+/// Where lines go. A file is opened for each line, so that it can be moved away.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log(pub(crate) LogTo);
 
 impl Log {
-    /// Reads the setting `log`: `off`, `stderr` or a file.
-    pub(crate) fn parse(text: &str) -> Self {
-        match text {
-            "off" => Self::Off,
-            "stderr" => Self::Stderr,
-            file => Self::File(PathBuf::from(file)),
-        }
-    }
-
     /// Writes one line. What cannot be written is lost: a host must not fail for it. A thread writes that takes no signals, since
     /// the host may be killed by that of a closed pipe.
     pub(crate) fn say(&self, what: impl fmt::Display) {
-        if *self == Self::Off {
+        if matches!(self.0, LogTo::Off) {
             return;
         }
         let line = format!("{} theta-pkcs11[{}]: {}\n", now(), process::id(), one_line(&what.to_string()));
         thread::scope(|scope| {
-            let write = || match self {
-                Self::Off => Ok(()),
-                Self::Stderr => write_to_stderr(line.as_bytes()),
-                Self::File(path) => append(path, &line),
+            let write = || match &self.0 {
+                LogTo::Off => Ok(()),
+                LogTo::Stderr => write_to_stderr(line.as_bytes()),
+                LogTo::File(path) => append(path, &line),
             };
             // The scope waits for it.
             let _ = shielded(|| thread::Builder::new().spawn_scoped(scope, write));
@@ -120,7 +104,7 @@ mod tests {
     fn a_line_is_one_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        let log = Log::parse(path.to_str().unwrap());
+        let log = Log(LogTo::File(path.clone()));
         log.say("no node gave a good answer\n  node 1: gone\r\u{1b}[31m");
         log.say("second");
         let text = std::fs::read_to_string(path).unwrap();

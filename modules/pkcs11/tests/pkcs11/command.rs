@@ -31,6 +31,13 @@ fn what_config_prints_is_a_configuration() {
     let seen = check(group, ("THETA_PKCS11_CONFIG", file.to_str().unwrap()), &[]).ok().text();
     assert!(seen.contains("token the token (serial ") && seen.contains("has 7 keys that sign"), "{seen}");
 
+    assert!(text.contains("# For programs that make their own keys: theta pkcs11 config --pool NAME"), "{text}");
+    let pooled = group.theta(&[&words[..], &["--pool", "zone"]].concat()).ok().text();
+    assert!(pooled.contains("\npool = \"zone\"\nbindings = \"bindings.toml\"\n"), "{pooled}");
+    fs::write(&file, &pooled).unwrap();
+    assert!(check(group, ("THETA_PKCS11_CONFIG", file.to_str().unwrap()), &[]).ok().text().contains("has 7 keys"));
+    group.theta(&[&words[..], &["--pool", "Zone"]].concat()).fails(2, &["is no pool"]);
+
     let one = group.theta(&[&words[..], &["openssl"]].concat()).ok().text();
     assert!(one.starts_with("OpenSSL 3") && !one.contains("keystore:") && one.contains(module), "{one}");
     let pinned = group.theta(&[&words[..], &["--pin", "passphrase", "--json"]].concat()).ok().json();

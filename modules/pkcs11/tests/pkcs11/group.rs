@@ -11,7 +11,7 @@ use std::{
 use crate::harness::Group;
 
 /// A private key of RSA whose primes are safe: making one takes a minute.
-const SAFE_PRIMES: &str = include_str!("../../../../crates/keyfiles/src/import/safe_primes.pem");
+pub(crate) const SAFE_PRIMES: &str = include_str!("../../../../crates/keyfiles/src/import/safe_primes.pem");
 
 /// The keys that were dealt, by what they are of. `live` was made by the nodes.
 pub(crate) const KEYS: [(&str, &str); 7] = [
@@ -84,13 +84,14 @@ const UNPACKED: &str = "THETA_PKCS11_HOSTS";
 
 /// A program of a host: unpacked, or in `PATH`.
 pub(crate) fn host_program(name: &str) -> PathBuf {
-    let unpacked = env::var_os(UNPACKED).map(|folder| Path::new(&folder).join("usr/bin").join(name));
-    let found = unpacked.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from(name));
+    let unpacked = env::var_os(UNPACKED).map(|folder| Path::new(&folder).join("usr"));
+    let places = unpacked.iter().flat_map(|folder| ["bin", "sbin"].map(|kind| folder.join(kind).join(name)));
+    let found = places.into_iter().find(|program| program.is_file()).unwrap_or_else(|| PathBuf::from(name));
     let mut starts = Command::new(&found);
     with_libraries(&mut starts);
     assert!(
         starts.arg("--help").output().is_ok(),
-        "{name} is missing: install Debian's package opensc, or let cargo xtask test unpack it"
+        "{name} is missing: install Debian's packages opensc, knot, knot-dnsutils and ldnsutils, or let cargo xtask test unpack them"
     );
     found
 }

@@ -17,7 +17,7 @@ UNKNOWN = 2 ** 64 - 1
 
 CKA = {"class": 0, "token": 1, "private": 2, "label": 3, "value": 0x11, "key_type": 0x100, "id": 0x102, "sensitive": 0x103,
        "modulus": 0x120, "modulus_bits": 0x121, "exponent": 0x122, "ec_params": 0x180, "ec_point": 0x181, "sign": 0x108,
-       "extractable": 0x162, "info": 0x129, "unknown": 0x80001234}
+       "local": 0x163, "generated_by": 0x166, "always_authenticate": 0x202, "extractable": 0x162, "info": 0x129, "unknown": 0x80001234}
 CKM = {"eddsa": 0x1057, "ecdsa": 0x1041, "ecdsa-sha256": 0x1044, "rsa": 1, "rsa-sha256": 0x40, "rsa-sha512": 0x42,
        "pss": 0xD, "pss-sha256": 0x43, "sha256": 0x250}
 PUBLIC, PRIVATE = 2, 3
@@ -145,6 +145,30 @@ class Host:
         attribute[0].value = ctypes.cast(buffer, ctypes.c_void_p)
         rv = self.c("GetAttributeValue", self.own(), handle, attribute, 1)
         return rv, buffer.raw[:attribute[0].length]
+
+    def generate(self, ask, session=None):
+        """With a template as hosts make it, and what `public` and `private` say beyond it; an empty value takes an attribute out."""
+        both = {"token": b"\1"}
+        for name, value in (("id", bytes.fromhex(ask.get("id", ""))), ("label", ask.get("label", "").encode())):
+            if value:
+                both[name] = value
+        of_class = {"public": dict(both), "private": {**both, "private": b"\1", "sensitive": b"\1", "sign": b"\1"}}
+        if "curve" in ask:
+            of_class["public"]["ec_params"] = bytes.fromhex(ask["curve"])
+        if "bits" in ask:
+            of_class["public"] |= {"modulus_bits": bytes(Long(ask["bits"])), "exponent": b"\1\0\1"}
+        templates = []
+        for name, attributes in of_class.items():
+            attributes |= {kind: bytes.fromhex(value) for kind, value in ask.get(name, {}).items()}
+            wanted = [(CKA[kind], value) for kind, value in attributes.items() if value]
+            templates.append((self.template(wanted), len(wanted)))
+        ((public, _kept), publics), ((private, _kept_too), privates) = templates
+        made, handles = self.mechanism(ask["mechanism"]), (Long(), Long())
+        if session is None:
+            session = self.open(flags=ask["flags"])[1] if "flags" in ask else self.own()
+        rv = self.c("GenerateKeyPair", session, ctypes.byref(made), public, publics, private, privates,
+                    *(ctypes.byref(handle) for handle in handles))
+        return {"rv": rv, "info": self.attribute(handles[1].value, CKA["info"])[1].hex() if rv == 0 else None}
 
     def mechanism(self, name):
         if name.startswith("pss"):
@@ -293,7 +317,31 @@ def do(host, ask):
         os.waitpid(child, 0)
         return json.loads(told)
     if what == "destroy":
-        return {"rv": host.c("DestroyObject", host.own(), host.key(label))}
+        # Hosts look for both objects before they destroy one of them.
+        handles = [host.key(label, kind) for kind in ask.get("classes", [PRIVATE])]
+        told = [host.c("DestroyObject", host.own(), handle) for handle in handles]
+        return {"rv": next((rv for rv in told if rv), 0)}
+    if what == "generate":
+        return host.generate(ask)
+    if what == "generate at once":
+        count = ask["count"]
+        results, start = [None] * count, threading.Barrier(count)
+
+        def make(place):
+            rv, session = host.open()
+            start.wait()
+            results[place] = host.generate({**ask, "id": f"{ask['id']}{place:02x}"}, session) if rv == 0 else {"rv": rv}
+
+        threads = [threading.Thread(target=make, args=(place,)) for place in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return {"rv": 0, "results": results}
+    if what == "set":
+        wanted = [(CKA[name], bytes.fromhex(value)) for name, value in ask["values"].items()]
+        attributes, _kept = host.template(wanted)
+        return {"rv": host.c("SetAttributeValue", host.own(), host.key(label, ask.get("class", PRIVATE)), attributes, len(wanted))}
     if what == "wrong":
         return wrong_calls(host, label)
     raise ValueError(what)

@@ -12,14 +12,17 @@
 
 mod calls;
 mod command;
+mod generation;
 mod group;
 #[path = "../../../../bin/theta/tests/cli/harness.rs"]
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 mod harness;
 mod host;
+mod knot;
 mod login;
 mod nodes;
 mod opensc;
 mod pkcs11_provider;
+mod pool;
 #[path = "../../../../bin/theta/tests/cli/run.rs"]
 mod run;

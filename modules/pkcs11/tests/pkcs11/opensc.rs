@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    group::{command, configure, host_program, module, openssl, shared, succeeds, with_libraries},
+    group::{SAFE_PRIMES, command, configure, host_program, module, openssl, shared, succeeds, with_libraries},
     harness::Group,
     host::Host,
 };
@@ -75,4 +75,44 @@ fn opensc_finds_no_fault() {
     configure(&group, "");
     let said = tool(&group, &["--test"]);
     assert!(said.contains("No errors") && said.contains("(p256)"), "{said}");
+}
+
+/// Keys that the tool makes, finds by what it has called them, uses, renames and deletes.
+#[test]
+fn opensc_makes_keys() {
+    let mut group = Group::made_with(&["--keys", "zone-ecdsa-p256-1=ecdsa-p256"]);
+    group.file("rsa.pem", SAFE_PRIMES);
+    let name = "zone-sh00-pkcs1-sha256-1";
+    group.theta(&["keys", "import", "--name", name, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
+    group.start_all();
+    group.theta(&["client", "convert", "theta-group/client", "-o", "host.client"]).ok();
+    configure(&group, "pool = \"zone\"\n");
+    let mechanisms = tool(&group, &["--list-mechanisms"]);
+    assert!(mechanisms.contains("ECDSA-KEY-PAIR-GEN") && mechanisms.contains("RSA-PKCS-KEY-PAIR-GEN"), "{mechanisms}");
+    for (kind, id, mechanism) in [
+        ("EC:prime256v1", "01", "ECDSA-SHA256"),
+        ("EC:secp256k1", "02", "ECDSA-SHA256"),
+        ("EC:edwards25519", "03", "EDDSA"),
+        ("rsa:2048", "04", "SHA256-RSA-PKCS"),
+    ] {
+        let made = tool(&group, &["--keypairgen", "--key-type", kind, "--id", id, "--label", kind]);
+        assert!(made.contains("Key pair generated") && made.contains(&format!("label:      {kind}")), "{made}");
+        let sign = [
+            "--sign",
+            "--id",
+            id,
+            "--mechanism",
+            mechanism,
+            "--input-file",
+            "pkcs11.toml",
+            "--output-file",
+            "signature",
+        ];
+        tool(&group, &sign);
+    }
+    tool(&group, &["--set-id", "aa", "--type", "privkey", "--id", "01"]);
+    tool(&group, &["--delete-object", "--type", "privkey", "--id", "02"]);
+    let objects = tool(&group, &["--list-objects"]);
+    assert!(objects.contains("ID:         aa") && objects.contains("local"), "{objects}");
+    assert!(!objects.contains("EC:secp256k1"), "{objects}");
 }

@@ -39,6 +39,11 @@ pub(crate) struct CeremonyArgs {
 }
 
 impl CeremonyArgs {
+    /// Ceremonies that take no approvals, as this client.
+    pub(crate) fn of(client: ClientArgs, patience: Duration) -> Self {
+        Self { approvals: ApprovalFiles::default(), nonce: None, evidence: PathBuf::from("."), patience, client }
+    }
+
     /// Prepares the connection; requests are signed if the client directory has a key for that. Who the nodes are is as the group has it
     /// now, if they tell.
     pub(crate) fn open(&self) -> Result<Session, Failure> {

@@ -7,5 +7,6 @@ mod list;
 
 pub(crate) use cancel::find;
 pub(super) use cancel::{CancelArgs, cancel};
-pub(super) use hold::{CeremonyArgs, Held, hold, hold_quietly, how_to_approve, report};
+pub(crate) use hold::{CeremonyArgs, hold};
+pub(super) use hold::{Held, hold_quietly, how_to_approve, report};
 pub(super) use list::{CeremoniesArgs, ceremonies};

@@ -1,4 +1,4 @@
-//! Where the groups are, and how the module asks them.
+//! The configuration of the module: where the groups are, and how it asks them.
 
 use std::{
     env,
@@ -11,14 +11,14 @@ use std::{
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use serde::Deserialize;
 
-use crate::log::Log;
+use crate::{BindingsFile, Prefix};
 
 /// The largest configuration in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 /// The most tokens: a host lists them all at each start.
 const MOST_TOKENS: usize = 64;
 /// The longest label of a token in bytes (`CK_TOKEN_INFO`).
-pub(crate) const LABEL: usize = 32;
+pub const LABEL: usize = 32;
 /// How long a call may take, in milliseconds, if the configuration does not say.
 const USUAL_TIMEOUT: u64 = 10_000;
 /// The longest time for a call, in milliseconds.
@@ -33,7 +33,7 @@ const USUAL_CONFIG: &str = "/etc/thetacrypt/pkcs11.toml";
 
 /// What a host's PIN is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Pin {
+pub enum Pin {
     /// Nothing: the client file is the credential. Hosts that log in all the same may, with any PIN.
     #[default]
     None,
@@ -43,31 +43,56 @@ pub(crate) enum Pin {
     Passphrase,
 }
 
+/// Where lines go that the module has to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum LogTo {
+    /// Nowhere.
+    Off,
+    /// The standard error of the host.
+    #[default]
+    Stderr,
+    /// The end of this file.
+    File(PathBuf),
+}
+
+/// Where a token has keys for hosts that make their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// What the names of its keys begin with.
+    pub prefix: Prefix,
+    /// Which of them have been given to hosts.
+    pub bindings: BindingsFile,
+}
+
 /// One token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TokenConfig {
+pub struct TokenConfig {
     /// The client file or client directory.
-    pub(crate) client: PathBuf,
+    pub client: PathBuf,
     /// The token's label; the group's name if there is none.
-    pub(crate) label: Option<String>,
+    pub label: Option<String>,
     /// What a host's PIN is.
-    pub(crate) pin: Pin,
+    pub pin: Pin,
     /// How long a call may take.
-    pub(crate) timeout: Duration,
+    pub timeout: Duration,
     /// Whether `C_DestroyObject` destroys keys.
-    pub(crate) destroy: bool,
+    pub destroy: bool,
+    /// Whether `C_GenerateKeyPair` gives keys, and which.
+    pub pool: Option<PoolConfig>,
 }
 
 /// The configuration of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Config {
-    pub(crate) log: Log,
-    pub(crate) tokens: Vec<TokenConfig>,
+pub struct Config {
+    /// Where lines go that the module has to say.
+    pub log: LogTo,
+    /// The tokens, in the order of their slots.
+    pub tokens: Vec<TokenConfig>,
 }
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
+pub enum ConfigError {
     /// Nobody says where a client is.
     #[error(
         "there is no group to ask: name a client file, as theta client new writes it, in {CLIENT}, or a configuration in {CONFIG} or \
@@ -109,12 +134,21 @@ struct TokenFields {
     timeout_ms: Option<u64>,
     #[serde(default)]
     destroy: bool,
+    pool: Option<String>,
+    bindings: Option<PathBuf>,
 }
 
+/// Where bindings are, beside the configuration, if it does not say.
+const USUAL_BINDINGS: &str = "bindings.toml";
+
 impl Config {
-    /// The configuration of this process. One with more rights than who started it (set-user-id) has that of the machine: its
-    /// environment is not its own, and would choose the files that it reads and writes.
-    pub(crate) fn load() -> Result<Self, ConfigError> {
+    /// The configuration of this process: that of the variables and files where hosts have it. A process with more rights than who
+    /// started it (set-user-id) has that of the machine: its environment is not its own, and would choose the files that it reads and
+    /// writes.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn load() -> Result<Self, ConfigError> {
         let own = getuid() == geteuid() && getgid() == getegid();
         Self::from_variables(|name| env::var_os(name).filter(|value| own && !value.is_empty()))
     }
@@ -125,8 +159,9 @@ impl Config {
         }
         if let Some(client) = variable(CLIENT) {
             let timeout = Duration::from_millis(USUAL_TIMEOUT);
-            let token = TokenConfig { client: client.into(), label: None, pin: Pin::None, timeout, destroy: false };
-            return Ok(Self { log: Log::default(), tokens: vec![token] });
+            let token =
+                TokenConfig { client: client.into(), label: None, pin: Pin::None, timeout, destroy: false, pool: None };
+            return Ok(Self { log: LogTo::default(), tokens: vec![token] });
         }
         let own = variable("XDG_CONFIG_HOME")
             .map(PathBuf::from)
@@ -137,7 +172,11 @@ impl Config {
         Self::read(&found)
     }
 
-    fn read(path: &Path) -> Result<Self, ConfigError> {
+    /// The configuration in this file.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let unreadable = |reason: String| ConfigError::Read { path: path.to_owned(), reason };
         let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
         if size > MOST_BYTES {
@@ -163,9 +202,10 @@ impl Config {
         }
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let tokens = token.into_iter().map(|fields| fields.check(folder)).collect::<Result<_, _>>().map_err(wrong)?;
-        let log = match log.as_deref().map(Log::parse) {
-            Some(Log::File(file)) => Log::File(folder.join(file)),
-            log => log.unwrap_or_default(),
+        let log = match log.as_deref() {
+            None | Some("stderr") => LogTo::Stderr,
+            Some("off") => LogTo::Off,
+            Some(file) => LogTo::File(folder.join(file)),
         };
         Ok(Self { log, tokens })
     }
@@ -185,6 +225,15 @@ impl TokenFields {
         if let Some(label) = self.label.as_ref().filter(|label| label.is_empty() || label.len() > LABEL) {
             return Err(format!("the label {label:?} has {} bytes: write 1 to {LABEL}", label.len()));
         }
+        let pool = match (self.pool, self.bindings) {
+            (None, None) => None,
+            (None, Some(_)) => return Err("bindings are of a pool: write pool = \"NAME\", too".to_owned()),
+            (Some(pool), bindings) => {
+                let prefix = pool.parse().map_err(|error: crate::PrefixError| error.to_string())?;
+                let bindings = folder.join(bindings.unwrap_or_else(|| USUAL_BINDINGS.into()));
+                Some(PoolConfig { prefix, bindings: BindingsFile::new(bindings) })
+            }
+        };
         let (client, timeout) = (folder.join(self.client), Duration::from_millis(timeout));
         let pin = match self.pin.as_deref() {
             None | Some("none") => Pin::None,
@@ -197,7 +246,7 @@ impl TokenFields {
                 );
             }
         };
-        Ok(TokenConfig { client, label: self.label, pin, timeout, destroy: self.destroy })
+        Ok(TokenConfig { client, label: self.label, pin, timeout, destroy: self.destroy, pool })
     }
 }
 
@@ -212,11 +261,22 @@ mod tests {
     #[test]
     fn files_are_beside_the_configuration() {
         let config = parse("log = \"log\"\n[[token]]\nclient = \"ann.client\"\npin = \"token\"\n").unwrap();
-        assert_eq!(config.log, Log::File("/etc/thetacrypt/log".into()));
+        assert_eq!(config.log, LogTo::File("/etc/thetacrypt/log".into()));
         let [token] = &config.tokens[..] else { panic!("{config:?}") };
         assert_eq!((token.client.as_path(), token.pin), (Path::new("/etc/thetacrypt/ann.client"), Pin::Token));
         assert_eq!((token.timeout, token.destroy), (Duration::from_secs(10), false));
-        assert_eq!(parse("log = \"off\"\n[[token]]\nclient = \"/a\"\n").unwrap().log, Log::Off);
+        assert_eq!(parse("log = \"off\"\n[[token]]\nclient = \"/a\"\n").unwrap().log, LogTo::Off);
+    }
+
+    #[test]
+    fn a_pool_has_bindings_beside_the_configuration() {
+        let pool = |lines: &str| parse(&format!("[[token]]\nclient = \"a\"\n{lines}")).unwrap().tokens[0].pool.clone();
+        assert_eq!(pool(""), None);
+        let usual = pool("pool = \"zone\"\n").unwrap();
+        assert_eq!(usual.bindings.path(), Path::new("/etc/thetacrypt/bindings.toml"));
+        assert_eq!(usual.prefix.to_string(), "zone");
+        let named = pool("pool = \"zone\"\nbindings = \"/var/lib/b.toml\"\n").unwrap();
+        assert_eq!(named.bindings.path(), Path::new("/var/lib/b.toml"));
     }
 
     #[test]
@@ -231,6 +291,8 @@ mod tests {
             (format!("{token}timeout_ms = 0\n"), "timeout_ms is 0"),
             (format!("{token}label = \"{}\"\n", "x".repeat(33)), "33 bytes"),
             (token.repeat(65), "65 [[token]]"),
+            (format!("{token}pool = \"Zone\"\n"), "\"Zone\" is no pool"),
+            (format!("{token}bindings = \"b\"\n"), "write pool"),
         ] {
             let error = parse(&text).unwrap_err().to_string();
             assert!(error.contains(word) && error.starts_with("/etc/thetacrypt/pkcs11.toml: "), "{error}");

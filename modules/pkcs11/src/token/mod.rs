@@ -1,5 +1,7 @@
 //! A group as a token: who the host is to the nodes, and what it asks them.
 
+mod pool;
+
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
@@ -16,9 +18,11 @@ use theta_client::{
     SigningKey, Token as BearerToken, blocking::Client, read_group,
 };
 
+use theta_keypool::{LABEL, Pin, TokenConfig};
+
+use self::pool::Seen;
 use crate::{
     catalogue::{Catalogue, Manner},
-    config::{LABEL, Pin, TokenConfig},
     log::{Log, shielded},
     mechanisms::Request,
     objects::{Attribute, Class, LiveKey, Object},
@@ -44,6 +48,8 @@ pub(crate) struct Token {
     group: Option<(String, u64)>,
     state: Mutex<State>,
     catalogue: Catalogue,
+    /// Which keys hosts have made.
+    seen: Seen,
 }
 
 #[derive(Debug, Default)]
@@ -69,7 +75,10 @@ impl Token {
                 None
             }
         };
-        Self { config, log, group, state: Mutex::default(), catalogue: Catalogue::new(handles) }
+        let pool = config.pool.as_ref().map(|pool| pool.prefix.clone());
+        let manner = Manner { hidden: config.pin != Pin::None, destroyable: config.destroy, pool };
+        let catalogue = Catalogue::new(handles, manner);
+        Self { config, log, group, state: Mutex::default(), catalogue, seen: Seen::default() }
     }
 
     /// Whether its client file could be read.
@@ -132,7 +141,8 @@ impl Token {
 
     fn options(&self) -> ClientOptions {
         let timeout = self.config.timeout;
-        ClientOptions { timeout, connect_timeout: timeout.min(CONNECTING), ..ClientOptions::default() }
+        let connect_timeout = timeout.min(CONNECTING);
+        ClientOptions { timeout, connect_timeout, ceremony_timeout: timeout, ..ClientOptions::default() }
     }
 
     fn unopened(&self, error: &OpenError) -> Refusal {
@@ -177,8 +187,12 @@ impl Token {
             self.log.say(format_args!("{}: {error}", path.display()));
             Refusal(if error == LockError::Passphrase { CKR_PIN_INCORRECT } else { CKR_TOKEN_NOT_PRESENT })
         })?;
-        // Requests are signed only if some of them have to be.
-        let signer = if self.config.destroy { file.signer(path).map_err(|error| self.unopened(&error))? } else { None };
+        // Requests are signed only if some of them may have to be.
+        let signer = if self.config.destroy || self.config.pool.is_some() {
+            file.signer(path).map_err(|error| self.unopened(&error))?
+        } else {
+            None
+        };
         let client = shielded(|| Client::of_file(file, path, self.options()));
         let client = client.map_err(|error| self.unopened(&error))?;
         Ok(client.with_credentials(Credentials { signer, ..Credentials::default() }))
@@ -223,8 +237,8 @@ impl Token {
         if !self.is_open() {
             return Ok(Vec::new());
         }
-        let manner = Manner { hidden: self.config.pin != Pin::None, destroyable: self.config.destroy };
-        self.catalogue.refresh(&self.client()?, manner, &self.log)?;
+        self.see_bindings();
+        self.catalogue.refresh(&self.client()?, &self.log)?;
         Ok(self.catalogue.find(template, true))
     }
 
@@ -290,8 +304,19 @@ impl Token {
         }
     }
 
-    /// Destroys a key, if the configuration allows it and the group decides it.
+    /// Destroys a key, if the configuration allows it and the group decides it. A key that a host has made is released at any rate.
     pub(crate) fn destroy(&self, object: &Object) -> Outcome<()> {
+        match (&object.binding, object.class) {
+            (Some(_), Class::Private) if self.config.destroy => {
+                self.destroy_in_group(object)?;
+                self.release(object)
+            }
+            (Some(_), _) => self.release(object),
+            (None, _) => self.destroy_in_group(object),
+        }
+    }
+
+    fn destroy_in_group(&self, object: &Object) -> Outcome<()> {
         let name = object.key.reference.as_str();
         if !self.config.destroy || object.class == Class::Public {
             self.log.say(format_args!(

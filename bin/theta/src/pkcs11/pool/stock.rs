@@ -1,0 +1,95 @@
+//! What there is in a pool.
+
+use std::collections::BTreeMap;
+
+use theta_keypool::{Bindings, PoolConfig, Prefix, State};
+use theta_schemes::{
+    Suite,
+    keys::{AnyPublicKey, KeyName, PublicParts},
+};
+
+use crate::exit::Failure;
+
+/// What a program wants when it makes a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    pub(super) suite: Suite,
+    /// The bits of a key of RSA, where they are known.
+    pub(super) bits: Option<u32>,
+}
+
+impl Kind {
+    fn of(public: &AnyPublicKey) -> Self {
+        let bits = match public.parts() {
+            PublicParts::Rsa { modulus, .. } => u32::try_from(modulus.len().saturating_mul(8)).ok(),
+            PublicParts::Curve(_) => None,
+        };
+        Self { suite: public.suite(), bits }
+    }
+}
+
+/// A key that signs.
+pub(super) struct Key {
+    pub(super) name: KeyName,
+    pub(super) public: AnyPublicKey,
+}
+
+/// How many keys there are of a kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Count {
+    pub(super) free: usize,
+    pub(super) bound: usize,
+    pub(super) released: usize,
+}
+
+/// All kinds of a pool.
+pub(super) struct Stock {
+    counts: BTreeMap<Kind, Count>,
+    bindings: Bindings,
+}
+
+impl Stock {
+    /// Counts these keys, of which those of other names do not belong to the pool.
+    pub(super) fn count(pool: &PoolConfig, keys: Vec<Key>) -> Result<Self, Failure> {
+        let bindings = pool.bindings.read().map_err(|error| Failure::Failed(error.to_string()))?;
+        let pooled =
+            |key: &Key| pool.prefix.parse(key.name.as_str()).is_some_and(|(suite, _)| suite == key.public.suite());
+        let keys: Vec<Key> = keys.into_iter().filter(pooled).collect();
+        let mut counts: BTreeMap<Kind, Count> = BTreeMap::new();
+        for key in keys.iter().filter(|key| bindings.is_free(key.public.key_id().as_bytes())) {
+            counts.entry(Kind::of(&key.public)).or_default().free += 1;
+        }
+        for binding in bindings.iter() {
+            let known = keys.iter().find(|key| *key.public.key_id().as_bytes() == binding.key_id);
+            let named = || Some(Kind { suite: number(&pool.prefix, &binding.key)?.0, bits: None });
+            // The bindings of another pool may be in the same file.
+            let Some(kind) = known.map(|key| Kind::of(&key.public)).or_else(named) else { continue };
+            let count = counts.entry(kind).or_default();
+            match binding.state {
+                State::Bound => count.bound += 1,
+                State::Released => count.released += 1,
+            }
+        }
+        Ok(Self { counts, bindings })
+    }
+
+    /// How many are free of a kind.
+    pub(super) fn free(&self, kind: Kind) -> u32 {
+        self.counts.get(&kind).map_or(0, |count| u32::try_from(count.free).unwrap_or(u32::MAX))
+    }
+
+    /// What there is of each kind.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (Kind, Count)> {
+        self.counts.iter().map(|(kind, count)| (*kind, *count))
+    }
+
+    /// The suites and numbers of all keys that programs have, or had.
+    pub(super) fn numbers(&self, prefix: &Prefix) -> impl Iterator<Item = (Suite, u32)> {
+        self.bindings.iter().filter_map(|binding| number(prefix, &binding.key))
+    }
+}
+
+/// The suite and number of a key of the pool, by its name with the version.
+fn number(prefix: &Prefix, reference: &str) -> Option<(Suite, u32)> {
+    prefix.parse(reference.split_once('@').map_or(reference, |(name, _)| name))
+}
