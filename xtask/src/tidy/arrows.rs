@@ -137,6 +137,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // A client behind the C interface of tokens, and what it keeps on the machine of a host.
     ("theta-keypool", &["theta-names", "theta-schemes"]),
     ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-schemes"]),
+    // A program beside an operator's node, which asks it.
+    ("theta-dnssec", &["theta-wire"]),
     // Everything except the crates that talk to the outside world.
     (
         "theta-sim",

@@ -1,0 +1,344 @@
+//! Whether what is to be signed is in the operator's own copy of the zone.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    keys::{ED25519, Keys},
+    owner::Owner,
+    signed::SignedSet,
+    zone::{Zone, rtype},
+};
+
+/// Clocks of operators may be so far apart, in seconds; signers put the beginning some time back besides.
+const CLOCKS: i64 = 3_600;
+/// The length of the numbers at the end of a SOA record, of which the first is the serial (RFC 1035, section 3.3.13).
+const START_NUMBERS: usize = 20;
+
+/// What the operator demands besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How long a signature may be valid, from its beginning to its end, in seconds.
+    pub longest: u32,
+}
+
+/// Why the operator does not consent, in words for the audit log and the client.
+pub type Objection = String;
+
+/// Decides about the bytes that a signature is to cover.
+///
+/// # Errors
+/// The objection.
+pub fn consent(bytes: &[u8], zone: &Zone, keys: &Keys, terms: Terms, now: u64) -> Result<(), Objection> {
+    let Some(set) = SignedSet::read(bytes) else {
+        return Err("this is no record set as DNSSEC signs it".to_owned());
+    };
+    if set.algorithm != ED25519 {
+        return Err(format!("the algorithm is {}, and that of this zone is 15 (Ed25519)", set.algorithm));
+    }
+    if set.signer != *zone.apex() {
+        return Err(format!("the signature is of the zone {}, and this is {}", set.signer, zone.apex()));
+    }
+    if usize::from(set.labels) != set.owner.labels() {
+        return Err(format!("{} has not {} labels", set.owner, set.labels));
+    }
+    times(&set, terms, now)?;
+    if !set.owner.is_in(zone.apex()) {
+        return Err(format!("{} is not in the zone {}", set.owner, zone.apex()));
+    }
+    match set.rtype {
+        rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS => of_keys(&set, zone, keys),
+        rtype::NSEC => of_chain(&set, zone),
+        rtype::NSEC3 | rtype::NSEC3PARAM => Err("NSEC3 is not understood here: sign with NSEC".to_owned()),
+        rtype::SOA => of_start(&set, zone),
+        _ => of_records(&set, zone),
+    }
+}
+
+/// How far a time of 32 bits is from now (RFC 4034, section 3.1.5: in serial number arithmetic).
+fn after(time: u32, now: u64) -> i64 {
+    let [_, _, _, _, a, b, c, d] = now.to_be_bytes();
+    let ahead = time.wrapping_sub(u32::from_be_bytes([a, b, c, d]));
+    if ahead < 1 << 31 { i64::from(ahead) } else { i64::from(ahead) - (1 << 32) }
+}
+
+fn times(set: &SignedSet, terms: Terms, now: u64) -> Result<(), Objection> {
+    let (begins, ends) = (after(set.inception, now), after(set.expiration, now));
+    if begins > CLOCKS {
+        return Err(format!("the signature begins in {begins} seconds"));
+    }
+    if ends <= 0 {
+        return Err("the signature would have ended already".to_owned());
+    }
+    if ends.saturating_sub(begins) > i64::from(terms.longest) {
+        return Err(format!("the signature would be valid for {} seconds, more than {}", ends - begins, terms.longest));
+    }
+    Ok(())
+}
+
+fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys) -> Result<(), Objection> {
+    if set.owner != *zone.apex() {
+        return Err(format!("keys are at {}, and not at {}", zone.apex(), set.owner));
+    }
+    let known = |data: &Vec<u8>| match set.rtype {
+        rtype::CDS => keys.has_digest(&set.owner, data),
+        _ => keys.has_record(data),
+    };
+    if set.data.iter().all(known) {
+        Ok(())
+    } else {
+        Err("one of the keys is none of those that the operators have agreed on".to_owned())
+    }
+}
+
+fn of_start(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
+    let own = zone.set(&set.owner, rtype::SOA).and_then(|own| own.data.first());
+    let parts = |data: &Vec<u8>| {
+        let (names, numbers) = data.split_at_checked(data.len().checked_sub(START_NUMBERS)?)?;
+        let (serial, times) = numbers.split_first_chunk::<4>()?;
+        Some((names.to_vec(), u32::from_be_bytes(*serial), times.to_vec()))
+    };
+    let (Some(own), [signed]) = (own.and_then(parts), &set.data.iter().collect::<Vec<_>>()[..]) else {
+        return Err(format!("there is no SOA record at {}", set.owner));
+    };
+    let Some(signed) = parts(signed) else { return Err("the SOA record is too short".to_owned()) };
+    // The signer counts on.
+    let counts = signed.1.wrapping_sub(own.1) < 1 << 31;
+    if signed.0 == own.0 && signed.2 == own.2 && counts {
+        Ok(())
+    } else {
+        Err(format!("the SOA record of {} is another one here, or newer", set.owner))
+    }
+}
+
+fn of_records(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
+    let shown = || domain::base::iana::Rtype::from_int(set.rtype);
+    if !zone.answers(&set.owner, set.rtype) {
+        return Err(format!("there is no {} {} in the zone", set.owner, shown()));
+    }
+    match zone.set(&set.owner, set.rtype) {
+        None => Err(format!("there is no {} {} in the zone", set.owner, shown())),
+        Some(own) if own.data != set.data => Err(format!("{} {} has other data in the zone", set.owner, shown())),
+        Some(own) if own.ttl != set.ttl => {
+            Err(format!("{} {} has a time to live of {} in the zone, and not {}", set.owner, shown(), own.ttl, set.ttl))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn of_chain(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
+    let unlike = || format!("the NSEC record of {} does not say what is in the zone", set.owner);
+    let Some((next, mut types)) = zone.link(&set.owner) else {
+        return Err(format!("there is no {} in the zone", set.owner));
+    };
+    let [data] = &set.data.iter().collect::<Vec<_>>()[..] else { return Err(unlike()) };
+    let (said, map) = Owner::read(data).ok_or_else(unlike)?;
+    let mut said_types = bitmap(map).ok_or_else(unlike)?;
+    types.extend([rtype::RRSIG, rtype::NSEC]);
+    if set.owner == *zone.apex() {
+        // What a signer adds at the top; it has keys at least.
+        types.insert(rtype::DNSKEY);
+        [rtype::CDS, rtype::CDNSKEY].iter().for_each(|kind| {
+            said_types.remove(kind);
+        });
+    }
+    if said == *next && said_types == types { Ok(()) } else { Err(unlike()) }
+}
+
+/// The types of a map (RFC 4034, section 4.1.2).
+fn bitmap(mut bytes: &[u8]) -> Option<BTreeSet<u16>> {
+    let mut types = BTreeSet::new();
+    while let Some((head, rest)) = bytes.split_first_chunk::<2>() {
+        let [window, length] = *head;
+        let (map, rest) = rest.split_at_checked(usize::from(length)).filter(|_| (1..=32).contains(&length))?;
+        for (place, byte) in (0_u16..).zip(map) {
+            let set = (0_u16..8).filter(|bit| byte & (0x80 >> bit) != 0);
+            types.extend(set.map(|bit| u16::from(window) * 256 + place * 8 + bit));
+        }
+        bytes = rest;
+    }
+    bytes.is_empty().then_some(types)
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_lc_rs::signature::{ED25519 as ALGORITHM, UnparsedPublicKey};
+    use base64ct::{Base64, Encoding as _};
+
+    use super::*;
+
+    const ZONE: &str = "$ORIGIN example.\n$TTL 300\n@ SOA ns admin 10 3600 60 86400 60\n@ NS ns\nns A 127.0.0.1\n\
+                        www A 192.0.2.1\nwww A 192.0.2.2\n*.wild TXT \"any\"\n\
+                        sub NS ns.sub\nsub DS 1 15 2 aa\nns.sub A 192.0.2.9\nZ AAAA 2001:db8::1\n@ DNSKEY 257 3 15 AAAA\n";
+    const KEY: [u8; 32] = [7; 32];
+    const NOW: u64 = 1_795_000_000;
+    const TERMS: Terms = Terms { longest: 30 * 86_400 };
+
+    fn zone() -> Zone {
+        Zone::parse(ZONE.as_bytes(), "example.").unwrap()
+    }
+
+    fn keys() -> Keys {
+        Keys::parse(&hex::encode(KEY)).unwrap()
+    }
+
+    fn owner(text: &str) -> Owner {
+        let labels = text.split('.').filter(|label| !label.is_empty());
+        let wire = labels.flat_map(|label| [&[u8::try_from(label.len()).unwrap()], label.as_bytes()].concat());
+        Owner::read(&wire.chain([0]).collect::<Vec<_>>()).unwrap().0
+    }
+
+    fn set(name: &str, rtype: u16, data: &[&[u8]]) -> SignedSet {
+        let owner = owner(name);
+        SignedSet {
+            rtype,
+            algorithm: 15,
+            labels: u8::try_from(owner.labels()).unwrap(),
+            ttl: 300,
+            expiration: u32::try_from(NOW + 14 * 86_400).unwrap(),
+            inception: u32::try_from(NOW - 3_600).unwrap(),
+            tag: 1,
+            signer: super::tests::owner("example"),
+            owner,
+            data: data.iter().map(|data| data.to_vec()).collect(),
+        }
+    }
+
+    fn ask(set: &SignedSet) -> Result<(), Objection> {
+        consent(&set.write(), &zone(), &keys(), TERMS, NOW)
+    }
+
+    fn refused(set: &SignedSet, words: &str) {
+        let said = ask(set).unwrap_err();
+        assert!(said.contains(words), "{said}\n{words}");
+    }
+
+    fn www() -> SignedSet {
+        set("www.example", 1, &[&[192, 0, 2, 1], &[192, 0, 2, 2]])
+    }
+
+    /// The example of RFC 8080, section 6: the bytes are those that its signature covers, and a zone that has the record consents.
+    #[test]
+    fn what_rfc_8080_signs_is_read_and_consented_to() {
+        let key = Base64::decode_vec("l02Woi0iS8Aa25FQkUd9RMzZHJpBoRQwAQEX1SxZJA4=").unwrap();
+        let signature = "oL9krJun7xfBOIWcGHi7mag5/hdZrKWw15jPGrHpjQeRAvTdszaPD+QLs3fx8A4M3e23mRZ9VrbpMngwcrqNAg==";
+        let signed = SignedSet {
+            rtype: 15,
+            algorithm: 15,
+            labels: 2,
+            ttl: 3_600,
+            expiration: 1_440_021_600,
+            inception: 1_438_207_200,
+            tag: 3_613,
+            signer: owner("example.com"),
+            owner: owner("example.com"),
+            data: [[&[0, 10], &owner("mail.example.com").wire()[..]].concat()].into(),
+        };
+        let bytes = signed.write();
+        UnparsedPublicKey::new(&ALGORITHM, &key).verify(&bytes, &Base64::decode_vec(signature).unwrap()).unwrap();
+        assert_eq!(SignedSet::read(&bytes), Some(signed));
+        let text = "@ 3600 IN SOA ns root 1 2 3 4 5\n@ 3600 IN MX 10 Mail.Example.COM.\n";
+        let zone = Zone::parse(text.as_bytes(), "example.com.").unwrap();
+        assert_eq!(consent(&bytes, &zone, &keys(), TERMS, 1_439_000_000), Ok(()));
+        let other = Zone::parse(text.replace("MX 10", "MX 20").as_bytes(), "example.com.").unwrap();
+        assert!(consent(&bytes, &other, &keys(), TERMS, 1_439_000_000).unwrap_err().contains("MX has other data"));
+    }
+
+    #[test]
+    fn records_are_those_of_the_copy_and_no_others() {
+        assert_eq!(ask(&www()), Ok(()));
+        assert_eq!(ask(&set("*.wild.example", 16, &[b"\x03any"])), Ok(()));
+        assert_eq!(ask(&set("sub.example", rtype::DS, &[&[0, 1, 15, 2, 0xaa]])), Ok(()));
+        refused(&set("www.example", 1, &[&[192, 0, 2, 1]]), "other data");
+        refused(&set("www.example", 1, &[&[192, 0, 2, 1], &[192, 0, 2, 2], &[192, 0, 2, 66]]), "other data");
+        refused(&set("evil.example", 1, &[&[192, 0, 2, 66]]), "there is no evil.example. A in the zone");
+        refused(&set("www.example", 16, &[b"\x03any"]), "there is no www.example. TXT");
+        refused(&set("ns.sub.example", 1, &[&[192, 0, 2, 9]]), "there is no ns.sub.example. A");
+        refused(&set("sub.example", rtype::NS, &[&owner("ns.sub.example").wire()]), "there is no sub.example. NS");
+        refused(&SignedSet { ttl: 60, ..www() }, "a time to live of 300 in the zone, and not 60");
+        refused(&SignedSet { owner: owner("www.other"), ..www() }, "not in the zone");
+        refused(&SignedSet { signer: owner("other"), ..www() }, "the signature is of the zone other.");
+        refused(&SignedSet { algorithm: 13, ..www() }, "the algorithm is 13");
+        refused(&SignedSet { labels: 1, ..www() }, "has not 1 labels");
+        let bytes = www().write();
+        for end in 0..bytes.len() {
+            assert!(consent(&bytes[..end], &zone(), &keys(), TERMS, NOW).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn signatures_have_their_time() {
+        let now = u32::try_from(NOW).unwrap();
+        refused(&SignedSet { expiration: now - 1, ..www() }, "ended already");
+        refused(&SignedSet { inception: now + 86_400, ..www() }, "begins in 86400 seconds");
+        refused(&SignedSet { expiration: now + 40 * 86_400, ..www() }, "more than 2592000");
+        refused(&SignedSet { inception: now - 29 * 86_400, ..www() }, "more than 2592000");
+    }
+
+    #[test]
+    fn keys_are_those_that_were_agreed_on() {
+        let key = [&[1, 1, 3, 15], &KEY[..]].concat();
+        assert_eq!(ask(&set("example", rtype::DNSKEY, &[&key])), Ok(()));
+        let other = [&[1, 0, 3, 15], &[8; 32][..]].concat();
+        refused(&set("example", rtype::DNSKEY, &[&key, &other]), "none of those that the operators have agreed on");
+        refused(&set("www.example", rtype::DNSKEY, &[&key]), "keys are at example.");
+        refused(&set("example", rtype::CDS, &[&[0, 0, 0, 0, 0]]), "none of those");
+    }
+
+    #[test]
+    fn the_start_of_authority_may_count_on_and_nothing_else() {
+        let start = |serial: u32, minimum: u32| {
+            let names = [owner("ns.example").wire(), owner("admin.example").wire()].concat();
+            let numbers = [serial, 3_600, 60, 86_400, minimum].map(u32::to_be_bytes).concat();
+            set("example", rtype::SOA, &[&[names, numbers].concat()])
+        };
+        assert_eq!((ask(&start(10, 60)), ask(&start(4_000, 60))), (Ok(()), Ok(())));
+        refused(&start(9, 60), "another one here, or newer");
+        refused(&start(10, 61), "another one here");
+    }
+
+    /// Names that do not exist are denied by what is between two that do.
+    #[test]
+    fn the_chain_is_that_of_the_copy() {
+        let map = |types: &[u16]| {
+            let mut map = [0; 8];
+            types.iter().for_each(|kind| map[usize::from(kind / 8)] |= 0x80 >> (kind % 8));
+            [&[0, 8], &map[..]].concat()
+        };
+        let link = |name: &str, next: &str, types: &[u16]| {
+            set(name, rtype::NSEC, &[&[owner(next).wire(), map(types)].concat()])
+        };
+        let www = [1, rtype::RRSIG, rtype::NSEC];
+        assert_eq!(ask(&link("www.example", "z.example", &www)), Ok(()));
+        assert_eq!(
+            ask(&link("z.example", "example", &[28, rtype::RRSIG, rtype::NSEC])),
+            Ok(()),
+            "the last is before the first"
+        );
+        let apex = [rtype::NS, rtype::SOA, rtype::RRSIG, rtype::NSEC, rtype::DNSKEY];
+        assert_eq!(ask(&link("example", "ns.example", &apex)), Ok(()));
+        assert_eq!(ask(&link("example", "ns.example", &[&apex[..], &[rtype::CDS, rtype::CDNSKEY]].concat())), Ok(()));
+        // What is delegated is passed over, and its name says so.
+        let sub = [rtype::NS, rtype::DS, rtype::RRSIG, rtype::NSEC];
+        assert_eq!(ask(&link("sub.example", "*.wild.example", &sub)), Ok(()));
+        let unlike = "does not say what is in the zone";
+        refused(&link("ns.example", "www.example", &www), unlike);
+        refused(&link("www.example", "z.example", &[rtype::RRSIG, rtype::NSEC]), unlike);
+        refused(&link("www.example", "example", &www), unlike);
+        refused(&link("ns.sub.example", "www.example", &www), "there is no ns.sub.example.");
+        refused(&set("example", rtype::NSEC3PARAM, &[&[1, 0, 0, 0, 0]]), "NSEC3 is not understood");
+    }
+
+    #[test]
+    fn what_is_no_zone_is_explained() {
+        for (text, origin, words) in [
+            (ZONE, "exam..ple", "is not the name of a zone"),
+            ("www A 192.0.2.1\n", "example.", "has no SOA record"),
+            ("www.other. 60 IN A 192.0.2.1\n", "example.", "is not in the zone"),
+            ("@ 60 IN SOA ns\n", "example.", "cannot be read"),
+            ("$INCLUDE other\n", "example.", "$INCLUDE is not followed"),
+        ] {
+            let said = Zone::parse(text.as_bytes(), origin).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! An agent for operators who sign a zone together, none of whom has its keys: each operator's node signs a record set only if it is in the
+//! operator's own copy of the zone. `docs/guides/dnssec.md` says how to run it, `spec/policy.md` (Agents) how nodes ask it.
+//!
+//! - [`owner`]: names, and their canonical order.
+//! - [`signed`]: what a signature of a record set covers, as the name server sends it to be signed (RFC 4034, section 3.1.8.1).
+//! - [`zone`]: the operator's copy.
+//! - [`keys`]: the keys that may be in the zone.
+//! - [`consent`]: whether the two agree.
+//! - [`agent`]: asks by nodes, over a socket.
+
+pub mod agent;
+pub mod consent;
+pub mod keys;
+pub mod owner;
+pub mod signed;
+pub mod zone;

@@ -1,0 +1,188 @@
+//! The operator's copy of the zone, unsigned, from a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use domain::{
+    base::{
+        iana::Class,
+        name::{Name, ToName as _},
+        rdata::ComposeRecordData as _,
+    },
+    zonefile::inplace::{Entry, Zonefile},
+};
+
+use crate::owner::Owner;
+
+/// Types of records, as the registry of DNS parameters numbers them.
+pub mod rtype {
+    /// A delegation, or the zone's own servers.
+    pub const NS: u16 = 2;
+    /// The start of authority.
+    pub const SOA: u16 = 6;
+    /// A redirection of everything beneath.
+    pub const DNAME: u16 = 39;
+    /// The digest of a delegation's key.
+    pub const DS: u16 = 43;
+    /// A signature.
+    pub const RRSIG: u16 = 46;
+    /// The next name, and the types at this one.
+    pub const NSEC: u16 = 47;
+    /// A key of the zone.
+    pub const DNSKEY: u16 = 48;
+    /// The same by hashes.
+    pub const NSEC3: u16 = 50;
+    /// How these are hashed.
+    pub const NSEC3PARAM: u16 = 51;
+    /// A digest of a key for the parent.
+    pub const CDS: u16 = 59;
+    /// A key for the parent.
+    pub const CDNSKEY: u16 = 60;
+}
+
+/// The largest file in bytes.
+pub const MOST_FILE: u64 = 1 << 30;
+
+/// Why there is no zone.
+#[derive(Debug, thiserror::Error)]
+pub enum ZoneError {
+    /// The origin is no name.
+    #[error("{0:?} is not the name of a zone; write it with its dot, as in example.org.")]
+    Origin(String),
+    /// The text is not a zone.
+    #[error("the zone cannot be read: {0}")]
+    Text(String),
+    /// A record is not of the zone.
+    #[error("{0} is not in the zone {1}")]
+    Outside(Owner, Owner),
+    /// Another class than that of the Internet.
+    #[error("{0} is of another class than IN")]
+    Class(Owner),
+    /// A line that includes another file.
+    #[error("$INCLUDE is not followed: write the zone in one file")]
+    Include,
+    /// There is no SOA record at the top, or more than one.
+    #[error("the zone has no SOA record of its own; its name is {0}")]
+    NoStart(Owner),
+}
+
+/// Records of one name and type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Set {
+    /// The time to live in seconds.
+    pub ttl: u32,
+    /// The data in canonical form.
+    pub data: BTreeSet<Vec<u8>>,
+}
+
+/// A zone without signatures, and without what a signer adds.
+#[derive(Clone, Debug)]
+pub struct Zone {
+    apex: Owner,
+    names: BTreeMap<Owner, BTreeMap<u16, Set>>,
+}
+
+impl Zone {
+    /// Reads the text of a zone file. What a signer has added (keys, signatures, chains) is left out.
+    ///
+    /// # Errors
+    /// [`ZoneError`].
+    pub fn parse(text: &[u8], origin: &str) -> Result<Self, ZoneError> {
+        let unnamed = || ZoneError::Origin(origin.to_owned());
+        let origin: Name<Bytes> = origin.parse::<Name<Vec<u8>>>().map_err(|_| unnamed())?.to_name();
+        let (apex, _) = Owner::read(origin.as_slice()).ok_or_else(unnamed)?;
+        let mut file = Zonefile::with_capacity(text.len());
+        file.extend_from_slice(text);
+        file.extend_from_slice(b"\n");
+        file.set_origin(origin);
+        file.set_default_class(Class::IN);
+        let mut names: BTreeMap<Owner, BTreeMap<u16, Set>> = BTreeMap::new();
+        while let Some(entry) = file.next_entry().map_err(|error| ZoneError::Text(error.to_string()))? {
+            let Entry::Record(record) = entry else { return Err(ZoneError::Include) };
+            let owner: Name<Vec<u8>> = record.owner().to_name();
+            let (owner, _) =
+                Owner::read(owner.as_slice()).ok_or_else(|| ZoneError::Text("a name is too long".to_owned()))?;
+            if record.class() != Class::IN {
+                return Err(ZoneError::Class(owner));
+            }
+            if !owner.is_in(&apex) {
+                return Err(ZoneError::Outside(owner, apex));
+            }
+            let kind = record.rtype().to_int();
+            if is_of_signer(kind) {
+                continue;
+            }
+            let mut data = Vec::new();
+            record
+                .data()
+                .compose_canonical_rdata(&mut data)
+                .map_err(|_| ZoneError::Text("a record is too long".to_owned()))?;
+            let set = names.entry(owner).or_default().entry(kind).or_default();
+            set.ttl = record.ttl().as_secs();
+            set.data.insert(data);
+        }
+        let starts = names.get(&apex).and_then(|types| types.get(&rtype::SOA)).map_or(0, |set| set.data.len());
+        if starts == 1 { Ok(Self { apex, names }) } else { Err(ZoneError::NoStart(apex)) }
+    }
+
+    /// The zone's name.
+    #[must_use]
+    pub const fn apex(&self) -> &Owner {
+        &self.apex
+    }
+
+    /// How many names it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether it has none; it has one at least.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Records of this name and type.
+    #[must_use]
+    pub fn set(&self, owner: &Owner, kind: u16) -> Option<&Set> {
+        self.names.get(owner)?.get(&kind)
+    }
+
+    /// Whether a name has been delegated: others answer for what is beneath it, and for itself but for its digests of keys.
+    fn is_cut(&self, owner: &Owner) -> bool {
+        *owner != self.apex && self.set(owner, rtype::NS).is_some()
+    }
+
+    /// Whether something above has been delegated or redirected, so that the name is not the zone's.
+    fn is_covered(&self, owner: &Owner) -> bool {
+        // In canonical order whatever is above a name comes before it.
+        let before = self.names.range(..owner).rev();
+        let mut above = before.filter(|(name, _)| owner.is_below(name));
+        above.any(|(name, types)| self.is_cut(name) || types.contains_key(&rtype::DNAME))
+    }
+
+    /// Whether the zone answers for records of this name and type, so that they are signed (RFC 4035, section 2.2).
+    #[must_use]
+    pub fn answers(&self, owner: &Owner, kind: u16) -> bool {
+        let own = !self.is_cut(owner) || kind == rtype::DS || kind == rtype::NSEC;
+        self.names.contains_key(owner) && own && !self.is_covered(owner)
+    }
+
+    /// What the chain of names says of this one: the next one, and the types that are at it in the zone (RFC 4035, section 2.3).
+    #[must_use]
+    pub fn link(&self, owner: &Owner) -> Option<(&Owner, BTreeSet<u16>)> {
+        let types = self.names.get(owner).filter(|_| !self.is_covered(owner))?;
+        let after = self.names.range::<Owner, _>((core::ops::Bound::Excluded(owner), core::ops::Bound::Unbounded));
+        let next = after.map(|(name, _)| name).find(|name| !self.is_covered(name)).unwrap_or(&self.apex);
+        let cut = self.is_cut(owner);
+        let shown = |kind: &&u16| !cut || **kind == rtype::NS || **kind == rtype::DS;
+        Some((next, types.keys().filter(shown).copied().collect()))
+    }
+}
+
+/// Whether records of this type are made by the signer.
+const fn is_of_signer(kind: u16) -> bool {
+    use rtype::{CDNSKEY, CDS, DNSKEY, NSEC, NSEC3, NSEC3PARAM, RRSIG};
+    matches!(kind, RRSIG | NSEC | DNSKEY | NSEC3 | NSEC3PARAM | CDS | CDNSKEY)
+}
