@@ -301,7 +301,7 @@ fn nobody_signs_what_is_not_in_the_operators_copies_of_the_zone() {
     assert!(log(&group).contains("agent zone refuses it"), "{}", log(&group));
     for node in ["2", "3", "4"] {
         let said = group.theta(&["audit", "show", "--node", node, "--refused", "--last", "100"]).ok().text();
-        assert!(said.contains("agent-refuses"), "{said}");
+        assert!(said.contains("agent zone refuses it: there is no victim.example. A in the zone"), "{said}");
     }
 
     // When the operators have it in their copies, it is signed.
