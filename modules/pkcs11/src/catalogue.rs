@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR};
+use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR, CKR_FUNCTION_REJECTED};
 use theta_client::{KeyRef, KeyState, ListedKey, NodeProblem, Problem, Version, blocking::Client};
 use theta_keypool::{Bindings, Prefix, State as Fate};
 use theta_schemes::{Suite, keys::KeyId};
@@ -254,7 +254,11 @@ fn read(client: &Client, log: &Log) -> Outcome<Read> {
     let is_denied = problems.iter().any(|node| matches!(node.problem, Problem::Denied { .. }));
     let is_new = is_denied && matches!(client.within(LEARNING, asked.renew()), Some(Ok(_)));
     let keys = remembered(client);
-    if keys.is_empty() { Err(Refusal(CKR_DEVICE_ERROR)) } else { Ok(Read { keys, is_new }) }
+    match (keys.is_empty(), is_denied) {
+        (false, _) => Ok(Read { keys, is_new }),
+        (true, true) => Err(Refusal(CKR_FUNCTION_REJECTED)),
+        (true, false) => Err(Refusal(CKR_DEVICE_ERROR)),
+    }
 }
 
 fn words(problems: &[NodeProblem]) -> String {
