@@ -239,11 +239,12 @@ struct Read {
 fn read(client: &Client, log: &Log) -> Outcome<Read> {
     let asked = client.asynchronous();
     let quorum = usize::from(asked.given_group().threshold());
-    let (listed, problems) =
-        client.within(PATIENCE.saturating_mul(2), asked.list_keys_within(PATIENCE)).unwrap_or_default();
-    let answered: BTreeSet<_> = listed.iter().flat_map(|key| &key.nodes).collect();
-    let silent = asked.group().nodes().len().saturating_sub(problems.len()) < quorum;
-    if answered.len() >= quorum || (!silent && listed.is_empty()) {
+    let told = client.within(PATIENCE.saturating_mul(2), asked.list_keys_within(PATIENCE));
+    let timed_out = told.is_none();
+    let (listed, problems) = told.unwrap_or_default();
+    // Nodes without keys answer, too; what is new is listed by some of them before the others.
+    let answered = asked.group().nodes().len().saturating_sub(problems.len());
+    if answered >= quorum && !timed_out {
         let keys = agreed(listed, quorum).into_iter().filter_map(|said| learned(client, &said, log)).collect();
         return Ok(Read { keys, is_new: true });
     }
