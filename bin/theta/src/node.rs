@@ -207,6 +207,9 @@ fn told_to_stop(stop_on_eof: bool) -> Result<impl Future<Output = &'static str>,
     })
 }
 
+/// The targets of gossipsub's log lines begin so.
+const GOSSIP_LIBRARY: &str = "libp2p_gossipsub";
+
 /// Parses a filter by level and target. Each of its parts must name a level; one without is a mistyped level. A filter by the fields of
 /// spans as well would bring regular expressions into every node.
 fn log_filter(level: &str) -> Result<Targets, Failure> {
@@ -222,7 +225,11 @@ fn log_filter(level: &str) -> Result<Targets, Failure> {
             return Err(refused(&format!("{word:?} is not a level")));
         }
     }
-    level.parse().map_err(|error: ParseError| refused(&error.to_string()))
+    let filter: Targets = level.parse().map_err(|error: ParseError| refused(&error.to_string()))?;
+    // The gossip library warns of each message that a neighbour has bent, before anybody counts them. What matters of it is told, at a
+    // bounded rate, by the crate above.
+    let named = level.split(',').any(|part| part.starts_with(GOSSIP_LIBRARY));
+    Ok(if named { filter } else { filter.with_target(GOSSIP_LIBRARY, LevelFilter::ERROR) })
 }
 
 /// The two ends of a node's traces.

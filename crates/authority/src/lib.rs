@@ -11,6 +11,7 @@
 //!
 //! This crate knows no network and no network protocol.
 
+mod agents;
 mod asks;
 mod authority;
 mod gate;
@@ -21,6 +22,7 @@ mod reason;
 mod refusal;
 mod request;
 
+pub use agents::{Agents, Hearing, Question};
 pub use asks::{Asked, Asks, BackUp, BringWarrant, ListCeremonies, Look, PruneAudit, WatchCeremony};
 pub use authority::{
     AuditKeeping, AuditUnavailable, Authority, AuthorityError, Place, PolicyLoadError, PruneError, Pruned, QuotaError,

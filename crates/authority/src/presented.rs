@@ -1,7 +1,7 @@
 //! The credentials and consents that come with a request.
 
 use bytes::Bytes;
-use theta_policy::{Caller, Policy, Request, Unidentified};
+use theta_policy::{Caller, Heard, Policy, Request, Unidentified};
 use theta_statements::{Approval, Ask, MOST_APPROVALS, Name, SignedRequest, Token, TokenError, UnixTime};
 
 use crate::refusal::EnclosureError;
@@ -15,6 +15,8 @@ pub struct Presented {
     signed_request: Bytes,
     /// Encoded approvals.
     approvals: Vec<Bytes>,
+    /// What an agent of this node said about it.
+    heard: Option<Heard>,
 }
 
 /// What came with a request, decoded.
@@ -28,7 +30,7 @@ impl Presented {
     /// is a token, or the error of what was presented as one.
     #[must_use]
     pub const fn new(certificate: Option<[u8; 32]>, token: Option<Result<Token, TokenError>>) -> Self {
-        Self { certificate, token, signed_request: Bytes::new(), approvals: Vec::new() }
+        Self { certificate, token, signed_request: Bytes::new(), approvals: Vec::new(), heard: None }
     }
 
     /// Adds what came in the request itself, encoded: a signed request (empty if none) and approvals.
@@ -37,6 +39,11 @@ impl Presented {
         self.signed_request = signed_request.clone();
         self.approvals = approvals.to_vec();
         self
+    }
+
+    /// Adds what an agent said about the request.
+    pub(crate) fn heard(self, heard: Heard) -> Self {
+        Self { heard: Some(heard), ..self }
     }
 
     /// Whether there are signatures to verify.
@@ -69,10 +76,11 @@ impl Presented {
         ask: Ask<'a>,
         now: UnixTime,
     ) -> Result<Request<'a>, Unidentified> {
-        match signed {
-            Some(signed) => policy.signed_request(signed, ask, now),
-            None => Ok(self.caller(policy)?.asks(ask)),
-        }
+        let asking = match signed {
+            Some(signed) => policy.signed_request(signed, ask, now)?,
+            None => self.caller(policy)?.asks(ask),
+        };
+        Ok(asking.heard(self.heard.clone()))
     }
 
     /// Decodes the signed request and the approvals.

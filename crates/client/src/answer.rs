@@ -1,6 +1,6 @@
 //! A checked result, and how it came about.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use theta_names::NodeId;
 use theta_wire::v1;
@@ -55,16 +55,23 @@ pub struct Culprit {
 }
 
 pub(crate) fn nodes(numbers: &[u32]) -> Vec<NodeId> {
-    numbers.iter().filter_map(|number| node(*number)).collect()
+    let mut seen = HashSet::new();
+    numbers.iter().filter_map(|number| node(*number)).filter(|node| seen.insert(*node)).collect()
 }
 
+/// Each node once, with what is said of it first: the answering node may write what it likes, but no more than there are nodes.
 pub(crate) fn culprits(culprits: Vec<v1::Culprit>) -> Vec<Culprit> {
+    let mut seen = HashSet::new();
     let known = |culprit: v1::Culprit| {
-        let node = node(culprit.node)?;
-        Some(Culprit { node, misbehaviour: culprit.misbehaviour, instance_id: culprit.instance_id.into() })
+        let node = node(culprit.node).filter(|node| seen.insert(*node))?;
+        let misbehaviour = culprit.misbehaviour.chars().take(MOST_MISBEHAVIOUR).collect();
+        Some(Culprit { node, misbehaviour, instance_id: culprit.instance_id.into() })
     };
     culprits.into_iter().filter_map(known).collect()
 }
+
+/// The longest description of a misbehaviour in characters: it is the answering node's.
+const MOST_MISBEHAVIOUR: usize = 200;
 
 /// The node of this number, or `None` for numbers that no node can have: answers leave such entries out.
 pub(crate) fn node(number: u32) -> Option<NodeId> {

@@ -7,8 +7,9 @@ pub(crate) mod known;
 pub(crate) mod renewal;
 pub(crate) mod states;
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
+use prost::Message as _;
 use theta_keyfiles::PublicKeyText as _;
 use theta_names::{KeyRef, NodeId};
 use theta_schemes::keys::{AnyPublicKey, KeyId};
@@ -22,6 +23,8 @@ use crate::{
 
 use belief::{Belief, Told};
 
+/// The longest list of a node's keys, in bytes: thousands of keys. What is longer is a fault, and would cost its reader many times as much.
+const MOST_LISTED_BYTES: usize = 8 << 20;
 /// How long the other nodes have to contradict after enough nodes have told the same key.
 const CONTRADICTIONS: Duration = Duration::from_secs(1);
 
@@ -159,7 +162,7 @@ impl Client {
     /// The same for callers that do not wait for slow nodes: a node that does not answer for so long is left out.
     pub async fn list_keys_within(&self, patience: Duration) -> (Vec<ListedKey>, Vec<crate::NodeProblem>) {
         let (lists, problems) = self.key_lists(patience).await;
-        let mut listed: Vec<ListedKey> = Vec::new();
+        let mut listed: HashMap<Vec<u8>, ListedKey> = HashMap::new();
         for (node, mut info) in
             lists.into_iter().flat_map(|(node, keys)| keys.into_iter().map(move |info| (node, info)))
         {
@@ -167,22 +170,20 @@ impl Client {
             // disagreement.
             let (held, seen) = (std::mem::take(&mut info.held), std::mem::take(&mut info.generation));
             let stock = info.stock.take();
-            match listed.iter_mut().find(|key| key.info == info) {
-                Some(key) => key.add(node, held, seen, stock),
-                None => {
-                    let (nodes, held_by, stocks) = (Vec::new(), Vec::new(), Vec::new());
-                    let mut key = ListedKey { info, nodes, held: held_by, generation: 0, stocks };
-                    key.add(node, held, seen, stock);
-                    listed.push(key);
-                }
-            }
+            let key = listed.entry(info.encode_to_vec()).or_insert_with(|| {
+                let (nodes, held_by, stocks) = (Vec::new(), Vec::new(), Vec::new());
+                ListedKey { info, nodes, held: held_by, generation: 0, stocks }
+            });
+            key.add(node, held, seen, stock);
         }
+        let mut listed: Vec<ListedKey> = listed.into_values().collect();
         for key in &mut listed {
             key.nodes.sort_unstable();
             key.held.sort_unstable();
             key.stocks.sort_unstable_by_key(|(node, _)| *node);
         }
-        listed.sort_by(|a, b| (&a.info.name, a.info.version).cmp(&(&b.info.name, b.info.version)));
+        // Of what they disagree on, the nodes with the smallest numbers come first.
+        listed.sort_by(|a, b| (&a.info.name, a.info.version, &a.nodes).cmp(&(&b.info.name, b.info.version, &b.nodes)));
         (listed, problems.all())
     }
 
@@ -192,7 +193,10 @@ impl Client {
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(v1::ListKeysRequest {}, patience);
-            async move { Ok(connection.protocol().list_keys(request).await?.into_inner().keys) }
+            async move {
+                let mut protocol = connection.protocol().max_decoding_message_size(MOST_LISTED_BYTES);
+                Ok(protocol.list_keys(request).await?.into_inner().keys)
+            }
         });
         let (mut lists, mut problems) = (Vec::new(), Problems::new(&connections));
         while let Some((node, reply)) = replies.recv().await {

@@ -26,6 +26,9 @@ pub(crate) enum Verdict {
     False,
 }
 
+/// So many frames for one reader cost as much as a message.
+const FRAMES_OF_A_MESSAGE: usize = 64;
+
 /// What is known of one author.
 #[derive(Debug)]
 struct Author {
@@ -52,7 +55,8 @@ impl Authors {
     pub(crate) fn judge(&mut self, message: Bytes, members: &Members, rate: &Rate, now: Instant) -> Verdict {
         let bytes = message.len();
         if bytes > self.longest {
-            return Verdict::False;
+            // A neighbour whose operator has raised the bound already passes it on in good faith.
+            return Verdict::TooMuch;
         }
         let Some(vouched) = Vouched::read(message) else { return Verdict::False };
         let author = vouched.author();
@@ -80,6 +84,14 @@ impl Authors {
         known.numbers.take(number);
         known.spent.take(rate, bytes, now);
         Verdict::New(author, vouched.body().clone())
+    }
+
+    /// Counts the frames of a message, for its author: many small ones cost their reader more than their bytes.
+    pub(crate) fn charge(&mut self, author: &Fingerprint, frames: usize, rate: &Rate, now: Instant) {
+        let Some(known) = self.known.get_mut(author) else { return };
+        for _ in 0..frames / FRAMES_OF_A_MESSAGE {
+            known.spent.take(rate, 0, now);
+        }
     }
 
     /// Forgets those who are members no more.
@@ -139,7 +151,7 @@ mod tests {
         assert_eq!(judge(Bytes::from_static(b"noise")), Verdict::False);
         let mut long = Outgoing::new(10);
         long.put(&Carried { node: node(1), frame: Bytes::from(vec![0; 1_000]) });
-        assert_eq!(judge(long.sign(&member, &context("group")).unwrap()), Verdict::False);
+        assert_eq!(judge(long.sign(&member, &context("group")).unwrap()), Verdict::TooMuch);
 
         let said =
             (10..5_000).take_while(|number| judge(message(&member, *number, "group")) != Verdict::TooMuch).count();

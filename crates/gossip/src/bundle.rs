@@ -66,6 +66,9 @@ pub(crate) fn number(body: &[u8]) -> Option<u64> {
     (*version == VERSION).then_some(u64::from_be_bytes(*number))
 }
 
+/// The most frames for one node in a message; the rest is left out, and sent again by its author.
+const MOST_FRAMES: usize = 1_024;
+
 /// The frames for one node in a message, each a copy, so that no small frame keeps a whole message. `None`: it is no message.
 pub(crate) fn frames_for(node: NodeId, mut body: Bytes) -> Option<Vec<Bytes>> {
     number(&body)?;
@@ -78,7 +81,7 @@ pub(crate) fn frames_for(node: NodeId, mut body: Bytes) -> Option<Vec<Bytes>> {
             return None;
         }
         let frame = body.split_to(length);
-        if to == node.get() {
+        if to == node.get() && frames.len() < MOST_FRAMES {
             frames.push(Bytes::copy_from_slice(&frame));
         }
     }
@@ -103,11 +106,11 @@ impl Numbers {
 
     pub(crate) fn take(&mut self, number: u64) {
         self.came.insert(number);
-        if self.came.len() > REMEMBERED
-            && let Some(oldest) = self.came.pop_first()
-        {
-            self.floor = oldest;
-        }
+        // An author counts by one, and begins each life far above the one before. So one message of the present puts an end to all of
+        // the past, which somebody may have kept to say it again to a node that has just begun.
+        let window = u64::try_from(REMEMBERED).unwrap_or(u64::MAX);
+        self.floor = self.floor.max(number.saturating_sub(window));
+        self.came = self.came.split_off(&self.floor.saturating_add(1));
     }
 }
 
@@ -167,11 +170,16 @@ mod tests {
             assert!(!numbers.is_new(number));
         }
         assert!(numbers.is_new(4));
-        for number in 100..100 + u64::try_from(REMEMBERED).unwrap() {
+        let window = u64::try_from(REMEMBERED).unwrap();
+        for number in 100..=100 + window {
             numbers.take(number);
         }
-        assert!([3, 4, 5, 8, 9].iter().all(|old| !numbers.is_new(*old)), "what is forgotten counts as come");
-        assert!(numbers.is_new(99));
-        assert!(!numbers.is_new(100));
+        assert!([3, 4, 5, 8, 9, 99, 100].iter().all(|old| !numbers.is_new(*old)), "what is forgotten counts as come");
+        assert!(!numbers.is_new(101) && numbers.is_new(101 + window));
+        // The first message of a new life.
+        numbers.take(1_000_000);
+        assert!((0..1_000_000 - window).all(|old| !numbers.is_new(old)), "nothing of the life before comes again");
+        assert!(numbers.is_new(999_999), "what was overtaken is taken");
+        assert!(numbers.came.len() <= REMEMBERED);
     }
 }

@@ -48,7 +48,8 @@ pub struct GossipLimits {
     pub burst: Duration,
     /// Messages that wait for one neighbour; what comes beyond is lost on the way to it.
     pub neighbour_messages: usize,
-    /// False messages of one neighbour, less one a second, after which it is left.
+    /// False messages of one neighbour, less one a second, after which it is left. It is left as well if it passes on twice as many messages as all
+    /// authors together may say, or takes none for ten seconds.
     pub false_messages: u32,
     /// For how long a neighbour that was left is not let in again.
     pub banned_for: Duration,
@@ -72,7 +73,7 @@ impl Default for GossipLimits {
             messages_per_second: 4_000,
             bytes_per_second: 32 * MIB,
             burst: Duration::from_secs(2),
-            neighbour_messages: 1_024,
+            neighbour_messages: 512,
             false_messages: 20,
             banned_for: Duration::from_secs(60),
             handshakes: 256,
@@ -115,12 +116,14 @@ pub struct Degree {
 
 impl Degree {
     /// The degree in a group of n nodes: log2 n + 1, at least 3, so that a message takes few steps, and a random graph hardly falls apart, by itself
-    /// or when some nodes are away. All others, in groups of up to four.
+    /// or when some nodes are away. All others, in groups of up to four, and then no fewer will do: gossipsub looks for more neighbours
+    /// below `low` alone.
     #[must_use]
     pub fn of(n: usize) -> Self {
         let logarithm = usize::try_from(n.max(1).next_power_of_two().trailing_zeros()).unwrap_or(0);
         let aim = (logarithm + 1).clamp(3, 16);
-        Self { low: (aim * 2 / 3).max(1), aim, high: aim * 2 }
+        let low = if n <= aim + 1 { aim } else { aim * 2 / 3 };
+        Self { low, aim, high: aim * 2 }
     }
 }
 
@@ -155,6 +158,7 @@ mod tests {
         for n in 1..2_000 {
             let Degree { low, aim, high } = Degree::of(n);
             assert!(1 <= low && low <= aim && aim <= high, "{n}");
+            assert!(n > 4 || low + 1 >= n, "all are neighbours in a group of {n}");
         }
     }
 

@@ -345,6 +345,31 @@ async fn oversize_messages_and_noise_end_at_the_neighbour() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_passes_on_more_than_all_may_say_is_left() {
+    let limits = GossipLimits { messages_per_second: 100, ..GossipLimits::default() };
+    let (mut nodes, mut attacker) = attacked(&limits).await;
+    let (stranger, begin) = (new_identity(), Instant::now());
+    let mut number = 1_u64;
+    // Signed by somebody whom the group does not know (yet): no honest node passes that on, and it is not false either.
+    while nodes[..2].iter().any(|(node, _)| node.counts().banned == 0) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is not left: {:?}", nodes[0].0.counts());
+        for _ in 0..50 {
+            let noise = Attacker::bundle(number, &Bytes::from_static(b"noise"));
+            attacker.say(noise.sign(&stranger, &context(GROUP)).unwrap());
+            number += 1;
+        }
+        attacker.run(Duration::from_millis(10)).await;
+    }
+    all_hear(&mut nodes, 1, || {}).await;
+    for (node, _) in &nodes[2..] {
+        let counts = node.counts();
+        assert_eq!((counts.strange, counts.banned), (0, 0), "nothing of it is passed on: {counts:?}");
+    }
+    let counts = nodes[0].0.counts();
+    assert!(counts.strange > 0 && counts.forged == 0, "{counts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_are_not_let_in_however_many_come() {
     let (mut nodes, attacker) = attacked(&GossipLimits { handshakes: 8, ..GossipLimits::default() }).await;
     let address = attacker.peers[0].address.clone();

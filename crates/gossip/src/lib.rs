@@ -10,7 +10,8 @@
 //! # Who takes part
 //! Connections are TLS 1.3 with the keys that the group has pinned, so that nobody else connects. A message is checked before it is passed
 //! on: it has to be signed by a member, new, and within that member's share of what a node passes on in a second. A neighbour that passes on
-//! false messages is left for a while.
+//! false messages, or more than all members may say, is left for a while, and one that takes none is let go. Each node dials some of its
+//! neighbours itself, drawn at random, and exchanges one every few minutes: those who dial it may all be of one party.
 //!
 //! # Bounds
 //! Connections in the handshake, connections of a member, what is read of a neighbour in a second and kept for it, messages' lengths, and what
@@ -20,11 +21,11 @@ mod authors;
 mod bundle;
 mod config;
 mod connection;
-mod dialer;
 #[cfg(test)]
 mod hostile;
 mod members;
 mod mesh;
+mod neighbours;
 mod rate;
 mod tally;
 mod task;

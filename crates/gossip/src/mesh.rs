@@ -2,12 +2,13 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    io,
     time::Duration,
 };
 
 use libp2p_gossipsub::{
-    Behaviour, ConfigBuilder, IdentTopic, IdentityTransform, Message, MessageAuthenticity, MessageId, PeerScoreParams,
-    PeerScoreThresholds, TopicHash, TopicScoreParams, ValidationMode, WhitelistSubscriptionFilter,
+    Behaviour, ConfigBuilder, DataTransform, IdentTopic, Message, MessageAuthenticity, MessageId, PeerScoreParams,
+    PeerScoreThresholds, RawMessage, TopicHash, TopicScoreParams, ValidationMode, WhitelistSubscriptionFilter,
 };
 use sha2::{Digest, Sha256};
 
@@ -16,14 +17,33 @@ use crate::{
     config::{Degree, GossipError, GossipLimits},
 };
 
-pub(crate) type Mesh = Behaviour<IdentityTransform, WhitelistSubscriptionFilter>;
+pub(crate) type Mesh = Behaviour<OneTopic, WhitelistSubscriptionFilter>;
+
+/// Refuses messages of other topics, before the library remembers them: else whoever passes on somebody's message under another topic
+/// first would have made it one that has come already.
+#[derive(Clone, Debug)]
+pub(crate) struct OneTopic(TopicHash);
+
+impl DataTransform for OneTopic {
+    fn inbound_transform(&self, raw: RawMessage) -> io::Result<Message> {
+        if raw.topic != self.0 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let RawMessage { source, data, sequence_number, topic, .. } = raw;
+        Ok(Message { source, data, sequence_number, topic })
+    }
+
+    fn outbound_transform(&self, _: &TopicHash, data: Vec<u8>) -> io::Result<Vec<u8>> {
+        Ok(data)
+    }
+}
 
 /// How long a message is remembered as one that has come. Older ones are known by their authors' numbers.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
 /// For how long a neighbour that was let go is not asked again.
 const PRUNE_BACKOFF: Duration = Duration::from_secs(10);
 /// Heartbeats for which messages are kept for neighbours that missed them, and in which they are announced.
-const KEPT_HEARTBEATS: (usize, usize) = (4, 3);
+const KEPT_HEARTBEATS: (usize, usize) = (8, 3);
 /// What the library's bound has to leave room for beside a message: it compares all bytes that it has read and not taken yet (`gossipsub` 0.50.1,
 /// `protocol.rs`), and it reads 8 KiB at once. Without this a stream ends when a second message comes close behind a long one.
 const READ_AHEAD_BYTES: usize = 16 << 10;
@@ -40,9 +60,12 @@ pub(crate) fn message_bytes(limits: &GossipLimits, frame_bytes: usize) -> usize 
     limits.bundle_bytes.max(frame_bytes.saturating_add(HEADERS_BYTES)).saturating_add(SIGNED_BYTES)
 }
 
-/// The id of a message: its content alone decides, so that two that are equal are one, whoever passes them on.
+/// The id of a message: its topic and content alone decide, so that two that are equal are one, whoever passes them on.
 fn id_of(message: &Message) -> MessageId {
-    let digest: [u8; 32] = Sha256::digest(&message.data).into();
+    let mut hasher = Sha256::new_with_prefix(message.topic.as_str());
+    hasher.update([0]);
+    hasher.update(&message.data);
+    let digest: [u8; 32] = hasher.finalize().into();
     MessageId::from(&digest[..20])
 }
 
@@ -69,6 +92,8 @@ pub(crate) fn join(
         .history_length(history)
         .history_gossip(announced)
         .max_transmit_size(message_bytes(limits, frame_bytes).saturating_add(READ_AHEAD_BYTES))
+        // Nodes of this crate say one at a time. Many in one would cost the reader more than the bytes that it counts.
+        .max_publish_messages(1)
         .connection_handler_queue_len(limits.neighbour_messages)
         .validation_mode(ValidationMode::Anonymous)
         .validate_messages()
@@ -76,8 +101,13 @@ pub(crate) fn join(
         .build()
         .map_err(refused)?;
     let only = WhitelistSubscriptionFilter(HashSet::from([topic.hash()]));
-    let mut mesh =
-        Behaviour::new_with_subscription_filter(MessageAuthenticity::Anonymous, config, only).map_err(refused)?;
+    let mut mesh = Behaviour::new_with_subscription_filter_and_transform(
+        MessageAuthenticity::Anonymous,
+        config,
+        only,
+        OneTopic(topic.hash()),
+    )
+    .map_err(refused)?;
     mesh.with_peer_score(score(topic.hash()), thresholds()).map_err(refused)?;
     mesh.subscribe(topic).map_err(refused)?;
     Ok(mesh)
@@ -125,6 +155,26 @@ fn thresholds() -> PeerScoreThresholds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Somebody's message under another topic is refused before anything is kept of it, and is another message.
+    #[test]
+    fn a_message_is_of_its_topic() {
+        let (own, other) = (topic("group").hash(), topic("another").hash());
+        let transform = OneTopic(own.clone());
+        let raw = |topic: &TopicHash| RawMessage {
+            source: None,
+            data: vec![7; 40],
+            sequence_number: None,
+            topic: topic.clone(),
+            signature: None,
+            key: None,
+            validated: false,
+        };
+        let message = transform.inbound_transform(raw(&own)).unwrap();
+        assert!(transform.inbound_transform(raw(&other)).is_err());
+        assert_ne!(id_of(&message), id_of(&Message { topic: other, ..message.clone() }));
+        assert_ne!(id_of(&message), id_of(&Message { data: vec![8; 40], ..message.clone() }));
+    }
 
     #[test]
     fn groups_of_all_sizes_can_be_joined() {

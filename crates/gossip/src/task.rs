@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     sync::{Arc, OnceLock, Weak, atomic::Ordering::Relaxed},
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
@@ -28,9 +28,9 @@ use crate::{
     authors::{Authors, Verdict},
     bundle::{Outgoing, frames_for},
     config::{Degree, GossipLimits},
-    dialer::{Dialer, View},
     members::{Members, key_of, peer_id},
     mesh::Mesh,
+    neighbours::{Dialer, Neighbours, View},
     rate::{Rate, Spent},
     tally::Tally,
 };
@@ -43,8 +43,8 @@ const GATHER: Duration = Duration::from_secs(2);
 const TURNS: usize = 3;
 /// A node's messages are not further apart than this for the sake of others.
 const LONGEST_PACE: Duration = Duration::from_millis(250);
-/// Connections between two nodes: each may have dialled the other at the same time.
-const MOST_CONNECTIONS: usize = 2;
+/// How often one of the neighbours that this node has dialled is exchanged for another, so that none surround it for long.
+const EXCHANGE: Duration = Duration::from_secs(300);
 
 /// What the task works with.
 pub(crate) struct Task {
@@ -76,16 +76,17 @@ struct State {
     last: Instant,
     /// A frame that found no room in the bundle before.
     left: Option<Carried>,
-    /// The connections of each neighbour, the oldest first.
-    connections: HashMap<PeerId, Vec<ConnectionId>>,
+    neighbours: Neighbours,
     dialling: HashSet<PeerId>,
+    /// When one of the neighbours was exchanged last.
+    exchanged: Instant,
     /// When the first neighbour joined the mesh.
     first: Option<Instant>,
     /// The mesh has been there.
     ready: bool,
-    /// False messages of each neighbour, less one a second.
-    falsehoods: HashMap<PeerId, (u32, Instant)>,
     warnings: Occasionally,
+    /// Of those who say too much, so that these hide nothing else.
+    excess: Occasionally,
 }
 
 impl Task {
@@ -97,12 +98,13 @@ impl Task {
             spent: Spent::new(Instant::now()),
             last: Instant::now(),
             left: None,
-            connections: HashMap::new(),
+            neighbours: Neighbours::default(),
             dialling: HashSet::new(),
+            exchanged: Instant::now(),
             first: None,
             ready: false,
-            falsehoods: HashMap::new(),
             warnings: Occasionally::default(),
+            excess: Occasionally::default(),
         };
         let mut looks = tokio::time::interval(LOOK);
         loop {
@@ -197,18 +199,18 @@ impl Task {
                 self.judge(state, propagation_source, &message_id, message, rate);
             }
             SwarmEvent::Behaviour(Event::SlowPeer { peer_id, .. }) => {
-                let node = self.name(&peer_id);
+                let (node, now) = (self.name(&peer_id), Instant::now());
                 state.warnings.warn(format_args!("{node} takes messages too slowly, and misses some"));
+                if state.neighbours.of(peer_id, now).is_slow(now) {
+                    let _ = self.swarm.disconnect_peer_id(peer_id);
+                }
             }
-            SwarmEvent::ConnectionEstablished { peer_id, connection_id, .. } => {
-                self.met(state, peer_id, connection_id);
+            SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
+                self.met(state, peer_id, connection_id, endpoint.is_dialer());
             }
             SwarmEvent::ConnectionClosed { peer_id, connection_id, num_established, cause, .. } => {
-                if let Some(connections) = state.connections.get_mut(&peer_id) {
-                    connections.retain(|one| *one != connection_id);
-                }
+                state.neighbours.ended(&peer_id, connection_id);
                 if num_established == 0 {
-                    state.connections.remove(&peer_id);
                     let reason = cause.map_or_else(|| "it was closed".to_owned(), |cause| cause.to_string());
                     tracing::info!(neighbour = %self.name(&peer_id), %reason, "a neighbour is gone");
                 }
@@ -223,8 +225,8 @@ impl Task {
         }
     }
 
-    /// A connection stands. Of too many to one node the oldest is closed: it may be one that the node's last life has left behind.
-    fn met(&mut self, state: &mut State, peer: PeerId, connection: ConnectionId) {
+    /// A connection stands.
+    fn met(&mut self, state: &mut State, peer: PeerId, connection: ConnectionId, dialled: bool) {
         state.dialling.remove(&peer);
         let known = key_of(&peer).filter(|key| self.members.present().by_key(key).is_some());
         let Some(key) = known else {
@@ -232,13 +234,11 @@ impl Task {
             return;
         };
         self.dialer.connected(&key);
-        let connections = state.connections.entry(peer).or_default();
-        if connections.is_empty() {
+        let (first, too_many) = state.neighbours.of(peer, Instant::now()).connected(connection, dialled);
+        if first {
             tracing::info!(neighbour = %self.name(&peer), "connected to a neighbour");
         }
-        connections.push(connection);
-        if connections.len() > MOST_CONNECTIONS {
-            let oldest = connections.remove(0);
+        if let Some(oldest) = too_many {
             self.swarm.close_connection(oldest);
         }
     }
@@ -256,10 +256,16 @@ impl Task {
         };
         counter.fetch_add(1, Relaxed);
         self.swarm.behaviour_mut().report_message_validation_result(id, &source, acceptance);
+        if !state.neighbours.of(source, now).passes(&self.passing(), now) {
+            self.leave(source, "passes on more than all members may say");
+        }
         match verdict {
-            Verdict::New(author, body) => self.take(author, body),
+            Verdict::New(author, body) => {
+                let frames = self.take(author, body);
+                state.authors.charge(&author, frames, rate, now);
+            }
             Verdict::False => self.blame(state, source, now),
-            Verdict::TooMuch => state.warnings.warn(format_args!(
+            Verdict::TooMuch => state.excess.warn(format_args!(
                 "a member says more than its share, of which {} passes some on; the rest is dropped",
                 self.name(&source)
             )),
@@ -267,12 +273,13 @@ impl Task {
         }
     }
 
-    fn take(&self, author: Fingerprint, body: Bytes) {
+    /// How many frames it had for this node.
+    fn take(&self, author: Fingerprint, body: Bytes) -> usize {
         let members = self.members.present();
-        let Some(member) = members.by_key(&author) else { return };
+        let Some(member) = members.by_key(&author) else { return 0 };
         // An author whose message is no list of frames has signed nonsense: that harms nobody.
         let frames = frames_for(self.local, body).unwrap_or_default();
-        let count = u64::try_from(frames.len()).unwrap_or(u64::MAX);
+        let (all, count) = (frames.len(), u64::try_from(frames.len()).unwrap_or(u64::MAX));
         for frame in frames {
             // What finds no room is sent again by its author.
             let _ = self.arrivals.try_send(Carried { node: member.id, frame });
@@ -281,23 +288,31 @@ impl Task {
             status.got = status.got.saturating_add(count);
             false
         });
+        all
     }
 
     /// A neighbour has passed on a false message, which no honest node does. Who goes on is left.
     fn blame(&self, state: &mut State, source: PeerId, now: Instant) {
         let node = self.name(&source);
         state.warnings.warn(format_args!("{node} passed on a message that its author has not signed"));
-        let (count, since) = state.falsehoods.entry(source).or_insert((0, now));
-        let forgiven = u32::try_from(now.duration_since(*since).as_secs()).unwrap_or(u32::MAX);
-        (*count, *since) = (count.saturating_sub(forgiven).saturating_add(1), if forgiven > 0 { now } else { *since });
-        if *count > self.limits.false_messages
-            && let Some(key) = key_of(&source)
-        {
-            state.falsehoods.remove(&source);
-            self.members.ban(key, self.limits.banned_for);
-            self.tally.banned.fetch_add(1, Relaxed);
-            tracing::warn!(neighbour = %node, banned_for = ?self.limits.banned_for, "left a neighbour that passes on false messages");
+        if state.neighbours.of(source, now).lied(now) > self.limits.false_messages {
+            self.leave(source, "passes on false messages");
         }
+    }
+
+    /// What a neighbour may pass on: twice what all members may say, so that none is left for what others say.
+    fn passing(&self) -> Rate {
+        let n = u32::try_from(self.members.present().count()).unwrap_or(u32::MAX);
+        let messages = self.limits.messages_per_second.max(n.saturating_mul(10)).saturating_mul(2);
+        Rate::shared(messages, u32::MAX, 1, self.limits.burst.saturating_mul(2))
+    }
+
+    /// Lets a neighbour go that does what no honest one does, and does not let it in again for a while.
+    fn leave(&self, source: PeerId, why: &str) {
+        let Some(key) = key_of(&source).filter(|key| !self.members.is_banned(key)) else { return };
+        self.members.ban(key, self.limits.banned_for);
+        self.tally.banned.fetch_add(1, Relaxed);
+        tracing::warn!(neighbour = %self.name(&source), banned_for = ?self.limits.banned_for, "left a neighbour that {why}");
     }
 
     /// Looks whom to dial and whom to leave, and says how things are.
@@ -311,20 +326,31 @@ impl Task {
             let _ = self.swarm.disconnect_peer_id(peer);
         }
         state.authors.keep(&self.members);
-        state.falsehoods.retain(|peer, _| state.connections.contains_key(peer));
+        state.neighbours.forget(now);
         self.dialer.keep(|key| members.by_key(key).is_some());
 
-        let connected = state.connections.keys().chain(&state.dialling).filter_map(key_of);
+        let connected = state.neighbours.present().chain(&state.dialling).filter_map(key_of);
         let neighbours: HashSet<Fingerprint> = connected.collect();
         let sessions = self.sessions.get().and_then(Weak::upgrade);
         let unreached = sessions.map(|sessions| sessions.unreached()).unwrap_or_default();
         let unreached = unreached.into_iter().map(|peer| peer.certificate).collect();
         let degree = Degree::of(members.count());
-        let view = View { neighbours: &neighbours, unreached: &unreached, degree, now };
+        let own = state.neighbours.dialled();
+        let dialled = own.len().saturating_add(state.dialling.len());
+        let view = View { neighbours: &neighbours, dialled, unreached: &unreached, degree, now };
         for key in
             self.dialer.due(members.peers().filter(|peer| !self.members.is_banned(&peer.certificate)), &view, random)
         {
             self.dial(state, &key);
+        }
+
+        // Where all are neighbours there is nobody to exchange one for.
+        if now.duration_since(state.exchanged) >= EXCHANGE {
+            state.exchanged = now;
+            let others = members.count().saturating_sub(1) > neighbours.len();
+            if others && self.dialer.is_free() && own.len() >= degree.low {
+                own.get(random(own.len())).map(|connection| self.swarm.close_connection(*connection));
+            }
         }
 
         let in_mesh = self.neighbours();
@@ -333,7 +359,7 @@ impl Task {
             let enough = in_mesh >= degree.low.min(members.count().saturating_sub(1));
             state.ready |= enough || now.duration_since(first) >= GATHER;
         }
-        self.tally.note(state.connections.len(), in_mesh);
+        self.tally.note(state.neighbours.present().count(), in_mesh);
         let away = (in_mesh == 0).then(|| "no neighbour is in its gossip mesh".to_owned());
         let waiting = self.frames.len();
         self.status.send_if_modified(|status| {

@@ -25,9 +25,9 @@ use crate::{
     bundle,
     config::{GossipConfig, GossipError},
     connection::{Socket, Strangers, Traffic},
-    dialer::Dialer,
     members::{Members, peer_id},
     mesh,
+    neighbours::Dialer,
     tally::{GossipCounts, Tally},
     task::Task,
 };

@@ -37,6 +37,7 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 
+mod agent;
 mod approval;
 mod file;
 mod handle;
@@ -48,6 +49,7 @@ mod record;
 mod request;
 mod slots;
 
+pub use agent::{AGENT_OPERATIONS, Agent, Heard, MOST_AGENT_TIME, Objection};
 pub use approval::{ApprovalFault, Consents};
 pub use file::{MOST_ENTRIES, MOST_FILE, MOST_LIST, PolicyFileError, PolicyProblem};
 pub use handle::{PolicyHandle, Reload};

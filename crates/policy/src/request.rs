@@ -5,6 +5,8 @@
 
 use theta_statements::{Ask, Digest, Name, SignedRequestError, TokenHash, VerifyingKey};
 
+use crate::Heard;
+
 /// A credential by which a client is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Credential {
@@ -55,11 +57,22 @@ pub struct Request<'a> {
     caller: Caller,
     ask: Ask<'a>,
     statement: Digest,
+    heard: Option<Heard>,
 }
 
 impl<'a> Request<'a> {
     pub(crate) fn new(caller: Caller, ask: Ask<'a>) -> Self {
-        Self { caller, ask, statement: Digest::of(ask.statement) }
+        Self { caller, ask, statement: Digest::of(ask.statement), heard: None }
+    }
+
+    /// The same with what an agent said about it. Whoever asked the agent vouches that it was asked about this request.
+    #[must_use]
+    pub fn heard(self, heard: Option<Heard>) -> Self {
+        Self { heard, ..self }
+    }
+
+    pub(crate) const fn agent_said(&self) -> Option<&Heard> {
+        self.heard.as_ref()
     }
 
     /// The client's name.

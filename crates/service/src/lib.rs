@@ -5,6 +5,7 @@
 //! Only clients of the group file or the policy file can connect to the API. Each request passes the same bounds, and
 //! the node's own policy decides about it before the node does anything for it.
 
+mod agents;
 pub mod config;
 mod grpc;
 mod metrics;

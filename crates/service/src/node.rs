@@ -47,6 +47,7 @@ pub use self::error::StartError;
 pub(crate) use self::host::{Host, NotFirst, WANTED_HEIGHTS};
 use self::{reach::join, seats::Seats};
 use crate::{
+    agents::AgentSockets,
     config::{AuditConfig, LimitsConfig, NodeConfig},
     grpc::{Admission, ApiServer, Backups, Connections, NodeState, Serving},
     metrics::{self, ApiMetrics, DoorCollector, KeysCollector, PeersCollector, ProcessCollector, Readiness},
@@ -411,6 +412,7 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
         if let Some(AuditConfig { keep, folder }) = audit {
             authority.keep_audit(AuditKeeping { keep, folder });
         }
+        authority.ask_agents_by(Arc::<AgentSockets>::default());
         authority.warn_of_slots(&custodian);
         Ok::<_, StartError>((authority, custodian, registry))
     };

@@ -39,5 +39,11 @@ pub mod host {
     pub const VERSION: u32 = 1;
 }
 
+/// What agents serve beside a node, which consent to requests by their content: [`agent::agent_server`], its client and messages.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, clippy::unwrap_used)]
+pub mod agent {
+    include!("../generated/theta.agent.v1.rs");
+}
+
 /// The compiled descriptors of all services, for the gRPC reflection service.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("../generated/descriptors.bin");

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::{getegid, geteuid, getgid, getuid};
 use serde::Deserialize;
 
 use crate::{BindingsFile, Prefix};
@@ -31,8 +32,7 @@ const CLIENT: &str = "THETA_CLIENT";
 const USUAL_CONFIG: &str = "/etc/thetacrypt/pkcs11.toml";
 
 /// What a host's PIN is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
     /// Nothing: the client file is the credential. Hosts that log in all the same may, with any PIN.
     #[default]
@@ -130,8 +130,7 @@ struct File {
 struct TokenFields {
     client: PathBuf,
     label: Option<String>,
-    #[serde(default)]
-    pin: Pin,
+    pin: Option<String>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     destroy: bool,
@@ -143,12 +142,15 @@ struct TokenFields {
 const USUAL_BINDINGS: &str = "bindings.toml";
 
 impl Config {
-    /// The configuration of this process: that of the variables and files where hosts have it.
+    /// The configuration of this process: that of the variables and files where hosts have it. A process with more rights than who
+    /// started it (set-user-id) has that of the machine: its environment is not its own, and would choose the files that it reads and
+    /// writes.
     ///
     /// # Errors
     /// [`ConfigError`].
     pub fn load() -> Result<Self, ConfigError> {
-        Self::from_variables(|name| env::var_os(name).filter(|value| !value.is_empty()))
+        let own = getuid() == geteuid() && getgid() == getegid();
+        Self::from_variables(|name| env::var_os(name).filter(|value| own && !value.is_empty()))
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
@@ -187,8 +189,14 @@ impl Config {
     /// Files are relative to the folder of the configuration.
     fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let wrong = |reason: String| ConfigError::Wrong { path: path.to_owned(), reason };
-        let File { log, token } =
-            toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        // Only the place and what was expected there: the line itself may have a PIN that stands in a wrong place.
+        let place = |error: &toml::de::Error| error.span().and_then(|span| text.get(..span.start)).map(lines);
+        let File { log, token } = toml::from_str(text).map_err(|error| {
+            wrong(match place(&error) {
+                Some(line) => format!("line {line}: {}", error.message()),
+                None => error.message().to_owned(),
+            })
+        })?;
         if token.is_empty() || token.len() > MOST_TOKENS {
             return Err(wrong(format!("it has {} [[token]] tables: write 1 to {MOST_TOKENS}", token.len())));
         }
@@ -201,6 +209,11 @@ impl Config {
         };
         Ok(Self { log, tokens })
     }
+}
+
+/// The number of the line that this text ends in.
+fn lines(before: &str) -> usize {
+    before.matches('\n').count().saturating_add(1)
 }
 
 impl TokenFields {
@@ -222,7 +235,18 @@ impl TokenFields {
             }
         };
         let (client, timeout) = (folder.join(self.client), Duration::from_millis(timeout));
-        Ok(TokenConfig { client, label: self.label, pin: self.pin, timeout, destroy: self.destroy, pool })
+        let pin = match self.pin.as_deref() {
+            None | Some("none") => Pin::None,
+            Some("token") => Pin::Token,
+            Some("passphrase") => Pin::Passphrase,
+            // What stands there may be a PIN, and is not repeated.
+            Some(_) => {
+                return Err(
+                    "pin is \"none\", \"token\" or \"passphrase\": what a host's PIN is, and not the PIN".to_owned()
+                );
+            }
+        };
+        Ok(TokenConfig { client, label: self.label, pin, timeout, destroy: self.destroy, pool })
     }
 }
 
@@ -261,7 +285,9 @@ mod tests {
         for (text, word) in [
             (String::new(), "0 [[token]]"),
             (format!("{token}pins = 1\n"), "pins"),
-            (format!("{token}pin = \"1234\"\n"), "1234"),
+            (format!("{token}pin = \"hunter-2\"\n"), "and not the PIN"),
+            (format!("{token}pin = hunter-2\n"), "line 3: "),
+            (format!("{token}hunter = \"hunter-2\"\n"), "line 3: "),
             (format!("{token}timeout_ms = 0\n"), "timeout_ms is 0"),
             (format!("{token}label = \"{}\"\n", "x".repeat(33)), "33 bytes"),
             (token.repeat(65), "65 [[token]]"),
@@ -270,6 +296,7 @@ mod tests {
         ] {
             let error = parse(&text).unwrap_err().to_string();
             assert!(error.contains(word) && error.starts_with("/etc/thetacrypt/pkcs11.toml: "), "{error}");
+            assert!(!error.contains("hunter-2"), "{error}");
         }
     }
 

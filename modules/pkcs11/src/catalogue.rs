@@ -1,7 +1,7 @@
 //! Which keys a group has, as its members tell it: read again when a host looks for one, and kept while the nodes are away.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::{Duration, Instant},
 };
@@ -21,12 +21,14 @@ use crate::{
 
 /// How long a node has to tell its keys: one that hangs must not hold up a host that looks for a key.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long learning a new key may take altogether.
+/// How long learning the new keys of a look may take altogether.
 const LEARNING: Duration = Duration::from_secs(5);
 /// For how long what was read counts as new.
 const NEW: Duration = Duration::from_secs(1);
 /// After a look that took long, none is made for so many times as long.
 const PAUSES: u32 = 10;
+/// The longest time for which none is made.
+const LONGEST_PAUSE: Duration = Duration::from_secs(20);
 
 /// The objects of one token.
 #[derive(Debug)]
@@ -53,6 +55,8 @@ struct State {
     released: BTreeSet<CK_OBJECT_HANDLE>,
     /// When to look again; `None` before the first time.
     again: Option<Instant>,
+    /// When a look last ended without anything, before the first that found something.
+    failed: Option<Instant>,
 }
 
 /// What hosts may do with the objects of a token.
@@ -118,12 +122,12 @@ impl Catalogue {
     /// `CKR_DEVICE_ERROR` if too few nodes answer.
     pub(crate) fn read_now(&self, client: &Client, log: &Log) -> Outcome<Vec<LiveKey>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let Read { keys, is_new } = read(client, log)?;
-        if !is_new {
+        let look = read(client, log)?;
+        if !look.is_new {
             return Err(Refusal(CKR_DEVICE_ERROR));
         }
-        let mut state = self.state();
-        state.take(keys.clone(), &self.manner, &self.handles);
+        let (mut state, keys) = (self.state(), look.keys.clone());
+        state.take(look, &self.manner, &self.handles);
         state.again = Some(Instant::now() + NEW);
         Ok(keys)
     }
@@ -147,6 +151,7 @@ impl Catalogue {
     /// # Errors
     /// `CKR_DEVICE_ERROR` if nothing is known and too few nodes answer.
     pub(crate) fn refresh(&self, client: &Client, log: &Log) -> Outcome<()> {
+        let asked = Instant::now();
         let due = |again: Option<Instant>| again.is_none_or(|again| again <= Instant::now());
         let known = self.state().again;
         if !due(known) {
@@ -163,16 +168,23 @@ impl Catalogue {
         if !due(self.state().again) {
             return Ok(());
         }
+        // Those who waited for a look that found nothing share what came of it.
+        if known.is_none() && self.state().failed.is_some_and(|failed| failed >= asked) {
+            return Err(Refusal(CKR_DEVICE_ERROR));
+        }
         let began = Instant::now();
         let read = read(client, log);
         let mut state = self.state();
         match read {
-            Ok(Read { keys, .. }) => state.take(keys, &self.manner, &self.handles),
-            Err(refusal) if state.again.is_none() => return Err(refusal),
+            Ok(look) => state.take(look, &self.manner, &self.handles),
+            Err(refusal) if state.again.is_none() => {
+                state.failed = Some(Instant::now());
+                return Err(refusal);
+            }
             // The nodes are away, and the keys are what they were.
             Err(_) => {}
         }
-        state.again = Some(Instant::now() + NEW.max(began.elapsed().saturating_mul(PAUSES)));
+        state.again = Some(Instant::now() + began.elapsed().saturating_mul(PAUSES).clamp(NEW, LONGEST_PAUSE));
         Ok(())
     }
 
@@ -182,8 +194,10 @@ impl Catalogue {
 }
 
 impl State {
-    fn take(&mut self, keys: Vec<LiveKey>, manner: &Manner, handles: &AtomicU64) {
-        self.keys = keys;
+    fn take(&mut self, look: Look, manner: &Manner, handles: &AtomicU64) {
+        let known: HashSet<KeyId> = look.keys.iter().map(|key| *key.public.key_id()).collect();
+        self.keys.retain(|key| !known.contains(key.public.key_id()) && !look.is_gone(key.public.key_id()));
+        self.keys.extend(look.keys);
         self.show(manner, handles);
     }
 
@@ -219,6 +233,25 @@ impl State {
     }
 }
 
+/// What a look at the nodes has brought.
+struct Look {
+    keys: Vec<LiveKey>,
+    /// Whether the group has told them just now.
+    is_new: bool,
+    /// How many nodes answered, and by key how many of them have it.
+    answered: usize,
+    have: HashMap<[u8; 32], usize>,
+    quorum: usize,
+}
+
+impl Look {
+    /// Whether so many nodes do not have the key any more that one of them is honest: liars and slow nodes take no key away.
+    fn is_gone(&self, id: &KeyId) -> bool {
+        let have = self.have.get(id.as_bytes()).copied().unwrap_or(0);
+        self.answered.saturating_sub(have) >= self.quorum
+    }
+}
+
 /// What so many nodes say alike that one of them is honest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Said {
@@ -230,59 +263,76 @@ struct Said {
 }
 
 /// The keys of the group.
-struct Read {
-    keys: Vec<LiveKey>,
-    /// Whether the group has told them just now.
-    is_new: bool,
-}
-
-fn read(client: &Client, log: &Log) -> Outcome<Read> {
+fn read(client: &Client, log: &Log) -> Outcome<Look> {
     let asked = client.asynchronous();
     let quorum = usize::from(asked.given_group().threshold());
-    let told = client.within(PATIENCE.saturating_mul(2), asked.list_keys_within(PATIENCE));
-    let timed_out = told.is_none();
-    let (listed, problems) = told.unwrap_or_default();
-    // Nodes without keys answer, too; what is new is listed by some of them before the others.
-    let answered = asked.group().nodes().len().saturating_sub(problems.len());
-    if answered >= quorum && !timed_out {
-        let keys = agreed(listed, quorum).into_iter().filter_map(|said| learned(client, &said, log)).collect();
-        return Ok(Read { keys, is_new: true });
+    let listed = client.within(PATIENCE.saturating_mul(2), asked.list_keys_within(PATIENCE));
+    let mut is_told = false;
+    if let Some((listed, problems)) = &listed {
+        let away: HashSet<_> = problems.iter().map(|node| node.node).collect();
+        let answered = asked.group().nodes().len().saturating_sub(away.len());
+        let (agreed, have) = agreed(listed, quorum);
+        is_told = answered >= quorum;
+        // Nothing at all that they agree on is no news, unless they have nothing.
+        if is_told && (!agreed.is_empty() || listed.is_empty()) {
+            let deadline = Instant::now() + LEARNING;
+            let keys = agreed.into_iter().filter_map(|said| learned(client, &said, deadline, log)).collect();
+            return Ok(Look { keys, is_new: true, answered, have, quorum });
+        }
     }
-    if !problems.is_empty() {
+    let problems = listed.map(|(_, problems)| problems).unwrap_or_default();
+    if is_told {
+        // One has a new key before the others, or lies.
+        log.say("the nodes tell of keys, and not enough of them of the same");
+    } else {
         log.say(format_args!("too few nodes tell their keys: {}", words(&problems)));
     }
     // Whoever may not ask for the list knows what the group's ledger has.
     let is_denied = problems.iter().any(|node| matches!(node.problem, Problem::Denied { .. }));
-    let is_new = is_denied && matches!(client.within(LEARNING, asked.renew()), Some(Ok(_)));
-    let keys = remembered(client);
-    match (keys.is_empty(), is_denied) {
-        (false, _) => Ok(Read { keys, is_new }),
-        (true, true) => Err(Refusal(CKR_FUNCTION_REJECTED)),
-        (true, false) => Err(Refusal(CKR_DEVICE_ERROR)),
+    let is_read = is_denied && matches!(client.within(LEARNING, asked.renew()), Some(Ok(_)));
+    let (keys, is_new) = (remembered(client), is_told || is_read);
+    if keys.is_empty() && !is_new {
+        return Err(Refusal(if is_denied { CKR_FUNCTION_REJECTED } else { CKR_DEVICE_ERROR }));
     }
+    Ok(Look { keys, is_new, answered: 0, have: HashMap::new(), quorum })
 }
 
 fn words(problems: &[NodeProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-fn agreed(listed: Vec<ListedKey>, quorum: usize) -> Vec<Said> {
+/// What enough nodes say alike, once for each key and with one primary version for each name, and how many nodes have each key.
+fn agreed(listed: &[ListedKey], quorum: usize) -> (Vec<Said>, HashMap<[u8; 32], usize>) {
     let mut told: BTreeMap<Said, BTreeSet<_>> = BTreeMap::new();
+    let mut have: HashMap<[u8; 32], BTreeSet<_>> = HashMap::new();
     for ListedKey { info, nodes, .. } in listed {
         let serves =
             Suite::ALL.into_iter().any(|suite| suite.name() == info.suite && !mechanisms::of(suite).is_empty());
         let state = KeyState::ALL.into_iter().find(|state| state.name() == info.state);
         let key_id = <[u8; 32]>::try_from(info.key_id.as_ref()).ok();
         if let (true, Some(version), Some(state), Some(key_id)) = (serves, Version::new(info.version), state, key_id) {
-            let said = Said { name: info.name, version, key_id, state, primary: info.primary };
-            told.entry(said).or_default().extend(nodes);
+            if state != KeyState::Destroyed {
+                have.entry(key_id).or_default().extend(nodes.iter().copied());
+            }
+            let said = Said { name: info.name.clone(), version, key_id, state, primary: info.primary };
+            told.entry(said).or_default().extend(nodes.iter().copied());
         }
     }
-    told.into_iter().filter(|(_, nodes)| nodes.len() >= quorum).map(|(said, _)| said).collect()
+    let mut told: Vec<(Said, usize)> = told.into_iter().map(|(said, nodes)| (said, nodes.len())).collect();
+    told.retain(|(_, nodes)| *nodes >= quorum);
+    // In small groups two quorums may have no honest node in common. Most nodes count, and then the newest version.
+    told.sort_by(|(a, by_a), (b, by_b)| by_b.cmp(by_a).then_with(|| b.version.cmp(&a.version)));
+    let (mut keys, mut primaries) = (HashSet::new(), HashSet::new());
+    let mut said: Vec<Said> = Vec::new();
+    for (mut one, _) in told.into_iter().filter(|(one, _)| keys.insert(one.key_id)) {
+        one.primary = one.primary && primaries.insert(one.name.clone());
+        said.push(one);
+    }
+    (said, have.into_iter().map(|(id, nodes)| (id, nodes.len())).collect())
 }
 
 /// The key that the nodes list, with its public key: from what the client has checked already, or else from the nodes.
-fn learned(client: &Client, said: &Said, log: &Log) -> Option<LiveKey> {
+fn learned(client: &Client, said: &Said, deadline: Instant, log: &Log) -> Option<LiveKey> {
     let signs = match said.state {
         KeyState::Active => true,
         KeyState::Retired | KeyState::Disabled => false,
@@ -299,7 +349,7 @@ fn learned(client: &Client, said: &Said, log: &Log) -> Option<LiveKey> {
                 None => asked.public_key(&reference).await,
             }
         };
-        match client.within(LEARNING, learning) {
+        match client.within(deadline.saturating_duration_since(Instant::now()), learning) {
             Some(Ok(public)) if *public.key_id() == id => Some(public),
             Some(Ok(_)) => None,
             Some(Err(error)) => {
@@ -333,4 +383,69 @@ fn remembered(client: &Client) -> Vec<LiveKey> {
         }
     }
     keys
+}
+
+#[cfg(test)]
+mod tests {
+    use theta_names::NodeId;
+    use theta_schemes::keys::deal_any;
+
+    use super::*;
+
+    const MANNER: Manner = Manner { hidden: false, destroyable: false, pool: None };
+
+    fn key(seed: u8, label: &str) -> LiveKey {
+        let threshold = theta_sharing::Threshold::new(2, 4).unwrap();
+        let mut rng = <rand_chacha::ChaCha20Rng as rand_chacha::rand_core::SeedableRng>::from_seed([seed; 32]);
+        let (public, _) = deal_any(Suite::FrostEd25519, threshold, &mut rng);
+        LiveKey::new(label.to_owned(), format!("{label}@1"), public, true).unwrap()
+    }
+
+    fn look(keys: Vec<LiveKey>, answered: usize, have: &[(&LiveKey, usize)]) -> Look {
+        let have = have.iter().map(|(key, nodes)| (*key.public.key_id().as_bytes(), *nodes)).collect();
+        Look { keys, is_new: true, answered, have, quorum: 2 }
+    }
+
+    #[test]
+    fn a_key_goes_when_so_many_do_not_have_it_that_one_of_them_is_honest() {
+        let (state, handles, a, b) = (&mut State::default(), &AtomicU64::new(1), key(1, "a"), key(2, "b"));
+        state.take(look(vec![a.clone(), b.clone()], 4, &[(&a, 4), (&b, 4)]), &MANNER, handles);
+        assert_eq!(state.live.len(), 4);
+        let handles_before = state.live.clone();
+        // One honest node that is slow and a liar that says nothing of b: one of three that answer has it.
+        state.take(look(vec![a.clone()], 2, &[(&a, 2), (&b, 1)]), &MANNER, handles);
+        assert_eq!(state.live.len(), 4, "one node takes no key away");
+        state.take(look(vec![a.clone()], 3, &[(&a, 3), (&b, 1)]), &MANNER, handles);
+        assert_eq!(state.live, handles_before[..2], "two do");
+    }
+
+    fn listed(name: &str, version: u32, id: u8, primary: bool, state: KeyState, nodes: &[u16]) -> ListedKey {
+        let info = theta_wire::v1::KeyInfo {
+            name: name.to_owned(),
+            suite: Suite::FrostEd25519.name().to_owned(),
+            version,
+            key_id: vec![id; 32].into(),
+            state: state.name().to_owned(),
+            primary,
+            ..Default::default()
+        };
+        let nodes = nodes.iter().map(|node| NodeId::try_from(*node).unwrap()).collect();
+        ListedKey { info, nodes, held: Vec::new(), generation: 0, stocks: Vec::new() }
+    }
+
+    #[test]
+    fn of_two_statements_about_a_key_one_is_believed() {
+        let active = KeyState::Active;
+        let lists = [
+            listed("www", 1, 1, true, active, &[1, 2]),
+            listed("www", 1, 1, false, KeyState::Retired, &[3, 4, 5]),
+            listed("www", 2, 2, true, active, &[3, 4]),
+            listed("www", 3, 3, true, active, &[1, 2]),
+            listed("lie", 1, 4, true, active, &[5]),
+        ];
+        let (said, have) = agreed(&lists, 2);
+        let found: Vec<_> = said.iter().map(|one| (one.version.get(), one.state, one.primary)).collect();
+        assert_eq!(found, [(1, KeyState::Retired, false), (3, active, true), (2, active, false)]);
+        assert_eq!((have[&[1; 32]], have[&[4; 32]]), (5, 1));
+    }
 }

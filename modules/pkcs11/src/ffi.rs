@@ -676,7 +676,9 @@ pub unsafe extern "C" fn C_SignUpdate(session: CK_SESSION_HANDLE, part: *mut CK_
     call(|| {
         let session = module()?.session(session)?;
         // SAFETY: the host's.
-        session.sign_update(unsafe { bytes(part, len, MOST_MESSAGE, CKR_DATA_LEN_RANGE) }?)
+        let part = unsafe { bytes(part, len, MOST_MESSAGE, CKR_DATA_LEN_RANGE) };
+        // A part that is not taken ends the operation: nobody signs what lacks it.
+        session.sign_update(part.inspect_err(|_| session.cancel(true, false, false))?)
     })
 }
 
@@ -723,10 +725,11 @@ pub unsafe extern "C" fn C_Verify(
     call(|| {
         let session = module()?.session(session)?;
         // SAFETY: the host's.
-        let data = unsafe { bytes(data, data_len, MOST_MESSAGE, CKR_DATA_LEN_RANGE) }?;
+        let data = unsafe { bytes(data, data_len, MOST_MESSAGE, CKR_DATA_LEN_RANGE) };
         // SAFETY: the host's.
-        let signature = unsafe { bytes(signature, signature_len, MOST_SIGNATURE, CKR_SIGNATURE_LEN_RANGE) }?;
-        session.verify(data, signature)
+        let signature = unsafe { bytes(signature, signature_len, MOST_SIGNATURE, CKR_SIGNATURE_LEN_RANGE) };
+        let end = |_: &Refusal| session.cancel(false, true, false);
+        session.verify(data.inspect_err(end)?, signature.inspect_err(end)?)
     })
 }
 
@@ -735,7 +738,8 @@ pub unsafe extern "C" fn C_VerifyUpdate(session: CK_SESSION_HANDLE, part: *mut C
     call(|| {
         let session = module()?.session(session)?;
         // SAFETY: the host's.
-        session.verify_update(unsafe { bytes(part, len, MOST_MESSAGE, CKR_DATA_LEN_RANGE) }?)
+        let part = unsafe { bytes(part, len, MOST_MESSAGE, CKR_DATA_LEN_RANGE) };
+        session.verify_update(part.inspect_err(|_| session.cancel(false, true, false))?)
     })
 }
 
@@ -748,7 +752,8 @@ pub unsafe extern "C" fn C_VerifyFinal(
     call(|| {
         let session = module()?.session(session)?;
         // SAFETY: the host's.
-        session.verify_final(unsafe { bytes(signature, signature_len, MOST_SIGNATURE, CKR_SIGNATURE_LEN_RANGE) }?)
+        let signature = unsafe { bytes(signature, signature_len, MOST_SIGNATURE, CKR_SIGNATURE_LEN_RANGE) };
+        session.verify_final(signature.inspect_err(|_| session.cancel(false, true, false))?)
     })
 }
 

@@ -9,8 +9,8 @@
 //! - `process` is what there is once in each process, also after `fork`; `sessions` the state of the host's sessions.
 //! - `token` asks the group, and gives hosts keys of a pool that make their own; `catalogue` knows its keys, `objects` shows them as
 //!   attributes, `mechanisms` says what of them is served, `generation` reads what kind of key a host wants.
-//! - `log` writes why something was refused, `refusal` says it to hosts. Where the groups are, and which keys of a pool are whose, is read by
-//!   the crate `theta-keypool`.
+//! - `log` writes why something was refused, and keeps threads out of the host's signals; `refusal` says it to hosts. Where the groups
+//!   are, and which keys of a pool are whose, is read by the crate `theta-keypool`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

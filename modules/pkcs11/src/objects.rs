@@ -24,7 +24,7 @@ use theta_schemes::{
 };
 
 use crate::{
-    mechanisms,
+    mechanisms::{self, Request},
     refusal::{Outcome, Refusal},
 };
 
@@ -116,6 +116,15 @@ impl LiveKey {
             Shape::Curve { .. } => 64,
             Shape::Rsa { modulus } => modulus.len(),
         }
+    }
+
+    /// Whether this is a signature of what was asked, under this key.
+    pub(crate) fn accepts(&self, request: &Request, signature: &[u8]) -> bool {
+        let verified = match request {
+            Request::Message(message) => self.public.verify(message, signature, &[]),
+            Request::Digest(digest) => self.public.verify_digest(digest, signature),
+        };
+        signature.len() == self.signature_len() && verified.is_ok()
     }
 
     /// Whether a host's public key is this one: it has named its numbers, or its point with the curve.

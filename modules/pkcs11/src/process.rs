@@ -7,7 +7,7 @@
 use std::{
     process,
     sync::{
-        Arc, OnceLock, PoisonError, RwLock,
+        Arc, LazyLock, OnceLock, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -43,6 +43,9 @@ struct Process {
     /// That of a child of this process.
     next: OnceLock<Box<Process>>,
 }
+
+/// The next handle of an object. A host that ends and begins anew gets others than before, so that an old one means nothing.
+static HANDLES: LazyLock<Arc<AtomicU64>> = LazyLock::new(|| Arc::new(AtomicU64::new(1)));
 
 static FIRST: OnceLock<Box<Process>> = OnceLock::new();
 
@@ -94,7 +97,7 @@ pub(crate) fn finalise() -> Outcome<()> {
 
 impl Module {
     fn new(config: Config) -> Self {
-        let handles = Arc::new(AtomicU64::new(1));
+        let handles = Arc::clone(&HANDLES);
         let (log, tokens) = (Log(config.log), config.tokens.into_iter());
         let tokens = tokens.map(|token| Arc::new(Token::new(token, log.clone(), Arc::clone(&handles)))).collect();
         Self { handles, tokens, sessions: Sessions::default() }

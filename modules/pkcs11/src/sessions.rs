@@ -373,11 +373,6 @@ impl Operation {
         if signature.len() != self.object.key.signature_len() {
             return Err(Refusal(CKR_SIGNATURE_LEN_RANGE));
         }
-        let public = &self.object.key.public;
-        let verified = match request {
-            Request::Message(message) => public.verify(message, signature, &[]),
-            Request::Digest(digest) => public.verify_digest(digest, signature),
-        };
-        verified.map_err(|_| Refusal(CKR_SIGNATURE_INVALID))
+        if self.object.key.accepts(request, signature) { Ok(()) } else { Err(Refusal(CKR_SIGNATURE_INVALID)) }
     }
 }

@@ -110,8 +110,14 @@ pub(super) fn print(args: &ConfigArgs, output: Output) -> Result<(), Failure> {
     })
 }
 
+/// A text as TOML has it, which takes the escapes of JSON.
+fn quoted(text: &str) -> serde_json::Value {
+    serde_json::Value::String(text.to_owned())
+}
+
 fn config(client: &Path, args: &ConfigArgs) -> String {
-    let label = args.label.as_ref().map(|label| format!("label = {label:?}\n")).unwrap_or_default();
+    let client = quoted(&client.to_string_lossy());
+    let label = args.label.as_ref().map(|label| format!("label = {}\n", quoted(label))).unwrap_or_default();
     let pool = match &args.pool {
         Some(pool) => format!(
             "# Programs that make their own keys get those of the group that are called {pool}-SUITE-NUMBER (theta pkcs11 pool makes them).\n\
@@ -129,7 +135,7 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
     format!(
         "# The configuration of libtheta_pkcs11.so. The module looks for it in $THETA_PKCS11_CONFIG, then in\n\
          # ~/.config/thetacrypt/pkcs11.toml, then in /etc/thetacrypt/pkcs11.toml.\n\
-         # Where it has to say something: \"stderr\", \"off\" or a file.\nlog = \"stderr\"\n\n[[token]]\nclient = {client:?}\n{label}{pin}\
+         # Where it has to say something: \"stderr\", \"off\" or a file.\nlog = \"stderr\"\n\n[[token]]\nclient = {client}\n{label}{pin}\
          # How long a call may take, in milliseconds.\ntimeout_ms = 10000\n\
          # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n{pool}\n"
     )

@@ -18,6 +18,7 @@ impl Authority {
         self: &Arc<Self>,
         requests: Vec<(Presented, R)>,
     ) -> Vec<Result<Granted<R>, Refusal>> {
+        let requests = self.hear_all(requests).await;
         let (this, count) = (Arc::clone(self), requests.len());
         // It may verify signatures, wait for the disk to take slots and digest long statements.
         let decided = tokio::task::spawn_blocking(move || this.decide_together_now(requests)).await;
@@ -35,6 +36,18 @@ impl Authority {
             _ => Ok(granted),
         };
         decided.into_iter().map(|one| one.and_then(granted)).collect()
+    }
+
+    /// The same about many requests at once.
+    async fn hear_all<R: Asks>(self: &Arc<Self>, requests: Vec<(Presented, R)>) -> Vec<(Presented, R)> {
+        if !self.policy().has_agents() {
+            return requests;
+        }
+        let each = requests.into_iter().map(|(presented, request)| async move {
+            let asked = request.asked();
+            (self.hear(presented, &asked).await, request)
+        });
+        futures::future::join_all(each).await
     }
 
     fn decide_together_now<R: Asks>(&self, requests: Vec<(Presented, R)>) -> DecidedTogether<R> {

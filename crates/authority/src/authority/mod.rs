@@ -19,14 +19,14 @@ mod watch;
 
 use std::{
     path::Path,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use prometheus_client::registry::Registry;
 use theta_custody::StoreSlots;
 use theta_names::Operation;
-use theta_policy::{Policy, Reload, SlotRace};
+use theta_policy::{Heard, Policy, Reload, SlotRace};
 use theta_statements::audit::AuditRecord;
 use theta_statements::{Name, UnixTime};
 use theta_store::Store;
@@ -48,8 +48,10 @@ use self::{
     quotas::Quotas,
     refused::Refused,
 };
+use crate::agents::Due;
 use crate::{
-    Asked, Asker, Asks, Gate, Granted, InstanceId, Judged, Presented, Refusal, Request, Terms, refusal::how_to_begin,
+    Agents, Asked, Asker, Asks, Gate, Granted, InstanceId, Judged, Presented, Refusal, Request, Terms,
+    refusal::how_to_begin,
 };
 
 /// Statements up to this length, in bytes, are digested on the network's threads.
@@ -68,6 +70,7 @@ pub struct Authority {
     metrics: AuthorityMetrics,
     disk: Disk,
     past: Past,
+    agents: OnceLock<Arc<dyn Agents>>,
 }
 
 /// A permission, and the record that must be on the disk before it is used.
@@ -120,7 +123,34 @@ impl Authority {
             metrics,
             disk,
             past: Past::default(),
+            agents: OnceLock::new(),
         }))
+    }
+
+    /// Asks the agents that rules name by this from now on; the first one stays. Without one, what needs an agent is refused.
+    pub fn ask_agents_by(&self, agents: Arc<dyn Agents>) {
+        let _ = self.agents.set(agents);
+    }
+
+    /// Asks the agent of the rule that will decide about this request, if it has one. What it says is about this request alone: it
+    /// goes into the decision with it. Where nobody has asked, as when the policy changes in between, the decision refuses.
+    async fn hear(self: &Arc<Self>, presented: Presented, asked: &Asked) -> Presented {
+        if !self.policy().has_agents() {
+            return presented;
+        }
+        let (this, about) = (Arc::clone(self), asked.clone());
+        // It may verify signatures.
+        let found = tokio::task::spawn_blocking(move || {
+            let due = this.gate.agent_due(&presented, &about, now());
+            (presented, due)
+        });
+        let Ok((presented, due)) = found.await else { return Presented::default() };
+        let Some(Due { agent, question }) = due else { return presented };
+        let heard = match self.agents.get() {
+            Some(agents) => agents.ask(&agent, question).await,
+            None => Heard::silence(agent.name().clone(), "this node asks no agents"),
+        };
+        presented.heard(heard)
     }
 
     /// The policy in force.
@@ -182,6 +212,7 @@ impl Authority {
         request: R,
     ) -> Result<Decided<R>, Refusal> {
         let asked = request.asked();
+        let presented = self.hear(presented, &asked).await;
         if self.takes_long(&presented, &asked) {
             let this = Arc::clone(self);
             let decide = move || this.decide_now(&presented, request, &asked);

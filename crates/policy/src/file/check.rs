@@ -1,17 +1,26 @@
 //! From text to a checked [`Policy`]: clients and approvers.
 
-use core::ops::Range;
-use std::collections::{BTreeSet, HashMap};
+use core::{ops::Range, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::PathBuf,
+};
 
 use theta_statements::{Digest, Name, TokenHash, VerifyingKey};
 use toml::Spanned;
 
-use super::text::{ApproverText, ClientText, ListText, PolicyText};
+use super::text::{AgentText, ApproverText, ClientText, ListText, PolicyText};
 use super::{MOST_ENTRIES, MOST_FILE, MOST_LIST, PolicyProblem};
 use crate::Policy;
+use crate::agent::{Agent, MOST_AGENT_TIME};
 use crate::approval::Approver;
 use crate::policy::{AllLimits, Limits};
 use crate::request::Credential;
+
+/// The longest path of a socket in bytes, as systems have it.
+const MOST_SOCKET: usize = 107;
+/// How long an agent may take that the file says nothing about.
+const AGENT_TIME: Duration = Duration::from_secs(2);
 
 /// The place of a problem, in bytes, and the problem.
 pub(super) type Fault = (Option<Range<usize>>, PolicyProblem);
@@ -36,6 +45,7 @@ pub(super) fn parse(text: &str, digest: Digest) -> Result<Policy, Fault> {
     }
     few("client", &raw.client)?;
     few("approver", &raw.approver)?;
+    few("agent", &raw.agent)?;
     few("rule", &raw.rule)?;
     few("signing", &raw.signing)?;
     let mut people = People::default();
@@ -47,6 +57,9 @@ pub(super) fn parse(text: &str, digest: Digest) -> Result<Policy, Fault> {
     }
     for approver in &raw.approver {
         people.approver(approver.get_ref())?;
+    }
+    for agent in &raw.agent {
+        people.agent(agent.get_ref())?;
     }
     let mut rule_names = Names::new("rule");
     let rules = raw
@@ -111,6 +124,8 @@ pub(super) struct People {
     pub(super) clients: Names,
     pub(super) approver_names: Names,
     pub(super) approvers: Vec<Approver>,
+    pub(super) agent_names: Names,
+    pub(super) agents: Vec<Agent>,
     pub(super) limits: AllLimits,
     credentials: HashMap<Credential, Name>,
     keys: BTreeSet<VerifyingKey>,
@@ -122,6 +137,8 @@ impl Default for People {
             clients: Names::new("client"),
             approver_names: Names::new("approver"),
             approvers: Vec::new(),
+            agent_names: Names::new("agent"),
+            agents: Vec::new(),
             limits: AllLimits::default(),
             credentials: HashMap::new(),
             keys: BTreeSet::new(),
@@ -165,6 +182,24 @@ impl People {
         let name = self.approver_names.add(&raw.name)?;
         let key = self.key(&raw.key)?;
         self.approvers.push(Approver { name, key });
+        Ok(())
+    }
+
+    fn agent(&mut self, raw: &AgentText) -> Result<(), Fault> {
+        let name = self.agent_names.add(&raw.name)?;
+        let socket = PathBuf::from(raw.socket.get_ref());
+        if !socket.is_absolute() || raw.socket.get_ref().len() > MOST_SOCKET {
+            return fault(&raw.socket, PolicyProblem::Socket(raw.socket.get_ref().chars().take(120).collect()));
+        }
+        let timeout = match &raw.timeout_ms {
+            None => AGENT_TIME,
+            Some(raw) => {
+                let time = u64::try_from(*raw.get_ref()).ok().filter(|time| *time > 0).map(Duration::from_millis);
+                let time = time.filter(|time| *time <= MOST_AGENT_TIME);
+                time.map_or_else(|| fault(raw, PolicyProblem::AgentTime(*raw.get_ref())), Ok)?
+            }
+        };
+        self.agents.push(Agent { name, socket, timeout });
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use theta_names::OperationError;
 use theta_statements::{NameError, TimeError, UnixTime, VerifyingKeyError};
 
 use super::{MOST_ENTRIES, MOST_FILE, MOST_LIST};
+use crate::agent::MOST_AGENT_TIME;
 use crate::pattern::KeyPatternError;
 use crate::rate::{MOST_RATE, RateError};
 
@@ -108,6 +109,17 @@ pub enum PolicyProblem {
         /// The names that exist, at most eight of them.
         known: String,
     },
+    /// The text is not the path of a socket.
+    #[error("socket = {0:?} is not the path of an agent's socket; write an absolute path of at most 107 bytes")]
+    Socket(String),
+    /// The number is no time for an agent.
+    #[error("timeout_ms = {0} is not between 1 and {most}", most = MOST_AGENT_TIME.as_millis())]
+    AgentTime(i64),
+    /// A rule with an agent is about an operation about which agents are not asked.
+    #[error(
+        "agents are not asked about {0}; a rule with an agent is about sign, sign-digest, decrypt, decapsulate or flip-coin, each by its name"
+    )]
+    AgentOperation(String),
     /// The text is not an effect.
     #[error("effect = {0:?} is not known; write \"allow\" or \"deny\"")]
     Effect(String),

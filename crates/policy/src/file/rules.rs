@@ -8,6 +8,7 @@ use super::PolicyProblem;
 use super::check::{Fault, Names, People, fault, list};
 use super::error::line_of;
 use super::text::{ApprovalsText, ListText, RuleText, SigningText};
+use crate::agent::AGENT_OPERATIONS;
 use crate::operation::OperationSet;
 use crate::pattern::KeyPattern;
 use crate::policy::{Clients, Effect, Quorum, Recording, Rule, SigningRule, SlotSource};
@@ -29,18 +30,33 @@ pub(super) fn rule(raw: Spanned<RuleText>, text: &str, people: &People, names: &
     if let Some(empty) = labels.iter().find(|label| label.get_ref().is_empty()) {
         return fault(empty, PolicyProblem::EmptyLabel);
     }
+    let operations = operations(raw.operations)?;
+    let agent = match &raw.agent {
+        None => None,
+        Some(raw) => {
+            let named = people.agent_names.find(raw)?;
+            if let Some(other) = Operation::ALL
+                .into_iter()
+                .find(|operation| operations.contains(*operation) && !AGENT_OPERATIONS.contains(operation))
+            {
+                return fault(raw, PolicyProblem::AgentOperation(other.to_string()));
+            }
+            people.agents.iter().find(|agent| agent.name == named).cloned()
+        }
+    };
     Ok(Rule {
         name,
         line,
         effect,
         clients: clients(raw.clients, people)?,
         keys: keys(raw.keys)?,
-        operations: operations(raw.operations)?,
+        operations,
         labels: labels.into_iter().map(Spanned::into_inner).collect(),
         validity: validity(raw.from.as_ref(), raw.until.as_ref())?,
         rate: rate(raw.rate.as_ref(), raw.burst.as_ref())?,
         approvals: raw.approvals.map(|approvals| quorum(approvals.into_inner(), people)).transpose()?,
         recording: raw.record.as_ref().map_or(Ok(Recording::First), recording)?,
+        agent,
     })
 }
 
@@ -59,6 +75,9 @@ fn no_condition(raw: &RuleText) -> Result<(), Fault> {
     }
     if let Some(record) = &raw.record {
         return fault(record, PolicyProblem::DenyCondition("record"));
+    }
+    if let Some(agent) = &raw.agent {
+        return fault(agent, PolicyProblem::DenyCondition("agent"));
     }
     match &raw.approvals {
         Some(approvals) => fault(approvals, PolicyProblem::DenyCondition("approvals")),

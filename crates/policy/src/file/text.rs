@@ -13,6 +13,8 @@ pub(super) struct PolicyText {
     #[serde(default)]
     pub(super) approver: Vec<Spanned<ApproverText>>,
     #[serde(default)]
+    pub(super) agent: Vec<Spanned<AgentText>>,
+    #[serde(default)]
     pub(super) rule: Vec<Spanned<RuleText>>,
     #[serde(default)]
     pub(super) signing: Vec<Spanned<SigningText>>,
@@ -64,6 +66,15 @@ pub(super) struct RuleText {
     pub(super) burst: Option<Spanned<i64>>,
     pub(super) approvals: Option<Spanned<ApprovalsText>>,
     pub(super) record: Option<Spanned<String>>,
+    pub(super) agent: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AgentText {
+    pub(super) name: Spanned<String>,
+    pub(super) socket: Spanned<String>,
+    pub(super) timeout_ms: Option<Spanned<i64>>,
 }
 
 #[derive(Deserialize)]

@@ -7,6 +7,7 @@ use theta_statements::{Ask, Name, UnixTime};
 use super::rule::Mismatch;
 use super::{Effect, Policy, Reason, Recording, Rule, SigningRule};
 use crate::Request;
+use crate::agent::{Agent, Heard};
 use crate::approval::{Consents, count};
 use crate::rate::{Rate, RateAnswer, RateLimiter};
 use crate::slots::{SlotClaim, SlotStanding, SlotState};
@@ -82,7 +83,7 @@ impl Policy {
     /// that matches decides; if one of its conditions fails, the request is refused without asking a later rule. If no rule
     /// matches, the request is refused.
     ///
-    /// Conditions are checked in this order: rate, approvals, signing rules. A request that fails at a later one has still used
+    /// Conditions are checked in this order: agent, rate, approvals, signing rules. A request that fails at a later one has still used
     /// the earlier ones: a request that is refused for lack of approvals counts for its rate. Slots come last, because they may
     /// wait for the disk. A slot that this node gave to another message does not refuse the request: [`Decision::slots`] then
     /// tells that the request needs a certificate for the slot.
@@ -99,6 +100,18 @@ impl Policy {
             }
             Err(reason) => Decision::refused(decided_by, reason),
         }
+    }
+
+    /// Whose consent has to be asked before this request is decided.
+    #[must_use]
+    pub fn agent_for(&self, request: &Request<'_>, now: UnixTime) -> Option<&Agent> {
+        self.deciding_rule(request, now).ok()?.agent.as_ref()
+    }
+
+    /// Whether any rule has an agent.
+    #[must_use]
+    pub fn has_agents(&self) -> bool {
+        self.rules.iter().any(|rule| rule.agent.is_some())
     }
 
     /// Decides without conditions, and counts and takes nothing. For fetching the result of an operation that was allowed before.
@@ -151,6 +164,15 @@ impl Policy {
         now: UnixTime,
         state: &State<S>,
     ) -> Result<(Vec<Name>, Vec<SlotClaim>), Reason> {
+        // First of all, so that what an agent refuses takes nothing.
+        if let Some(agent) = &rule.agent {
+            let agent = agent.name.clone();
+            match request.agent_said().filter(|heard| *heard.agent() == agent).map(Heard::answer) {
+                Some(Ok(())) => {}
+                Some(Err(objection)) => return Err(Reason::AgentObjects { agent, objection: objection.clone() }),
+                None => return Err(Reason::AgentUnasked { agent }),
+            }
+        }
         if let Some(rate) = rule.rate {
             state.take(&rule.name, request.client(), rate, now)?;
         }

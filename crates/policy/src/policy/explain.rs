@@ -18,7 +18,7 @@ pub enum Answer {
     Allow,
     /// Refused.
     Deny,
-    /// It depends on what the node remembers: on rates or slots.
+    /// It depends on what the node remembers, on rates or slots, or on an agent.
     Depends,
 }
 
@@ -110,6 +110,11 @@ impl Policy {
 
     fn conditions(&self, rule: &Rule, ask: &Ask<'_>, now: UnixTime) -> Vec<ConditionReport> {
         let mut conditions = Vec::new();
+        if let Some(agent) = &rule.agent {
+            let condition = format!("the consent of agent {} ({})", agent.name, agent.socket.display());
+            let detail = "it looks at the content when the request comes".to_owned();
+            conditions.push(ConditionReport { condition, holds: None, detail });
+        }
         if let Some(rate) = rule.rate {
             let detail = "depends on what the client asked before".to_owned();
             conditions.push(ConditionReport { condition: format!("at most {rate}"), holds: None, detail });

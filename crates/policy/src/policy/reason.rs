@@ -2,6 +2,7 @@
 
 use theta_statements::{Invalid, Name};
 
+use crate::agent::Objection;
 use crate::approval::Consents;
 use crate::rate::Rate;
 
@@ -34,6 +35,20 @@ pub enum Reason {
     /// The node has no memory to count another client for a rule.
     #[error("this node counts the requests of too many clients at once; try again later")]
     RatesFull,
+    /// The agent of the rule refuses, or does not answer.
+    #[error("agent {agent} {}: {objection}", objects(objection))]
+    AgentObjects {
+        /// The agent.
+        agent: Name,
+        /// What it said, or why it was not heard.
+        objection: Objection,
+    },
+    /// Nobody asked the agent of the rule: the policy has just changed, or the request came by a way that asks no agents.
+    #[error("agent {agent} was not asked; ask again")]
+    AgentUnasked {
+        /// The agent.
+        agent: Name,
+    },
     /// Too few approvals count.
     #[error("it takes {need} approvals and has {}: {consents}", consents.approvers.len())]
     TooFewApprovals {
@@ -102,6 +117,13 @@ pub enum Reason {
     },
 }
 
+const fn objects(objection: &Objection) -> &'static str {
+    match objection {
+        Objection::Refused(_) => "refuses it",
+        Objection::Silent(_) => "cannot be heard",
+    }
+}
+
 impl Reason {
     /// A short name that never changes, for logs and metrics.
     #[must_use]
@@ -114,6 +136,9 @@ impl Reason {
             Self::NotInForce(_) => "not-in-force",
             Self::TooOften { .. } => "too-often",
             Self::RatesFull => "rates-full",
+            Self::AgentObjects { objection: Objection::Refused(_), .. } => "agent-refuses",
+            Self::AgentObjects { objection: Objection::Silent(_), .. } => "agent-silent",
+            Self::AgentUnasked { .. } => "agent-unasked",
             Self::TooFewApprovals { .. } => "too-few-approvals",
             Self::SlotMissing { .. } => "slot-missing",
             Self::SlotUnreadable { .. } => "slot-unreadable",

@@ -7,6 +7,7 @@ use serde::Serialize;
 use theta_names::Operation;
 use theta_statements::{Ask, Invalid, Name, UnixTime, Validity};
 
+use crate::agent::Agent;
 use crate::approval::Approver;
 use crate::operation::OperationSet;
 use crate::pattern::KeyPattern;
@@ -68,6 +69,8 @@ pub(crate) struct Rule {
     pub(crate) rate: Option<Rate>,
     pub(crate) approvals: Option<Quorum>,
     pub(crate) recording: Recording,
+    /// Whose consent to the content it takes.
+    pub(crate) agent: Option<Agent>,
 }
 
 #[derive(Clone, Debug)]
@@ -103,7 +106,7 @@ pub(crate) enum Mismatch {
 impl Rule {
     /// Whether the ask is to sign a digest, and the rule would decide about its message on conditions, and does not name digests.
     pub(crate) fn holds_digest_back(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> bool {
-        let conditional = self.rate.is_some() || self.approvals.is_some();
+        let conditional = self.rate.is_some() || self.approvals.is_some() || self.agent.is_some();
         let of_messages = self.effect == Effect::Allow && !self.operations.contains(Operation::SignDigest);
         let as_message = Ask { operation: Operation::Sign, ..*ask };
         let asked = ask.operation == Operation::SignDigest && conditional && of_messages;

@@ -1,9 +1,9 @@
-//! The policy as its users see it: files, requests, approvals, slots, rates, reloads and the log.
+//! The policy as its users see it: files, requests, conditions, slots, reloads and the log.
 
 #[cfg(test)]
-mod approvals;
-#[cfg(test)]
 mod audit;
+#[cfg(test)]
+mod conditions;
 #[cfg(test)]
 mod decisions;
 #[cfg(test)]
@@ -12,8 +12,6 @@ mod encodings;
 mod examples;
 #[cfg(test)]
 mod files;
-#[cfg(test)]
-mod rates;
 #[cfg(test)]
 mod reload;
 #[cfg(test)]

@@ -8,6 +8,7 @@
     reason = "tests fail by panicking, in their helpers too"
 )]
 
+mod agents;
 mod api;
 mod batch;
 mod doors;

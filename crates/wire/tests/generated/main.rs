@@ -8,7 +8,7 @@ use std::{env, fs, path::Path};
 
 use services::Services;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "theta/v1/types.proto",
     "theta/v1/protocol.proto",
     "theta/v1/scheme.proto",
@@ -17,6 +17,7 @@ const FILES: [&str; 8] = [
     "theta/v1/order.proto",
     "theta/v1/peer.proto",
     "theta/v1/host.proto",
+    "theta/v1/agent.proto",
 ];
 
 /// Compiles the files into this folder, with a compiler that is written in Rust.

@@ -23,7 +23,7 @@ use theta_keypool::{LABEL, Pin, TokenConfig};
 use self::pool::Seen;
 use crate::{
     catalogue::{Catalogue, Manner},
-    log::Log,
+    log::{Log, shielded},
     mechanisms::Request,
     objects::{Attribute, Class, LiveKey, Object},
     refusal::{Outcome, Refusal},
@@ -32,7 +32,11 @@ use crate::{
 /// How long connecting to one node may take at most.
 const CONNECTING: Duration = Duration::from_secs(5);
 /// How long the nodes may take to say whether they know a bearer token.
-const LOGIN: Duration = Duration::from_secs(5);
+const LOGIN: Duration = Duration::from_secs(8);
+/// How long each of them has to answer, once it is connected: the others do not wait longer for one that hangs.
+const ANSWER_TO_LOGIN: Duration = Duration::from_secs(2);
+/// How many nodes that misbehaved are told of for one signature.
+const MOST_CULPRITS: usize = 16;
 /// What a call may take longer than the nodes have: the client's own work.
 const OWN_WORK: Duration = Duration::from_millis(500);
 
@@ -130,7 +134,8 @@ impl Token {
         if let Some(client) = &state.client {
             return Ok(client.clone());
         }
-        let opened = Client::open_with(&self.config.client, self.options()).map_err(|error| self.unopened(&error))?;
+        let opened = shielded(|| Client::open_with(&self.config.client, self.options()));
+        let opened = opened.map_err(|error| self.unopened(&error))?;
         Ok(state.client.insert(opened).clone())
     }
 
@@ -188,7 +193,8 @@ impl Token {
         } else {
             None
         };
-        let client = Client::of_file(file, path, self.options()).map_err(|error| self.unopened(&error))?;
+        let client = shielded(|| Client::of_file(file, path, self.options()));
+        let client = client.map_err(|error| self.unopened(&error))?;
         Ok(client.with_credentials(Credentials { signer, ..Credentials::default() }))
     }
 
@@ -198,7 +204,8 @@ impl Token {
         let token: BearerToken = std::str::from_utf8(pin).ok().and_then(|pin| pin.trim().parse().ok()).ok_or(wrong)?;
         let client = client.with_credentials(Credentials { token: Some(token), ..Credentials::default() });
         let asked = client.asynchronous();
-        let (_, problems) = client.within(LOGIN, asked.list_keys_within(LOGIN)).ok_or(Refusal(CKR_DEVICE_ERROR))?;
+        let asking = asked.list_keys_within(ANSWER_TO_LOGIN);
+        let (_, problems) = client.within(LOGIN, asking).ok_or(Refusal(CKR_DEVICE_ERROR))?;
         let (nodes, quorum) = (asked.group().nodes().len(), usize::from(asked.given_group().threshold()));
         let unknown = problems.iter().filter(|node| is_unknown_caller(&node.problem)).count();
         // With so many that know nothing of it, too few are left that could sign.
@@ -256,7 +263,7 @@ impl Token {
 
     /// Asks the group for a signature.
     pub(crate) fn sign(&self, key: &LiveKey, request: Request) -> Outcome<Vec<u8>> {
-        let (client, name) = (self.client()?, key.reference.as_str());
+        let (client, name, whole) = (self.client()?, key.reference.as_str(), request.clone());
         let (asked, limit) = (client.asynchronous(), self.config.timeout.saturating_add(OWN_WORK));
         let answer = match request {
             Request::Message(message) => client.within(limit, asked.sign(name, message)),
@@ -264,13 +271,14 @@ impl Token {
         };
         let answer = self.answered(&format!("signing with {name}"), answer)?;
         self.tell_of_liars(&answer);
-        if answer.result.len() == key.signature_len() {
-            Ok(answer.result.to_vec())
-        } else {
-            // Verified signatures have one length, and the host has made room for that.
-            self.log.say(format_args!("{name}: a signature of {} bytes", answer.result.len()));
-            Err(Refusal(CKR_GENERAL_ERROR))
+        // The client has verified it under what the nodes mean by this name. The host has shown another public key to others, if the
+        // name had no version with it and the key was rotated since.
+        if key.accepts(&whole, &answer.result) {
+            return Ok(answer.result.to_vec());
         }
+        self.log.say(format_args!("{name} is another key by now: look for it again"));
+        self.catalogue.expire();
+        Err(Refusal(CKR_DEVICE_ERROR))
     }
 
     fn answered<T>(&self, what: &str, answer: Option<Result<T, ClientError>>) -> Outcome<T> {
@@ -288,10 +296,10 @@ impl Token {
     }
 
     fn tell_of_liars<T>(&self, answer: &Answer<T>) {
-        for problem in &answer.bad_answers {
+        for problem in answer.bad_answers.iter().take(MOST_CULPRITS) {
             self.log.say(problem);
         }
-        for culprit in &answer.culprits {
+        for culprit in answer.culprits.iter().take(MOST_CULPRITS) {
             self.log.say(format_args!("node {} misbehaved: {}", culprit.node, culprit.misbehaviour));
         }
     }
@@ -325,6 +333,12 @@ impl Token {
             }
         };
         let key: KeyRef = name.parse().map_err(|_| Refusal(CKR_GENERAL_ERROR))?;
+        if key.version.is_none() {
+            // A name alone means all versions.
+            self.log.say(format_args!("{name} is not destroyed: the nodes have not told which version of it this is"));
+            self.catalogue.expire();
+            return Err(Refusal(CKR_DEVICE_ERROR));
+        }
         let asked = client.asynchronous();
         let limit = self.config.timeout.saturating_mul(2);
         let done = client.within(limit, asked.change_state(key.name.as_ref(), key.version, KeyState::Destroyed));

@@ -192,6 +192,8 @@ fn without_a_configuration_it_says_what_to_do() {
     group.file("pkcs11.toml", "[[token]]\nclient = \"host.client\"\nlable = \"x\"\n");
     let mut host = Host::start(&group);
     host.fails(5, json!({"do": "initialise"}));
+    // Where nobody hears it, the host lives on.
+    Host::unheard(&group).fails(5, json!({"do": "initialise"}));
     // A client file that is missing takes its token away, and no other.
     group.file(
         "pkcs11.toml",

@@ -6,6 +6,7 @@ It does what hosts do that are in libraries (threads, forks), and what no good h
 import ctypes
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -391,6 +392,8 @@ def wrong_calls(host, label):
 
 
 def main():
+    # As in most programs: a write to what the other end has closed ends the process, unless it is kept from it.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     host = Host(sys.argv[1])
     for line in sys.stdin:
         try:

@@ -28,8 +28,19 @@ pub(crate) struct Host {
 impl Host {
     /// A host that has called nothing yet.
     pub(crate) fn start(group: &Group) -> Self {
+        Self::with_stderr(group, Stdio::inherit())
+    }
+
+    /// The same, with a pipe for its standard error that nobody reads and that is closed.
+    pub(crate) fn unheard(group: &Group) -> Self {
+        let mut host = Self::with_stderr(group, Stdio::piped());
+        drop(host.child.stderr.take().unwrap());
+        host
+    }
+
+    fn with_stderr(group: &Group, stderr: Stdio) -> Self {
         let mut command = command(group, "python3");
-        command.arg("-B").arg(PROGRAM).arg(module()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg("-B").arg(PROGRAM).arg(module()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().expect("python3 is installed");
         let (stdin, stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         Self { child, stdin, stdout }

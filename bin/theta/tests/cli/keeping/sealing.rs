@@ -68,7 +68,7 @@ fn a_store_gets_another_passphrase() {
     group.theta(&verify).fails(2, &["theta.redb", "sealed by a passphrase"]);
     let config = group.node_dir(1).join("node.toml");
     let text = fs::read_to_string(&config).unwrap();
-    assert!(text.contains("[store.sealing]\nfile = \"store.key\""), "{text}");
+    assert!(text.contains("\nfile = \"store.key\"\n"), "{text}");
     fs::write(&config, text.replace("file = \"store.key\"", &lines)).unwrap();
     fs::remove_file(group.node_dir(1).join("store.key")).unwrap();
     let log = group.theta(&["audit", "show", "--dir", "theta-group/node-1", "--json"]).ok().text();

@@ -4,12 +4,16 @@ use std::{
     fmt,
     fs::OpenOptions,
     io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
     path::PathBuf,
-    process,
+    process, thread,
     time::{SystemTime, UNIX_EPOCH},
 };
 
+pub(crate) use signals::shielded;
 use theta_keypool::LogTo;
+
+mod signals;
 
 /// The longest line in characters.
 const MOST: usize = 2000;
@@ -19,26 +23,36 @@ const MOST: usize = 2000;
 pub(crate) struct Log(pub(crate) LogTo);
 
 impl Log {
-    /// Writes one line. What cannot be written is lost: a host must not fail for it.
+    /// Writes one line. What cannot be written is lost: a host must not fail for it. A thread writes that takes no signals, since
+    /// the host may be killed by that of a closed pipe.
     pub(crate) fn say(&self, what: impl fmt::Display) {
+        if matches!(self.0, LogTo::Off) {
+            return;
+        }
         let line = format!("{} theta-pkcs11[{}]: {}\n", now(), process::id(), one_line(&what.to_string()));
-        let _ = match &self.0 {
-            LogTo::Off => Ok(()),
-            LogTo::Stderr => std::io::stderr().write_all(line.as_bytes()),
-            LogTo::File(path) => append(path, &line),
-        };
+        thread::scope(|scope| {
+            let write = || match &self.0 {
+                LogTo::Off => Ok(()),
+                LogTo::Stderr => write_to_stderr(line.as_bytes()),
+                LogTo::File(path) => append(path, &line),
+            };
+            // The scope waits for it.
+            let _ = shielded(|| thread::Builder::new().spawn_scoped(scope, write));
+        });
     }
 }
 
-#[cfg(unix)]
-fn append(path: &PathBuf, line: &str) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?.write_all(line.as_bytes())
+/// Past the lock of the standard library, which another thread may have held when this process was forked.
+fn write_to_stderr(mut line: &[u8]) -> std::io::Result<()> {
+    while !line.is_empty() {
+        let written = rustix::io::retry_on_intr(|| rustix::io::write(rustix::stdio::stderr(), line))?;
+        line = line.get(written..).unwrap_or_default();
+    }
+    Ok(())
 }
 
-#[cfg(not(unix))]
 fn append(path: &PathBuf, line: &str) -> std::io::Result<()> {
-    OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?.write_all(line.as_bytes())
 }
 
 /// Errors of the client have a line for each node.

@@ -35,6 +35,8 @@ pub(crate) struct Dialer {
 pub(crate) struct View<'a> {
     /// Connected, or about to be.
     pub(crate) neighbours: &'a HashSet<Fingerprint>,
+    /// How many of them this node has dialled itself. Those who dial it choose it, and may all be of one party.
+    pub(crate) dialled: usize,
     /// Nodes with which no session stands.
     pub(crate) unreached: &'a HashSet<Fingerprint>,
     pub(crate) degree: Degree,
@@ -59,7 +61,7 @@ impl Dialer {
         view: &View<'_>,
         random: impl FnOnce(usize) -> usize,
     ) -> Vec<Fingerprint> {
-        let View { neighbours, unreached, degree, now } = *view;
+        let View { neighbours, dialled, unreached, degree, now } = *view;
         if unreached.is_empty() {
             self.apart_since = None;
         }
@@ -71,7 +73,7 @@ impl Dialer {
             .filter(|key| !neighbours.contains(key) && !rests(key));
         let chosen = if !self.wanted.is_empty() {
             candidates.collect()
-        } else if neighbours.len() < degree.aim {
+        } else if neighbours.len() < degree.aim || dialled < degree.low {
             draw(candidates.collect(), random)
         } else if apart {
             self.apart_since = Some(now);
@@ -85,6 +87,11 @@ impl Dialer {
             tried.pause = tried.pause.saturating_mul(2).min(self.limits.backoff_max);
         }
         chosen
+    }
+
+    /// Whether it chooses by itself.
+    pub(crate) fn is_free(&self) -> bool {
+        self.wanted.is_empty()
     }
 
     /// Forgets those who are members no more.
@@ -125,7 +132,8 @@ mod tests {
         let (peers, mut dialer) = (peers(9), Dialer::new(HashSet::new(), GossipLimits::default()));
         let (mut neighbours, unreached, now) = (HashSet::new(), HashSet::new(), Instant::now());
         for round in 0..6 {
-            let view = View { neighbours: &neighbours, unreached: &unreached, degree: DEGREE, now };
+            let view =
+                View { neighbours: &neighbours, dialled: DEGREE.low, unreached: &unreached, degree: DEGREE, now };
             let due = dialer.due(peers.iter(), &view, |below| below / 2);
             assert_eq!(due.len(), usize::from(round < 3), "{round}");
             neighbours.extend(due);
@@ -139,7 +147,7 @@ mod tests {
         let (peers, none, start) = (peers(9), HashSet::new(), Instant::now());
         let mut due = |after: u64| {
             let now = start + Duration::from_millis(after);
-            let view = View { neighbours: &none, unreached: &none, degree: DEGREE, now };
+            let view = View { neighbours: &none, dialled: 0, unreached: &none, degree: DEGREE, now };
             dialer.due(peers.iter(), &view, |_| 0).len()
         };
         assert_eq!([due(0), due(50), due(100), due(200), due(300)], [2, 0, 2, 0, 2]);
@@ -153,7 +161,11 @@ mod tests {
         let start = Instant::now();
         let mut due = |after: u64, unreached: &HashSet<Fingerprint>| {
             let now = start + Duration::from_secs(after);
-            dialer.due(peers.iter(), &View { neighbours: &neighbours, unreached, degree: DEGREE, now }, |_| 0)
+            dialer.due(
+                peers.iter(),
+                &View { neighbours: &neighbours, dialled: DEGREE.low, unreached, degree: DEGREE, now },
+                |_| 0,
+            )
         };
         assert!(due(0, &unreached).is_empty());
         assert!(due(4, &unreached).is_empty());

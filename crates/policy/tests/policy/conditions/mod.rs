@@ -1,0 +1,5 @@
+//! The conditions of rules.
+
+mod agents;
+mod approvals;
+mod rates;
