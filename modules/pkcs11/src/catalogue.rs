@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR};
+use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR, CKR_FUNCTION_REJECTED};
 use theta_client::{KeyRef, KeyState, ListedKey, NodeProblem, Problem, Version, blocking::Client};
 use theta_keypool::{Bindings, Prefix, State as Fate};
 use theta_schemes::{Suite, keys::KeyId};
@@ -267,25 +267,32 @@ fn read(client: &Client, log: &Log) -> Outcome<Look> {
     let asked = client.asynchronous();
     let quorum = usize::from(asked.given_group().threshold());
     let listed = client.within(PATIENCE.saturating_mul(2), asked.list_keys_within(PATIENCE));
+    let mut is_told = false;
     if let Some((listed, problems)) = &listed {
         let away: HashSet<_> = problems.iter().map(|node| node.node).collect();
         let answered = asked.group().nodes().len().saturating_sub(away.len());
         let (agreed, have) = agreed(listed, quorum);
+        is_told = answered >= quorum;
         // Nothing at all that they agree on is no news, unless they have nothing.
-        if answered >= quorum && (!agreed.is_empty() || listed.is_empty()) {
+        if is_told && (!agreed.is_empty() || listed.is_empty()) {
             let deadline = Instant::now() + LEARNING;
             let keys = agreed.into_iter().filter_map(|said| learned(client, &said, deadline, log)).collect();
             return Ok(Look { keys, is_new: true, answered, have, quorum });
         }
     }
     let problems = listed.map(|(_, problems)| problems).unwrap_or_default();
-    log.say(format_args!("too few nodes tell their keys: {}", words(&problems)));
+    if is_told {
+        // One has a new key before the others, or lies.
+        log.say("the nodes tell of keys, and not enough of them of the same");
+    } else {
+        log.say(format_args!("too few nodes tell their keys: {}", words(&problems)));
+    }
     // Whoever may not ask for the list knows what the group's ledger has.
     let is_denied = problems.iter().any(|node| matches!(node.problem, Problem::Denied { .. }));
-    let is_new = is_denied && matches!(client.within(LEARNING, asked.renew()), Some(Ok(_)));
-    let keys = remembered(client);
-    if keys.is_empty() {
-        return Err(Refusal(CKR_DEVICE_ERROR));
+    let is_read = is_denied && matches!(client.within(LEARNING, asked.renew()), Some(Ok(_)));
+    let (keys, is_new) = (remembered(client), is_told || is_read);
+    if keys.is_empty() && !is_new {
+        return Err(Refusal(if is_denied { CKR_FUNCTION_REJECTED } else { CKR_DEVICE_ERROR }));
     }
     Ok(Look { keys, is_new, answered: 0, have: HashMap::new(), quorum })
 }

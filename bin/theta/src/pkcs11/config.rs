@@ -152,6 +152,8 @@ impl Host {
                 (" --login --pin \"$(cat pin)\"".to_owned(), ";pin-source=file:/etc/thetacrypt/pin".to_owned())
             }
         };
+        // Knot DNS logs in before it makes a key, and gives up without a PIN.
+        let uri_with_pin = if uri.is_empty() { ";pin-value=none" } else { &uri };
         match self {
             Self::Opensc => format!(
                 "pkcs11-tool (OpenSC):\n  pkcs11-tool --module {module}{given} --list-objects\n  pkcs11-tool --module {module}{given} \
@@ -170,7 +172,7 @@ impl Host {
             ),
             Self::Knot => format!(
                 "Knot DNS: knot.conf. It makes its keys by itself, where the configuration above has a pool\n  \
-                 keystore:\n    - id: threshold\n      backend: pkcs11\n      config: \"pkcs11:token={token}{uri} {module}\"\n  \
+                 keystore:\n    - id: threshold\n      backend: pkcs11\n      config: \"pkcs11:token={token}{uri_with_pin} {module}\"\n  \
                  policy:\n    - id: threshold\n      keystore: threshold\n      algorithm: ed25519\n  \
                  zone:\n    - domain: ZONE\n      dnssec-signing: on\n      dnssec-policy: threshold\n\n"
             ),

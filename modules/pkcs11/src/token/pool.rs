@@ -13,8 +13,8 @@ use cryptoki_sys::{
     CKR_ATTRIBUTE_READ_ONLY, CKR_DEVICE_ERROR, CKR_DEVICE_MEMORY, CKR_FUNCTION_NOT_SUPPORTED, CKR_GENERAL_ERROR,
     CKR_MECHANISM_INVALID, CKR_OBJECT_HANDLE_INVALID,
 };
-use theta_client::{CeremonyEnd, ClientError, KeyChange, blocking::Client};
-use theta_keypool::{Binding, Bindings, BindingsError, Locked, PoolConfig, Shown, Stamp, State};
+use theta_client::{CeremonyEnd, ClientError, Credentials, KeyChange, blocking::Client};
+use theta_keypool::{Binding, Bindings, BindingsError, Locked, Pin, PoolConfig, Shown, Stamp, State};
 use theta_schemes::{Suite, keys::KeyName};
 
 use super::Token;
@@ -176,13 +176,12 @@ impl Token {
 
     /// The client, which signs its requests if it can: policies may want that of ceremonies.
     fn signing_client(&self, client: &Client) -> Outcome<Client> {
-        if self.config.pin == theta_keypool::Pin::Passphrase || !self.config.client.is_file() {
+        if self.config.pin != Pin::None || !self.config.client.is_file() {
+            // It has the host's credentials since the login; what a directory has to sign with is not read here.
             return Ok(client.clone());
         }
         let signer = self.signer()?;
-        Ok(client
-            .clone()
-            .with_credentials(theta_client::Credentials { signer, ..theta_client::Credentials::default() }))
+        Ok(client.clone().with_credentials(Credentials { signer, ..Credentials::default() }))
     }
 
     fn hold(&self, client: &Client, name: &KeyName, suite: Suite) -> Result<LiveKey, MakeError> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     group::{SAFE_PRIMES, configure, log, openssl, until},
     harness::Group,
-    host::Host,
+    host::{FUNCTION_REJECTED, Host},
 };
 
 pub(crate) const P256: &str = "06082a8648ce3d030107";
@@ -273,6 +273,40 @@ fn where_policies_refuse_new_keys_an_empty_pool_is_told_as_one() {
     (2..=4).for_each(|node| group.await_up(node));
     until("the pool is empty again", Duration::from_secs(30), || host.ask(p256("02", "two"))["rv"] == DEVICE_MEMORY);
     assert_eq!(listed(&mut host), both("01", "one"));
+}
+
+/// What a name server's client needs, and no more: its own pool, and the list of keys.
+#[test]
+fn a_client_of_one_pool_has_no_other_keys() {
+    let mut group =
+        Group::made_with(&["--keys", "zone-ecdsa-p256-1=ecdsa-p256,other=frost-ed25519,other-ecdsa-p256-1=ecdsa-p256"]);
+    let lines = group.theta(&["client", "new", "--name", "dns", "--group", "theta-group/group.toml"]).ok().text();
+    let client = lines.split("\n\n").find(|part| part.contains("certificates = ")).unwrap();
+    let rule = |name: &str, keys: &str, operations: &str| {
+        format!(
+            "\n[[rule]]\nname = \"{name}\"\neffect = \"allow\"\nclients = [\"dns\"]\nkeys = [\"{keys}\"]\noperations = {operations}\n"
+        )
+    };
+    let uses = rule("dns-uses-its-pool", "zone-*", "[\"sign\", \"sign-digest\", \"keys.create\"]");
+    for node in group.numbers() {
+        group.append(node, "policy.toml", &format!("\n{client}\n{uses}{}", rule("dns-looks", "*", "[\"keys.list\"]")));
+    }
+    group.start_all();
+    fs::rename(group.path().join("dns.client"), group.path().join("host.client")).unwrap();
+    configure(&group, "pool = \"zone\"\n");
+    let mut host = Host::ready(&group);
+    for (id, key) in [("01", "zone-ecdsa-p256-1@1"), ("02", "zone-ecdsa-p256-2@1")] {
+        host.ok(p256(id, id));
+        assert!(bindings(&group).contains(key), "{key}: {}", bindings(&group));
+        host.ok(json!({"do": "sign", "key": id, "mechanism": "ecdsa", "data": "01"}));
+    }
+    host.fails(FUNCTION_REJECTED, json!({"do": "sign", "key": "other", "mechanism": "eddsa", "data": "01"}));
+    // With the other pool it sees keys, and makes no use of them.
+    configure(&group, "pool = \"other\"\n");
+    let mut host = Host::ready(&group);
+    host.ok(p256("03", "03"));
+    host.fails(FUNCTION_REJECTED, json!({"do": "sign", "key": "03", "mechanism": "ecdsa", "data": "01"}));
+    host.fails(DEVICE_MEMORY, p256("04", "04"));
 }
 
 #[test]

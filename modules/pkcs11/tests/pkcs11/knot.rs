@@ -57,17 +57,19 @@ impl Knot {
     fn start(group: &Group, algorithm: &str) -> Self {
         let (port, folder, module) = (free_port(), group.path().to_owned(), module());
         ["run", "db", "zones"].iter().for_each(|name| fs::create_dir_all(folder.join(name)).unwrap());
-        // The times make a change of keys last seconds.
-        let (path, module) = (folder.display(), module.display());
+        let (path, module) = (folder.display(), module.display().to_string());
+        // What `theta pkcs11 config` prints for it, and times with which a change of keys lasts seconds.
+        let words = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "zone", "knot"];
+        let printed = group.theta(&words).ok().text();
+        let printed: Vec<_> = printed.lines().skip(1).map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+        let times = format!("algorithm: {algorithm}\n    dnskey-ttl: 1\n    zone-max-ttl: 1\n    propagation-delay: 1");
+        let printed = printed.join("\n").replace("algorithm: ed25519", &times).replace("ZONE", "example.");
         let config = format!(
             "server:\n  rundir: \"{path}/run\"\n  listen: 127.0.0.1@{port}\n\
              log:\n  - target: \"{path}/knot.log\"\n    any: info\n\
              database:\n  storage: \"{path}/db\"\n\
-             keystore:\n  - id: threshold\n    backend: pkcs11\n    config: \"pkcs11:token=theta-group;pin-value=1234 {module}\"\n\
-             policy:\n  - id: threshold\n    keystore: threshold\n    algorithm: {algorithm}\n    dnskey-ttl: 1\n    zone-max-ttl: 1\n    \
-             propagation-delay: 1\n\
              template:\n  - id: default\n    storage: \"{path}/zones\"\n    file: \"%s.zone\"\n\
-             zone:\n  - domain: example.\n    dnssec-signing: on\n    dnssec-policy: threshold\n"
+             {printed}\n"
         );
         group.file("knot.conf", config);
         group.file("zones/example.zone", RECORDS);

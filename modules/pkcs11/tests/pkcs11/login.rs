@@ -98,6 +98,16 @@ fn a_passphrase_is_a_pin() {
     fs::rename(group.path().join("locked.client"), group.path().join("host.client")).unwrap();
     configure(&group, "pin = \"passphrase\"\n");
     takes_this_pin_alone(&group, "correct horse battery", &["", "correct horse"]);
+    // Keys are made after a login alone, also those that the group makes for it.
+    configure(&group, "pin = \"passphrase\"\npool = \"zone\"\n");
+    let mut host = Host::ready(&group);
+    let make = json!({"do": "generate", "mechanism": "0x1055", "curve": "06032b6570", "id": "01", "label": "made"});
+    host.fails(0x101, make.clone());
+    host.ok(login("correct horse battery"));
+    host.ok(make);
+    host.ok(sign("made"));
+    host.ok(json!({"do": "logout"}));
+    assert_eq!(keys(&mut host), 0);
 }
 
 /// A key is destroyed only where the configuration says that hosts may, and the group decides it.

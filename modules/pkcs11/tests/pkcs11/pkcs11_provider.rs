@@ -2,14 +2,17 @@
 
 use std::{
     fs,
+    net::TcpListener,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 use tempfile::TempDir;
 
 use crate::{
-    group::{command, libraries, module, openssl, shared, succeeds, with_libraries},
+    generation::pooled,
+    group::{command, libraries, module, openssl, shared, succeeds, until, with_libraries},
     harness::Group,
 };
 
@@ -39,7 +42,7 @@ impl<'a> Openssl<'a> {
         let config = format!(
             "openssl_conf = init\n[init]\nproviders = provider_sect\n[provider_sect]\ndefault = default_sect\n\
              pkcs11 = pkcs11_sect\n[default_sect]\nactivate = 1\n[pkcs11_sect]\nmodule = {}/pkcs11.so\npkcs11-module-path = {}\n\
-             pkcs11-module-quirks = no-operation-state\nactivate = 1\n\
+             pkcs11-module-quirks = no-operation-state\npkcs11-module-encode-provider-uri-to-pem = true\nactivate = 1\n\
              [req]\ndistinguished_name = name\n[name]\n",
             modules().display(),
             module().display()
@@ -53,12 +56,17 @@ impl<'a> Openssl<'a> {
         self.dir.path()
     }
 
-    /// Runs `openssl` with the provider.
-    fn run(&self, words: &[&str]) -> String {
+    /// `openssl` with the provider.
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = command(self.group, "openssl");
         command.args(words).env("OPENSSL_CONF", self.path().join("openssl.cnf")).current_dir(self.path());
         with_libraries(&mut command);
-        succeeds(command)
+        command
+    }
+
+    /// Runs it to its end.
+    fn run(&self, words: &[&str]) -> String {
+        succeeds(self.command(words))
     }
 }
 
@@ -127,4 +135,58 @@ fn openssl_signs_by_pss() {
     fs::write(host.path().join("public.pem"), shared().theta(&["keys", "export", "pss"]).ok().stdout).unwrap();
     let verify = ["pkeyutl", "-verify", "-pubin", "-inkey", "public.pem", "-in", "message", "-sigfile", "signature"];
     assert!(openssl(host.path(), &[&verify[..], &pss].concat()).contains("Verified Successfully"));
+}
+
+/// OpenSSL makes the key of a web server: the file of the key has nothing but where to find it. Clients connect by TLS 1.3, in each handshake
+/// of which the key signs.
+#[test]
+fn openssl_makes_a_key_and_serves_tls_with_it() {
+    let group = pooled("zone-ecdsa-p256-1=ecdsa-p256", "");
+    let host = Openssl::new(&group);
+    let uri = "pkcs11_uri:pkcs11:token=theta-group;object=www;id=%07";
+    let words =
+        ["genpkey", "-propquery", "?provider=pkcs11", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    host.run(&[&words[..], &["-pkeyopt", uri, "-out", "key.pem"]].concat());
+    let key = fs::read_to_string(host.path().join("key.pem")).unwrap();
+    assert!(key.contains("BEGIN PKCS#11 PROVIDER URI") && !key.contains("PRIVATE KEY"), "{key}");
+    assert!(fs::read_to_string(group.path().join("bindings.toml")).unwrap().contains("zone-ecdsa-p256-1@1"));
+    host.run(&["req", "-x509", "-new", "-key", "key.pem", "-subj", "/CN=localhost", "-days", "30", "-out", "www.pem"]);
+
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let mut serve = host.command(&["s_server", "-accept", &port, "-key", "key.pem", "-cert", "www.pem", "-www"]);
+    let mut server = Ended(serve.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let connect = || {
+        let mut client = Command::new("openssl");
+        client.args([
+            "s_client",
+            "-connect",
+            &format!("127.0.0.1:{port}"),
+            "-CAfile",
+            "www.pem",
+            "-verify_return_error",
+            "-brief",
+        ]);
+        let output = client.current_dir(host.path()).stdin(Stdio::null()).output().unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    until("the server serves", Duration::from_secs(30), || {
+        assert_eq!(server.0.try_wait().unwrap(), None, "the server has ended");
+        connect().contains("CONNECTION ESTABLISHED")
+    });
+    for _ in 0..5 {
+        let said = connect();
+        for words in ["CONNECTION ESTABLISHED", "TLSv1.3", "Verification: OK", "Signature type: ECDSA"] {
+            assert!(said.contains(words), "{words} is not in {said}");
+        }
+    }
+}
+
+/// A process that ends when this is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
