@@ -42,7 +42,7 @@ def change(value):
     tag = ["create", "rotate", "refresh", "reshare", "recover"].index(value["aim"]) + 1
     encoded = bytes([1, tag]) + word(value["key"])
     if value["aim"] == "create":
-        delivery = bytes([["all", "quorum"].index(value["delivery"]) + 1])
+        delivery = bytes([["all", "quorum", "dishonest-majority"].index(value["delivery"]) + 1])
         return encoded + word(value["suite"]) + delivery + number(2)(value["k"]) + nodes(value["holders"])
     if value["aim"] == "rotate":
         return encoded

@@ -1,6 +1,9 @@
 //! `theta-dnssec`: programs for operators who sign a zone together.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Parser, Subcommand};
 use theta_dnssec::{
@@ -63,7 +66,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
     let Command::Agent { zone_file, origin, keys, socket, most_days } = Arguments::parse().command;
     let terms = Terms { longest: most_days.saturating_mul(86_400) };
-    match run(Sources { origin, zone: zone_file, keys, terms }, socket) {
+    match run(Sources { origin, zone: zone_file, keys, terms }, &socket) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
@@ -72,9 +75,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(sources: Sources, socket: PathBuf) -> Result<(), AgentError> {
+fn run(sources: Sources, socket: &Path) -> Result<(), AgentError> {
     let agent = Agent::open(sources)?;
-    let failed = |error: std::io::Error| AgentError::Socket { path: socket.clone(), reason: error.to_string() };
+    let failed = |error: std::io::Error| AgentError::Socket { path: socket.to_owned(), reason: error.to_string() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;
-    runtime.block_on(agent.serve(&socket))
+    runtime.block_on(agent.serve(socket))
 }

@@ -543,6 +543,7 @@ mod tests {
             held: nodes.iter().copied().map(node).collect(),
             generation: 0,
             stocks: Vec::new(),
+            quarantined: Vec::new(),
         };
         let found = |key| {
             let newer = listed("newer", &[1, 2, 3], &[1, 2, 3]);

@@ -31,7 +31,7 @@ const CONTRADICTIONS: Duration = Duration::from_secs(1);
 /// A version of a key, and the nodes that list it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedKey {
-    /// The version as the nodes describe it, except `held`, `generation` and `stock`: see the fields below.
+    /// The version as the nodes describe it, except `held`, `generation`, `stock` and `quarantined`: see the fields below.
     pub info: v1::KeyInfo,
     /// The nodes that list it in exactly this form.
     pub nodes: Vec<NodeId>,
@@ -41,14 +41,38 @@ pub struct ListedKey {
     pub generation: u64,
     /// What they have ahead of signatures, those of them that keep anything.
     pub stocks: Vec<(NodeId, v1::Stock)>,
+    /// The sets of holders with which they compute no more.
+    pub quarantined: Vec<(NodeId, v1::Quarantine)>,
+}
+
+/// What differs by node and is no disagreement: whether it holds its share, which changes it has seen, what it has in stock, and what it has noticed.
+struct Own {
+    held: bool,
+    generation: u64,
+    stock: Option<v1::Stock>,
+    quarantined: Vec<v1::Quarantine>,
+}
+
+impl Own {
+    /// Takes it out of the description.
+    fn of(info: &mut v1::KeyInfo) -> Self {
+        Self {
+            held: std::mem::take(&mut info.held),
+            generation: std::mem::take(&mut info.generation),
+            stock: info.stock.take(),
+            quarantined: std::mem::take(&mut info.quarantined),
+        }
+    }
 }
 
 impl ListedKey {
-    fn add(&mut self, node: NodeId, held: bool, generation: u64, stock: Option<v1::Stock>) {
-        self.generation = self.generation.max(generation);
+    /// Of the version as this node describes it, what others may describe otherwise.
+    fn add(&mut self, node: NodeId, own: Own) {
+        self.generation = self.generation.max(own.generation);
         self.nodes.push(node);
-        self.stocks.extend(stock.map(|stock| (node, stock)));
-        if held {
+        self.stocks.extend(own.stock.map(|stock| (node, stock)));
+        self.quarantined.extend(own.quarantined.into_iter().map(|it| (node, it)));
+        if own.held {
             self.held.push(node);
         }
     }
@@ -166,15 +190,12 @@ impl Client {
         for (node, mut info) in
             lists.into_iter().flat_map(|(node, keys)| keys.into_iter().map(move |info| (node, info)))
         {
-            // Whether a node holds its share, which changes it has seen and what it has in stock differ by node, so they do not count as
-            // disagreement.
-            let (held, seen) = (std::mem::take(&mut info.held), std::mem::take(&mut info.generation));
-            let stock = info.stock.take();
+            let own = Own::of(&mut info);
             let key = listed.entry(info.encode_to_vec()).or_insert_with(|| {
-                let (nodes, held_by, stocks) = (Vec::new(), Vec::new(), Vec::new());
-                ListedKey { info, nodes, held: held_by, generation: 0, stocks }
+                let (nodes, held, stocks, quarantined) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+                ListedKey { info, nodes, held, generation: 0, stocks, quarantined }
             });
-            key.add(node, held, seen, stock);
+            key.add(node, own);
         }
         let mut listed: Vec<ListedKey> = listed.into_values().collect();
         for key in &mut listed {

@@ -7,7 +7,7 @@ use theta_names::codec::DecodeError;
 use theta_names::{KeyRef, NodeId};
 use theta_rounds::Malformed;
 use theta_schemes::keys::KeyName;
-use theta_schemes::{NoHonestMajority, NoQuorumMode, Suite, UnknownSuite};
+use theta_schemes::{Suite, UnfitThreshold, UnknownSuite, UnsupportedDelivery};
 use theta_store::{JournalError, KeyError, StoreError};
 
 use crate::KeyTableError;
@@ -78,10 +78,10 @@ pub enum CeremonyError {
     TakesDealer(Suite),
     /// The scheme's results do not prove themselves.
     #[error(transparent)]
-    NoQuorumMode(#[from] NoQuorumMode),
+    UnsupportedDelivery(#[from] UnsupportedDelivery),
     /// The scheme takes an honest majority, and the key would not have it.
     #[error(transparent)]
-    NoHonestMajority(#[from] NoHonestMajority),
+    UnfitThreshold(#[from] UnfitThreshold),
     /// A suite that this build does not have.
     #[error(transparent)]
     UnknownSuite(UnknownSuite),

@@ -88,6 +88,8 @@ pub use node::{
     ChangeKeyError, ChangeMembersError, ComputeError, Engine, Forwarded, HoldError, Keys, NoCustodian, Orchestrator,
     Pending, StartError,
 };
-pub use request::{Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, Misdeed, Stock, SubmitError};
+pub use request::{
+    Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, Misdeed, Quarantine, Stock, SubmitError,
+};
 pub use theta_authority::{Asker, InstanceId};
 pub use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};

@@ -1,10 +1,10 @@
 //! The answers of the orchestrator.
 
 use theta_authority::InstanceId;
-use theta_custody::{CeremonyOffence, Equivocation, PromiseOffence, ResolveError, SlotRefusal};
+use theta_custody::{CeremonyOffence, Equivocation, KeyEntry, PromiseOffence, ResolveError, SlotRefusal};
 use theta_groups::Secret;
 use theta_names::NodeId;
-use theta_protocols::Misbehaviour;
+use theta_protocols::{Misbehaviour, ecdsa};
 use theta_rounds::{Abort, Offence};
 use theta_schemes::signatures::frost::SeedError;
 
@@ -80,6 +80,31 @@ pub struct Stock {
     pub ready: usize,
     /// How many there should be.
     pub level: usize,
+}
+
+/// Holders of a key with a dishonest majority among whom somebody cheated. This node computes no more with them in this epoch of the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantine {
+    /// The holders, this node among them.
+    pub nodes: Vec<NodeId>,
+    /// What was found false.
+    pub phase: &'static str,
+    /// Who cheated, if that is known.
+    pub culprit: Option<NodeId>,
+}
+
+impl Quarantine {
+    /// All that this node knows of for a key.
+    #[must_use]
+    pub fn of(entry: &KeyEntry) -> Vec<Self> {
+        let node = |index| entry.holders.node_of(index);
+        let seen = |it: ecdsa::Quarantine| Self {
+            nodes: it.holders.iter().filter_map(|index| node(*index)).collect(),
+            phase: it.phase,
+            culprit: it.party.and_then(|party| node(party.share())),
+        };
+        entry.presignatures.quarantined().into_iter().map(seen).collect()
+    }
 }
 
 /// The state of an instance.

@@ -119,6 +119,8 @@ fn begin(
         (Err(SchemeError::Request(error)), None) => Err(error),
         (Err(SchemeError::Preprocessed(_)), None) => {
             public.check_request(statement)?;
+            let majority = ecdsa::Majority::of(delivery);
+            let ecdsa = ecdsa::Options { majority, ..ecdsa };
             Ok(ecdsa::machine(public, share, &statement, &ecdsa).unwrap_or_else(Unusable::share))
         }
         (Err(_), None) => Ok(Unusable::share()),

@@ -41,9 +41,23 @@ pub enum Abort {
     /// Nothing secret has left.
     #[error("somebody cheated: {0}")]
     Cheated(&'static str),
+    /// Somebody cheated where every party of a set is needed, and no set with this party is left in which nobody did. It is not tried again before
+    /// an operator says so. Nothing secret has left.
+    #[error("somebody cheated{}: {phase}; the holders that it takes are in quarantine, and no other set of them is left", by(*.party))]
+    Quarantined {
+        /// What was found false.
+        phase: &'static str,
+        /// Who it was, if that is known.
+        party: Option<PartyId>,
+    },
     /// A mistake of this program.
     #[error(transparent)]
     Bug(#[from] Bug),
+}
+
+/// Who cheated, in words.
+fn by(party: Option<PartyId>) -> String {
+    party.map_or_else(String::new, |party| format!(", the holder of share {party}"))
 }
 
 /// What a protocol wants done.

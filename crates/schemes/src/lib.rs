@@ -51,7 +51,7 @@ pub use error::{CombineError, RequestError, VerifyError};
 pub use family::{SignatureScheme, ThresholdCipher, ThresholdCoin, ThresholdScheme};
 pub use limits::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN};
 pub use registry::{
-    Ciphers, Coins, Curve, Family, Kind, NoHonestMajority, NoQuorumMode, Preprocessed, Rsa, Signatures, TwoRounds,
+    Ciphers, Coins, Curve, Family, Kind, Preprocessed, Rsa, Signatures, TwoRounds, UnfitThreshold, UnsupportedDelivery,
 };
 pub use statement::{Statement, StatementBytes};
 pub use suite::{Suite, UnknownSuite};

@@ -242,6 +242,13 @@ mod tests {
                 k: 2,
                 holders: vec![1, 2, 7],
             },
+            KeyChange::Create {
+                key: key.clone(),
+                suite: "ecdsa-p256".parse().unwrap(),
+                delivery: Delivery::DishonestMajority,
+                k: 2,
+                holders: vec![1, 2],
+            },
             KeyChange::Rotate { key: key.clone() },
             KeyChange::Refresh { key: key.clone(), version: None },
             KeyChange::Reshare { key: key.clone(), version: Version::new(3), k: 3, holders: vec![4, 5, 6, 65_535] },

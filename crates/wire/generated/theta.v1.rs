@@ -49,7 +49,7 @@ pub struct InstanceStatus {
     #[prost(string, tag = "8")]
     pub key: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct KeyInfo {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
@@ -98,12 +98,30 @@ pub struct KeyInfo {
     /// Disabled at this node, and the group has not decided so yet.
     #[prost(bool, tag = "17")]
     pub frozen: bool,
-    /// Who makes shares for a request: "all" the holders, or as many as it takes and one more ("quorum").
+    /// Who makes shares for a request: "all" the holders, or as many as it takes and one more ("quorum"),
     #[prost(string, tag = "18")]
     pub delivery: ::prost::alloc::string::String,
+    /// or exactly as many as it takes, which need no honest majority ("dishonest-majority").
+    ///
     /// What this node has ahead of signatures with it; absent if it keeps nothing.
     #[prost(message, optional, tag = "19")]
     pub stock: ::core::option::Option<Stock>,
+    /// Sets of holders with which this node computes no more, because somebody cheated.
+    #[prost(message, repeated, tag = "20")]
+    pub quarantined: ::prost::alloc::vec::Vec<Quarantine>,
+}
+/// Holders of a key with a dishonest majority among whom a check failed. A node that noticed computes no signature with them any more in this epoch.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Quarantine {
+    /// All of them, the noticing node included.
+    #[prost(uint32, repeated, tag = "1")]
+    pub nodes: ::prost::alloc::vec::Vec<u32>,
+    /// What was found false.
+    #[prost(string, tag = "2")]
+    pub phase: ::prost::alloc::string::String,
+    /// The node that cheated; 0 if that cannot be known.
+    #[prost(uint32, tag = "3")]
+    pub culprit: u32,
 }
 /// Material of one key that a node was given, or has made with others, before anybody asks for a signature.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -384,7 +402,7 @@ pub struct GetPublicKeyRequest {
     #[prost(string, tag = "1")]
     pub key: ::prost::alloc::string::String,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetPublicKeyResponse {
     #[prost(message, optional, tag = "1")]
     pub info: ::core::option::Option<KeyInfo>,

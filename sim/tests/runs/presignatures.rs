@@ -1,7 +1,7 @@
 //! Presignatures of ECDSA sign once: whatever is killed, restored or refreshed in the middle.
 
-use theta_schemes::Suite;
-use theta_sim::{Aim, Asked, Deed, Deeds, Fault, Invariant, Planned, Sabotage, Scenario, run};
+use theta_schemes::{Delivery, Suite};
+use theta_sim::{Aim, Asked, Behaviour, Deed, Deeds, Fault, Invariant, Planned, Sabotage, Scenario, run};
 
 use crate::setting::{catches, quiet};
 
@@ -84,6 +84,25 @@ fn none_signs_twice_for_two_coordinators() {
         }
         scenario
     });
+}
+
+/// Where exactly k holders compute each signature, and all but one of them may cheat: killed in the middle, lost for a while, or with a liar among four,
+/// the others sign, and nobody names an honest node.
+#[test]
+fn a_dishonest_majority_signs_whatever_is_killed() {
+    for number in 0..24 {
+        let mut scenario = busy(number, number.is_multiple_of(3));
+        scenario.keys[0].delivery = Delivery::DishonestMajority;
+        scenario.requests.truncate(4);
+        let (at, node) = (300 + 10 * STEP * number, 1 + u16::try_from(number % 4).unwrap());
+        scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }];
+        if number.is_multiple_of(2) {
+            scenario.liars.insert(1 + node % 4, Behaviour::BitFlip);
+        }
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "run {number}");
+        assert_eq!(outcome.deeds.count(Deed::Presigned), 0, "nothing is made in advance");
+    }
 }
 
 #[test]

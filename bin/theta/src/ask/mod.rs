@@ -1,6 +1,7 @@
 //! `theta coin`, `theta verify-coin`, `theta status`.
 
 mod batch;
+pub(crate) mod quarantines;
 mod stocks;
 
 use std::{
@@ -16,7 +17,7 @@ use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
 use tonic::Code;
 
-use self::stocks::StockView;
+use self::{quarantines::QuarantineView, stocks::StockView};
 use crate::{
     access::ApprovalFiles,
     connect::{self, ClientArgs, CulpritView, Provenance},
@@ -128,6 +129,9 @@ struct Status {
     culprits: Vec<CulpritView>,
     /// What the nodes have ahead of signatures, by key; those that list no keys to this client are left out.
     stocks: Vec<StockView>,
+    /// Sets of holders of keys in which somebody cheated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    quarantined: Vec<QuarantineView>,
 }
 
 #[derive(Serialize)]
@@ -304,8 +308,8 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
     let nodes: Vec<NodeView> = statuses.iter().map(NodeView::from).collect();
     let up = nodes.iter().filter(|node| node.up).count();
     let (threshold, name) = (group.threshold(), group.name().to_owned());
-    let status =
-        Status { group: name, threshold, up, culprits: culprits(&statuses), stocks: stocks::of(&listed), nodes };
+    let (stocks, quarantined) = (stocks::of(&listed), quarantines::of(&listed));
+    let status = Status { group: name, threshold, up, culprits: culprits(&statuses), stocks, quarantined, nodes };
     output.result(&status, |out| {
         let mut table =
             Table::new(&["node", "address", "state", "peers", "running", "cached", "up for", "answers in"], &[4, 5]);
@@ -319,6 +323,7 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
             }
         }
         stocks::write(&status.stocks, out)?;
+        quarantines::write(&status.quarantined, out)?;
         for CulpritView { node, misbehaviour } in &status.culprits {
             writeln!(out, "{BAD}node {node} misbehaved: {misbehaviour}{BAD:#}")?;
         }

@@ -18,10 +18,7 @@ use theta_schemes::{
 use theta_sharing::Threshold;
 use theta_store::Store;
 
-use super::{
-    layout::node_dir,
-    plan::{KeySpec, check_threshold},
-};
+use super::{layout::node_dir, plan::KeySpec};
 use crate::{access::now, exit::Failure, files::write_new, interrupt::Whole, progress::PrimeSearch, vault};
 
 /// A dealt key: the public key and its shares.
@@ -70,7 +67,7 @@ pub(crate) fn deal(
     bits: u32,
     rng: &mut dyn CryptoRng,
 ) -> Result<DealtKey, Failure> {
-    check_threshold(key.name(), key.suite(), threshold)?;
+    key.check_threshold(threshold)?;
     if !is_rsa(key.suite()) {
         return Ok(deal_any(key.suite(), threshold, rng));
     }

@@ -61,6 +61,11 @@ impl KeySpec {
         self.suite
     }
 
+    /// Refuses a threshold that it cannot have.
+    pub(crate) fn check_threshold(&self, threshold: Threshold) -> Result<(), Failure> {
+        check_threshold(self.name(), (self.suite, self.delivery), threshold)
+    }
+
     /// Who makes shares for a request.
     pub const fn delivery(&self) -> Delivery {
         self.delivery
@@ -105,7 +110,7 @@ impl Plan {
         let threshold = Threshold::new(threshold, nodes)
             .map_err(|error| Failure::Usage(format!("--threshold {threshold} --nodes {nodes}: {error}")))?;
         check_names(&keys)?;
-        keys.iter().try_for_each(|key| check_threshold(key.name(), key.suite, threshold))?;
+        keys.iter().try_for_each(|key| key.check_threshold(threshold))?;
         Ok(Self { threshold, keys, modulus_bits: DEFAULT_BITS, seal: SealWord::default() })
     }
 
@@ -168,21 +173,25 @@ impl Plan {
     }
 }
 
-/// Refuses quorum mode for a suite that does not have it.
+/// Refuses a delivery for a suite that does not have it.
 pub(crate) fn check_delivery(name: &str, suite: Suite, delivery: Delivery) -> Result<(), Failure> {
     suite.check_delivery(delivery).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
 }
 
 /// Refuses a threshold that keys of a suite cannot have.
-pub(crate) fn check_threshold(name: &str, suite: Suite, threshold: Threshold) -> Result<(), Failure> {
-    suite.check_threshold(threshold).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
+pub(crate) fn check_threshold(
+    name: &str,
+    (suite, delivery): (Suite, Delivery),
+    threshold: Threshold,
+) -> Result<(), Failure> {
+    suite.check_threshold(threshold, delivery).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
 }
 
 /// The same for a key of these holders, k of whom it takes.
-pub(crate) fn check_holders(name: &str, suite: Suite, k: u16, holders: &[u16]) -> Result<(), Failure> {
+pub(crate) fn check_holders(name: &str, kind: (Suite, Delivery), k: u16, holders: &[u16]) -> Result<(), Failure> {
     let n = u16::try_from(holders.len()).unwrap_or(u16::MAX);
     let threshold = Threshold::new(k, n).map_err(|error| Failure::Usage(error.to_string()))?;
-    check_threshold(name, suite, threshold)
+    check_threshold(name, kind, threshold)
 }
 
 /// Refuses two keys of one name.

@@ -155,7 +155,7 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
     let delivery = args.delivery.get();
     group::plan::check_delivery(name.as_str(), args.suite, delivery)?;
     let (group, threshold) = args.group.open()?;
-    group::plan::check_threshold(name.as_str(), args.suite, threshold)?;
+    group::plan::check_threshold(name.as_str(), (args.suite, delivery), threshold)?;
     group.check_free(&name)?;
     let source = Source::open(&args.file)?;
     let from = source.name.clone();

@@ -49,7 +49,11 @@ pub(crate) fn in_words(change: &KeyChange) -> String {
     let named = |key: &KeyName, version: &Option<Version>| KeyRef { name: key.clone(), version: *version }.to_string();
     match change {
         KeyChange::Create { key, suite, delivery, k, holders } => {
-            let mode = if *delivery == Delivery::Quorum { ", in quorum mode" } else { "" };
+            let mode = match delivery {
+                Delivery::All => "",
+                Delivery::Quorum => ", in quorum mode",
+                Delivery::DishonestMajority => ", whose holders may cheat but for one of those that sign",
+            };
             format!("a new key {key} ({suite}{mode}), made and held by {}, any {k} of which use it", nodes(holders))
         }
         KeyChange::Rotate { key } => format!("the next version of {key}, which takes the place of the one before"),
@@ -72,14 +76,44 @@ pub(crate) fn in_words(change: &KeyChange) -> String {
 pub(crate) struct DeliveryArgs {
     /// Who makes shares for a request: all the holders, or with quorum as many as it takes and one more, of which two combine. Fixed
     /// for good. [default: all]
-    #[arg(long, value_name = "all|quorum")]
+    #[arg(long, value_name = "all|quorum", value_parser = parse_delivery)]
     delivery: Option<Delivery>,
+    /// For ECDSA: how many of the holders that compute signatures together may cheat. With honest, fewer than half of 2k - 1 (malicious Shamir, fast, one
+    /// that lies or is down is left behind); with dishonest, all but one of k (MASCOT, any k from 2, also 2 of 2, slower; one that lies stops them).
+    /// Fixed for good. [default: honest]
+    #[arg(long, value_name = "honest|dishonest", conflicts_with = "delivery")]
+    majority: Option<MajorityWord>,
+}
+
+/// How many of the holders that compute together may cheat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum MajorityWord {
+    /// Fewer than half of them.
+    Honest,
+    /// All but one.
+    Dishonest,
+}
+
+/// The deliveries that are not said by --majority.
+fn parse_delivery(text: &str) -> Result<Delivery, String> {
+    match text.parse() {
+        Ok(delivery @ (Delivery::All | Delivery::Quorum)) => Ok(delivery),
+        _ => Err("a delivery is all or quorum".to_owned()),
+    }
 }
 
 impl DeliveryArgs {
     /// What was asked for.
     pub(crate) fn get(&self) -> Delivery {
-        self.delivery.unwrap_or_default()
+        match self.majority {
+            Some(MajorityWord::Dishonest) => Delivery::DishonestMajority,
+            Some(MajorityWord::Honest) | None => self.delivery.unwrap_or_default(),
+        }
+    }
+
+    /// Whether any argument was given.
+    const fn is_given(&self) -> bool {
+        self.delivery.is_some() || self.majority.is_some()
     }
 
     /// These keys with it; refuses suites that do not have it.
@@ -147,7 +181,7 @@ pub(crate) struct ChangeArgs {
 impl ChangeArgs {
     /// Whether any argument was given.
     pub(crate) fn is_given(&self) -> bool {
-        self.suite.is_some() || self.delivery.delivery.is_some() || self.node.is_some() || self.holders.is_given()
+        self.suite.is_some() || self.delivery.is_given() || self.node.is_some() || self.holders.is_given()
     }
 
     /// The node that was named.
@@ -173,7 +207,7 @@ impl ChangeArgs {
                 let (k, holders) = self.holders.resolve(&group()?)?;
                 let delivery = self.delivery.get();
                 check_delivery(key.as_str(), suite, delivery)?;
-                check_holders(key.as_str(), suite, k, &holders)?;
+                check_holders(key.as_str(), (suite, delivery), k, &holders)?;
                 KeyChange::Create { key, suite: suite.into(), delivery, k, holders }
             }
             Operation::KeysRotate => KeyChange::Rotate { key },

@@ -23,6 +23,7 @@ Examples:
   theta keys create vault=sg02-p256 beacon-2=cks05-bls04-min-sig
   theta keys create board=bls04-bls12381-min-pk --threshold 3 --holders 1,2,4,5
   theta keys create wallet=ecdsa-secp256k1 --threshold 2 --holders 1,2,3     ECDSA: 2 of 3, 3 of 5, 4 of 7, or more holders
+  theta keys create wallet=ecdsa-p256 --majority dishonest --threshold 2 --holders 1,2     ECDSA between any two holders
   theta keys create names=bls04-bls12381-min-pk --delivery quorum     less work for each request, in a large group
 
 The nodes make the key among themselves (distributed key generation): nobody ever has it whole, not for a moment. A node that \
@@ -99,7 +100,7 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(&session.client().group())?;
     // Refuses what the nodes would refuse, before the first key is made.
-    keys.iter().try_for_each(|key| plan::check_holders(key.name(), key.suite(), k, &holders))?;
+    keys.iter().try_for_each(|key| plan::check_holders(key.name(), (key.suite(), key.delivery()), k, &holders))?;
     let group = session.client().group();
     let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
     let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };

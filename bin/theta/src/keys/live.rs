@@ -5,6 +5,7 @@ use theta_client::ListedKey;
 use theta_names::NodeId;
 
 use crate::{
+    ask::quarantines,
     connect::{self, ClientArgs},
     exit::{self, Failure},
     output::{self, Output, Table},
@@ -91,6 +92,8 @@ pub(super) fn show(args: &ClientArgs, name: Option<&str>, output: Output) -> Res
             Failure::Failed("no node lists its keys: all are there and refuse this client, as said above".to_owned())
         });
     }
+    let of_interest = |key: &&ListedKey| name.is_none_or(|name| key.info.name == name);
+    let quarantined = quarantines::of(listed.iter().filter(of_interest));
     let mut keys: Vec<LiveKey> = listed.into_iter().map(LiveKey::from).collect();
     if let Some(name) = name {
         let known: Vec<String> = keys.iter().filter(|key| key.primary).map(|key| key.name.clone()).collect();
@@ -108,6 +111,7 @@ pub(super) fn show(args: &ClientArgs, name: Option<&str>, output: Output) -> Res
         for key in &keys {
             table.row(key.cells());
         }
-        table.write(out)
+        table.write(out)?;
+        quarantines::write(&quarantined, out)
     })
 }

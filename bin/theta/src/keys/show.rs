@@ -70,6 +70,9 @@ struct KeyView {
     /// As far as the ledger says.
     #[serde(skip_serializing_if = "Option::is_none")]
     delivery: Option<&'static str>,
+    /// As far as the ledger says, for keys with whose shares holders compute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<String>,
     threshold: u16,
     nodes: u16,
     key_id: String,
@@ -92,6 +95,7 @@ impl From<&NamedKey> for KeyView {
             bits,
             purpose: suite.purpose().name(),
             delivery: key.delivery.map(Delivery::name),
+            protocol: key.delivery.and_then(|delivery| protocol(delivery, &key.public)),
             threshold: key.public.threshold().k(),
             nodes: key.public.threshold().n(),
             key_id: key.public.key_id().to_string(),
@@ -109,7 +113,27 @@ fn in_words(delivery: Delivery, public: &AnyPublicKey) -> String {
             let makers = threshold.k().saturating_add(1).min(threshold.n());
             format!("quorum: the request draws {makers} nodes that make shares; the others stand by")
         }
+        Delivery::DishonestMajority => {
+            format!(
+                "dishonest-majority: {} nodes, drawn anew where one is down, compute each signature together",
+                threshold.k()
+            )
+        }
     }
+}
+
+/// By which protocol the holders of an ECDSA key compute with its shares.
+fn protocol(delivery: Delivery, public: &AnyPublicKey) -> Option<String> {
+    let (suite, k) = (public.suite(), public.threshold().k());
+    suite.takes_honest_majority().then(|| match delivery {
+        Delivery::All | Delivery::Quorum => {
+            let (members, cheats) = (k.saturating_mul(2).saturating_sub(1), k.saturating_sub(1));
+            format!("malicious Shamir among {members} of the holders, of which {cheats} may cheat (majority honest)")
+        }
+        Delivery::DishonestMajority => {
+            format!("MASCOT among {k} of the holders, of which all but one may cheat (majority dishonest)")
+        }
+    })
 }
 
 /// The size of an RSA key.
@@ -160,6 +184,9 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
         writeln!(out, "takes       {} of {} nodes", view.threshold, view.nodes)?;
         if let Some(delivery) = key.delivery {
             writeln!(out, "delivery    {}", in_words(delivery, &key.public))?;
+        }
+        if let Some(protocol) = &view.protocol {
+            writeln!(out, "protocol    {protocol}")?;
         }
         writeln!(out, "key id      {}", view.key_id)?;
         writeln!(out, "public key  {}", view.public_key)

@@ -81,6 +81,7 @@ const fn mode(delivery: Delivery) -> &'static str {
     match delivery {
         Delivery::All => "",
         Delivery::Quorum => ", in quorum mode",
+        Delivery::DishonestMajority => ", with a dishonest majority",
     }
 }
 

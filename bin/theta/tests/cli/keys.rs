@@ -1,6 +1,7 @@
 //! `theta suites`, `theta keys deal`, `import` and `export`, and what is done with such keys.
 
 mod ecdsa;
+mod majority;
 mod processes;
 mod quorum;
 mod verifiers;

@@ -9,7 +9,7 @@ use theta_ledger::Begun;
 use theta_names::{Delivery, Epoch, NodeId, ShareIndex, Version};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
-use theta_schemes::{NoHonestMajority, Suite};
+use theta_schemes::{Suite, UnfitThreshold};
 use theta_sharing::Threshold;
 use theta_statements::{CeremonyRequest, KeyChange};
 
@@ -58,7 +58,7 @@ impl Subject {
             return Err(CeremonyError::TakesDealer(suite));
         }
         suite.check_delivery(begun.delivery)?;
-        check_threshold(suite, begun.k, &begun.holders)?;
+        check_threshold(suite, begun.delivery, begun.k, &begun.holders)?;
         let source = begun.source.as_ref().map(|source| {
             let unreadable = |_| CeremonyError::Refused("the key in the ledger cannot be read".to_owned());
             let public = public_of(&source.public).map_err(unreadable)?;
@@ -155,8 +155,11 @@ impl Subject {
             (KeyChange::Recover { node, .. }, Some(source)) => kept(source) && holders.contains(node),
             _ => false,
         };
-        let has_majority = check_threshold(*suite, *k, holders).is_ok();
-        suite.supports(*delivery) && has_majority && of_change && change.version().is_none_or(|named| named == *version)
+        let is_fit_threshold = check_threshold(*suite, *delivery, *k, holders).is_ok();
+        suite.supports(*delivery)
+            && is_fit_threshold
+            && of_change
+            && change.version().is_none_or(|named| named == *version)
     }
 
     /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities. `group` is the group's name.
@@ -207,9 +210,9 @@ impl Subject {
 }
 
 /// Refuses a k and holders that keys of the suite cannot have. Numbers that make no threshold at all are the plan's to refuse.
-fn check_threshold(suite: Suite, k: u16, holders: &[u16]) -> Result<(), NoHonestMajority> {
+fn check_threshold(suite: Suite, delivery: Delivery, k: u16, holders: &[u16]) -> Result<(), UnfitThreshold> {
     let n = u16::try_from(holders.len()).unwrap_or(u16::MAX);
-    Threshold::new(k, n).map_or(Ok(()), |threshold| suite.check_threshold(threshold))
+    Threshold::new(k, n).map_or(Ok(()), |threshold| suite.check_threshold(threshold, delivery))
 }
 
 /// Nodes, as the parties of a ceremony.

@@ -2,7 +2,7 @@
 
 use theta_names::{HoldersError, NodeId, Version};
 use theta_schemes::keys::KeyName;
-use theta_schemes::{NoHonestMajority, NoQuorumMode};
+use theta_schemes::{UnfitThreshold, UnsupportedDelivery};
 use theta_sharing::ShareIndex;
 
 /// Why keys cannot be in one table.
@@ -49,19 +49,19 @@ pub enum KeyTableError {
     OtherKey(KeyName),
     /// A delivery that the scheme does not have.
     #[error("key {name}: {reason}")]
-    NoQuorumMode {
+    UnsupportedDelivery {
         /// Which key.
         name: KeyName,
         /// Why not.
-        reason: NoQuorumMode,
+        reason: UnsupportedDelivery,
     },
     /// A threshold that keys of the suite cannot have.
     #[error("key {name}: {reason}")]
-    NoHonestMajority {
+    UnfitThreshold {
         /// Which key.
         name: KeyName,
         /// Why not.
-        reason: NoHonestMajority,
+        reason: UnfitThreshold,
     },
     /// Not one holder for each share.
     #[error("key {name}: {holders} nodes are named as holders of {n} shares")]

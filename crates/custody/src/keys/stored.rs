@@ -38,10 +38,10 @@ pub struct DealtKey<'a> {
 pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, CustodyError> {
     let DealtKey { name, public, share, delivery, holders, created } = *key;
     let suite = public.suite();
-    let misfit = |reason| KeyTableError::NoQuorumMode { name: name.clone(), reason };
+    let misfit = |reason| KeyTableError::UnsupportedDelivery { name: name.clone(), reason };
     suite.check_delivery(delivery).map_err(misfit)?;
-    let no_majority = |reason| KeyTableError::NoHonestMajority { name: name.clone(), reason };
-    suite.check_threshold(public.threshold()).map_err(no_majority)?;
+    let no_majority = |reason| KeyTableError::UnfitThreshold { name: name.clone(), reason };
+    suite.check_threshold(public.threshold(), delivery).map_err(no_majority)?;
     if let Some(share) = share {
         let text = share.to_text(name);
         // A mismatch of files shows now, and not when the node starts.

@@ -76,9 +76,11 @@ impl Content {
         {
             return Err(KeyTableError::OtherKey(second()));
         }
-        suite.check_delivery(new.delivery).map_err(|reason| KeyTableError::NoQuorumMode { name: second(), reason })?;
-        let no_majority = |reason| KeyTableError::NoHonestMajority { name: second(), reason };
-        suite.check_threshold(public.threshold()).map_err(no_majority)?;
+        suite
+            .check_delivery(new.delivery)
+            .map_err(|reason| KeyTableError::UnsupportedDelivery { name: second(), reason })?;
+        let no_majority = |reason| KeyTableError::UnfitThreshold { name: second(), reason };
+        suite.check_threshold(public.threshold(), new.delivery).map_err(no_majority)?;
         let n = public.threshold().n();
         if holders.len() != usize::from(n) {
             return Err(KeyTableError::Holders { name: second(), holders: holders.len(), n });
@@ -113,7 +115,7 @@ impl KeyTable {
     /// The same, each key with its delivery.
     ///
     /// # Errors
-    /// As [`KeyTable::new`]; [`KeyTableError::NoQuorumMode`].
+    /// As [`KeyTable::new`]; [`KeyTableError::UnsupportedDelivery`].
     pub fn delivered(
         keys: impl IntoIterator<Item = (KeyName, AnyPublicKey, AnyKeyShare, Delivery)>,
     ) -> Result<Self, KeyTableError> {

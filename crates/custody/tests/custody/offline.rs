@@ -68,9 +68,9 @@ fn a_dealt_ecdsa_key_takes_an_honest_majority() {
     for k in [1, 3, 4] {
         let (public, mut shares) = of(k);
         let error = import(&store, "gold", &public, Some(&shares[0]), &holders).unwrap_err();
-        assert!(matches!(error, CustodyError::Table(KeyTableError::NoHonestMajority { .. })), "{error}");
+        assert!(matches!(error, CustodyError::Table(KeyTableError::UnfitThreshold { .. })), "{error}");
         let in_memory = KeyTable::new([(name("gold"), public, shares.remove(0))]);
-        assert!(matches!(in_memory, Err(KeyTableError::NoHonestMajority { .. })));
+        assert!(matches!(in_memory, Err(KeyTableError::UnfitThreshold { .. })));
     }
     assert_eq!(store.keys().unwrap().len(), 0);
     let (public, mut shares) = of(2);

@@ -141,7 +141,7 @@ fn without_an_honest_majority_no_ecdsa_key_is_made_or_moved() {
     ] {
         for node in 1..=5 {
             let error = refused(&mut net, node, change.clone());
-            assert!(matches!(error, CeremonyError::NoHonestMajority(_)), "{error}");
+            assert!(matches!(error, CeremonyError::UnfitThreshold(_)), "{error}");
             assert!(error.to_string().contains(words), "{change:?}: {error}");
         }
     }

@@ -2,6 +2,7 @@
 //! Generic MPC" (ESORICS 2020), figure 2. One file for each of its boxes.
 
 mod curve;
+mod dishonest;
 mod key;
 mod nonces;
 mod presignature;
@@ -13,6 +14,7 @@ mod tuple;
 mod tests;
 
 pub use curve::Curve;
+pub use dishonest::presign_dishonest;
 pub use key::{KeyShare, generate};
 pub use nonces::{Nonces, prepare_nonces};
 pub use presignature::{Message, Presignature, Presigned, Presigning, presign, vartime_combine};

@@ -18,7 +18,7 @@ use super::{
     nonces::prepare_nonces,
     sign::{Blinded, is_right, sign},
 };
-use crate::{ActiveShamir, Party, Shared, Stop, program::SEED, shamir::Subsets};
+use crate::{ActiveShamir, Mascot, Party, Shared, Stop, program::SEED, shamir::Subsets};
 
 /// What is signed: the message's digest, and what distinguishes this signature from all others. All signers pass the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,21 +154,8 @@ impl<G: Curve> fmt::Debug for Presignature<G> {
 /// # Errors
 /// [`Stop`]; [`Stop::Cheated`] if not all mean the same.
 pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
+    meet(&party, "theta/ecdsa/presigning/v1", &setting).await?;
     let Presigning { holders, epoch, public_key, share, session, count, digest } = setting;
-    let mut transcript = Transcript::new("theta/ecdsa/presigning/v1")
-        .with("group", G::NAME.as_bytes())
-        .with("public key", &G::encode(&public_key))
-        .with("epoch", &epoch.to_be_bytes())
-        .with("t", &party.threshold().t().to_be_bytes())
-        .with("session", &session)
-        .with("count", &u64::try_from(count).unwrap_or(u64::MAX).to_be_bytes())
-        .with("digest", digest.as_ref().map_or(&[][..], |digest| &digest[..]));
-    for holder in &holders {
-        transcript.append("holder", &holder.get().to_be_bytes());
-    }
-    if !party.agree(&transcript.finish32()).await? {
-        return Err(Stop::Cheated("the parties mean different keys, requests or sets of parties"));
-    }
     let black_box = ActiveShamir::<G>::at(&party, holders.clone()).await?;
     let sharing = Sharing::of(&black_box, epoch);
     let identity = KeyIdentity { public: public_key, sharing };
@@ -188,6 +175,26 @@ pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<P
         (None, _) => None,
     };
     Ok(Presigned { presignatures, signature })
+}
+
+/// All compare what they mean to do. Nothing that depends on a secret has left before.
+pub(super) async fn meet<G: Curve>(party: &Party, domain: &'static str, setting: &Presigning<G>) -> Result<(), Stop> {
+    let mut transcript = Transcript::new(domain)
+        .with("group", G::NAME.as_bytes())
+        .with("public key", &G::encode(&setting.public_key))
+        .with("epoch", &setting.epoch.to_be_bytes())
+        .with("t", &party.threshold().t().to_be_bytes())
+        .with("session", &setting.session)
+        .with("count", &u64::try_from(setting.count).unwrap_or(u64::MAX).to_be_bytes())
+        .with("digest", setting.digest.as_ref().map_or(&[][..], |digest| &digest[..]));
+    for holder in &setting.holders {
+        transcript.append("holder", &holder.get().to_be_bytes());
+    }
+    if party.agree(&transcript.finish32()).await? {
+        Ok(())
+    } else {
+        Err(Stop::Cheated("the parties mean different keys, requests or sets of parties"))
+    }
 }
 
 /// Gives each tuple its signers and an owner among them; each two parties get a secret in common. All sets of t + 1 holders have their turn, in
@@ -219,7 +226,7 @@ async fn assign<G: Curve>(
         let Some(owner) = signers.get(turn).copied() else { continue };
         let coefficients = theta_sharing::coefficients_at_zero::<G::Scalar>(&signers).unwrap_or_default();
         let coefficient = set.iter().position(|position| *position == local).and_then(|place| coefficients.get(place));
-        let part = coefficient.and_then(|coefficient| part(&tuple, *coefficient, set, local, &seeds));
+        let part = coefficient.and_then(|coefficient| shamir_part(&tuple, *coefficient, set, local, &seeds));
         let Tuple { id, element, key, .. } = tuple;
         made.push(Presignature { id, element, public_key: key.public, signers, owner, part });
     }
@@ -240,7 +247,7 @@ fn step(places: usize) -> usize {
 }
 
 /// What the party at `local` keeps of a tuple as one of its signers.
-fn part<G: Curve>(
+fn shamir_part<G: Curve>(
     tuple: &Tuple<ActiveShamir<G>>,
     coefficient: G::Scalar,
     set: &[usize],
@@ -250,18 +257,45 @@ fn part<G: Curve>(
     let [[inverse]] = tuple.inverse.cells()[..] else { return None };
     let [[product]] = tuple.product.cells()[..] else { return None };
     let parts = Secret::new([inverse * coefficient, product * coefficient]);
+    Some(Part { parts, masks: masks(&tuple.id, set, local, seeds)? })
+}
+
+/// The masks of the party at `local` with each other signer of a set.
+fn masks(
+    id: &[u8; 32],
+    set: &[usize],
+    local: usize,
+    seeds: &[Secret<[u8; SEED]>],
+) -> Option<Vec<(bool, Secret<[u8; SEED]>)>> {
     let mask = |other: &usize| {
-        let secret = Transcript::new("theta/ecdsa/mask-secret/v1")
-            .with("seed", seeds.get(*other)?.expose())
-            .with("tuple", &tuple.id);
+        let secret =
+            Transcript::new("theta/ecdsa/mask-secret/v1").with("seed", seeds.get(*other)?.expose()).with("tuple", id);
         Some((local < *other, Secret::new(secret.finish32())))
     };
-    let masks: Option<Vec<_>> = set.iter().filter(|other| **other != local).map(mask).collect();
-    Some(Part { parts, masks: masks? })
+    set.iter().filter(|other| **other != local).map(mask).collect()
+}
+
+/// A tuple for all parties of a black box that shares additively: all of them sign. They take turns to be the owner.
+pub(super) fn of_all<G: Curve>(
+    holders: &[ShareIndex],
+    local: usize,
+    place: usize,
+    tuple: Tuple<Mascot<G>>,
+    seeds: &[Secret<[u8; SEED]>],
+) -> Option<Presignature<G>> {
+    let Tuple { id, element, key, inverse, product } = tuple;
+    let set: Vec<usize> = (0..holders.len()).collect();
+    let turn = place.wrapping_add(usize::from(id[0])).checked_rem(holders.len())?;
+    let owner = holders.get(turn).copied()?;
+    let [[inverse, _]] = inverse.cells()[..] else { return None };
+    let [[product, _]] = product.cells()[..] else { return None };
+    let masks = masks(&id, &set, local, seeds)?;
+    let part = Some(Part { parts: Secret::new([inverse, product]), masks });
+    Some(Presignature { id, element, public_key: key.public, signers: holders.to_vec(), owner, part })
 }
 
 /// A seed in common with each other party, by position: of each two, the first draws it.
-async fn common_seeds(party: &Party) -> Result<Vec<Secret<[u8; SEED]>>, Stop> {
+pub(super) async fn common_seeds(party: &Party) -> Result<Vec<Secret<[u8; SEED]>>, Stop> {
     let local = party.position();
     let mut seeds: Vec<Secret<[u8; SEED]>> = (0..party.n()).map(|_| Secret::new([0; SEED])).collect();
     for seed in seeds.iter_mut().skip(local + 1) {

@@ -5,12 +5,13 @@
 
 use sha2::{Digest, Sha256};
 use theta_groups::{Group, Scalar as _, Secret};
+use theta_rounds::Bug;
 
 use super::Mascot;
 use crate::{
     BlackBox, Misbehaviour, Scalar, Shared, Stop,
     blackbox::{decode, encode},
-    pairs::{Scalars, agree},
+    pairs::{Scalars, agree, broadcast},
 };
 
 impl<G: Group> Mascot<G> {
@@ -53,6 +54,27 @@ impl<G: Group> Mascot<G> {
             Stop::Lost
         })?;
         Ok(&masks + &self.constants(&differences))
+    }
+
+    /// The sum of what all parties put in, each a summand that nobody else learns: [r] + (sum of y_i - r_i), r a random value, whose summand r_i
+    /// hides y_i. Nobody is held to any y_i: a party may put in what it likes, and even choose it when it has seen the others' differences,
+    /// so that the sum is right only if it is checked against something that is known of it.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub(crate) async fn input_summands(&self, summand: &Secret<G::Scalar>) -> Result<Shared<Self>, Stop> {
+        self.guard(self.add_up(summand)).await
+    }
+
+    async fn add_up(&self, summand: &Secret<G::Scalar>) -> Result<Shared<Self>, Stop> {
+        let (random, ..) = self.triples_now(1).await?;
+        let [[own, _]] = random.cells()[..] else { return Err(Stop::Bug(Bug("one triple has one factor"))) };
+        let shown = broadcast(&self.party, encode([&(*summand.expose() - own)])).await?;
+        let mut view = Sha256::new();
+        shown.iter().for_each(|bytes| view.update(bytes));
+        agree(&self.party, view.finalize().into()).await?;
+        let differences = Scalars::<G::Scalar>::sum(&self.party, 1, shown.iter().map(Vec::as_slice))?.0;
+        Ok(&random + &self.constants(&differences))
     }
 
     /// Opens values to the dealer alone, unchecked.

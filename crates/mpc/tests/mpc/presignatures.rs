@@ -6,9 +6,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 use theta_groups::{Group, P256, Scalar as _, Secp256k1, Secret};
-use theta_mpc::ecdsa::{Curve, Message, Presignature, Presigned, Presigning, presign, vartime_combine};
+use theta_mpc::ecdsa::{
+    Curve, Message, Presignature, Presigned, Presigning, presign, presign_dishonest, vartime_combine,
+};
 use theta_mpc::{Party, Stop};
 use theta_names::{Epoch, ShareIndex};
+use theta_rounds::Abort;
 use theta_rounds::simulator::Report;
 use theta_sharing::{Threshold, split};
 
@@ -47,6 +50,27 @@ impl<G: Curve> Dealt<G> {
     /// What the program does among these of the holders, given by place.
     fn presign(&self, places: &[usize], count: usize, text: Option<&[u8]>) -> Ran<G> {
         self.presign_each(places, count, |_| text.map(digest))
+    }
+
+    /// The same where all holders but one may cheat; `share` says with what share each takes part.
+    fn presign_dishonest(
+        &self,
+        places: &[usize],
+        text: Option<&[u8]>,
+        share: impl Fn(u16, G::Scalar) -> G::Scalar,
+    ) -> Ran<G> {
+        let holders: Vec<ShareIndex> = places.iter().map(|place| self.shares[*place].0).collect();
+        let group = GroupOf::new(u16::try_from(places.len()).unwrap(), self.t);
+        group.run(|number| {
+            let share = share(number, self.shares[places[usize::from(number) - 1]].1);
+            let (holders, public_key, digest) = (holders.clone(), self.public_key, text.map(digest));
+            Box::new(move |party: Party| async move {
+                let share = Secret::new(share);
+                let (epoch, session, count) = (Epoch::FIRST, [9; 32], 2);
+                presign_dishonest::<G>(party, Presigning { holders, epoch, public_key, share, session, count, digest })
+                    .await
+            })
+        })
     }
 
     fn presign_each(&self, places: &[usize], count: usize, text: impl Fn(u16) -> Option<[u8; 32]>) -> Ran<G> {
@@ -200,4 +224,50 @@ fn it_takes_two_t_plus_one() {
             .into_iter()
             .all(|error| error == Stop::Input("Shamir's black box with active security needs n = 2t + 1").to_string())
     );
+}
+
+/// Without an honest majority: any k of n holders sign at once, and later with what they have made.
+#[test]
+fn exactly_k_holders_sign_without_an_honest_majority() {
+    for (n, t, places) in [(2, 1, vec![0, 1]), (3, 1, vec![0, 2]), (4, 2, vec![0, 1, 3])] {
+        let dealt = deal::<P256>(n, t);
+        let ran = dealt.presign_dishonest(&places, Some(b"now"), |_, share| share);
+        let mut columns: Vec<Vec<Presignature<P256>>> = vec![Vec::new(), Vec::new()];
+        for Presigned { presignatures, signature } in results(ran) {
+            assert!(signature.unwrap().vartime_verifies(&dealt.public_key, &digest(b"now")));
+            assert_eq!(presignatures.len(), 2);
+            columns.iter_mut().zip(presignatures).for_each(|(column, it)| column.push(it));
+        }
+        for column in columns {
+            let element = *column[0].element();
+            assert!(column.iter().all(|it| it.id() == column[0].id() && it.owner() == column[0].owner()));
+            let text = b"later";
+            let shares: Vec<_> =
+                column.into_iter().filter_map(|it| it.share(&message(text))).map(|share| *share.expose()).collect();
+            let combined = |shares: &[_]| {
+                vartime_combine::<P256>(&dealt.public_key, &element, &message(text), shares.iter().copied())
+            };
+            assert!(combined(&shares).unwrap().vartime_verifies(&dealt.public_key, &digest(text)));
+            assert!(combined(&shares[1..]).is_none());
+        }
+    }
+}
+
+/// A holder that puts in another share makes another key. That is found before anything is computed from it.
+#[test]
+fn a_false_share_is_found_before_it_is_used() {
+    for (n, t, liar) in [(2, 1, 1), (3, 2, 2)] {
+        let dealt = deal::<P256>(n, t);
+        let places: Vec<usize> = (0..usize::from(n)).collect();
+        let one = <P256 as Group>::Scalar::from_u128(1);
+        let ran = dealt.presign_dishonest(
+            &places,
+            Some(b"now"),
+            |number, share| if number == liar { share + one } else { share },
+        );
+        for (_, party) in ran.parties {
+            let error = party.result.unwrap().unwrap_err();
+            assert_eq!(error, Abort::Cheated("the holders' shares are not those of the public key"));
+        }
+    }
 }

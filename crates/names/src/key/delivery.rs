@@ -11,16 +11,19 @@ pub enum Delivery {
     /// The request draws k + 1 makers of shares, two of which combine and tell the rest; the others stand by. Only for
     /// schemes whose combined values can be checked.
     Quorum,
+    /// Exactly k holders, drawn for each program, compute shares of a result with each other, and all but one of them may cheat without learning
+    /// anything; whoever cheats stops them. Only for schemes whose holders multiply shared values.
+    DishonestMajority,
 }
 
 /// The text names no delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a delivery is all or quorum")]
+#[error("a delivery is all, quorum or dishonest-majority")]
 pub struct DeliveryError;
 
 impl Delivery {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::All, Self::Quorum];
+    pub const ALL: [Self; 3] = [Self::All, Self::Quorum, Self::DishonestMajority];
 
     /// The name that people read.
     #[must_use]
@@ -28,6 +31,7 @@ impl Delivery {
         match self {
             Self::All => "all",
             Self::Quorum => "quorum",
+            Self::DishonestMajority => "dishonest-majority",
         }
     }
 
@@ -37,6 +41,7 @@ impl Delivery {
         match self {
             Self::All => 1,
             Self::Quorum => 2,
+            Self::DishonestMajority => 3,
         }
     }
 

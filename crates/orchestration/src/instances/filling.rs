@@ -38,8 +38,8 @@ pub(crate) type Plans = BTreeMap<KeyId, (Instant, KeyRef)>;
 
 impl Shard {
     /// The number of presignatures that a stock should have.
-    fn level(&self) -> usize {
-        self.worker.shared.config.nonces_per_peer
+    fn level(&self, key: &KeyEntry) -> usize {
+        if key.suite.takes_honest_majority() { self.worker.shared.stock_level(key) } else { 0 }
     }
 
     /// Plans to fill the stocks of all keys that are in this thread's care.
@@ -85,10 +85,10 @@ impl Shard {
     /// Whether the stock of a key is below its level, or nearly without presignatures of which this node says what they sign: requests that it
     /// coordinates use those up, whatever others have left.
     fn is_low(&self, key: &KeyEntry) -> bool {
-        if !key.suite.takes_honest_majority() {
+        let (level, stock) = (self.level(key), &key.presignatures);
+        if level == 0 {
             return false;
         }
-        let (level, stock) = (self.level(), &key.presignatures);
         let holders = 2 * usize::from(key.public.threshold().t()) + 1;
         // Half of what falls to each holder; nothing where that is less than one.
         let own = level.checked_div(2 * holders).unwrap_or(0);
@@ -98,7 +98,7 @@ impl Shard {
 
     /// Whether there is room in the stock of a key for what one program makes.
     fn has_room(&self, key: &KeyEntry) -> bool {
-        let level = self.level();
+        let level = self.level(key);
         key.presignatures.ready().saturating_add(made_at_once(level)) <= most_kept(level)
     }
 
@@ -177,10 +177,8 @@ impl Shard {
         }
         let Some(key) = shared.keys.of_id(&announcement.key) else { return };
         let Ok(key) = shared.keys.serving(key) else { return };
-        let level = self.level();
-        let fits = key.epoch == announcement.epoch && key.suite.takes_honest_majority();
-        if !fits || level == 0 || !self.has_room(&key) || !key.holders.contains(from) || shared.failure.get().is_some()
-        {
+        let fits = key.epoch == announcement.epoch && self.level(&key) > 0;
+        if !fits || !self.has_room(&key) || !key.holders.contains(from) || shared.failure.get().is_some() {
             return;
         }
         let beginning = Beginning { id, initiator: from, now: self.now.max(self.clock) };

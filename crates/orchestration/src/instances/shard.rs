@@ -375,7 +375,7 @@ impl Shard {
         let shared = &self.worker.shared;
         let (per_peer, day) = (shared.config.nonces_per_peer, shared.burning.day(&shared.today));
         let frost = frost::Options { per_peer, day, seed: asked.seed.clone() };
-        let ecdsa = ecdsa::Options { level: per_peer, day, epoch: key.epoch };
+        let ecdsa = self.ecdsa_options(key);
         let options = Options { delivery: key.delivery, frost, ecdsa };
         let started = catch_unwind(AssertUnwindSafe(|| {
             theta_protocols::start_unproven(&key.public, share, asked.statement.as_statement(), options)
@@ -388,9 +388,16 @@ impl Shard {
 
     /// Sets up the protocol that makes presignatures for this node's stock of a key.
     pub(super) fn filling_machine(&self, key: &KeyEntry, filling: &ecdsa::Filling) -> Option<AnyMachine> {
+        ecdsa::fill(&key.public, key.expose_share()?, filling, &self.ecdsa_options(key))
+    }
+
+    /// How ECDSA goes about signatures and presignatures of a key.
+    fn ecdsa_options(&self, key: &KeyEntry) -> ecdsa::Options {
         let shared = &self.worker.shared;
-        let (level, day) = (shared.config.nonces_per_peer, shared.burning.day(&shared.today));
-        ecdsa::fill(&key.public, key.expose_share()?, filling, &ecdsa::Options { level, day, epoch: key.epoch })
+        let majority = ecdsa::Majority::of(key.delivery);
+        let day = shared.burning.day(&shared.today);
+        let quarantined = key.presignatures.quarantined();
+        ecdsa::Options { level: shared.stock_level(key), day, epoch: key.epoch, majority, quarantined }
     }
 
     /// Starts an instance with a new machine, and gives it the messages that have come for it.

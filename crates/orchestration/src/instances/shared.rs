@@ -7,7 +7,7 @@ use std::sync::{
 
 use bytes::Bytes;
 use theta_custody::{KeyEntry, KeyTable, Members, Standing, StoreStanding};
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_network::{SendError, Transport};
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, error, warn};
@@ -157,9 +157,19 @@ impl Shared {
         }
     }
 
+    /// How much a node should have ahead of signatures with a key; 0 if it makes nothing in advance.
+    ///
+    /// Nothing is made for a key with a dishonest majority: every signature takes a program of its own.
+    pub(super) fn stock_level(&self, entry: &KeyEntry) -> usize {
+        match entry.delivery {
+            Delivery::All | Delivery::Quorum => self.config.nonces_per_peer,
+            Delivery::DishonestMajority => 0,
+        }
+    }
+
     /// What this node has ahead of signatures with a key.
     pub(crate) fn stock(&self, entry: &KeyEntry) -> Option<Stock> {
-        let per_peer = Some(self.config.nonces_per_peer).filter(|level| *level > 0 && entry.has_share())?;
+        let per_peer = Some(self.stock_level(entry)).filter(|level| *level > 0 && entry.has_share())?;
         match entry.suite.scheme() {
             "ECDSA" => Some(Stock { kind: "presignatures", ready: entry.presignatures.ready(), level: per_peer }),
             "FROST" => {

@@ -11,6 +11,8 @@ use theta_names::codec::{Reader, Writer};
 use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 use theta_sharing::ShareIndex;
 
+use super::Majority;
+
 /// A signer's share of a signature, to all: presignature, R, the share.
 pub const SHARE: u16 = 1;
 /// The signature and the holders whose shares are in it, to whoever asks.
@@ -20,8 +22,14 @@ pub const PREPARE: u16 = 3;
 /// A message of the program of an attempt: attempt, round, and what the program sends in it. It is the first of these kinds: all above are for the same.
 pub const PROGRAM: u16 = 4;
 
-/// The longest message of a program, in bytes. With as many presignatures as one makes it is some 3,000.
-const LONGEST_ROUND: usize = 1 << 15;
+/// The longest message of a program, in bytes. With an honest majority and as many presignatures as one makes it is some 3,000; with a dishonest one
+/// a round of triples takes 24,000 for each.
+const fn longest_round(majority: Majority) -> usize {
+    match majority {
+        Majority::Honest => 1 << 15,
+        Majority::Dishonest => 1 << 18,
+    }
+}
 
 /// The length of r and s.
 pub(super) const SIGNATURE_LEN: usize = 64;
@@ -66,13 +74,13 @@ fn write_indices(writer: Writer, indices: &[ShareIndex]) -> Writer {
 }
 
 /// The longest payload of a slot, in bytes, for a key with n shares.
-pub(super) fn longest<G: Group>(n: u16, slot: Slot) -> usize {
+pub(super) fn longest<G: Group>(n: u16, majority: Majority, slot: Slot) -> usize {
     let list = INDEX_LEN + INDEX_LEN * usize::from(n);
     match slot.kind {
         SHARE => ID_LEN + G::ENCODED_LEN + G::Scalar::ENCODED_LEN,
         SIGNATURE => SIGNATURE_LEN + list,
         PREPARE => 2 + list,
-        PROGRAM.. => 4 + LONGEST_ROUND,
+        PROGRAM.. => 4 + longest_round(majority),
         _ => 0,
     }
 }

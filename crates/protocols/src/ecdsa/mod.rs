@@ -5,8 +5,8 @@
 //! 2t + 1 holders which make some, and sign the request, in one program of `theta-mpc`. Whatever fails is left behind by the next coordinator.
 //! `spec/ecdsa.md` and `docs/adr/0051-ecdsa-in-the-service.md` have the details.
 //!
-//! The program follows Dalskov, Keller, Orlandi, Shrishak and Shulman (ESORICS 2020), on Shamir's sharing with active security. Rotating
-//! coordinators are those of [`frost`](crate::frost).
+//! The program follows Dalskov, Keller, Orlandi, Shrishak and Shulman (ESORICS 2020), on Shamir's sharing with active security; with a dishonest
+//! [`Majority`], on MASCOT among exactly k holders. Rotating coordinators are those of [`frost`](crate::frost).
 
 mod collected;
 mod curves;
@@ -18,8 +18,9 @@ mod stock;
 
 use theta_names::Epoch;
 use theta_rounds::PartyId;
-use theta_schemes::Statement;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
+use theta_schemes::{Delivery, Statement};
+use theta_sharing::ShareIndex;
 
 use crate::AnyMachine;
 
@@ -27,8 +28,41 @@ pub use curves::AnyPresignature;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
 pub use stock::{Ask, Served, Stock, Supply, Used};
 
+/// Against how many cheats of a program its honest holders are safe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Majority {
+    /// Programs of 2t + 1 holders, of whom t may cheat: malicious Shamir.
+    #[default]
+    Honest,
+    /// Programs of exactly k holders, of whom all but one may cheat: MASCOT. Who cheats stops them, so a set of holders in which somebody did is left
+    /// alone from then on.
+    Dishonest,
+}
+
+impl Majority {
+    /// What a key's delivery says of it.
+    #[must_use]
+    pub const fn of(delivery: Delivery) -> Self {
+        match delivery {
+            Delivery::All | Delivery::Quorum => Self::Honest,
+            Delivery::DishonestMajority => Self::Dishonest,
+        }
+    }
+}
+
+/// A set of holders in which somebody cheated. It makes no more programs at this party.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantine {
+    /// The holders, by rising index.
+    pub holders: Vec<ShareIndex>,
+    /// What was found false.
+    pub phase: &'static str,
+    /// Who it was, if that is known: of two holders always the other one.
+    pub party: Option<PartyId>,
+}
+
 /// Options of an ECDSA signature, besides key and message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The number of presignatures that a stock should have; [`most_kept`] are kept at most. With 0 nothing is made in advance, and the stock is not asked.
     pub level: usize,
@@ -36,11 +70,15 @@ pub struct Options {
     pub day: u32,
     /// The epoch of the share.
     pub epoch: Epoch,
+    /// How many of the holders may cheat: an attribute of the key.
+    pub majority: Majority,
+    /// Sets of holders that make no programs with this one.
+    pub quarantined: Vec<Quarantine>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: 0, day: 0, epoch: Epoch::FIRST }
+        Self { level: 0, day: 0, epoch: Epoch::FIRST, majority: Majority::Honest, quarantined: Vec::new() }
     }
 }
 

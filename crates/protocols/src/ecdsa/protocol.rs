@@ -3,20 +3,20 @@
 use core::mem;
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Rng};
 use theta_groups::Secret;
 use theta_mpc::ecdsa::{Presigned, vartime_combine};
-use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
+use theta_rounds::{Abort, Action, Blames, Bug, Evidence as _, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
 use theta_sharing::ShareIndex;
 
 use super::collected::{Collected, Complete};
 use super::curves::{AnyPresignature, StockCurve};
 use super::message::{Body, EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE, Signed, longest};
-use super::run::{Draws, Run, Step};
+use super::run::{Draws, Round, Run, Step};
 use super::setting::Setting;
 use super::stock::{self, Supply};
+use super::{Majority, Quarantine};
 use crate::{Misbehaviour, Outcome};
 
 type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;
@@ -51,7 +51,7 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     collected: Collected<GroupOf<C>>,
     runs: BTreeMap<u16, Run<GroupOf<C>>>,
     /// Messages of programs that have not been named yet.
-    early: BTreeMap<PartyId, Vec<(u16, u16, Bytes)>>,
+    early: BTreeMap<PartyId, Vec<(u16, Round)>>,
     /// How many programs each coordinator has named, and the last attempt among them.
     prepared: BTreeMap<PartyId, (usize, u16)>,
     /// The number of this party's last message, and the kind of its messages of programs: both begin at random.
@@ -112,7 +112,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
         self.kind = u16::try_from(drawn & 0xffff).unwrap_or(0).max(PROGRAM);
         self.rng = Some(rng);
         self.state = State::Running;
-        self.turn();
+        self.give_up_without_a_set();
+        if self.is_running() {
+            self.turn();
+        }
     }
 
     fn send(&mut self, to: Recipient, body: Body<GroupOf<C>>) {
@@ -166,9 +169,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// Names the holders of this attempt's program, as its coordinator.
     fn prepare(&mut self, doubted: &[PartyId]) {
         let Some(rng) = self.rng.as_mut() else { return };
-        let Some(holders) = self.setting.choose(&self.excluded, &self.failures, &self.late, doubted, &mut **rng) else {
-            return;
-        };
+        let (failures, late, quarantined) = (&self.failures, &self.late, &self.setting.quarantined);
+        let may_run = |holders: &[ShareIndex]| quarantined.iter().all(|it| it.holders != holders);
+        let chosen = self.setting.choose(&self.excluded, failures, late, doubted, may_run, &mut **rng);
+        let Some(holders) = chosen else { return };
         let attempt = self.attempt;
         self.send(Recipient::All, Body::Prepare { attempt, holders: holders.clone() });
         self.run(attempt, holders);
@@ -187,20 +191,23 @@ impl<C: StockCurve> RobustEcdsa<C> {
             }
             return;
         }
+        if !self.may_run_with(&holders) {
+            return;
+        }
         let setting = self.setting.presigning(holders);
-        match Run::new(self.setting.local, self.setting.threshold.k(), setting) {
+        match Run::new(self.setting.local, self.setting.threshold.k(), self.setting.majority, setting) {
             Ok(run) => drop(self.runs.insert(attempt, run)),
             Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
         }
         self.step(attempt, |run, rng| run.start(rng));
-        let waiting = |(from, kept): (&PartyId, &Vec<(u16, u16, Bytes)>)| {
-            let of_attempt = kept.iter().filter(|(of, ..)| *of == attempt);
-            of_attempt.map(|(_, round, payload)| (*from, *round, payload.clone())).collect::<Vec<_>>()
+        let waiting = |(from, kept): (&PartyId, &Vec<(u16, Round)>)| {
+            let of_attempt = kept.iter().filter(|(of, _)| *of == attempt);
+            of_attempt.map(|(_, message)| (*from, message.clone())).collect::<Vec<_>>()
         };
         let early: Vec<_> = self.early.iter().flat_map(waiting).collect();
         self.early.values_mut().for_each(|kept| kept.retain(|(of, ..)| *of != attempt));
-        for (from, round, payload) in early {
-            self.step(attempt, |run, rng| run.receive(from, round, payload, rng));
+        for (from, message) in early {
+            self.step(attempt, |run, rng| run.receive(from, message, rng));
         }
     }
 
@@ -216,10 +223,16 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 Step::Send { to, round, payload } => {
                     self.send(Recipient::Party(to), Body::Program { attempt, round, payload });
                 }
-                Step::Blame(party, misbehaviour) => self.blames.push((party, misbehaviour)),
+                Step::Blame(party, misbehaviour) => {
+                    self.quarantine(attempt, misbehaviour.name(), Some(party));
+                    self.blames.push((party, misbehaviour));
+                }
                 Step::Ended(Ok(presigned)) => self.presigned(attempt, presigned),
                 Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
-                Step::Ended(Err(_)) => {
+                Step::Ended(Err(abort)) => {
+                    if let Abort::Cheated(phase) = abort {
+                        self.quarantine(attempt, phase, None);
+                    }
                     if let Some(run) = self.runs.remove(&attempt) {
                         self.note_failure(run.holders());
                         self.doubt(run.holders().iter().copied().map(PartyId::of_share).collect());
@@ -227,6 +240,39 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     self.failed(attempt);
                 }
             }
+        }
+    }
+
+    /// Whether a program of these holders may run with this party: nobody is known to have cheated among them.
+    fn may_run_with(&self, holders: &[ShareIndex]) -> bool {
+        self.setting.quarantined.iter().all(|quarantine| quarantine.holders != holders)
+    }
+
+    /// Somebody cheated in the program of an attempt. Where it takes every one of its holders, they make no other one: each gives a cheat one more
+    /// guess at what the honest ones hide, and it would never end.
+    fn quarantine(&mut self, attempt: u16, phase: &'static str, party: Option<PartyId>) {
+        let Some(run) = self.runs.get(&attempt).filter(|_| self.setting.majority == Majority::Dishonest) else {
+            return;
+        };
+        let holders = run.holders().to_vec();
+        if !self.may_run_with(&holders) {
+            return;
+        }
+        // Of two, it is the other one.
+        let others = || holders.iter().copied().map(PartyId::of_share).filter(|party| *party != self.setting.local);
+        let party = party.or_else(|| others().next().filter(|_| holders.len() == 2));
+        let quarantine = Quarantine { holders, phase, party };
+        self.setting.quarantined.push(quarantine.clone());
+        self.ask(stock::Ask::Quarantine(quarantine));
+        self.give_up_without_a_set();
+    }
+
+    /// Ends if there is no set of holders any more with which this party could make a program.
+    fn give_up_without_a_set(&mut self) {
+        let last = self.setting.quarantined.last();
+        let Some(Quarantine { phase, party, .. }) = last.cloned() else { return };
+        if !self.setting.has_any(&self.excluded, |holders| self.may_run_with(holders)) {
+            self.fail(Abort::Quarantined { phase, party });
         }
     }
 
@@ -407,7 +453,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     self.run(attempt, holders);
                 }
             }
-            Body::Program { attempt, round, payload } => self.take_round(from, attempt, (round, payload)),
+            Body::Program { attempt, round, payload } => {
+                self.take_round(from, attempt, Round { life: message.slot.kind, round, payload });
+            }
         }
         Ok(())
     }
@@ -428,19 +476,19 @@ impl<C: StockCurve> RobustEcdsa<C> {
     }
 
     /// Takes a message of a program, or keeps it until the program is named.
-    fn take_round(&mut self, from: PartyId, attempt: u16, (round, payload): (u16, Bytes)) {
+    fn take_round(&mut self, from: PartyId, attempt: u16, message: Round) {
         if self.runs.contains_key(&attempt) {
-            return self.step(attempt, |run, rng| run.receive(from, round, payload, rng));
+            return self.step(attempt, |run, rng| run.receive(from, message, rng));
         }
         let current = self.attempt;
         let kept = self.early.entry(from).or_default();
-        kept.push((attempt, round, payload));
+        kept.push((attempt, message));
         // The nearest attempts are the ones that count. A liar that names programs far ahead makes honest parties send messages of those, too.
-        while kept.len() > EARLY.0 || kept.iter().map(|(_, _, payload)| payload.len()).sum::<usize>() > EARLY.1 {
+        while kept.len() > EARLY.0 || kept.iter().map(|(_, it)| it.payload.len()).sum::<usize>() > EARLY.1 {
             let last = kept
                 .iter()
                 .enumerate()
-                .max_by_key(|(place, (attempt, round, _))| (attempt.abs_diff(current), *round, *place));
+                .max_by_key(|(place, (attempt, it))| (attempt.abs_diff(current), it.round, *place));
             let Some(place) = last.map(|(place, _)| place) else { return };
             kept.remove(place);
         }
@@ -460,7 +508,7 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
     type Supply = crate::Supply;
 
     fn longest(&self, slot: Slot) -> usize {
-        longest::<GroupOf<C>>(self.setting.threshold.n(), slot)
+        longest::<GroupOf<C>>(self.setting.threshold.n(), self.setting.majority, slot)
     }
 
     fn act(&mut self, rng: &mut dyn CryptoRng) -> Result<Actions<C>, Bug> {
@@ -525,6 +573,7 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
         if remaining < self.setting.needed() {
             self.fail(Abort::TooFewHonest { remaining, needed: self.setting.needed() });
         }
+        self.give_up_without_a_set();
     }
 
     fn awaits(&self, party: PartyId) -> bool {

@@ -1,16 +1,18 @@
 //! The program of one attempt, as a machine in the machine.
 
 use core::ops::{Deref, DerefMut};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_groups::Secret;
-use theta_mpc::ecdsa::{Curve, Presigned, Presigning, presign};
+use theta_mpc::ecdsa::{Curve, Presigned, Presigning, presign, presign_dishonest};
 use theta_mpc::{Program, Stop};
 use theta_rounds::{Abort, Channel, Driver, Effect, Input, LockStep, Machine, Offence, PartyId, Recipient, Slot};
 use theta_sharing::{ShareIndex, Threshold};
 
+use super::Majority;
 use crate::Misbehaviour;
 
 /// The kind of a program's messages in its own numbering.
@@ -52,6 +54,17 @@ pub(super) struct Run<G: Curve> {
     driver: Driver<LockStep<Program<Presigned<G>>>>,
     /// The round of the last message that was sent.
     round: u16,
+    /// The life in which each holder began, where one life is all that is heard of it.
+    lives: Option<BTreeMap<PartyId, u16>>,
+}
+
+/// What a holder sent in a round of a program.
+#[derive(Clone)]
+pub(super) struct Round {
+    /// The kind of its sender's messages of programs, a random one from each start to the next.
+    pub(super) life: u16,
+    pub(super) round: u16,
+    pub(super) payload: Bytes,
 }
 
 /// What comes of a step.
@@ -71,17 +84,21 @@ impl<G: Curve> Run<G> {
     ///
     /// # Errors
     /// [`Stop::Input`] if this party is none of the holders.
-    pub(super) fn new(local: PartyId, k: u16, setting: Presigning<G>) -> Result<Self, Stop> {
+    pub(super) fn new(local: PartyId, k: u16, majority: Majority, setting: Presigning<G>) -> Result<Self, Stop> {
         let holders = setting.holders.clone();
         let unfit = Stop::Input("the program is of other holders");
         let n = u16::try_from(holders.len()).map_err(|_| unfit)?;
         let threshold = Threshold::new(k, n).map_err(|_| unfit)?;
         let position = holders.iter().position(|holder| *holder == local.share());
         let index = position.and_then(ShareIndex::at).ok_or(unfit)?;
-        let program = Program::new(index, threshold, move |party| presign(party, setting))?;
+        let program = match majority {
+            Majority::Honest => Program::new(index, threshold, move |party| presign(party, setting))?,
+            Majority::Dishonest => Program::new(index, threshold, move |party| presign_dishonest(party, setting))?,
+        };
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
-        Ok(Self { holders, driver, round: 0 })
+        let lives = (majority == Majority::Dishonest).then(BTreeMap::new);
+        Ok(Self { holders, driver, round: 0, lives })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {
@@ -98,13 +115,16 @@ impl<G: Curve> Run<G> {
     }
 
     /// Takes what a holder sent; nothing comes of it if it is none of the program.
-    pub(super) fn receive(
-        &mut self,
-        from: PartyId,
-        round: u16,
-        payload: Bytes,
-        rng: &mut dyn CryptoRng,
-    ) -> Vec<Step<G>> {
+    ///
+    /// A holder that was restarted deals other numbers than before. With a dishonest majority, where false numbers look like a cheat, nothing of its
+    /// second life is heard, and the program comes to nothing by silence.
+    pub(super) fn receive(&mut self, from: PartyId, message: Round, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
+        let Round { life, round, payload } = message;
+        if let Some(lives) = &mut self.lives
+            && *lives.entry(from).or_insert(life) != life
+        {
+            return Vec::new();
+        }
         let position = self.holders.iter().position(|holder| *holder == from.share());
         let Some(index) = position.and_then(ShareIndex::at) else { return Vec::new() };
         let slot = Slot { kind: KIND, number: round };

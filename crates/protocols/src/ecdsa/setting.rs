@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rand_core::Rng;
+use rand_core::{Rng, SeedableRng};
 use theta_groups::{Secret, Transcript};
 use theta_mpc::ecdsa::{Curve, Message, Presigning};
 use theta_names::Epoch;
@@ -13,7 +13,7 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::ecdsa::EcdsaCurve;
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{Filling, Options, made_at_once, most_kept};
+use super::{Filling, Majority, Options, Quarantine, made_at_once, most_kept};
 
 /// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: EcdsaCurve> {
@@ -32,6 +32,10 @@ pub(super) struct Setting<C: EcdsaCurve> {
     pub(super) avoided: Vec<PartyId>,
     /// The day on which the request began: presignatures that it makes are of that day or later.
     pub(super) day: u32,
+    /// How many holders of a program may cheat.
+    pub(super) majority: Majority,
+    /// Sets of holders in which somebody cheated before this request.
+    pub(super) quarantined: Vec<Quarantine>,
     /// The place of the first coordinator in the rotation, 0 to n - 1.
     first: u16,
 }
@@ -64,9 +68,23 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         let [a, b, ..] = Transcript::new("theta/ecdsa/coordinator/v1").with("session", &session).finish32();
         let first = u16::from_be_bytes([a, b]).checked_rem(threshold.n()).unwrap_or(0);
         let local = PartyId::of_share(key.index());
-        let Options { level, day, epoch } = *options;
+        let Options { level, day, epoch, majority, quarantined } = options.clone();
         let avoided = Vec::new();
-        Self { local, threshold, public, key, digest, session, epoch, level, avoided, day, first }
+        Self {
+            local,
+            threshold,
+            public,
+            key,
+            digest,
+            session,
+            epoch,
+            level,
+            avoided,
+            day,
+            majority,
+            quarantined,
+            first,
+        }
     }
 
     /// The setting in which presignatures are made and nothing is signed. Whoever has begun it is its first coordinator.
@@ -97,9 +115,12 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         usize::from(self.threshold.k())
     }
 
-    /// The number of holders in a program, 2t + 1.
-    pub(super) fn majority(&self) -> usize {
-        2 * usize::from(self.threshold.t()) + 1
+    /// The number of holders in a program: 2t + 1, or k.
+    pub(super) fn members(&self) -> usize {
+        match self.majority {
+            Majority::Honest => 2 * usize::from(self.threshold.t()) + 1,
+            Majority::Dishonest => self.needed(),
+        }
     }
 
     /// The most presignatures that are kept.
@@ -125,12 +146,15 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
     ///
     /// Those come last, in any order, who were in most programs that failed: each of these had a liar, or one that is down. Who was late or
     /// is doubted only comes after others that failed as often: liars can make honest holders late, which wait for them.
+    ///
+    /// A set of which `may_run` says that somebody cheated in it is passed over.
     pub(super) fn choose(
         &self,
         excluded: &BTreeSet<PartyId>,
         failures: &BTreeMap<PartyId, u32>,
         late: &BTreeSet<PartyId>,
         doubted: &[PartyId],
+        may_run: impl Fn(&[ShareIndex]) -> bool,
         rng: &mut impl Rng,
     ) -> Option<Vec<ShareIndex>> {
         let n = self.threshold.n();
@@ -145,15 +169,25 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
             })
             .collect();
         ranked.sort_unstable();
-        let mut holders = vec![self.local.share()];
-        holders.extend(ranked.into_iter().map(|(.., party)| party.share()).take(self.majority() - 1));
-        holders.sort_unstable();
-        (holders.len() == self.majority()).then_some(holders)
+        let ranked: Vec<ShareIndex> = ranked.into_iter().map(|(.., party)| party.share()).collect();
+        let with_local = |chosen: Vec<ShareIndex>| {
+            let mut holders = chosen;
+            holders.push(self.local.share());
+            holders.sort_unstable();
+            holders
+        };
+        Choices::of(&ranked, self.members() - 1).map(with_local).find(|holders| may_run(holders))
     }
 
-    /// Whether these can run a program: 2t + 1 holders.
+    /// Whether there is any set of holders for a program with this party.
+    pub(super) fn has_any(&self, excluded: &BTreeSet<PartyId>, may_run: impl Fn(&[ShareIndex]) -> bool) -> bool {
+        let mut rng = rand_chacha::ChaCha20Rng::from_seed([0; 32]);
+        self.choose(excluded, &BTreeMap::new(), &BTreeSet::new(), &[], may_run, &mut rng).is_some()
+    }
+
+    /// Whether so many can run a program.
     pub(super) fn can_run(&self, holders: &[ShareIndex]) -> bool {
-        holders.len() == self.majority() && holders.iter().all(|index| self.threshold.contains(*index))
+        holders.len() == self.members() && holders.iter().all(|index| self.threshold.contains(*index))
     }
 
     /// What the program of an attempt does at this party.
@@ -179,5 +213,52 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         use theta_schemes::SignatureScheme;
         use theta_schemes::signatures::ecdsa::Ecdsa;
         self.digest.is_some_and(|digest| Ecdsa::<C>::verify_digest(&self.public, &digest, signature).is_ok())
+    }
+}
+
+/// The ways to take some of a list, those with the foremost first.
+struct Choices<'a> {
+    from: &'a [ShareIndex],
+    places: Option<Vec<usize>>,
+}
+
+impl<'a> Choices<'a> {
+    fn of(from: &'a [ShareIndex], count: usize) -> Self {
+        Self { from, places: (count <= from.len()).then(|| (0..count).collect()) }
+    }
+}
+
+impl Iterator for Choices<'_> {
+    type Item = Vec<ShareIndex>;
+
+    fn next(&mut self) -> Option<Vec<ShareIndex>> {
+        let places = self.places.take()?;
+        let chosen = places.iter().filter_map(|place| self.from.get(*place).copied()).collect();
+        // The last place that can move on does, and those behind it follow it.
+        let spare = self.from.len() - places.len();
+        let moves = places.iter().enumerate().rposition(|(i, place)| *place < i + spare);
+        self.places = moves.map(|at| {
+            let first = places.get(at).map_or(0, |place| place + 1);
+            let kept = places.iter().copied().take(at);
+            kept.chain((0..places.len() - at).map(|i| first + i)).collect()
+        });
+        Some(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_choices_come_once_with_the_foremost_first() {
+        let from: Vec<ShareIndex> = (0..4).filter_map(ShareIndex::at).collect();
+        let numbers = |count| -> Vec<Vec<u16>> {
+            Choices::of(&from, count).map(|it| it.iter().map(|index| index.get()).collect()).collect()
+        };
+        assert_eq!(numbers(2), [[1, 2], [1, 3], [1, 4], [2, 3], [2, 4], [3, 4]]);
+        assert_eq!(numbers(4), [[1, 2, 3, 4]]);
+        assert_eq!(numbers(1), [[1], [2], [3], [4]]);
+        assert!(numbers(5).is_empty());
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 
+use super::Quarantine;
 use super::curves::AnyPresignature;
 
 /// What a machine asks of the stock of its key's epoch, or gives it to keep.
@@ -41,6 +42,8 @@ pub enum Ask {
     },
     /// An attempt with these holders failed, and it is not known whose fault that was: presignatures of others come first. No answer.
     Doubt(Vec<PartyId>),
+    /// Somebody cheated among these holders, and they make no more programs with this one. No answer.
+    Quarantine(Quarantine),
     /// These holders have just signed. No answer.
     Trust(Vec<PartyId>),
 }
@@ -116,6 +119,8 @@ struct Kept {
     presignatures: VecDeque<(u32, AnyPresignature)>,
     /// In how many attempts that failed lately each holder was.
     doubts: BTreeMap<PartyId, u32>,
+    /// Sets of holders in which somebody cheated, in the order in which they were found.
+    quarantined: Vec<Quarantine>,
 }
 
 impl fmt::Debug for Stock {
@@ -147,6 +152,17 @@ impl Stock {
         self.kept().doubted()
     }
 
+    /// The sets of holders in which somebody cheated: they make no programs with this one.
+    #[must_use]
+    pub fn quarantined(&self) -> Vec<Quarantine> {
+        self.kept().quarantined.clone()
+    }
+
+    /// Lets all sets of holders make programs again. Returns those that might not.
+    pub fn lift_quarantine(&self) -> Vec<Quarantine> {
+        core::mem::take(&mut self.kept().quarantined)
+    }
+
     /// Does what is asked for.
     pub fn serve(&self, ask: Ask) -> Served {
         let mut kept = self.kept();
@@ -172,6 +188,12 @@ impl Stock {
                 for party in parties {
                     let doubts = kept.doubts.entry(party).or_default();
                     *doubts = doubts.saturating_add(1);
+                }
+                Served::Done
+            }
+            Ask::Quarantine(quarantine) => {
+                if kept.quarantined.iter().all(|known| known.holders != quarantine.holders) {
+                    kept.quarantined.push(quarantine);
                 }
                 Served::Done
             }

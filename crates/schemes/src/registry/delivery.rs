@@ -1,4 +1,4 @@
-//! Which suites have quorum mode.
+//! Which suites have which delivery.
 
 use theta_names::Delivery;
 
@@ -6,31 +6,48 @@ use crate::Suite;
 
 impl Suite {
     /// Whether keys of this suite can have this delivery: quorum mode takes combined values that prove themselves, which the
-    /// coins by Diffie-Hellman, FROST and ECDSA do not have.
+    /// coins by Diffie-Hellman, FROST and ECDSA do not have; a dishonest majority is for whoever multiplies shared values.
     #[must_use]
     pub fn supports(self, delivery: Delivery) -> bool {
         match delivery {
             Delivery::All => true,
             Delivery::Quorum => self.ops().is_checkable(),
+            Delivery::DishonestMajority => self.ops().takes_honest_majority(),
         }
     }
 
     /// Refuses a delivery that keys of this suite cannot have.
     ///
     /// # Errors
-    /// [`NoQuorumMode`].
-    pub fn check_delivery(self, delivery: Delivery) -> Result<(), NoQuorumMode> {
-        if self.supports(delivery) { Ok(()) } else { Err(NoQuorumMode(self)) }
+    /// [`UnsupportedDelivery`].
+    pub fn check_delivery(self, delivery: Delivery) -> Result<(), UnsupportedDelivery> {
+        if self.supports(delivery) { Ok(()) } else { Err(UnsupportedDelivery { suite: self, delivery }) }
     }
 }
 
-/// The scheme's results do not prove themselves, so that its keys have no [`Delivery::Quorum`].
+/// Keys of the suite cannot have this delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "keys of suite {0} have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
-     --delivery quorum, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
-)]
-pub struct NoQuorumMode(pub Suite);
+#[error("keys of suite {suite} {}", without(*.delivery))]
+pub struct UnsupportedDelivery {
+    /// The suite.
+    pub suite: Suite,
+    /// What was asked for.
+    pub delivery: Delivery,
+}
+
+/// What keys do not have, why, and what to do.
+const fn without(delivery: Delivery) -> &'static str {
+    match delivery {
+        Delivery::All | Delivery::Quorum => {
+            "have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
+             --delivery quorum, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
+        }
+        Delivery::DishonestMajority => {
+            "need no choice of a majority: their holders multiply no shared values, and fewer than k of them are safe whoever they are; leave out \
+             --majority, which is for suites ecdsa-p256 and ecdsa-secp256k1"
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -53,5 +70,7 @@ mod tests {
         assert!(Suite::ALL.into_iter().all(|suite| suite.supports(Delivery::All)));
         assert!(!Suite::FrostEd25519.supports(Delivery::Quorum) && !Suite::EcdsaP256.supports(Delivery::Quorum));
         assert!(Suite::Cks05Sh00.supports(Delivery::Quorum));
+        let dishonest = Suite::ALL.into_iter().filter(|suite| suite.supports(Delivery::DishonestMajority));
+        assert!(dishonest.eq(Suite::ALL.into_iter().filter(|suite| suite.scheme() == "ECDSA")));
     }
 }

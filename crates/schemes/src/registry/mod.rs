@@ -29,14 +29,14 @@ use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 
 pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, deal_rsa_primes, import_any};
 pub use api::SchemeError;
-pub use delivery::NoQuorumMode;
+pub use delivery::UnsupportedDelivery;
 pub use family::{Ciphers, Coins, Family, Preprocessed, Signatures, TwoRounds};
 pub(crate) use key::{KeyObject, Keyed};
 pub(crate) use kind::erased;
 pub use kind::{Curve, Kind, Rsa};
 pub(crate) use one_round::OneRoundKey;
 pub use scheme::KeyScheme;
-pub use threshold::NoHonestMajority;
+pub use threshold::UnfitThreshold;
 
 /// A key fresh from the dealer: its public material, and the shares of parties 1 to n.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);

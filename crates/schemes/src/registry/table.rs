@@ -108,11 +108,11 @@ macro_rules! for_each_suite {
                 "Taproot signatures (BIP-340, BIP-341) in two rounds (as RFC 9591).";
             [ecdsa] EcdsaP256 = $crate::signatures::ecdsa::Ecdsa<$crate::signatures::ecdsa::P256Sha256>,
                 "ecdsa-p256", "ECDSA", "p256", Sign,
-                "ECDSA signatures (FIPS 186-5) on P-256 with SHA-256, of an honest majority.";
+                "ECDSA signatures (FIPS 186-5) on P-256 with SHA-256, of an honest majority or a dishonest one.";
             [ecdsa] EcdsaSecp256k1 =
                 $crate::signatures::ecdsa::Ecdsa<$crate::signatures::ecdsa::Secp256k1Sha256>,
                 "ecdsa-secp256k1", "ECDSA", "secp256k1", Sign,
-                "ECDSA signatures on secp256k1 with SHA-256 and low s, of an honest majority.";
+                "ECDSA signatures on secp256k1 with SHA-256 and low s, of an honest majority or a dishonest one.";
         }
     };
 }

@@ -1,5 +1,6 @@
-//! Which suites take an honest majority.
+//! Which thresholds the keys of a suite can have.
 
+use theta_names::Delivery;
 use theta_sharing::Threshold;
 
 use crate::Suite;
@@ -18,32 +19,54 @@ impl Suite {
 
     /// Refuses a threshold that keys of this suite cannot have: wherever a key is made, and wherever its shares are moved. Keys whose
     /// holders multiply shared values take n >= 2 k - 1, as the product of two sharings of degree k - 1 has degree 2 k - 2; k >= 2,
-    /// as one holder alone would be the key; and k <= 8, as 15 holders multiply at most.
+    /// as one holder alone would be the key; and k <= 8, as 15 holders multiply at most. With [`Delivery::DishonestMajority`] exactly k holders
+    /// multiply, so that k from 2 to 15 will do, and any n.
     ///
     /// # Errors
-    /// [`NoHonestMajority`].
-    pub fn check_threshold(self, threshold: Threshold) -> Result<(), NoHonestMajority> {
+    /// [`UnfitThreshold`].
+    pub fn check_threshold(self, threshold: Threshold, delivery: Delivery) -> Result<(), UnfitThreshold> {
         let (k, n) = (u32::from(threshold.k()), u32::from(threshold.n()));
-        if !self.ops().takes_honest_majority() || (k >= 2 && n >= 2 * k - 1 && 2 * k - 1 <= MOST_MULTIPLYING) {
+        let fits = match delivery {
+            Delivery::All | Delivery::Quorum => k >= 2 && n >= 2 * k - 1 && 2 * k - 1 <= MOST_MULTIPLYING,
+            Delivery::DishonestMajority => (2..=MOST_MULTIPLYING).contains(&k),
+        };
+        if !self.ops().takes_honest_majority() || fits {
             Ok(())
         } else {
-            Err(NoHonestMajority { suite: self, threshold })
+            Err(UnfitThreshold { suite: self, threshold, delivery })
         }
     }
 }
 
-/// Too few holders for k, or too small a k, for a scheme that takes an honest majority.
+/// Too few holders for k, or too small or large a k, for a scheme whose holders multiply shared values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "keys of suite {suite} cannot be {threshold}: it needs k from 2 to 8 and n >= 2 k - 1 holders, so that most of them are honest: \
-     2 of 3, 3 of 5, 4 of 7; {remedy}",
-    remedy = remedy(*threshold)
-)]
-pub struct NoHonestMajority {
+#[error("keys of suite {suite} cannot be {threshold}: {}", reason(*.threshold, *.delivery))]
+pub struct UnfitThreshold {
     /// The suite.
     pub suite: Suite,
     /// What was asked for.
     pub threshold: Threshold,
+    /// How many of the holders may cheat.
+    pub delivery: Delivery,
+}
+
+/// Why not, and what would do.
+fn reason(threshold: Threshold, delivery: Delivery) -> String {
+    match delivery {
+        Delivery::All | Delivery::Quorum => format!(
+            "it needs k from 2 to 8 and n >= 2 k - 1 holders, so that most of them are honest: 2 of 3, 3 of 5, 4 of 7, or with --majority \
+             dishonest any k from 2 to {MOST_MULTIPLYING}; {}",
+            remedy(threshold)
+        ),
+        Delivery::DishonestMajority => format!(
+            "with a dishonest majority k holders compute each signature together, which takes 2 of them and {MOST_MULTIPLYING} at most; {}",
+            match threshold.n() {
+                1 => "take 2 holders and k = 2".to_owned(),
+                2 => "with 2 holders take k = 2".to_owned(),
+                n => format!("with {n} holders take k from 2 to {}", u32::from(n).min(MOST_MULTIPLYING)),
+            }
+        ),
+    }
 }
 
 /// What would do.
@@ -71,19 +94,45 @@ mod tests {
                 let threshold = Threshold::new(k, n).unwrap();
                 for suite in Suite::ALL {
                     let allowed = suite.scheme() != "ECDSA" || (k >= 2 && k < n && k + k <= n + 1);
-                    assert_eq!(suite.check_threshold(threshold).is_ok(), allowed, "{suite}, {threshold}");
+                    assert_eq!(
+                        suite.check_threshold(threshold, Delivery::All).is_ok(),
+                        allowed,
+                        "{suite}, {threshold}"
+                    );
                 }
             }
         }
-        assert!(Suite::EcdsaP256.check_threshold(Threshold::new(u16::MAX, u16::MAX).unwrap()).is_err());
+        let check = |k, n, delivery| Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap(), delivery);
+        assert!(check(u16::MAX, u16::MAX, Delivery::All).is_err());
         for (k, n, fits) in [(8, 15, true), (8, 100, true), (9, 17, false), (9, 100, false), (8, 14, false)] {
-            assert_eq!(Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap()).is_ok(), fits, "{k} of {n}");
+            assert_eq!(check(k, n, Delivery::All).is_ok(), fits, "{k} of {n}");
+        }
+    }
+
+    #[test]
+    fn any_two_holders_will_do_where_most_may_be_dishonest() {
+        for (k, n, fits) in
+            [(1, 2, false), (2, 2, true), (2, 100, true), (15, 15, true), (15, 90, true), (16, 16, false)]
+        {
+            let checked = Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap(), Delivery::DishonestMajority);
+            assert_eq!(checked.is_ok(), fits, "{k} of {n}");
+        }
+        for ((k, n), remedy) in [
+            ((1, 1), "take 2 holders and k = 2"),
+            ((1, 2), "with 2 holders take k = 2"),
+            ((1, 5), "take k from 2 to 5"),
+        ] {
+            let refused = Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap(), Delivery::DishonestMajority);
+            assert!(refused.unwrap_err().to_string().ends_with(remedy));
         }
     }
 
     #[test]
     fn the_refusal_says_what_would_do() {
-        let refused = |k, n| Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap()).unwrap_err().to_string();
+        let refused = |k, n| {
+            let threshold = Threshold::new(k, n).unwrap();
+            Suite::EcdsaP256.check_threshold(threshold, Delivery::All).unwrap_err().to_string()
+        };
         for ((k, n), remedy) in [
             ((1, 1), "take 3 holders and k = 2"),
             ((2, 2), "take 3 holders for k = 2"),

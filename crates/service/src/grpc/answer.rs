@@ -2,8 +2,11 @@
 
 use bytes::Bytes;
 use theta_custody::{CeremonyReport, CeremonyState, EvidenceReport};
+use theta_names::NodeId;
 use theta_network::{HostStatus, PeerState, PeerStatus};
-use theta_orchestration::{Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry, Stock};
+use theta_orchestration::{
+    Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry, Quarantine, Stock,
+};
 use theta_wire::v1;
 
 pub(crate) fn id(id: InstanceId) -> Bytes {
@@ -67,7 +70,17 @@ pub(crate) fn status(instance: InstanceId, snapshot: &InstanceSnapshot) -> v1::I
     }
 }
 
-pub(crate) fn key_info(entry: &KeyEntry, stock: Option<Stock>) -> v1::KeyInfo {
+/// A set of holders with which this node computes no more.
+fn quarantine(quarantine: Quarantine) -> v1::Quarantine {
+    let number = |node: NodeId| u32::from(node.get());
+    v1::Quarantine {
+        nodes: quarantine.nodes.into_iter().map(number).collect(),
+        phase: quarantine.phase.to_owned(),
+        culprit: quarantine.culprit.map_or(0, number),
+    }
+}
+
+pub(crate) fn key_info(entry: &KeyEntry, stock: Option<Stock>, quarantined: Vec<Quarantine>) -> v1::KeyInfo {
     let (suite, threshold) = (entry.suite, entry.public.threshold());
     v1::KeyInfo {
         name: entry.name.to_string(),
@@ -93,6 +106,7 @@ pub(crate) fn key_info(entry: &KeyEntry, stock: Option<Stock>) -> v1::KeyInfo {
             ready: u64::try_from(ready).unwrap_or(u64::MAX),
             level: u64::try_from(level).unwrap_or(u64::MAX),
         }),
+        quarantined: quarantined.into_iter().map(quarantine).collect(),
     }
 }
 

@@ -173,8 +173,8 @@ fn not_held(error: &HoldError) -> Status {
             CeremonyError::Plan(_)
             | CeremonyError::NoNode(_)
             | CeremonyError::UnknownSuite(_)
-            | CeremonyError::NoQuorumMode(_)
-            | CeremonyError::NoHonestMajority(_),
+            | CeremonyError::UnsupportedDelivery(_)
+            | CeremonyError::UnfitThreshold(_),
         ) => Status::invalid_argument(message),
         HoldError::Ceremony(_) | HoldError::NoCustodian(NoCustodian::Fixed) => Status::failed_precondition(message),
     }

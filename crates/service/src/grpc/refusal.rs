@@ -215,6 +215,10 @@ pub(crate) fn instance(error: &InstanceError) -> Status {
             note(&mut status, AT_FAULT, "input");
             status
         }
+        // Nor is it any use to ask again before an operator has looked.
+        InstanceError::Aborted(Abort::Quarantined { .. }) => Status::failed_precondition(format!(
+            "{message}: find out who cheated, mend or replace that node, and then refresh the key (theta keys refresh)"
+        )),
         InstanceError::Aborted(Abort::Bug(_)) => Status::internal(message),
         InstanceError::Aborted(Abort::TooFewHonest { .. } | Abort::Cheated(_)) | InstanceError::Expired(_) => {
             Status::unavailable(message)

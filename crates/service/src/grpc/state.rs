@@ -14,7 +14,9 @@ use rand_core::CryptoRng;
 use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed, now};
 use theta_names::KeyRef;
 use theta_network::{GroupTransport, PeerState, Transport};
-use theta_orchestration::{Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, SlotRefusal, Stage};
+use theta_orchestration::{
+    Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, Quarantine, SlotRefusal, Stage,
+};
 use theta_payload::{PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{Suite, keys::AnyPublicKey, signatures::frost::randomized_key};
 use theta_statements::Name;
@@ -256,7 +258,7 @@ impl NodeState {
 
     /// A version of a key as this node describes it.
     pub(crate) fn key_info(&self, entry: &KeyEntry) -> v1::KeyInfo {
-        answer::key_info(entry, self.orchestrator.stock(entry))
+        answer::key_info(entry, self.orchestrator.stock(entry), Quarantine::of(entry))
     }
 
     /// Runs a computation on the CPU pool.

@@ -68,6 +68,7 @@ mod tests {
             held: nodes(&[1, 2]),
             generation: 0,
             stocks: Vec::new(),
+            quarantined: Vec::new(),
         };
         let before = ListedKey {
             info: KeyInfo { epoch: 1, ..info },
@@ -75,6 +76,7 @@ mod tests {
             held: nodes(&[3]),
             generation: 0,
             stocks: Vec::new(),
+            quarantined: Vec::new(),
         };
         let listed = [now, before];
         let found = |silent: &[u16]| left_out(&listed, ("zone", 1, 2), &silent.iter().copied().collect());

@@ -139,7 +139,7 @@ fn is_whole(state: &LedgerState, adopted: &AdoptedKey) -> bool {
     same && public.to_text(&adopted.key).as_bytes() == adopted.public
         && SuiteName::from(public.suite()) == adopted.suite
         && public.suite().supports(adopted.delivery)
-        && public.suite().check_threshold(threshold).is_ok()
+        && public.suite().check_threshold(threshold, adopted.delivery).is_ok()
         && (threshold.k(), usize::from(threshold.n())) == (adopted.k, adopted.holders.len())
 }
 

@@ -77,6 +77,8 @@ pub(crate) struct Cluster {
     packets: Vec<(u16, u16, Bytes)>,
     /// Nodes that neither receive nor send.
     pub(crate) cut: BTreeSet<u16>,
+    /// A node that sends something else than its engine does.
+    pub(crate) liar: Option<(u16, fn(&Bytes) -> Bytes)>,
     limits: OrchestratorConfig,
     rng: ChaCha20Rng,
     began: Instant,
@@ -101,6 +103,7 @@ impl Cluster {
             engines: BTreeMap::new(),
             packets: Vec::new(),
             cut: BTreeSet::new(),
+            liar: None,
             limits,
             rng: ChaCha20Rng::seed_from_u64(seed),
             began,
@@ -180,6 +183,10 @@ impl Cluster {
         }
         let chosen = self.below(self.packets.len());
         let (from, to, bytes) = self.packets.swap_remove(chosen);
+        let bytes = match self.liar {
+            Some((liar, lie)) if liar == from => lie(&bytes),
+            _ => bytes,
+        };
         self.log.push((from, to, bytes.clone()));
         if let Some((engine, _, _)) = self.engines.get_mut(&to) {
             engine.receive(Inbound { from: peer(from), channel: theta_names::Channel::Private, bytes });

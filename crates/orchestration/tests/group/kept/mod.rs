@@ -4,6 +4,7 @@ mod burning;
 pub(crate) mod cluster;
 mod epochs;
 mod filling;
+mod majority;
 pub(crate) mod members;
 mod quorum;
 pub(crate) mod threads;

@@ -1,5 +1,6 @@
 //! ECDSA: presignatures made on demand and in advance, in groups in which some are silent, restart and lie.
 
+mod dishonest;
 mod honest;
 mod liars;
 mod seeds;

@@ -11,7 +11,7 @@ use theta_protocols::{Misbehaviour, Outcome, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Slot};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
-use theta_schemes::{Statement, Suite};
+use theta_schemes::{Delivery, Statement, Suite};
 use theta_sharing::{ShareIndex, Threshold};
 
 use crate::supplied::{Presigned, SuppliedMachine, supplied_from};
@@ -33,6 +33,7 @@ pub(crate) struct Group {
     shares: Vec<Arc<AnyKeyShare>>,
     pub(crate) stocks: Vec<Arc<Presigned>>,
     level: usize,
+    delivery: Delivery,
     pub(crate) ticks: u32,
 }
 
@@ -48,8 +49,14 @@ impl Group {
             shares: shares.into_iter().map(Arc::new).collect(),
             stocks,
             level: 0,
+            delivery: Delivery::All,
             ticks: 2 * u32::from(n) + 3,
         }
+    }
+
+    /// A group in whose programs all holders but one may cheat.
+    pub(crate) fn dishonest(suite: Suite, k: u16, n: u16) -> Self {
+        Self { delivery: Delivery::DishonestMajority, ..Self::new(suite, k, n) }
     }
 
     /// A group whose stocks are empty.
@@ -78,7 +85,10 @@ impl Group {
     }
 
     fn machine_from(&self, number: u16, message: &[u8], presigned: &Arc<Presigned>) -> SuppliedMachine {
-        let options = theta_protocols::Options { ecdsa: self.options(), ..theta_protocols::Options::default() };
+        let quarantined = presigned.stock.quarantined();
+        let ecdsa = Options { quarantined, ..self.options() };
+        let options =
+            theta_protocols::Options { ecdsa, delivery: self.delivery, ..theta_protocols::Options::default() };
         let share = &self.shares[usize::from(number) - 1];
         supplied_from(start_with(&self.public, share, Statement::Sign(message), options).unwrap(), presigned)
     }
@@ -133,8 +143,8 @@ impl Group {
         simulator.run()
     }
 
-    const fn options(&self) -> Options {
-        Options { level: self.level, day: 0, epoch: Epoch::FIRST }
+    fn options(&self) -> Options {
+        Options { level: self.level, epoch: Epoch::FIRST, ..Options::default() }
     }
 
     /// The machine of a party in a filling.

@@ -1,0 +1,83 @@
+//! ECDSA keys with a dishonest majority among processes: as few as two holders, of which each may cheat.
+
+use crate::harness::Group;
+use crate::keys::verifiers::all_take;
+
+fn made(nodes: u16, threshold: u16) -> Group {
+    let mut group =
+        Group::made_with(&["--nodes", &nodes.to_string(), "--threshold", &threshold.to_string(), "--no-keys"]);
+    group.start_all();
+    group
+}
+
+#[test]
+fn two_of_two_sign_and_go_through_a_keys_life() {
+    let mut group = made(2, 2);
+    group.theta(&["keys", "create", "vault=ecdsa-p256", "--majority", "dishonest"]).ok();
+    let live = group.theta(&["keys", "show", "vault", "--live", "--json"]).ok().json();
+    assert_eq!(live[0]["delivery"], "dishonest-majority", "{live}");
+    all_take(&group, "vault", "ecdsa-p256", "on demand");
+    group.kill(2);
+    group.start(2);
+    group.await_up(2);
+    all_take(&group, "vault", "ecdsa-p256", "after a restart");
+    group.theta(&["keys", "refresh", "vault"]).ok();
+    all_take(&group, "vault", "ecdsa-p256", "with new shares");
+    group.theta(&["keys", "rotate", "vault"]).ok();
+    let rotated = group.theta(&["keys", "show", "vault@2", "--json"]).ok().json();
+    assert_eq!((&rotated["version"], &rotated["delivery"]), (&2.into(), &"dishonest-majority".into()));
+    let shown = group.theta(&["keys", "show", "vault@2"]).ok().text();
+    assert!(shown.contains("protocol    MASCOT among 2 of the holders"), "{shown}");
+    all_take(&group, "vault", "ecdsa-p256", "rotated");
+    let status = group.theta(&["status", "--json"]).ok().json();
+    assert!(status["quarantined"].is_null() && status["culprits"].as_array().is_none_or(Vec::is_empty), "{status}");
+}
+
+/// One that is down has cheated nobody: the others sign without it, and with it when it is back.
+#[test]
+fn two_of_three_sign_without_the_third() {
+    let mut group = made(3, 2);
+    group.theta(&["keys", "create", "vault=ecdsa-secp256k1", "--majority", "dishonest"]).ok();
+    for turn in 0..3 {
+        all_take(&group, "vault", "ecdsa-secp256k1", &format!("all are there, {turn}"));
+    }
+    group.kill(3);
+    for turn in 0..3 {
+        all_take(&group, "vault", "ecdsa-secp256k1", &format!("two are there, {turn}"));
+    }
+    group.start(3);
+    group.await_up(3);
+    all_take(&group, "vault", "ecdsa-secp256k1", "all are there again");
+    let status = group.theta(&["status", "--json"]).ok().json();
+    assert!(status["quarantined"].is_null(), "{status}");
+}
+
+#[test]
+fn three_of_five_and_four_of_seven_sign() {
+    for (n, k) in [(5, 3), (7, 4)] {
+        let group = made(n, k);
+        group.theta(&["keys", "create", "vault=ecdsa-p256", "--majority", "dishonest"]).ok();
+        all_take(&group, "vault", "ecdsa-p256", &format!("{k} of {n}"));
+    }
+}
+
+#[test]
+fn refusals_say_what_would_do() {
+    let group = made(3, 3);
+    let create = |words: &[&str]| group.theta(&[&["keys", "create"][..], words].concat());
+    let honest = create(&["vault=ecdsa-p256"]);
+    honest.fails(2, &["ecdsa-p256 cannot be 3 of 3", "--majority dishonest"]);
+    let alone = create(&["vault=ecdsa-p256", "--majority", "dishonest", "--threshold", "1"]);
+    alone.fails(2, &["cannot be 1 of 3", "with 3 holders take k from 2 to 3"]);
+    create(&["sign=frost-ed25519", "--majority", "dishonest"])
+        .fails(2, &["need no choice of a majority", "ecdsa-p256"]);
+    create(&["vault=ecdsa-p256", "--majority", "dishonest", "--delivery", "quorum"]).fails(2, &["cannot be used with"]);
+    create(&["vault=ecdsa-p256", "--delivery", "dishonest-majority"]).fails(2, &["all or quorum"]);
+    create(&["vault=ecdsa-p256", "--majority", "dishonest"]).ok();
+    // The nodes say so.
+    let reshare = ["keys", "reshare", "vault", "--threshold", "1", "--holders", "1,2"];
+    group.theta(&reshare).fails(1, &["ecdsa-p256 cannot be 1 of 2"]);
+    // An honest majority would be needed of a key that asks for one: this one needs none.
+    group.theta(&["keys", "reshare", "vault", "--threshold", "2", "--holders", "1,2"]).ok();
+    all_take(&group, "vault", "ecdsa-p256", "moved to two of two");
+}

@@ -1,0 +1,108 @@
+//! ECDSA keys with a dishonest majority: who cheats is named and left alone until the key has new shares.
+
+use bytes::Bytes;
+use theta_names::Delivery;
+use theta_orchestration::{InstanceError, OrchestratorConfig, Quarantine};
+use theta_rounds::Abort;
+use theta_schemes::Suite;
+use theta_statements::KeyChange;
+use theta_wire::peer::INSTANCES;
+
+use super::{
+    cluster::Cluster,
+    members::{Question, name, party},
+};
+use crate::{
+    group::config,
+    wire::{open, seal},
+};
+
+/// The lowest kind of a message of a program.
+const PROGRAM: u32 = 4;
+/// One of the rounds in which MACs are checked.
+const ROUND: u16 = 40;
+
+fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
+    let limits = OrchestratorConfig { nonces_per_peer: 6, ..config() };
+    let mut cluster = Cluster::with_limits(k, n, seed, &limits);
+    let holders: Vec<u16> = (1..=n).collect();
+    let (key, suite, delivery) = (name("key"), Suite::EcdsaP256.into(), Delivery::DishonestMajority);
+    cluster.hold(&holders, KeyChange::Create { key, suite, delivery, k, holders: holders.clone() });
+    cluster
+}
+
+/// Flips a bit of what is sent in one round.
+fn lie(bytes: &Bytes) -> Bytes {
+    let mut envelope = open(bytes);
+    let mut payload = envelope.payload.to_vec();
+    let is_meant = envelope.stream == INSTANCES && (PROGRAM..=u32::from(u16::MAX)).contains(&envelope.kind);
+    if is_meant && payload.get(2..4) == Some(&ROUND.to_be_bytes()) {
+        *payload.last_mut().unwrap() ^= 1;
+        envelope.payload = payload.into();
+        return seal(&envelope);
+    }
+    bytes.clone()
+}
+
+fn sign(cluster: &mut Cluster, nodes: &[u16], text: &str) {
+    let question = Question::new(&cluster.key(nodes[0]), text);
+    let pending: Vec<_> = nodes.iter().map(|node| cluster.submit(*node, &question.request)).collect();
+    cluster.until(text, |_| pending.iter().all(|pending| pending.outcome().is_some()));
+    pending.iter().for_each(|pending| question.check(&pending.outcome().unwrap().unwrap()));
+}
+
+fn refusal(cluster: &mut Cluster, node: u16, text: &str) -> InstanceError {
+    let question = Question::new(&cluster.key(node), text);
+    let other = cluster.submit(3 - node, &question.request);
+    let pending = cluster.submit(node, &question.request);
+    cluster.until(text, |_| pending.outcome().is_some());
+    drop(other);
+    pending.outcome().unwrap().unwrap_err()
+}
+
+#[test]
+fn nothing_is_made_in_advance() {
+    let mut cluster = cluster(2, 3, 1);
+    sign(&mut cluster, &[1, 2, 3], "text");
+    cluster.pass(std::time::Duration::from_secs(60));
+    (0..400).for_each(|_| cluster.turn());
+    assert!([1, 2, 3].iter().all(|node| cluster.key(*node).presignatures.ready() == 0));
+}
+
+#[test]
+fn a_cheat_of_two_is_named_and_left_alone_until_the_key_is_refreshed() {
+    let mut cluster = cluster(2, 2, 2);
+    sign(&mut cluster, &[1, 2], "honest");
+    cluster.liar = Some((1, lie));
+    let error = refusal(&mut cluster, 2, "a lie");
+    assert!(matches!(error, InstanceError::Aborted(Abort::Quarantined { .. })), "{error}");
+    let seen = Quarantine::of(&cluster.key(2));
+    assert_eq!((seen.len(), &seen[0].nodes[..], seen[0].culprit), (1, &[party(1), party(2)][..], Some(party(1))));
+    assert!(error.to_string().contains(seen[0].phase), "{error}");
+    // Although it is honest now.
+    cluster.liar = None;
+    let before = cluster.log.len();
+    let error = refusal(&mut cluster, 2, "again");
+    assert!(matches!(error, InstanceError::Aborted(Abort::Quarantined { .. })), "{error}");
+    let programs = cluster.log[before..].iter().filter(|(from, _, bytes)| *from == 2 && open(bytes).kind >= PROGRAM);
+    assert_eq!(programs.filter(|(_, _, bytes)| open(bytes).stream == INSTANCES).count(), 0, "node 2 computes nothing");
+    cluster.hold(&[1, 2], KeyChange::Refresh { key: name("key"), version: None });
+    assert!(Quarantine::of(&cluster.key(2)).is_empty());
+    sign(&mut cluster, &[1, 2], "refreshed");
+}
+
+#[test]
+fn of_three_the_honest_sign_and_leave_the_liar_alone() {
+    for seed in 3..6 {
+        let mut cluster = cluster(2, 3, seed);
+        cluster.liar = Some((3, lie));
+        for turn in 0..3 {
+            sign(&mut cluster, &[1, 2], &format!("text {turn}"));
+        }
+        for node in [1, 2] {
+            for it in Quarantine::of(&cluster.key(node)) {
+                assert_eq!((it.culprit, it.nodes.contains(&party(3))), (Some(party(3)), true), "{it:?}");
+            }
+        }
+    }
+}

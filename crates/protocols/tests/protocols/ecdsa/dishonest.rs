@@ -1,0 +1,196 @@
+//! All holders of a program but one may cheat: whatever they send, the honest ones have a right signature or none, stop, and do not begin again
+//! with the same holders.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use theta_protocols::ecdsa::{PROGRAM, Quarantine};
+use theta_rounds::Abort;
+use theta_rounds::simulator::Behaviour;
+use theta_schemes::Suite;
+
+use super::support::{Group, Liar, Ran, id, tamper};
+
+/// A round of a program without the number of its attempt: what each round is about depends on it alone.
+fn round_of(payload: &[u8]) -> u16 {
+    u16::from_be_bytes([payload[2], payload[3]])
+}
+
+/// A liar that flips a bit of what it sends in one round of each program, at a place in thousandths of its length.
+fn lie_in(round: u16, place: usize) -> Box<dyn theta_rounds::simulator::Adversary> {
+    tamper(move |slot, payload: Bytes| {
+        let mut payload = payload.to_vec();
+        if slot.kind >= PROGRAM && round_of(&payload) == round {
+            let at = 4 + (payload.len() - 5) * place / 1000;
+            payload[at] ^= 1;
+        }
+        vec![(slot, payload.into())]
+    })
+}
+
+/// The rounds of a program, and the longest message in any.
+fn rounds(group: &Group) -> (BTreeSet<u16>, usize) {
+    let seen: Arc<Mutex<(BTreeSet<u16>, usize)>> = Arc::default();
+    let spies: Vec<Liar> = (1..=group.n)
+        .map(|number| {
+            let seen = Arc::clone(&seen);
+            let spy = tamper(move |slot, payload: Bytes| {
+                if slot.kind >= PROGRAM {
+                    let mut seen = seen.lock().unwrap();
+                    seen.0.insert(round_of(&payload));
+                    seen.1 = seen.1.max(payload.len());
+                }
+                vec![(slot, payload)]
+            });
+            (number, spy)
+        })
+        .collect();
+    drop(group.run(b"m", 1, spies));
+    let seen = seen.lock().unwrap();
+    seen.clone()
+}
+
+fn quarantined(group: &Group, number: u16) -> Vec<Quarantine> {
+    group.stocks[usize::from(number) - 1].stock.quarantined()
+}
+
+fn result_of(report: &Ran, number: u16) -> &Result<theta_protocols::Outcome, Abort> {
+    report.parties[&id(number)].result.as_ref().unwrap()
+}
+
+#[test]
+fn exactly_k_holders_sign() {
+    for suite in [Suite::EcdsaP256, Suite::EcdsaSecp256k1] {
+        for (k, n) in [(2, 2), (2, 3), (3, 3), (3, 5), (5, 7)] {
+            let group = Group::dishonest(suite, k, n);
+            let report = group.run(b"m", 1, Vec::new());
+            group.check(b"m", &report).unwrap();
+            for (_, party) in report.honest() {
+                let Some(Ok(outcome)) = &party.result else { panic!("no result") };
+                assert_eq!(outcome.contributors.len(), usize::from(k), "{k} of {n}");
+            }
+            assert!((1..=n).all(|number| quarantined(&group, number).is_empty()));
+        }
+    }
+}
+
+/// What messages take: a bound of theirs must not be what stops an honest program.
+#[test]
+fn messages_of_programs_are_far_below_their_bound() {
+    for k in [2, 5] {
+        let (rounds, longest) = rounds(&Group::dishonest(Suite::EcdsaP256, k, k));
+        assert!(longest < 1 << 17, "{longest} bytes");
+        assert!((50..80).contains(&rounds.len()), "{} rounds", rounds.len());
+    }
+}
+
+/// One bit of any message of any round. Whoever is honest of two has a signature that verifies or stops, says who it was, and never begins again.
+#[test]
+fn every_lie_of_two_ends_in_quarantine() {
+    let (rounds, _) = rounds(&Group::dishonest(Suite::EcdsaP256, 2, 2));
+    let (mut runs, mut noticed, mut phases) = (0, 0, BTreeSet::new());
+    for round in &rounds {
+        for place in [100, 1000] {
+            let group = Group::dishonest(Suite::EcdsaP256, 2, 2);
+            let report = group.run(b"m", (*round).into(), vec![(1, lie_in(*round, place))]);
+            group.check_safe(b"m", &report).unwrap();
+            runs += 1;
+            // Where the liar's own machine stopped first, as what came back did not fit its lie, it is silent from then on.
+            let Some(result) = &report.parties[&id(2)].result else {
+                assert_eq!(quarantined(&group, 1).len(), 1, "round {round}, place {place}: both wait");
+                noticed += 1;
+                continue;
+            };
+            match result {
+                Ok(_) => assert!(quarantined(&group, 2).is_empty()),
+                Err(Abort::Quarantined { phase, party }) => {
+                    assert_eq!(*party, Some(id(1)), "{phase}");
+                    noticed += 1;
+                    phases.insert(*phase);
+                    let known = quarantined(&group, 2);
+                    assert_eq!(known.len(), 1);
+                    assert_eq!(known[0].holders, [id(1).share(), id(2).share()]);
+                    // The next request is refused, although the other one is honest now.
+                    let report = group.run(b"n", 1, Vec::new());
+                    assert!(matches!(result_of(&report, 2), Err(Abort::Quarantined { .. })));
+                    // An operator lets it sign again.
+                    assert_eq!(group.stocks[1].stock.lift_quarantine().len(), 1);
+                    drop(group.stocks[0].stock.lift_quarantine());
+                    group.check(b"n", &group.run(b"n", 1, Vec::new())).unwrap();
+                }
+                Err(other) => panic!("round {round}: {other}"),
+            }
+        }
+    }
+    // Not noticed is what depends on a bit that the liar guessed.
+    assert!(noticed * 10 > runs * 9, "{noticed} of {runs} lies noticed");
+    assert!(phases.len() >= 6, "{phases:?}");
+}
+
+/// Of three, a liar stops the sets that it is in, and no other one.
+#[test]
+fn the_honest_sign_without_a_liar() {
+    let (rounds, _) = rounds(&Group::dishonest(Suite::EcdsaP256, 2, 3));
+    for round in rounds.into_iter().step_by(4) {
+        for liar in 1..=3 {
+            let mut group = Group::dishonest(Suite::EcdsaP256, 2, 3);
+            group.ticks = 60;
+            for turn in 0..2_u8 {
+                let report = group.run(&[turn], round.into(), vec![(liar, lie_in(round, 1000))]);
+                group.check(&[turn], &report).unwrap_or_else(|error| panic!("liar {liar}, round {round}: {error}"));
+            }
+            for honest in (1..=3).filter(|number| *number != liar) {
+                for it in quarantined(&group, honest) {
+                    assert!(it.holders.contains(&id(liar).share()), "{it:?}, liar {liar}");
+                    assert_eq!(it.party, Some(id(liar)));
+                }
+            }
+        }
+    }
+}
+
+/// With three of three nobody knows which of the two others it was, unless the message shows it.
+#[test]
+fn of_three_the_phase_is_named_and_nobody_wrongly() {
+    let (rounds, _) = rounds(&Group::dishonest(Suite::EcdsaP256, 3, 3));
+    for round in rounds.into_iter().step_by(3) {
+        let group = Group::dishonest(Suite::EcdsaP256, 3, 3);
+        let report = group.run(b"m", 5, vec![(2, lie_in(round, 1000))]);
+        group.check_safe(b"m", &report).unwrap();
+        for honest in [1, 3] {
+            for it in quarantined(&group, honest) {
+                assert!(it.party.is_none_or(|party| party == id(2)), "{it:?}");
+            }
+        }
+    }
+}
+
+/// Who is down has not cheated: others are asked, and it may come back.
+#[test]
+fn silence_is_no_cheat() {
+    for silent in 1..=3 {
+        let mut group = Group::dishonest(Suite::EcdsaP256, 2, 3);
+        group.ticks = 40;
+        let report = group.run(b"m", silent.into(), vec![(silent, Box::new(Behaviour::Silent))]);
+        group.check(b"m", &report).unwrap();
+        assert!((1..=3).all(|number| quarantined(&group, number).is_empty()));
+        group.check(b"n", &group.run(b"n", 1, Vec::new())).unwrap();
+    }
+}
+
+/// A holder that is restarted in the middle of a program begins anew, and has cheated nobody.
+#[test]
+fn a_restart_is_no_cheat() {
+    for seed in 0..40 {
+        let mut group = Group::dishonest(Suite::EcdsaP256, 2, 3);
+        group.ticks = 40;
+        let mut simulator = group.simulator(seed);
+        for number in 1..=3 {
+            simulator.honest(id(number), group.machine(number, b"m"));
+        }
+        simulator.restart(40 * seed, id(2), group.restarted(2, b"m"));
+        group.check(b"m", &simulator.run()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!((1..=3).all(|number| quarantined(&group, number).is_empty()), "seed {seed}");
+    }
+}
