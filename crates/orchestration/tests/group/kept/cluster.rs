@@ -69,6 +69,9 @@ impl Transport for Outbox {
     }
 }
 
+/// What a liar sends in place of a message.
+type Lie = fn(&Bytes) -> Bytes;
+
 /// Engines with custodians.
 pub(crate) struct Cluster {
     pub(crate) members: Vec<Member>,
@@ -78,7 +81,7 @@ pub(crate) struct Cluster {
     /// Nodes that neither receive nor send.
     pub(crate) cut: BTreeSet<u16>,
     /// A node that sends something else than its engine does.
-    pub(crate) liar: Option<(u16, fn(&Bytes) -> Bytes)>,
+    pub(crate) liar: Option<(u16, Lie)>,
     limits: OrchestratorConfig,
     rng: ChaCha20Rng,
     began: Instant,
