@@ -89,8 +89,8 @@ impl Supply {
                 let group = session.client().group();
                 let holders: Vec<u16> = group.nodes().iter().map(|node| node.id.get()).collect();
                 let k = group.threshold();
-                plan::check_holders(name.as_str(), suite, k, &holders)?;
                 let (key, delivery) = (name.clone(), theta_names::Delivery::default());
+                plan::check_holders(name.as_str(), (suite, delivery), k, &holders)?;
                 hold(args, session, KeyChange::Create { key, suite: suite.into(), delivery, k, holders }).map(drop)
             }
             Self::Stores { group, threshold } => {
