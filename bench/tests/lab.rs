@@ -171,8 +171,10 @@ fn a_steady_state_has_latencies_by_node_and_stages() {
     assert_eq!(stages.len(), 10, "{stages:?}");
     assert!(stages["make a share"] > 1.0 && stages["wait for shares"] > 1.0 && stages["combine"] > 1.0, "{stages:?}");
     // What the node does between a request's arrival and its result is its latency, whichever way it is counted.
+    // One that this machine held up counts in the mean, and in the slowest.
     let sum: f64 = stages.iter().filter(|(name, _)| *name != "answer").map(|(_, time)| time).sum();
-    assert!(sum / 1e3 < 3.0 * l95.max(theta) + 5.0 && sum / 1e3 > 0.2 * theta, "{sum} {row:?}");
+    let slowest = l95.max(theta).max(number(row, "p99_ms"));
+    assert!(sum / 1e3 < 3.0 * slowest + 5.0 && sum / 1e3 > 0.2 * theta, "{sum} {row:?}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Latency by node: cks05-ristretto255") && page.contains("Stages, any 2 of 4"));
     assert_self_contained(&page);

@@ -21,6 +21,7 @@ mod shamir;
 
 pub use blackbox::{BlackBox, Cell, Element, Scalar, Shared, SharedPoints, Triples};
 pub use mascot::Mascot;
+pub use pairs::BEGAN_APART;
 pub use program::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Party, Program, RoundMessage, Stop, both};
 pub use rep3::{ActiveRep3, PassiveRep3, Rep3};
 pub use security::{Active, Passive, Security};

@@ -24,6 +24,8 @@ use crate::InstanceId;
 pub(crate) const STEP: Duration = Duration::from_millis(500);
 /// The longest pause is the first, doubled so many times.
 const MOST_DOUBLINGS: u32 = 7;
+/// How many fillings of another holder without this one are heard, in how long.
+const ELSEWHERE: (u32, Duration) = (16, Duration::from_secs(16));
 /// The longest time between two looks at whether enough holders are connected is the first, doubled so many times.
 const MOST_LOOKS: u32 = 5;
 
@@ -42,6 +44,8 @@ struct OfKey {
     looks: u32,
     /// Of each other holder whose last filling came to nothing: since how many that is so, and until when it is not heard.
     unheard: BTreeMap<NodeId, (u32, Instant)>,
+    /// Of each other holder that filled stocks without this one: how many times, and since when that is counted.
+    without: BTreeMap<NodeId, (u32, Instant)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +88,25 @@ pub(crate) enum Filled {
 
 impl OfKey {
     const fn new(epoch: Epoch) -> Self {
-        Self { epoch, under_way: None, failures: 0, looks: 0, unheard: BTreeMap::new() }
+        Self { epoch, under_way: None, failures: 0, looks: 0, unheard: BTreeMap::new(), without: BTreeMap::new() }
     }
 
     fn is_forgettable(&self) -> bool {
-        self.under_way.is_none() && self.failures == 0 && self.looks == 0 && self.unheard.is_empty()
+        let nothing_kept = self.unheard.is_empty() && self.without.is_empty();
+        self.under_way.is_none() && self.failures == 0 && self.looks == 0 && nothing_kept
+    }
+
+    /// A holder has filled stocks without this one, as it says: with too many of these it is not heard for a while.
+    fn elsewhere(&mut self, initiator: NodeId, now: Instant) {
+        let (count, since) = self.without.entry(initiator).or_insert((0, now));
+        if now.saturating_duration_since(*since) >= ELSEWHERE.1 {
+            (*count, *since) = (0, now);
+        }
+        *count = count.saturating_add(1);
+        if *count >= ELSEWHERE.0 {
+            let failures = self.unheard.get(&initiator).map_or(0, |(failures, _)| *failures);
+            self.unheard.insert(initiator, (failures, *since + ELSEWHERE.1));
+        }
     }
 }
 
@@ -178,7 +196,9 @@ impl FillingPermit {
             _ if of_key.under_way.is_none_or(|under_way| under_way.id != id) => {}
             (Filled::Here, true) => of_key.failures = 0,
             (_, true) => of_key.failures = of_key.failures.saturating_add(1),
-            (Filled::Here | Filled::Elsewhere, false) => drop(of_key.unheard.remove(&initiator)),
+            (Filled::Here, false) => drop(of_key.unheard.remove(&initiator)),
+            // Its word is all that says so: nothing is forgiven for it, and not many are heard one after the other.
+            (Filled::Elsewhere, false) => of_key.elsewhere(initiator, now),
             (Filled::Nowhere, false) => {
                 let before = of_key.unheard.get(&initiator).map_or(0, |(failures, _)| *failures);
                 let failures = before.saturating_add(1);
@@ -214,4 +234,27 @@ fn rank(key: &KeyEntry, node: NodeId) -> Option<u16> {
     let first = u64::from(u16::from_be_bytes([a, b])).wrapping_add(key.epoch.get().into()).checked_rem(n.into())?;
     let place = (u64::from(index) + u64::from(n) - 1 - first).checked_rem(n.into())?;
     u16::try_from(place).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A holder that says without end that it fills stocks elsewhere is heard so often in a while, and no more.
+    #[test]
+    fn fillings_without_this_holder_are_few() {
+        let (mut of_key, now, liar) = (OfKey::new(Epoch::FIRST), Instant::now(), NodeId::try_from(2).unwrap());
+        let is_heard = |of_key: &OfKey, at: Instant| of_key.unheard.get(&liar).is_none_or(|(_, until)| *until <= at);
+        let mut heard = 0;
+        for second in 0..32 {
+            let at = now + Duration::from_secs(second);
+            for _ in 0..100 {
+                if is_heard(&of_key, at) {
+                    of_key.elsewhere(liar, at);
+                    heard += 1;
+                }
+            }
+        }
+        assert_eq!(heard, 32, "sixteen in sixteen seconds");
+    }
 }

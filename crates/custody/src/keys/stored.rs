@@ -94,6 +94,8 @@ pub(crate) fn entries(
         let error = |error| KeyTableError::HolderList { name: name.clone(), error };
         let holders = Holders::new(parties(&epoch.holders)).map_err(error)?;
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
+        // What was made with a share goes with it: those who have the presignatures of one signature have the key.
+        let known = known.filter(|_| share.is_some());
         let stock = known.map(|entry| Arc::clone(&entry.stock)).unwrap_or_default();
         let presignatures = known.map(|entry| Arc::clone(&entry.presignatures)).unwrap_or_default();
         let frozen = stopped.iter().any(|stopped| stopped.covers(version.version));

@@ -55,6 +55,10 @@ pub(crate) async fn swap(party: &Party, messages: Messages) -> Result<Messages, 
     others.map(|(position, bytes)| Ok((index(position)?, bytes.into()))).collect()
 }
 
+/// The phase of a program that ends because its parties did not begin it together. A party that has begun anew and hears what others said to
+/// its life before looks like that as well, and nothing hidden has been used when it is found: so it is no proof that somebody cheated.
+pub const BEGAN_APART: &str = "the parties did not begin together";
+
 /// The parties under an id that is fresh, as each adds to it, and the same at all. Two rounds. Were it not the same at all, honest
 /// parties would blame each other for what comes of that.
 pub(crate) async fn session(party: &Party) -> Result<Parties, Stop> {
@@ -65,7 +69,9 @@ pub(crate) async fn session(party: &Party) -> Result<Parties, Stop> {
         transcript.append("fresh", &bytes);
     }
     let id = transcript.finish32();
-    agree(party, id).await?;
+    if !party.agree(&id).await? {
+        return Err(Stop::Cheated(BEGAN_APART));
+    }
     let me = index(party.position())?;
     let others = party.threshold().indices().filter(|other| *other != me).collect();
     Parties::new(id, me, others).map_err(|_| Stop::Bug(Bug("a session of one party")))

@@ -198,7 +198,10 @@ impl Shard {
         let Some(initiator) = key.holders.index_of(beginning.initiator).map(PartyId::of_share) else { return };
         let filling = Filling { initiator, session: announcement.session, avoided };
         let Some(machine) = self.filling_machine(key, &filling) else { return };
-        self.plans.remove(&key.key_id);
+        // What others begin may come to nothing, or may be made without this node.
+        if beginning.initiator == shared.local {
+            self.plans.remove(&key.key_id);
+        }
         self.launch_filling(key, machine, (permit, permits), (beginning, announcement));
     }
 

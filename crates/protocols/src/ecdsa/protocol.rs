@@ -186,7 +186,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let takes_part = holders.contains(&self.setting.local.share());
         if !takes_part {
             // Others make presignatures; those are of no use here.
-            if self.setting.digest.is_none() {
+            // What this party is making already it goes on with, whatever a later coordinator names.
+            if self.setting.digest.is_none() && self.runs.is_empty() {
                 self.end(State::Filled(holders));
             }
             return;
@@ -230,7 +231,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 Step::Ended(Ok(presigned)) => self.presigned(attempt, presigned),
                 Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
                 Step::Ended(Err(abort)) => {
-                    if let Abort::Cheated(phase) = abort {
+                    if let Abort::Cheated(phase) = abort
+                        && phase != theta_mpc::BEGAN_APART
+                    {
                         self.quarantine(attempt, phase, None);
                     }
                     if let Some(run) = self.runs.remove(&attempt) {
