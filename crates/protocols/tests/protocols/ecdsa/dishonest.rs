@@ -85,6 +85,9 @@ fn messages_of_programs_are_far_below_their_bound() {
     }
 }
 
+/// The rounds in which the holders compare what the set-up began with.
+const BEGINNING: [u16; 2] = [2, 3];
+
 /// One bit of any message of any round. Whoever is honest of two has a signature that verifies or stops, says who it was, and never begins again.
 #[test]
 fn every_lie_of_two_ends_in_quarantine() {
@@ -98,7 +101,10 @@ fn every_lie_of_two_ends_in_quarantine() {
             runs += 1;
             // Where the liar's own machine stopped first, as what came back did not fit its lie, it is silent from then on.
             let Some(result) = &report.parties[&id(2)].result else {
-                assert_eq!(quarantined(&group, 1).len(), 1, "round {round}, place {place}: both wait");
+                // Those who find that they began apart have nothing to hide from each other yet, and try again.
+                let began_apart = BEGINNING.contains(round);
+                let expected = usize::from(!began_apart);
+                assert_eq!(quarantined(&group, 1).len(), expected, "round {round}, place {place}: both wait");
                 noticed += 1;
                 continue;
             };
