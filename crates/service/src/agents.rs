@@ -44,10 +44,14 @@ impl Agents for AgentSockets {
                 Ok(Ok(None)) => Heard::consent(name),
                 Ok(Ok(Some(reason))) => Heard::refusal(name, &reason),
                 Ok(Err(why)) => Heard::silence(name, &why),
-                Err(_) => Heard::silence(name, &format!("it did not answer within {} ms", most.as_millis())),
+                Err(_) => Heard::silence(name, &late(most)),
             }
         })
     }
+}
+
+fn late(most: Duration) -> String {
+    format!("it did not answer within {} ms", most.as_millis())
 }
 
 impl AgentSockets {
@@ -79,6 +83,8 @@ impl AgentSockets {
                 tracing::warn!(socket = %socket.display(), %status, "an agent does not answer");
                 Err(match status.code() {
                     tonic::Code::Unavailable => format!("nothing answers on its socket {}", socket.display()),
+                    // The library's clock for the same deadline may be the quicker one.
+                    tonic::Code::Cancelled | tonic::Code::DeadlineExceeded => late(most),
                     code => format!("it answers {code:?}: {}", status.message()),
                 })
             }
