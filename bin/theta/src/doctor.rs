@@ -541,9 +541,7 @@ mod tests {
             },
             nodes: nodes.iter().copied().map(node).collect(),
             held: nodes.iter().copied().map(node).collect(),
-            generation: 0,
-            stocks: Vec::new(),
-            quarantined: Vec::new(),
+            ..ListedKey::default()
         };
         let found = |key| {
             let newer = listed("newer", &[1, 2, 3], &[1, 2, 3]);

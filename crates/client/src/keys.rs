@@ -29,7 +29,7 @@ const MOST_LISTED_BYTES: usize = 8 << 20;
 const CONTRADICTIONS: Duration = Duration::from_secs(1);
 
 /// A version of a key, and the nodes that list it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListedKey {
     /// The version as the nodes describe it, except `held`, `generation`, `stock` and `quarantined`: see the fields below.
     pub info: v1::KeyInfo,
@@ -191,10 +191,7 @@ impl Client {
             lists.into_iter().flat_map(|(node, keys)| keys.into_iter().map(move |info| (node, info)))
         {
             let own = Own::of(&mut info);
-            let key = listed.entry(info.encode_to_vec()).or_insert_with(|| {
-                let (nodes, held, stocks, quarantined) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-                ListedKey { info, nodes, held, generation: 0, stocks, quarantined }
-            });
+            let key = listed.entry(info.encode_to_vec()).or_insert_with(|| ListedKey { info, ..ListedKey::default() });
             key.add(node, own);
         }
         let mut listed: Vec<ListedKey> = listed.into_values().collect();

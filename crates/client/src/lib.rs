@@ -70,7 +70,8 @@ pub use theta_agreement::Member;
 pub use theta_ledger::Ended as CeremonyEnded;
 pub use theta_names::{Epoch, KeyRef, KeyState, Operation, Version};
 pub use theta_statements::{
-    Approval, CeremonyRequest, KeyChange, MemberRequest, SigningKey, StateChange, TakeBackRequest, Token, audit,
+    Approval, CeremonyRequest, KeyChange, MemberRequest, SigningKey, StateChange, TakeBackRequest, Token, UnixTime,
+    audit,
 };
 
 /// A client of one group. Clones share the connections.

@@ -430,7 +430,7 @@ mod tests {
             ..Default::default()
         };
         let nodes = nodes.iter().map(|node| NodeId::try_from(*node).unwrap()).collect();
-        ListedKey { info, nodes, held: Vec::new(), generation: 0, stocks: Vec::new(), quarantined: Vec::new() }
+        ListedKey { info, nodes, ..ListedKey::default() }
     }
 
     #[test]

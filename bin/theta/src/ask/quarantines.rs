@@ -65,8 +65,7 @@ mod tests {
         let info = KeyInfo { name: "gold".to_owned(), version: 3, ..KeyInfo::default() };
         let quarantine = |culprit| Quarantine { nodes: vec![1, 2], phase: "a check".to_owned(), culprit };
         let quarantined = vec![(node, quarantine(1)), (node, quarantine(0))];
-        let listed =
-            ListedKey { info, nodes: vec![node], held: Vec::new(), generation: 0, stocks: Vec::new(), quarantined };
+        let listed = ListedKey { info, nodes: vec![node], quarantined, ..ListedKey::default() };
         let mut out = Vec::new();
         write(&of([&listed]), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();

@@ -64,17 +64,9 @@ mod tests {
         let stock = |ready| Stock { kind: "presignatures".to_owned(), ready, level: 32 };
         let info = KeyInfo { name: "gold".to_owned(), version: 2, ..KeyInfo::default() };
         let stocks = vec![(node(1), stock(32)), (node(3), stock(7))];
-        let (nodes, held) = (vec![node(1), node(3)], Vec::new());
-        let with = ListedKey {
-            info: info.clone(),
-            nodes: nodes.clone(),
-            held,
-            generation: 0,
-            stocks,
-            quarantined: Vec::new(),
-        };
-        let without =
-            ListedKey { info, nodes, held: Vec::new(), generation: 0, stocks: Vec::new(), quarantined: Vec::new() };
+        let nodes = vec![node(1), node(3)];
+        let without = ListedKey { info, nodes, ..ListedKey::default() };
+        let with = ListedKey { stocks, ..without.clone() };
         let views = of(&[without, with]);
         let ready = BTreeMap::from([(1, 32), (3, 7)]);
         let (key, kind) = ("gold".to_owned(), "presignatures".to_owned());

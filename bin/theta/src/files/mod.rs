@@ -26,6 +26,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{} is not a text file", path.display())))
 }
 
+/// A text as TOML has it, which takes the escapes of JSON.
+pub(crate) fn toml_text(text: &str) -> serde_json::Value {
+    serde_json::Value::String(text.to_owned())
+}
+
 /// The directory that a file is in.
 pub(crate) fn parent(path: &Path) -> PathBuf {
     match path.parent() {

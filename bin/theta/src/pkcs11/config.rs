@@ -8,7 +8,7 @@ use serde::Serialize;
 use theta_keypool::Prefix;
 
 use super::find_module;
-use crate::{connect::ClientDir, exit::Failure, output::Output};
+use crate::{connect::ClientDir, exit::Failure, files::toml_text, output::Output};
 
 /// What the PIN of hosts is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -110,14 +110,9 @@ pub(super) fn print(args: &ConfigArgs, output: Output) -> Result<(), Failure> {
     })
 }
 
-/// A text as TOML has it, which takes the escapes of JSON.
-fn quoted(text: &str) -> serde_json::Value {
-    serde_json::Value::String(text.to_owned())
-}
-
 fn config(client: &Path, args: &ConfigArgs) -> String {
-    let client = quoted(&client.to_string_lossy());
-    let label = args.label.as_ref().map(|label| format!("label = {}\n", quoted(label))).unwrap_or_default();
+    let client = toml_text(&client.to_string_lossy());
+    let label = args.label.as_ref().map(|label| format!("label = {}\n", toml_text(label))).unwrap_or_default();
     let pool = match &args.pool {
         Some(pool) => format!(
             "# Programs that make their own keys get those of the group that are called {pool}-SUITE-NUMBER (theta pkcs11 pool makes them).\n\

@@ -7,6 +7,7 @@ use theta_service::config::Sealing;
 use super::{SEALING_HELP, SealWord, StoppedNode};
 use crate::{
     exit::Failure,
+    files::toml_text,
     output::{self, Output},
 };
 
@@ -74,6 +75,5 @@ fn in_configuration(sealing: &Sealing) -> String {
         Sealing::Env(variable) => ("env", variable.clone()),
         Sealing::Credential(credential) => ("credential", credential.clone()),
     };
-    // Debug of a text escapes what TOML escapes in the same way, for all names that people give files.
-    format!("{name} = {value:?}")
+    format!("{name} = {}", toml_text(&value))
 }

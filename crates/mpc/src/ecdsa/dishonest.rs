@@ -8,12 +8,10 @@
 use theta_groups::Secret;
 
 use super::{
-    Presigned, Presigning, Request, bind,
+    Message, Presigned, Presigning,
     curve::Curve,
     key::{KeyIdentity, KeyShare, Sharing},
-    nonces::prepare_nonces,
-    presignature::{common_seeds, meet, of_all},
-    sign::sign,
+    presignature::{common_seeds, meet, of_all, sign_first, tuples},
 };
 use crate::{BlackBox, Mascot, Party, Stop};
 
@@ -48,23 +46,13 @@ pub async fn presign_dishonest<G: Curve>(party: Party, setting: Presigning<G>) -
     let key =
         KeyShare { secret, identity: KeyIdentity { public: public_key, sharing: Sharing::of(&black_box, epoch) } };
 
-    let now = usize::from(digest.is_some());
-    let nonces = prepare_nonces(&black_box, epoch, count.saturating_add(now)).await?;
-    let mut tuples = bind(&black_box, nonces, &key).await?;
-    let first = (now > 0 && !tuples.is_empty()).then(|| tuples.remove(0));
+    let now = digest.map(|digest| Message { digest, session });
+    let (first, tuples) = tuples(&black_box, &key, count, now).await?;
     let mut presignatures = Vec::with_capacity(tuples.len());
     if !tuples.is_empty() {
         let seeds = common_seeds(&party).await?;
         let made = tuples.into_iter().enumerate();
         presignatures.extend(made.filter_map(|(place, tuple)| of_all(&holders, local, place, tuple, &seeds)));
     }
-    let signature = match (digest, first) {
-        (Some(digest), Some(tuple)) => {
-            let request = Request { tuple: tuple.id(), digest, session };
-            Some(sign(&black_box, &key, tuple, request).await?)
-        }
-        (Some(_), None) => return Err(Stop::Input("no nonce that is of use, which happens with probability 2^-254")),
-        (None, _) => None,
-    };
-    Ok(Presigned { presignatures, signature })
+    Ok(Presigned { presignatures, signature: sign_first(&black_box, &key, first).await? })
 }

@@ -18,7 +18,7 @@ use super::{
     nonces::prepare_nonces,
     sign::{Blinded, is_right, sign},
 };
-use crate::{ActiveShamir, Mascot, Party, Shared, Stop, program::SEED, shamir::Subsets};
+use crate::{ActiveShamir, BlackBox, Mascot, Party, Shared, Stop, program::SEED, shamir::Subsets};
 
 /// What is signed: the message's digest, and what distinguishes this signature from all others. All signers pass the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,20 +161,48 @@ pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<P
     let identity = KeyIdentity { public: public_key, sharing };
     let key = KeyShare { secret: Shared::from_cells([[*share.expose()]]), identity };
     drop(share);
-    let now = usize::from(digest.is_some());
-    let nonces = prepare_nonces(&black_box, epoch, count.saturating_add(now)).await?;
-    let mut tuples = bind(&black_box, nonces, &key).await?;
-    let first = (now > 0 && !tuples.is_empty()).then(|| tuples.remove(0));
+    let now = digest.map(|digest| Message { digest, session });
+    let (first, tuples) = tuples(&black_box, &key, count, now).await?;
     let presignatures = assign(&party, &holders, tuples).await?;
-    let signature = match (digest, first) {
-        (Some(digest), Some(tuple)) => {
-            let request = Request { tuple: tuple.id(), digest, session };
-            Some(sign(&black_box, &key, tuple, request).await?)
-        }
-        (Some(_), None) => return Err(Stop::Input("no nonce that is of use, which happens with probability 2^-254")),
-        (None, _) => None,
-    };
-    Ok(Presigned { presignatures, signature })
+    Ok(Presigned { presignatures, signature: sign_first(&black_box, &key, first).await? })
+}
+
+/// What is signed at once, and the tuple that signs it.
+pub(super) type First<B> = Option<(Message, Tuple<B>)>;
+
+/// So many tuples of a key, and one more for what is to be signed at once.
+pub(super) async fn tuples<B: BlackBox>(
+    black_box: &B,
+    key: &KeyShare<B>,
+    count: usize,
+    now: Option<Message>,
+) -> Result<(First<B>, Vec<Tuple<B>>), Stop>
+where
+    B::Group: Curve,
+{
+    let all = count.saturating_add(usize::from(now.is_some()));
+    let nonces = prepare_nonces(black_box, key.identity.sharing.epoch, all).await?;
+    let mut tuples = bind(black_box, nonces, key).await?;
+    let Some(message) = now else { return Ok((None, tuples)) };
+    if tuples.is_empty() {
+        return Err(Stop::Input("no nonce that is of use, which happens with probability 2^-254"));
+    }
+    let first = tuples.remove(0);
+    Ok((Some((message, first)), tuples))
+}
+
+/// Signs what is to be signed at once, if anything is.
+pub(super) async fn sign_first<B: BlackBox>(
+    black_box: &B,
+    key: &KeyShare<B>,
+    first: First<B>,
+) -> Result<Option<Signature<B::Group>>, Stop>
+where
+    B::Group: Curve,
+{
+    let Some((Message { digest, session }, tuple)) = first else { return Ok(None) };
+    let request = Request { tuple: tuple.id(), digest, session };
+    sign(black_box, key, tuple, request).await.map(Some)
 }
 
 /// All compare what they mean to do. Nothing that depends on a secret has left before.

@@ -62,22 +62,14 @@ mod tests {
             holders: vec![1, 2, 3, 4, 5],
             ..KeyInfo::default()
         };
-        let now = ListedKey {
-            info: info.clone(),
-            nodes: nodes(&[1, 2, 4, 6]),
-            held: nodes(&[1, 2]),
-            generation: 0,
-            stocks: Vec::new(),
-            quarantined: Vec::new(),
+        let listed = |info, by: &[u16], held: &[u16]| ListedKey {
+            info,
+            nodes: nodes(by),
+            held: nodes(held),
+            ..ListedKey::default()
         };
-        let before = ListedKey {
-            info: KeyInfo { epoch: 1, ..info },
-            nodes: nodes(&[3]),
-            held: nodes(&[3]),
-            generation: 0,
-            stocks: Vec::new(),
-            quarantined: Vec::new(),
-        };
+        let now = listed(info.clone(), &[1, 2, 4, 6], &[1, 2]);
+        let before = listed(KeyInfo { epoch: 1, ..info }, &[3], &[3]);
         let listed = [now, before];
         let found = |silent: &[u16]| left_out(&listed, ("zone", 1, 2), &silent.iter().copied().collect());
         assert_eq!(found(&[]), [4]);
