@@ -56,7 +56,8 @@ struct Finding {
 
 impl Finding {
     fn new(kind: &'static str, nodes: Vec<u16>, finding: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { kind, nodes, finding: finding.into(), advice: advice.into() }
+        let advice = crate::terminal::pasted::pasteable(&advice.into());
+        Self { kind, nodes, finding: finding.into(), advice }
     }
 }
 

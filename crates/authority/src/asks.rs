@@ -31,6 +31,8 @@ pub struct Asked {
     pub(crate) slot: Option<u64>,
     /// Whether the decision must be in the log before it is acted on, whatever its rule says.
     pub(crate) recorded_first: bool,
+    /// Whether only what every client checks answers by is read ([`theta_policy::Policy::decide_public`]).
+    pub(crate) public: bool,
 }
 
 impl core::fmt::Debug for Asked {
@@ -52,6 +54,7 @@ impl Asked {
             parameters: Bytes::new(),
             slot: None,
             recorded_first: false,
+            public: false,
         }
     }
 
@@ -84,6 +87,8 @@ pub enum Look {
     Status,
     /// All its keys.
     Keys,
+    /// The group's ledger.
+    Ledger,
     /// One key, and whatever can be computed from its public part.
     Key(KeyRef),
     /// The policy, and how it would decide about a request.
@@ -99,8 +104,10 @@ impl Asks for Look {
         match self {
             Self::Status => Asked::new(Operation::Status),
             Self::Keys => list(),
+            Self::Ledger => Asked { public: true, ..list() },
             Self::Key(key) => {
-                Asked { key: Some(key.name.to_string()), parameters: key.parameters(&[]).into(), ..list() }
+                let parameters = key.parameters(&[]).into();
+                Asked { key: Some(key.name.to_string()), parameters, public: true, ..list() }
             }
             Self::Policy => Asked::new(Operation::PolicyRead),
             Self::Audit => Asked::new(Operation::AuditRead),

@@ -67,7 +67,9 @@ impl<S: SlotState> Gate<S> {
             Ok(asking) => asking,
             Err(error) => return Ok(self.stranger(&policy, &ask, now, error)),
         };
-        let decision = policy.decide(&asking, now, self.policy.state());
+        let state = self.policy.state();
+        let decision =
+            if asked.public { policy.decide_public(&asking, now, state) } else { policy.decide(&asking, now, state) };
         Ok(self.judged(&policy, &asking, request, now, decision, asked))
     }
 

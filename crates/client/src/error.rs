@@ -223,6 +223,12 @@ pub enum Problem {
         "answered with version {0} of the key, which is not the one that is meant: it is behind the others, or ahead of them"
     )]
     OtherVersion(Version),
+    /// Its answer does not fit the key that this client knows, and the nodes refuse to say whether the group has another one by now.
+    #[error(
+        "answered what does not fit the key that this client knows, and the client may not learn whether it changed: a rule denies it \
+         keys.list ({0})"
+    )]
+    KeyWithheld(String),
     /// It gave a false answer: the node lies or is broken.
     #[error("gave a false answer: {0}")]
     FalseAnswer(String),

@@ -176,7 +176,7 @@ pub(crate) async fn first_good<A, T>(
     mut replies: mpsc::Receiver<Reply<A>>,
     check: impl Fn(&A) -> Result<T, Problem>,
 ) -> Result<Chosen<T>, ClientError> {
-    let mut judged = Judged { problems: Problems::new(question.connections), doubtful: Vec::new(), question };
+    let mut judged = Judged { problems: Problems::new(question.connections), doubtful: Vec::new(), withheld: false, question };
     let mut learned = false;
     loop {
         let reply = replies.recv().await;
@@ -198,7 +198,7 @@ pub(crate) async fn first_good<A, T>(
             if let Some((node, value)) = judged.again(&check) {
                 return Ok(judged.chosen(node, value));
             }
-            under.ask_holders().await;
+            judged.withheld = !under.ask_holders().await;
             if let Some((node, value)) = judged.again(&check) {
                 return Ok(judged.chosen(node, value));
             }
@@ -219,29 +219,40 @@ struct Judged<'a, A> {
     problems: Problems,
     /// Those that do not fit what this client knows.
     doubtful: Vec<(NodeId, A)>,
+    /// Whether the nodes refuse to say what this client would have to know to check them.
+    withheld: bool,
 }
 
 impl<A> Judged<'_, A> {
     fn doubt(&mut self, node: NodeId, problem: Problem, answer: A) {
         let operation = self.question.operation;
         tracing::debug!(%node, operation, %problem, "an answer does not fit");
-        self.problems.add(node, problem);
+        self.add(node, problem);
         self.doubtful.push((node, answer));
     }
 
     /// Checks the doubtful answers with what was learned meanwhile, and gives the first that is good.
     fn again<T>(&mut self, check: impl Fn(&A) -> Result<T, Problem>) -> Option<(NodeId, T)> {
-        let mut good = None;
+        let (mut good, mut found) = (None, Vec::new());
         for (node, answer) in &self.doubtful {
             match check(answer) {
                 Ok(value) => {
                     self.problems.forget(*node);
                     good = good.or(Some((*node, value)));
                 }
-                Err(problem) => self.problems.add(*node, problem),
+                Err(problem) => found.push((*node, problem)),
             }
         }
+        found.into_iter().for_each(|(node, problem)| self.add(node, problem));
         good
+    }
+
+    fn add(&mut self, node: NodeId, problem: Problem) {
+        let problem = match problem {
+            Problem::FalseAnswer(reason) if self.withheld => Problem::KeyWithheld(reason),
+            other => other,
+        };
+        self.problems.add(node, problem);
     }
 
     /// Looks whether those whose answers do not fit are liars, now that there is a good answer.

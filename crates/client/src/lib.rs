@@ -58,7 +58,7 @@ pub use self::{
         ceremonies::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence},
         known::{KnownKey, KnownKeys},
         renewal::AgreedState,
-        states::{StateChanged, state_statement},
+        states::{KeyEnd, StateChanged, state_statement},
     },
     ledger::{Followed, GenesisFileError, genesis_of, read_kept_ledger},
     members::{MembersChanged, MembersProgress, TakenBack, roster::group_node},

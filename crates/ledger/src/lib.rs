@@ -33,5 +33,5 @@ pub use state::{
     Begun, Ended, Epochs, KeyHistory, LedgerError, LedgerState, MemberRefusal, Refusal, RequestHistory, SHORTEST_WAIT,
     Seat, SignedWarrant, SigningRefusal, Source, VersionHistory,
 };
-pub use theta_agreement::{Digest, Member, Verdict};
+pub use theta_agreement::{Digest, Member, Verdict, quorum};
 pub use warrant::{LONGEST_WARRANT, MOST_STAND_INS, MOST_WARRANTS, StandIn, Warrant, WarrantRefusal};

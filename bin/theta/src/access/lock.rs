@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use theta_client::{ClientFile, LockError};
 use theta_schemes::groups::Secret;
+use theta_store::SealingKey;
 
 use crate::{
     exit::Failure,
@@ -60,27 +61,39 @@ struct Made<'a> {
 
 /// `theta client lock`.
 pub(super) fn lock(args: &LockArgs, output: Output) -> Result<(), Failure> {
-    change(&args.files, output, "its private keys take the passphrase", ClientFile::lock)
+    let files = &args.files;
+    let passphrase = passphrase(&files.passphrase_file)?;
+    check_new(&files.passphrase_file, line(&passphrase))?;
+    change(files, &passphrase, output, "its private keys take the passphrase", ClientFile::lock)
 }
 
 /// `theta client unlock`.
 pub(super) fn unlock(args: &UnlockArgs, output: Output) -> Result<(), Failure> {
-    change(&args.files, output, "it holds secrets", ClientFile::unlock)
+    let passphrase = passphrase(&args.files.passphrase_file)?;
+    change(&args.files, &passphrase, output, "it holds secrets", ClientFile::unlock)
 }
 
 fn change(
     files: &Files,
+    passphrase: &Secret<Vec<u8>>,
     output: Output,
     what: &str,
     change: impl FnOnce(ClientFile, &[u8]) -> Result<ClientFile, LockError>,
 ) -> Result<(), Failure> {
-    let passphrase = passphrase(&files.passphrase_file)?;
     let file = ClientFile::load(&files.client)?;
-    let changed = change(file, line(&passphrase));
+    let changed = change(file, line(passphrase));
     let changed = changed.map_err(|error| Failure::Usage(format!("{}: {error}", files.client.display())))?;
     write_new(&files.output, changed.to_text().expose().as_bytes(), true)?;
     let made = Made { file: &files.output };
     output.result(&made, |out| writeln!(out, "made the client file {}: {what}", made.file.display()))
+}
+
+/// Refuses what is found by trying, as for a store.
+fn check_new(path: &Path, passphrase: &[u8]) -> Result<(), Failure> {
+    let named = |reason: &dyn std::fmt::Display| Failure::Usage(format!("{}: {reason}", path.display()));
+    let text = std::str::from_utf8(passphrase).map_err(|_| named(&"a passphrase is a line of UTF-8"))?;
+    let key = SealingKey::passphrase(Secret::new(text.to_owned())).map_err(|error| named(&error))?;
+    key.check_new().map_err(|error| named(&error))
 }
 
 fn passphrase(path: &Path) -> Result<Secret<Vec<u8>>, Failure> {

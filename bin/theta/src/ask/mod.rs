@@ -171,6 +171,7 @@ impl NodeState {
             | Problem::Denied { .. }
             | Problem::TurnedAway { .. }
             | Problem::OtherVersion(_)
+            | Problem::KeyWithheld(_)
             | Problem::FalseAnswer(_) => Self::Refuses,
         }
     }

@@ -123,7 +123,8 @@ fn report(rejoined: &Rejoined<'_>, output: Output) -> Result<(), Failure> {
         }
         writeln!(
             out,
-            "  theta keys recover --all --node {node}     brings back its shares of {}",
+            "  theta keys recover --all --node {node}     brings back its shares of {}: with a client of the group, and an approval \
+             (theta approve --operation keys.recover --all --node {node})",
             to_recover.join(", ")
         )
     })

@@ -60,9 +60,21 @@ Examples:
   theta group init --no-keys                          then, with the nodes running: theta keys create release=frost-ed25519
   THETA_SEAL='correct horse ...' theta group init --seal env:THETA_SEAL
 
-How many: any K act together, so K - 1 may lie or be stolen, and N - K may be lost before the keys are. With N of 3K - 2 or more \
-(4 for 2, 7 for 3, 10 for 4), K - 1 that are away or lie stop nothing. With fewer, requests go on while K answer, but one that is \
-away stops all change (new keys, reshares) until it is back. With N = K, one lost machine is the end of the keys. So the default is 4, any 2.
+How many: any K act together, so K - 1 may lie or be stolen, and N - K may be lost before the keys are. Requests go on while K answer. Changes \
+(new keys, reshares, members) take more of them, so that liars cannot decide two things at once:
+
+   N   K   may lie   may be lost   changes go on with   may be away then
+   2   2         1             0                    2                  0
+   3   2         1             1                    3                  0
+   4   2         1             2                    3                  1
+   5   2         1             3                    4                  1
+   4   3         2             1                    4                  0
+   5   3         2             2                    5                  0
+   6   3         2             3                    5                  1
+   7   3         2             4                    5                  2
+  10   4         3             6                    7                  3
+
+So with N of 3K - 2 or more, K - 1 that are away or lie stop nothing: the default is 4, any 2. With N = K, one lost machine is the end of the keys.
 
 For one machine, or one owner: where the nodes belong to several, each makes its own (theta node init). It writes group.toml (public, the same for all), node-1, node-2, ... (secret, one for each machine) and client (its certificate \
 and the key that it signs with), and operators (a key for each node's operator, secret, to be kept off the nodes). Each node has a sealed store (theta.redb), what opens it (store.key, unless --seal says \
@@ -178,4 +190,32 @@ fn init(args: InitArgs, output: Output) -> Result<(), Failure> {
             "  theta encrypt FILE --client {dir}/client && theta decrypt FILE.theta --client {dir}/client -o -"
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AFTER_HELP;
+
+    /// What the help says of small groups follows from what the ledger takes.
+    #[test]
+    fn the_help_says_how_many_may_be_away() {
+        let numbers = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<Vec<usize>, _>>().ok();
+        let table: Vec<Vec<usize>> = AFTER_HELP.lines().filter_map(numbers).filter(|line| !line.is_empty()).collect();
+        assert_eq!(table.len(), 9);
+        for line in table {
+            let [n, k, may_lie, may_be_lost, change, away] = line[..] else { panic!("{line:?}") };
+            let quorum = theta_ledger::quorum(n, k - 1);
+            assert_eq!((may_lie, may_be_lost, change, away), (k - 1, n - k, quorum, n - quorum), "{n} {k}");
+        }
+    }
+
+    #[test]
+    fn so_many_that_liars_who_stay_away_stop_nothing() {
+        for k in 2..40 {
+            for n in k..4 * k {
+                let stops = n - theta_ledger::quorum(n, k - 1) < k - 1;
+                assert_eq!(stops, n < 3 * k - 2, "{n} {k}");
+            }
+        }
+    }
 }

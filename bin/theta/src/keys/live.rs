@@ -1,7 +1,9 @@
 //! The keys as the nodes report them: versions, states, epochs, holders.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
-use theta_client::ListedKey;
+use theta_client::{KeyRef, ListedKey};
 use theta_names::NodeId;
 
 use crate::{
@@ -79,7 +81,7 @@ impl LiveKey {
 }
 
 /// Asks the nodes for their keys, or for the versions of one.
-pub(super) fn show(args: &ClientArgs, name: Option<&str>, output: Output) -> Result<(), Failure> {
+pub(super) fn show(args: &ClientArgs, key: Option<&KeyRef>, output: Output) -> Result<(), Failure> {
     let session = args.open()?;
     let (listed, problems) = session.block_on(session.client().list_keys());
     for problem in &problems {
@@ -92,14 +94,24 @@ pub(super) fn show(args: &ClientArgs, name: Option<&str>, output: Output) -> Res
             Failure::Failed("no node lists its keys: all are there and refuse this client, as said above".to_owned())
         });
     }
-    let of_interest = |key: &&ListedKey| name.is_none_or(|name| key.info.name == name);
+    let is_version = |version: u32| key.is_none_or(|key| key.version.is_none_or(|meant| meant.get() == version));
+    let is_key = |name: &str| key.is_none_or(|key| key.name.as_str() == name);
+    let of_interest = |key: &&ListedKey| is_key(&key.info.name) && is_version(key.info.version);
     let quarantined = quarantines::of(listed.iter().filter(of_interest));
     let mut keys: Vec<LiveKey> = listed.into_iter().map(LiveKey::from).collect();
-    if let Some(name) = name {
-        let known: Vec<String> = keys.iter().filter(|key| key.primary).map(|key| key.name.clone()).collect();
-        keys.retain(|key| key.name == name);
+    if let Some(key) = key {
+        let known: BTreeSet<String> = keys.iter().filter(|key| key.primary).map(|key| key.name.clone()).collect();
+        keys.retain(|key| is_key(&key.name));
+        let versions: BTreeSet<u32> = keys.iter().map(|key| key.version).collect();
+        keys.retain(|key| is_version(key.version));
         if keys.is_empty() {
-            return Err(Failure::Usage(format!("the nodes have no key {name:?}; they have: {}", known.join(", "))));
+            let there_is = |of: Vec<String>| of.join(", ");
+            return Err(Failure::Usage(if versions.is_empty() {
+                format!("the nodes have no key {:?}; they have: {}", key.name.as_str(), there_is(known.into_iter().collect()))
+            } else {
+                let versions = versions.iter().map(ToString::to_string).collect();
+                format!("the nodes have no {key}; of {} they have the versions {}", key.name, there_is(versions))
+            }));
         }
     }
     keys.sort_by(|a, b| (&a.name, a.version, &a.nodes).cmp(&(&b.name, b.version, &b.nodes)));

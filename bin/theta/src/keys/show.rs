@@ -167,7 +167,8 @@ pub(super) fn list(args: &ListArgs, output: Output) -> Result<(), Failure> {
 /// `theta keys show`.
 pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
     if args.live {
-        return super::live::show(&args.client, Some(&args.name), output);
+        let key = args.name.parse().map_err(|error: theta_names::KeyRefError| Failure::Usage(error.to_string()))?;
+        return super::live::show(&args.client, Some(&key), output);
     }
     let key = args.client.look_up(&args.name, |keyring| keyring.named(&args.name))?;
     if args.file {

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{KeyRef, KeyState, StateChange};
+use theta_client::{KeyEnd, KeyRef, KeyState, StateChange, StateChanged};
 use theta_statements::UnixTime;
 
 use crate::{
@@ -56,9 +56,9 @@ where they are: destroy those, too.")]
 pub(crate) struct DestroyArgs {
     #[command(flatten)]
     state: StateArgs,
-    /// How long the key is disabled before, and can be taken back: more than an hour
-    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, default_value = "7d", conflicts_with = "now")]
-    after: Duration,
+    /// How long the key is disabled before, and can be taken back: more than an hour [default: 7d, or the time that was set before]
+    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, conflicts_with = "now")]
+    after: Option<Duration>,
     /// When it is destroyed, instead: approvals name that time (theta approve --at)
     #[arg(long, value_name = "TIME", conflicts_with_all = ["now", "after"])]
     at: Option<UnixTime>,
@@ -87,18 +87,19 @@ struct Changed {
 
 /// `theta keys enable`.
 pub(super) fn enable(args: &StateArgs, output: Output) -> Result<(), Failure> {
-    change(args, (KeyState::Active, 0), output)
+    change(args, KeyState::Active.into(), output)
 }
 
 /// `theta keys disable`.
 pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
-    change(args, (KeyState::Disabled, 0), output)
+    change(args, KeyState::Disabled.into(), output)
 }
 
 /// `theta keys destroy`.
 pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure> {
     let today = now().0 / 1_000;
-    let when = args.at.map_or_else(|| today.saturating_add(args.after.as_secs()), |at| at.0 / 1_000);
+    let after = args.after.unwrap_or(A_WEEK).as_secs();
+    let when = args.at.map_or_else(|| today.saturating_add(after), |at| at.0 / 1_000);
     if !args.now && when.saturating_sub(today) <= theta_ledger::SHORTEST_WAIT {
         return Err(Failure::Usage(
             "a key waits for more than an hour (--after 2h), since nodes' clocks differ and it must not be taken back at some of them alone; --now destroys at once".to_owned(),
@@ -108,8 +109,31 @@ pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure>
         let fate = if args.now { "destroyed for ever, now" } else { "disabled, and later destroyed for ever" };
         confirm_by_name(&args.state.key.to_string(), fate)?;
     }
-    let not_before = if args.now { 0 } else { when };
-    change(&args.state, (KeyState::Destroyed, not_before), output)
+    let wanted = Wanted {
+        state: KeyState::Destroyed,
+        not_before: if args.now { 0 } else { when },
+        unless_doomed: args.at.is_none() && args.after.is_none(),
+    };
+    change(&args.state, wanted, output)
+}
+
+/// How long a key waits if nobody says otherwise.
+const A_WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The state that a key is to have.
+#[derive(Clone, Copy)]
+struct Wanted {
+    state: KeyState,
+    /// When it is destroyed, in seconds since 1970; 0: at once.
+    not_before: u64,
+    /// Whether a time that was set before stays, so that whoever asks again changes nothing.
+    unless_doomed: bool,
+}
+
+impl From<KeyState> for Wanted {
+    fn from(state: KeyState) -> Self {
+        Self { state, not_before: 0, unless_doomed: false }
+    }
 }
 
 /// Asks for confirmation of a loss: a person types the key's name, a program has to pass `--yes`.
@@ -123,17 +147,24 @@ pub(crate) fn confirm_by_name(key: &str, fate: &str) -> Result<(), Failure> {
     if answer.trim() == key { Ok(()) } else { Err(Failure::Failed(format!("{key} is left as it is"))) }
 }
 
-fn change(args: &StateArgs, (state, not_before): (KeyState, u64), output: Output) -> Result<(), Failure> {
+fn change(args: &StateArgs, wanted: Wanted, output: Output) -> Result<(), Failure> {
+    let Wanted { state, not_before, unless_doomed } = wanted;
     let session = args.client.open_signed(&args.approvals, args.client.timeout())?;
     let (name, version) = (args.key.name.as_str(), args.key.version);
-    let changed = session.block_on(async {
+    let (changed, not_before) = session.block_on(async {
         let client = session.client();
         let generation = match args.generation {
-            None if not_before == 0 => return client.change_state(name, version, state).await,
+            None if not_before == 0 => return Ok((client.change_state(name, version, state).await?, 0)),
             None => client.next_generation(&args.key.name).await?,
             Some(generation) => generation,
         };
-        client.make_change(StateChange { key: args.key.name.clone(), version, state, generation, not_before }).await
+        let change = StateChange { key: args.key.name.clone(), version, state, generation, not_before };
+        match client.end_of(&change.key, version) {
+            Some(KeyEnd::Doomed(at)) if at <= now().0 / 1_000 => Ok((StateChanged::before(generation.saturating_sub(1)), 0)),
+            Some(KeyEnd::Destroyed) => Ok((StateChanged::before(generation.saturating_sub(1)), 0)),
+            Some(KeyEnd::Doomed(at)) if unless_doomed => Ok((StateChanged::before(generation.saturating_sub(1)), at)),
+            _ => Ok::<_, Failure>((client.make_change(change).await?, not_before)),
+        }
     })?;
     for problem in &changed.problems {
         output::diagnostic("warning", &crate::exit::tidy(&problem.to_string()));
@@ -165,7 +196,8 @@ fn change(args: &StateArgs, (state, not_before): (KeyState, u64), output: Output
         if not_before > 0 {
             let when = UnixTime(not_before.saturating_mul(1_000));
             writeln!(out, "{GOOD}ok{GOOD:#} {key} is disabled, and destroyed at {when}")?;
-            writeln!(out, "until an hour before, theta keys enable {key} takes it back")?;
+            let client = connect::client_option();
+            writeln!(out, "until an hour before, theta keys enable {key}{client} takes it back")?;
         } else {
             writeln!(out, "{GOOD}ok{GOOD:#} {key} is {word}")?;
         }

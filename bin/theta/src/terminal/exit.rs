@@ -180,9 +180,11 @@ pub(crate) const fn is_absence(problem: &Problem) -> bool {
         Problem::Refused { code, .. } => {
             matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled)
         }
-        Problem::TurnedAway { .. } | Problem::Denied { .. } | Problem::OtherVersion(_) | Problem::FalseAnswer(_) => {
-            false
-        }
+        Problem::TurnedAway { .. }
+        | Problem::Denied { .. }
+        | Problem::OtherVersion(_)
+        | Problem::KeyWithheld(_)
+        | Problem::FalseAnswer(_) => false,
     }
 }
 
@@ -237,7 +239,7 @@ pub fn main<C: Parser>(program: &'static str, run: impl FnOnce(C) -> Result<(), 
 fn report(result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if !matches!(failure, Failure::OutputClosed) {
-        let text = crate::terminal::pasted::pasteable(&one_line(&failure.to_string()));
+        let text = one_line(&failure.to_string());
         crate::output::diagnose("error", &text, failure.ending());
     }
     ExitCode::from(failure.code())

@@ -128,6 +128,7 @@ pub fn diagnostic(level: &str, line: &str) {
 
 /// The same for the diagnostic that ends a command.
 pub(crate) fn diagnose(level: &str, line: &str, ending: Option<Ending>) {
+    let line = &crate::terminal::pasted::pasteable(line);
     if JSON.load(Ordering::Relaxed)
         && let Ok(object) = serde_json::to_string(&Diagnostic { level, message: line, ending })
     {

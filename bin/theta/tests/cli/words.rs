@@ -59,6 +59,34 @@ fn who_is_let_in_by_one_node_alone_is_told_so() {
 }
 
 #[test]
+fn who_may_only_sign_takes_nobody_for_a_liar_after_a_rotation() {
+    let mut group = Group::made();
+    let (signer, kept) = (stranger(&group, "signer"), stranger(&group, "kept"));
+    let rules = "[[rule]]\nname = \"uses\"\neffect = \"allow\"\nclients = [\"signer\", \"kept\"]\nkeys = [\"sign\", \"coin\"]\n\
+                 operations = [\"sign\", \"flip-coin\"]\n\
+                 [[rule]]\nname = \"keeps\"\neffect = \"deny\"\nclients = [\"kept\"]\nkeys = [\"*\"]\noperations = [\"keys.list\"]\n";
+    group.numbers().for_each(|node| group.append(node, "policy.toml", &[&signer, "\n", &kept, "\n", rules].concat()));
+    group.start_all();
+    group.file("m", "a message");
+    let draw = |client: &str| group.theta(&["coin", "lottery", "--client", client]);
+    let drawn = draw("signer.client").ok().text();
+    group.theta(&["keys", "rotate", "sign"]).ok();
+    group.theta(&["keys", "refresh", "coin"]).ok();
+
+    let signed = group.theta(&["sign", "m", "--client", "signer.client"]).ok();
+    assert!(!signed.stderr.contains("misbehaved") && !signed.stderr.contains("false"), "{signed:?}");
+    let told = group.theta(&["verify", "m", "m.sig", "--client", "signer.client"]).ok().text();
+    assert!(told.contains("sign@2"), "{told}");
+    let again = draw("signer.client").ok();
+    assert!(again.text() == drawn && !again.stderr.contains("misbehaved"), "{again:?}");
+
+    // Whom a rule keeps from learning it is told that, and not that the nodes lie.
+    let signed = group.theta(&["sign", "m", "--client", "kept.client", "-o", "x"]);
+    let signed = signed.fails(1, &["may not learn whether it changed", "keys.list"]);
+    assert!(!signed.stderr.contains("false answer"), "{signed:?}");
+}
+
+#[test]
 fn hints_work_when_they_are_pasted() {
     let group = Group::shared();
     let refused = group.theta(&["keys", "recover", "sign", "--node", "3"]);

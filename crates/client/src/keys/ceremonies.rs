@@ -439,7 +439,11 @@ fn is_final(problem: &Problem) -> bool {
         Problem::Refused { code, .. } => {
             !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
         }
-        Problem::Unreachable(_) | Problem::Silent(_) | Problem::NotReady(_) | Problem::OtherVersion(_) => false,
+        Problem::Unreachable(_)
+        | Problem::Silent(_)
+        | Problem::NotReady(_)
+        | Problem::OtherVersion(_)
+        | Problem::KeyWithheld(_) => false,
     }
 }
 

@@ -54,11 +54,13 @@ impl<'a> Under<'a> {
     }
 
     /// Learns what the key's holders say of it. Some keys are not in the ledger, since few nodes hold them, and the others come into it a
-    /// moment after they have changed.
-    pub(crate) async fn ask_holders(&self) {
-        if let Err(error) = self.client.renew_public_key(self.key).await {
+    /// moment after they have changed. Says whether they may tell it: where a rule denies it, nobody can be called a liar.
+    pub(crate) async fn ask_holders(&self) -> bool {
+        let told = self.client.renew_public_key(self.key).await;
+        if let Err(error) = &told {
             tracing::debug!(key = %self.key, %error, "the nodes do not tell the public key");
         }
+        !matches!(told, Err(ClientError::Denied { .. }))
     }
 
     /// Learns what is in the ledger, if there was no other reason to look there lately.

@@ -34,6 +34,23 @@ pub struct StateChanged {
     pub problems: Vec<NodeProblem>,
 }
 
+impl StateChanged {
+    /// What is so already, by the change of this generation.
+    #[must_use]
+    pub const fn before(generation: u64) -> Self {
+        Self { generation, decided: true, nodes: Vec::new(), awaits: Vec::new(), problems: Vec::new() }
+    }
+}
+
+/// The end of a key, as the ledger has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyEnd {
+    /// It is destroyed.
+    Destroyed,
+    /// It will be destroyed at this time, in seconds since 1970, unless it is enabled before.
+    Doomed(u64),
+}
+
 /// The statement of a change of state, for those who approve or sign it elsewhere. Without a version it concerns the whole
 /// key. The generation is the one that the change makes ([`Client::next_generation`]).
 #[must_use]
@@ -121,10 +138,24 @@ impl Client {
         });
         // To enable what is enabled ends what some nodes were asked for and the group has not decided.
         if is_so.flatten() == Some(state) && state != KeyState::Active {
-            let (generation, nodes) = (generation.saturating_sub(1), Vec::new());
-            return Ok(StateChanged { generation, decided: true, nodes, awaits: Vec::new(), problems: Vec::new() });
+            return Ok(StateChanged::before(generation.saturating_sub(1)));
         }
         self.change_state_at(key, version, state, generation).await
+    }
+
+    /// Whether a key or one version of it is destroyed or will be, by what this client has read of the ledger ([`Client::next_generation`]
+    /// reads it).
+    #[must_use]
+    pub fn end_of(&self, name: &KeyName, version: Option<Version>) -> Option<KeyEnd> {
+        let end = |ledger: &LedgerState| {
+            let line = ledger.keys().get(name)?;
+            let (state, doom) = match version {
+                None => (Some(line.state), line.doomed),
+                Some(version) => (line.state_of(version), line.doom_of(version)),
+            };
+            if state == Some(KeyState::Destroyed) { Some(KeyEnd::Destroyed) } else { doom.map(KeyEnd::Doomed) }
+        };
+        self.known().book().look(end).flatten()
     }
 
     /// Changes the state with a given generation. Approvals cover the generation, and the group does not decide it after another change

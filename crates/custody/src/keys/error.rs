@@ -133,11 +133,19 @@ pub enum ResolveError {
     },
     /// The node is a holder, and has lost its share.
     #[error(
-        "this node's share of key {name} is lost, or it was away when shares were dealt: recover it with theta keys \
-         recover"
+        "this node's share of key {name} is lost, or it was away when shares were dealt: the others compute it with theta keys \
+         recover {key}{}, which takes an approval", at(*node)
     )]
     ShareLost {
         /// Which version.
         name: String,
+        /// The key, as a recovery names it.
+        key: KeyName,
+        /// This node, if the table knows it.
+        node: Option<NodeId>,
     },
+}
+
+fn at(node: Option<NodeId>) -> String {
+    node.map(|node| format!(" --node {node}")).unwrap_or_default()
 }

@@ -234,7 +234,7 @@ impl KeyTable {
                 let holders = list(entry.holders.iter());
                 Err(ResolveError::NotHolder { name: qualified(), node, holders })
             }
-            _ => Err(ResolveError::ShareLost { name: qualified() }),
+            node => Err(ResolveError::ShareLost { name: qualified(), key: entry.name.clone(), node }),
         }
     }
 

@@ -64,6 +64,12 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Allowed by a rule whose conditions are not asked about.
+    fn allowed(rule: &Rule) -> Self {
+        let (rule, recording) = (Some(rule.name.clone()), rule.recording);
+        Self { allowed: true, rule, reason: Reason::Allowed, approvers: Vec::new(), recording, slots: Vec::new() }
+    }
+
     const fn refused(rule: Option<Name>, reason: Reason) -> Self {
         let recording = Recording::Soon;
         Self { allowed: false, rule, reason, approvers: Vec::new(), recording, slots: Vec::new() }
@@ -102,6 +108,18 @@ impl Policy {
         }
     }
 
+    /// Decides about reading what every client checks answers by: the public part of the ask's key, or the group's ledger if the ask has no
+    /// key. As [`decide`](Self::decide), but where no rule is about it, whoever may do anything with the key, or anything at all, may read it
+    /// without conditions: a client that cannot learn that a key was rotated would take honest nodes for liars.
+    pub fn decide_public<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Decision {
+        let (client, ask) = (request.client().as_str(), request.ask());
+        let silent = self.knows(request) && matches!(self.verdict(client, ask, now), Verdict::Nobody(_));
+        match self.rules.iter().find(|rule| silent && rule.lets_in(client, ask, now)) {
+            Some(rule) => Decision::allowed(rule),
+            None => self.decide(request, now, state),
+        }
+    }
+
     /// Whose consent has to be asked before this request is decided.
     #[must_use]
     pub fn agent_for(&self, request: &Request<'_>, now: UnixTime) -> Option<&Agent> {
@@ -117,11 +135,7 @@ impl Policy {
     /// Decides without conditions, and counts and takes nothing. For fetching the result of an operation that was allowed before.
     pub fn still_allows(&self, request: &Request<'_>, now: UnixTime) -> Decision {
         match self.deciding_rule(request, now) {
-            Ok(rule) => {
-                let (rule, recording) = (Some(rule.name.clone()), rule.recording);
-                let (approvers, slots) = (Vec::new(), Vec::new());
-                Decision { allowed: true, rule, reason: Reason::Allowed, approvers, recording, slots }
-            }
+            Ok(rule) => Decision::allowed(rule),
             Err((rule, reason)) => Decision::refused(rule, reason),
         }
     }

@@ -113,14 +113,24 @@ impl Rule {
         asked && self.mismatch(client, &as_message, now).is_none()
     }
 
+    /// Whether the rule lets this client do anything at all with what the ask is about: with the ask's key, or, of an ask without a key,
+    /// with any.
+    pub(crate) fn lets_in(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> bool {
+        let about_it = ask.key.is_none() || self.keys.iter().any(|pattern| pattern.matches(ask.key));
+        self.effect == Effect::Allow && about_it && self.is_about_client(client) && self.validity.check(now).is_ok()
+    }
+
+    fn is_about_client(&self, client: &str) -> bool {
+        match &self.clients {
+            Clients::All => true,
+            Clients::Named(names) => names.iter().any(|name| name.as_str() == client),
+        }
+    }
+
     /// The first reason why the rule does not match the ask. Validity is checked last, so that this reason means that the rule
     /// would match at another time.
     pub(crate) fn mismatch(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Option<Mismatch> {
-        let named = match &self.clients {
-            Clients::All => true,
-            Clients::Named(names) => names.iter().any(|name| name.as_str() == client),
-        };
-        if !named {
+        if !self.is_about_client(client) {
             return Some(Mismatch::Client(client.to_owned()));
         }
         // Who may not sign a message may not sign it by its digest either, whoever wrote the rule before there were digests.

@@ -56,6 +56,35 @@ fn the_first_allow_decides_and_nothing_falls_through() {
 }
 
 #[test]
+fn what_answers_are_checked_by_is_read_by_all_who_may_do_anything() {
+    let strict = "approvals = { of = [\"x\"], need = 1 }\nrate = \"1/day\"\nlabels = [\"a\"]";
+    let rules = policy(&(allow("signs", "alice", "root", "sign", strict) + &allow("draws", "bob", "coin", "flip-coin", "")));
+    let public = |policy: &Policy, key| {
+        let ask = Ask { key, ..Ask::new("demo", Operation::KeysList) };
+        policy.decide_public(&alice(policy).asks(ask), NOW, &state())
+    };
+    // The key that the client uses and the ledger, without the conditions under which it uses the key; neither other keys nor lists.
+    for key in [Some("root"), None] {
+        let decision = public(&rules, key);
+        assert_eq!((decision.allowed, decision.rule.unwrap().as_str()), (true, "signs"), "{key:?}");
+        assert!(decision.slots.is_empty() && decision.approvers.is_empty());
+        assert_eq!(ask_once(&rules, Ask { key, ..Ask::new("demo", Operation::KeysList) }).reason, Reason::NoRule);
+    }
+    assert_eq!(public(&rules, Some("coin")).reason, Reason::NoRule);
+    // A rule about it goes before, with its conditions.
+    let deny = rule("deny", "secret", "*", "*", "keys.list", "");
+    let denied = policy(&(allow("signs", "alice", "root", "sign", "") + &deny));
+    assert_eq!((public(&denied, None).reason, public(&denied, Some("root")).reason), (Reason::Denied, Reason::Denied));
+    let approved = policy(&allow("lists", "alice", "*", "keys.list", "approvals = { of = [\"x\"], need = 1 }"));
+    assert!(matches!(public(&approved, None).reason, Reason::TooFewApprovals { .. }));
+    // Neither a client without rules, nor one whose rule is over.
+    let of_bob = policy(&allow("draws", "bob", "*", "*", ""));
+    assert_eq!(public(&of_bob, None).reason, Reason::NoRule);
+    let over = policy(&allow("signs", "alice", "root", "sign", "until = 2026-11-21T08:30:00Z"));
+    assert_eq!(public(&over, Some("root")).reason, Reason::NoRule);
+}
+
+#[test]
 fn a_rule_out_of_force_is_absent_and_named() {
     let window = "from = 2026-11-21T08:30:00Z\nuntil = 2026-11-21T08:31:00Z";
     let alone = policy(&allow("r", "alice", "root", "sign", window));

@@ -69,7 +69,7 @@ impl v1::governance_server::Governance for Governance {
         &self,
         request: Request<v1::ReadLedgerRequest>,
     ) -> Result<Response<BoxStream<v1::LedgerEntry>>, Status> {
-        let granted = self.node.decide_plain(&request, Look::Keys).await?;
+        let granted = self.node.decide_plain(&request, Look::Ledger).await?;
         let stream_place = self.node.stream(granted.client())?;
         let mut after = request.get_ref().after;
         let place = request.extensions().get::<Arrival>().cloned();

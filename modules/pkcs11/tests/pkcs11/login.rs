@@ -87,6 +87,9 @@ fn a_bearer_token_is_a_pin() {
 #[test]
 fn a_passphrase_is_a_pin() {
     let group = with_keys();
+    let weak = ["client", "lock", "host.client", "--passphrase-file", "weak", "-o", "locked.client"];
+    secret(&group, "weak", "short\n");
+    group.theta(&weak).fails(2, &["weak: the passphrase is too easy to guess"]);
     secret(&group, "passphrase", "correct horse battery\n");
     let lock = ["client", "lock", "host.client", "--passphrase-file", "passphrase", "-o", "locked.client"];
     group.theta(&lock).ok();

@@ -112,6 +112,11 @@ fn versions_have_names() {
     assert_ne!(group.theta(&["keys", "export", "sign-ed25519"]).ok().text(), old);
     let shown = group.theta(&["keys", "show", "sign-ed25519@1"]).ok().text();
     assert!(shown.contains("version     1 (retired)"), "{shown}");
+    let live = group.theta(&["keys", "show", "sign-ed25519@1", "--live", "--json"]).ok().json();
+    let versions: Vec<_> = live.as_array().unwrap().iter().map(|key| (&key["name"], &key["version"])).collect();
+    assert_eq!(versions, [(&"sign-ed25519".into(), &1.into())]);
+    group.theta(&["keys", "show", "sign-ed25519@3", "--live"]).fails(2, &["no sign-ed25519@3", "the versions 1, 2"]);
+    group.theta(&["keys", "show", "none", "--live"]).fails(2, &["no key \"none\"; they have: ", "sign-ed25519"]);
     let shown = group.theta(&["keys", "show", "sign-ed25519", "--json"]).ok().json();
     assert_eq!((&shown["version"], &shown["state"]), (&2.into(), &"active".into()));
 
@@ -136,10 +141,19 @@ fn versions_have_names() {
     );
     let shown = group.theta(&["keys", "show", "files-bls"]).ok().text();
     assert!(shown.contains("(disabled, destroyed at 20"), "{shown}");
+    // Asked again, it is as it is: the time does not begin anew, unless another one is given.
+    let told = group.theta(&["keys", "destroy", "files-bls", "--yes", "--json"]).ok().json();
+    let again = group.theta(&["keys", "destroy", "files-bls", "--yes", "--json"]).ok().json();
+    assert_eq!((&again, again["decided"].as_bool()), (&told, Some(true)));
+    assert_eq!(group.theta(&["keys", "destroy", "files-bls", "--yes"]).ok().text(), doomed);
+    let later = group.theta(&["keys", "destroy", "files-bls", "--yes", "--after", "8d", "--json"]).ok().json();
+    assert!(later["not_before"].as_u64() > told["not_before"].as_u64(), "{later}");
     group.theta(&["encrypt", "m", "--key", "files-bls", "-o", "x"]).fails(2, &["files-bls will be destroyed at 20"]);
     group.theta(&["keys", "enable", "files-bls"]).ok();
     group.theta(&["encrypt", "m", "--key", "files-bls", "-o", "back.theta"]).ok();
     group.theta(&["keys", "destroy", "files-bls", "--now", "--yes"]).ok();
+    let again = group.theta(&["keys", "destroy", "files-bls", "--yes"]).ok().text();
+    assert!(again.contains("files-bls is destroyed") && !again.contains("takes it back"), "{again}");
     let refused = ["encrypt", "m", "--key", "files-bls", "-o", "x", "--client", "second"];
     group.theta(&refused).fails(2, &["files-bls is destroyed", "theta keys create"]);
     assert!(!group.path().join("x").exists());
