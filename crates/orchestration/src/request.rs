@@ -103,7 +103,7 @@ impl Quarantine {
             phase: it.phase,
             culprit: it.party.and_then(|party| node(party.share())),
         };
-        entry.presignatures.quarantined().into_iter().map(seen).collect()
+        entry.stock.quarantined().into_iter().map(seen).collect()
     }
 }
 

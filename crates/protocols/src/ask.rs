@@ -8,19 +8,19 @@ use crate::{ecdsa, frost};
 
 /// What a machine asks its caller.
 pub enum Ask {
-    /// The [stock](frost::Stock) of the key's epoch. Some of what is asked has no answer: see [`frost::Ask::is_question`].
-    Stock(frost::Ask),
+    /// The [stock](crate::Stock) of the key's epoch. Some of what is asked has no answer: see [`frost::Ask::is_question`].
+    Nonces(frost::Ask),
     /// Whether a result is right. Callers check what waits [together](theta_schemes::check_together), soon; nothing is gained by
     /// waiting for more. The answer is [`Supply::Checked`].
     Check(Claim),
-    /// The [stock](ecdsa::Stock) of the key's epoch. Some of what is asked has no answer: see [`ecdsa::Ask`].
+    /// The [stock](crate::Stock) of the key's epoch. Some of what is asked has no answer: see [`ecdsa::Ask`].
     Presignatures(ecdsa::Ask),
 }
 
 impl fmt::Debug for Ask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stock(ask) => f.debug_tuple("Stock").field(ask).finish(),
+            Self::Nonces(ask) => f.debug_tuple("Nonces").field(ask).finish(),
             Self::Check(claim) => f.debug_tuple("Check").field(claim).finish(),
             Self::Presignatures(ask) => f.debug_tuple("Presignatures").field(ask).finish(),
         }
@@ -30,11 +30,11 @@ impl fmt::Debug for Ask {
 /// What its caller answers.
 #[derive(Debug)]
 pub enum Supply {
-    /// By the stock.
-    Stock(frost::Supply),
+    /// Nonces and commitments of FROST, by the stock.
+    Nonces(frost::Supply),
     /// Whether the result is right that the machine asked about. It asks about one at a time.
     Checked(bool),
-    /// By the stock of presignatures.
+    /// A presignature of ECDSA, by the stock.
     Presignature(ecdsa::Supply),
 }
 
@@ -71,7 +71,7 @@ impl Used {
     #[must_use]
     pub fn refused(self) -> Supply {
         match self {
-            Self::Nonces(used) => Supply::Stock(used.refused()),
+            Self::Nonces(used) => Supply::Nonces(used.refused()),
             Self::Presignature(used) => Supply::Presignature(used.refused()),
         }
     }
@@ -80,7 +80,7 @@ impl Used {
 impl From<Used> for Supply {
     fn from(used: Used) -> Self {
         match used {
-            Used::Nonces(used) => Self::Stock(used.into()),
+            Used::Nonces(used) => Self::Nonces(used.into()),
             Used::Presignature(used) => Self::Presignature(used.into()),
         }
     }
@@ -88,12 +88,12 @@ impl From<Used> for Supply {
 
 impl From<frost::Ask> for Ask {
     fn from(ask: frost::Ask) -> Self {
-        Self::Stock(ask)
+        Self::Nonces(ask)
     }
 }
 
 impl From<frost::Supply> for Supply {
     fn from(supply: frost::Supply) -> Self {
-        Self::Stock(supply)
+        Self::Nonces(supply)
     }
 }

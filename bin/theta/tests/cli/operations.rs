@@ -1,5 +1,6 @@
 //! The operations of a healthy group.
 
+mod readme;
 mod several;
 mod traces;
 

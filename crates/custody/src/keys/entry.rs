@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use theta_names::{Delivery, Epoch, Holders, KeyState, Version};
-use theta_protocols::{ecdsa, frost::Stock};
+use theta_protocols::Stock;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyId, KeyName};
 
@@ -40,8 +40,6 @@ pub struct KeyEntry {
     /// Material that this node and its peers have made in advance for this epoch. A new epoch gets a new stock, and
     /// this one is wiped.
     pub stock: Arc<Stock>,
-    /// The same for presignatures of ECDSA.
-    pub presignatures: Arc<ecdsa::Stock>,
 }
 
 impl KeyEntry {

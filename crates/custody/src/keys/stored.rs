@@ -97,7 +97,6 @@ pub(crate) fn entries(
         // What was made with a share goes with it: those who have the presignatures of one signature have the key.
         let known = known.filter(|_| share.is_some());
         let stock = known.map(|entry| Arc::clone(&entry.stock)).unwrap_or_default();
-        let presignatures = known.map(|entry| Arc::clone(&entry.presignatures)).unwrap_or_default();
         let frozen = stopped.iter().any(|stopped| stopped.covers(version.version));
         let decided = record.effective_state(version);
         let entry = KeyEntry {
@@ -114,7 +113,6 @@ pub(crate) fn entries(
             delivery: version.delivery,
             holders,
             stock,
-            presignatures,
             public,
         };
         if entry.share.as_ref().is_some_and(|share| entry.holders.node_of(share.index()) != Some(local)) {

@@ -314,7 +314,6 @@ fn fixed_entry(name: KeyName, public: AnyPublicKey, share: AnyKeyShare, delivery
         delivery,
         holders: Holders::first(public.threshold().n()),
         stock: Arc::default(),
-        presignatures: Arc::default(),
         name,
         public,
     }

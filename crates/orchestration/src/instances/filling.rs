@@ -85,7 +85,7 @@ impl Shard {
     /// Whether the stock of a key is below its level, or nearly without presignatures of which this node says what they sign: requests that it
     /// coordinates use those up, whatever others have left.
     fn is_low(&self, key: &KeyEntry) -> bool {
-        let (level, stock) = (self.level(key), &key.presignatures);
+        let (level, stock) = (self.level(key), &key.stock);
         if level == 0 {
             return false;
         }
@@ -93,13 +93,13 @@ impl Shard {
         // Half of what falls to each holder; nothing where that is less than one.
         let own = level.checked_div(2 * holders).unwrap_or(0);
         let local = key.holders.index_of(self.worker.shared.local).map(PartyId::of_share);
-        stock.ready() < level || (self.has_room(key) && local.is_some_and(|local| stock.owned_by(local) < own))
+        stock.presignatures_ready() < level || (self.has_room(key) && local.is_some_and(|local| stock.presignatures_of(local) < own))
     }
 
     /// Whether there is room in the stock of a key for what one program makes.
     fn has_room(&self, key: &KeyEntry) -> bool {
         let level = self.level(key);
-        key.presignatures.ready().saturating_add(made_at_once(level)) <= most_kept(level)
+        key.stock.presignatures_ready().saturating_add(made_at_once(level)) <= most_kept(level)
     }
 
     /// When the next stock is to be looked at.
@@ -138,7 +138,7 @@ impl Shard {
         let Some(announcement) = self.announcement(key) else { return };
         let (id, initiator) = (announcement.id(self.worker.shared.local), self.worker.shared.local);
         debug!(instance = %id, key = %key.qualified_name(), "fills the stock of presignatures");
-        let doubted = key.presignatures.doubted().into_iter();
+        let doubted = key.stock.doubted().into_iter();
         let avoided = avoided.into_iter().chain(doubted).collect();
         self.begin_filling(key, Beginning { id, initiator, now }, &announcement, avoided);
     }

@@ -13,9 +13,7 @@ use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
 use theta_protocols::{
-    AnyMachine, Ask, Misbehaviour, Outcome, Supply, Used,
-    ecdsa::{self, Served as ServedPresignature},
-    frost::{self, Served},
+    AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply,
 };
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
 use theta_schemes::Claim;
@@ -189,9 +187,11 @@ impl Instance {
             };
             for effect in effects {
                 match effect {
-                    Effect::Ask(Ask::Stock(ask)) => supplies.extend(self.serve(ask, &worker.shared)),
+                    Effect::Ask(Ask::Nonces(ask)) => {
+                        supplies.extend(self.supply(self.key.stock.nonces(ask), &worker.shared))
+                    }
                     Effect::Ask(Ask::Presignatures(ask)) => {
-                        supplies.extend(self.serve_presignature(ask, &worker.shared))
+                        supplies.extend(self.supply(self.key.stock.presignatures(ask), &worker.shared))
                     }
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),
                     Effect::Finished(result) => end = Some(result),
@@ -209,27 +209,13 @@ impl Instance {
         end
     }
 
-    /// Asks the stock of the key's epoch. Its answer comes at once; for nonces whose use is recorded first, it comes
-    /// later.
-    fn serve(&self, ask: frost::Ask, shared: &Shared) -> Option<Supply> {
-        match self.key.stock.serve(ask) {
+    /// What the stock of the key's epoch answers, at once; what is taken out to sign comes when its use is recorded.
+    fn supply(&self, served: Served, shared: &Shared) -> Option<Supply> {
+        match served {
             Served::Done => None,
-            Served::Supply(supply) => Some(Supply::Stock(supply)),
-            Served::Used(used) => self.burn(Used::Nonces(used), shared),
+            Served::Supply(supply) => Some(supply),
+            Served::Used(used) => shared.burning.burn(self.id, self.key.key_id, used, &shared.today),
         }
-    }
-
-    /// The same of the stock of presignatures.
-    fn serve_presignature(&self, ask: ecdsa::Ask, shared: &Shared) -> Option<Supply> {
-        match self.key.presignatures.serve(ask) {
-            ServedPresignature::Done => None,
-            ServedPresignature::Supply(supply) => Some(Supply::Presignature(supply)),
-            ServedPresignature::Used(used) => self.burn(Used::Presignature(used), shared),
-        }
-    }
-
-    fn burn(&self, used: Used, shared: &Shared) -> Option<Supply> {
-        shared.burning.burn(self.id, self.key.key_id, used, &shared.today)
     }
 
     /// Tells the other holders that it begins: before all else, and again whenever it repeats what it has sent.

@@ -396,7 +396,7 @@ impl Shard {
         let shared = &self.worker.shared;
         let majority = ecdsa::Majority::of(key.delivery);
         let day = shared.burning.day(&shared.today);
-        let quarantined = key.presignatures.quarantined();
+        let quarantined = key.stock.quarantined();
         ecdsa::Options { level: shared.stock_level(key), day, epoch: key.epoch, majority, quarantined }
     }
 

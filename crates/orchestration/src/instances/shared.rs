@@ -171,10 +171,10 @@ impl Shared {
     pub(crate) fn stock(&self, entry: &KeyEntry) -> Option<Stock> {
         let per_peer = Some(self.stock_level(entry)).filter(|level| *level > 0 && entry.has_share())?;
         match entry.suite.scheme() {
-            "ECDSA" => Some(Stock { kind: "presignatures", ready: entry.presignatures.ready(), level: per_peer }),
+            "ECDSA" => Some(Stock { kind: "presignatures", ready: entry.stock.presignatures_ready(), level: per_peer }),
             "FROST" => {
                 let level = per_peer.saturating_mul(entry.holders.len().saturating_sub(1));
-                Some(Stock { kind: "commitments", ready: entry.stock.ready(), level })
+                Some(Stock { kind: "commitments", ready: entry.stock.commitments_ready(), level })
             }
             _ => None,
         }

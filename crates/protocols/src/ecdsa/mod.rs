@@ -26,7 +26,8 @@ use crate::AnyMachine;
 
 pub use curves::AnyPresignature;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
-pub use stock::{Ask, Served, Stock, Supply, Used};
+pub use stock::{Ask, Supply, Used};
+pub(crate) use stock::{Presignatures, Served};
 
 /// Against how many cheats of a program its honest holders are safe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,12 +1,9 @@
 //! The presignatures that one holder keeps for one epoch of a key.
 //!
-//! All instances of the key share them. Everything is in memory only and is dropped with the epoch: a node that restarts, from whatever
-//! backup, knows no presignature from before. One is taken out under a lock before it signs, so that of two requests that name it only one finds it,
-//! on whatever threads they come. See `docs/adr/0051-ecdsa-in-the-service.md`.
+//! They are a part of the [stock](crate::Stock) of the key's epoch, with what is known of those who make them. See
+//! `docs/adr/0051-ecdsa-in-the-service.md`.
 
-use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 
@@ -98,9 +95,9 @@ impl Used {
     }
 }
 
-/// The stock's reaction to an [`Ask`].
+/// The reaction to an [`Ask`].
 #[derive(Debug)]
-pub enum Served {
+pub(crate) enum Served {
     /// No answer is due.
     Done,
     /// The answer.
@@ -109,105 +106,80 @@ pub enum Served {
     Used(Used),
 }
 
-/// What one holder keeps. It starts empty, and is wiped when it is dropped.
+/// What one holder keeps. It starts empty.
 #[derive(Default)]
-pub struct Stock(Mutex<Kept>);
-
-#[derive(Default)]
-struct Kept {
+pub(crate) struct Presignatures {
     /// Oldest first, each with its day.
-    presignatures: VecDeque<(u32, AnyPresignature)>,
+    kept: VecDeque<(u32, AnyPresignature)>,
     /// In how many attempts that failed lately each holder was.
     doubts: BTreeMap<PartyId, u32>,
     /// Sets of holders in which somebody cheated, in the order in which they were found.
     quarantined: Vec<Quarantine>,
 }
 
-impl fmt::Debug for Stock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Stock(<redacted>)")
-    }
-}
-
-impl Stock {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many presignatures wait: each serves one signature in one round.
-    #[must_use]
-    pub fn ready(&self) -> usize {
-        self.kept().presignatures.len()
+impl Presignatures {
+    /// How many wait.
+    pub(crate) fn ready(&self) -> usize {
+        self.kept.len()
     }
 
     /// How many wait of which this party says what they sign.
-    #[must_use]
-    pub fn owned_by(&self, owner: PartyId) -> usize {
-        self.kept().presignatures.iter().filter(|(_, presignature)| presignature.owner() == owner).count()
+    pub(crate) fn owned_by(&self, owner: PartyId) -> usize {
+        self.kept.iter().filter(|(_, presignature)| presignature.owner() == owner).count()
     }
 
     /// Holders that were in attempts which failed lately.
-    #[must_use]
-    pub fn doubted(&self) -> Vec<PartyId> {
-        self.kept().doubted()
+    pub(crate) fn doubted(&self) -> Vec<PartyId> {
+        self.doubts.keys().copied().collect()
     }
 
-    /// The sets of holders in which somebody cheated: they make no programs with this one.
-    #[must_use]
-    pub fn quarantined(&self) -> Vec<Quarantine> {
-        self.kept().quarantined.clone()
-    }
-
-    /// Lets all sets of holders make programs again. Returns those that might not.
-    pub fn lift_quarantine(&self) -> Vec<Quarantine> {
-        core::mem::take(&mut self.kept().quarantined)
+    /// The sets of holders in which somebody cheated.
+    pub(crate) fn quarantined(&self) -> &[Quarantine] {
+        &self.quarantined
     }
 
     /// Does what is asked for.
-    pub fn serve(&self, ask: Ask) -> Served {
-        let mut kept = self.kept();
+    pub(crate) fn serve(&mut self, ask: Ask) -> Served {
         match ask {
             Ask::Draw { owner, without } => {
-                let found = kept.best(owner, &without).and_then(|place| kept.presignatures.remove(place));
-                let doubted = kept.doubted();
+                let found = self.best(owner, &without).and_then(|place| self.kept.remove(place));
+                let doubted = self.doubted();
                 served(found, Supply::Drawn { presignature: None, doubted })
             }
             Ask::Take { owner, id } => {
                 let is_it = |(_, kept): &(u32, AnyPresignature)| kept.id() == id && kept.owner() == owner;
-                let place = kept.presignatures.iter().position(is_it);
-                let found = place.and_then(|place| kept.presignatures.remove(place));
+                let place = self.kept.iter().position(is_it);
+                let found = place.and_then(|place| self.kept.remove(place));
                 served(found, Supply::Taken { owner, id, presignature: None })
             }
             Ask::Keep { presignatures, most, day } => {
-                kept.presignatures.extend(presignatures.into_iter().map(|presignature| (day, presignature)));
-                let surplus = kept.presignatures.len().saturating_sub(most);
-                kept.presignatures.drain(..surplus);
+                self.kept.extend(presignatures.into_iter().map(|presignature| (day, presignature)));
+                let surplus = self.kept.len().saturating_sub(most);
+                self.kept.drain(..surplus);
                 Served::Done
             }
             Ask::Doubt(parties) => {
                 for party in parties {
-                    let doubts = kept.doubts.entry(party).or_default();
+                    let doubts = self.doubts.entry(party).or_default();
                     *doubts = doubts.saturating_add(1);
                 }
                 Served::Done
             }
             Ask::Quarantine(quarantine) => {
-                if kept.quarantined.iter().all(|known| known.holders != quarantine.holders) {
-                    kept.quarantined.push(quarantine);
+                if self.quarantined.iter().all(|known| known.holders != quarantine.holders) {
+                    self.quarantined.push(quarantine);
                 }
                 Served::Done
             }
             Ask::Trust(parties) => {
                 for party in parties {
-                    kept.doubts.remove(&party);
+                    self.doubts.remove(&party);
                 }
                 Served::Done
             }
         }
     }
-}
 
-impl Kept {
     /// Where the presignature is that an owner should use next.
     fn best(&self, owner: PartyId, without: &BTreeSet<PartyId>) -> Option<usize> {
         let doubts = |presignature: &AnyPresignature| -> u32 {
@@ -217,14 +189,10 @@ impl Kept {
         let usable = |presignature: &AnyPresignature| {
             presignature.owner() == owner && !presignature.signers().any(|signer| without.contains(&signer))
         };
-        let all = self.presignatures.iter().enumerate();
+        let all = self.kept.iter().enumerate();
         all.filter(|(_, (_, presignature))| usable(presignature))
             .min_by_key(|(_, (_, presignature))| doubts(presignature))
             .map(|(place, _)| place)
-    }
-
-    fn doubted(&self) -> Vec<PartyId> {
-        self.doubts.keys().copied().collect()
     }
 }
 

@@ -33,7 +33,8 @@ pub use message::{
     COMMITMENTS, CommitmentsMessage, FrostMessage, PACKAGE, PackageMessage, REQUEST, RequestMessage, SHARE, SIGNATURE,
     ShareMessage, SignatureMessage,
 };
-pub use stock::{Ask, Served, Stock, Supply, Used};
+pub use stock::{Ask, Supply, Used};
+pub(crate) use stock::{Served, Shelves};
 pub use suites::{AnyNonces, AnyNumbered};
 
 /// Options of a FROST signature, besides key and message.

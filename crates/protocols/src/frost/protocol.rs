@@ -377,7 +377,7 @@ impl<C: StockSuite> Protocol for RobustFrost<C> {
     fn supply(&mut self, supply: crate::Supply) -> Result<(), Blames<Misbehaviour>> {
         let State::AwaitingSignature(roles) = &mut self.state else { return Ok(()) };
         // It asks for no checks.
-        let crate::Supply::Stock(supply) = supply else { return Ok(()) };
+        let crate::Supply::Nonces(supply) = supply else { return Ok(()) };
         match supply {
             Supply::Given { to, any } => {
                 if !any && self.setting.coordinator(roles.attempt) == Some(to) {

@@ -1,16 +1,11 @@
 //! Nonces and commitments that one party keeps in advance for signatures with one key.
 //!
 //! A signer makes pairs of nonces for one coordinator and sends it the commitments ahead of time. The coordinator uses
-//! one pair of a signer for each session, the oldest first. One stock holds both sides, for one epoch of a key at one
-//! party; all instances of that key share it. A machine [asks](Ask) and is [supplied](Supply).
-//!
-//! Everything is in memory only and is dropped with the epoch: a party that restarts, from whatever backup, knows no
-//! nonce from before. Nonces are taken out under a lock before they sign, so that of two packages that name the same
-//! nonces only one finds them, on whatever threads they come. See `docs/adr/0010-precomputed-nonces.md`.
+//! one pair of a signer for each session, the oldest first. A shelf holds both sides, for one peer. A machine [asks](Ask) and is
+//! [supplied](Supply) from the [stock](crate::Stock) of the key's epoch, of which the shelves are a part. See
+//! `docs/adr/0010-precomputed-nonces.md`.
 
-use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 
@@ -143,9 +138,9 @@ impl Used {
     }
 }
 
-/// The stock's reaction to an [`Ask`].
+/// The reaction to an [`Ask`].
 #[derive(Debug)]
-pub enum Served {
+pub(crate) enum Served {
     /// No answer is due.
     Done,
     /// The answer.
@@ -155,16 +150,9 @@ pub enum Served {
     Used(Used),
 }
 
-/// What one party keeps for one epoch of a key beyond single instances. It starts empty and is wiped when it is
-/// dropped.
+/// Nonces and commitments by peer. They start empty.
 #[derive(Default)]
-pub struct Stock(Mutex<BTreeMap<PartyId, Shelf>>);
-
-impl fmt::Debug for Stock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Stock(<redacted>)")
-    }
-}
+pub(crate) struct Shelves(BTreeMap<PartyId, Shelf>);
 
 /// What this party and one peer have given each other in advance.
 #[derive(Default)]
@@ -175,51 +163,43 @@ struct Shelf {
     held: VecDeque<AnyNumbered>,
 }
 
-impl Stock {
-    fn shelves(&self) -> MutexGuard<'_, BTreeMap<PartyId, Shelf>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many commitments of peers wait: with as many of each, this party coordinates as many signatures in one round.
-    #[must_use]
-    pub fn ready(&self) -> usize {
-        self.shelves().values().map(|shelf| shelf.held.len()).sum()
+impl Shelves {
+    /// How many commitments of peers wait.
+    pub(crate) fn ready(&self) -> usize {
+        self.0.values().map(|shelf| shelf.held.len()).sum()
     }
 
     /// Does what is asked for.
-    pub fn serve(&self, ask: Ask) -> Served {
+    pub(crate) fn serve(&mut self, ask: Ask) -> Served {
         match ask {
             Ask::Given { to } => {
-                let any = self.shelves().get(&to).is_some_and(|shelf| !shelf.given.is_empty());
+                let any = self.0.get(&to).is_some_and(|shelf| !shelf.given.is_empty());
                 return Served::Supply(Supply::Given { to, any });
             }
             Ask::Keep { coordinator, nonces, most, day } => {
-                let mut shelves = self.shelves();
-                let given = &mut shelves.entry(coordinator).or_default().given;
+                let given = &mut self.0.entry(coordinator).or_default().given;
                 given.extend(nonces.into_iter().map(|(number, nonces)| (number, day, nonces)));
                 given.drain(..given.len().saturating_sub(most));
             }
             Ask::Take { coordinator, number } => return self.take(coordinator, number),
             Ask::Use(used) => return Served::Used(used),
             Ask::Withdraw { coordinator } => {
-                if let Some(shelf) = self.shelves().get_mut(&coordinator) {
+                if let Some(shelf) = self.0.get_mut(&coordinator) {
                     shelf.given.clear();
                 }
             }
             Ask::Shelve { from, commitments, most } => {
-                let mut shelves = self.shelves();
-                let held = &mut shelves.entry(from).or_default().held;
+                let held = &mut self.0.entry(from).or_default().held;
                 held.extend(commitments);
                 held.drain(..held.len().saturating_sub(most));
             }
             Ask::Draw { count, start, without } => {
-                let mut shelves = self.shelves();
-                let commitments = draw(&mut shelves, count, start, &without);
-                let held = shelves.iter().map(|(party, shelf)| (*party, shelf.held.len())).collect();
+                let commitments = draw(&mut self.0, count, start, &without);
+                let held = self.0.iter().map(|(party, shelf)| (*party, shelf.held.len())).collect();
                 return Served::Supply(Supply::Drawn { commitments, held });
             }
             Ask::Forget { party } => {
-                if let Some(shelf) = self.shelves().get_mut(&party) {
+                if let Some(shelf) = self.0.get_mut(&party) {
                     shelf.held.clear();
                 }
             }
@@ -227,9 +207,8 @@ impl Stock {
         Served::Done
     }
 
-    fn take(&self, coordinator: PartyId, number: u64) -> Served {
-        let mut shelves = self.shelves();
-        let found = shelves.get_mut(&coordinator).and_then(|shelf| {
+    fn take(&mut self, coordinator: PartyId, number: u64) -> Served {
+        let found = self.0.get_mut(&coordinator).and_then(|shelf| {
             let place = shelf.given.iter().position(|(given, ..)| *given == number)?;
             shelf.given.remove(place)
         });
@@ -287,36 +266,36 @@ mod tests {
         (1..).zip(made).map(pair).collect()
     }
 
-    fn is_taken(stock: &Stock, coordinator: u16, number: u64) -> bool {
+    fn is_taken(stock: &mut Shelves, coordinator: u16, number: u64) -> bool {
         match stock.serve(Ask::Take { coordinator: id(coordinator), number }) {
             Served::Used(used) => used.in_advance && used.day == 9 && used.number == number,
             _ => false,
         }
     }
 
-    fn is_given(stock: &Stock, to: u16) -> bool {
+    fn is_given(stock: &mut Shelves, to: u16) -> bool {
         matches!(stock.serve(Ask::Given { to: id(to) }), Served::Supply(Supply::Given { any: true, .. }))
     }
 
     #[test]
     fn nonces_come_out_once_and_the_oldest_are_forgotten() {
-        let stock = Stock::default();
+        let mut stock = Shelves::default();
         let nonces: Vec<_> = pairs(20).into_iter().map(|(number, nonces, _)| (number, nonces)).collect();
         stock.serve(Ask::Keep { coordinator: id(2), nonces, most: 8, day: 9 });
-        assert!(is_given(&stock, 2) && !is_given(&stock, 3));
-        assert!(!is_taken(&stock, 2, 12), "pushed out");
-        assert!(!is_taken(&stock, 3, 20), "they are another coordinator's");
-        assert!(is_taken(&stock, 2, 20) && !is_taken(&stock, 2, 20));
-        assert!(is_taken(&stock, 2, 13));
+        assert!(is_given(&mut stock, 2) && !is_given(&mut stock, 3));
+        assert!(!is_taken(&mut stock, 2, 12), "pushed out");
+        assert!(!is_taken(&mut stock, 3, 20), "they are another coordinator's");
+        assert!(is_taken(&mut stock, 2, 20) && !is_taken(&mut stock, 2, 20));
+        assert!(is_taken(&mut stock, 2, 13));
         stock.serve(Ask::Withdraw { coordinator: id(2) });
-        assert!(!is_taken(&stock, 2, 14) && !is_given(&stock, 2));
+        assert!(!is_taken(&mut stock, 2, 14) && !is_given(&mut stock, 2));
     }
 
     #[test]
     fn commitments_are_bounded_and_drawn_by_all_or_none() {
-        let stock = Stock::default();
+        let mut stock = Shelves::default();
         let commitments = |of: &[(u64, AnyNonces, AnyNumbered)]| of.iter().map(|pair| pair.2.clone()).collect();
-        let drawn = |count, start, without: &[u16]| {
+        let drawn = |stock: &mut Shelves, count, start, without: &[u16]| {
             let without = without.iter().map(|party| id(*party)).collect();
             match stock.serve(Ask::Draw { count, start: id(start), without }) {
                 Served::Supply(Supply::Drawn { commitments, held }) => {
@@ -330,13 +309,13 @@ mod tests {
         };
         let made = pairs(6);
         stock.serve(Ask::Shelve { from: id(2), commitments: commitments(&made), most: 4 });
-        assert_eq!(drawn(2, 3, &[]), (vec![], vec![(2, 4)]), "nothing was taken");
+        assert_eq!(drawn(&mut stock, 2, 3, &[]), (vec![], vec![(2, 4)]), "nothing was taken");
         stock.serve(Ask::Shelve { from: id(4), commitments: commitments(&made[4..]), most: 4 });
-        assert_eq!(drawn(1, 1, &[2, 4]).0, []);
+        assert_eq!(drawn(&mut stock, 1, 1, &[2, 4]).0, []);
         // Round the circle from party 3, the oldest that is left of each.
-        assert_eq!(drawn(2, 3, &[]), (vec![(4, 5), (2, 3)], vec![(2, 3), (4, 1)]));
+        assert_eq!(drawn(&mut stock, 2, 3, &[]), (vec![(4, 5), (2, 3)], vec![(2, 3), (4, 1)]));
         stock.serve(Ask::Forget { party: id(2) });
-        assert_eq!(drawn(1, 1, &[]), (vec![(4, 6)], vec![(2, 0), (4, 0)]));
+        assert_eq!(drawn(&mut stock, 1, 1, &[]), (vec![(4, 6)], vec![(2, 0), (4, 0)]));
     }
 
     /// What the machine has made for this instance goes through the stock as well, and comes back if nobody objects.
@@ -344,7 +323,7 @@ mod tests {
     fn nonces_of_an_instance_are_shown_before_they_sign() {
         let (number, nonces, _) = pairs(1).remove(0);
         let used = Used { coordinator: id(2), number, day: 9, nonces, in_advance: false };
-        let Served::Used(used) = Stock::default().serve(Ask::Use(used)) else { panic!("they do not come back") };
+        let Served::Used(used) = Shelves::default().serve(Ask::Use(used)) else { panic!("they do not come back") };
         let Supply::Nonces { nonces: Some(nonces), in_advance: false, .. } = Supply::from(used) else {
             panic!("without nonces")
         };

@@ -5,37 +5,33 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_protocols::ecdsa::{self, Served as ServedPresignature};
-use theta_protocols::frost::{Served, Stock};
-use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Supply};
+use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Served, Stock, Supply};
 use theta_rounds::{Effect, Effects, Input, PartyId, simulator};
 use theta_schemes::check_together;
 
 /// A machine of any kind that needs nothing from outside but messages.
 pub(crate) type SuppliedMachine = simulator::AnyMachine<Outcome, Misbehaviour>;
 
-/// What a party keeps for a key of ECDSA.
-#[derive(Default)]
-pub(crate) struct Presigned {
-    pub(crate) stock: ecdsa::Stock,
-}
-
-/// A machine and the stocks of its key.
-struct Supplied(AnyMachine, Arc<Stock>, Arc<Presigned>);
+/// A machine and the stock of its key.
+struct Supplied(AnyMachine, Arc<Stock>);
 
 /// The machine, supplied from `stock`.
 pub(crate) fn supplied(machine: AnyMachine, stock: &Arc<Stock>) -> SuppliedMachine {
-    Box::new(Supplied(machine, Arc::clone(stock), Arc::default()))
-}
-
-/// A machine of ECDSA, supplied from `presigned`.
-pub(crate) fn supplied_from(machine: AnyMachine, presigned: &Arc<Presigned>) -> SuppliedMachine {
-    Box::new(Supplied(machine, Arc::default(), Arc::clone(presigned)))
+    Box::new(Supplied(machine, Arc::clone(stock)))
 }
 
 /// The machine, with a stock of its own, which is empty.
 pub(crate) fn alone(machine: AnyMachine) -> SuppliedMachine {
     supplied(machine, &Arc::default())
+}
+
+/// Nobody records what is used up.
+fn supply(served: Served) -> Option<Supply> {
+    match served {
+        Served::Done => None,
+        Served::Supply(supply) => Some(supply),
+        Served::Used(used) => Some(used.into()),
+    }
 }
 
 impl Machine for Supplied {
@@ -58,16 +54,8 @@ impl Machine for Supplied {
                     Effect::Ask(ask) => {
                         let supply = match ask {
                             Ask::Check(claim) => Some(Supply::Checked(check_together(&[claim], rng) == [true])),
-                            Ask::Stock(ask) => match self.1.serve(ask) {
-                                Served::Done => None,
-                                Served::Supply(supply) => Some(supply.into()),
-                                Served::Used(used) => Some(Supply::Stock(used.into())),
-                            },
-                            Ask::Presignatures(ask) => match self.2.stock.serve(ask) {
-                                ServedPresignature::Done => None,
-                                ServedPresignature::Supply(supply) => Some(Supply::Presignature(supply)),
-                                ServedPresignature::Used(used) => Some(Supply::Presignature(used.into())),
-                            },
+                            Ask::Nonces(ask) => supply(self.1.nonces(ask)),
+                            Ask::Presignatures(ask) => supply(self.1.presignatures(ask)),
                         };
                         inputs.extend(supply.map(Input::Supply));
                         continue;

@@ -12,6 +12,8 @@ use crate::request::{CeremonyReport, CeremonyState, CustodyEffect, EvidenceRepor
 
 /// The number of ticks without progress after which a node agrees that nothing will come of a ceremony.
 const STUCK: u32 = 160;
+/// The same of a recovery: nothing goes on without the node whose share it is, and whoever is back asks for it again.
+const STUCK_RECOVERY: u32 = 64;
 /// The number of ticks after which it does so of a recovery that goes on and on: honest nodes need fewer for all their attempts.
 const ATTEMPTS: u32 = 2_500;
 /// The number of ticks after which time passes more slowly, and by how much: each tick is a commit of the store.
@@ -207,8 +209,8 @@ impl Running {
 
     /// Whether it has made no progress for so long that none is to be expected.
     pub(super) const fn is_stuck(&self) -> bool {
-        let endless = self.subject.is_recovery() && self.age >= ATTEMPTS;
-        endless || self.age >= self.moved.saturating_add(STUCK)
+        let (most, idle) = if self.subject.is_recovery() { (ATTEMPTS, STUCK_RECOVERY) } else { (u32::MAX, STUCK) };
+        self.age >= most || self.age >= self.moved.saturating_add(idle)
     }
 
     /// Whether it goes on, now that the others have ended, for so many ticks.

@@ -36,7 +36,7 @@ fn nonces(seed: u64, day: u32) -> Vec<Used> {
     let (slot, payload) = (Slot { kind: REQUEST, number: 1 }, Bytes::from_static(&[2]));
     let request = Input::Message { from: id(2), slot, channel: Channel::Private, payload };
     let kept = machine.handle(request, &mut rng).into_iter().find_map(|effect| match effect {
-        Effect::Ask(Ask::Stock(frost::Ask::Keep { coordinator, nonces, day, .. })) => Some((coordinator, nonces, day)),
+        Effect::Ask(Ask::Nonces(frost::Ask::Keep { coordinator, nonces, day, .. })) => Some((coordinator, nonces, day)),
         _ => None,
     });
     let (coordinator, nonces, day) = kept.unwrap();
@@ -47,7 +47,7 @@ fn nonces(seed: u64, day: u32) -> Vec<Used> {
 /// Which of them may sign.
 fn may_sign(supplies: &[Supply]) -> Vec<bool> {
     let signs = |supply: &Supply| {
-        matches!(supply, Supply::Stock(frost::Supply::Nonces { nonces: Some(_), in_advance: true, .. }))
+        matches!(supply, Supply::Nonces(frost::Supply::Nonces { nonces: Some(_), in_advance: true, .. }))
     };
     supplies.iter().map(signs).collect()
 }

@@ -34,7 +34,7 @@ fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
 
 fn ready(cluster: &mut Cluster) -> Vec<usize> {
     let ids = cluster.ids();
-    ids.into_iter().map(|id| cluster.key(id).presignatures.ready()).collect()
+    ids.into_iter().map(|id| cluster.key(id).stock.presignatures_ready()).collect()
 }
 
 fn are_full(cluster: &mut Cluster) -> bool {
@@ -158,7 +158,7 @@ fn a_group_with_too_few_nodes_waits_for_the_others() {
     let mut cluster = cluster(2, 3, 13);
     cluster.cut.extend([2, 3]);
     rest(&mut cluster, Duration::from_secs(300));
-    let alone = cluster.key(1).presignatures.ready();
+    let alone = cluster.key(1).stock.presignatures_ready();
     cluster.cut.clear();
     cluster.until("stocks are full", are_full);
     assert!(alone == 0 || alone >= LEVEL);

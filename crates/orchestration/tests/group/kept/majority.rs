@@ -66,7 +66,7 @@ fn nothing_is_made_in_advance() {
     sign(&mut cluster, &[1, 2, 3], "text");
     cluster.pass(std::time::Duration::from_secs(60));
     (0..400).for_each(|_| cluster.turn());
-    assert!([1, 2, 3].iter().all(|node| cluster.key(*node).presignatures.ready() == 0));
+    assert!([1, 2, 3].iter().all(|node| cluster.key(*node).stock.presignatures_ready() == 0));
 }
 
 #[test]

@@ -7,14 +7,14 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_names::Epoch;
 use theta_protocols::ecdsa::{Filling, Options, PREPARE, PROGRAM, SHARE, fill};
-use theta_protocols::{Misbehaviour, Outcome, start_with};
+use theta_protocols::{Misbehaviour, Outcome, Stock, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Slot};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
 use theta_schemes::{Delivery, Statement, Suite};
 use theta_sharing::{ShareIndex, Threshold};
 
-use crate::supplied::{Presigned, SuppliedMachine, supplied_from};
+use crate::supplied::{SuppliedMachine, supplied};
 
 pub(crate) type Ran = Report<Outcome, Misbehaviour>;
 pub(crate) type Liar = (u16, Box<dyn Adversary>);
@@ -31,7 +31,7 @@ pub(crate) struct Group {
     pub(crate) n: u16,
     pub(crate) public: AnyPublicKey,
     shares: Vec<Arc<AnyKeyShare>>,
-    pub(crate) stocks: Vec<Arc<Presigned>>,
+    pub(crate) stocks: Vec<Arc<Stock>>,
     level: usize,
     delivery: Delivery,
     pub(crate) ticks: u32,
@@ -71,8 +71,13 @@ impl Group {
         group
     }
 
+    /// What a party has made in advance, and knows of others, is gone, as after a restart.
+    pub(crate) fn forget(&mut self, number: u16) {
+        self.stocks[usize::from(number) - 1] = Arc::default();
+    }
+
     pub(crate) fn ready(&self) -> Vec<usize> {
-        self.stocks.iter().map(|stock| stock.stock.ready()).collect()
+        self.stocks.iter().map(|stock| stock.presignatures_ready()).collect()
     }
 
     pub(crate) fn machine(&self, number: u16, message: &[u8]) -> SuppliedMachine {
@@ -84,13 +89,13 @@ impl Group {
         self.machine_from(number, message, &Arc::default())
     }
 
-    fn machine_from(&self, number: u16, message: &[u8], presigned: &Arc<Presigned>) -> SuppliedMachine {
-        let quarantined = presigned.stock.quarantined();
+    fn machine_from(&self, number: u16, message: &[u8], stock: &Arc<Stock>) -> SuppliedMachine {
+        let quarantined = stock.quarantined();
         let ecdsa = Options { quarantined, ..self.options() };
         let options =
             theta_protocols::Options { ecdsa, delivery: self.delivery, ..theta_protocols::Options::default() };
         let share = &self.shares[usize::from(number) - 1];
-        supplied_from(start_with(&self.public, share, Statement::Sign(message), options).unwrap(), presigned)
+        supplied(start_with(&self.public, share, Statement::Sign(message), options).unwrap(), stock)
     }
 
     /// The first coordinator for a message: whoever names the holders of a program when nothing was made in advance.
@@ -151,7 +156,7 @@ impl Group {
     pub(crate) fn filling(&self, number: u16, filling: &Filling) -> SuppliedMachine {
         let place = usize::from(number) - 1;
         let machine = fill(&self.public, &self.shares[place], filling, &self.options()).unwrap();
-        supplied_from(machine, &self.stocks[place])
+        supplied(machine, &self.stocks[place])
     }
 
     /// Fills the stocks, as one party begins it, which avoids some; these parties lie.

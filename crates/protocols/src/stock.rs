@@ -1,0 +1,96 @@
+//! What one party keeps in advance for one epoch of a key: the one place that stores it, bounds it, and wipes it.
+//!
+//! All instances of the key share it. Everything is in memory only and is dropped with the epoch: a party that restarts, from whatever
+//! backup, knows nothing from before. What signs is taken out under a lock, so that of two instances that name the same only one finds it, on
+//! whatever threads they come; the caller then records that it is used up, and only after that supplies it ([`Used`]).
+//! See `docs/adr/0028-machines-and-stocks.md`.
+
+use core::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use theta_rounds::PartyId;
+
+use crate::ecdsa::{self, Presignatures, Quarantine};
+use crate::frost::{self, Shelves};
+use crate::{Supply, Used};
+
+/// The material of one epoch of a key at one party, of whichever scheme the key has. It starts empty, and is wiped when it is dropped.
+#[derive(Default)]
+pub struct Stock(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    nonces: Shelves,
+    presignatures: Presignatures,
+}
+
+/// The stock's reaction to what a machine [asks](crate::Ask).
+#[derive(Debug)]
+pub enum Served {
+    /// No answer is due.
+    Done,
+    /// The answer.
+    Supply(Supply),
+    /// Material that is taken out to sign. `into()` is the answer once it is certain that it never signs again; otherwise [`Used::refused`] is.
+    Used(Used),
+}
+
+impl fmt::Debug for Stock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stock(<redacted>)")
+    }
+}
+
+impl Stock {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what a machine of FROST asks for.
+    pub fn nonces(&self, ask: frost::Ask) -> Served {
+        match self.kept().nonces.serve(ask) {
+            frost::Served::Done => Served::Done,
+            frost::Served::Supply(supply) => Served::Supply(Supply::Nonces(supply)),
+            frost::Served::Used(used) => Served::Used(Used::Nonces(used)),
+        }
+    }
+
+    /// Does what a machine of ECDSA asks for.
+    pub fn presignatures(&self, ask: ecdsa::Ask) -> Served {
+        match self.kept().presignatures.serve(ask) {
+            ecdsa::Served::Done => Served::Done,
+            ecdsa::Served::Supply(supply) => Served::Supply(Supply::Presignature(supply)),
+            ecdsa::Served::Used(used) => Served::Used(Used::Presignature(used)),
+        }
+    }
+
+    /// How many commitments of peers wait: with as many of each, this party coordinates as many signatures of FROST in one round.
+    #[must_use]
+    pub fn commitments_ready(&self) -> usize {
+        self.kept().nonces.ready()
+    }
+
+    /// How many presignatures wait: each serves one signature in one round.
+    #[must_use]
+    pub fn presignatures_ready(&self) -> usize {
+        self.kept().presignatures.ready()
+    }
+
+    /// How many presignatures wait of which this party says what they sign.
+    #[must_use]
+    pub fn presignatures_of(&self, owner: PartyId) -> usize {
+        self.kept().presignatures.owned_by(owner)
+    }
+
+    /// Holders that were in attempts which failed lately.
+    #[must_use]
+    pub fn doubted(&self) -> Vec<PartyId> {
+        self.kept().presignatures.doubted()
+    }
+
+    /// The sets of holders in which somebody cheated: they make no programs with this one.
+    #[must_use]
+    pub fn quarantined(&self) -> Vec<Quarantine> {
+        self.kept().presignatures.quarantined().to_vec()
+    }
+}
