@@ -42,6 +42,12 @@ impl Burner {
         today.max(self.watermark.load(Relaxed))
     }
 
+    /// The day before which material is too old to sign.
+    #[must_use]
+    pub fn oldest(&self, today: u32) -> u32 {
+        today.saturating_sub(GOOD_FOR_DAYS).max(self.watermark.load(Relaxed))
+    }
+
     /// Burns nonces of these keys, in one commit; `today` is in days since 1970. Returns the answers for the machines
     /// that asked, in the same order: the nonces, if the store shows that they are unused and not too old.
     ///

@@ -50,6 +50,14 @@ impl Burning {
         }
     }
 
+    /// The day before which nothing signs any more that was made in advance.
+    pub(crate) fn oldest(&self, today: &Today) -> u32 {
+        match self {
+            Self::Off => 0,
+            Self::Here(burner) | Self::There(burner, _) => burner.oldest(today.get()),
+        }
+    }
+
     /// The supply for the machine; `None` if it comes later.
     pub(crate) fn burn(&self, instance: InstanceId, key: KeyId, used: Used, today: &Today) -> Option<Supply> {
         match self {

@@ -24,6 +24,8 @@ use crate::InstanceId;
 pub(crate) const STEP: Duration = Duration::from_millis(500);
 /// The longest pause is the first, doubled so many times.
 const MOST_DOUBLINGS: u32 = 7;
+/// How many fillings of one other holder, of different keys, are under way at a time: the others have places, too.
+const MOST_OF_ONE: usize = 4;
 /// How many fillings of another holder without this one are heard, in how long.
 const ELSEWHERE: (u32, Duration) = (16, Duration::from_secs(16));
 /// The longest time between two looks at whether enough holders are connected is the first, doubled so many times.
@@ -51,6 +53,7 @@ struct OfKey {
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     id: InstanceId,
+    initiator: NodeId,
     rank: u16,
     since: Instant,
 }
@@ -115,11 +118,14 @@ impl Fillings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the fillings of a key. What was of an earlier epoch is forgotten.
+    /// Looks at the fillings of a key. What was of an earlier epoch is forgotten; whoever still has an entry of one sees none, and leaves none.
     fn of<T>(&self, key: &KeyEntry, look: impl FnOnce(&mut OfKey) -> T) -> T {
         let mut all = self.all();
         let of_key = all.entry(key.key_id).or_insert_with(|| OfKey::new(key.epoch));
-        if of_key.epoch != key.epoch {
+        if of_key.epoch > key.epoch {
+            return look(&mut OfKey::new(key.epoch));
+        }
+        if of_key.epoch < key.epoch {
             *of_key = OfKey::new(key.epoch);
         }
         let seen = look(of_key);
@@ -129,17 +135,31 @@ impl Fillings {
         seen
     }
 
-    /// Begins a filling at this node, unless another one is under way or its initiator is not heard at present.
-    pub(crate) fn begin(self: &Arc<Self>, key: &KeyEntry, beginning: Beginning) -> Option<FillingPermit> {
+    fn under_way_of(&self, initiator: NodeId) -> usize {
+        let of_it = |of_key: &&OfKey| of_key.under_way.is_some_and(|under_way| under_way.initiator == initiator);
+        self.all().values().filter(of_it).count()
+    }
+
+    /// Begins a filling at this node, `local`, unless another one is under way or its initiator is not heard at present, or has enough others
+    /// under way.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        key: &KeyEntry,
+        beginning: Beginning,
+        local: NodeId,
+    ) -> Option<FillingPermit> {
         let Beginning { id, initiator, now } = beginning;
         let rank = rank(key, initiator)?;
+        if initiator != local && self.under_way_of(initiator) >= MOST_OF_ONE {
+            return None;
+        }
         let begins = self.of(key, |of_key| {
             let is_heard = of_key.unheard.get(&initiator).is_none_or(|(_, until)| *until <= now);
             // Of two that begin at nearly the same time, all take the same.
             let gives_way = |other: UnderWay| now.saturating_duration_since(other.since) < STEP && rank < other.rank;
             let begins = is_heard && of_key.under_way.is_none_or(gives_way);
             if begins {
-                (of_key.under_way, of_key.looks) = (Some(UnderWay { id, rank, since: now }), 0);
+                (of_key.under_way, of_key.looks) = (Some(UnderWay { id, initiator, rank, since: now }), 0);
             }
             begins
         });

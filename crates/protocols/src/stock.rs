@@ -76,6 +76,11 @@ impl Stock {
         self.kept().presignatures.ready()
     }
 
+    /// Wipes presignatures that were made before this day, in days since 1970.
+    pub fn wipe_before(&self, day: u32) {
+        self.kept().presignatures.wipe_before(day);
+    }
+
     /// How many presignatures wait of which this party says what they sign.
     #[must_use]
     pub fn presignatures_of(&self, owner: PartyId) -> usize {

@@ -1,7 +1,7 @@
 //! Fills the stocks of presignatures while nobody asks for a signature.
 //!
 //! A stock that is below its level is planned to be filled; plans are made when the node starts, when a key's entry changes, and when an instance of
-//! the key ends. Nothing is planned for stocks that are full, and nothing looks at them.
+//! the key ends. A stock that is full is looked at again after some hours, since a node that records what it uses up signs with nothing that is days old.
 
 use core::time::Duration;
 use std::{collections::BTreeMap, sync::Arc};
@@ -32,6 +32,9 @@ use crate::{
 
 /// The most fillings of keys that a thread begins at once, and the most in which it takes part.
 const MOST_AT_ONCE: (usize, usize) = (4, 16);
+
+/// How long a stock that is full is left alone: what is in it grows old.
+const REVIEW: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// When a thread is to look at which stock.
 pub(crate) type Plans = BTreeMap<KeyId, (Instant, KeyRef)>;
@@ -73,13 +76,16 @@ impl Shard {
 
     /// Plans to fill the stock of a key if that is low, not before so much time has passed.
     pub(super) fn plan(&mut self, key: &Arc<KeyEntry>, after: Duration) {
-        if !self.is_low(key) {
+        if self.level(key) == 0 {
             return;
         }
         let shared = &self.worker.shared;
-        let at = self.now.max(self.clock) + shared.fillings.pause(key, shared.local).saturating_add(after);
+        key.stock.wipe_before(shared.burning.oldest(&shared.today));
+        let pause = if self.is_low(key) { shared.fillings.pause(key, shared.local).saturating_add(after) } else { REVIEW };
+        let at = self.now.max(self.clock) + pause;
         let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
-        self.plans.entry(key.key_id).or_insert((at, named));
+        let planned = self.plans.entry(key.key_id).or_insert_with(|| (at, named));
+        planned.0 = planned.0.min(at);
     }
 
     /// Whether the stock of a key is below its level, or nearly without presignatures of which this node says what they sign: requests that it
@@ -124,13 +130,14 @@ impl Shard {
     /// Begins to fill the stock of a key, if that is low and nobody else is at it.
     fn fill_stock(&mut self, key: &Arc<KeyEntry>, now: Instant) {
         let shared = &self.worker.shared;
+        key.stock.wipe_before(shared.burning.oldest(&shared.today));
         if shared.fillings.is_under_way(key) || !self.is_low(key) {
-            return;
+            // Whatever ends the one that is under way plans again.
+            return self.plan(key, REVIEW);
         }
-        let cannot_serve = shared.failure.get().is_some() || shared.departure.get().is_some();
         let avoided = self.unreached(key);
         let (k, others) = (usize::from(key.public.threshold().k()), key.holders.len().saturating_sub(1));
-        if cannot_serve || others.saturating_sub(avoided.len()) < 2 * k.saturating_sub(1) {
+        if self.cannot_serve() || others.saturating_sub(avoided.len()) < 2 * k.saturating_sub(1) {
             let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
             self.plans.insert(key.key_id, (now + shared.fillings.look_again(key), named));
             return;
@@ -141,6 +148,17 @@ impl Shard {
         let doubted = key.stock.doubted().into_iter();
         let avoided = avoided.into_iter().chain(doubted).collect();
         self.begin_filling(key, Beginning { id, initiator, now }, &announcement, avoided);
+        // A node that is full has no place for it now.
+        let fillings = &self.worker.shared.fillings;
+        if !fillings.is_under_way(key) {
+            let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
+            self.plans.insert(key.key_id, (now + fillings.look_again(key), named));
+        }
+    }
+
+    /// Whether this node uses no key at present, or never again.
+    fn cannot_serve(&self) -> bool {
+        self.worker.shared.failure.get().is_some() || self.worker.shared.departure.get().is_some()
     }
 
     /// The holders to which there is no connection.
@@ -178,7 +196,7 @@ impl Shard {
         let Some(key) = shared.keys.of_id(&announcement.key) else { return };
         let Ok(key) = shared.keys.serving(key) else { return };
         let fits = key.epoch == announcement.epoch && self.level(&key) > 0;
-        if !fits || !self.has_room(&key) || !key.holders.contains(from) || shared.failure.get().is_some() {
+        if !fits || !self.has_room(&key) || !key.holders.contains(from) || self.cannot_serve() {
             return;
         }
         let beginning = Beginning { id, initiator: from, now: self.now.max(self.clock) };
@@ -194,7 +212,7 @@ impl Shard {
     ) {
         let shared = &self.worker.shared;
         let Some(permits) = shared.running.take(1).zip(shared.statements.take(0)) else { return };
-        let Some(permit) = shared.fillings.begin(key, beginning) else { return };
+        let Some(permit) = shared.fillings.begin(key, beginning, shared.local) else { return };
         let Some(initiator) = key.holders.index_of(beginning.initiator).map(PartyId::of_share) else { return };
         let filling = Filling { initiator, session: announcement.session, avoided };
         let Some(machine) = self.filling_machine(key, &filling) else { return };

@@ -123,6 +123,11 @@ impl Presignatures {
         self.kept.len()
     }
 
+    /// Wipes those that were made before this day.
+    pub(crate) fn wipe_before(&mut self, day: u32) {
+        self.kept.retain(|(made, _)| *made >= day);
+    }
+
     /// How many wait of which this party says what they sign.
     pub(crate) fn owned_by(&self, owner: PartyId) -> usize {
         self.kept.iter().filter(|(_, presignature)| presignature.owner() == owner).count()

@@ -125,6 +125,29 @@ fn an_idle_group_whose_stocks_are_full_sends_nothing_for_them() {
     assert_eq!(envelopes(&cluster).count(), before);
 }
 
+/// A node that records what it uses up signs with nothing that is days old. What is in a stock is then made anew, and not shown as if it were good.
+#[test]
+fn what_is_days_old_is_made_anew() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    for (burn_nonces, anew) in [(true, 1), (false, 0)] {
+        let limits = OrchestratorConfig { nonces_per_peer: LEVEL, burn_nonces, ..config() };
+        let mut cluster = Cluster::with_limits(2, 3, 17, &limits);
+        cluster.pass(Duration::from_secs(60));
+        cluster.hold(&[1, 2, 3], create("key", SUITE, 2, &[1, 2, 3]));
+        cluster.until("stocks are full", are_full);
+        let before = announced(&cluster);
+        cluster.pass(DAY);
+        rest(&mut cluster, Duration::from_secs(60));
+        assert_eq!(announced(&cluster), before, "those of yesterday are good");
+        cluster.pass(2 * DAY);
+        rest(&mut cluster, Duration::from_secs(60));
+        cluster.until("stocks are full", are_full);
+        assert_eq!(announced(&cluster) - before, anew);
+        assert!(!signs(&mut cluster, "days later"), "no program runs");
+        assert!(cluster.ids().into_iter().all(|id| cluster.engine(id).culprits().is_empty()));
+    }
+}
+
 #[test]
 fn stocks_are_filled_after_signatures_a_refresh_and_a_restart() {
     let mut cluster = cluster(2, 3, 11);
