@@ -158,11 +158,6 @@ impl Stock {
         self.kept().quarantined.clone()
     }
 
-    /// Lets all sets of holders make programs again. Returns those that might not.
-    pub fn lift_quarantine(&self) -> Vec<Quarantine> {
-        core::mem::take(&mut self.kept().quarantined)
-    }
-
     /// Does what is asked for.
     pub fn serve(&self, ask: Ask) -> Served {
         let mut kept = self.kept();
