@@ -11,6 +11,7 @@ use theta_payload::{Aead, Encrypt as _, split_ciphertext};
 use theta_policy::{MemorySlots, Policy};
 use theta_schemes::{
     Statement, Suite,
+    ciphers::HeaderBytes,
     keys::{AnyPublicKey, deal_any},
 };
 use theta_sharing::Threshold;
@@ -107,7 +108,7 @@ fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
     assert!(judged.first && judged.record.allowed && granted.claims().is_empty());
     assert_eq!(judged.record.operation, Operation::Decapsulate.name());
     // Opening the payload at the node is another operation.
-    let refused = decide("files", KeyRequest::Decrypt(header)).answer.unwrap_err();
+    let refused = decide("files", KeyRequest::Decrypt(HeaderBytes::parse(header).unwrap())).answer.unwrap_err();
     assert_eq!((refused.code(), refused.rule()), (Some("no-rule"), None));
     // Callers that may not use a key must not learn whether it exists: they get the same refusal in both cases.
     let [there, absent] = ["files", "nokey"].map(|key| decide(key, KeyRequest::Sign(Bytes::new())).answer.unwrap_err());
