@@ -225,7 +225,7 @@ impl Node {
         let engine = engine.map_err(|error| error.to_string())?;
         self.life = Some(Life {
             engine,
-            gate: Gate::new(GROUP, self.number, policy.clone(), slots),
+            gate: Gate::new(GROUP, party(self.number)?, policy.clone(), slots),
             pending: Vec::new(),
             generation: 0,
         });

@@ -269,9 +269,9 @@ impl Setup {
         bare_disk(seeded(5, u64::from(node)), Some(second_secret(node)))
     }
 
-    /// The gate of a node that does not ask its own policy.
+    /// The gate of a node that does not ask its own policy. Nobody reads its records, which have a number for all nodes.
     pub(crate) fn open_gate(&self) -> Result<Gate<MemorySlots>, Failed> {
-        Ok(Gate::new(GROUP, 0, permission::none()?, MemorySlots::default()))
+        Ok(Gate::new(GROUP, NodeId::FIRST, permission::none()?, MemorySlots::default()))
     }
 
     /// The policy of a node, parsed.

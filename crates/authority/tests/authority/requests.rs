@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_authority::{Gate, KeyRequest, Presented, Refusal, Request};
 use theta_custody::{KeyTable, ResolveError};
-use theta_names::Operation;
+use theta_names::{NodeId, Operation};
 use theta_payload::{Aead, Encrypt as _, split_ciphertext};
 use theta_policy::{MemorySlots, Policy};
 use theta_schemes::{
@@ -96,7 +96,12 @@ fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
         "format = 1\n[[client]]\nname = \"c\"\ncertificates = [\"{certificate}\"]\n[[rule]]\nname = \"r\"\neffect = \"allow\"\n\
          clients = [\"c\"]\nkeys = [\"files\"]\noperations = [\"decapsulate\"]\n"
     );
-    let gate = Gate::new("g", 3, Policy::parse(&policy, "policy.toml").unwrap(), MemorySlots::default());
+    let gate = Gate::new(
+        "g",
+        NodeId::try_from(3).unwrap(),
+        Policy::parse(&policy, "policy.toml").unwrap(),
+        MemorySlots::default(),
+    );
     let decide = |key: &str, asked| {
         let request = Request::new(&keys, key.parse().unwrap(), asked).unwrap();
         gate.decide(&Presented::new(Some(CERTIFICATE), None), request, UnixTime(7)).unwrap()
