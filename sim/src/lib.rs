@@ -17,6 +17,7 @@ mod byzantine;
 mod chance;
 mod client;
 mod founded;
+mod group;
 mod ledger;
 mod node;
 mod permission;

@@ -21,7 +21,8 @@ use theta_statements::CeremonyRequest;
 use theta_store::{Options, Store, disk::SimulatedDisk};
 use theta_wire::peer::{CUSTODY, Envelope};
 
-use crate::setup::{EPOCH, Failed, Setup, party, sealing_key, seeded};
+use crate::group::{EPOCH, Failed, party};
+use crate::setup::{Setup, sealing_key, seeded};
 use crate::watch::{Observation, Observations};
 
 /// For how many ticks a stolen node runs on the recorded messages.

@@ -13,8 +13,9 @@ use super::{Event, GHOST, TICK, World};
 use crate::byzantine::{Behaviour, Liar};
 use crate::chance::below;
 use crate::founded::{arrival, renewal, replacement};
+use crate::group::{Failed, identity};
 use crate::scenario::{Aim, Exchange, Fate, Planned, Scenario, Word};
-use crate::setup::{Failed, Setup, identity};
+use crate::setup::Setup;
 use crate::watch::{Invariant, Observation, Violation};
 
 /// The time after which whoever brings a change asks anew, in milliseconds.

@@ -15,7 +15,8 @@ use theta_network::mesh::PeerCounters;
 
 use super::{Event, World};
 use crate::chance::below;
-use crate::setup::{Failed, party, seeded};
+use crate::group::{Failed, party};
+use crate::setup::seeded;
 use crate::watch::{Observation, Violation};
 
 /// Frames that the carrier remembers.

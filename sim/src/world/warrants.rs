@@ -6,8 +6,8 @@ use super::exchange::Proof;
 use super::{Event, ROUND, World};
 use crate::chance::below;
 use crate::founded::{operator, stand_in};
+use crate::group::{EPOCH, Failed, party};
 use crate::scenario::Word;
-use crate::setup::{EPOCH, Failed, party};
 use crate::watch::{Invariant, Observation, Violation};
 
 impl World<'_> {
