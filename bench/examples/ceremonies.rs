@@ -23,7 +23,7 @@ use theta_rounds::Machine;
 use theta_rounds::simulator::{Conditions, Report, Simulator};
 use theta_rounds::{Effect, Effects, Input, PartyId, Recipient};
 use theta_schemes::ciphers::sg02::Sg02;
-use theta_schemes::keys::{CurveScheme, possession_of};
+use theta_schemes::keys::{CurveScheme, proof_of_possession};
 use theta_schemes::signatures::bls04::{Bls04, MinPk};
 use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
 
@@ -139,7 +139,7 @@ fn plan<S: CurveScheme>(k: u16, n: u16, aim: Aim) -> Arc<CeremonyPlan> {
     let plan = CeremonyPlan::new(PlanParts {
         suite: S::SUITE.into(),
         group: S::KeyGroup::NAME,
-        proof_of_possession: possession_of::<S>(),
+        proof_of_possession: proof_of_possession::<S>(),
         nonce: [3; 32],
         epoch: Epoch::new(u32::from(!matches!(aim, Aim::Generate))),
         aim,

@@ -16,7 +16,7 @@ use theta::{
 use theta_names::NodeId;
 use theta_network::{PeerStatus, SendError, Transport};
 use theta_service::Node;
-use theta_wire::peer::Envelope;
+use theta_wire::peer::{Envelope, INSTANCES};
 
 /// The options of `theta node run`.
 #[derive(Debug, Args)]
@@ -57,8 +57,7 @@ impl Lying {
 
     fn falsify(&self, message: Bytes) -> Bytes {
         let Ok(mut envelope) = Envelope::decode(message.clone()) else { return message };
-        // Round 0 is for the nodes' own arrangements: no shares in there.
-        if envelope.kind == u32::MAX {
+        if !is_of_protocol(&envelope) {
             return message;
         }
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,6 +65,12 @@ impl Lying {
             memory.substitute(&envelope.instance_id, (envelope.kind, envelope.number), &envelope.payload);
         envelope.encode_to_vec().into()
     }
+}
+
+/// Whether a protocol sends this in one of its slots. There are no shares in anything else: custodians and the certifiers of slots have streams of
+/// their own, and what orchestration itself asks or announces in an instance has kinds above those of all protocols.
+fn is_of_protocol(envelope: &Envelope) -> bool {
+    envelope.stream == INSTANCES && u16::try_from(envelope.kind).is_ok()
 }
 
 impl Memory {
@@ -104,7 +109,18 @@ impl Transport for Lying {
 
 #[cfg(test)]
 mod tests {
+    use theta_wire::peer::{CUSTODY, SLOTS};
+
     use super::*;
+
+    #[test]
+    fn only_messages_of_protocols_are_falsified() {
+        let is_false = |stream, kind| is_of_protocol(&Envelope { stream, kind, ..Envelope::default() });
+        assert!(is_false(INSTANCES, 1) && is_false(INSTANCES, u32::from(u16::MAX)));
+        // A request to send again, and the announcement of a filling.
+        assert!(!is_false(INSTANCES, u32::MAX) && !is_false(INSTANCES, u32::MAX - 1));
+        assert!(!is_false(CUSTODY, 0) && !is_false(SLOTS, 0));
+    }
 
     #[test]
     fn shares_of_earlier_requests_are_sent_and_the_same_to_all() {

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::plant;
 use theta_groups::Secret;
-use theta_names::{Label, Operation};
+use theta_names::{AUDIT_CHAIN, Label, Operation};
 use theta_policy::{Answer, MemorySlots, Policy, State};
-use theta_statements::audit::{AuditRecord, Chain, Checkpoint, LogEntry, from_line, to_line, verify};
-use theta_statements::{Approval, ApprovalTerms, Ask, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity};
+use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry, from_line, to_line, verify};
+use theta_statements::{Approval, ApprovalTerms, Ask, Digest, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity};
 
 const NOW: UnixTime = UnixTime(1_800_000_000_000);
 const CERTIFICATE: [u8; 32] = [0xaa; 32];
@@ -130,7 +130,10 @@ fn log() -> LogEntry {
     let policy = Policy::parse(&policy(), "policy.toml").expect("a policy");
     let request = policy.caller_by_certificate(CERTIFICATE).expect("a client").asks(ask());
     let decision = policy.decide(&request, NOW, &State::new(MemorySlots::default()));
-    Chain::default().append(theta_policy::record(3, NOW, &request, &decision, policy.digest()))
+    let record = theta_policy::record(3, NOW, &request, &decision, policy.digest());
+    let Checkpoint { count: sequence, head: previous } = Checkpoint::START;
+    let hashed = [&sequence.to_be_bytes()[..], &previous.0, &record.encode()].concat();
+    LogEntry { sequence, previous, hash: Digest(blake3::derive_key(AUDIT_CHAIN, &hashed)), record }
 }
 
 fn seeds() -> Vec<Vec<u8>> {

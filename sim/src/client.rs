@@ -10,9 +10,10 @@ use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_schemes::{Purpose, RequestError, StatementBytes, Suite};
 use theta_statements::{Ask, CeremonyRequest, KeyChange, StateChange};
 
+use crate::group::{Failed, GROUP};
 use crate::permission::{approval, presented};
 use crate::scenario::{Aim, Asked, Planned, Scenario};
-use crate::setup::{Failed, GROUP, Setup, seeded};
+use crate::setup::{Setup, seeded};
 
 /// The label of ciphertexts.
 const LABEL: &[u8] = b"label";

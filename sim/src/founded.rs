@@ -8,7 +8,7 @@ use theta_groups::Secret;
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
 use theta_ledger::{LedgerId, MemberChange, OperatorKey, StandIn};
 
-use crate::setup::{EPOCH, Failed, GROUP, identity, party};
+use crate::group::{EPOCH, Failed, GROUP, identity, party};
 
 /// A number that no node has.
 const NOBODY: u16 = 99;

@@ -17,6 +17,7 @@ mod byzantine;
 mod chance;
 mod client;
 mod founded;
+mod group;
 mod ledger;
 mod node;
 mod permission;
@@ -32,5 +33,5 @@ pub use scenario::{
     Aim, Arrival, Asked, Chain, Consent, ConsentFault, Departure, Distances, Exchange, Fate, Fault, HeldKey, Planned,
     Renewal, Sabotage, Scenario, StateWish, Theft, Weather, Word,
 };
-pub use watch::{Deed, Deeds, Invariant, Violation};
+pub use watch::{Invariant, Observation, Observations, Violation};
 pub use world::{Outcome, run};

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use theta_sim::{Deed, Deeds, Distances, Outcome, Scenario, run};
+use theta_sim::{Distances, Observation, Observations, Outcome, Scenario, run};
 use theta_wan::Profile;
 
 /// Runs whole groups of nodes on an imagined network, clock and disk.
@@ -92,7 +92,7 @@ struct Sum {
     done: u64,
     events: u64,
     results: u64,
-    deeds: Deeds,
+    observations: Observations,
     /// The seeds that failed.
     failures: Vec<u64>,
 }
@@ -102,7 +102,7 @@ impl Sum {
         self.done += 1;
         self.events += outcome.events;
         self.results += outcome.results as u64;
-        self.deeds.absorb(&outcome.deeds);
+        self.observations.absorb(&outcome.observations);
         if let Some(violation) = &outcome.violation {
             println!("seed {seed}: {violation}");
             self.failures.push(seed);
@@ -110,12 +110,12 @@ impl Sum {
     }
 
     fn print(&self, from: u64, seconds: u64) {
-        let count = |deed| self.deeds.count(deed);
-        let (begun, activated) = (count(Deed::Begun), count(Deed::Activated));
-        let (recovered, aborted) = (count(Deed::Recovered), count(Deed::Aborted));
-        let (replaced, renewed) = (count(Deed::Replaced), count(Deed::Renewed));
-        let (joined, left) = (count(Deed::Joined), count(Deed::Left));
-        let entries = count(Deed::Adopted)
+        let count = |observation| self.observations.count(observation);
+        let (begun, activated) = (count(Observation::Begun), count(Observation::Activated));
+        let (recovered, aborted) = (count(Observation::Recovered), count(Observation::Aborted));
+        let (replaced, renewed) = (count(Observation::Replaced), count(Observation::Renewed));
+        let (joined, left) = (count(Observation::Joined), count(Observation::Left));
+        let entries = count(Observation::Adopted)
             + begun
             + activated
             + recovered
@@ -124,10 +124,10 @@ impl Sum {
             + renewed
             + joined
             + left
-            + count(Deed::OtherEntry);
-        let (crashes, partitions) = (count(Deed::Crashed), count(Deed::Parted));
-        let (set_back, confirmed) = (count(Deed::SetBack), count(Deed::Confirmed));
-        let (followed, false_ones) = (count(Deed::Followed), count(Deed::FalseAnswer));
+            + count(Observation::OtherEntry);
+        let (crashes, partitions) = (count(Observation::Crashed), count(Observation::Parted));
+        let (set_back, confirmed) = (count(Observation::SetBack), count(Observation::Confirmed));
+        let (followed, false_ones) = (count(Observation::Followed), count(Observation::FalseAnswer));
         println!(
             "ledger: {entries} entries decided, of them {begun} begins of ceremonies, which ended: {activated} with new shares, \
              {recovered} with a lost share, {aborted} with nothing"
@@ -135,27 +135,27 @@ impl Sum {
         println!(
             "members: {replaced} machines replaced, of which {} came back and {} were run by thieves, {} of the others with a share in the end; \
              {renewed} cards renewed; {} messages of or to machines without a place not taken",
-            count(Deed::CameBack),
-            count(Deed::RunByThief),
-            count(Deed::ShareRegained),
-            count(Deed::Unseated)
+            count(Observation::CameBack),
+            count(Observation::RunByThief),
+            count(Observation::ShareRegained),
+            count(Observation::Unseated)
         );
         println!(
             "members: {joined} joined, {left} left; {} warrants signed, {} entries decided under them",
-            count(Deed::Warranted),
-            count(Deed::ByWarrant)
+            count(Observation::Warranted),
+            count(Observation::ByWarrant)
         );
         println!("clients: {followed} entries believed, {false_ones} false answers refused");
         println!(
             "faults: {crashes} crashes, {partitions} partitions, {set_back} stores set back, {confirmed} confirmed"
         );
-        let lies: Vec<String> = self.deeds.lies().map(|(kind, times)| format!("{kind} {times}")).collect();
+        let lies: Vec<String> = self.observations.lies().map(|(kind, times)| format!("{kind} {times}")).collect();
         println!("lies: {}", lies.join(", "));
         println!(
             "slowest, in ticks with a quorum connected: entry at all {}, ceremony {}, everything {}",
-            count(Deed::SlowestSpread),
-            count(Deed::SlowestCeremony),
-            count(Deed::SlowestEnd)
+            count(Observation::SlowestSpread),
+            count(Observation::SlowestCeremony),
+            count(Observation::SlowestEnd)
         );
         println!(
             "{} seeds from {from}: {} events, {} results, {seconds} s, {} violations",

@@ -19,8 +19,9 @@ use theta_wire::peer::{Envelope, INSTANCES};
 use tokio::time::Instant;
 
 use crate::byzantine::Liar;
+use crate::group::{Failed, GROUP, identity, party};
 use crate::scenario::Sabotage;
-use crate::setup::{Failed, GROUP, Setup, identity, party, sealing_key, seeded};
+use crate::setup::{Setup, sealing_key, seeded};
 use crate::watch::{PRESIGNATURE_LEN, PRESIGNED};
 
 /// Longer than any run.
@@ -225,7 +226,7 @@ impl Node {
         let engine = engine.map_err(|error| error.to_string())?;
         self.life = Some(Life {
             engine,
-            gate: Gate::new(GROUP, self.number, policy.clone(), slots),
+            gate: Gate::new(GROUP, party(self.number)?, policy.clone(), slots),
             pending: Vec::new(),
             generation: 0,
         });
@@ -253,7 +254,7 @@ impl Node {
 
     /// The time on the node's wall clock, in seconds since 1970.
     pub(crate) fn wall_clock(&self, now: u64) -> u64 {
-        (crate::setup::EPOCH + now / 1_000).saturating_add_signed(self.wall)
+        (crate::group::EPOCH + now / 1_000).saturating_add_signed(self.wall)
     }
 }
 

@@ -11,8 +11,8 @@ use theta_policy::Policy;
 use theta_schemes::keys::KeyName;
 use theta_statements::{Approval, ApprovalTerms, Ask, MOST_APPROVAL_LIFETIME, SigningKey, UnixTime, Validity};
 
+use crate::group::{CERTIFICATE, EPOCH, Failed};
 use crate::scenario::{APPROVERS, BURST, Consent, ConsentFault, HeldKey, NEEDED, PER_SECOND, Sabotage};
-use crate::setup::{CERTIFICATE, EPOCH, Failed};
 
 /// A day in milliseconds. Validity is in days: far more than any clock is ever set by.
 const DAYS: u64 = 86_400_000;

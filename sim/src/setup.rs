@@ -7,7 +7,6 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use theta_authority::Gate;
-use theta_ceremonies::CeremonyKeys;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
 use theta_keyfiles::KeyShareText as _;
@@ -21,18 +20,9 @@ use theta_sharing::Threshold;
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
 use crate::founded::{founding, second_secret};
+use crate::group::{EPOCH, Failed, GROUP, identity, party, secret_of};
 use crate::permission;
 use crate::scenario::{HeldKey, Sabotage, Scenario, is_rsa};
-
-/// A mistake in the simulator itself, found before the run.
-pub(crate) type Failed = String;
-
-/// The group's name in policies and requests.
-pub(crate) const GROUP: &str = "simulated";
-/// The certificate of the only client.
-pub(crate) const CERTIFICATE: [u8; 32] = [0xaa; 32];
-/// The time at which runs begin, in seconds since 1970.
-pub(crate) const EPOCH: u64 = 1_795_000_000;
 
 /// Known safe primes, because searching for others would take longer than all runs.
 const PRIMES: &str = include_str!("../../vectors/sh00/safe_primes.json");
@@ -93,22 +83,6 @@ pub(crate) fn seeded(seed: u64, stream: u64) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     rng.set_stream(stream);
     rng
-}
-
-pub(crate) fn party(node: u16) -> Result<NodeId, Failed> {
-    NodeId::try_from(node).map_err(|_| "node 0".to_owned())
-}
-
-pub(crate) fn identity(node: u16) -> Result<CeremonyKeys, Failed> {
-    Ok(CeremonyKeys::new(party(node)?, secret_of(node)))
-}
-
-pub(crate) const fn secret_of(node: u16) -> Secret<[u8; 32]> {
-    let [high, low] = node.to_be_bytes();
-    let mut secret = [0x5a; 32];
-    secret[0] = high;
-    secret[1] = low;
-    Secret::new(secret)
 }
 
 pub(crate) fn sealing_key() -> SealingKey {
@@ -269,9 +243,9 @@ impl Setup {
         bare_disk(seeded(5, u64::from(node)), Some(second_secret(node)))
     }
 
-    /// The gate of a node that does not ask its own policy.
+    /// The gate of a node that does not ask its own policy. Nobody reads its records, which have a number for all nodes.
     pub(crate) fn open_gate(&self) -> Result<Gate<MemorySlots>, Failed> {
-        Ok(Gate::new(GROUP, 0, permission::none()?, MemorySlots::default()))
+        Ok(Gate::new(GROUP, NodeId::FIRST, permission::none()?, MemorySlots::default()))
     }
 
     /// The policy of a node, parsed.

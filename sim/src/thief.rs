@@ -21,8 +21,9 @@ use theta_statements::CeremonyRequest;
 use theta_store::{Options, Store, disk::SimulatedDisk};
 use theta_wire::peer::{CUSTODY, Envelope};
 
-use crate::setup::{EPOCH, Failed, Setup, party, sealing_key, seeded};
-use crate::watch::{Deed, Deeds};
+use crate::group::{EPOCH, Failed, party};
+use crate::setup::{Setup, sealing_key, seeded};
+use crate::watch::{Observation, Observations};
 
 /// For how many ticks a stolen node runs on the recorded messages.
 const TICKS: u64 = 12;
@@ -86,20 +87,25 @@ impl Thief {
 
     /// Tries everything; `requests` are those that clients have made, which the thief knows. The error is what it should
     /// not have found.
-    pub(crate) fn tries(&self, setup: &Setup, requests: &[CeremonyRequest], deeds: &mut Deeds) -> Result<(), Failed> {
+    pub(crate) fn tries(
+        &self,
+        setup: &Setup,
+        requests: &[CeremonyRequest],
+        observations: &mut Observations,
+    ) -> Result<(), Failed> {
         let mut hoard = Hoard::default();
         for (node, content) in &self.stores {
-            deeds.note(Deed::Stolen);
+            observations.note(Observation::Stolen);
             self.run(
                 *node,
                 &SimulatedDisk::with_content(content.clone()),
                 &setup.roster,
                 requests,
-                (&mut hoard, deeds),
+                (&mut hoard, observations),
             )?;
         }
         for node in self.stores.iter().map(|(node, _)| *node).collect::<BTreeSet<_>>() {
-            self.run(node, &setup.empty_disk(node)?, &setup.roster, requests, (&mut hoard, deeds))?;
+            self.run(node, &setup.empty_disk(node)?, &setup.roster, requests, (&mut hoard, observations))?;
         }
         for (key, shares) in &hoard.shares {
             let Some(public) = hoard.public.get(key) else { continue };
@@ -111,10 +117,10 @@ impl Thief {
             let epochs = robbed.len();
             let Some(opened) = combinations(shares, public) else { continue };
             if epochs > 1 {
-                deeds.note(Deed::EpochsRobbed);
+                observations.note(Observation::EpochsRobbed);
             }
             if opened {
-                deeds.note(Deed::KeyCombined);
+                observations.note(Observation::KeyCombined);
             }
             if opened && most < usize::from(public.threshold().k()) {
                 return Err(format!(
@@ -133,7 +139,7 @@ impl Thief {
         disk: &SimulatedDisk,
         roster: &Roster,
         requests: &[CeremonyRequest],
-        (hoard, deeds): (&mut Hoard, &mut Deeds),
+        (hoard, observations): (&mut Hoard, &mut Observations),
     ) -> Result<(), Failed> {
         let options = Options::default().with_rng(seeded(3, u64::from(node)));
         let store = Store::open_on(disk.backend(), &sealing_key(), options).map_err(|error| error.to_string())?;
@@ -148,7 +154,7 @@ impl Thief {
             .map(|report| (report.key, report.version, report.epoch))
             .collect();
         if !running.is_empty() {
-            deeds.note(Deed::StolenInCeremony);
+            observations.note(Observation::StolenInCeremony);
         }
         for request in core::iter::once(None).chain(requests.iter().map(Some)) {
             if let Some(request) = request {

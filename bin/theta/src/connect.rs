@@ -15,10 +15,10 @@ use tokio::{
 };
 
 use crate::{
-    access::{ApprovalFiles, request_key},
+    access::{ApprovalFiles, Nonce, request_key},
     exit::{Failure, tidy},
     files::{Source, check_client},
-    keys::{Keyring, NamedKey, change::Nonce},
+    keys::{Keyring, NamedKey},
     units,
 };
 

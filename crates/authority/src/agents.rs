@@ -3,7 +3,7 @@
 use core::{fmt, future::Future, pin::Pin};
 
 use bytes::Bytes;
-use theta_names::{Label, Operation};
+use theta_names::{Label, NodeId, Operation};
 use theta_policy::{Agent, Heard};
 use theta_statements::{Name, UnixTime};
 
@@ -15,7 +15,7 @@ pub struct Question {
     /// The name of the group.
     pub group: String,
     /// The number of the node.
-    pub node: u16,
+    pub node: NodeId,
     /// The client that asks.
     pub client: Name,
     /// The key's name, without a version.

@@ -1,5 +1,6 @@
 //! The decision itself: a policy and its memory, without files, clocks or threads.
 
+use theta_names::NodeId;
 use theta_policy::{
     Answer, Caller, Decision, Policy, PolicyHandle, Recording, SlotRace, SlotScope, SlotState, Unidentified,
 };
@@ -16,7 +17,7 @@ use crate::{Asked, Asks, Denial, Granted, InstanceId, Presented, Refusal, Reques
 #[derive(Debug)]
 pub struct Gate<S> {
     group: String,
-    node: u16,
+    node: NodeId,
     policy: PolicyHandle<S>,
 }
 
@@ -40,7 +41,7 @@ pub struct Judged<R> {
 impl<S: SlotState> Gate<S> {
     /// The gate of a node in a group, with a memory of slots.
     #[must_use]
-    pub fn new(group: &str, node: u16, policy: Policy, slots: S) -> Self {
+    pub fn new(group: &str, node: NodeId, policy: Policy, slots: S) -> Self {
         Self { group: group.to_owned(), node, policy: PolicyHandle::new(policy, slots) }
     }
 
@@ -92,7 +93,8 @@ impl<S: SlotState> Gate<S> {
 
     /// The refusal and the record for a caller that the policy does not know.
     pub(crate) fn stranger<R>(&self, policy: &Policy, ask: &Ask<'_>, now: UnixTime, error: Unidentified) -> Judged<R> {
-        let record = theta_policy::record_of_stranger(self.node, now, ask.operation, ask.key, &error, policy.digest());
+        let record =
+            theta_policy::record_of_stranger(self.node.get(), now, ask.operation, ask.key, &error, policy.digest());
         let answer = Err(Refusal::Unidentified { error, begin: None });
         Judged { answer, record, first: false, client: None, code: "unidentified" }
     }
@@ -106,7 +108,7 @@ impl<S: SlotState> Gate<S> {
         decision: Decision,
         asked: &Asked,
     ) -> Judged<R> {
-        let record = theta_policy::record(self.node, now, asking, &decision, policy.digest());
+        let record = theta_policy::record(self.node.get(), now, asking, &decision, policy.digest());
         let (client, code) = (asking.client().clone(), decision.reason.code());
         let first = asked.recorded_first || (asked.lets_out() && decision.recording == Recording::First);
         let (key, operation) = (asked.key.clone(), asked.operation);
@@ -133,7 +135,7 @@ impl<S: SlotState> Gate<S> {
     }
 
     /// The node's number.
-    pub(crate) const fn node(&self) -> u16 {
+    pub(crate) const fn node(&self) -> NodeId {
         self.node
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use theta_names::Operation;
+use theta_names::{NodeId, Operation};
 use theta_policy::{Reason, Unidentified};
 use theta_statements::{DecodeError, MOST_APPROVALS, Name};
 
@@ -81,7 +81,7 @@ pub struct Denial {
     /// Why.
     pub reason: Reason,
     /// The node that refuses: others may decide otherwise.
-    pub node: u16,
+    pub node: NodeId,
 }
 
 impl Refusal {

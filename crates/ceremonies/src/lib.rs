@@ -12,7 +12,6 @@
 
 mod dealing;
 mod electorate;
-mod epilogue;
 mod evidence;
 mod group;
 mod identity;
@@ -22,8 +21,9 @@ mod outcome;
 mod plan;
 mod record;
 mod recovery;
-mod signed;
+mod sizes;
 mod typed;
+mod verdict;
 mod wellformed;
 
 use dealing::dealings;
@@ -33,9 +33,8 @@ use theta_agreement::schnorr;
 
 pub use bulletin_board::{rewrite, statements_of};
 pub use certificate::QuorumCertificate;
-pub use epilogue::Remains;
 pub use evidence::CeremonyEvidence;
-pub use machine::{Ceremony, Effects, ITEMS, Input, SUMMARY};
+pub use machine::{Ceremony, Effects, ITEMS, Input, Memory, Remains, SUMMARY};
 pub use outcome::{Activated, Conclusion, JoinError, Outcome};
 pub use plan::{Aim, CeremonyId, CeremonyPlan, PlanError, PlanParts, Source, public_digest};
 pub use statement::{Digest, Kind, Statement, StatementSlot};
@@ -43,13 +42,3 @@ pub use theta_agreement::{Member as CeremonyMember, MemberKeys as CeremonyKeys};
 pub use theta_sharing::{EncodedKey, EncodedShare, ProofOfPossession};
 
 use wellformed::{LONGEST_CERTIFIED, check, longest_body, longest_items, longest_summary};
-
-/// Whether a party remembers what it has said in a ceremony.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    /// It has just begun, or all that it received will be replayed to it.
-    Kept,
-    /// Its journal is lost, and the secret with it. It makes no statements, learns how the ceremony ends, and ends
-    /// without a share.
-    Lost,
-}

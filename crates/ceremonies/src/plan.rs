@@ -11,7 +11,7 @@ use theta_sharing::{EncodedKey, ProofOfPossession, ShareIndex, Threshold, Thresh
 
 use super::CeremonyMember;
 use super::codec::Writer;
-use super::group::{KeyGroup, group_named};
+use super::sizes::GroupSizes;
 
 /// The id of a ceremony: a hash of its whole plan. Every signature in the ceremony covers it, so nothing can be carried
 /// from one ceremony to another.
@@ -57,7 +57,7 @@ pub enum Aim {
 pub struct CeremonyPlan {
     id: CeremonyId,
     suite: SuiteName,
-    group: &'static dyn KeyGroup,
+    group: GroupSizes,
     proof_of_possession: Option<&'static dyn ProofOfPossession>,
     epoch: Epoch,
     aim: Aim,
@@ -130,7 +130,7 @@ impl CeremonyPlan {
         let plan = Self {
             id: CeremonyId([0; 32]),
             suite,
-            group: group_named(group).ok_or(PlanError::Group(group))?,
+            group: GroupSizes::named(group).ok_or(PlanError::Group(group))?,
             proof_of_possession,
             epoch,
             aim,
@@ -213,7 +213,7 @@ impl CeremonyPlan {
     }
 
     /// The group of the key.
-    pub(super) const fn group(&self) -> &'static dyn KeyGroup {
+    pub(super) const fn group(&self) -> GroupSizes {
         self.group
     }
 

@@ -7,11 +7,13 @@ use super::dealing::Dealing;
 use super::electorate::ballot_of;
 use super::encryption::{self, EncryptionKey};
 use super::key::read_key;
-use super::machine::MESSAGE_BYTES;
 use super::plan::CeremonyPlan;
 use super::recovery::{Answer, read_acceptances, read_masks};
 use super::statement::{Kind, Statement};
 use super::typed::TypedPlan;
+
+/// The most bytes of items in one message, except that one longer item may be alone in it.
+pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 
 /// Reads a statement and forgets it. An honest party's never fails.
 pub(super) fn check<G: Group>(plan: &TypedPlan<G>, statement: &Statement) -> Result<(), Malformed> {

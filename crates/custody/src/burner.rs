@@ -70,7 +70,7 @@ impl Burner {
         let rises = self.watermark.fetch_max(day, Relaxed) < day;
         if rises || self.behind.load(Relaxed) {
             let change = |transaction: &mut theta_store::Transaction<'_>| {
-                transaction.raise_burn_watermark_in_parts(day, FORGOTTEN_AT_ONCE)
+                transaction.raise_burn_watermark(day, FORGOTTEN_AT_ONCE)
             };
             self.behind.store(self.store.write(change)?, Relaxed);
         }

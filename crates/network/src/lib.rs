@@ -16,12 +16,12 @@ pub mod group;
 mod identity;
 pub mod mesh;
 pub mod p2p_proxy;
+mod peer_status;
 pub mod tls;
 pub mod tob_proxy;
 mod transport;
 
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{GeneratedIdentity, Identity, IdentityError, Period, Subject};
-pub use transport::{
-    GroupTransport, HostStatus, Inbound, PeerState, PeerStatus, Refused, SendError, Stopping, Transport,
-};
+pub use peer_status::{PeerState, PeerStatus};
+pub use transport::{GroupTransport, HostStatus, Inbound, Refused, SendError, Stopping, Transport};

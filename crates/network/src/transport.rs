@@ -6,6 +6,7 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 use theta_names::{Channel, NodeId};
 
+use crate::PeerStatus;
 use crate::mesh::{MeshError, MeshPeer, PeerCounters};
 
 /// A message that arrived. The transport sets `from` and `channel`; the sender has no influence on them.
@@ -17,32 +18,6 @@ pub struct Inbound {
     pub channel: Channel,
     /// The message; a view into the receive buffer, not a copy.
     pub bytes: Bytes,
-}
-
-/// Whether a peer can be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PeerState {
-    /// Messages flow.
-    Connected,
-    /// Trying to connect; messages wait in the bounded queue.
-    Connecting,
-}
-
-/// One peer as this node sees it.
-#[derive(Clone, Debug)]
-pub struct PeerStatus {
-    /// The peer.
-    pub peer: NodeId,
-    /// Its address.
-    pub address: String,
-    /// Whether it can be reached.
-    pub state: PeerState,
-    /// The reason if it cannot be reached; one line.
-    pub last_error: Option<String>,
-    /// Messages not yet acknowledged by the peer.
-    pub queued: usize,
-    /// How long messages take until the peer acknowledges them, what they wait here and there included; `None` if none was measured.
-    pub latency: Option<Duration>,
 }
 
 /// Why a message was not accepted.

@@ -102,7 +102,15 @@ impl Encrypt for AnyPublicKey {
 /// Any [`OpenError`].
 pub fn open_bytes(key: &PayloadKey, ciphertext: &[u8]) -> Result<Secret<Vec<u8>>, OpenError> {
     let (header, payload) = split_ciphertext(ciphertext)?;
-    memory::open(key, &Header::parse(header)?, payload)
+    open_payload(key, &Header::parse(header)?, payload)
+}
+
+/// As [`open_bytes`], for a header that is parsed already and the payload that followed it.
+///
+/// # Errors
+/// Any [`OpenError`] but [`OpenError::Header`].
+pub fn open_payload(key: &PayloadKey, header: &Header<'_>, payload: &[u8]) -> Result<Secret<Vec<u8>>, OpenError> {
+    memory::open(key, header, payload)
 }
 
 /// Splits a ciphertext into header and sealed payload.

@@ -39,6 +39,8 @@ mod pipeline;
 mod stream;
 
 pub use chunk::{CHUNK_LEN, TAG_LEN};
-pub use ciphertext::{Encrypt, EncryptError, encrypt_bytes, encrypt_stream, open_bytes, read_header, split_ciphertext};
+pub use ciphertext::{
+    Encrypt, EncryptError, encrypt_bytes, encrypt_stream, open_bytes, open_payload, read_header, split_ciphertext,
+};
 pub use stream::{OpenError, open_stream, seal_stream, sealed_len};
 pub use theta_schemes::ciphers::{Aead, Header, HeaderBytes, MAX_HEADER_LEN, PayloadDigest, PayloadKey, UnknownAead};

@@ -11,6 +11,7 @@ pub mod frost;
 mod misbehaviour;
 pub mod one_round;
 mod outcome;
+mod parties;
 mod start;
 mod stock;
 

@@ -8,9 +8,9 @@ use theta_groups::{Secret, Transcript};
 use theta_rounds::{Abort, Bug, Driver, Effect, Effects, Input, LockStep, Machine, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError};
 use theta_schemes::{Answer, Delivery, RequestError, Statement, Unproven};
-use theta_sharing::Threshold;
 
 use crate::one_round::OneRound;
+use crate::parties::parties;
 use crate::{AnyMachine, Ask, Misbehaviour, Outcome, Supply};
 use crate::{ecdsa, frost};
 
@@ -138,11 +138,6 @@ fn share_seed(key: &AnyKeyShare, statement: &Statement<'_>) -> Secret<[u8; 32]> 
         .with("operation", statement.operation().as_bytes())
         .with("statement", statement.bytes());
     Secret::new(seed.finish32())
-}
-
-/// Parties 1 to n.
-pub(crate) fn parties(threshold: Threshold) -> impl Iterator<Item = PartyId> {
-    threshold.indices().map(PartyId::of_share)
 }
 
 /// A machine for requests that cannot run: at its start it ends and says why.

@@ -61,7 +61,7 @@ impl AgentSockets {
         let Question { group, node, client, key, operation, label, statement, slot, time } = question;
         let mut request = tonic::Request::new(ConsentRequest {
             group,
-            node: node.into(),
+            node: node.get().into(),
             client: client.to_string(),
             key: key.unwrap_or_default(),
             operation: operation.name().to_owned(),

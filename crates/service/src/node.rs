@@ -408,7 +408,7 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
         let mut registry = Registry::default();
         let store = Arc::new(store.open()?);
         let custodian = Custodian::open(Arc::clone(&store), NodeId::from(id), roster)?;
-        let authority = Authority::open(&name, id.get(), &policy, store, &mut registry)?;
+        let authority = Authority::open(&name, NodeId::from(id), &policy, store, &mut registry)?;
         if let Some(AuditConfig { keep, folder }) = audit {
             authority.keep_audit(AuditKeeping { keep, folder });
         }

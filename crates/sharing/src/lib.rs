@@ -16,7 +16,7 @@ mod encoded_key;
 mod feldman;
 mod interpolation;
 pub mod pedersen;
-mod possession;
+mod proof_of_possession;
 mod shamir;
 mod threshold;
 
@@ -26,7 +26,7 @@ pub use encoded::Encoded;
 pub use encoded_key::{EncodedKey, EncodedShare};
 pub use feldman::{Commitments, CommittedShare, vartime_false_shares};
 pub use interpolation::{InterpolationError, InterpolationSet, coefficients_at_zero, vartime_interpolate_at_zero};
-pub use possession::ProofOfPossession;
+pub use proof_of_possession::ProofOfPossession;
 pub use shamir::{split, split_lazily};
 pub use theta_names::ShareIndex;
 pub use threshold::{Threshold, ThresholdError};

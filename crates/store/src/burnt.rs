@@ -104,30 +104,18 @@ impl Transaction<'_> {
         Ok(Fresh { id, incarnation: self.incarnation })
     }
 
-    /// Refuses all ids of days before `day` from now on, and forgets them. Returns how many were forgotten. A watermark
-    /// below the present one changes nothing: it never falls.
+    /// Refuses all ids of days before `day` from now on, and forgets at most `most` of them: of ids that begin with their
+    /// day, the oldest. Returns whether there may be more to forget. A watermark below the present one does not change it:
+    /// it never falls.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn raise_burn_watermark(&mut self, day: u32) -> Result<u64, StoreError> {
-        if day <= Settings::watermark(&self.rows)? {
-            return Ok(0);
-        }
-        Settings::set_watermark(&mut self.rows, day)?;
-        // An unreadable record is kept: keeping an id does no harm.
-        self.rows.retain(Table::Burnt, |_, record| decode_day(record).map_or(true, |burnt| burnt >= day))
-    }
-
-    /// The same in parts, for ids that begin with their day: forgets at most `most` ids, the oldest first, and returns
-    /// whether there may be more to forget. All of them are refused from now on.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn raise_burn_watermark_in_parts(&mut self, day: u32, most: usize) -> Result<bool, StoreError> {
+    pub fn raise_burn_watermark(&mut self, day: u32, most: usize) -> Result<bool, StoreError> {
         let watermark = Settings::watermark(&self.rows)?.max(day);
         Settings::set_watermark(&mut self.rows, watermark)?;
         let mut old = Vec::new();
         self.rows.visit(Table::Burnt, &[], &[], &mut |id, record| {
+            // An unreadable record is kept: keeping an id does no harm.
             let is_old = decode_day(record.expose()).is_ok_and(|burnt| burnt < watermark);
             old.extend(is_old.then(|| id.to_vec()));
             Ok(is_old && old.len() < most)

@@ -68,14 +68,6 @@ impl Store {
         let record = self.snapshot()?.row(Table::Slots, &rule.slot_key(slot))?;
         record.map(|record| decode_digest(record.expose())).transpose()
     }
-
-    /// The rule's mark: the highest slot that it refuses.
-    ///
-    /// # Errors
-    /// [`StoreError`] if it cannot be read.
-    pub fn slot_mark(&self, rule: &SlotRule) -> Result<Option<u64>, StoreError> {
-        mark(&self.snapshot()?, rule)
-    }
 }
 
 impl Transaction<'_> {

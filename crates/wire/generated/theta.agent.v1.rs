@@ -91,16 +91,6 @@ pub mod agent_server {
             let calls = Calls(Arc::new(inner));
             Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_decoding(bytes);
-            self
-        }
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_encoding(bytes);
-            self
-        }
     }
     struct Calls(Arc<dyn Agent>);
     impl rpc::Dispatch for Calls {

@@ -766,16 +766,6 @@ pub mod threshold_protocol_server {
             let calls = Calls(Arc::new(inner));
             Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_decoding(bytes);
-            self
-        }
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_encoding(bytes);
-            self
-        }
     }
     struct Calls(Arc<dyn ThresholdProtocol>);
     impl rpc::Dispatch for Calls {
@@ -1131,16 +1121,6 @@ pub mod threshold_scheme_server {
         pub fn new(inner: impl ThresholdScheme) -> Self {
             let calls = Calls(Arc::new(inner));
             Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
-        }
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_decoding(bytes);
-            self
-        }
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_encoding(bytes);
-            self
         }
     }
     struct Calls(Arc<dyn ThresholdScheme>);
@@ -1560,16 +1540,6 @@ pub mod threshold_keys_server {
             let calls = Calls(Arc::new(inner));
             Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_decoding(bytes);
-            self
-        }
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_encoding(bytes);
-            self
-        }
     }
     struct Calls(Arc<dyn ThresholdKeys>);
     impl rpc::Dispatch for Calls {
@@ -1976,16 +1946,6 @@ pub mod governance_server {
             let calls = Calls(Arc::new(inner));
             Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
         }
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_decoding(bytes);
-            self
-        }
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_encoding(bytes);
-            self
-        }
     }
     struct Calls(Arc<dyn Governance>);
     impl rpc::Dispatch for Calls {
@@ -2207,16 +2167,6 @@ pub mod total_order_server {
         pub fn new(inner: impl TotalOrder) -> Self {
             let calls = Calls(Arc::new(inner));
             Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls)))
-        }
-        #[must_use]
-        pub fn max_decoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_decoding(bytes);
-            self
-        }
-        #[must_use]
-        pub fn max_encoding_message_size(mut self, bytes: usize) -> Self {
-            self.0.set_max_encoding(bytes);
-            self
         }
     }
     struct Calls(Arc<dyn TotalOrder>);

@@ -14,8 +14,7 @@ use theta_schemes::{Suite, keys::KeyId};
 use crate::{
     log::Log,
     mechanisms,
-    objects::{Attribute, Class, LiveKey, Object},
-    process::next_handle,
+    objects::{Attribute, Class, LiveKey, Object, next_handle},
     refusal::{Outcome, Refusal},
 };
 

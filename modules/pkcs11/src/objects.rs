@@ -2,7 +2,10 @@
 //! the key lives.
 
 use core::fmt;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use cryptoki_sys::{
     CK_ATTRIBUTE_TYPE, CK_OBJECT_CLASS, CK_OBJECT_HANDLE, CK_ULONG, CK_UNAVAILABLE_INFORMATION, CKA_ALLOWED_MECHANISMS,
@@ -64,6 +67,11 @@ pub(crate) struct LiveKey {
 enum Shape {
     Curve { kind: CK_ULONG, parameters: &'static [u8], point: Vec<u8> },
     Rsa { modulus: Vec<u8> },
+}
+
+/// The next handle of an object.
+pub(crate) fn next_handle(handles: &AtomicU64) -> u64 {
+    handles.fetch_add(1, Ordering::Relaxed)
 }
 
 /// One object.

@@ -6,10 +6,7 @@
 
 use std::{
     process,
-    sync::{
-        Arc, LazyLock, OnceLock, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock, atomic::AtomicU64},
 };
 
 use cryptoki_sys::{
@@ -155,11 +152,6 @@ impl Module {
         }
         Ok(())
     }
-}
-
-/// The next handle of an object.
-pub(crate) fn next_handle(handles: &AtomicU64) -> u64 {
-    handles.fetch_add(1, Ordering::Relaxed)
 }
 
 #[cfg(test)]

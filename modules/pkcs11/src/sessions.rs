@@ -21,8 +21,7 @@ use cryptoki_sys::{
 use crate::{
     generation,
     mechanisms::{self, Mechanism, Plan, Request},
-    objects::{Attribute, Class, Object},
-    process::next_handle,
+    objects::{Attribute, Class, Object, next_handle},
     refusal::{Outcome, Refusal},
     token::Token,
 };

@@ -18,8 +18,8 @@ use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use super::ledger::proposed;
 use crate::chance::{below, one_of};
 use crate::founded::{false_card, operator};
+use crate::group::EPOCH;
 use crate::ledger::{Votes, sign};
-use crate::setup::EPOCH;
 
 /// The most proposals of one height that are kept.
 const MOST_PROPOSED: usize = 16;

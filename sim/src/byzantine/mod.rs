@@ -20,7 +20,7 @@ pub use ceremony::CeremonyLie;
 pub use ledger::LedgerLie;
 
 use crate::chance::below;
-use crate::setup::GROUP;
+use crate::group::GROUP;
 use ledger::LedgerLiar;
 
 /// The length of an overlong payload in bytes.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use theta_agreement::{Ballot, Digest, VoteKind};
 use theta_ledger::{Action, MemberChange, Outcome};
 
-use super::{Deed, Deeds, Invariant};
+use super::{Invariant, Observation, Observations};
 use crate::founded::{is_of_liars, second_identity};
 use crate::ledger::{Letter, Votes};
 use crate::scenario::{Fate, Scenario};
@@ -232,14 +232,14 @@ impl LedgerWatch {
         node: u16,
         (height, digest, action): (u64, Digest, &Action),
         now: u64,
-        deeds: &mut Deeds,
+        observations: &mut Observations,
     ) -> Verdict {
         let news = height > self.top();
         self.believes(&format!("node {node}"), (height, digest))?;
         self.reached.insert(node, height);
         if news {
             self.decided.insert(height, now);
-            self.counts(height, action, now, deeds);
+            self.counts(height, action, now, observations);
             if let Action::Members(change) = action
                 && self.is_of_liars(change)
             {
@@ -286,18 +286,18 @@ impl LedgerWatch {
         Ok(())
     }
 
-    fn counts(&mut self, height: u64, action: &Action, now: u64, deeds: &mut Deeds) {
-        deeds.note(match action {
-            Action::Members(MemberChange::Replace { .. }) => Deed::Replaced,
-            Action::Members(MemberChange::Renew { .. }) => Deed::Renewed,
-            Action::Members(MemberChange::Add(_)) => Deed::Joined,
-            Action::Members(MemberChange::Remove { .. }) => Deed::Left,
-            Action::Adopt(_) => Deed::Adopted,
-            Action::Begin(_) => Deed::Begun,
-            Action::End { outcome: Outcome::Activated { .. }, .. } => Deed::Activated,
-            Action::End { outcome: Outcome::Recovered, .. } => Deed::Recovered,
-            Action::End { outcome: Outcome::Aborted, .. } => Deed::Aborted,
-            Action::End { outcome: Outcome::Cancelled, .. } | Action::SetState(_) => Deed::OtherEntry,
+    fn counts(&mut self, height: u64, action: &Action, now: u64, observations: &mut Observations) {
+        observations.note(match action {
+            Action::Members(MemberChange::Replace { .. }) => Observation::Replaced,
+            Action::Members(MemberChange::Renew { .. }) => Observation::Renewed,
+            Action::Members(MemberChange::Add(_)) => Observation::Joined,
+            Action::Members(MemberChange::Remove { .. }) => Observation::Left,
+            Action::Adopt(_) => Observation::Adopted,
+            Action::Begin(_) => Observation::Begun,
+            Action::End { outcome: Outcome::Activated { .. }, .. } => Observation::Activated,
+            Action::End { outcome: Outcome::Recovered, .. } => Observation::Recovered,
+            Action::End { outcome: Outcome::Aborted, .. } => Observation::Aborted,
+            Action::End { outcome: Outcome::Cancelled, .. } | Action::SetState(_) => Observation::OtherEntry,
         });
         match action {
             Action::Members(MemberChange::Replace { node, .. }) => drop(self.replaced.insert(*node, height)),

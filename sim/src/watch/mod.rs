@@ -1,9 +1,9 @@
 //! The invariants, which must hold in every run.
 
 mod consents;
-mod deeds;
 mod ledger;
 mod masks;
+mod observations;
 mod stores;
 
 use core::fmt;
@@ -18,7 +18,7 @@ use theta_orchestration::{InstanceId, Load, OrchestratorConfig};
 use theta_schemes::keys::KeyId;
 use theta_wire::peer::{Envelope, INSTANCES};
 
-pub use deeds::{Deed, Deeds};
+pub use observations::{Observation, Observations};
 
 use crate::ledger::ledger_of;
 use crate::scenario::{BURST, PER_SECOND, Scenario};
@@ -136,7 +136,7 @@ pub(crate) struct Watch {
     pub(crate) stores: Stores,
     pub(crate) consents: Consents,
     pub(crate) ledger: LedgerWatch,
-    pub(crate) deeds: Deeds,
+    pub(crate) observations: Observations,
 }
 
 /// A node's role in an instance whose signers use up material.
@@ -275,7 +275,7 @@ impl Watch {
 
     /// An honest node has an entry: its height, its digest, and what was decided.
     pub(crate) fn has_entry(&mut self, node: u16, entry: (u64, Digest, &Action)) -> Result<(), Violation> {
-        let has = self.ledger.has(node, entry, self.now, &mut self.deeds);
+        let has = self.ledger.has(node, entry, self.now, &mut self.observations);
         has.or_else(|(invariant, text)| self.violated(invariant, text))
     }
 
@@ -299,7 +299,7 @@ impl Watch {
         }
         if let Some(id) = filling_of(node, id, &envelope) {
             if self.fillings.insert((node, id)) {
-                self.deeds.note(Deed::Filled);
+                self.observations.note(Observation::Filled);
             }
             return Ok(());
         }
@@ -323,9 +323,9 @@ impl Watch {
     fn used_up(&mut self, node: u16, id: InstanceId, payload: &Bytes) -> Result<(), Violation> {
         let name = payload.get(..PRESIGNATURE_LEN).unwrap_or_default().to_vec();
         let share = payload.slice(payload.len().saturating_sub(SCALAR_LEN)..);
-        let deeds = &mut self.deeds;
+        let observations = &mut self.observations;
         let first = self.presignatures.entry((node, name)).or_insert_with(|| {
-            deeds.note(Deed::Presigned);
+            observations.note(Observation::Presigned);
             (id, share.clone())
         });
         // The instance's id covers what is signed and the epoch: the digest and the session of a share.

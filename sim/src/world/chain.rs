@@ -13,7 +13,7 @@ use super::{Event, GHOST, World};
 use crate::chance::below;
 use crate::node::Slots;
 use crate::scenario::Sabotage;
-use crate::watch::{Deed, Invariant, Violation};
+use crate::watch::{Invariant, Observation, Violation};
 
 /// What nodes want ordered, or what has been.
 type Claims = Vec<(NodeId, Bytes)>;
@@ -207,7 +207,7 @@ impl World<'_> {
             _ if self.bug(number) == Some(Sabotage::NoOrder) => Ok(true),
             Place::First => Ok(true),
             Place::Later => {
-                self.watch.deeds.note(Deed::RaceLost);
+                self.watch.observations.note(Observation::RaceLost);
                 self.refused.insert((request, number), true);
                 Ok(false)
             }
@@ -215,7 +215,7 @@ impl World<'_> {
                 if let Some(order) = &mut self.order {
                     order.undecided.insert((number, request));
                 }
-                self.watch.deeds.note(Deed::RaceWaited);
+                self.watch.observations.note(Observation::RaceWaited);
                 Ok(false)
             }
         }

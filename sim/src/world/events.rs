@@ -13,7 +13,7 @@ use crate::chance::below;
 use crate::node::{Node, after};
 use crate::permission::presented;
 use crate::scenario::{Aim, Sabotage};
-use crate::watch::{Deed, Invariant, Role, Signer, Violation};
+use crate::watch::{Invariant, Observation, Role, Signer, Violation};
 
 impl World<'_> {
     pub(super) fn step(&mut self, event: Event) -> Result<(), Violation> {
@@ -60,7 +60,7 @@ impl World<'_> {
             }
             Event::Start(node) => self.start(node),
             Event::Part(side) => {
-                self.watch.deeds.note(Deed::Parted);
+                self.watch.observations.note(Observation::Parted);
                 self.side = side;
                 Ok(())
             }
@@ -88,7 +88,7 @@ impl World<'_> {
 
     fn crash(&mut self, number: u16) {
         self.watch.crashed(number);
-        self.watch.deeds.note(Deed::Crashed);
+        self.watch.observations.note(Observation::Crashed);
         if let Some(hosts) = &mut self.hosts {
             hosts.crash(number);
         }
@@ -272,7 +272,7 @@ impl World<'_> {
         // As in the service: an old copy of the store does not know which slots are taken.
         if takes_slot && !self.trusts_its_store(number)? && bug != Some(Sabotage::TrustsItself) {
             if self.watch.stores.is_set_back(number) {
-                self.watch.deeds.note(Deed::Distrusted);
+                self.watch.observations.note(Observation::Distrusted);
             }
             return Ok(());
         }

@@ -13,9 +13,10 @@ use super::{Event, GHOST, TICK, World};
 use crate::byzantine::{Behaviour, Liar};
 use crate::chance::below;
 use crate::founded::{arrival, renewal, replacement};
+use crate::group::{Failed, identity};
 use crate::scenario::{Aim, Exchange, Fate, Planned, Scenario, Word};
-use crate::setup::{Failed, Setup, identity};
-use crate::watch::{Deed, Invariant, Violation};
+use crate::setup::Setup;
+use crate::watch::{Invariant, Observation, Violation};
 
 /// The time after which whoever brings a change asks anew, in milliseconds.
 const ANEW: u64 = 30_000;
@@ -114,7 +115,7 @@ impl World<'_> {
             let at = self.now + 1 + below(&mut self.rng, TICK);
             self.at(at, Event::Tick(number + GHOST));
             let stolen = matches!(exchange.fate, Fate::Stolen(..));
-            self.watch.deeds.note(if stolen { Deed::RunByThief } else { Deed::CameBack });
+            self.watch.observations.note(if stolen { Observation::RunByThief } else { Observation::CameBack });
         }
         Ok(())
     }
@@ -136,7 +137,7 @@ impl World<'_> {
     pub(super) fn are_connected(&mut self, from: u16, to: u16) -> bool {
         let connected = self.seated_to_each_other(from, to);
         if !connected {
-            self.watch.deeds.note(Deed::Unseated);
+            self.watch.observations.note(Observation::Unseated);
         }
         connected
     }
@@ -288,7 +289,7 @@ impl World<'_> {
                 return self.watch.violated(Invariant::Members, text);
             }
             if life.engine.keys().iter().any(|entry| entry.has_share()) {
-                self.watch.deeds.note(Deed::ShareRegained);
+                self.watch.observations.note(Observation::ShareRegained);
             }
         }
         Ok(())

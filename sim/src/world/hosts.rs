@@ -15,8 +15,9 @@ use theta_network::mesh::PeerCounters;
 
 use super::{Event, World};
 use crate::chance::below;
-use crate::setup::{Failed, party, seeded};
-use crate::watch::{Deed, Violation};
+use crate::group::{Failed, party};
+use crate::setup::seeded;
+use crate::watch::{Observation, Violation};
 
 /// Frames that the carrier remembers.
 const MOST_SEEN: usize = 2_000;
@@ -209,7 +210,7 @@ impl World<'_> {
             _ => {}
         }
         for (from, to, frame) in added {
-            self.watch.deeds.note(Deed::Forged);
+            self.watch.observations.note(Observation::Forged);
             self.at(self.now + 1, Event::Frame { from, to, frame });
         }
     }

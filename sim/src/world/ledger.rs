@@ -10,7 +10,7 @@ use crate::chance::below;
 use crate::ledger::{Reader, Served};
 use crate::node::Life;
 use crate::scenario::Sabotage;
-use crate::watch::{Deed, Invariant, Violation};
+use crate::watch::{Invariant, Observation, Violation};
 
 /// The most ticks in which an entry that one honest node has reaches every honest node that is connected.
 pub(super) const SPREAD: u64 = 100;
@@ -58,7 +58,7 @@ impl World<'_> {
             };
             let entry = certified.entry;
             if !certified.warrants.is_empty() && entry.height > self.watch.ledger.top() {
-                self.watch.deeds.note(Deed::ByWarrant);
+                self.watch.observations.note(Observation::ByWarrant);
             }
             // What it was the last to vote for it may have had before anybody heard of its vote.
             let has_voted = certified.certificate.signatures().keys().any(|party| party.get() == number);
@@ -110,13 +110,13 @@ impl World<'_> {
         }
         let Served { believed, refused } = reader.takes(&answer);
         if refused {
-            self.watch.deeds.note(Deed::FalseAnswer);
+            self.watch.observations.note(Observation::FalseAnswer);
             if self.is_honest(number) {
                 let text = format!("a client calls the ledger of node {number} false");
                 return self.watch.violated(Invariant::NoFalseBlame, text);
             }
         }
-        self.watch.deeds.add(Deed::Followed, believed.len() as u64);
+        self.watch.observations.add(Observation::Followed, believed.len() as u64);
         let any = !believed.is_empty();
         for entry in believed {
             self.watch.client_believes(entry)?;
@@ -174,7 +174,7 @@ impl World<'_> {
             let Some(since) = self.connected_since(number).filter(|_| reached < top) else { continue };
             let since = self.watch.ledger.decided_at(reached + 1).unwrap_or(0).max(since);
             let late = self.now.saturating_sub(since) / TICK;
-            self.watch.deeds.most(Deed::SlowestSpread, late);
+            self.watch.observations.most(Observation::SlowestSpread, late);
             if late > SPREAD {
                 let text = format!("node {number} lacks entry {} after {late} ticks", reached + 1);
                 return self.watch.violated(Invariant::Ends, text);
@@ -183,7 +183,7 @@ impl World<'_> {
         let running: Vec<(u64, (u64, bool))> = self.watch.ledger.running().collect();
         for (ceremony, (begun, recovers)) in running {
             let ticks = self.now.saturating_sub(begun.max(self.scenario.calm)) / TICK;
-            self.watch.deeds.most(Deed::SlowestCeremony, ticks);
+            self.watch.observations.most(Observation::SlowestCeremony, ticks);
             let few = self.scenario.most_stand_ins() > 0;
             let most = if recovers {
                 RECOVERY

@@ -31,13 +31,14 @@ use self::hosts::Hosts;
 use crate::byzantine::{Behaviour, Liar};
 use crate::chance::below;
 use crate::client::{Wanted, ceremony, changes};
+use crate::group::{Failed, identity};
 use crate::ledger::Reader;
 use crate::node::{Life, Node};
 use crate::scenario::{Aim, Fault, Sabotage, Scenario};
-use crate::setup::{Failed, Setup, identity};
+use crate::setup::Setup;
 use crate::thief::Thief;
 use crate::trace::Trace;
-use crate::watch::{Deed, Deeds, Invariant, Violation, Watch};
+use crate::watch::{Invariant, Observation, Observations, Violation, Watch};
 
 /// The interval of nodes' ticks, in milliseconds.
 const TICK: u64 = 100;
@@ -66,7 +67,7 @@ pub struct Outcome {
     /// The nodes that honest nodes have accused.
     pub accused: BTreeSet<u16>,
     /// What adversaries did, and what was done against them.
-    pub deeds: Deeds,
+    pub observations: Observations,
     /// The broken invariant, if there is one.
     pub violation: Option<Violation>,
 }
@@ -170,7 +171,7 @@ pub fn run(scenario: &Scenario, verbose: bool) -> Outcome {
             ceremonies: 0,
             shares: 0,
             accused: BTreeSet::new(),
-            deeds: Deeds::default(),
+            observations: Observations::default(),
             violation: Some(Violation { at: 0, invariant: Invariant::Works, text }),
         },
     }
@@ -306,9 +307,9 @@ impl<'a> World<'a> {
         let accused = self.accused();
         for liar in self.nodes.values().filter_map(|node| node.liar.as_ref()) {
             let (behaviour, lies) = liar.lies();
-            self.watch.deeds.lied(behaviour.name(), lies);
+            self.watch.observations.lied(behaviour.name(), lies);
             if matches!(behaviour, Behaviour::Ceremony(_)) {
-                self.watch.deeds.add(Deed::Lied, lies);
+                self.watch.observations.add(Observation::Lied, lies);
             }
         }
         Outcome {
@@ -319,7 +320,7 @@ impl<'a> World<'a> {
             ceremonies,
             shares: self.shares,
             accused,
-            deeds: self.watch.deeds,
+            observations: self.watch.observations,
             violation,
         }
     }
@@ -338,7 +339,7 @@ impl<'a> World<'a> {
                 self.ledger_moves()?;
             }
             if is_round && time >= self.scenario.calm && self.is_done() {
-                self.watch.deeds.most(Deed::SlowestEnd, (time - self.scenario.calm) / TICK);
+                self.watch.observations.most(Observation::SlowestEnd, (time - self.scenario.calm) / TICK);
                 break;
             }
             if time >= self.scenario.end {

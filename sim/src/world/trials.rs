@@ -10,7 +10,7 @@ use theta_store::{KeyError, disk::SimulatedDisk};
 use super::{Event, World};
 use crate::node::Life;
 use crate::permission::presented;
-use crate::watch::{Deed, Invariant, Violation};
+use crate::watch::{Invariant, Observation, Violation};
 
 impl World<'_> {
     /// Copies a node's disk.
@@ -40,7 +40,7 @@ impl World<'_> {
         self.watch.stores.set_back(number, copy, peers, (self.scenario.k, self.scenario.last()));
         self.watch.consents.set_back(number);
         self.watch.ledger.set_back(number);
-        self.watch.deeds.note(Deed::SetBack);
+        self.watch.observations.note(Observation::SetBack);
         self.taken.retain(|(_, node)| *node != number);
         if let Some(node) = self.nodes.get_mut(&number) {
             node.crash(&mut self.rng);
@@ -66,7 +66,7 @@ impl World<'_> {
         node.outbox.take();
         self.watch.crashed(number);
         self.watch.confirmed(number);
-        self.watch.deeds.note(Deed::Confirmed);
+        self.watch.observations.note(Observation::Confirmed);
         self.step(Event::Start(number))
     }
 
@@ -131,7 +131,7 @@ impl World<'_> {
         let answer = life.engine.change_key(granted, Vec::new());
         let entry = life.engine.keys().versions(key.as_str()).first().cloned();
         if self.taken.contains(&(change, number)) {
-            self.watch.deeds.note(Deed::ChangedAgain);
+            self.watch.observations.note(Observation::ChangedAgain);
         }
         match answer {
             Ok(report) if report.decided => {}
@@ -142,11 +142,11 @@ impl World<'_> {
                     let text = format!("node {number} was asked to disable key {key}, and goes on using it");
                     return self.watch.violated(Invariant::Frozen, text);
                 }
-                self.watch.deeds.note(if disables { Deed::Frozen } else { Deed::ChangeWaits });
+                self.watch.observations.note(if disables { Observation::Frozen } else { Observation::ChangeWaits });
                 return Ok(());
             }
             Err(ChangeKeyError::Change(ChangeError::Key(KeyError::Generation { .. }))) => {
-                self.watch.deeds.note(Deed::OutOfDate);
+                self.watch.observations.note(Observation::OutOfDate);
             }
             // The client asks again.
             Err(_) => return Ok(()),
@@ -161,9 +161,9 @@ impl World<'_> {
 
     /// The answer to a request for a ceremony that had ended at the node before.
     pub(super) fn asked_again(&mut self, answer: Option<&HoldError>) {
-        self.watch.deeds.note(Deed::AskedAgain);
+        self.watch.observations.note(Observation::AskedAgain);
         if matches!(answer, Some(HoldError::Ceremony(CeremonyError::Used))) {
-            self.watch.deeds.note(Deed::UsedUp);
+            self.watch.observations.note(Observation::UsedUp);
         }
     }
 
@@ -194,7 +194,7 @@ impl World<'_> {
 
     /// At the end of the run the thief tries everything.
     pub(super) fn nothing_is_learnt(&mut self) -> Result<(), Violation> {
-        let tried = self.thief.tries(&self.setup, &self.ceremonies, &mut self.watch.deeds);
+        let tried = self.thief.tries(&self.setup, &self.ceremonies, &mut self.watch.observations);
         tried.or_else(|text| self.watch.violated(Invariant::Secrecy, text))
     }
 }

@@ -6,9 +6,9 @@ use super::exchange::Proof;
 use super::{Event, ROUND, World};
 use crate::chance::below;
 use crate::founded::{operator, stand_in};
+use crate::group::{EPOCH, Failed, party};
 use crate::scenario::Word;
-use crate::setup::{EPOCH, Failed, party};
-use crate::watch::{Deed, Invariant, Violation};
+use crate::watch::{Invariant, Observation, Violation};
 
 impl World<'_> {
     /// The operators sign for all machines that are lost, by the newest ledger that somebody can show them.
@@ -91,7 +91,7 @@ impl World<'_> {
 
     /// From now on somebody brings the warrant to all nodes.
     fn give_out(&mut self, place: usize, warrant: &Warrant) {
-        self.watch.deeds.note(Deed::Warranted);
+        self.watch.observations.note(Observation::Warranted);
         for stand_in in warrant.stand_ins() {
             self.watch.ledger.warranted(stand_in.node.get(), warrant.from_height());
         }

@@ -2,7 +2,7 @@
 
 use theta_names::KeyState;
 use theta_schemes::Suite;
-use theta_sim::{Aim, Deed, Planned, StateWish, run};
+use theta_sim::{Aim, Observation, Planned, StateWish, run};
 
 use crate::setting::quiet;
 
@@ -25,7 +25,8 @@ fn what_is_sent_again_does_nothing() {
     let outcome = run(&scenario, false);
     assert_eq!(outcome.violation, None);
     assert_eq!(outcome.ceremonies, 4 * (1 + 17), "each request holds one ceremony at each of four nodes");
-    for deed in [Deed::AskedAgain, Deed::UsedUp, Deed::ChangedAgain, Deed::OutOfDate] {
-        assert!(outcome.deeds.count(deed) > 0, "{deed:?}");
+    for observation in [Observation::AskedAgain, Observation::UsedUp, Observation::ChangedAgain, Observation::OutOfDate]
+    {
+        assert!(outcome.observations.count(observation) > 0, "{observation:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Dealers that deal to some members only.
 
 use theta_schemes::Suite;
-use theta_sim::{Aim, Behaviour, CeremonyLie, Deed, Outcome, Planned, run};
+use theta_sim::{Aim, Behaviour, CeremonyLie, Observation, Outcome, Planned, run};
 
 use crate::setting::quiet;
 
@@ -15,7 +15,7 @@ fn dealt(seed: u64, aim: &Aim, lie: CeremonyLie) -> Outcome {
     let keys = if matches!(aim, Aim::Create(_) | Aim::Rotate(_)) { 2 } else { 1 };
     assert_eq!((outcome.ceremonies, &outcome.violation), (3, &None), "seed {seed}, {aim:?}, {lie:?}");
     assert_eq!(outcome.shares, 3 * keys, "seed {seed}, {aim:?}, {lie:?}");
-    assert!(outcome.deeds.count(Deed::Lied) > 0, "seed {seed}, {aim:?}, {lie:?}");
+    assert!(outcome.observations.count(Observation::Lied) > 0, "seed {seed}, {aim:?}, {lie:?}");
     outcome
 }
 

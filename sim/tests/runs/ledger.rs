@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use theta_schemes::Suite;
-use theta_sim::{Aim, Behaviour, Deed, Deeds, Fault, Invariant, LedgerLie, Planned, Sabotage, Scenario, run};
+use theta_sim::{
+    Aim, Behaviour, Fault, Invariant, LedgerLie, Observation, Observations, Planned, Sabotage, Scenario, run,
+};
 
 use crate::seeds;
 use crate::setting::{invariant, quiet};
@@ -23,13 +25,13 @@ fn with_liar(seed: u64, lie: LedgerLie) -> Scenario {
 
 #[test]
 fn all_holds_in_many_ledgers() {
-    let mut deeds = Deeds::default();
+    let mut observations = Observations::default();
     for seed in 0..(seeds() / SHARE).max(1) {
         let outcome = run(&Scenario::of_ledger(seed), false);
         assert_eq!(outcome.violation, None, "replay with: cargo run -p theta-sim -- --ledger --trace --seed {seed}");
-        deeds.absorb(&outcome.deeds);
+        observations.absorb(&outcome.observations);
     }
-    assert!(deeds.count(Deed::Begun) > 0 && deeds.count(Deed::Followed) > 0);
+    assert!(observations.count(Observation::Begun) > 0 && observations.count(Observation::Followed) > 0);
 }
 
 #[test]
@@ -39,8 +41,8 @@ fn every_lie_in_the_ledger_is_told_and_changes_nothing() {
         for seed in 0..4 {
             let outcome = run(&with_liar(seed, lie), false);
             assert_eq!(outcome.violation, None, "{lie:?}, seed {seed}");
-            assert_eq!(outcome.deeds.count(Deed::Activated), 1, "{lie:?}, seed {seed}");
-            outcome.deeds.lies().for_each(|(kind, times)| *told.entry(kind).or_default() += times);
+            assert_eq!(outcome.observations.count(Observation::Activated), 1, "{lie:?}, seed {seed}");
+            outcome.observations.lies().for_each(|(kind, times)| *told.entry(kind).or_default() += times);
         }
     }
     for lie in LedgerLie::ALL {
@@ -54,8 +56,8 @@ fn clients_are_told_false_entries_and_believe_none() {
     for seed in 0..6 {
         let outcome = run(&with_liar(seed, LedgerLie::FalseCertificates), false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        assert!(outcome.deeds.count(Deed::Followed) > 0, "seed {seed}: no client followed");
-        refused += outcome.deeds.count(Deed::FalseAnswer);
+        assert!(outcome.observations.count(Observation::Followed) > 0, "seed {seed}: no client followed");
+        refused += outcome.observations.count(Observation::FalseAnswer);
     }
     assert!(refused > 0);
 }
@@ -81,7 +83,7 @@ fn a_member_that_was_away_learns_everything() {
         let outcome = run(&scenario, false);
         assert_eq!(outcome.violation, None, "seed {seed}");
         // It has no share of the new epoch, and all that is public.
-        assert_eq!((outcome.deeds.count(Deed::Activated), outcome.shares), (1, 3), "seed {seed}");
+        assert_eq!((outcome.observations.count(Observation::Activated), outcome.shares), (1, 3), "seed {seed}");
     }
 }
 
@@ -99,8 +101,8 @@ fn a_ceremony_that_cannot_go_on_ends_when_a_quorum_is_connected() {
         scenario.end = 100_000;
         let outcome = run(&scenario, false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        assert_eq!(outcome.deeds.count(Deed::Begun), 1, "seed {seed}");
-        aborted += outcome.deeds.count(Deed::Aborted);
+        assert_eq!(outcome.observations.count(Observation::Begun), 1, "seed {seed}");
+        aborted += outcome.observations.count(Observation::Aborted);
     }
     assert!(aborted > 0);
 }
@@ -117,8 +119,9 @@ fn after_a_long_parting_everything_ends() {
         let outcome = run(&scenario, false);
         assert_eq!(outcome.violation, None, "seed {seed}");
         // What was asked for has begun and ended, or was given up by all, since too few agreed to it in time.
-        let (begun, over) = (outcome.deeds.count(Deed::Begun), outcome.deeds.count(Deed::Activated));
-        assert_eq!((outcome.deeds.count(Deed::Adopted), begun), (1, over), "seed {seed}");
+        let (begun, over) =
+            (outcome.observations.count(Observation::Begun), outcome.observations.count(Observation::Activated));
+        assert_eq!((outcome.observations.count(Observation::Adopted), begun), (1, over), "seed {seed}");
     }
 }
 

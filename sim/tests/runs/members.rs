@@ -2,8 +2,8 @@
 
 use theta_schemes::Suite;
 use theta_sim::{
-    Aim, Arrival, Deed, Departure, Exchange, Fate, Invariant, LedgerLie, Planned, Renewal, Sabotage, Scenario, Word,
-    run,
+    Aim, Arrival, Departure, Exchange, Fate, Invariant, LedgerLie, Observation, Planned, Renewal, Sabotage, Scenario,
+    Word, run,
 };
 
 use crate::setting::{invariant, quiet};
@@ -26,8 +26,8 @@ fn another_machine_takes_the_place_and_recovers_its_share() {
     for seed in 0..4 {
         let outcome = run(&with_exchange(seed, Fate::Gone), false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        let happened = |deed| outcome.deeds.count(deed);
-        let all = [Deed::Replaced, Deed::Recovered, Deed::ShareRegained].map(happened);
+        let happened = |observation| outcome.observations.count(observation);
+        let all = [Observation::Replaced, Observation::Recovered, Observation::ShareRegained].map(happened);
         assert_eq!(all, [1, 1, 1], "seed {seed}");
     }
 }
@@ -39,8 +39,8 @@ fn a_machine_that_comes_back_counts_no_more() {
         for back in [1_900, 12_000] {
             let outcome = run(&with_exchange(seed, Fate::Back(back)), false);
             assert_eq!(outcome.violation, None, "seed {seed}");
-            assert_eq!(outcome.deeds.count(Deed::Replaced), 1, "seed {seed}");
-            assert!(outcome.deeds.count(Deed::Unseated) > 0, "seed {seed}: it never spoke");
+            assert_eq!(outcome.observations.count(Observation::Replaced), 1, "seed {seed}");
+            assert!(outcome.observations.count(Observation::Unseated) > 0, "seed {seed}: it never spoke");
         }
     }
 }
@@ -51,8 +51,8 @@ fn a_thief_with_the_old_keys_is_believed_by_nobody() {
     for seed in 0..6 {
         let outcome = run(&with_exchange(seed, Fate::Stolen(1_900, LedgerLie::FalseCertificates)), false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        assert_eq!(outcome.deeds.count(Deed::Replaced), 1, "seed {seed}");
-        refused += outcome.deeds.count(Deed::FalseAnswer);
+        assert_eq!(outcome.observations.count(Observation::Replaced), 1, "seed {seed}");
+        refused += outcome.observations.count(Observation::FalseAnswer);
     }
     assert!(refused > 0, "the thief told no client anything");
 }
@@ -75,7 +75,8 @@ fn a_member_renews_its_card_while_another_one_is_replaced() {
         scenario.renewals = vec![Renewal { node, at: 1_900 }];
         let outcome = run(&scenario, false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        let counts = [Deed::Replaced, Deed::Renewed].map(|deed| outcome.deeds.count(deed));
+        let counts =
+            [Observation::Replaced, Observation::Renewed].map(|observation| outcome.observations.count(observation));
         assert_eq!(counts, [1, 1], "seed {seed}");
     }
 }
@@ -96,10 +97,11 @@ fn in_a_small_group_a_warrant_lets_another_machine_vote() {
     for seed in 0..3 {
         let outcome = run(&of_three(seed, (Word::Warrant, Fate::Gone)), false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        let happened = |deed| outcome.deeds.count(deed);
-        let all = [Deed::Warranted, Deed::Replaced, Deed::Recovered, Deed::ShareRegained].map(happened);
+        let happened = |observation| outcome.observations.count(observation);
+        let all = [Observation::Warranted, Observation::Replaced, Observation::Recovered, Observation::ShareRegained]
+            .map(happened);
         assert_eq!(all, [1, 1, 1, 1], "seed {seed}");
-        assert!(happened(Deed::ByWarrant) > 0, "seed {seed}");
+        assert!(happened(Observation::ByWarrant) > 0, "seed {seed}");
     }
 }
 
@@ -107,7 +109,7 @@ fn in_a_small_group_a_warrant_lets_another_machine_vote() {
 #[test]
 fn in_a_small_group_the_operators_word_alone_decides_nothing() {
     let outcome = run(&of_three(0, (Word::Operator, Fate::Gone)), false);
-    assert_eq!((outcome.violation, outcome.deeds.count(Deed::Replaced)), (None, 0));
+    assert_eq!((outcome.violation, outcome.observations.count(Observation::Replaced)), (None, 0));
 }
 
 #[test]
@@ -116,7 +118,7 @@ fn a_machine_that_lives_after_all_does_no_harm_under_a_warrant() {
         for fate in [Fate::Back(1_900), Fate::Back(12_000), Fate::Stolen(1_900, LedgerLie::TwoFaced)] {
             let outcome = run(&of_three(seed, (Word::Warrant, fate)), false);
             assert_eq!(outcome.violation, None, "seed {seed}, {fate:?}");
-            assert_eq!(outcome.deeds.count(Deed::Replaced), 1, "seed {seed}, {fate:?}");
+            assert_eq!(outcome.observations.count(Observation::Replaced), 1, "seed {seed}, {fate:?}");
         }
     }
 }
@@ -133,8 +135,8 @@ fn two_machines_are_stood_in_for_by_two_warrants() {
         scenario.ceremonies = vec![Planned { at: 8_000, aim: Aim::Recover(0, 1) }];
         let outcome = run(&scenario, false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        let happened = |deed| outcome.deeds.count(deed);
-        assert_eq!([Deed::Warranted, Deed::Replaced].map(happened), [2, 2], "seed {seed}");
+        let happened = |observation| outcome.observations.count(observation);
+        assert_eq!([Observation::Warranted, Observation::Replaced].map(happened), [2, 2], "seed {seed}");
     }
 }
 
@@ -152,8 +154,12 @@ fn one_comes_and_another_goes() {
         scenario.ceremonies = vec![Planned { at: 2_000, aim: Aim::Reshare(0, 2, holders) }];
         let outcome = run(&scenario, false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        let happened = |deed| outcome.deeds.count(deed);
-        assert_eq!([Deed::Joined, Deed::Activated, Deed::Left].map(happened), [1, 1, 1], "seed {seed}");
+        let happened = |observation| outcome.observations.count(observation);
+        assert_eq!(
+            [Observation::Joined, Observation::Activated, Observation::Left].map(happened),
+            [1, 1, 1],
+            "seed {seed}"
+        );
         assert_eq!(outcome.shares, 4, "seed {seed}");
     }
 }
@@ -167,5 +173,5 @@ fn a_holder_stays() {
     scenario.ceremonies.clear();
     scenario.departures = vec![Departure { node: 2, at: 1_000 }];
     let outcome = run(&scenario, false);
-    assert_eq!((outcome.violation, outcome.deeds.count(Deed::Left)), (None, 0));
+    assert_eq!((outcome.violation, outcome.observations.count(Observation::Left)), (None, 0));
 }

@@ -1,7 +1,7 @@
 //! Owners of lost shares.
 
 use theta_schemes::Suite;
-use theta_sim::{Aim, Behaviour, CeremonyLie, Deed, Planned, run};
+use theta_sim::{Aim, Behaviour, CeremonyLie, Observation, Planned, run};
 
 use crate::setting::quiet;
 
@@ -20,7 +20,7 @@ fn an_owner_that_asks_each_for_something_else_gets_nothing() {
         // The helpers give up after 960 ticks.
         scenario.end = 330_000;
         let outcome = run(&scenario, false);
-        assert!(outcome.deeds.count(Deed::Lied) > 0, "seed {seed}");
+        assert!(outcome.observations.count(Observation::Lied) > 0, "seed {seed}");
         assert_eq!((outcome.ceremonies, outcome.violation), (0, None), "seed {seed}");
     }
 }

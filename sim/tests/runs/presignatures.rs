@@ -1,7 +1,7 @@
 //! Presignatures of ECDSA sign once: whatever is killed, restored or refreshed in the middle.
 
 use theta_schemes::{Delivery, Suite};
-use theta_sim::{Aim, Asked, Behaviour, Deed, Deeds, Fault, Invariant, Planned, Sabotage, Scenario, run};
+use theta_sim::{Aim, Asked, Behaviour, Fault, Invariant, Observation, Observations, Planned, Sabotage, Scenario, run};
 
 use crate::setting::{catches, quiet};
 
@@ -21,21 +21,21 @@ fn busy(seed: u64, kept: bool) -> Scenario {
 }
 
 /// Runs scenarios of which each has something else happen at another time; returns what happened in all of them.
-fn all_hold(runs: u64, scenario: impl Fn(u64) -> Scenario) -> Deeds {
-    let mut deeds = Deeds::default();
+fn all_hold(runs: u64, scenario: impl Fn(u64) -> Scenario) -> Observations {
+    let mut observations = Observations::default();
     for number in 0..runs {
         let outcome = run(&scenario(number), false);
         assert_eq!(outcome.violation, None, "run {number}");
-        deeds.absorb(&outcome.deeds);
+        observations.absorb(&outcome.observations);
     }
-    assert!(deeds.count(Deed::Presigned) >= 4 * runs, "stocks were used");
-    assert!(deeds.count(Deed::Filled) > 0, "stocks were filled");
-    deeds
+    assert!(observations.count(Observation::Presigned) >= 4 * runs, "stocks were used");
+    assert!(observations.count(Observation::Filled) > 0, "stocks were filled");
+    observations
 }
 
 #[test]
 fn none_signs_twice_when_nodes_are_killed_at_every_step() {
-    let deeds = all_hold(90, |number| {
+    let observations = all_hold(90, |number| {
         let mut scenario = busy(number, number.is_multiple_of(3));
         let (at, node) = (300 + STEP * number, 1 + u16::try_from(number % 4).unwrap());
         // Another one in the middle of its start.
@@ -43,12 +43,12 @@ fn none_signs_twice_when_nodes_are_killed_at_every_step() {
         scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }, other];
         scenario
     });
-    assert!(deeds.count(Deed::Crashed) >= 90);
+    assert!(observations.count(Observation::Crashed) >= 90);
 }
 
 #[test]
 fn none_signs_twice_across_a_refresh() {
-    let deeds = all_hold(40, |number| {
+    let observations = all_hold(40, |number| {
         let mut scenario = busy(number, true);
         scenario.ceremonies = vec![Planned { at: 500 + STEP * number, aim: Aim::Refresh(0) }];
         if number.is_multiple_of(2) {
@@ -57,12 +57,12 @@ fn none_signs_twice_across_a_refresh() {
         }
         scenario
     });
-    assert!(deeds.count(Deed::Activated) >= 40, "shares were renewed");
+    assert!(observations.count(Observation::Activated) >= 40, "shares were renewed");
 }
 
 #[test]
 fn none_signs_twice_when_a_store_is_restored() {
-    let deeds = all_hold(30, |number| {
+    let observations = all_hold(30, |number| {
         let mut scenario = busy(number, true);
         let at = 1_000 + STEP * number;
         let copied = (!number.is_multiple_of(5)).then_some(at - 400);
@@ -70,7 +70,7 @@ fn none_signs_twice_when_a_store_is_restored() {
         scenario.faults = vec![Fault::SetBack { copied, at, until: at + 300, node: 3, confirmed }];
         scenario
     });
-    assert_eq!(deeds.count(Deed::SetBack), 30);
+    assert_eq!(observations.count(Observation::SetBack), 30);
 }
 
 /// Each node is asked for other requests first: coordinators take presignatures of different owners at once.
@@ -101,7 +101,7 @@ fn a_dishonest_majority_signs_whatever_is_killed() {
         }
         let outcome = run(&scenario, false);
         assert_eq!(outcome.violation, None, "run {number}");
-        assert_eq!(outcome.deeds.count(Deed::Presigned), 0, "nothing is made in advance");
+        assert_eq!(outcome.observations.count(Observation::Presigned), 0, "nothing is made in advance");
     }
 }
 

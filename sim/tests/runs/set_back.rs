@@ -1,7 +1,7 @@
 //! Nodes whose stores were replaced by older copies, or by empty ones.
 
 use theta_schemes::Suite;
-use theta_sim::{Aim, Asked, Deed, Fault, Invariant, Planned, Sabotage, Scenario, run};
+use theta_sim::{Aim, Asked, Fault, Invariant, Observation, Planned, Sabotage, Scenario, run};
 
 use crate::setting::{catches, invariant, quiet};
 
@@ -27,8 +27,11 @@ fn a_store_that_was_set_back_gives_no_share_for_a_slot() {
         for copied in [Some(500), None] {
             let outcome = run(&forgetful(seed, copied, None), false);
             assert_eq!((outcome.results, outcome.violation), (4, None), "seed {seed}, {copied:?}");
-            assert_eq!(outcome.deeds.count(Deed::SetBack), 1);
-            assert!(outcome.deeds.count(Deed::Distrusted) > 0, "seed {seed}, {copied:?}: it was never asked");
+            assert_eq!(outcome.observations.count(Observation::SetBack), 1);
+            assert!(
+                outcome.observations.count(Observation::Distrusted) > 0,
+                "seed {seed}, {copied:?}: it was never asked"
+            );
         }
     }
 }
@@ -37,8 +40,8 @@ fn a_store_that_was_set_back_gives_no_share_for_a_slot() {
 fn a_person_ends_the_distrust() {
     for seed in 0..8 {
         let outcome = run(&forgetful(seed, Some(500), Some(14_000)), false);
-        assert_eq!(outcome.deeds.count(Deed::Confirmed), 1);
-        assert!(outcome.deeds.count(Deed::Distrusted) > 0);
+        assert_eq!(outcome.observations.count(Observation::Confirmed), 1);
+        assert!(outcome.observations.count(Observation::Distrusted) > 0);
         // All nodes have the first message, none the second, all the third.
         assert_eq!((outcome.results, outcome.violation), (8, None), "seed {seed}");
     }
@@ -61,7 +64,7 @@ fn an_old_epoch_does_not_come_back() {
         scenario.requests.last_mut().unwrap().at = 9_000;
         let outcome = run(&scenario, false);
         assert_eq!((outcome.ceremonies, outcome.violation), (4, None), "seed {seed}");
-        assert_eq!(outcome.deeds.count(Deed::Confirmed), 1);
+        assert_eq!(outcome.observations.count(Observation::Confirmed), 1);
         // Earlier requests are answered by all nodes, later ones by those with shares of the present epoch.
         assert_eq!((outcome.results, outcome.shares), (11, 3), "seed {seed}");
     }

@@ -1,7 +1,7 @@
 //! A thief copies whole stores and records all messages.
 
 use theta_schemes::Suite;
-use theta_sim::{Aim, Deed, Outcome, Planned, Scenario, Theft, run};
+use theta_sim::{Aim, Observation, Outcome, Planned, Scenario, Theft, run};
 
 use crate::setting::quiet;
 
@@ -14,7 +14,7 @@ fn robbed(seed: u64, thefts: &[(u64, u16)]) -> Outcome {
     scenario.end = 60_000;
     let outcome = run(&scenario, false);
     assert_eq!((outcome.ceremonies, &outcome.violation), (12, &None), "seed {seed}");
-    assert_eq!(outcome.deeds.count(Deed::Stolen), thefts.len() as u64);
+    assert_eq!(outcome.observations.count(Observation::Stolen), thefts.len() as u64);
     outcome
 }
 
@@ -23,8 +23,8 @@ fn robbed(seed: u64, thefts: &[(u64, u16)]) -> Outcome {
 fn one_node_stolen_in_every_epoch_tells_nothing() {
     for seed in 0..4 {
         let outcome = robbed(seed, &[(1_000, 1), (8_000, 2), (16_000, 3), (26_000, 4)]);
-        assert_eq!(outcome.deeds.count(Deed::EpochsRobbed), 1, "seed {seed}");
-        assert_eq!(outcome.deeds.count(Deed::KeyCombined), 0, "seed {seed}");
+        assert_eq!(outcome.observations.count(Observation::EpochsRobbed), 1, "seed {seed}");
+        assert_eq!(outcome.observations.count(Observation::KeyCombined), 0, "seed {seed}");
     }
 }
 
@@ -34,9 +34,9 @@ fn a_node_stolen_in_a_ceremony_counts_for_two_epochs() {
     let (mut meanwhile, mut epochs) = (0, 0);
     for seed in 0..16 {
         let outcome = robbed(seed, &[(2_900 + 40 * seed, 2), (16_000, 3), (26_000, 1)]);
-        assert_eq!(outcome.deeds.count(Deed::KeyCombined), 0, "seed {seed}");
-        meanwhile += outcome.deeds.count(Deed::StolenInCeremony);
-        epochs += outcome.deeds.count(Deed::EpochsRobbed);
+        assert_eq!(outcome.observations.count(Observation::KeyCombined), 0, "seed {seed}");
+        meanwhile += outcome.observations.count(Observation::StolenInCeremony);
+        epochs += outcome.observations.count(Observation::EpochsRobbed);
     }
     assert!(meanwhile > 0 && epochs == 16, "{meanwhile} stolen while it ran");
 }
@@ -46,6 +46,6 @@ fn a_node_stolen_in_a_ceremony_counts_for_two_epochs() {
 fn two_nodes_stolen_in_one_epoch_have_the_key() {
     for seed in 0..3 {
         let outcome = robbed(seed, &[(1_000, 1), (8_000, 2), (8_100, 3), (26_000, 4)]);
-        assert_eq!(outcome.deeds.count(Deed::KeyCombined), 1, "seed {seed}");
+        assert_eq!(outcome.observations.count(Observation::KeyCombined), 1, "seed {seed}");
     }
 }

@@ -13,12 +13,14 @@ use theta_names::Operation;
 use theta_network::group::GroupFile;
 use theta_statements::{Approval, ApprovalTerms, Digest, UnixTime, Validity};
 
-use super::{Subject, SubjectArgs, nonce_line, now, read_signing_key};
+use super::approvals::nonce_line;
+use super::credentials::read_signing_key;
+use super::{Nonce, Subject, SubjectArgs, now};
 use crate::{
     connect::Session,
     exit::Failure,
     files::{self, Target},
-    keys::{change::Nonce, find_ceremony, shares_of},
+    keys::{find_ceremony, shares_of},
     output::{self, Output},
     units,
 };

@@ -9,25 +9,19 @@ use clap::Args;
 use serde::Serialize;
 use theta_client::{Checkpoint, ClientFile, changed_since, check_group};
 use theta_ledger::founding::{Fingerprint, Founding};
-use theta_network::{
-    GeneratedIdentity, Identity,
-    group::{GroupClient, GroupFile},
-};
+use theta_network::group::GroupFile;
 use theta_schemes::groups::Secret;
-use theta_statements::{Name, SigningKey};
+use theta_statements::Name;
 
-use super::{policy_client, read_signing_key};
+use super::credentials::{Credentials, REQUEST_KEY};
 use crate::{
     connect,
     exit::Failure,
-    files::{Source, Target, new_directory, read_text, write_new},
+    files::{Source, Target, read_text, write_new},
     founding::{FOUNDING, from_ledger, group_text, is_export, is_founding, read_founding},
     keys::NamedKey,
     output::{self, Output},
 };
-
-/// The file name of the key with which a client signs requests.
-pub(crate) const REQUEST_KEY: &str = "request.key";
 
 /// Options of `theta client new`.
 #[derive(Debug, Args)]
@@ -99,48 +93,6 @@ struct Made<'a> {
 #[derive(Serialize)]
 struct Converted {
     file: PathBuf,
-}
-
-/// The secrets of a client.
-pub(crate) struct Credentials {
-    identity: GeneratedIdentity,
-    request_key: SigningKey,
-}
-
-impl Credentials {
-    /// Generates new secrets.
-    pub(crate) fn generate(name: &str) -> Result<Self, Failure> {
-        let identity = Identity::generate(name).map_err(Failure::internal)?;
-        let request_key = SigningKey::generate(&mut crate::random::generator()?).map_err(Failure::internal)?;
-        Ok(Self { identity, request_key })
-    }
-
-    /// The client as group files have it.
-    pub(crate) fn group_client(&self, name: &str) -> GroupClient {
-        GroupClient { name: name.to_owned(), certificate: self.identity.fingerprint }
-    }
-
-    /// The client as policy files have it.
-    pub(crate) fn policy_lines(&self, name: &str) -> String {
-        let certificate = [self.identity.fingerprint.to_string()];
-        let mut lines = policy_client(name, "certificates", &certificate);
-        lines.push_str(&format!("signing_keys = [\"{}\"]\n", self.request_key.verifying_key()));
-        lines
-    }
-
-    /// Makes the client's directory, without the group file.
-    pub(crate) fn write(&self, dir: &Path) -> Result<(), Failure> {
-        new_directory(dir)?;
-        self.fill(dir)
-    }
-
-    /// Writes the files into an existing directory.
-    fn fill(&self, dir: &Path) -> Result<(), Failure> {
-        new_directory(&dir.join("keys"))?;
-        write_new(&dir.join("client.crt"), self.identity.certificate_pem.as_bytes(), false)?;
-        write_new(&dir.join("client.key"), self.identity.key_pem.as_bytes(), true)?;
-        write_new(&dir.join(REQUEST_KEY), self.request_key.to_pem().expose().as_bytes(), true)
-    }
 }
 
 /// A group as somebody gave it.
@@ -293,13 +245,4 @@ pub(super) fn convert(args: &ConvertArgs, output: Output) -> Result<(), Failure>
     let converted = Converted { file: args.output.clone() };
     output
         .result(&converted, |out| writeln!(out, "made the client file {}: it holds secrets", converted.file.display()))
-}
-
-/// The key that a client signs requests with, from its file or directory; `None` if it has none.
-pub(crate) fn request_key(client: &Path) -> Result<Option<SigningKey>, Failure> {
-    if client.is_file() {
-        return Ok(ClientFile::load(client)?.signer(client)?);
-    }
-    let path = client.join(REQUEST_KEY);
-    if path.is_file() { read_signing_key(&path).map(Some) } else { Ok(None) }
 }

@@ -11,11 +11,12 @@ use theta_payload::{self as payload, Header};
 use theta_schemes::MAX_MESSAGE_LEN;
 use theta_statements::{Ask, CancelRequest, TakeBackRequest, UnixTime, audit::Checkpoint};
 
+use super::Nonce;
 use crate::{
     ask::check_coin_name,
     exit::Failure,
     files::Source,
-    keys::change::{ChangeArgs, Nonce, in_words},
+    keys::change::{ChangeArgs, in_words},
     members::{aloud, one_card},
     signature::DigestWord,
 };

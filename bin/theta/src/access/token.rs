@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use theta_statements::{Name, Token};
 
-use super::policy_client;
+use super::credentials::policy_client;
 use crate::{
     exit::Failure,
     files::{Target, write_new},

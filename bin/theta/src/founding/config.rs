@@ -1,15 +1,16 @@
 //! The configuration of a node that is in no group yet: all of `node.toml` but the node's number.
 
 use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     num::NonZeroU16,
     path::{Path, PathBuf},
 };
 
 use theta_ledger::founding::CardContent;
-use theta_names::NodeId;
+use theta_names::{Address, NodeId};
 use theta_service::{NodeConfig, config::ListenConfig};
 
-use super::{CARD, init::listen_at};
+use super::CARD;
 use crate::{
     exit::Failure,
     files::{self, Target},
@@ -19,6 +20,22 @@ use crate::{
 /// What stands in the place of the number.
 const NOT_YET: &str = "# This node's number: theta node join writes it here, and nothing runs before.";
 const WRITTEN: &str = "# This node's number in the group file.";
+
+/// Where a node listens that is reached there.
+fn listen_for(address: &Address) -> SocketAddr {
+    let ip = match address.host() {
+        "localhost" => IpAddr::from(Ipv4Addr::LOCALHOST),
+        host => host.parse().unwrap_or(IpAddr::from(Ipv4Addr::UNSPECIFIED)),
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Where a node listens that is reached at these addresses, and where it serves metrics then.
+pub(super) fn listen_at(peer: &Address, api: &Address) -> ListenConfig {
+    let next = api.port().checked_add(1).filter(|port| *port != peer.port());
+    let metrics = next.map(|port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
+    ListenConfig { peer: listen_for(peer), api: listen_for(api), metrics }
+}
 
 /// A configuration with any number.
 pub(super) fn new(listen: ListenConfig, seal: &SealWord) -> NodeConfig {

@@ -1,7 +1,7 @@
 //! `theta node init`.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -111,22 +111,6 @@ fn parse_loopback(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Where a node listens that is reached there.
-fn listen_for(address: &Address) -> SocketAddr {
-    let ip = match address.host() {
-        "localhost" => IpAddr::from(Ipv4Addr::LOCALHOST),
-        host => host.parse().unwrap_or(IpAddr::from(Ipv4Addr::UNSPECIFIED)),
-    };
-    SocketAddr::new(ip, address.port())
-}
-
-/// Where a node listens that is reached at these addresses, and where it serves metrics then.
-pub(super) fn listen_at(peer: &Address, api: &Address) -> ListenConfig {
-    let next = api.port().checked_add(1).filter(|port| *port != peer.port());
-    let metrics = next.map(|port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
-    ListenConfig { peer: listen_for(peer), api: listen_for(api), metrics }
-}
-
 /// The card of the member in whose place a machine comes, as old as it may be: what counts of it is what stays the same.
 pub(super) fn predecessor(file: &Path, name: Option<&NodeName>) -> Result<Card, Failure> {
     let inside = file.join(CARD);
@@ -147,7 +131,7 @@ pub(super) fn predecessor(file: &Path, name: Option<&NodeName>) -> Result<Card, 
 
 impl InitArgs {
     fn listen(&self, about: &About) -> ListenConfig {
-        let ListenConfig { peer, api, metrics } = listen_at(&about.peer, &about.api);
+        let ListenConfig { peer, api, metrics } = config::listen_at(&about.peer, &about.api);
         ListenConfig {
             peer: self.listen_peer.unwrap_or(peer),
             api: self.listen_clients.unwrap_or(api),

@@ -1,9 +1,6 @@
 //! Changes of keys as arguments, the same for callers and approvers.
 
-use core::{fmt, str::FromStr};
-
 use clap::Args;
-use rand_core::Rng as _;
 use theta_client::{KeyChange, KeyRef};
 use theta_names::{Delivery, KeyName, Operation, Version};
 use theta_network::group::GroupFile;
@@ -13,36 +10,8 @@ use crate::{
     connect::nodes,
     exit::Failure,
     group::plan::{KeySpec, check_delivery, check_holders},
-    random, suites,
+    suites,
 };
-
-/// The nonce of a request for a ceremony. It distinguishes the request from all others, for approvers and the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Nonce(pub(crate) [u8; 32]);
-
-impl Nonce {
-    /// Draws a new one.
-    pub(crate) fn draw() -> Result<Self, Failure> {
-        let mut nonce = [0; 32];
-        random::generator()?.fill_bytes(&mut nonce);
-        Ok(Self(nonce))
-    }
-}
-
-impl FromStr for Nonce {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bytes = hex::decode(text).ok().and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or("a nonce is 32 bytes in hexadecimal")
-    }
-}
-
-impl fmt::Display for Nonce {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
-    }
-}
 
 /// What a ceremony would do, as people consent to it: everything that the request says.
 pub(crate) fn in_words(change: &KeyChange) -> String {

@@ -10,10 +10,9 @@ use theta_names::NodeId;
 
 use super::aloud;
 use crate::{
-    access::{ApprovalFiles, now},
+    access::{ApprovalFiles, Nonce, now},
     connect::{self, ClientArgs, Session},
     exit::Failure,
-    keys::change::Nonce,
     output::{self, GOOD, Output},
     progress::WaitBar,
     units,

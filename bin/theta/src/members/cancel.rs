@@ -9,10 +9,9 @@ use theta_ledger::MemberChange;
 
 use super::{ask::named, one_card};
 use crate::{
-    access::ApprovalFiles,
+    access::{ApprovalFiles, Nonce},
     connect::{self, ClientArgs},
     exit::Failure,
-    keys::change::Nonce,
     output::{self, GOOD, Output},
 };
 

@@ -25,7 +25,7 @@ use std::{
 
 use prometheus_client::registry::Registry;
 use theta_custody::StoreSlots;
-use theta_names::Operation;
+use theta_names::{NodeId, Operation};
 use theta_policy::{Heard, Policy, Reload, SlotRace};
 use theta_statements::audit::AuditRecord;
 use theta_statements::{Name, UnixTime};
@@ -97,7 +97,7 @@ impl Authority {
     /// [`AuthorityError`].
     pub fn open(
         group: &str,
-        node: u16,
+        node: NodeId,
         file: &Path,
         store: Arc<Store>,
         registry: &mut Registry,

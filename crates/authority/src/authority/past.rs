@@ -226,7 +226,7 @@ impl Authority {
         let last = reached.count.saturating_sub(1);
         AuditRecord {
             time: now(),
-            node: self.gate.node(),
+            node: self.gate.node().get(),
             client: None,
             recognised_by: Some("this node itself, by [audit] in node.toml".to_owned()),
             key: None,

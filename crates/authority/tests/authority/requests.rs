@@ -6,11 +6,12 @@ use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_authority::{Gate, KeyRequest, Presented, Refusal, Request};
 use theta_custody::{KeyTable, ResolveError};
-use theta_names::Operation;
+use theta_names::{NodeId, Operation};
 use theta_payload::{Aead, Encrypt as _, split_ciphertext};
 use theta_policy::{MemorySlots, Policy};
 use theta_schemes::{
     Statement, Suite,
+    ciphers::HeaderBytes,
     keys::{AnyPublicKey, deal_any},
 };
 use theta_sharing::Threshold;
@@ -95,7 +96,12 @@ fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
         "format = 1\n[[client]]\nname = \"c\"\ncertificates = [\"{certificate}\"]\n[[rule]]\nname = \"r\"\neffect = \"allow\"\n\
          clients = [\"c\"]\nkeys = [\"files\"]\noperations = [\"decapsulate\"]\n"
     );
-    let gate = Gate::new("g", 3, Policy::parse(&policy, "policy.toml").unwrap(), MemorySlots::default());
+    let gate = Gate::new(
+        "g",
+        NodeId::try_from(3).unwrap(),
+        Policy::parse(&policy, "policy.toml").unwrap(),
+        MemorySlots::default(),
+    );
     let decide = |key: &str, asked| {
         let request = Request::new(&keys, key.parse().unwrap(), asked).unwrap();
         gate.decide(&Presented::new(Some(CERTIFICATE), None), request, UnixTime(7)).unwrap()
@@ -107,7 +113,7 @@ fn the_gate_sees_the_label_and_the_name_and_says_nothing_of_the_key() {
     assert!(judged.first && judged.record.allowed && granted.claims().is_empty());
     assert_eq!(judged.record.operation, Operation::Decapsulate.name());
     // Opening the payload at the node is another operation.
-    let refused = decide("files", KeyRequest::Decrypt(header)).answer.unwrap_err();
+    let refused = decide("files", KeyRequest::Decrypt(HeaderBytes::parse(header).unwrap())).answer.unwrap_err();
     assert_eq!((refused.code(), refused.rule()), (Some("no-rule"), None));
     // Callers that may not use a key must not learn whether it exists: they get the same refusal in both cases.
     let [there, absent] = ["files", "nokey"].map(|key| decide(key, KeyRequest::Sign(Bytes::new())).answer.unwrap_err());

@@ -11,11 +11,11 @@ use crate::certificate::QuorumCertificate;
 use crate::electorate::ballot_of;
 use crate::encryption::ENCRYPTION_KEY;
 use crate::evidence::CeremonyEvidence;
-use crate::machine::{Admission, Logic, Outbox};
+use crate::machine::{Admission, Logic, Memory, Outbox};
 use crate::outcome::Outcome;
 use crate::plan::{Aim, CeremonyPlan};
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
-use crate::{LONGEST_CERTIFIED, Memory, check};
+use crate::{LONGEST_CERTIFIED, check};
 
 impl<G: Group> Logic for KeyLogic<G> {
     fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission {

@@ -11,7 +11,6 @@ use theta_sharing::{EncodedKey, EncodedShare, ShareIndex};
 
 use super::judge::{KEY_TICKS, MOST_KEY_TICKS, Opinion, Selection, dealing_slot};
 use super::phase::{Decided, Phase};
-use crate::Memory;
 use crate::bulletin_board::BulletinBoard;
 use crate::certificate::{QuorumCertificate, activation_body};
 use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
@@ -19,7 +18,7 @@ use crate::dealings::Dealings;
 use crate::electorate::slot_of;
 use crate::encryption::ENCRYPTION_KEY;
 use crate::evidence::CeremonyEvidence;
-use crate::machine::Outbox;
+use crate::machine::{Memory, Outbox};
 use crate::outcome::{Activated, Conclusion};
 use crate::participant::Participant;
 use crate::plan::CeremonyPlan;

@@ -11,16 +11,16 @@ use super::acceptance::{Acceptances, acceptances_of, lacking, read_acceptances};
 use super::answer::{Answer, Masks, answer_body, encode_masks, expected, read_masks};
 use crate::bulletin_board::{BulletinBoard, Item};
 use crate::certificate::QuorumCertificate;
+use crate::check;
 use crate::dealing::{Dealing, SecretShare, Values, encoded, image};
 use crate::dealings::Dealings;
 use crate::encryption::{ENCRYPTION_KEY, EncryptionKey};
 use crate::evidence::CeremonyEvidence;
-use crate::machine::{Admission, Logic, Outbox};
+use crate::machine::{Admission, Logic, Memory, Outbox};
 use crate::outcome::{Conclusion, Outcome};
 use crate::participant::Participant;
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::typed::TypedPlan;
-use crate::{Memory, check};
 
 /// How often the owner asks anew. A liar that spoils an attempt is named, or left out of the attempts that follow.
 const MOST_ATTEMPTS: u32 = 64;

@@ -30,7 +30,7 @@ fn generate_and_reshare<S: CurveScheme>() {
     let (moved, new_shares) = reshared.check(report).unwrap();
     assert_eq!(moved.public_key(), public.public_key());
     assert_eq!(moved.key_id(), public.key_id());
-    assert_eq!(moved.possession(), public.possession());
+    assert_eq!(moved.proof_of_possession(), public.proof_of_possession());
     assert_eq!((moved.threshold().k(), new_shares.len()), (3, 5));
 }
 

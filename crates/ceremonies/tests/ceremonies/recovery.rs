@@ -13,7 +13,7 @@ use theta_names::Epoch;
 use theta_rounds::simulator::{Adversary, Behaviour, Conditions, SimRng, Simulator, Tamper, below, for_each_seed};
 use theta_rounds::{PartyId, Slot};
 use theta_schemes::coins::cks05::Cks05;
-use theta_schemes::keys::{CurveScheme, Dealt, KeyShare, deal, possession_of};
+use theta_schemes::keys::{CurveScheme, Dealt, KeyShare, deal, proof_of_possession};
 use theta_sharing::{ShareIndex, Threshold};
 
 use crate::support::{found, keys_of, parties, party, patient, secret_of, test_rng};
@@ -36,7 +36,7 @@ impl<S: CurveScheme> Setting<S> {
         let plan = CeremonyPlan::new(PlanParts {
             suite: S::SUITE.into(),
             group: S::KeyGroup::NAME,
-            proof_of_possession: possession_of::<S>(),
+            proof_of_possession: proof_of_possession::<S>(),
             nonce: [nonce; 32],
             epoch: Epoch::FIRST,
             aim: Aim::Recover(source, ShareIndex::try_from(lost).unwrap()),

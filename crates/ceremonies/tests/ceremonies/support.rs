@@ -13,7 +13,7 @@ use theta_names::{Epoch, NodeId};
 use theta_rounds::PartyId;
 use theta_rounds::simulator::SimRng;
 use theta_rounds::simulator::{AnyMachine, Conditions, Report, Simulator};
-use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet, possession_of};
+use theta_schemes::keys::{CurveScheme, KeyShare, PublicKeySet, proof_of_possession};
 use theta_sharing::{ShareIndex, coefficients_at_zero};
 
 /// A key and its shares, by holder.
@@ -70,7 +70,7 @@ impl<S: CurveScheme> Setting<S> {
         let parts = PlanParts {
             suite: S::SUITE.into(),
             group: S::KeyGroup::NAME,
-            proof_of_possession: possession_of::<S>(),
+            proof_of_possession: proof_of_possession::<S>(),
             nonce: bytes,
             epoch: Epoch::new(u32::from(!matches!(aim, Aim::Generate))),
             aim,

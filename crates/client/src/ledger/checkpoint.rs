@@ -4,26 +4,21 @@
 //! begins with the founding. The checkpoint is an entry of the true one, and each entry names the one before by its digest: so what stands
 //! before the checkpoint is known, once a node has shown it, and no other entry is taken there, whoever voted for it.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, PoisonError,
+    atomic::{AtomicBool, Ordering},
 };
 
-use theta_ledger::{CertifiedEntry, Digest, LedgerId, founding::MOST_MEMBERS};
+use theta_ledger::{CertifiedEntry, LedgerId, founding::MOST_MEMBERS};
 use theta_wire::v1;
 use tonic::{Code, Status};
 
 use super::follow::{OPERATION, OVERHEAD, REST};
+use super::history::Heads;
 use crate::{
     Checkpoint, Client, ClientError, Connection, Problem,
     fan_out::{self, Problems},
 };
-
-/// The digests of entries by their height.
-pub(super) type Heads = BTreeMap<u64, Digest>;
 
 impl Client {
     /// What stands for the entries up to the checkpoint, as the first of these nodes shows it; nothing if a history of this height has come

@@ -6,16 +6,14 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
-use theta_agreement::Member;
-use theta_ledger::founding::{Founding, MOST_MEMBERS, NodeSignatures};
-use theta_ledger::{CertifiedEntry, Digest, Genesis, LedgerError, LedgerState};
+use theta_ledger::founding::MOST_MEMBERS;
+use theta_ledger::{CertifiedEntry, Digest, LedgerError, LedgerState};
 use theta_names::NodeId;
-use theta_network::group::GroupFile;
 use theta_wire::v1;
 use tokio::time::{self, Instant};
 use tonic::Status;
 
-use super::checkpoint::Heads;
+use super::history::{Heads, History};
 use crate::{
     Client, ClientError, Connection, NodeProblem, Problem,
     credentials::Enclosed,
@@ -31,18 +29,6 @@ pub(super) const OVERHEAD: usize = 64;
 const OTHERS: Duration = Duration::from_millis(300);
 /// How long one node may take to give all the rest.
 pub(super) const REST: Duration = Duration::from_secs(10);
-
-/// A history that grows by certified entries.
-pub(super) trait History: Send {
-    /// The number of the last entry.
-    fn height(&self) -> u64;
-    /// The digest of the last entry.
-    fn head(&self) -> Option<Digest>;
-    /// The digest that an entry has in this ledger.
-    fn digest(&self, certified: &CertifiedEntry) -> Option<Digest>;
-    /// Takes the next entry, if it is certified.
-    fn take(&mut self, certified: CertifiedEntry) -> Result<(), LedgerError>;
-}
 
 /// A caller's state, with the entries that are new.
 struct Growing<'a> {
@@ -77,45 +63,6 @@ pub struct Followed {
     pub entries: Vec<CertifiedEntry>,
     /// The nodes that gave nothing, or something false, and what.
     pub problems: Vec<NodeProblem>,
-}
-
-/// Why a group file does not say with which members the ledger begins.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GenesisFileError {
-    /// A node without an identity.
-    #[error("node {0} has no ceremony_key in the group file: a group keeps a ledger when all its nodes have one")]
-    NoIdentity(NodeId),
-    /// An identity that is no key.
-    #[error("the ceremony_key of node {0} in the group file is no key")]
-    Identity(NodeId),
-    /// A founding that cannot be read.
-    #[error("the founding in the group file cannot be read: {0}")]
-    Founding(theta_ledger::founding::FoundingError),
-    /// The members make no group.
-    #[error(transparent)]
-    Genesis(#[from] theta_ledger::GenesisError),
-}
-
-/// The members with which the ledger of a group begins: those of its founding if its file has one of that name and threshold, and
-/// otherwise those of the file. Whoever trusts the file needs nothing else to check every entry.
-///
-/// # Errors
-/// [`GenesisFileError`].
-pub fn genesis_of(group: &GroupFile) -> Result<Genesis, GenesisFileError> {
-    let member = |node: &theta_network::group::GroupNode| {
-        let key = node.ceremony_key.ok_or(GenesisFileError::NoIdentity(node.id))?;
-        Member::of(node.id, key.as_bytes()).map_err(|_| GenesisFileError::Identity(node.id))
-    };
-    let members = group.nodes().iter().map(member).collect::<Result<_, _>>()?;
-    let founding = group.founding().map(|text| Founding::from_text(text, &NodeSignatures));
-    let founding = founding.transpose().map_err(GenesisFileError::Founding)?;
-    match &founding {
-        // Members that came later, or whose machines are others now, are in the file and not in the founding.
-        Some(founding) if (founding.name(), founding.threshold()) == (group.name(), group.threshold()) => {
-            Ok(Genesis::of(founding)?)
-        }
-        _ => Ok(Genesis::new(group.name(), group.threshold(), members)?),
-    }
 }
 
 impl Client {

@@ -7,6 +7,8 @@
 mod checkpoint;
 mod file;
 mod follow;
+mod genesis;
+mod history;
 mod keys;
 mod turns;
 
@@ -22,9 +24,11 @@ use theta_network::group::GroupFile;
 use theta_schemes::keys::AnyPublicKey;
 use tokio::{sync::Mutex, time::Instant};
 
-pub use self::follow::{Followed, GenesisFileError, genesis_of};
+pub use self::follow::Followed;
+pub use self::genesis::{GenesisFileError, genesis_of};
+use self::history::{Heads, History};
 pub(crate) use self::keys::Certified;
-use self::{checkpoint::Heads, follow::History, turns::Turns};
+use self::turns::Turns;
 use crate::Checkpoint;
 
 /// The ledger of a client's group, as far as the client has checked it.

@@ -6,7 +6,7 @@ use theta_ceremonies::{Aim, CeremonyMember, CeremonyPlan, EncodedKey, PlanParts,
 use theta_groups::Transcript;
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::Begun;
-use theta_names::{Delivery, Epoch, NodeId, ShareIndex, Version};
+use theta_names::{Delivery, Epoch, Holders, NodeId, ShareIndex, Version};
 use theta_rounds::{Malformed, PartyId};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
 use theta_schemes::{Suite, UnfitThreshold};
@@ -162,6 +162,12 @@ impl Subject {
             && change.version().is_none_or(|named| named == *version)
     }
 
+    /// The index of a holder's share.
+    fn index_of(&self, node: u16) -> Option<ShareIndex> {
+        let holders = self.holders.iter().map(|holder| NodeId::try_from(*holder).ok()).collect::<Option<_>>()?;
+        Holders::new(holders).ok()?.index_of(NodeId::try_from(node).ok()?)
+    }
+
     /// What all parties agree on beforehand. Its id is a hash of the whole subject and of the identities. `group` is the group's name.
     ///
     /// # Errors
@@ -176,9 +182,8 @@ impl Subject {
         });
         let aim = match (change, source) {
             (KeyChange::Recover { node, .. }, Some(source)) => {
-                let index = self.holders.iter().position(|holder| holder == node).and_then(ShareIndex::at);
                 let lost = CeremonyError::NotHolder { node: *node, name: change.key().to_string() };
-                Aim::Recover(source, index.ok_or(lost)?)
+                Aim::Recover(source, self.index_of(*node).ok_or(lost)?)
             }
             (_, Some(source)) => Aim::Reshare(source),
             (_, None) => Aim::Generate,

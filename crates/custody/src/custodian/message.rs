@@ -93,6 +93,13 @@ impl Message {
     }
 }
 
+/// The message with the present incarnation of a node's store. The node sends it right after it has decided something
+/// once and for all, and before it acts on that, so that a peer that sees the result has seen this.
+#[must_use]
+pub fn announcement(now: &Incarnation) -> Bytes {
+    Message::Now(*now).encode()
+}
+
 /// What a message between custodians is about, by its first bytes: for figures.
 #[must_use]
 pub fn message_subject(bytes: &[u8]) -> &'static str {

@@ -32,8 +32,7 @@ use message::{Id, Message, Part};
 use witness::Witnesses;
 use work::Work;
 
-pub use message::message_subject;
-pub use witness::announcement;
+pub use message::{announcement, message_subject};
 
 /// Keeps a node's keys: its live table, its ceremonies, and the record of both in the store. Each node has one.
 ///

@@ -11,8 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use theta_names::NodeId;
 use theta_store::{Contradiction, Incarnation, Lineage, Rollback, Seen, Witness};
 
-pub use sight::announcement;
-
 /// What this node has seen of its peers' stores, and what they remember of its own.
 #[derive(Default)]
 pub(super) struct Witnesses {

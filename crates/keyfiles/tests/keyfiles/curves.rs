@@ -4,7 +4,7 @@ use theta_keyfiles::{KeyFileError, KeyShareText, PublicKeyText};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 
-use crate::fixture::{curve_suites, has_possession, key, name, use_key, with, written_and_read};
+use crate::fixture::{curve_suites, has_proof_of_possession, key, name, use_key, with, written_and_read};
 
 /// One test for each of these, over all suites whose keys are on curves.
 macro_rules! for_every_suite {
@@ -78,9 +78,9 @@ fn every_field_of_a_public_file_is_checked(suite: Suite) {
     assert!(reject("public_key", "\"00\"").starts_with("public_key: wrong length"));
     assert!(reject("key_id", "\"00\"").starts_with("key_id: is 00, but the public key's is "));
     assert!(reject("n", "3\nsecret = \"a\"").contains("unknown field"));
-    assert!(reject("verification_keys", "[ 1,").starts_with("line 9: ") || has_possession(suite));
+    assert!(reject("verification_keys", "[ 1,").starts_with("line 9: ") || has_proof_of_possession(suite));
     assert!(AnyPublicKey::from_text("").unwrap_err().to_string().contains("missing field"));
-    match has_possession(suite) {
+    match has_proof_of_possession(suite) {
         true => {
             let other = key(suite, 2, 3, 6).0.to_text(&name());
             let proof = other.lines().find_map(|line| line.strip_prefix("proof_of_possession = ")).unwrap();

@@ -36,7 +36,7 @@ pub(crate) fn rsa_suites() -> impl Iterator<Item = Suite> {
 }
 
 /// Whether keys of the suite carry a proof of possession.
-pub(crate) fn has_possession(suite: Suite) -> bool {
+pub(crate) fn has_proof_of_possession(suite: Suite) -> bool {
     suite.name().contains("bls04")
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use theta_agreement::{Digest, Member, SIGNATURE_LEN};
 use theta_names::{KeyState, NodeId, Version};
 
-use super::{LedgerState, Refusal};
+use super::{LedgerState, MemberRefusal, Refusal};
 use crate::founding::{Card, MOST_MEMBERS, NodeSignatures};
 use crate::{Action, Genesis, MemberChange, Warrant};
 
@@ -80,78 +80,6 @@ impl Seat {
     pub const fn since(&self) -> u64 {
         self.since
     }
-}
-
-/// Why a change of members cannot follow.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MemberRefusal {
-    /// The ledger began with a list of keys.
-    #[error("this group was not founded with cards: its members are those of its group file")]
-    NoFounding,
-    /// There are too many.
-    #[error("a group has {MOST_MEMBERS} members at most")]
-    TooMany,
-    /// Another member has that, or had that key.
-    #[error("node {node} has this {what}, or had it: each member needs its own")]
-    Double {
-        /// The member.
-        node: u16,
-        /// What both have.
-        what: &'static str,
-    },
-    /// A key of ceremonies that was a member's before.
-    #[error("this key of ceremonies was a member's before: the machine needs a new one (theta node init)")]
-    SpentKey,
-    /// The card is of another member.
-    #[error("the card is not of node {node}: it has another {what}")]
-    OtherCard {
-        /// The member.
-        node: u16,
-        /// In what it differs.
-        what: &'static str,
-    },
-    /// The card was changed after it was made.
-    #[error("the card was changed after it was made: its signature is not that of its key")]
-    Signature,
-    /// The card is not newer.
-    #[error("node {0} has a card that was made then or later")]
-    OldCard(u16),
-    /// It comes with somebody's word, and that is not the one that it takes.
-    #[error(
-        "it does not prove itself: it takes a signature of the member's present operator, or a warrant that serves"
-    )]
-    Unproven,
-    /// The card's time is over.
-    #[error("the card has ended: ask for a new one (theta node card)")]
-    Ended,
-    /// The same member changes again and again.
-    #[error("node {0} has changed too often by its own word alone, within a day or a month: wait")]
-    TooOften(u16),
-    /// The card says that it is of the future.
-    #[error("the card says that it was made later than now: see whether the clock of its machine is right")]
-    Future,
-    /// It holds a share.
-    #[error("node {node} holds a share of {keys}: reshare first, to holders without it, or destroy")]
-    Holder {
-        /// The member.
-        node: u16,
-        /// The keys.
-        keys: String,
-    },
-    /// It takes part in a ceremony.
-    #[error("node {node} takes part in ceremony {ceremony}: wait for its end, or cancel it")]
-    Busy {
-        /// The member.
-        node: u16,
-        /// The ceremony.
-        ceremony: u64,
-    },
-    /// Too few would be left.
-    #[error("it takes {k} nodes to act, and there are no more: none can leave")]
-    TooFew {
-        /// The group's k.
-        k: usize,
-    },
 }
 
 /// All members.

@@ -21,8 +21,8 @@ use members::Roll;
 pub use ceremonies::{Begun, Ended, RequestHistory, Source};
 use keys::MOST_VERSIONS;
 pub use keys::{Epochs, KeyHistory, VersionHistory};
-pub use members::{MemberRefusal, Seat};
-pub use refusal::Refusal;
+pub use members::Seat;
+pub use refusal::{MemberRefusal, Refusal};
 pub use signing::{SignedWarrant, SigningRefusal};
 pub use states::SHORTEST_WAIT;
 

@@ -96,11 +96,8 @@ impl Checked for Secp256k1 {
     }
 }
 
-/// Checks with the OpenSSL command, if there is one.
+/// Checks with the OpenSSL command, which the tests need (`CONTRIBUTING.md`).
 fn check_with_openssl<G: Checked>(public_key: &[u8], message: &[u8], signature: &Signature<G>) {
-    if Command::new("openssl").arg("version").output().is_err() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, contents: &[u8]| {
         fs::write(folder.path().join(name), contents).unwrap();
@@ -109,7 +106,7 @@ fn check_with_openssl<G: Checked>(public_key: &[u8], message: &[u8], signature: 
     file("message", message);
     file("signature", &signature.to_der());
     let arguments = ["dgst", "-sha256", "-keyform", "DER", "-verify", "key", "-signature", "signature", "message"];
-    let output = Command::new("openssl").args(arguments).current_dir(folder.path()).output().unwrap();
+    let output = Command::new("openssl").args(arguments).current_dir(folder.path()).output().expect("openssl");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use prometheus_client::registry::Registry;
 use theta_authority::{Asks, Gate, Granted, KeyRequest, ListCeremonies, Presented, WatchCeremony};
 use theta_custody::{CeremonyReport, ChangeReport, KeyTable};
+use theta_names::NodeId;
 use theta_network::{Inbound, Transport};
 use theta_orchestration::{
     Asker, Certified, ChangeKeyError, Finished, HoldError, InstanceError, InstanceId, InstanceSnapshot, Keys,
@@ -53,7 +54,7 @@ fn gate_with(more: &str) -> Gate<MemorySlots> {
         "format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{certificate}\"]\n[[rule]]\nname = \"all\"\n\
          effect = \"allow\"\nclients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n{more}"
     );
-    Gate::new("g", 1, Policy::parse(&text, "policy.toml").unwrap(), MemorySlots::default())
+    Gate::new("g", NodeId::FIRST, Policy::parse(&text, "policy.toml").unwrap(), MemorySlots::default())
 }
 
 fn grant<R: Asks>(gate: &Gate<MemorySlots>, request: R) -> Granted<R> {

@@ -100,7 +100,8 @@ impl Key {
 /// The statement of a request.
 fn statement(operation: &KeyRequest) -> StatementBytes {
     match operation.clone() {
-        KeyRequest::Decapsulate(header) | KeyRequest::Decrypt(header) => StatementBytes::Decapsulate(header),
+        KeyRequest::Decapsulate(header) => StatementBytes::Decapsulate(header),
+        KeyRequest::Decrypt(header) => StatementBytes::Decapsulate(header.bytes().clone()),
         KeyRequest::Sign(message) | KeyRequest::SignRandomized { message, .. } => StatementBytes::Sign(message),
         KeyRequest::SignDigest(_) => unreachable!("these tests sign messages"),
         KeyRequest::FlipCoin(name) => StatementBytes::FlipCoin(name),

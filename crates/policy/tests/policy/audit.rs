@@ -2,10 +2,10 @@
 
 use theta_names::Operation;
 use theta_policy::Unidentified;
-use theta_statements::audit::{AuditRecord, BrokenLog, Chain, Checkpoint, Fault, LogEntry, from_line, to_line, verify};
+use theta_statements::audit::{AuditRecord, BrokenLog, Checkpoint, Fault, LogEntry, from_line, to_line, verify};
 use theta_statements::{Digest, UnixTime};
 
-use crate::support::{NOW, alice, allow, ask_once, policy, sign};
+use crate::support::{NOW, alice, allow, append, ask_once, policy, sign};
 
 fn record(number: u64) -> AuditRecord {
     let policy = policy(&allow("r", "alice", "root", "sign", ""));
@@ -15,9 +15,9 @@ fn record(number: u64) -> AuditRecord {
 }
 
 fn log(records: u64) -> (Vec<LogEntry>, Checkpoint) {
-    let mut chain = Chain::default();
-    let entries = (0..records).map(|number| chain.append(record(number))).collect();
-    (entries, chain.checkpoint())
+    let mut head = Checkpoint::START;
+    let entries = (0..records).map(|number| append(&mut head, record(number))).collect();
+    (entries, head)
 }
 
 fn broken(entries: &[LogEntry], kept: Checkpoint) -> (u64, Fault) {
@@ -59,14 +59,14 @@ fn every_damage_is_named_with_its_place() {
     assert_eq!(damaged(&Vec::clear), (0, Fault::Truncated(6)));
     // One record is replaced, with all its hashes right: the next one does not follow it.
     let replace = |log: &mut Vec<LogEntry>| {
-        let before = verify(&log[..2], Checkpoint::START, None).unwrap();
-        log[2] = Chain::after(before).append(record(99));
+        let mut before = verify(&log[..2], Checkpoint::START, None).unwrap();
+        log[2] = append(&mut before, record(99));
     };
     assert_eq!(damaged(&replace), (3, Fault::Unlinked));
     // The whole log is made anew: only a checkpoint that was kept elsewhere shows it.
     let rewritten = |log: &mut Vec<LogEntry>| {
-        let mut chain = Chain::default();
-        *log = (10..16).map(|number| chain.append(record(number))).collect();
+        let mut head = Checkpoint::START;
+        *log = (10..16).map(|number| append(&mut head, record(number))).collect();
         assert!(verify(log.iter(), Checkpoint::START, None).is_ok());
     };
     assert_eq!(damaged(&rewritten), (5, Fault::Rewritten));

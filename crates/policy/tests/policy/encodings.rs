@@ -2,10 +2,10 @@
 //!
 //! Made from `spec/policy.md` with Python's `struct` and `hashlib`; the signatures with OpenSSL 3 (`pkeyutl -rawin`).
 
-use theta_statements::audit::{AuditRecord, Chain, Checkpoint};
+use theta_statements::audit::{AuditRecord, Checkpoint, verify};
 use theta_statements::{Approval, ApprovalTerms, Ask, Digest, RequestTerms, SignedRequest, UnixTime, Validity};
 
-use crate::support::{MINUTE, NOW, key, label, sign};
+use crate::support::{MINUTE, NOW, append, key, label, sign};
 
 const REQUEST: &str = "0000001074686574612f726571756573742f76310000000464656d6f0100000004726f6f7403000000056c6162656c62c66a\
      7a5dd70c3146618063c344e531e6d4b59e379808443ce962b3abd63c5a19b25856e1c150ca834cffc8b59b23adbd0ec0389e\
@@ -63,9 +63,9 @@ fn audit_records_and_their_chain() {
     assert_eq!(record.encode(), bytes);
     assert_eq!(AuditRecord::decode(&bytes).as_ref(), Ok(&record));
 
-    let mut chain = Chain::after(Checkpoint { count: 258, head: Digest([5; 32]) });
-    let entry = chain.append(record);
-    let hashed = [&258_u64.to_be_bytes()[..], &[5; 32], &bytes].concat();
-    assert_eq!(entry.hash.0, blake3::derive_key("theta store audit chain v1", &hashed));
-    assert_eq!(chain.checkpoint(), Checkpoint { count: 259, head: entry.hash });
+    let before = Checkpoint { count: 258, head: Digest([5; 32]) };
+    let mut head = before;
+    let entry = append(&mut head, record);
+    assert_eq!(verify([&entry], before, None), Ok(head));
+    assert_eq!(head, Checkpoint { count: 259, head: entry.hash });
 }

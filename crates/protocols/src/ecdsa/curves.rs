@@ -12,7 +12,7 @@ use theta_schemes::{MessageDigest, Statement};
 use super::protocol::RobustEcdsa;
 use super::setting::Setting;
 use super::{Filling, Options};
-use crate::{AnyMachine, start::parties};
+use crate::{AnyMachine, parties::parties};
 
 /// A curve whose presignatures a stock keeps.
 pub(super) trait StockCurve: EcdsaCurve<Group: Curve> {

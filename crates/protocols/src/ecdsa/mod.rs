@@ -20,13 +20,12 @@ use theta_names::Epoch;
 use theta_rounds::PartyId;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_schemes::{Delivery, Statement};
-use theta_sharing::ShareIndex;
 
 use crate::AnyMachine;
 
 pub use curves::AnyPresignature;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
-pub use stock::{Ask, Supply, Used};
+pub use stock::{Ask, Quarantine, Supply, Used};
 pub(crate) use stock::{Presignatures, Served};
 
 /// Against how many cheats of a program its honest holders are safe.
@@ -49,17 +48,6 @@ impl Majority {
             Delivery::DishonestMajority => Self::Dishonest,
         }
     }
-}
-
-/// A set of holders in which somebody cheated. It makes no more programs at this party.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quarantine {
-    /// The holders, by rising index.
-    pub holders: Vec<ShareIndex>,
-    /// What was found false.
-    pub phase: &'static str,
-    /// Who it was, if that is known: of two holders always the other one.
-    pub party: Option<PartyId>,
 }
 
 /// Options of an ECDSA signature, besides key and message.

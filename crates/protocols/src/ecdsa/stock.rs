@@ -6,9 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use theta_rounds::PartyId;
+use theta_sharing::ShareIndex;
 
-use super::Quarantine;
 use super::curves::AnyPresignature;
+
+/// A set of holders in which somebody cheated. It makes no more programs at this party.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantine {
+    /// The holders, by rising index.
+    pub holders: Vec<ShareIndex>,
+    /// What was found false.
+    pub phase: &'static str,
+    /// Who it was, if that is known: of two holders always the other one.
+    pub party: Option<PartyId>,
+}
 
 /// What a machine asks of the stock of its key's epoch, or gives it to keep.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use super::message::Numbered;
 use super::protocol::RobustFrost;
 use super::setting::Setting;
 use crate::AnyMachine;
-use crate::start::parties;
+use crate::parties::parties;
 
 /// A message to sign, the key and this party's share.
 #[derive(Clone, Copy)]

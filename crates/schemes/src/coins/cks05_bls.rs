@@ -94,20 +94,20 @@ impl<F: Form> CurveScheme for Cks05Bls<F> {
         Bls04::<F>::prove_possession(secret, public_key)
     }
 
-    fn check_possession(public_key: &<F::Keys as Group>::Element, proof: Option<&[u8]>) -> bool {
-        Bls04::<F>::check_possession(public_key, proof)
+    fn check_proof_of_possession(public_key: &<F::Keys as Group>::Element, proof: Option<&[u8]>) -> bool {
+        Bls04::<F>::check_proof_of_possession(public_key, proof)
     }
 
-    fn check_possession_share(
+    fn check_proof_of_possession_share(
         public_key: &<F::Keys as Group>::Element,
         verification_key: &<F::Keys as Group>::Element,
         share: &[u8],
     ) -> bool {
-        Bls04::<F>::check_possession_share(public_key, verification_key, share)
+        Bls04::<F>::check_proof_of_possession_share(public_key, verification_key, share)
     }
 
-    fn combine_possession(shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
-        Bls04::<F>::combine_possession(shares)
+    fn combine_proof_of_possession(shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
+        Bls04::<F>::combine_proof_of_possession(shares)
     }
 }
 

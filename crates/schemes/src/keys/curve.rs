@@ -6,7 +6,7 @@ use theta_sharing::{ProofOfPossession, ShareIndex, Threshold};
 
 use super::{
     DealError, KeyGroup, KeyKind, KeyShare, PartsError, PublicKeySet, PublicParts, ShareError, deal, deal_secret,
-    possession_of,
+    proof_of_possession,
 };
 use crate::registry::{Curve, DealtKey, KeyScheme, Kind, Primes, erased};
 use crate::signatures::sh00::RsaDealError;
@@ -29,13 +29,13 @@ pub trait CurveScheme:
     }
 
     /// Whether the proof is valid, or absent in schemes that have none.
-    fn check_possession(_public_key: &<Self::KeyGroup as Group>::Element, proof: Option<&[u8]>) -> bool {
+    fn check_proof_of_possession(_public_key: &<Self::KeyGroup as Group>::Element, proof: Option<&[u8]>) -> bool {
         proof.is_none()
     }
 
     /// Whether `share` is what [`prove_possession`](Self::prove_possession) gives for the group's public key and the key
     /// share of `verification_key`: one party's share of the proof for a key that nobody knows.
-    fn check_possession_share(
+    fn check_proof_of_possession_share(
         _public_key: &<Self::KeyGroup as Group>::Element,
         _verification_key: &<Self::KeyGroup as Group>::Element,
         _share: &[u8],
@@ -45,7 +45,7 @@ pub trait CurveScheme:
 
     /// The proof of possession from k parties' shares of it, which are not verified here. `None` if the scheme has no proofs, or
     /// for shares that are no group elements.
-    fn combine_possession(_shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
+    fn combine_proof_of_possession(_shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
         None
     }
 }
@@ -86,7 +86,7 @@ impl<S: CurveScheme> Kind<S> for Curve {
     }
 
     fn proof_of_possession() -> Option<&'static dyn ProofOfPossession> {
-        possession_of::<S>()
+        proof_of_possession::<S>()
     }
 
     fn share(public: &S::PublicKey, index: ShareIndex, secret: &[u8]) -> Result<S::KeyShare, ShareError> {

@@ -61,13 +61,14 @@ pub fn deal_secret<S: CurveScheme>(
     if S::KeyGroup::is_identity(&public_key) {
         return Err(DealError::ZeroSecret);
     }
-    let possession = S::prove_possession(secret, &public_key);
+    let proof_of_possession = S::prove_possession(secret, &public_key);
     let public_key = Encoded::new(public_key);
     loop {
         let secrets = split_lazily(secret, threshold, rng);
         let (secrets, verification_keys) = with_verification_keys::<S::KeyGroup>(secrets, threshold.n());
         // The keys are refused if the polynomial has a root at one of the indices, which has probability n / q.
-        let Ok(public) = PublicKeySet::assemble::<S>(threshold, public_key, verification_keys, possession.clone())
+        let Ok(public) =
+            PublicKeySet::assemble::<S>(threshold, public_key, verification_keys, proof_of_possession.clone())
         else {
             continue;
         };

@@ -19,7 +19,7 @@ impl<G: Group> PublicKeySet<G> {
             threshold: self.threshold(),
             public_key: self.public_key_bytes().to_vec(),
             verification_keys: self.verification_keys().iter().map(|key| key.bytes().to_vec()).collect(),
-            proof_of_possession: self.possession().map(<[u8]>::to_vec),
+            proof_of_possession: self.proof_of_possession().map(<[u8]>::to_vec),
         }
     }
 
@@ -110,20 +110,20 @@ impl Suite {
 
 /// The proof of possession of a scheme, if it has one.
 #[must_use]
-pub fn possession_of<S: CurveScheme>() -> Option<&'static dyn ProofOfPossession> {
-    S::PROVES_POSSESSION.then_some(&Possession::<S>(PhantomData) as _)
+pub fn proof_of_possession<S: CurveScheme>() -> Option<&'static dyn ProofOfPossession> {
+    S::PROVES_POSSESSION.then_some(&SchemeProofs::<S>(PhantomData) as _)
 }
 
 /// A scheme's proofs on bytes.
-struct Possession<S>(PhantomData<S>);
+struct SchemeProofs<S>(PhantomData<S>);
 
-impl<S: CurveScheme> fmt::Debug for Possession<S> {
+impl<S: CurveScheme> fmt::Debug for SchemeProofs<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ProofOfPossession({})", S::SUITE)
     }
 }
 
-impl<S: CurveScheme> ProofOfPossession for Possession<S> {
+impl<S: CurveScheme> ProofOfPossession for SchemeProofs<S> {
     fn prove(&self, secret: &Secret<Vec<u8>>, public_key: &[u8]) -> Option<Vec<u8>> {
         let secret = Secret::new(<S::KeyGroup as Group>::Scalar::decode(secret.expose()).ok()?);
         S::prove_possession(&secret, &S::KeyGroup::decode(public_key).ok()?)
@@ -131,15 +131,15 @@ impl<S: CurveScheme> ProofOfPossession for Possession<S> {
 
     fn vartime_verify_share(&self, public_key: &[u8], verification_key: &[u8], share: &[u8]) -> bool {
         let keys = S::KeyGroup::decode(public_key).and_then(|key| Ok((key, S::KeyGroup::decode(verification_key)?)));
-        keys.is_ok_and(|(public_key, key)| S::check_possession_share(&public_key, &key, share))
+        keys.is_ok_and(|(public_key, key)| S::check_proof_of_possession_share(&public_key, &key, share))
     }
 
     fn vartime_combine(&self, shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
-        S::combine_possession(shares)
+        S::combine_proof_of_possession(shares)
     }
 
     fn vartime_verify(&self, public_key: &[u8], proof: &[u8]) -> bool {
-        S::KeyGroup::decode(public_key).is_ok_and(|key| S::check_possession(&key, Some(proof)))
+        S::KeyGroup::decode(public_key).is_ok_and(|key| S::check_proof_of_possession(&key, Some(proof)))
     }
 }
 

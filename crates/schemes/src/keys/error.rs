@@ -16,7 +16,7 @@ pub enum PublicKeyError {
     Identity,
     /// The proof of possession is missing, false, or given for a scheme that has none.
     #[error("proof_of_possession does not fit the public key: take the file as the dealer wrote it")]
-    Possession,
+    ProofOfPossession,
     /// The verification keys are not of a sharing of this public key with this k.
     #[error("the verification keys do not belong to the public key with this k: take the file as the dealer wrote it")]
     Inconsistent,

@@ -16,7 +16,7 @@ pub use crate::registry::{
 };
 pub use curve::CurveScheme;
 pub use dealer::{DealError, Dealt, deal, deal_secret};
-pub use encoded::possession_of;
+pub use encoded::proof_of_possession;
 pub use error::PublicKeyError;
 pub use material::{PublicMaterial, SecretMaterial};
 pub use parts::{KeyKind, Part, PartsError, PublicParts, ShareError};

@@ -66,7 +66,7 @@ pub struct PublicKeySet<G: Group> {
     fixed: FixedBase<G>,
     verification_keys: Vec<Encoded<G>>,
     key_id: KeyId,
-    possession: Option<Vec<u8>>,
+    proof_of_possession: Option<Vec<u8>>,
 }
 
 impl<G: Group> PublicKeySet<G> {
@@ -79,15 +79,15 @@ impl<G: Group> PublicKeySet<G> {
         threshold: Threshold,
         public_key: Encoded<G>,
         verification_keys: Vec<Encoded<G>>,
-        possession: Option<Vec<u8>>,
+        proof_of_possession: Option<Vec<u8>>,
     ) -> Result<Self, PublicKeyError> {
         let (expected, got) = (usize::from(threshold.n()), verification_keys.len());
         if expected != got {
             return Err(PublicKeyError::Count { expected, got });
         }
-        let set = Self::assemble::<S>(threshold, public_key, verification_keys, possession)?;
-        if !S::check_possession(set.public_key(), set.possession.as_deref()) {
-            return Err(PublicKeyError::Possession);
+        let set = Self::assemble::<S>(threshold, public_key, verification_keys, proof_of_possession)?;
+        if !S::check_proof_of_possession(set.public_key(), set.proof_of_possession.as_deref()) {
+            return Err(PublicKeyError::ProofOfPossession);
         }
         if !vartime_on_one_polynomial(threshold, &set.public_key, &set.verification_keys) {
             return Err(PublicKeyError::Inconsistent);
@@ -101,7 +101,7 @@ impl<G: Group> PublicKeySet<G> {
         threshold: Threshold,
         public_key: Encoded<G>,
         verification_keys: Vec<Encoded<G>>,
-        possession: Option<Vec<u8>>,
+        proof_of_possession: Option<Vec<u8>>,
     ) -> Result<Self, PublicKeyError> {
         if verification_keys.iter().chain([&public_key]).any(|key| G::is_identity(key.element())) {
             return Err(PublicKeyError::Identity);
@@ -109,7 +109,16 @@ impl<G: Group> PublicKeySet<G> {
         let key_id = KeyId::new(S::SUITE, public_key.bytes());
         let generator = Generator::new();
         let fixed = FixedBase::new(*public_key.element());
-        Ok(Self { suite: S::SUITE, threshold, generator, public_key, fixed, verification_keys, key_id, possession })
+        Ok(Self {
+            suite: S::SUITE,
+            threshold,
+            generator,
+            public_key,
+            fixed,
+            verification_keys,
+            key_id,
+            proof_of_possession,
+        })
     }
 
     /// The key's suite.
@@ -166,8 +175,8 @@ impl<G: Group> PublicKeySet<G> {
 
     /// The proof of possession, for BLS keys.
     #[must_use]
-    pub fn possession(&self) -> Option<&[u8]> {
-        self.possession.as_deref()
+    pub fn proof_of_possession(&self) -> Option<&[u8]> {
+        self.proof_of_possession.as_deref()
     }
 
     /// Whether the share is of this key: its value fits the verification key.

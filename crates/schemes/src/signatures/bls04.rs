@@ -156,18 +156,22 @@ impl<F: Form> CurveScheme for Bls04<F> {
         Some(F::Signatures::encode(&proof).as_ref().to_vec())
     }
 
-    fn check_possession(public_key: &KeyElement<F>, proof: Option<&[u8]>) -> bool {
+    fn check_proof_of_possession(public_key: &KeyElement<F>, proof: Option<&[u8]>) -> bool {
         proof
             .and_then(|bytes| F::Signatures::decode(bytes).ok())
             .is_some_and(|proof| is_power::<F>(public_key, &possession_point::<F>(public_key), &proof))
     }
 
-    fn check_possession_share(public_key: &KeyElement<F>, verification_key: &KeyElement<F>, share: &[u8]) -> bool {
+    fn check_proof_of_possession_share(
+        public_key: &KeyElement<F>,
+        verification_key: &KeyElement<F>,
+        share: &[u8],
+    ) -> bool {
         F::Signatures::decode(share)
             .is_ok_and(|share| is_power::<F>(verification_key, &possession_point::<F>(public_key), &share))
     }
 
-    fn combine_possession(shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
+    fn combine_proof_of_possession(shares: &[(ShareIndex, Vec<u8>)]) -> Option<Vec<u8>> {
         let point = |(index, bytes): &(ShareIndex, Vec<u8>)| Some((*index, F::Signatures::decode(bytes).ok()?));
         let points: Vec<_> = shares.iter().map(point).collect::<Option<_>>()?;
         let proof = vartime_interpolate_at_zero::<F::Signatures>(&points).ok()?;

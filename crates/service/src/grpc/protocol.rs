@@ -135,12 +135,13 @@ impl Protocol {
 impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     async fn decrypt(&self, request: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
         let v1::DecryptRequest { key, ciphertext, wait, signed_request, approvals } = request.get_ref();
-        let key_use = self.node.key_use(key, KeyRequest::Decrypt(header_of(ciphertext)?), None)?;
+        let header = header_of(ciphertext).map_err(|error| refusal::request(&error))?;
+        let key_use = self.node.key_use(key, KeyRequest::Decrypt(header.clone()), None)?;
         let performed = self.perform(&request, (signed_request, approvals), key_use, *wait).await?;
         let outcome = match &performed.finished {
             None => None,
             Some(finished) => {
-                let plaintext = self.node.open(Arc::clone(finished), ciphertext.clone()).await?;
+                let plaintext = self.node.open(Arc::clone(finished), header, ciphertext.clone()).await?;
                 Some(answer::outcome(finished, plaintext))
             }
         };

@@ -268,7 +268,8 @@ mod tests {
         let denial = |reason, rule: Option<&str>| {
             let (rule, key) = (rule.map(|rule| rule.parse().unwrap()), Some("chain".to_owned()));
             let operation = theta_names::Operation::Sign;
-            Refusal::Denied(Box::new(Denial { client: client.clone(), operation, key, rule, reason, node: 2 }))
+            let node = theta_names::NodeId::try_from(2).unwrap();
+            Refusal::Denied(Box::new(Denial { client: client.clone(), operation, key, rule, reason, node }))
         };
         let unidentified = |begin| Refusal::Unidentified { error: theta_policy::Unidentified::Nothing, begin };
         for (refusal, code, words) in [

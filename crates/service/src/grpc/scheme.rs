@@ -6,16 +6,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use theta_authority::KeyRequest;
 use theta_orchestration::KeyEntry;
-use theta_payload::{Aead, Encrypt as _, EncryptError, Header, sealed_len, split_ciphertext};
+use theta_payload::{Aead, Encrypt as _, EncryptError, Header, sealed_len};
 use theta_schemes::{
-    StatementBytes,
+    Statement, StatementBytes,
     keys::{AnyPublicKey, Combined, SchemeError},
 };
 use theta_sharing::ShareIndex;
 use theta_wire::v1::{self, statement};
 use tonic::{Request, Response, Status};
 
-use super::{deadline, refusal, state::NodeState};
+use super::{
+    deadline, refusal,
+    state::{NodeState, header_of},
+};
 
 mod shares;
 
@@ -61,10 +64,10 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         let public = self.public_key(&request, &request.get_ref().key).await?;
         let v1::VerifyCiphertextRequest { key: _, ciphertext } = request.into_inner();
         let check = move |_: &mut dyn rand_core::CryptoRng| {
-            let (header, payload) = split_ciphertext(&ciphertext).map_err(|error| error.to_string())?;
-            public.check_request(theta_schemes::Statement::Decapsulate(header)).map_err(|error| error.to_string())?;
-            let header = Header::parse(header).map_err(|error| error.to_string())?;
-            check_payload(&header, payload)?;
+            let parsed = header_of(&ciphertext).map_err(|error| error.to_string())?;
+            public.check_request(Statement::Header(&parsed)).map_err(|error| error.to_string())?;
+            let header = parsed.header();
+            check_payload(&header, ciphertext.get(parsed.bytes().len()..).unwrap_or_default())?;
             Ok::<_, String>(Bytes::copy_from_slice(header.label().bytes()))
         };
         Ok(Response::new(match self.node.compute(check).await? {

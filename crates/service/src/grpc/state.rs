@@ -17,8 +17,8 @@ use theta_network::{GroupTransport, PeerState, Transport};
 use theta_orchestration::{
     Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, Quarantine, SlotRefusal, Stage,
 };
-use theta_payload::{PayloadKey, open_bytes, split_ciphertext};
-use theta_schemes::{Suite, keys::AnyPublicKey, signatures::frost::randomized_key};
+use theta_payload::{HeaderBytes, PayloadKey, open_payload, split_ciphertext};
+use theta_schemes::{RequestError, Suite, keys::AnyPublicKey, signatures::frost::randomized_key};
 use theta_statements::Name;
 use theta_wire::v1;
 use tokio::time;
@@ -269,11 +269,17 @@ impl NodeState {
         self.orchestrator.compute(computation).await.map_err(|error| refusal::compute(&error))
     }
 
-    /// Opens a ciphertext with the payload key that is the result of an instance.
-    pub(crate) async fn open(&self, finished: Arc<Finished>, ciphertext: Bytes) -> Result<Bytes, Status> {
+    /// Opens a ciphertext, whose header is parsed already, with the payload key that is the result of an instance.
+    pub(crate) async fn open(
+        &self,
+        finished: Arc<Finished>,
+        header: HeaderBytes,
+        ciphertext: Bytes,
+    ) -> Result<Bytes, Status> {
         let open = move |_: &mut dyn CryptoRng| {
             let key = PayloadKey::from_bytes(finished.result.expose()).map_err(|error| error.to_string())?;
-            let mut plaintext = open_bytes(&key, &ciphertext).map_err(|error| error.to_string())?;
+            let payload = ciphertext.get(header.bytes().len()..).unwrap_or_default();
+            let mut plaintext = open_payload(&key, &header.header(), payload).map_err(|error| error.to_string())?;
             Ok::<_, String>(Bytes::from(mem::take(plaintext.expose_mut())))
         };
         self.compute(open).await?.map_err(|reason| refusal::invalid(format!("the payload does not open: {reason}")))
@@ -372,8 +378,8 @@ impl NodeState {
     }
 }
 
-/// The header of a whole ciphertext, sharing its buffer.
-pub(crate) fn header_of(ciphertext: &Bytes) -> Result<Bytes, Status> {
-    let (header, _) = split_ciphertext(ciphertext).map_err(|error| refusal::request(&error))?;
-    Ok(ciphertext.slice_ref(header))
+/// The header of a whole ciphertext, parsed, sharing its buffer.
+pub(crate) fn header_of(ciphertext: &Bytes) -> Result<HeaderBytes, RequestError> {
+    let (header, _) = split_ciphertext(ciphertext)?;
+    HeaderBytes::parse(ciphertext.slice_ref(header))
 }

@@ -66,39 +66,6 @@ pub struct LogEntry {
     pub record: AuditRecord,
 }
 
-/// The end of a log, where records are added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain(Checkpoint);
-
-impl Default for Chain {
-    /// An empty log.
-    fn default() -> Self {
-        Self(Checkpoint::START)
-    }
-}
-
-impl Chain {
-    /// Goes on after a checkpoint.
-    #[must_use]
-    pub const fn after(checkpoint: Checkpoint) -> Self {
-        Self(checkpoint)
-    }
-
-    /// The end of the log so far.
-    #[must_use]
-    pub const fn checkpoint(&self) -> Checkpoint {
-        self.0
-    }
-
-    /// Adds a record.
-    pub fn append(&mut self, record: AuditRecord) -> LogEntry {
-        let Checkpoint { count: sequence, head: previous } = self.0;
-        let hash = hash(sequence, previous, &record);
-        self.0 = Checkpoint { count: sequence.saturating_add(1), head: hash };
-        LogEntry { sequence, previous, hash, record }
-    }
-}
-
 fn hash(sequence: u64, previous: Digest, record: &AuditRecord) -> Digest {
     let mut hasher = blake3::Hasher::new_derive_key(AUDIT_CHAIN);
     hasher.update(&sequence.to_be_bytes()).update(&previous.0).update(&record.encode());
@@ -148,21 +115,21 @@ pub fn verify<'a>(
     from: Checkpoint,
     kept: Option<Checkpoint>,
 ) -> Result<Checkpoint, BrokenLog> {
-    let mut chain = Chain::after(from);
-    meets(from, kept)?;
+    let mut reached = from;
+    meets(reached, kept)?;
     for entry in entries {
-        check(entry, &mut chain)?;
-        meets(chain.checkpoint(), kept)?;
+        reached = follow(reached, entry)?;
+        meets(reached, kept)?;
     }
-    let reached = chain.checkpoint();
     match kept.filter(|kept| kept.count > reached.count) {
         Some(kept) => Err(BrokenLog { sequence: reached.count, fault: Fault::Truncated(kept.count) }),
         None => Ok(reached),
     }
 }
 
-fn check(entry: &LogEntry, chain: &mut Chain) -> Result<(), BrokenLog> {
-    let Checkpoint { count: expected, head } = chain.checkpoint();
+/// The end of the log with one more record.
+fn follow(reached: Checkpoint, entry: &LogEntry) -> Result<Checkpoint, BrokenLog> {
+    let Checkpoint { count: expected, head } = reached;
     let broken = |fault| Err(BrokenLog { sequence: expected, fault });
     if entry.sequence > expected {
         return broken(Fault::Missing(entry.sequence));
@@ -176,8 +143,7 @@ fn check(entry: &LogEntry, chain: &mut Chain) -> Result<(), BrokenLog> {
     if entry.previous != head {
         return broken(Fault::Unlinked);
     }
-    *chain = Chain::after(Checkpoint { count: expected.saturating_add(1), head: entry.hash });
-    Ok(())
+    Ok(Checkpoint { count: expected.saturating_add(1), head: entry.hash })
 }
 
 fn meets(reached: Checkpoint, kept: Option<Checkpoint>) -> Result<(), BrokenLog> {

@@ -8,6 +8,6 @@ mod chain;
 mod lines;
 mod record;
 
-pub use chain::{BrokenLog, Chain, Checkpoint, CheckpointError, Fault, LogEntry, verify};
+pub use chain::{BrokenLog, Checkpoint, CheckpointError, Fault, LogEntry, verify};
 pub use lines::{LineError, MOST_LINE, from_line, to_line};
 pub use record::{AuditRecord, MOST_APPROVERS};

@@ -146,8 +146,8 @@ fn floors_survive_a_second_backup() {
     let again =
         Store::restore_on(backup.as_slice(), &other_key(), disk.backend(), &key(), &low, Options::default()).unwrap();
     assert_eq!(again.burn_watermark().unwrap(), 101);
-    assert_eq!(again.slot_mark(&rule("votes")).unwrap(), Some(1000));
-    assert!(again.slot_mark(&rule("serial")).unwrap() >= Some(50));
+    assert_eq!(decide(&again, "votes", 1000, 2), SlotDecision::Below { mark: 1000 });
+    assert!(matches!(decide(&again, "serial", 50, 2), SlotDecision::Below { mark } if mark >= 50));
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_copy_from_any_moment_burns_nothing_again() {
             found += 1;
             // A person restores it with bounds above everything that was.
             let day = life.burnt.iter().map(|id| id.day + 1).max().unwrap_or(0);
-            store.write(|tx| tx.raise_burn_watermark(day)).unwrap();
+            store.write(|tx| tx.raise_burn_watermark(day, 100)).unwrap();
             assert!(life.burnt.iter().all(|id| matches!(store.burn(*id), Err(BurnError::BelowWatermark { .. }))));
         }
     }

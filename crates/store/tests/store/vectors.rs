@@ -58,7 +58,7 @@ fn fill(store: &Store) {
     store.write(|tx| tx.trust_opening(7)).unwrap();
     store.write(|tx| tx.remember_contradiction(4, Some(&incarnation(0xb7)))).unwrap();
     store.burn(burn_id(20_778, 1)).unwrap();
-    store.write(|tx| tx.raise_burn_watermark(20_000)).unwrap();
+    store.write(|tx| tx.raise_burn_watermark(20_000, 1)).unwrap();
     let decided = store.decide(rule(), 42, [0xd1; 32], SlotOrder::Increasing).unwrap();
     assert_eq!(decided, SlotDecision::Allowed);
     store.append_audit(b"a decision".to_vec()).unwrap();
@@ -153,7 +153,8 @@ fn today_s_code_reads_today_s_format() {
     assert_eq!(store.burn_watermark().unwrap(), 20_000);
     let decided = store.decide(rule(), 42, [0; 32], SlotOrder::Increasing).unwrap();
     assert_eq!(decided, SlotDecision::Conflict { previous: [0xd1; 32] });
-    assert_eq!(store.slot_mark(&rule()).unwrap(), Some(41));
+    let below = store.decide(rule(), 41, [0; 32], SlotOrder::Increasing).unwrap();
+    assert_eq!(below, SlotDecision::Below { mark: 41 });
     let bodies: Vec<_> = store.audit(0, 9).unwrap().into_iter().map(|record| record.body).collect();
     assert_eq!(bodies, [b"a decision".to_vec(), b"another decision".to_vec()]);
     store.check_audit().unwrap().unwrap();

@@ -108,7 +108,6 @@ pub struct Server {
     methods: &'static [&'static str],
     service: Arc<dyn Dispatch>,
     max_decoding: Option<usize>,
-    max_encoding: Option<usize>,
 }
 
 impl fmt::Debug for Server {
@@ -120,7 +119,7 @@ impl fmt::Debug for Server {
 impl Server {
     /// A service of this name, with these methods in the order of its numbers.
     pub fn new(name: &'static str, methods: &'static [&'static str], service: Arc<dyn Dispatch>) -> Self {
-        Self { name, methods, service, max_decoding: None, max_encoding: None }
+        Self { name, methods, service, max_decoding: None }
     }
 
     /// Its name in paths: `package.Service`.
@@ -140,11 +139,6 @@ impl Server {
         self.max_decoding = Some(bytes);
     }
 
-    /// The largest message that is sent, in bytes; without a bound unless it is said.
-    pub const fn set_max_encoding(&mut self, bytes: usize) {
-        self.max_encoding = Some(bytes);
-    }
-
     /// Answers a request.
     pub fn answer(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>, Infallible> {
         let path = request.uri().path().strip_prefix('/').and_then(|path| path.strip_prefix(self.name));
@@ -153,7 +147,8 @@ impl Server {
             return Box::pin(ready(Ok(Status::unimplemented("").into_http())));
         };
         let called = Called { service: Arc::clone(&self.service), method };
-        let mut grpc = Grpc::new(Frames).apply_max_message_size_config(self.max_decoding, self.max_encoding);
+        // What a node answers needs no bound: it makes the answers itself.
+        let mut grpc = Grpc::new(Frames).apply_max_message_size_config(self.max_decoding, None);
         // One message is a stream of one on the wire, so this serves all methods.
         Box::pin(async move { Ok(grpc.server_streaming(called, request).await) })
     }

@@ -107,12 +107,6 @@ fn server(service: &Service, to: &mut String) -> std::fmt::Result {
         "pub fn new(inner: impl {name}) -> Self {{ let calls = Calls(Arc::new(inner)); \
          Self(rpc::Server::new(Self::NAME, Self::METHODS, Arc::new(calls))) }}"
     )?;
-    for way in ["decoding", "encoding"] {
-        writeln!(
-            to,
-            "#[must_use] pub fn max_{way}_message_size(mut self, bytes: usize) -> Self {{ self.0.set_max_{way}(bytes); self }}"
-        )?;
-    }
     writeln!(to, "}}\nstruct Calls(Arc<dyn {name}>);\nimpl rpc::Dispatch for Calls {{")?;
     writeln!(to, "fn call(&self, method: usize, request: tonic::Request<Bytes>) -> rpc::Reply {{")?;
     writeln!(to, "let inner = Arc::clone(&self.0);\nmatch method {{")?;

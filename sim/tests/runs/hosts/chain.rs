@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use theta_schemes::Suite;
-use theta_sim::{Asked, Behaviour, Chain, Deed, Invariant, Sabotage, Scenario, run};
+use theta_sim::{Asked, Behaviour, Chain, Invariant, Observation, Sabotage, Scenario, run};
 
 use crate::setting::{catches, quiet};
 
@@ -29,8 +29,8 @@ fn all_holds_with_a_chain_and_the_seed_decides() {
         let scenario = Scenario::of(seed).with_chain();
         let outcome = run(&scenario, false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        waited += outcome.deeds.count(Deed::RaceWaited);
-        lost += outcome.deeds.count(Deed::RaceLost);
+        waited += outcome.observations.count(Observation::RaceWaited);
+        lost += outcome.observations.count(Observation::RaceLost);
         let chain = scenario.chain.as_ref().unwrap();
         forks += u32::from(!chain.forked.is_empty());
         halts += u32::from(!chain.halt.is_empty());
@@ -49,7 +49,7 @@ fn no_race_makes_a_slot_void_where_there_is_an_order() {
         let outcome = run(&race(seed), false);
         assert_eq!(outcome.violation, None, "seed {seed}");
         assert_eq!(outcome.results, 4, "one of the two messages is signed, and all nodes have it");
-        lost += outcome.deeds.count(Deed::RaceLost);
+        lost += outcome.observations.count(Observation::RaceLost);
     }
     assert!(lost > 10, "the other one is refused by those that hear of it in time: {lost}");
     catches(&race(1), Sabotage::NoOrder, Invariant::Ends);

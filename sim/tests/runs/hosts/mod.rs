@@ -2,7 +2,7 @@
 
 mod chain;
 
-use theta_sim::{Deed, Scenario, run};
+use theta_sim::{Observation, Scenario, run};
 
 #[test]
 fn all_holds_through_hosts_that_lie_and_the_seed_decides() {
@@ -11,7 +11,7 @@ fn all_holds_through_hosts_that_lie_and_the_seed_decides() {
     for seed in 0..30 {
         let outcome = run(&hosted(seed), false);
         assert_eq!(outcome.violation, None, "seed {seed}");
-        forged += outcome.deeds.count(Deed::Forged);
+        forged += outcome.observations.count(Observation::Forged);
         if seed < 3 {
             assert_eq!(outcome.trace, run(&hosted(seed), false).trace, "seed {seed} again");
             assert_ne!(outcome.trace, run(&Scenario::of(seed), false).trace, "seed {seed}, without hosts");

@@ -9,9 +9,8 @@ use theta_names::{Epoch, Version};
 use theta_wire::v1::CeremonyState;
 
 use super::left_out;
-use crate::keys::change::Nonce;
 use crate::{
-    access::ApprovalFiles,
+    access::{ApprovalFiles, Nonce},
     connect::{self, ClientArgs, Session},
     exit::Failure,
     files::Target,

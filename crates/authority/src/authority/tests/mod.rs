@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_custody::{KeyTable, StoreSlots};
 use theta_groups::Secret;
-use theta_names::SlotOrder;
+use theta_names::{NodeId, SlotOrder};
 use theta_policy::{SlotDecision, SlotScope, SlotStanding, SlotState};
 use theta_statements::Digest;
 use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry, verify};
@@ -50,7 +50,7 @@ fn with_slots() -> String {
 fn open(folder: &Path, text: &str, store: Arc<Store>) -> Arc<Authority> {
     let file = folder.join("policy.toml");
     fs::write(&file, text).unwrap();
-    Authority::open("g", 3, &file, store, &mut Registry::default()).unwrap()
+    Authority::open("g", NodeId::try_from(3).unwrap(), &file, store, &mut Registry::default()).unwrap()
 }
 
 /// A caller with this certificate, or with nothing.

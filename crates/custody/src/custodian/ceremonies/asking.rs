@@ -137,7 +137,7 @@ impl Custodian {
         self.enough_confirmed(ledger.members().iter().map(|member| member.node()), ledger.quorum(), REPLACE)?;
         // Whose share is recovered need not be trusted: it learns something, and says nothing that others rely on.
         if !matches!(plan.aim(), Aim::Recover(..)) {
-            let members = plan.members().iter().filter_map(|party| NodeId::try_from(party.get()).ok());
+            let members = plan.members().iter().map(|party| party.node());
             self.enough_confirmed(members, plan.quorum(), CONFIRM)?;
         }
         Ok(subject)

@@ -10,13 +10,6 @@ use crate::custodian::work::Work;
 use crate::request::{CustodyEffect, To};
 use crate::{Custodian, CustodyError};
 
-/// The message with the present incarnation of a node's store. The node sends it right after it has decided something
-/// once and for all, and before it acts on that, so that a peer that sees the result has seen this.
-#[must_use]
-pub fn announcement(now: &Incarnation) -> bytes::Bytes {
-    Message::Now(*now).encode()
-}
-
 impl Custodian {
     /// How many peers are needed to trust this node's store, and to distrust it: so many that one of them is honest, or
     /// all.

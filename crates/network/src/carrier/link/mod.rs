@@ -213,12 +213,6 @@ impl Link {
         Some(message)
     }
 
-    /// Whether messages from the peer wait to be taken.
-    #[must_use]
-    pub fn has_messages(&self) -> bool {
-        !self.incoming.is_taken()
-    }
-
     /// Whether messages to the peer flow.
     #[must_use]
     pub fn is_connected(&self, now: Instant) -> bool {

@@ -101,11 +101,6 @@ impl Incoming {
         self.ready.len() < MOST_READY && self.ready_bytes < MOST_READY_BYTES
     }
 
-    /// Whether the application has nothing to take.
-    pub(in crate::carrier) fn is_taken(&self) -> bool {
-        self.ready.is_empty()
-    }
-
     /// The next message for the application. Says whether the peer, which was told to wait, may go on with this.
     pub(in crate::carrier) fn take(&mut self) -> Option<(Bytes, bool)> {
         let pressed = self.is_pressed();
@@ -220,7 +215,7 @@ mod tests {
         let lie = (1..100).find_map(|number| incoming.put(number, false, piece.clone()).err());
         assert_eq!(lie, Some(Lie::TooLong(1 << 20)));
         assert_eq!(incoming.put(50, true, piece), Ok(Fate::Taken), "it is heard no more, and not asked to repeat it");
-        assert!(incoming.is_taken());
+        assert!(incoming.ready.is_empty());
     }
 
     #[test]

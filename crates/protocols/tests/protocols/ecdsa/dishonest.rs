@@ -120,7 +120,7 @@ fn every_lie_of_two_ends_in_quarantine() {
                     // The next request is refused, although the other one is honest now.
                     let report = group.run(b"n", 1, Vec::new());
                     assert!(matches!(result_of(&report, 2), Err(Abort::Quarantined { .. })));
-                    // Whoever starts again tries anew.
+                    // New shares have new stocks, so a refresh lets them sign again.
                     [1, 2].into_iter().for_each(|number| group.forget(number));
                     group.check(b"n", &group.run(b"n", 1, Vec::new())).unwrap();
                 }

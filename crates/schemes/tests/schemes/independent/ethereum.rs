@@ -53,10 +53,10 @@ fn sums_of_keys_verify_sums_of_signatures() {
         let public_key = keys.reduce(|sum, key| sum + key).unwrap();
         // The proof of possession comes from the sum of the secrets, which the vectors disclose.
         let secret = Secret::new(secrets.into_iter().reduce(|sum, secret| sum + secret).unwrap());
-        let possession = <Scheme as CurveScheme>::prove_possession(&secret, &public_key);
+        let proof_of_possession = <Scheme as CurveScheme>::prove_possession(&secret, &public_key);
         // One party is enough for a key that only verifies.
         let (one, public_key) = (Threshold::new(1, 1).unwrap(), Encoded::new(public_key));
-        let public = PublicKeySet::new::<Scheme>(one, public_key, vec![public_key], possession).unwrap();
+        let public = PublicKeySet::new::<Scheme>(one, public_key, vec![public_key], proof_of_possession).unwrap();
         Scheme::verify(&public, &bytes(&case["message"]), &bytes(&case["signature"])).unwrap();
     }
 }

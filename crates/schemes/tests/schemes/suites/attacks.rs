@@ -124,10 +124,10 @@ where
     let accepts = |message: &[u8], signature: &[u8]| accepts(&public, message, signature);
     assert!(accepts(message, signature));
     forgeries_fail::<F>(accepts, [signature, message, F::SIGN_DST]);
-    let possession = set.possession().unwrap();
-    forgeries_fail::<F>(accepts, [possession, set.public_key_bytes(), F::POP_DST]);
+    let proof_of_possession = set.proof_of_possession().unwrap();
+    forgeries_fail::<F>(accepts, [proof_of_possession, set.public_key_bytes(), F::POP_DST]);
     // The proof of possession is not a signature of the key's bytes.
-    assert!(!accepts(set.public_key_bytes(), possession));
+    assert!(!accepts(set.public_key_bytes(), proof_of_possession));
 }
 
 #[test]
@@ -162,10 +162,10 @@ fn rogue_keys_are_refused<F: Form, S: CurveScheme<KeyGroup = F::Keys>>() {
     let pop_point = F::Signatures::hash_to_group(F::POP_DST, &[rogue.bytes()]);
     let own = F::Signatures::encode(&(pop_point * secret)).as_ref().to_vec();
     let signed = F::Signatures::encode(&(point * secret)).as_ref().to_vec();
-    for possession in [None, honest.possession().map(<[u8]>::to_vec), Some(own), Some(signed)] {
+    for proof_of_possession in [None, honest.proof_of_possession().map(<[u8]>::to_vec), Some(own), Some(signed)] {
         let threshold = Threshold::new(1, 1).unwrap();
-        let refused = PublicKeySet::new::<S>(threshold, rogue, vec![rogue], possession).map(drop);
-        assert_eq!(refused, Err(PublicKeyError::Possession));
+        let refused = PublicKeySet::new::<S>(threshold, rogue, vec![rogue], proof_of_possession).map(drop);
+        assert_eq!(refused, Err(PublicKeyError::ProofOfPossession));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The requirements of all suites.
 
 use crate::suites::fixture::{
-    add_torsion, assert_refused, assert_unverified, borrow, has_possession, identity_share, index, key,
+    add_torsion, assert_refused, assert_unverified, borrow, has_proof_of_possession, identity_share, index, key,
     off_subgroup_point, one_round_suites, point_len, rng, shares, shift, statement,
 };
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, Combined, PublicMaterial as _, SchemeError};
@@ -117,7 +117,7 @@ fn errors_that_cancel_are_found(suite: Suite) {
                 assert_eq!(combined.result.expose(), truth.result.expose());
                 assert_eq!((first, second), (1, 2));
                 assert!(
-                    suite.purpose() != Purpose::Coin || has_possession(suite),
+                    suite.purpose() != Purpose::Coin || has_proof_of_possession(suite),
                     "a Diffie-Hellman coin proves nothing"
                 );
             }

@@ -27,10 +27,10 @@ fn invalid() -> Result<(), SchemeError> {
     Err(SchemeError::Verify(VerifyError::Invalid))
 }
 
-fn possession(public: &AnyPublicKey) -> Vec<u8> {
+fn proof_of_possession(public: &AnyPublicKey) -> Vec<u8> {
     match public.typed() {
-        TypedPublicKey::Bls12381G1(key) => key.possession().unwrap().to_vec(),
-        TypedPublicKey::Bls12381G2(key) => key.possession().unwrap().to_vec(),
+        TypedPublicKey::Bls12381G1(key) => key.proof_of_possession().unwrap().to_vec(),
+        TypedPublicKey::Bls12381G2(key) => key.proof_of_possession().unwrap().to_vec(),
         other => panic!("not a BLS key: {other:?}"),
     }
 }
@@ -53,7 +53,7 @@ fn min_pk_signatures_are_the_standard_ones() {
             assert_eq!(public.verify(message, &foreign, b""), invalid());
         }
         let proof = theirs.sign(public.public_key_bytes(), MIN_PK_POP_DST, b"");
-        assert_eq!(possession(&public), proof.to_bytes());
+        assert_eq!(proof_of_possession(&public), proof.to_bytes());
     }
 }
 
@@ -75,7 +75,7 @@ fn min_sig_signatures_are_the_standard_ones() {
             assert_eq!(public.verify(message, &foreign, b""), invalid());
         }
         let proof = theirs.sign(public.public_key_bytes(), MIN_SIG_POP_DST, b"");
-        assert_eq!(possession(&public), proof.to_bytes());
+        assert_eq!(proof_of_possession(&public), proof.to_bytes());
     }
 }
 

@@ -5,6 +5,10 @@
 //! whichever party passes it on, so slots are by author and not by sender; and a party that has finished keeps
 //! answering the others.
 
+mod epilogue;
+mod logic;
+mod signed;
+
 use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,27 +16,31 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_groups::Secret;
-use theta_rounds::{self, Abort, Blame, Channel, Effect, Machine, Malformed, Offence, PartyId, Recipient, Slot};
+use theta_rounds::{self, Blame, Channel, Effect, Machine, Malformed, Offence, PartyId, Recipient, Slot};
 use theta_sharing::EncodedShare;
 
 use super::bulletin_board::{BulletinBoard, Item, Posted};
 use super::certificate::QuorumCertificate;
 use super::evidence::CeremonyEvidence;
+use super::group::group_named;
 use super::outcome::{JoinError, Outcome};
 use super::participant::Participant;
 use super::plan::{Aim, CeremonyPlan};
-use super::signed::Signed;
-use super::statement::{Digest, Kind, Statement, StatementSlot};
+use super::statement::{Digest, Kind, Statement};
 use super::summary::{Part, Summary};
-use super::{CeremonyKeys, Memory, longest_body, longest_items, longest_summary};
+use super::wellformed::MESSAGE_BYTES;
+use super::{CeremonyKeys, longest_body, longest_items, longest_summary};
+use signed::Signed;
+
+pub use epilogue::Remains;
+pub use logic::Memory;
+pub(super) use logic::{Admission, Logic, Outbox};
 
 /// Statements, certificates and values.
 pub const ITEMS: Slot = Slot { kind: 1, number: 0 };
 /// What the sender has and lacks.
 pub const SUMMARY: Slot = Slot { kind: 2, number: 0 };
 
-/// The most bytes of items in one message, except that one longer item may be alone in it.
-pub(super) const MESSAGE_BYTES: usize = 1 << 18;
 /// Summaries of one party that are answered, and what each tick adds.
 const REPLIES: u32 = 64;
 const REPLIES_PER_TICK: u32 = 4;
@@ -50,81 +58,6 @@ const ASKS_WITHIN: u32 = 4;
 /// Ticks for which a dealing is taken to be on its way from its dealer, so that a party does not pass it on.
 const ON_ITS_WAY: u32 = 2;
 
-/// Whether a statement can be of use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
-    Keep,
-    /// Too far ahead to be kept, but good to know that it exists.
-    Note,
-    Drop,
-}
-
-/// What a party makes: statements, and evidence against liars.
-#[derive(Default)]
-pub(super) struct Outbox {
-    say: Vec<(StatementSlot, Vec<u8>)>,
-    pub(super) faults: Vec<CeremonyEvidence>,
-    /// The slots in which this party has made a statement; statements are final.
-    said: BTreeSet<StatementSlot>,
-}
-
-impl Outbox {
-    /// Makes a statement, unless its slot is filled; then the body is not even computed.
-    pub(super) fn say(&mut self, slot: StatementSlot, body: impl FnOnce() -> Option<Vec<u8>>) {
-        if !self.said.contains(&slot)
-            && let Some(body) = body()
-        {
-            self.said.insert(slot);
-            self.say.push((slot, body));
-        }
-    }
-}
-
-/// What a ceremony is about. All of it is deterministic: what is random comes from the party's secret of this ceremony.
-pub(super) trait Logic: Send + 'static {
-    /// Whether a statement of that author and slot can be of use. Must bound what is kept.
-    fn admission(&self, author: PartyId, slot: StatementSlot) -> Admission;
-    /// Whether it is news that a statement exists which is not kept. Must bound how often it is.
-    fn is_news(&self, author: PartyId, slot: StatementSlot) -> bool;
-    /// A statement exists that is not kept.
-    fn note(&mut self, author: PartyId, slot: StatementSlot);
-    /// Takes a statement that is the first in its slot. If it cannot be read, its author is to blame.
-    fn take(&mut self, statement: &Statement) -> Result<(), Malformed>;
-    /// Whether a statement that contradicts an earlier one of its author's is of use all the same, since a proposed or decided set
-    /// names it.
-    fn is_wanted(&self, statement: &Statement) -> bool;
-    /// Takes one that contradicts another, if it is wanted.
-    fn take_other(&mut self, statement: &Statement);
-    /// Takes a certificate; returns whether it was new. No honest party passes on a false one.
-    fn take_certificate(&mut self, certificate: &QuorumCertificate) -> Result<bool, Malformed>;
-    /// Takes the value behind a digest; says whether it was wanted.
-    fn take_value(&mut self, value: &[u8]) -> bool;
-    /// This party has made statements that it does not remember: it must not make any that could contradict them.
-    fn lose_memory(&mut self);
-    /// Logical time passes.
-    fn tick(&mut self);
-    /// Does what is possible now. Called again as long as it makes new statements.
-    fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox);
-    /// Digests of what is lacking and known by digest only.
-    fn wants(&self) -> Vec<Digest>;
-    /// Digests of what was decided, and of what is in that.
-    fn decided(&self) -> Vec<Digest>;
-    /// What a digest stands for.
-    fn supply(&self, digest: &Digest) -> Option<Item>;
-    /// The decision and the activation.
-    fn certificates(&self) -> [Option<&QuorumCertificate>; 2];
-    /// The view of votes that are of use.
-    fn view(&self) -> u32;
-    /// The end, once.
-    fn outcome(&mut self, board: &BulletinBoard, evidence: &[CeremonyEvidence]) -> Option<Result<Outcome, Abort>>;
-    /// How many of the contributions that the present phase awaits are here, and how many it needs.
-    fn contributions(&self) -> (usize, usize);
-    /// Who has not said what is due.
-    fn silent(&self, board: &BulletinBoard) -> Vec<PartyId>;
-    /// What is due, for people.
-    fn awaits(&self) -> &'static str;
-}
-
 /// A ceremony at one party.
 ///
 /// It is a pure function of its arguments and the ordered inputs: replayed from a journal, it sends the same bytes. All
@@ -132,8 +65,8 @@ pub(super) trait Logic: Send + 'static {
 /// what was sealed to this party in the ceremony. Only inputs that raise [`Ceremony::revision`] need to be in the
 /// journal, before the messages that they cause are sent.
 pub struct Ceremony {
-    pub(super) plan: Arc<CeremonyPlan>,
-    pub(super) own: Arc<Participant>,
+    plan: Arc<CeremonyPlan>,
+    own: Arc<Participant>,
     logic: Box<dyn Logic>,
     board: BulletinBoard,
     outbox: Outbox,
@@ -155,7 +88,7 @@ pub struct Ceremony {
     unasked: u32,
     evidence: Vec<CeremonyEvidence>,
     /// What is known of the messages that come next.
-    pub(super) ahead: Signed,
+    ahead: Signed,
 }
 
 /// The inputs of a ceremony: it asks no stock for anything.
@@ -182,7 +115,8 @@ impl Ceremony {
             return Err(JoinError::Stranger);
         }
         let own = Arc::new(Participant::new(keys, *plan.id(), secret));
-        let logic = plan.group().logic(&plan, &own, share, memory)?;
+        let group = group_named(plan.group().name()).ok_or(JoinError::Plan)?;
+        let logic = group.logic(&plan, &own, share, memory)?;
         Ok(Self::new(plan, own, logic))
     }
 
@@ -313,7 +247,7 @@ impl Ceremony {
     }
 
     /// Whether a statement could change something, if its author signed it.
-    pub(super) fn is_of_use(&self, statement: &Statement) -> bool {
+    fn is_of_use(&self, statement: &Statement) -> bool {
         let (author, slot) = (statement.author(), statement.slot());
         match self.logic.admission(author, slot) {
             _ if self.is_too_long(statement) => false,
@@ -349,7 +283,7 @@ impl Ceremony {
     }
 
     /// Whether what a party sends is read.
-    pub(super) fn listens_to(&self, from: PartyId) -> bool {
+    fn listens_to(&self, from: PartyId) -> bool {
         !self.is_stranger(from) && !self.ignored.contains(&from)
     }
 
@@ -443,16 +377,16 @@ impl Ceremony {
         self.ask(out);
     }
 
-    pub(super) fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
+    fn certificates(&self) -> [Option<&QuorumCertificate>; 2] {
         self.logic.certificates()
     }
 
-    pub(super) const fn board(&self) -> &BulletinBoard {
+    const fn board(&self) -> &BulletinBoard {
         &self.board
     }
 
     /// The decided value and dealings, as far as they are here.
-    pub(super) fn decided(&self) -> Vec<Item> {
+    fn decided(&self) -> Vec<Item> {
         self.logic.decided().iter().filter_map(|digest| self.logic.supply(digest)).collect()
     }
 
@@ -545,7 +479,7 @@ fn send(to: Recipient, items: &[Item], out: &mut Effects) {
 }
 
 /// Items in messages, few enough in each.
-pub(super) fn messages(items: &[Item]) -> Vec<Bytes> {
+fn messages(items: &[Item]) -> Vec<Bytes> {
     let (mut messages, mut payload) = (Vec::new(), Vec::new());
     for item in items {
         let len = payload.len();

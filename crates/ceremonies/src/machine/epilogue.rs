@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use super::bulletin_board::{Item, rewrite};
-use super::electorate::value_digest;
-use super::machine::{Ceremony, messages};
-use super::plan::Aim;
-use super::statement::{Digest, Kind};
-use super::summary::Summary;
+use super::{Ceremony, messages};
+use crate::bulletin_board::{Item, rewrite};
+use crate::electorate::value_digest;
+use crate::plan::Aim;
+use crate::statement::{Digest, Kind};
+use crate::summary::Summary;
 
 impl Ceremony {
     /// The messages with which a late party ends with the same result.

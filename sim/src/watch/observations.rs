@@ -1,11 +1,11 @@
-//! Counts the events that scenarios are about.
+//! What is seen to happen in a run, counted: the events that scenarios are about.
 
 use std::collections::BTreeMap;
 
-/// Something that an adversary did, or that was done against it. A test checks with these that what it is about has
-/// happened at all.
+/// Something that happened: what an adversary did, what was done against it, what the group decided. A test checks with
+/// these that what it is about has happened at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Deed {
+pub enum Observation {
     /// A liar sent a false statement of a ceremony.
     Lied,
     /// A node was started with an older copy of its store, or an empty one.
@@ -92,7 +92,7 @@ pub enum Deed {
     SlowestEnd,
 }
 
-impl Deed {
+impl Observation {
     /// Whether it is the largest of some numbers, and not a count.
     #[must_use]
     pub const fn is_most(self) -> bool {
@@ -102,24 +102,24 @@ impl Deed {
 
 /// How often each of them happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deeds {
-    counts: BTreeMap<Deed, u64>,
+pub struct Observations {
+    counts: BTreeMap<Observation, u64>,
     /// By the name of the behaviour.
     lies: BTreeMap<&'static str, u64>,
 }
 
-impl Deeds {
-    pub(crate) fn note(&mut self, deed: Deed) {
-        self.add(deed, 1);
+impl Observations {
+    pub(crate) fn note(&mut self, observation: Observation) {
+        self.add(observation, 1);
     }
 
-    pub(crate) fn add(&mut self, deed: Deed, times: u64) {
-        *self.counts.entry(deed).or_default() += times;
+    pub(crate) fn add(&mut self, observation: Observation, times: u64) {
+        *self.counts.entry(observation).or_default() += times;
     }
 
     /// Notes a number of which the largest counts.
-    pub(crate) fn most(&mut self, deed: Deed, number: u64) {
-        let most = self.counts.entry(deed).or_default();
+    pub(crate) fn most(&mut self, observation: Observation, number: u64) {
+        let most = self.counts.entry(observation).or_default();
         *most = number.max(*most);
     }
 
@@ -132,8 +132,8 @@ impl Deeds {
 
     /// Adds those of another run.
     pub fn absorb(&mut self, other: &Self) {
-        for (deed, times) in &other.counts {
-            if deed.is_most() { self.most(*deed, *times) } else { self.add(*deed, *times) }
+        for (observation, times) in &other.counts {
+            if observation.is_most() { self.most(*observation, *times) } else { self.add(*observation, *times) }
         }
         other.lies.iter().for_each(|(kind, times)| self.lied(kind, *times));
     }
@@ -145,7 +145,7 @@ impl Deeds {
 
     /// How often it happened.
     #[must_use]
-    pub fn count(&self, deed: Deed) -> u64 {
-        self.counts.get(&deed).copied().unwrap_or_default()
+    pub fn count(&self, observation: Observation) -> u64 {
+        self.counts.get(&observation).copied().unwrap_or_default()
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use theta_rounds::PartyId;
 
-use super::bulletin_board::Item;
-use super::longest_items;
-use super::machine::Ceremony;
-use super::statement::{Statement, StatementSlot};
+use super::Ceremony;
+use crate::bulletin_board::Item;
+use crate::longest_items;
+use crate::statement::{Statement, StatementSlot};
 
 /// Statements whose signatures are true, by slot and author. It only saves time: a statement that is not among them is
 /// checked by itself.
