@@ -176,7 +176,8 @@ pub(crate) async fn first_good<A, T>(
     mut replies: mpsc::Receiver<Reply<A>>,
     check: impl Fn(&A) -> Result<T, Problem>,
 ) -> Result<Chosen<T>, ClientError> {
-    let mut judged = Judged { problems: Problems::new(question.connections), doubtful: Vec::new(), withheld: false, question };
+    let mut judged =
+        Judged { problems: Problems::new(question.connections), doubtful: Vec::new(), withheld: false, question };
     let mut learned = false;
     loop {
         let reply = replies.recv().await;

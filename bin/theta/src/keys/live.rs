@@ -107,7 +107,11 @@ pub(super) fn show(args: &ClientArgs, key: Option<&KeyRef>, output: Output) -> R
         if keys.is_empty() {
             let there_is = |of: Vec<String>| of.join(", ");
             return Err(Failure::Usage(if versions.is_empty() {
-                format!("the nodes have no key {:?}; they have: {}", key.name.as_str(), there_is(known.into_iter().collect()))
+                format!(
+                    "the nodes have no key {:?}; they have: {}",
+                    key.name.as_str(),
+                    there_is(known.into_iter().collect())
+                )
             } else {
                 let versions = versions.iter().map(ToString::to_string).collect();
                 format!("the nodes have no {key}; of {} they have the versions {}", key.name, there_is(versions))

@@ -160,7 +160,9 @@ fn change(args: &StateArgs, wanted: Wanted, output: Output) -> Result<(), Failur
         };
         let change = StateChange { key: args.key.name.clone(), version, state, generation, not_before };
         match client.end_of(&change.key, version) {
-            Some(KeyEnd::Doomed(at)) if at <= now().0 / 1_000 => Ok((StateChanged::before(generation.saturating_sub(1)), 0)),
+            Some(KeyEnd::Doomed(at)) if at <= now().0 / 1_000 => {
+                Ok((StateChanged::before(generation.saturating_sub(1)), 0))
+            }
             Some(KeyEnd::Destroyed) => Ok((StateChanged::before(generation.saturating_sub(1)), 0)),
             Some(KeyEnd::Doomed(at)) if unless_doomed => Ok((StateChanged::before(generation.saturating_sub(1)), at)),
             _ => Ok::<_, Failure>((client.make_change(change).await?, not_before)),

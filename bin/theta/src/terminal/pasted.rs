@@ -51,7 +51,9 @@ fn asking_as(client: &Path, text: &str) -> String {
     const EXPLAIN: &str = "theta policy explain --ask ";
     let client = quoted(client);
     let text = text.replace(EXPLAIN, &format!("theta policy explain --client-dir {client} --ask "));
-    text.split_inclusive('\n').map(|line| if line.contains(" --client ") { line.to_owned() } else { in_line(&client, line) }).collect()
+    text.split_inclusive('\n')
+        .map(|line| if line.contains(" --client ") { line.to_owned() } else { in_line(&client, line) })
+        .collect()
 }
 
 /// The client stands right behind the command's name: where a hint ends is not to be seen.
@@ -74,14 +76,19 @@ mod tests {
     #[test]
     fn commands_in_hints_ask_with_the_client_of_this_one() {
         let told = |text| asking_as(Path::new("ann's.client"), text);
-        assert_eq!(told("no answer; theta status shows who is up"), "no answer; theta status --client 'ann'\\''s.client' shows who is up");
+        assert_eq!(
+            told("no answer; theta status shows who is up"),
+            "no answer; theta status --client 'ann'\\''s.client' shows who is up"
+        );
         let two = "a key; theta keys list shows others, theta keys enable a takes it back";
         assert_eq!(
             asking_as(Path::new("x"), two),
             "a key; theta keys list --client x shows others, theta keys enable --client x a takes it back"
         );
         // What names a client, has another name, or asks nobody stays.
-        for same in ["theta keys enable a --client b", "theta keys listing", "theta status-page", "theta keys import a.pem"] {
+        for same in
+            ["theta keys enable a --client b", "theta keys listing", "theta status-page", "theta keys import a.pem"]
+        {
             assert_eq!(asking_as(Path::new("x"), same), same);
         }
         let explained = asking_as(Path::new("x"), "see why with: theta policy explain --ask 01");

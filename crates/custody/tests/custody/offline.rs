@@ -98,7 +98,10 @@ fn what_does_not_belong_together_is_not_imported() {
     let table = read_keys(&store, party(1)).unwrap();
     assert_eq!((table.len(), table.iter().count(), table.get("files").unwrap().version.get()), (1, 2, 2));
     let lost = table.resolve(&"files".parse().unwrap(), None).unwrap_err();
-    assert!(matches!(lost, ResolveError::ShareLost { .. }) && lost.to_string().contains("theta keys recover files --node 1"));
+    assert!(
+        matches!(lost, ResolveError::ShareLost { .. })
+            && lost.to_string().contains("theta keys recover files --node 1")
+    );
     assert!(table.resolve(&"files@1".parse().unwrap(), None).is_ok());
     // Node 2 does not hold share 1.
     let error = Custodian::open(Arc::new(store), party(2), roster(2, 4)).unwrap_err();

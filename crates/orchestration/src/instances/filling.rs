@@ -81,7 +81,8 @@ impl Shard {
         }
         let shared = &self.worker.shared;
         key.stock.wipe_before(shared.burning.oldest(&shared.today));
-        let pause = if self.is_low(key) { shared.fillings.pause(key, shared.local).saturating_add(after) } else { REVIEW };
+        let pause =
+            if self.is_low(key) { shared.fillings.pause(key, shared.local).saturating_add(after) } else { REVIEW };
         let at = self.now.max(self.clock) + pause;
         let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
         let planned = self.plans.entry(key.key_id).or_insert_with(|| (at, named));
@@ -99,7 +100,8 @@ impl Shard {
         // Half of what falls to each holder; nothing where that is less than one.
         let own = level.checked_div(2 * holders).unwrap_or(0);
         let local = key.holders.index_of(self.worker.shared.local).map(PartyId::of_share);
-        stock.presignatures_ready() < level || (self.has_room(key) && local.is_some_and(|local| stock.presignatures_of(local) < own))
+        stock.presignatures_ready() < level
+            || (self.has_room(key) && local.is_some_and(|local| stock.presignatures_of(local) < own))
     }
 
     /// Whether there is room in the stock of a key for what one program makes.

@@ -12,9 +12,7 @@ use bytes::Bytes;
 use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
-use theta_protocols::{
-    AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply,
-};
+use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply};
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
 use theta_schemes::Claim;
 use tokio::{sync::watch, time::Instant};

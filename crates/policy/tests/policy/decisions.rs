@@ -58,7 +58,8 @@ fn the_first_allow_decides_and_nothing_falls_through() {
 #[test]
 fn what_answers_are_checked_by_is_read_by_all_who_may_do_anything() {
     let strict = "approvals = { of = [\"x\"], need = 1 }\nrate = \"1/day\"\nlabels = [\"a\"]";
-    let rules = policy(&(allow("signs", "alice", "root", "sign", strict) + &allow("draws", "bob", "coin", "flip-coin", "")));
+    let rules =
+        policy(&(allow("signs", "alice", "root", "sign", strict) + &allow("draws", "bob", "coin", "flip-coin", "")));
     let public = |policy: &Policy, key| {
         let ask = Ask { key, ..Ask::new("demo", Operation::KeysList) };
         policy.decide_public(&alice(policy).asks(ask), NOW, &state())

@@ -72,13 +72,19 @@ impl Collector for KeysCollector {
             (
                 "theta_nonces_ready",
                 "Commitments of peers with which this node coordinates signatures in one round",
-                Some(entries.iter().fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.commitments_ready())))),
+                Some(
+                    entries
+                        .iter()
+                        .fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.commitments_ready()))),
+                ),
             ),
             (
                 "theta_presignatures_ready",
                 "Presignatures of ECDSA that this node keeps, each for one signature in one round",
                 Some(
-                    entries.iter().fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.presignatures_ready()))),
+                    entries
+                        .iter()
+                        .fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.presignatures_ready()))),
                 ),
             ),
         ];

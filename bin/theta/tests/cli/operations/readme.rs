@@ -54,7 +54,9 @@ fn five_minutes_are_as_they_stand() {
     let commands = instead(&commands, "sleep 1; theta status", READY);
     let folder = TempDir::new().unwrap();
     let told = run(folder.path(), &commands);
-    for word in ["Three may keep a secret", "good signature", "Signature Verified Successfully", "ALLOWED", "exit code 3"] {
+    for word in
+        ["Three may keep a secret", "good signature", "Signature Verified Successfully", "ALLOWED", "exit code 3"]
+    {
         assert!(told.contains(word), "{word} in {told}");
     }
 }
@@ -80,7 +82,8 @@ fn four_organisations_found_a_group_as_it_stands() {
     for name in ["alpha", "beta", "gamma", "delta"] {
         let_in(&folder.path().join(name).join("policy.toml"), &told);
     }
-    let run_nodes = in_each_terminal(run_nodes).replace("theta node run --dir alpha", "theta node run --dir alpha 2> alpha.log &");
+    let run_nodes =
+        in_each_terminal(run_nodes).replace("theta node run --dir alpha", "theta node run --dir alpha 2> alpha.log &");
     let run_nodes = ["beta", "gamma", "delta"].iter().fold(run_nodes, |commands, name| {
         let node = format!("theta node run --dir {name}");
         instead(&commands, &node, &format!("{node} 2> {name}.log &"))
