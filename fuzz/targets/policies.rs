@@ -10,7 +10,9 @@ use theta_groups::Secret;
 use theta_names::{AUDIT_CHAIN, Label, Operation};
 use theta_policy::{Answer, MemorySlots, Policy, State};
 use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry, from_line, to_line, verify};
-use theta_statements::{Approval, ApprovalTerms, Ask, Digest, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity};
+use theta_statements::{
+    Approval, ApprovalTerms, Ask, Digest, RequestTerms, SignedRequest, SigningKey, UnixTime, Validity,
+};
 
 const NOW: UnixTime = UnixTime(1_800_000_000_000);
 const CERTIFICATE: [u8; 32] = [0xaa; 32];
