@@ -76,9 +76,9 @@ impl Stock {
         self.kept().presignatures.ready()
     }
 
-    /// Wipes presignatures that were made before this day, in days since 1970.
-    pub fn wipe_before(&self, day: u32) {
-        self.kept().presignatures.wipe_before(day);
+    /// Wipes presignatures that were made before this day, in days since 1970. Says whether there were any.
+    pub fn wipe_before(&self, day: u32) -> bool {
+        self.kept().presignatures.wipe_before(day)
     }
 
     /// How many presignatures wait of which this party says what they sign.

@@ -80,7 +80,7 @@ impl Shard {
             return;
         }
         let shared = &self.worker.shared;
-        key.stock.wipe_before(shared.burning.oldest(&shared.today));
+        let _ = key.stock.wipe_before(shared.burning.oldest(&shared.today));
         let pause =
             if self.is_low(key) { shared.fillings.pause(key, shared.local).saturating_add(after) } else { REVIEW };
         let at = self.now.max(self.clock) + pause;
@@ -132,7 +132,10 @@ impl Shard {
     /// Begins to fill the stock of a key, if that is low and nobody else is at it.
     fn fill_stock(&mut self, key: &Arc<KeyEntry>, now: Instant) {
         let shared = &self.worker.shared;
-        key.stock.wipe_before(shared.burning.oldest(&shared.today));
+        if key.stock.wipe_before(shared.burning.oldest(&shared.today)) {
+            // The others see at the same time that theirs are too old: they take turns.
+            return self.plan(key, Duration::ZERO);
+        }
         if shared.fillings.is_under_way(key) || !self.is_low(key) {
             // Whatever ends the one that is under way plans again.
             return self.plan(key, REVIEW);

@@ -134,9 +134,11 @@ impl Presignatures {
         self.kept.len()
     }
 
-    /// Wipes those that were made before this day.
-    pub(crate) fn wipe_before(&mut self, day: u32) {
+    /// Wipes those that were made before this day. Says whether there were any.
+    pub(crate) fn wipe_before(&mut self, day: u32) -> bool {
+        let before = self.kept.len();
         self.kept.retain(|(made, _)| *made >= day);
+        self.kept.len() < before
     }
 
     /// How many wait of which this party says what they sign.
