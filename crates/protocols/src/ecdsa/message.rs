@@ -17,7 +17,7 @@ use super::Majority;
 pub const SHARE: u16 = 1;
 /// The signature and the holders whose shares are in it, to whoever asks.
 pub const SIGNATURE: u16 = 2;
-/// From a coordinator to all: the holders that make presignatures in this attempt.
+/// From a coordinator to all: how many presignatures are made in this attempt, and by which holders.
 pub const PREPARE: u16 = 3;
 /// A message of the program of an attempt: attempt, round, and what the program sends in it. It is the first of these kinds: all above are for the same.
 pub const PROGRAM: u16 = 4;
@@ -46,7 +46,7 @@ pub struct EcdsaMessage<G: Group> {
 pub(super) enum Body<G: Group> {
     Share { id: [u8; ID_LEN], element: G::Element, share: G::Scalar },
     Signature(Signed),
-    Prepare { attempt: u16, holders: Vec<ShareIndex> },
+    Prepare { attempt: u16, count: u16, holders: Vec<ShareIndex> },
     Program { attempt: u16, round: u16, payload: Bytes },
 }
 
@@ -79,7 +79,7 @@ pub(super) fn longest<G: Group>(n: u16, majority: Majority, slot: Slot) -> usize
     match slot.kind {
         SHARE => ID_LEN + G::ENCODED_LEN + G::Scalar::ENCODED_LEN,
         SIGNATURE => SIGNATURE_LEN + list,
-        PREPARE => 2 + list,
+        PREPARE => 4 + list,
         PROGRAM.. => 4 + longest_round(majority),
         _ => 0,
     }
@@ -103,7 +103,7 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
         let written = match &self.body {
             Body::Share { id, element, share } => writer.raw(id).raw(&G::encode(element)).raw(share.encode().as_ref()),
             Body::Signature(signed) => write_indices(writer.raw(&signed.bytes), &signed.signers),
-            Body::Prepare { attempt, holders } => write_indices(writer.u16(*attempt), holders),
+            Body::Prepare { attempt, count, holders } => write_indices(writer.u16(*attempt).u16(*count), holders),
             Body::Program { attempt, round, payload } => writer.u16(*attempt).u16(*round).raw(payload),
         };
         written.finish().into()
@@ -125,9 +125,9 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
                 fields.end(Body::Signature(Signed { bytes, signers }))?
             }
             PREPARE => {
-                let attempt = fields.u16()?;
+                let (attempt, count) = (fields.u16()?, fields.u16()?);
                 let holders = indices(&mut fields)?;
-                fields.end(Body::Prepare { attempt, holders })?
+                fields.end(Body::Prepare { attempt, count, holders })?
             }
             PROGRAM.. => {
                 let (attempt, round) = (fields.u16()?, fields.u16()?);

@@ -173,13 +173,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let may_run = |holders: &[ShareIndex]| quarantined.iter().all(|it| it.holders != holders);
         let chosen = self.setting.choose(&self.excluded, failures, late, doubted, may_run, &mut **rng);
         let Some(holders) = chosen else { return };
-        let attempt = self.attempt;
-        self.send(Recipient::All, Body::Prepare { attempt, holders: holders.clone() });
-        self.run(attempt, holders);
+        let (attempt, count) = (self.attempt, self.setting.count());
+        self.send(Recipient::All, Body::Prepare { attempt, count, holders: holders.clone() });
+        self.run(attempt, holders, count);
     }
 
     /// Takes part in the program of an attempt, if this party is one of its holders.
-    fn run(&mut self, attempt: u16, holders: Vec<ShareIndex>) {
+    fn run(&mut self, attempt: u16, holders: Vec<ShareIndex>, count: u16) {
         if self.runs.contains_key(&attempt) {
             return;
         }
@@ -195,7 +195,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if !self.may_run_with(&holders) {
             return;
         }
-        let setting = self.setting.presigning(holders);
+        let setting = self.setting.presigning(holders, count);
         match Run::new(self.setting.local, self.setting.threshold.k(), self.setting.majority, setting) {
             Ok(run) => drop(self.runs.insert(attempt, run)),
             Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
@@ -445,15 +445,17 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 }
                 self.announce(signed);
             }
-            Body::Prepare { attempt, holders } => {
+            Body::Prepare { attempt, count, holders } => {
                 let is_coordinator = self.setting.coordinator(attempt) == from;
                 let ends_before = self.setting.digest.is_none() && attempt >= FILLING_ATTEMPTS;
-                if ends_before || !is_coordinator || !self.setting.can_run(&holders) || !holders.contains(&from.share())
-                {
+                let makes_too_many = usize::from(count) > self.setting.most_at_once();
+                let makes_nothing = self.setting.digest.is_none() && count == 0;
+                let fits = self.setting.can_run(&holders) && holders.contains(&from.share());
+                if ends_before || !is_coordinator || !fits || makes_too_many || makes_nothing {
                     return Err(Misbehaviour::InvalidProgram);
                 }
                 if self.may_run(from, attempt) {
-                    self.run(attempt, holders);
+                    self.run(attempt, holders, count);
                 }
             }
             Body::Program { attempt, round, payload } => {

@@ -13,7 +13,7 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::ecdsa::EcdsaCurve;
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{Filling, Majority, Options, Quarantine, made_at_once, most_kept};
+use super::{Filling, MOST_AT_ONCE, Majority, Options, Quarantine, made_at_once, most_kept};
 
 /// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: EcdsaCurve> {
@@ -123,6 +123,20 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         }
     }
 
+    /// How many presignatures a program makes that this party coordinates. Others make as many with it, whatever their own stocks should have, and
+    /// keep what there is room for.
+    pub(super) fn count(&self) -> u16 {
+        u16::try_from(made_at_once(self.level)).unwrap_or(u16::MAX)
+    }
+
+    /// The most presignatures that any program makes: none where no stock is kept.
+    pub(super) const fn most_at_once(&self) -> usize {
+        match self.majority {
+            Majority::Honest => MOST_AT_ONCE,
+            Majority::Dishonest => 0,
+        }
+    }
+
     /// The most presignatures that are kept.
     pub(super) const fn most_kept(&self) -> usize {
         most_kept(self.level)
@@ -191,14 +205,14 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
     }
 
     /// What the program of an attempt does at this party.
-    pub(super) fn presigning(&self, holders: Vec<ShareIndex>) -> Presigning<C::Group> {
+    pub(super) fn presigning(&self, holders: Vec<ShareIndex>, count: u16) -> Presigning<C::Group> {
         Presigning {
             holders,
             epoch: self.epoch,
             public_key: *self.public.public_key(),
             share: Secret::new(*self.key.secret().expose()),
             session: self.session,
-            count: made_at_once(self.level),
+            count: count.into(),
             digest: self.digest,
         }
     }

@@ -51,6 +51,22 @@ fn a_signature_with_a_presignature_is_one_share_of_k_holders() {
     }
 }
 
+/// Operators need not agree on how many presignatures their nodes keep: the coordinator says how many a program makes, and each keeps what it wants.
+#[test]
+fn stocks_may_have_different_levels() {
+    for levels in [[4, 12, 0], [12, 4, 1], [0, 12, 40], [64, 1, 2]] {
+        let mut group = Group::cold(Suite::EcdsaP256, 2, 3);
+        group.levels = levels.to_vec();
+        for (message, seed) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
+            let report = group.run(message, seed, Vec::new());
+            group.check(message, &report).unwrap();
+            (1..=3).for_each(|party| assert!(Group::offences(&report, party).is_empty(), "{levels:?}"));
+        }
+        let kept = group.ready();
+        assert!(kept.iter().zip(levels).all(|(kept, level)| *kept <= 3 * level), "{kept:?} {levels:?}");
+    }
+}
+
 #[test]
 fn stocks_are_filled_though_nobody_asks_for_a_signature() {
     for (k, n) in [(2, 3), (3, 5), (2, 4)] {

@@ -63,19 +63,20 @@ fn a_false_signature_names_its_sender() {
     assert_eq!(Group::offences(&report, group.coordinator(b"n")), ["invalid_signature"]);
 }
 
-/// A program out of turn, one of too few holders, and one without the coordinator itself.
+/// A program out of turn, one that makes too many, one of too few holders, and one without the coordinator itself.
 #[test]
 fn an_impossible_program_names_its_coordinator() {
     let group = Group::new(Suite::EcdsaP256, 2, 5);
     let first = group.coordinator(b"m");
-    let lies: [fn(&mut Vec<u8>); 3] = [
+    let lies: [fn(&mut Vec<u8>); 4] = [
         |payload| payload[1] = 1,
+        |payload| payload[3] = 65,
         |payload| {
             payload.truncate(payload.len() - 2);
-            payload[3] -= 1;
+            payload[5] -= 1;
         },
         |payload| {
-            payload.truncate(4);
+            payload.truncate(6);
             payload.extend([0, 4, 0, 5, 0, 9]);
         },
     ];
@@ -91,6 +92,21 @@ fn an_impossible_program_names_its_coordinator() {
         group.check(b"m", &report).unwrap();
         assert_eq!(Group::offences(&report, first), ["invalid_program"]);
     }
+}
+
+/// A program that makes nothing at all would be work for nothing.
+#[test]
+fn a_filling_makes_something() {
+    let group = Group::cold(Suite::EcdsaP256, 2, 3);
+    let lie = tamper(|slot, payload| {
+        let mut payload = payload.to_vec();
+        if slot.kind == PREPARE {
+            payload[2..4].copy_from_slice(&[0, 0]);
+        }
+        vec![(slot, payload.into())]
+    });
+    let report = group.fill((1, 1), &[], vec![(1, lie)]);
+    assert_eq!(Group::offences(&report, 1), ["invalid_program"]);
 }
 
 /// Where nothing is signed, a coordinator's second turn does not come: whoever names a program for it wants others to work for nothing.

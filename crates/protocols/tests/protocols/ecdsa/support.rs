@@ -32,7 +32,8 @@ pub(crate) struct Group {
     pub(crate) public: AnyPublicKey,
     shares: Vec<Arc<AnyKeyShare>>,
     pub(crate) stocks: Vec<Arc<Stock>>,
-    level: usize,
+    /// How many presignatures each stock should have.
+    pub(crate) levels: Vec<usize>,
     delivery: Delivery,
     pub(crate) ticks: u32,
 }
@@ -48,7 +49,7 @@ impl Group {
             public,
             shares: shares.into_iter().map(Arc::new).collect(),
             stocks,
-            level: 0,
+            levels: vec![0; n.into()],
             delivery: Delivery::All,
             ticks: 2 * u32::from(n) + 3,
         }
@@ -61,7 +62,7 @@ impl Group {
 
     /// A group whose stocks are empty.
     pub(crate) fn cold(suite: Suite, k: u16, n: u16) -> Self {
-        Self { level: LEVEL, ..Self::new(suite, k, n) }
+        Self { levels: vec![LEVEL; n.into()], ..Self::new(suite, k, n) }
     }
 
     /// A group that has signed one message, and kept the presignatures made with it.
@@ -91,7 +92,7 @@ impl Group {
 
     fn machine_from(&self, number: u16, message: &[u8], stock: &Arc<Stock>) -> SuppliedMachine {
         let quarantined = stock.quarantined();
-        let ecdsa = Options { quarantined, ..self.options() };
+        let ecdsa = Options { quarantined, ..self.options(number) };
         let options =
             theta_protocols::Options { ecdsa, delivery: self.delivery, ..theta_protocols::Options::default() };
         let share = &self.shares[usize::from(number) - 1];
@@ -148,14 +149,14 @@ impl Group {
         simulator.run()
     }
 
-    fn options(&self) -> Options {
-        Options { level: self.level, epoch: Epoch::FIRST, ..Options::default() }
+    fn options(&self, number: u16) -> Options {
+        Options { level: self.levels[usize::from(number) - 1], epoch: Epoch::FIRST, ..Options::default() }
     }
 
     /// The machine of a party in a filling.
     pub(crate) fn filling(&self, number: u16, filling: &Filling) -> SuppliedMachine {
         let place = usize::from(number) - 1;
-        let machine = fill(&self.public, &self.shares[place], filling, &self.options()).unwrap();
+        let machine = fill(&self.public, &self.shares[place], filling, &self.options(number)).unwrap();
         supplied(machine, &self.stocks[place])
     }
 
