@@ -14,7 +14,8 @@ use tonic::{Request, Response, Status, transport::Server};
 
 use crate::{
     consent::{Terms, consent},
-    keys::Keys,
+    digests::{Current, Guesses, Recogniser, candidates::Candidates},
+    keys::{Keys, MOST_KEYS},
     zone::{MOST_FILE, Zone, ZoneError},
 };
 
@@ -29,6 +30,8 @@ pub struct Sources {
     pub keys: PathBuf,
     /// What is demanded of signatures besides.
     pub terms: Terms,
+    /// How digests are recognised.
+    pub guesses: Guesses,
 }
 
 /// Why an agent does not know its zone.
@@ -54,7 +57,11 @@ pub enum AgentError {
         reason: ZoneError,
     },
     /// A line of the file of keys is no key.
-    #[error("{}: line {line} is no public key of Ed25519 in 64 hexadecimal digits", path.display())]
+    #[error(
+        "{}: line {line} is no public key as `theta keys export NAME --format dnskey` prints it (algorithm 8, 13 or 15), or the one after \
+         {MOST_KEYS}",
+        path.display()
+    )]
     Keys {
         /// The file.
         path: PathBuf,
@@ -91,11 +98,15 @@ fn read(path: &Path) -> Result<Vec<u8>, AgentError> {
 struct Known {
     zone: Zone,
     keys: Keys,
+    candidates: Candidates,
+    /// Counts the changes.
+    number: u64,
 }
 
 #[derive(Debug)]
 struct State {
     stamps: [Stamp; 2],
+    changes: u64,
     known: Result<Arc<Known>, String>,
 }
 
@@ -104,6 +115,7 @@ struct State {
 pub struct Agent {
     sources: Sources,
     state: Arc<Mutex<State>>,
+    recogniser: Arc<Recogniser>,
 }
 
 impl Agent {
@@ -113,8 +125,9 @@ impl Agent {
     /// [`AgentError`].
     pub fn open(sources: Sources) -> Result<Self, AgentError> {
         let stamps = [stamp(&sources.zone), stamp(&sources.keys)];
-        let known = Ok(Arc::new(load(&sources)?));
-        Ok(Self { sources, state: Arc::new(Mutex::new(State { stamps, known })) })
+        let known = Ok(Arc::new(load(&sources, 0)?));
+        let recogniser = Arc::new(Recogniser::new(sources.guesses.clone()));
+        Ok(Self { sources, state: Arc::new(Mutex::new(State { stamps, changes: 0, known })), recogniser })
     }
 
     /// Serves on a socket until it ends. One that an agent has left there is replaced.
@@ -137,7 +150,8 @@ impl Agent {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.stamps != stamps {
             state.stamps = stamps;
-            state.known = load(&self.sources).map(Arc::new).map_err(|error| error.to_string());
+            state.changes = state.changes.wrapping_add(1);
+            state.known = load(&self.sources, state.changes).map(Arc::new).map_err(|error| error.to_string());
             if let Err(error) = &state.known {
                 tracing::error!("{error}; nothing is consented to until that is mended");
             }
@@ -150,25 +164,29 @@ impl Agent {
     /// # Errors
     /// Its objection.
     fn decide(&self, operation: &str, statement: &[u8]) -> Result<(), String> {
-        if operation != "sign" {
-            return Err(format!(
-                "{operation} shows no records: this agent consents to Ed25519, which signs record sets whole"
-            ));
-        }
         let known = self.known()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        consent(statement, &known.zone, &known.keys, self.sources.terms, now)
+        let decide = |bytes: &[u8]| consent(bytes, &known.zone, &known.keys, self.sources.terms, now);
+        match operation {
+            "sign" => decide(statement),
+            "sign-digest" => {
+                let current = Current { candidates: &known.candidates, number: known.number };
+                decide(&self.recogniser.recognise(statement, current, now)?)
+            }
+            _ => Err(format!("{operation} is nothing that a zone needs: this agent consents to sign and sign-digest")),
+        }
     }
 }
 
-fn load(sources: &Sources) -> Result<Known, AgentError> {
+fn load(sources: &Sources, number: u64) -> Result<Known, AgentError> {
     let wrong = |reason| AgentError::Zone { path: sources.zone.clone(), reason };
     let zone = Zone::parse(&read(&sources.zone)?, &sources.origin).map_err(wrong)?;
     let text = read(&sources.keys)?;
     let wrong = |line| AgentError::Keys { path: sources.keys.clone(), line };
     let keys = Keys::parse(&String::from_utf8_lossy(&text)).map_err(wrong)?;
+    let candidates = Candidates::new(&zone, &keys, &sources.guesses.key_ttls);
     tracing::info!(zone = %zone.apex(), names = zone.len(), "the zone is read");
-    Ok(Known { zone, keys })
+    Ok(Known { zone, keys, candidates, number })
 }
 
 /// Whether this is a socket on which nobody serves any more.

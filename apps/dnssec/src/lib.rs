@@ -6,10 +6,12 @@
 //! - [`zone`]: the operator's copy.
 //! - [`keys`]: the keys that may be in the zone.
 //! - [`consent`]: whether the two agree.
+//! - [`digests`]: which record set a digest is of, for algorithms whose signers send digests.
 //! - [`agent`]: asks by nodes, over a socket.
 
 pub mod agent;
 pub mod consent;
+pub mod digests;
 pub mod keys;
 pub mod owner;
 pub mod signed;

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use theta_dnssec::{
     agent::{Agent, AgentError, Sources},
     consent::Terms,
+    digests::Guesses,
 };
 
 /// Signs a zone together with other operators, none of whom has its keys
@@ -37,12 +38,14 @@ The node's policy names the socket, and the rule that lets the name server sign 
   effect = \"allow\"
   clients = [\"name-server\"]
   keys = [\"zone-*\"]
-  operations = [\"sign\"]
+  operations = [\"sign\", \"sign-digest\"]
   agent = \"zone\"
 
 The zone file is the operator's own copy, from its own source, without signatures. It and the keys are read again when they change.
-The keys are those that may be in the zone, one on each line, as theta keys export NAME --format hex prints them.
-The zone is signed with algorithm 15 (Ed25519), which shows the nodes what they sign, and with NSEC.")]
+The keys are those that may be in the zone, one on each line, as theta keys export NAME --format dnskey prints them.
+The zone is signed with NSEC. With algorithm 15 (Ed25519) the nodes are shown what they sign. With 13 (P-256) and 8 (RSA) they see a digest
+(sign-digest); the agent finds out which record set has it, from the times that the name server gives its signatures: say its lifetime
+of signatures with --lifetime if it is another one than 14 days.")]
     Agent {
         /// The operator's own copy of the zone, unsigned
         #[arg(long, value_name = "FILE")]
@@ -59,14 +62,29 @@ The zone is signed with algorithm 15 (Ed25519), which shows the nodes what they 
         /// For how many days a signature may be valid
         #[arg(long, value_name = "DAYS", default_value_t = 35, value_parser = clap::value_parser!(u32).range(1..=3_650))]
         most_days: u32,
+        /// After how many days the name server's signatures end; several, if it changes them
+        #[arg(
+            long, value_name = "DAYS", default_values_t = [14], value_delimiter = ',',
+            value_parser = clap::value_parser!(u32).range(1..=3_650)
+        )]
+        lifetime: Vec<u32>,
+        /// The time to live of the zone's keys in seconds, if it is neither that of the SOA record nor an hour
+        #[arg(long, value_name = "SECONDS", value_delimiter = ',')]
+        key_ttl: Vec<u32>,
+        /// How many million hashes, of 64 bytes each, finding out about one digest may take
+        #[arg(long, value_name = "MILLIONS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        most_hashes: u64,
     },
 }
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    let Command::Agent { zone_file, origin, keys, socket, most_days } = Arguments::parse().command;
+    let Command::Agent { zone_file, origin, keys, socket, most_days, lifetime, key_ttl, most_hashes } =
+        Arguments::parse().command;
     let terms = Terms { longest: most_days.saturating_mul(86_400) };
-    match run(Sources { origin, zone: zone_file, keys, terms }, &socket) {
+    let most_blocks = most_hashes.saturating_mul(1_000_000);
+    let guesses = Guesses { key_ttls: key_ttl, most_blocks, ..Guesses::of_days(&lifetime) };
+    match run(Sources { origin, zone: zone_file, keys, terms, guesses }, &socket) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");

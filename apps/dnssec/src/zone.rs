@@ -143,6 +143,11 @@ impl Zone {
         self.names.is_empty()
     }
 
+    /// All names and the types of their records, in canonical order.
+    pub fn names(&self) -> impl Iterator<Item = (&Owner, impl Iterator<Item = u16>)> {
+        self.names.iter().map(|(owner, types)| (owner, types.keys().copied()))
+    }
+
     /// Records of this name and type.
     #[must_use]
     pub fn set(&self, owner: &Owner, kind: u16) -> Option<&Set> {
@@ -156,9 +161,7 @@ impl Zone {
 
     /// Whether something above has been delegated or redirected, so that the name is not the zone's.
     fn is_covered(&self, owner: &Owner) -> bool {
-        // In canonical order whatever is above a name comes before it.
-        let before = self.names.range(..owner).rev();
-        let mut above = before.filter(|(name, _)| owner.is_below(name));
+        let mut above = owner.above().filter_map(|name| self.names.get_key_value(name));
         above.any(|(name, types)| self.is_cut(name) || types.contains_key(&rtype::DNAME))
     }
 

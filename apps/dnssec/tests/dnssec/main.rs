@@ -1,0 +1,6 @@
+//! Agents of zones: digests that are recognised, and requests of nodes.
+
+mod agent;
+mod digests;
+mod standards;
+mod zones;
