@@ -72,7 +72,7 @@ of signatures with --lifetime if it is another one than 14 days.")]
         #[arg(long, value_name = "SECONDS", value_delimiter = ',')]
         key_ttl: Vec<u32>,
         /// How many million hashes, of 64 bytes each, finding out about one digest may take
-        #[arg(long, value_name = "MILLIONS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        #[arg(long, value_name = "MILLIONS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
         most_hashes: u64,
     },
 }

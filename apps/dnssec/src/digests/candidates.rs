@@ -181,12 +181,15 @@ pub(super) fn template(zone: &Zone, owner: &Owner, rtype: u16, ttl: u32, data: B
 
 /// RRSIG's first fields with what was missing.
 fn head(set: &[u8], signer: Signer, moment: Moment) -> Option<[u8; HEAD]> {
-    let mut head = *set.first_chunk::<HEAD>()?;
-    let times = [moment.expiration().to_be_bytes(), moment.inception().to_be_bytes()].concat();
-    let rest = [&times[..], &signer.tag.to_be_bytes()].concat();
-    *head.get_mut(2)? = signer.algorithm;
-    head.get_mut(8..)?.copy_from_slice(&rest);
-    Some(head)
+    let [kind_a, kind_b, _, labels, ttl_a, ttl_b, ttl_c, ttl_d, ..] = *set.first_chunk::<HEAD>()?;
+    let [end_a, end_b, end_c, end_d] = moment.expiration().to_be_bytes();
+    let [begin_a, begin_b, begin_c, begin_d] = moment.inception().to_be_bytes();
+    let ([tag_a, tag_b], algorithm) = (signer.tag.to_be_bytes(), signer.algorithm);
+    // Millions of these are made: without taking memory.
+    Some([
+        kind_a, kind_b, algorithm, labels, ttl_a, ttl_b, ttl_c, ttl_d, end_a, end_b, end_c, end_d, begin_a, begin_b,
+        begin_c, begin_d, tag_a, tag_b,
+    ])
 }
 
 /// What is before the serial of a start of authority (without RRSIG's first fields), the serial, and what is after it.

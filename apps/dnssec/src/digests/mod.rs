@@ -43,7 +43,7 @@ impl Guesses {
     pub fn of_days(lifetimes: &[u32]) -> Self {
         let ends = lifetimes.iter().map(|days| days.saturating_mul(DAY));
         let styles = ends.flat_map(|lifetime| [5_400, 3_600, 0].map(|back| Style { back, lifetime })).collect();
-        Self { styles, key_ttls: Vec::new(), most_blocks: 20_000_000 }
+        Self { styles, key_ttls: Vec::new(), most_blocks: 10_000_000 }
     }
 }
 
