@@ -3,13 +3,16 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use clap::{Parser, Subcommand};
 use theta_dnssec::{
-    agent::{Agent, AgentError, Sources},
+    agent::{Agent, AgentError},
     consent::Terms,
     digests::Guesses,
+    sources::{CopyFrom, Sources},
+    transfer::{Primary, tsig::Key},
 };
 
 /// Signs a zone together with other operators, none of whom has its keys
@@ -42,14 +45,24 @@ The node's policy names the socket, and the rule that lets the name server sign 
   agent = \"zone\"
 
 The zone file is the operator's own copy, from its own source, without signatures. It and the keys are read again when they change.
+In its place, --primary 192.0.2.53:53 --tsig transfer.key transfers the copy from the operator's own name server.
 The keys are those that may be in the zone, one on each line, as theta keys export NAME --format dnskey prints them.
 The zone is signed with NSEC. With algorithm 15 (Ed25519) the nodes are shown what they sign. With 13 (P-256) and 8 (RSA) they see a digest
 (sign-digest); the agent finds out which record set has it, from the times that the name server gives its signatures: say its lifetime
 of signatures with --lifetime if it is another one than 14 days.")]
     Agent {
         /// The operator's own copy of the zone, unsigned
-        #[arg(long, value_name = "FILE")]
-        zone_file: PathBuf,
+        #[arg(long, value_name = "FILE", required_unless_present = "primary", conflicts_with = "primary")]
+        zone_file: Option<PathBuf>,
+        /// The operator's own name server, from which the copy is transferred instead (AXFR over TCP)
+        #[arg(long, value_name = "HOST:PORT", requires = "tsig")]
+        primary: Option<String>,
+        /// The key that the primary knows: a file that its owner alone can read, with hmac-sha256, name and secret in base64 on one line
+        #[arg(long, value_name = "FILE", requires = "primary")]
+        tsig: Option<PathBuf>,
+        /// After how many seconds the primary is asked again whether the zone has changed
+        #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+        refresh: u64,
         /// The zone's name, with its dot
         #[arg(long, value_name = "NAME")]
         origin: String,
@@ -79,12 +92,8 @@ of signatures with --lifetime if it is another one than 14 days.")]
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    let Command::Agent { zone_file, origin, keys, socket, most_days, lifetime, key_ttl, most_hashes } =
-        Arguments::parse().command;
-    let terms = Terms { longest: most_days.saturating_mul(86_400) };
-    let most_blocks = most_hashes.saturating_mul(1_000_000);
-    let guesses = Guesses { key_ttls: key_ttl, most_blocks, ..Guesses::of_days(&lifetime) };
-    match run(Sources { origin, zone: zone_file, keys, terms, guesses }, &socket) {
+    let Arguments { command } = Arguments::parse();
+    match run(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
@@ -93,7 +102,34 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(sources: Sources, socket: &Path) -> Result<(), AgentError> {
+fn run(command: Command) -> Result<(), AgentError> {
+    let Command::Agent {
+        zone_file,
+        primary,
+        tsig,
+        refresh,
+        origin,
+        keys,
+        socket,
+        most_days,
+        lifetime,
+        key_ttl,
+        most_hashes,
+    } = command;
+    let zone = match primary.zip(tsig) {
+        Some((address, tsig)) => {
+            CopyFrom::Primary(Primary { address, key: Key::read(&tsig)?, refresh: Duration::from_secs(refresh) })
+        }
+        // The arguments have one of the two.
+        None => CopyFrom::File(zone_file.unwrap_or_default()),
+    };
+    let terms = Terms { longest: most_days.saturating_mul(86_400) };
+    let most_blocks = most_hashes.saturating_mul(1_000_000);
+    let guesses = Guesses { key_ttls: key_ttl, most_blocks, ..Guesses::of_days(&lifetime) };
+    serve(Sources { origin, zone, keys, terms, guesses }, &socket)
+}
+
+fn serve(sources: Sources, socket: &Path) -> Result<(), AgentError> {
     let agent = Agent::open(sources)?;
     let failed = |error: std::io::Error| AgentError::Socket { path: socket.to_owned(), reason: error.to_string() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;

@@ -4,9 +4,10 @@ use std::fs;
 
 use sha2::{Digest as _, Sha256};
 use theta_dnssec::{
-    agent::{Agent, Sources},
+    agent::Agent,
     consent::Terms,
     digests::Guesses,
+    sources::{CopyFrom, Sources},
 };
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server::Agent as _};
 use tonic::Request;
@@ -34,8 +35,14 @@ async fn digests_and_whole_sets_are_consented_to_by_one_rule() {
     fs::write(&keys, lines.concat() + &digits).unwrap();
     let terms = Terms { longest: 35 * 86_400 };
     let guesses = Guesses::of_days(&[14]);
-    let agent =
-        Agent::open(Sources { origin: "example.".to_owned(), zone: zone.clone(), keys, terms, guesses }).unwrap();
+    let agent = Agent::open(Sources {
+        origin: "example.".to_owned(),
+        zone: CopyFrom::File(zone.clone()),
+        keys,
+        terms,
+        guesses,
+    })
+    .unwrap();
 
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let digest = Sha256::digest(www(now).write());

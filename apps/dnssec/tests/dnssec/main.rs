@@ -2,5 +2,7 @@
 
 mod agent;
 mod digests;
+mod primary;
 mod standards;
+mod transfers;
 mod zones;

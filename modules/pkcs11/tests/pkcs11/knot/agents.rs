@@ -3,9 +3,10 @@
 use std::fs;
 
 use theta_dnssec::{
-    agent::{Agent, Sources},
+    agent::Agent,
     consent::Terms,
     digests::Guesses,
+    sources::{CopyFrom, Sources},
 };
 use tokio::runtime::Runtime;
 
@@ -31,7 +32,7 @@ fn zone_agent(group: &Group, node: u16) -> ZoneAgent {
     fs::write(folder.join("example.zone"), RECORDS).unwrap();
     let sources = Sources {
         origin: "example.".to_owned(),
-        zone: folder.join("example.zone"),
+        zone: CopyFrom::File(folder.join("example.zone")),
         keys: group.path().join("zone.keys"),
         terms: Terms { longest: 35 * 86_400 },
         guesses: Guesses::of_days(&[14]),
