@@ -2,6 +2,7 @@
 
 mod agent;
 mod digests;
+mod name_servers;
 mod primary;
 mod standards;
 mod transfers;
