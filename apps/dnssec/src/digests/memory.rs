@@ -9,7 +9,7 @@ use super::{
     candidates::{Candidates, Digest, Which},
     moments::{Moment, Style},
     search::{Found, Outline},
-    work::Work,
+    work::{Allowance, Work},
 };
 use crate::keys::Signer;
 
@@ -28,6 +28,11 @@ const MOST_MISSES: usize = 256;
 const MISS: u64 = 60;
 /// Digests that are none may cost so many whole searches at once, and one more in each minute.
 const SEARCHES: u64 = 4;
+const MINUTE: u64 = 60;
+/// All that is hashed may take so many whole searches at once, and a quarter of one more in each second: whoever knows the zone can make events,
+/// too, each of which is recognised.
+const BUSY: u64 = 16;
+const BUSY_PART: u64 = 4;
 
 /// The digests of all sets in one event under one key, by their first bytes, each with the place of its set.
 #[derive(Debug)]
@@ -42,9 +47,8 @@ fn beginning(digest: &Digest) -> u64 {
 }
 
 impl Table {
-    pub(super) fn new(candidates: &Candidates, signer: Signer, moment: Moment) -> Self {
-        let mut work = Work::of(u64::MAX);
-        let digests = candidates.digests(signer, moment, &mut work);
+    pub(super) fn new(candidates: &Candidates, signer: Signer, moment: Moment, work: &mut Work) -> Self {
+        let digests = candidates.digests(signer, moment, work);
         Self { moment, signer, places: digests.map(|(place, digest)| (beginning(&digest), place)).collect() }
     }
 
@@ -67,8 +71,10 @@ pub(super) struct Memory {
     signers: VecDeque<Signer>,
     serial: Option<u32>,
     misses: VecDeque<(Digest, u64)>,
-    /// What misses have cost, and when that was reckoned last.
-    spent: (u64, u64),
+    /// What misses have cost.
+    missed: Allowance,
+    /// What everything has cost.
+    busy: Allowance,
     hashed: u64,
 }
 
@@ -111,16 +117,25 @@ impl Memory {
         }
     }
 
-    /// How many blocks a search may hash now.
-    pub(super) fn left(&mut self, guesses: &Guesses, now: u64) -> u64 {
-        let (spent, at) = self.spent;
-        let over = guesses.most_blocks.div_ceil(60).saturating_mul(now.saturating_sub(at));
-        self.spent = (spent.saturating_sub(over), now);
-        guesses.most_blocks.saturating_mul(SEARCHES).saturating_sub(self.spent.0)
+    /// Whether there may be a whole search now: half a one would find nothing where there is something.
+    ///
+    /// # Errors
+    /// Why there may be none, in words.
+    pub(super) fn may_search(&mut self, guesses: &Guesses, now: u64) -> Result<(), String> {
+        let most = guesses.most_blocks;
+        if self.missed.left(most.saturating_mul(SEARCHES), most.div_ceil(MINUTE), now) < most {
+            return Err("too many digests of no record set: for a minute this agent looks for no more".to_owned());
+        }
+        if self.busy.left(most.saturating_mul(BUSY), most.div_ceil(BUSY_PART), now) < most {
+            return Err("too many digests of different times: for a second this agent looks for no more".to_owned());
+        }
+        Ok(())
     }
 
-    pub(super) const fn count(&mut self, work: &Work) {
-        self.hashed = self.hashed.saturating_add(work.done());
+    pub(super) const fn count(&mut self, search: &Work, tables: &Work) {
+        self.hashed = self.hashed.saturating_add(search.done());
+        self.busy.spend(search);
+        self.busy.spend(tables);
     }
 
     pub(super) const fn hashed(&self) -> u64 {
@@ -148,7 +163,7 @@ impl Memory {
     pub(super) fn miss(&mut self, digest: Digest, work: &Work, guesses: &Guesses, now: u64) -> String {
         self.misses.push_front((digest, now.saturating_add(MISS)));
         self.misses.truncate(MOST_MISSES);
-        self.spent.0 = self.spent.0.saturating_add(work.done());
+        self.missed.spend(work);
         if work.was_short() {
             format!("{NONE}, as far as {} million hashes go (--most-hashes)", guesses.most_blocks / 1_000_000)
         } else {

@@ -92,22 +92,21 @@ impl Recogniser {
             return answer;
         }
         let _turn = lock(&self.turn);
-        let (outline, left) = {
+        let outline = {
             let mut memory = lock(&self.memory);
             if let Some(answer) = memory.look_up(&digest, current, now) {
                 return answer;
             }
-            (memory.outline(current), memory.left(&self.guesses, now))
+            memory.may_search(&self.guesses, now)?;
+            memory.outline(current)
         };
-        if left == 0 {
-            return Err("too many digests of no record set: for a minute this agent looks for no more".to_owned());
-        }
-        let mut work = Work::of(left.min(self.guesses.most_blocks));
+        let mut work = Work::of(self.guesses.most_blocks);
         let found = search(&digest, current.candidates, &self.guesses, &outline, now, &mut work);
-        // What it takes to have all digests of the event is no search: it is done once.
-        let tables = found.map(|found| outline.tables(&found, current.candidates));
+        // To have all digests of the event is no search: it is done once.
+        let mut more = Work::of(u64::MAX);
+        let tables = found.map(|found| outline.tables(&found, current.candidates, &mut more));
         let mut memory = lock(&self.memory);
-        memory.count(&work);
+        memory.count(&work, &more);
         let Some((found, tables)) = found.zip(tables) else {
             return Err(memory.miss(digest, &work, &self.guesses, now));
         };

@@ -39,10 +39,10 @@ pub(super) struct Found {
 
 impl Outline {
     /// The digests of the whole event, for the key that was found and for those that signed before.
-    pub(super) fn tables(&self, found: &Found, candidates: &Candidates) -> Vec<Table> {
+    pub(super) fn tables(&self, found: &Found, candidates: &Candidates, work: &mut Work) -> Vec<Table> {
         let others = self.signers.iter().filter(|signer| **signer != found.signer);
         let signers = others.chain([&found.signer]).filter(|signer| !self.is_tabled(found.moment, **signer));
-        signers.map(|signer| Table::new(candidates, *signer, found.moment)).collect()
+        signers.map(|signer| Table::new(candidates, *signer, found.moment, work)).collect()
     }
 
     fn is_tabled(&self, moment: Moment, signer: Signer) -> bool {

@@ -49,3 +49,24 @@ impl Work {
         Some(())
     }
 }
+
+/// What has been hashed of late: so much at once, and so much more in each second.
+#[derive(Debug, Default)]
+pub(super) struct Allowance {
+    spent: u64,
+    /// When that was reckoned last, in seconds since 1970.
+    at: u64,
+}
+
+impl Allowance {
+    /// How many blocks are left of `most`, of which `each_second` come back in each second.
+    pub(super) fn left(&mut self, most: u64, each_second: u64, now: u64) -> u64 {
+        let back = each_second.saturating_mul(now.saturating_sub(self.at));
+        (self.spent, self.at) = (self.spent.saturating_sub(back), now);
+        most.saturating_sub(self.spent)
+    }
+
+    pub(super) const fn spend(&mut self, work: &Work) {
+        self.spent = self.spent.saturating_add(work.done);
+    }
+}

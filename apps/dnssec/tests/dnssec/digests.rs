@@ -175,6 +175,26 @@ fn searches_are_bounded() {
     assert!((1..=most_blocks + 60).contains(&more), "{more}");
 }
 
+/// Whoever knows the zone can ask for its sets at every time that may be now: each is recognised, but not all at once.
+#[test]
+fn events_are_bounded() {
+    let most_blocks = 300_000;
+    let guesses = || Guesses { most_blocks, ..Guesses::of_days(&[14]) };
+    let ask = |operator: &Operator, now: u64| -> Vec<Result<_, String>> {
+        let digests = (0..60).map(|ago| Sha256::digest(www(now - ago).write()));
+        digests.map(|digest| operator.ask(&digest, now)).collect()
+    };
+    let operator = Operator::with(guesses());
+    let words = (0..100).flat_map(|turn| ask(&operator, NOW + turn / 50)).find_map(Result::err).unwrap();
+    assert_eq!(words, "too many digests of different times: for a second this agent looks for no more");
+    // One event each second is nobody's attack.
+    let operator = Operator::with(guesses());
+    for second in 0..200 {
+        operator.knows(&www(NOW + second), NOW + second);
+        operator.knows(&link(NOW + second, "www.example", "z.example", &[1, RRSIG, NSEC]), NOW + second);
+    }
+}
+
 /// Events that are under way go on while nothing is searched for.
 #[test]
 fn what_is_known_is_answered_whatever_others_ask() {
