@@ -23,6 +23,9 @@ const HEAD: usize = 18;
 /// From the end of the signed bytes of a SOA record to its serial (RFC 1035, section 3.3.13).
 const SERIAL_BEFORE_END: usize = 20;
 
+/// How far from the copy's serial one is looked for, if another one is known.
+const AGAIN: u32 = 64;
+
 /// A SHA-256 digest of what a signature covers.
 pub type Digest = [u8; 32];
 
@@ -161,13 +164,11 @@ pub struct Serials {
 
 impl Serials {
     fn all(self, own: u32, time: u64) -> impl Iterator<Item = u32> {
-        let counted = self
-            .last
-            .into_iter()
-            .chain([own])
-            .flat_map(move |from| (0..=self.reach).map(move |on| from.wrapping_add(on)));
-        let times = (0..=self.seconds).map(move |on| super::moments::low(time).wrapping_add(on));
-        counted.chain(times)
+        let counted = move |from: u32, reach| (0..=reach).map(move |on| from.wrapping_add(on));
+        // A copy that is new has a serial of its own.
+        let again = self.last.map(|_| counted(own, self.reach.min(AGAIN)));
+        let times = counted(super::moments::low(time), self.seconds);
+        counted(self.last.unwrap_or(own), self.reach).chain(again.into_iter().flatten()).chain(times)
     }
 }
 

@@ -13,6 +13,10 @@ use crate::keys::Signer;
 const FAR: u32 = 4_096;
 /// The same if the event is not known: each serial is tried at each time then.
 const NEAR: u32 = 64;
+/// How many seconds after the beginning of an event that is known the zone may get its serial, if that is the time.
+const SIGNING: u32 = 600;
+/// How many of the last events may still be under way.
+const UNDER_WAY: usize = 2;
 
 /// What is known of the signers.
 #[derive(Debug)]
@@ -49,9 +53,14 @@ impl Outline {
         self.tabled.contains(&(moment, signer))
     }
 
-    const fn serials(&self, reach: u32) -> Serials {
-        // A signer that takes the time as the serial takes it while it signs.
-        Serials { last: self.serial, reach, seconds: reach }
+    /// In an event that is known.
+    const fn far(&self) -> Serials {
+        Serials { last: self.serial, reach: FAR, seconds: SIGNING }
+    }
+
+    /// In one that is not.
+    const fn near(&self) -> Serials {
+        Serials { last: self.serial, reach: NEAR, seconds: NEAR }
     }
 }
 
@@ -65,9 +74,9 @@ pub(super) fn search(
     work: &mut Work,
 ) -> Option<Found> {
     // Serials are in no table.
-    for moment in outline.events.iter().copied() {
-        for signer in candidates.signers().iter().copied() {
-            let which = candidates.find_start(digest, signer, moment, &outline.serials(FAR), work);
+    for moment in outline.events.iter().copied().take(UNDER_WAY) {
+        for signer in outline.signers.iter().copied() {
+            let which = candidates.find_start(digest, signer, moment, &outline.far(), work);
             if let Some(which) = which {
                 return Some(Found { which, signer, moment });
             }
@@ -76,7 +85,9 @@ pub(super) fn search(
     // Keys are signed by a key of their own, with the times of the rest.
     for moment in outline.events.iter().copied().take(1) {
         for signer in candidates.signers().iter().copied().filter(|signer| !outline.is_tabled(moment, *signer)) {
-            if let Some(which) = candidates.find_set(digest, signer, moment, work) {
+            let which = candidates.find_set(digest, signer, moment, work);
+            let which = which.or_else(|| candidates.find_start(digest, signer, moment, &outline.far(), work));
+            if let Some(which) = which {
                 return Some(Found { which, signer, moment });
             }
         }
@@ -116,7 +127,7 @@ impl Begun<'_> {
                         continue;
                     }
                     let which = self.candidates.find_set(self.digest, signer, moment, work).or_else(|| {
-                        self.candidates.find_start(self.digest, signer, moment, &self.outline.serials(NEAR), work)
+                        self.candidates.find_start(self.digest, signer, moment, &self.outline.near(), work)
                     });
                     if let Some(which) = which {
                         return Some(Found { which, signer, moment });
