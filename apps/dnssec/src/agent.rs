@@ -1,7 +1,7 @@
 //! Nodes ask over a socket (`theta.agent.v1.Agent`).
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
@@ -14,53 +14,20 @@ use tonic::{Request, Response, Status, transport::Server};
 
 use crate::{
     consent::{Terms, consent},
-    keys::Keys,
-    zone::{MOST_FILE, Zone, ZoneError},
+    digests::{Current, Recogniser},
+    sources::{Known, SourceError, Sources, Stamps, Watched},
+    transfer::tsig::KeyError,
 };
 
-/// What an operator's agent knows.
-#[derive(Clone, Debug)]
-pub struct Sources {
-    /// The zone's name, with its dot.
-    pub origin: String,
-    /// The operator's own copy of the zone, without signatures.
-    pub zone: PathBuf,
-    /// The keys that the operators have agreed on ([`Keys::parse`]).
-    pub keys: PathBuf,
-    /// What is demanded of signatures besides.
-    pub terms: Terms,
-}
-
-/// Why an agent does not know its zone.
+/// Why an agent does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// A file is too long.
-    #[error("{} has more than {MOST_FILE} bytes", .0.display())]
-    Long(PathBuf),
-    /// A zone file is wrong.
-    #[error("{}: {reason}", path.display())]
-    Zone {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: ZoneError,
-    },
-    /// A line of the file of keys is no key.
-    #[error("{}: line {line} is no public key of Ed25519 in 64 hexadecimal digits", path.display())]
-    Keys {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-    },
+    /// It does not know its zone.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The key for transfers cannot be read.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The socket cannot be served on.
     #[error("cannot serve on {}: {reason}", path.display())]
     Socket {
@@ -71,50 +38,38 @@ pub enum AgentError {
     },
 }
 
-/// What tells a file from the one that was there before: its length and its time.
-type Stamp = Option<(u64, SystemTime)>;
-
-fn stamp(path: &Path) -> Stamp {
-    let data = fs::metadata(path).ok()?;
-    Some((data.len(), data.modified().ok()?))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, AgentError> {
-    let failed = |reason| AgentError::Read { path: path.to_owned(), reason };
-    if fs::metadata(path).map_err(failed)?.len() > MOST_FILE {
-        return Err(AgentError::Long(path.to_owned()));
-    }
-    fs::read(path).map_err(failed)
-}
-
-#[derive(Debug)]
-struct Known {
-    zone: Zone,
-    keys: Keys,
-}
-
 #[derive(Debug)]
 struct State {
-    stamps: [Stamp; 2],
+    stamps: Stamps,
+    /// Counts the changes.
+    changes: u64,
     known: Result<Arc<Known>, String>,
 }
 
 /// An operator's agent. It reads its files again when they change.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    sources: Sources,
+    terms: Terms,
+    watched: Arc<Watched>,
     state: Arc<Mutex<State>>,
+    recogniser: Arc<Recogniser>,
 }
 
 impl Agent {
-    /// Reads the zone and the keys.
+    /// Reads the zone and the keys. A zone that is transferred comes later; until then nothing is consented to.
     ///
     /// # Errors
     /// [`AgentError`].
     pub fn open(sources: Sources) -> Result<Self, AgentError> {
-        let stamps = [stamp(&sources.zone), stamp(&sources.keys)];
-        let known = Ok(Arc::new(load(&sources)?));
-        Ok(Self { sources, state: Arc::new(Mutex::new(State { stamps, known })) })
+        let watched = Watched::new(&sources)?;
+        let stamps = watched.stamps();
+        let known = match watched.load() {
+            Err(SourceError::Transfer(words)) if watched.may_come_later() => Err(words),
+            known => Ok(Arc::new(known?)),
+        };
+        let state = Arc::new(Mutex::new(State { stamps, changes: 0, known }));
+        let recogniser = Arc::new(Recogniser::new(sources.guesses));
+        Ok(Self { terms: sources.terms, watched: Arc::new(watched), state, recogniser })
     }
 
     /// Serves on a socket until it ends. One that an agent has left there is replaced.
@@ -131,18 +86,19 @@ impl Agent {
         server.serve_with_incoming(UnixListenerStream::new(listener)).await.map_err(|error| failed(error.to_string()))
     }
 
-    /// What it knows now. A zone that has become unreadable is not guessed.
-    fn known(&self) -> Result<Arc<Known>, String> {
-        let stamps = [stamp(&self.sources.zone), stamp(&self.sources.keys)];
+    /// What it knows now, and how often that has changed. A zone that has become unreadable is not guessed.
+    fn known(&self) -> Result<(Arc<Known>, u64), String> {
+        let stamps = self.watched.stamps();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.stamps != stamps {
             state.stamps = stamps;
-            state.known = load(&self.sources).map(Arc::new).map_err(|error| error.to_string());
+            state.changes = state.changes.wrapping_add(1);
+            state.known = self.watched.load().map(Arc::new).map_err(|error| error.to_string());
             if let Err(error) = &state.known {
                 tracing::error!("{error}; nothing is consented to until that is mended");
             }
         }
-        state.known.clone()
+        state.known.clone().map(|known| (known, state.changes))
     }
 
     /// Whether it consents.
@@ -150,25 +106,18 @@ impl Agent {
     /// # Errors
     /// Its objection.
     fn decide(&self, operation: &str, statement: &[u8]) -> Result<(), String> {
-        if operation != "sign" {
-            return Err(format!(
-                "{operation} shows no records: this agent consents to Ed25519, which signs record sets whole"
-            ));
-        }
-        let known = self.known()?;
+        let (known, number) = self.known()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        consent(statement, &known.zone, &known.keys, self.sources.terms, now)
+        let decide = |bytes: &[u8]| consent(bytes, &known.zone, &known.keys, self.terms, now);
+        match operation {
+            "sign" => decide(statement),
+            "sign-digest" => {
+                let current = Current { candidates: &known.candidates, number };
+                decide(&self.recogniser.recognise(statement, current, now)?)
+            }
+            _ => Err(format!("{operation} is nothing that a zone needs: this agent consents to sign and sign-digest")),
+        }
     }
-}
-
-fn load(sources: &Sources) -> Result<Known, AgentError> {
-    let wrong = |reason| AgentError::Zone { path: sources.zone.clone(), reason };
-    let zone = Zone::parse(&read(&sources.zone)?, &sources.origin).map_err(wrong)?;
-    let text = read(&sources.keys)?;
-    let wrong = |line| AgentError::Keys { path: sources.keys.clone(), line };
-    let keys = Keys::parse(&String::from_utf8_lossy(&text)).map_err(wrong)?;
-    tracing::info!(zone = %zone.apex(), names = zone.len(), "the zone is read");
-    Ok(Known { zone, keys })
 }
 
 /// Whether this is a socket on which nobody serves any more.

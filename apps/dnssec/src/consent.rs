@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    keys::{ED25519, Keys},
+    keys::Keys,
     owner::Owner,
     signed::SignedSet,
     zone::{Zone, rtype},
@@ -12,7 +12,7 @@ use crate::{
 /// Clocks of operators may be so far apart, in seconds; signers put the beginning some time back besides.
 const CLOCKS: i64 = 3_600;
 /// The length of the numbers at the end of a SOA record, of which the first is the serial (RFC 1035, section 3.3.13).
-const START_NUMBERS: usize = 20;
+pub const START_NUMBERS: usize = 20;
 
 /// What the operator demands besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,10 @@ pub fn consent(bytes: &[u8], zone: &Zone, keys: &Keys, terms: Terms, now: u64) -
     let Some(set) = SignedSet::read(bytes) else {
         return Err("this is no record set as DNSSEC signs it".to_owned());
     };
-    if set.algorithm != ED25519 {
-        return Err(format!("the algorithm is {}, and that of this zone is 15 (Ed25519)", set.algorithm));
+    let algorithms = keys.algorithms();
+    if !algorithms.contains(&set.algorithm) {
+        let own: Vec<_> = algorithms.iter().map(u8::to_string).collect();
+        return Err(format!("the algorithm is {}, and the zone's keys are of {}", set.algorithm, own.join(" and ")));
     }
     if set.signer != *zone.apex() {
         return Err(format!("the signature is of the zone {}, and this is {}", set.signer, zone.apex()));
@@ -257,7 +259,7 @@ mod tests {
         refused(&SignedSet { ttl: 60, ..www() }, "a time to live of 300 in the zone, and not 60");
         refused(&SignedSet { owner: owner("www.other"), ..www() }, "not in the zone");
         refused(&SignedSet { signer: owner("other"), ..www() }, "the signature is of the zone other.");
-        refused(&SignedSet { algorithm: 13, ..www() }, "the algorithm is 13");
+        refused(&SignedSet { algorithm: 13, ..www() }, "the algorithm is 13, and the zone's keys are of 15");
         refused(&SignedSet { labels: 1, ..www() }, "has not 1 labels");
         let bytes = www().write();
         for end in 0..bytes.len() {

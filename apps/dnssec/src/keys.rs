@@ -2,63 +2,150 @@
 
 use std::collections::BTreeSet;
 
+use base64ct::{Base64, Encoding as _};
 use sha2::{Digest as _, Sha256, Sha384};
 
 use crate::owner::Owner;
 
-/// Ed25519, as DNSSEC numbers algorithms (RFC 8080).
+/// RSA with SHA-256, as DNSSEC numbers algorithms (RFC 5702).
+pub const RSA_SHA256: u8 = 8;
+/// ECDSA on P-256 with SHA-256 (RFC 6605).
+pub const P256_SHA256: u8 = 13;
+/// Ed25519 (RFC 8080).
 pub const ED25519: u8 = 15;
 /// The only protocol of DNSKEY records (RFC 4034, section 2.1.2).
 const PROTOCOL: u8 = 3;
 /// The flags of keys that sign the zone, and of those that sign its keys.
 const FLAGS: [u16; 2] = [256, 257];
+/// The most keys that may be in a zone at a time. What is tried to recognise a digest grows with them.
+pub const MOST_KEYS: usize = 64;
 
-/// Public keys of Ed25519, each of 32 bytes.
+/// Who signs, as a signature says it: the algorithm of a key, and its tag, which depends on its flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Signer {
+    /// The algorithm, as DNSSEC numbers them.
+    pub algorithm: u8,
+    /// The tag (RFC 4034, appendix B).
+    pub tag: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    algorithm: u8,
+    public: Vec<u8>,
+}
+
+/// Public keys of Ed25519, of ECDSA on P-256, and of RSA with SHA-256.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Keys(BTreeSet<[u8; 32]>);
+pub struct Keys(BTreeSet<Key>);
 
 impl Keys {
-    /// Reads a text with a key in hexadecimal digits on each line, as `theta keys export NAME --format hex` prints it. Lines that begin
-    /// with # are comments.
+    /// Reads a text with a key on each line: the data of a DNSKEY record, as `theta keys export NAME --format dnskey` prints it, or for
+    /// Ed25519 its 64 hexadecimal digits (`--format hex`). Flags of 256 and 257 are the same here: which of the keys sign the zone and
+    /// which its keys is the name server's matter. Lines that begin with # or ; are comments.
     ///
     /// # Errors
-    /// The number of the first line that is no key.
+    /// The number of the first line that is no key, or one too many ([`MOST_KEYS`]).
     pub fn parse(text: &str) -> Result<Self, usize> {
-        let lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
-        let key = |(line, number): (&str, usize)| {
-            let mut key = [0; 32];
-            hex::decode_to_slice(line, &mut key).map(|()| key).map_err(|_| number)
-        };
-        lines.map(key).collect::<Result<_, _>>().map(Self)
+        let lines = text.lines().map(str::trim).zip(1..);
+        let mut keys = BTreeSet::new();
+        for (line, number) in lines.filter(|(line, _)| !line.is_empty() && !line.starts_with(['#', ';'])) {
+            keys.insert(of_digits(line).or_else(|| of_record(line)).ok_or(number)?);
+            if keys.len() > MOST_KEYS {
+                return Err(number);
+            }
+        }
+        Ok(Self(keys))
+    }
+
+    /// The algorithms of the keys.
+    #[must_use]
+    pub fn algorithms(&self) -> BTreeSet<u8> {
+        self.0.iter().map(|key| key.algorithm).collect()
+    }
+
+    /// Who may sign by a digest of what is signed: each key whose algorithm begins with SHA-256, with the tags of both flags.
+    #[must_use]
+    pub fn signers_of_digests(&self) -> Vec<Signer> {
+        let keys = self.0.iter().filter(|key| key.algorithm != ED25519);
+        let signer = |key: &Key, flags| Signer { algorithm: key.algorithm, tag: tag(&record(key, flags)) };
+        keys.flat_map(|key| FLAGS.map(|flags| signer(key, flags))).collect()
+    }
+
+    /// The data of the records of each key: with the flags 256 and 257.
+    #[must_use]
+    pub fn records(&self) -> Vec<[Vec<u8>; 2]> {
+        self.0.iter().map(|key| FLAGS.map(|flags| record(key, flags))).collect()
     }
 
     /// Whether the data of a DNSKEY or CDNSKEY record are one of these keys.
     #[must_use]
     pub fn has_record(&self, data: &[u8]) -> bool {
-        let Some((head, key)) = data.split_first_chunk::<4>() else { return false };
+        let Some((head, public)) = data.split_first_chunk::<4>() else { return false };
         let [high, low, protocol, algorithm] = *head;
-        let flags = u16::from_be_bytes([high, low]);
-        let good = FLAGS.contains(&flags) && protocol == PROTOCOL && algorithm == ED25519;
-        good && <[u8; 32]>::try_from(key).is_ok_and(|key| self.0.contains(&key))
+        let good = FLAGS.contains(&u16::from_be_bytes([high, low])) && protocol == PROTOCOL;
+        good && self.0.contains(&Key { algorithm, public: public.to_vec() })
     }
 
     /// Whether the data of a CDS record are a digest of one of these keys at this name (RFC 4034, section 5.1.4; RFC 6605).
     #[must_use]
     pub fn has_digest(&self, owner: &Owner, data: &[u8]) -> bool {
-        let Some((head, digest)) = data.split_first_chunk::<4>() else { return false };
-        let [tag_high, tag_low, algorithm, kind] = *head;
-        let matches = |key: &[u8; 32], flags: u16| {
-            let record = [&flags.to_be_bytes()[..], &[PROTOCOL, ED25519], key].concat();
-            let whole = [owner.wire(), record.clone()].concat();
-            let own = match kind {
-                2 => Sha256::digest(&whole).to_vec(),
-                4 => Sha384::digest(&whole).to_vec(),
-                _ => return false,
-            };
-            own == digest && tag(&record) == u16::from_be_bytes([tag_high, tag_low])
-        };
-        algorithm == ED25519 && self.0.iter().any(|key| FLAGS.iter().any(|flags| matches(key, *flags)))
+        let Some(kind) = data.get(3) else { return false };
+        let matches =
+            |key: &Key| FLAGS.iter().any(|flags| digest(owner, &record(key, *flags), *kind).as_deref() == Some(data));
+        self.0.iter().any(matches)
     }
+}
+
+/// Ed25519 in hexadecimal digits.
+fn of_digits(line: &str) -> Option<Key> {
+    let mut key = [0; 32];
+    hex::decode_to_slice(line, &mut key).ok()?;
+    Some(Key { algorithm: ED25519, public: key.to_vec() })
+}
+
+/// Flags, protocol, algorithm and key, which may have spaces in it (RFC 4034, section 2.2).
+fn of_record(line: &str) -> Option<Key> {
+    let mut words = line.split_whitespace();
+    let flags: u16 = words.next()?.parse().ok()?;
+    let protocol: u8 = words.next()?.parse().ok()?;
+    let algorithm: u8 = words.next()?.parse().ok()?;
+    let public = Base64::decode_vec(&words.collect::<String>()).ok()?;
+    let fits = match algorithm {
+        ED25519 => public.len() == 32,
+        P256_SHA256 => public.len() == 64,
+        RSA_SHA256 => is_rsa(&public),
+        _ => false,
+    };
+    (FLAGS.contains(&flags) && protocol == PROTOCOL && fits).then_some(Key { algorithm, public })
+}
+
+/// The exponent's length, the exponent, and a modulus of 512 to 4,096 bits (RFC 3110, section 2; RFC 5702, section 2.1).
+fn is_rsa(public: &[u8]) -> bool {
+    let modulus = match public {
+        [0, high, low, rest @ ..] => rest.get(usize::from(u16::from_be_bytes([*high, *low]))..),
+        [length, rest @ ..] => rest.get(usize::from(*length)..),
+        [] => None,
+    };
+    modulus.is_some_and(|modulus| (64..=512).contains(&modulus.len()))
+}
+
+/// The data of a DNSKEY record.
+fn record(key: &Key, flags: u16) -> Vec<u8> {
+    [&flags.to_be_bytes()[..], &[PROTOCOL, key.algorithm], &key.public].concat()
+}
+
+/// The data of the CDS record for a DNSKEY record at this name, of a kind of digest: 2 is SHA-256, 4 SHA-384 (RFC 4034, section 5.1).
+#[must_use]
+pub fn digest(owner: &Owner, record: &[u8], kind: u8) -> Option<Vec<u8>> {
+    let whole = [&owner.wire(), record].concat();
+    let digest = match kind {
+        2 => Sha256::digest(&whole).to_vec(),
+        4 => Sha384::digest(&whole).to_vec(),
+        _ => return None,
+    };
+    let algorithm = *record.get(3)?;
+    Some([&tag(record).to_be_bytes()[..], &[algorithm, kind], &digest].concat())
 }
 
 /// The tag of a DNSKEY record (RFC 4034, appendix B).
@@ -75,36 +162,87 @@ fn tag(record: &[u8]) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use base64ct::{Base64, Encoding as _};
-
     use super::*;
 
-    /// The examples of RFC 8080, section 6.
+    /// The examples of RFC 8080, section 6, and of RFC 6605, section 6.1: key, tag, kind and digest.
+    const EXAMPLES: [(&str, u8, &str, u16, u8, &str); 3] = [
+        (
+            "example.com",
+            15,
+            "l02Woi0iS8Aa25FQkUd9RMzZHJpBoRQwAQEX1SxZJA4=",
+            3_613,
+            2,
+            "3aa5ab37efce57f737fc1627013fee07bdf241bd10f3b1964ab55c78e79a304b",
+        ),
+        (
+            "example.com",
+            15,
+            "zPnZ/QwEe7S8C5SPz2OfS5RR40ATk2/rYnE9xHIEijs=",
+            35_217,
+            2,
+            "401781b934e392de492ec77ae2e15d70f6575a1c0bc59c5275c04ebe80c6614c",
+        ),
+        (
+            "example.net",
+            13,
+            "GojIhhXUN/u4v54ZQqGSnyhWJwaubCvTmeexv7bR6edbkrSqQpF64cYbcB7wNcP+e+MAnLr+Wi9xMWyQLc8NAA==",
+            55_648,
+            2,
+            "b4c8c1fe2e7477127b27115656ad6256f424625bf5c1e2770ce6d6e37df61d17",
+        ),
+    ];
+
+    fn owner(name: &str) -> Owner {
+        let labels =
+            name.split('.').flat_map(|label| [&[u8::try_from(label.len()).unwrap()], label.as_bytes()].concat());
+        Owner::read(&labels.chain([0]).collect::<Vec<_>>()).unwrap().0
+    }
+
     #[test]
-    fn digests_of_rfc_8080_are_recognised() {
-        let (owner, _) = Owner::read(b"\x07example\x03com\0").unwrap();
-        for (key, tag, digest) in [
-            (
-                "l02Woi0iS8Aa25FQkUd9RMzZHJpBoRQwAQEX1SxZJA4=",
-                3613_u16,
-                "3aa5ab37efce57f737fc1627013fee07bdf241bd10f3b1964ab55c78e79a304b",
-            ),
-            (
-                "zPnZ/QwEe7S8C5SPz2OfS5RR40ATk2/rYnE9xHIEijs=",
-                35217,
-                "401781b934e392de492ec77ae2e15d70f6575a1c0bc59c5275c04ebe80c6614c",
-            ),
-        ] {
-            let key = Base64::decode_vec(key).unwrap();
-            let keys = Keys::parse(&format!("# The zone's key.\n{}\n", hex::encode(&key))).unwrap();
-            assert!(keys.has_record(&[&[1, 1, 3, 15], &key[..]].concat()));
-            assert!(!keys.has_record(&[&[1, 1, 3, 13], &key[..]].concat()) && !keys.has_record(&[1, 1, 3, 15]));
-            let record = [&tag.to_be_bytes()[..], &[15, 2], &hex::decode(digest).unwrap()].concat();
-            assert!(keys.has_digest(&owner, &record));
+    fn keys_and_digests_of_the_standards_are_recognised() {
+        for (name, algorithm, text, tag, kind, digest) in EXAMPLES {
+            let public = Base64::decode_vec(text).unwrap();
+            let keys = Keys::parse(&format!("; The zone's key.\n256 3 {algorithm} {text}\n")).unwrap();
+            assert!(keys.has_record(&[&[1, 1, 3, algorithm], &public[..]].concat()));
+            assert!(keys.has_record(&[&[1, 0, 3, algorithm], &public[..]].concat()));
+            assert!(!keys.has_record(&[&[1, 2, 3, algorithm], &public[..]].concat()), "other flags");
+            assert!(!keys.has_record(&[&[1, 1, 3, 14], &public[..]].concat()) && !keys.has_record(&[1, 1, 3, 15]));
+            let record = [&tag.to_be_bytes()[..], &[algorithm, kind], &hex::decode(digest).unwrap()].concat();
+            assert!(keys.has_digest(&owner(name), &record), "{text}");
             let mut bent = record.clone();
             bent[8] ^= 1;
-            assert!(!keys.has_digest(&owner, &bent) && !Keys::default().has_digest(&owner, &record));
+            assert!(!keys.has_digest(&owner(name), &bent) && !Keys::default().has_digest(&owner(name), &record));
+            let signers = keys.signers_of_digests();
+            assert_eq!(signers.contains(&Signer { algorithm, tag }), algorithm != ED25519, "{signers:?}");
         }
+    }
+
+    /// The key of RFC 5702, section 6.1.
+    #[test]
+    fn keys_of_rsa_have_the_tags_of_rfc_5702() {
+        let line = "256 3 8 AwEAAcFcGsaxxdgiuuGmCkVI my4h99CqT7jwY3pexPGcnUFtR2Fh36BponcwtkZ4cAgtvd4Qs8P \
+                    kxUdp6p/DlUmObdk=";
+        assert_eq!(Keys::parse(line).unwrap().signers_of_digests()[0], Signer { algorithm: 8, tag: 9_033 });
+    }
+
+    #[test]
+    fn keys_are_read_in_both_forms_and_nothing_else_is() {
+        let digits = hex::encode([7; 32]);
+        let text = format!("# One in two forms.\n{digits}\n257 3 15 {}\n", Base64::encode_string(&[7; 32]));
+        let keys = Keys::parse(&text).unwrap();
+        assert_eq!((keys.records().len(), keys.algorithms()), (1, BTreeSet::from([15])));
         assert_eq!(Keys::parse("# none\nno key\n"), Err(2));
+        let short = Base64::encode_string(&[7; 31]);
+        for line in
+            ["257 3 15", &format!("257 3 15 {short}"), &format!("257 3 13 {short}"), &format!("257 3 8 {short}")]
+        {
+            assert_eq!(Keys::parse(line), Err(1), "{line}");
+        }
+        let good = Base64::encode_string(&[7; 32]);
+        for line in [format!("0 3 15 {good}"), format!("257 2 15 {good}"), format!("257 3 16 {good}")] {
+            assert_eq!(Keys::parse(&line), Err(1), "{line}");
+        }
+        let many: String = (0..=u8::try_from(MOST_KEYS).unwrap()).map(|key| hex::encode([key; 32]) + "\n").collect();
+        assert_eq!(Keys::parse(&many), Err(MOST_KEYS + 1));
     }
 }

@@ -3,14 +3,18 @@
 //!
 //! - [`owner`]: names, and their canonical order.
 //! - [`signed`]: what a signature of a record set covers, as the name server sends it to be signed (RFC 4034, section 3.1.8.1).
-//! - [`zone`]: the operator's copy.
+//! - [`zone`]: the operator's copy; [`transfer`]: how it comes from a name server; [`sources`]: when it changes.
 //! - [`keys`]: the keys that may be in the zone.
 //! - [`consent`]: whether the two agree.
+//! - [`digests`]: which record set a digest is of, for algorithms whose signers send digests.
 //! - [`agent`]: asks by nodes, over a socket.
 
 pub mod agent;
 pub mod consent;
+pub mod digests;
 pub mod keys;
 pub mod owner;
 pub mod signed;
+pub mod sources;
+pub mod transfer;
 pub mod zone;

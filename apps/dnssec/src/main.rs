@@ -3,12 +3,16 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use clap::{Parser, Subcommand};
 use theta_dnssec::{
-    agent::{Agent, AgentError, Sources},
+    agent::{Agent, AgentError},
     consent::Terms,
+    digests::Guesses,
+    sources::{CopyFrom, Sources},
+    transfer::{Primary, tsig::Key},
 };
 
 /// Signs a zone together with other operators, none of whom has its keys
@@ -37,16 +41,28 @@ The node's policy names the socket, and the rule that lets the name server sign 
   effect = \"allow\"
   clients = [\"name-server\"]
   keys = [\"zone-*\"]
-  operations = [\"sign\"]
+  operations = [\"sign\", \"sign-digest\"]
   agent = \"zone\"
 
 The zone file is the operator's own copy, from its own source, without signatures. It and the keys are read again when they change.
-The keys are those that may be in the zone, one on each line, as theta keys export NAME --format hex prints them.
-The zone is signed with algorithm 15 (Ed25519), which shows the nodes what they sign, and with NSEC.")]
+In its place, --primary 192.0.2.53:53 --tsig transfer.key transfers the copy from the operator's own name server.
+The keys are those that may be in the zone, one on each line, as theta keys export NAME --format dnskey prints them.
+The zone is signed with NSEC. With algorithm 15 (Ed25519) the nodes are shown what they sign. With 13 (P-256) and 8 (RSA) they see a digest
+(sign-digest); the agent finds out which record set has it, from the times that the name server gives its signatures: say its lifetime
+of signatures with --lifetime if it is another one than 14 days.")]
     Agent {
         /// The operator's own copy of the zone, unsigned
-        #[arg(long, value_name = "FILE")]
-        zone_file: PathBuf,
+        #[arg(long, value_name = "FILE", required_unless_present = "primary", conflicts_with = "primary")]
+        zone_file: Option<PathBuf>,
+        /// The operator's own name server, from which the copy is transferred instead (AXFR over TCP)
+        #[arg(long, value_name = "HOST:PORT", requires = "tsig")]
+        primary: Option<String>,
+        /// The key that the primary knows: a file that its owner alone can read, with hmac-sha256, name and secret in base64 on one line
+        #[arg(long, value_name = "FILE", requires = "primary")]
+        tsig: Option<PathBuf>,
+        /// After how many seconds the primary is asked again whether the zone has changed
+        #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+        refresh: u64,
         /// The zone's name, with its dot
         #[arg(long, value_name = "NAME")]
         origin: String,
@@ -59,14 +75,25 @@ The zone is signed with algorithm 15 (Ed25519), which shows the nodes what they 
         /// For how many days a signature may be valid
         #[arg(long, value_name = "DAYS", default_value_t = 35, value_parser = clap::value_parser!(u32).range(1..=3_650))]
         most_days: u32,
+        /// After how many days the name server's signatures end; several, if it changes them
+        #[arg(
+            long, value_name = "DAYS", default_values_t = [14], value_delimiter = ',',
+            value_parser = clap::value_parser!(u32).range(1..=3_650)
+        )]
+        lifetime: Vec<u32>,
+        /// The time to live of the zone's keys in seconds, if it is neither that of the SOA record nor an hour
+        #[arg(long, value_name = "SECONDS", value_delimiter = ',')]
+        key_ttl: Vec<u32>,
+        /// How many million hashes, of 64 bytes each, finding out about one digest may take
+        #[arg(long, value_name = "MILLIONS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        most_hashes: u64,
     },
 }
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    let Command::Agent { zone_file, origin, keys, socket, most_days } = Arguments::parse().command;
-    let terms = Terms { longest: most_days.saturating_mul(86_400) };
-    match run(Sources { origin, zone: zone_file, keys, terms }, &socket) {
+    let Arguments { command } = Arguments::parse();
+    match run(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
@@ -75,7 +102,34 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(sources: Sources, socket: &Path) -> Result<(), AgentError> {
+fn run(command: Command) -> Result<(), AgentError> {
+    let Command::Agent {
+        zone_file,
+        primary,
+        tsig,
+        refresh,
+        origin,
+        keys,
+        socket,
+        most_days,
+        lifetime,
+        key_ttl,
+        most_hashes,
+    } = command;
+    let zone = match primary.zip(tsig) {
+        Some((address, tsig)) => {
+            CopyFrom::Primary(Primary { address, key: Key::read(&tsig)?, refresh: Duration::from_secs(refresh) })
+        }
+        // The arguments have one of the two.
+        None => CopyFrom::File(zone_file.unwrap_or_default()),
+    };
+    let terms = Terms { longest: most_days.saturating_mul(86_400) };
+    let most_blocks = most_hashes.saturating_mul(1_000_000);
+    let guesses = Guesses { key_ttls: key_ttl, most_blocks, ..Guesses::of_days(&lifetime) };
+    serve(Sources { origin, zone, keys, terms, guesses }, &socket)
+}
+
+fn serve(sources: Sources, socket: &Path) -> Result<(), AgentError> {
     let agent = Agent::open(sources)?;
     let failed = |error: std::io::Error| AgentError::Socket { path: socket.to_owned(), reason: error.to_string() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;

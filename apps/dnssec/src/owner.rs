@@ -1,6 +1,6 @@
 //! Domain names in their canonical form.
 
-use core::fmt;
+use core::{borrow::Borrow, fmt};
 
 /// The longest name in bytes, with its root (RFC 1035, section 2.3.4).
 const MOST: usize = 255;
@@ -56,10 +56,22 @@ impl Owner {
         self.0.starts_with(&other.0)
     }
 
+    /// The names above it, the nearest first, as [`Self::borrow`] has them.
+    pub fn above(&self) -> impl Iterator<Item = &[Vec<u8>]> {
+        (0..self.0.len()).rev().filter_map(|labels| self.0.get(..labels))
+    }
+
     /// Whether it is beneath this name.
     #[must_use]
     pub fn is_below(&self, other: &Self) -> bool {
         self.is_in(other) && self != other
+    }
+}
+
+/// Its labels from the root down: names above it are beginnings of them. They have the order and the hash of the name.
+impl Borrow<[Vec<u8>]> for Owner {
+    fn borrow(&self) -> &[Vec<u8>] {
+        &self.0
     }
 }
 
@@ -98,6 +110,8 @@ mod tests {
         assert_eq!(name("zABC.a.EXAMPLE").to_string(), "zabc.a.example.");
         assert_eq!((name("*.z.example").labels(), name("z.example").labels(), name("").labels()), (2, 2, 0));
         assert!(name("z.example").is_below(&name("example")) && !name("zexample").is_in(&name("example")));
+        let above: Vec<Vec<Vec<u8>>> = name("a.b.example").above().map(<[_]>::to_vec).collect();
+        assert_eq!(above, [name("b.example").0, name("example").0, name("").0]);
         assert_eq!(Owner::read(&name("a.b").wire()), Some((name("a.b"), &[][..])));
     }
 

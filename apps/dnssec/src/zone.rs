@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use domain::{
     base::{
+        Record,
         iana::Class,
-        name::{Name, ToName as _},
-        rdata::ComposeRecordData as _,
+        name::{Name, ToName},
+        rdata::ComposeRecordData,
     },
     zonefile::inplace::{Entry, Zonefile},
 };
@@ -82,47 +83,109 @@ pub struct Zone {
     names: BTreeMap<Owner, BTreeMap<u16, Set>>,
 }
 
+/// A zone that is being read.
+#[derive(Debug)]
+pub struct Builder {
+    apex: Owner,
+    names: BTreeMap<Owner, BTreeMap<u16, Set>>,
+}
+
+impl Builder {
+    /// The zone of this name, which has no records yet.
+    #[must_use]
+    pub const fn new(apex: Owner) -> Self {
+        Self { apex, names: BTreeMap::new() }
+    }
+
+    /// Takes a record, or leaves it out if the signer adds it.
+    ///
+    /// # Errors
+    /// [`ZoneError`]: it is not of the zone.
+    pub fn add<N: ToName, D: ComposeRecordData>(&mut self, record: &Record<N, D>) -> Result<(), ZoneError> {
+        let owner = owner_of(record)?;
+        if record.class() != Class::IN {
+            return Err(ZoneError::Class(owner));
+        }
+        if !owner.is_in(&self.apex) {
+            return Err(ZoneError::Outside(owner, self.apex.clone()));
+        }
+        let kind = record.rtype().to_int();
+        if is_of_signer(kind) {
+            return Ok(());
+        }
+        let mut data = Vec::new();
+        let long = |_| ZoneError::Text("a record is too long".to_owned());
+        record.data().compose_canonical_rdata(&mut data).map_err(long)?;
+        let set = self.names.entry(owner).or_default().entry(kind).or_default();
+        set.ttl = record.ttl().as_secs();
+        set.data.insert(data);
+        Ok(())
+    }
+
+    /// The zone.
+    ///
+    /// # Errors
+    /// [`ZoneError::NoStart`].
+    pub fn finish(self) -> Result<Zone, ZoneError> {
+        let Self { apex, names } = self;
+        let starts = names.get(&apex).and_then(|types| types.get(&rtype::SOA)).map_or(0, |set| set.data.len());
+        if starts == 1 { Ok(Zone { apex, names }) } else { Err(ZoneError::NoStart(apex)) }
+    }
+}
+
+/// The name of a record.
+///
+/// # Errors
+/// [`ZoneError::Text`]: it is too long.
+pub fn owner_of<N: ToName, D>(record: &Record<N, D>) -> Result<Owner, ZoneError> {
+    let owner: Name<Vec<u8>> = record.owner().to_name();
+    let owner = Owner::read(owner.as_slice()).map(|(owner, _)| owner);
+    owner.ok_or_else(|| ZoneError::Text("a name is too long".to_owned()))
+}
+
+/// The serial in the data of a SOA record: of the five numbers at its end the first (RFC 1035, section 3.3.13).
+#[must_use]
+pub fn serial_of(data: &[u8]) -> Option<u32> {
+    let numbers = data.last_chunk::<20>()?;
+    numbers.first_chunk().map(|serial| u32::from_be_bytes(*serial))
+}
+
 impl Zone {
     /// Reads the text of a zone file. What a signer has added (keys, signatures, chains) is left out.
     ///
     /// # Errors
     /// [`ZoneError`].
     pub fn parse(text: &[u8], origin: &str) -> Result<Self, ZoneError> {
-        let unnamed = || ZoneError::Origin(origin.to_owned());
-        let origin: Name<Bytes> = origin.parse::<Name<Vec<u8>>>().map_err(|_| unnamed())?.to_name();
-        let (apex, _) = Owner::read(origin.as_slice()).ok_or_else(unnamed)?;
+        let apex = Self::origin(origin)?;
+        let unnamed = |_| ZoneError::Origin(origin.to_owned());
+        let origin: Name<Bytes> = Name::from_octets(apex.wire().into()).map_err(unnamed)?;
         let mut file = Zonefile::with_capacity(text.len());
         file.extend_from_slice(text);
         file.extend_from_slice(b"\n");
         file.set_origin(origin);
         file.set_default_class(Class::IN);
-        let mut names: BTreeMap<Owner, BTreeMap<u16, Set>> = BTreeMap::new();
+        let mut zone = Builder::new(apex);
         while let Some(entry) = file.next_entry().map_err(|error| ZoneError::Text(error.to_string()))? {
             let Entry::Record(record) = entry else { return Err(ZoneError::Include) };
-            let owner: Name<Vec<u8>> = record.owner().to_name();
-            let (owner, _) =
-                Owner::read(owner.as_slice()).ok_or_else(|| ZoneError::Text("a name is too long".to_owned()))?;
-            if record.class() != Class::IN {
-                return Err(ZoneError::Class(owner));
-            }
-            if !owner.is_in(&apex) {
-                return Err(ZoneError::Outside(owner, apex));
-            }
-            let kind = record.rtype().to_int();
-            if is_of_signer(kind) {
-                continue;
-            }
-            let mut data = Vec::new();
-            record
-                .data()
-                .compose_canonical_rdata(&mut data)
-                .map_err(|_| ZoneError::Text("a record is too long".to_owned()))?;
-            let set = names.entry(owner).or_default().entry(kind).or_default();
-            set.ttl = record.ttl().as_secs();
-            set.data.insert(data);
+            zone.add(&record)?;
         }
-        let starts = names.get(&apex).and_then(|types| types.get(&rtype::SOA)).map_or(0, |set| set.data.len());
-        if starts == 1 { Ok(Self { apex, names }) } else { Err(ZoneError::NoStart(apex)) }
+        zone.finish()
+    }
+
+    /// The name of a zone as text, with its dot.
+    ///
+    /// # Errors
+    /// [`ZoneError::Origin`].
+    pub fn origin(text: &str) -> Result<Owner, ZoneError> {
+        let name = text.parse::<Name<Vec<u8>>>().ok();
+        let owner = name.and_then(|name| Owner::read(name.as_slice()).map(|(owner, _)| owner));
+        owner.ok_or_else(|| ZoneError::Origin(text.to_owned()))
+    }
+
+    /// The serial of its SOA record.
+    #[must_use]
+    pub fn serial(&self) -> Option<u32> {
+        serial_of(self.set(&self.apex, rtype::SOA)?.data.first()?)
     }
 
     /// The zone's name.
@@ -143,6 +206,11 @@ impl Zone {
         self.names.is_empty()
     }
 
+    /// All names and the types of their records, in canonical order.
+    pub fn names(&self) -> impl Iterator<Item = (&Owner, impl Iterator<Item = u16>)> {
+        self.names.iter().map(|(owner, types)| (owner, types.keys().copied()))
+    }
+
     /// Records of this name and type.
     #[must_use]
     pub fn set(&self, owner: &Owner, kind: u16) -> Option<&Set> {
@@ -156,9 +224,7 @@ impl Zone {
 
     /// Whether something above has been delegated or redirected, so that the name is not the zone's.
     fn is_covered(&self, owner: &Owner) -> bool {
-        // In canonical order whatever is above a name comes before it.
-        let before = self.names.range(..owner).rev();
-        let mut above = before.filter(|(name, _)| owner.is_below(name));
+        let mut above = owner.above().filter_map(|name| self.names.get_key_value(name));
         above.any(|(name, types)| self.is_cut(name) || types.contains_key(&rtype::DNAME))
     }
 

@@ -22,6 +22,8 @@ enum Form {
     Raw,
     /// A line of `authorized_keys` (Ed25519)
     Ssh,
+    /// The data of a DNSKEY record, with the flags of a key that signs keys (Ed25519, ECDSA on P-256, RSA with PKCS #1)
+    Dnskey,
 }
 
 /// Options of `theta keys export`.
@@ -31,7 +33,8 @@ Examples:
   theta keys export sign-ed25519 > key.pem
   openssl pkeyutl -verify -rawin -pubin -inkey key.pem -in letter.txt -sigfile letter.txt.sig
   theta keys export wallet --format hex          ECDSA: the point, compressed, as Bitcoin and Ethereum libraries read it
-  theta keys export sign-ed25519 --format ssh >> authorized_keys")]
+  theta keys export sign-ed25519 --format ssh >> authorized_keys
+  theta keys export zone-ecdsa-p256-1 --format dnskey >> zone.keys")]
 pub(crate) struct ExportArgs {
     /// The key's name, or NAME@VERSION
     name: String,
@@ -50,6 +53,7 @@ struct PublicView<'a> {
     suite: &'static str,
     pem: Option<String>,
     ssh: Option<String>,
+    dnskey: Option<String>,
     hex: String,
 }
 
@@ -63,6 +67,7 @@ pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
         suite: key.public.suite().name(),
         pem: pem(&key.public),
         ssh: ssh(&key),
+        dnskey: dnskey(&key.public),
         hex: hex::encode(bytes),
     };
     let has_none = |form: &str| {
@@ -73,6 +78,7 @@ pub(super) fn export(args: &ExportArgs, output: Output) -> Result<(), Failure> {
         None => view.pem.clone().unwrap_or_else(|| format!("{}\n", view.hex)).into_bytes(),
         Some(Form::Pem) => view.pem.clone().ok_or_else(|| has_none("PEM"))?.into_bytes(),
         Some(Form::Ssh) => format!("{}\n", view.ssh.as_ref().ok_or_else(|| has_none("SSH"))?).into_bytes(),
+        Some(Form::Dnskey) => format!("{}\n", view.dnskey.as_ref().ok_or_else(|| has_none("DNSKEY"))?).into_bytes(),
         Some(Form::Hex) => format!("{}\n", view.hex).into_bytes(),
         Some(Form::Raw) => bytes.to_vec(),
     };
@@ -109,4 +115,49 @@ fn ssh(key: &NamedKey) -> Option<String> {
         blob.extend_from_slice(field);
     }
     Some(format!("{ALGORITHM} {} {}", Base64::encode_string(&blob), key.name))
+}
+
+/// Flags, protocol, algorithm and key of a DNSKEY record in text (RFC 4034, section 2.2). The flags are those of a key that signs keys, 257:
+/// which keys a name server signs its zone with is its own matter.
+fn dnskey(public: &AnyPublicKey) -> Option<String> {
+    let info = public_key_info(public)?;
+    let (algorithm, key) = match public.suite() {
+        // RFC 8080, section 3.
+        Suite::FrostEd25519 => (15, public.public_key_bytes().to_vec()),
+        // RFC 6605, section 4: x and y, with which the information ends.
+        Suite::EcdsaP256 => (13, info.get(info.len().checked_sub(64)?..)?.to_vec()),
+        // RFC 5702, section 2.
+        Suite::Sh00Pkcs1Sha256 => (8, rsa(&info)?),
+        Suite::Sh00Pkcs1Sha512 => (10, rsa(&info)?),
+        _ => return None,
+    };
+    Some(format!("257 3 {algorithm} {}", Base64::encode_string(&key)))
+}
+
+/// A key of RSA as RFC 3110, section 2, writes it (the exponent's length, the exponent, the modulus), from its `SubjectPublicKeyInfo`.
+fn rsa(info: &[u8]) -> Option<Vec<u8>> {
+    let (info, _) = der_field(info)?;
+    let (_, after_algorithm) = der_field(info)?;
+    let (bits, _) = der_field(after_algorithm)?;
+    // A string of bits begins with how many of the last byte are unused.
+    let (numbers, _) = der_field(bits.get(1..)?)?;
+    let (modulus, rest) = der_field(numbers)?;
+    let (exponent, _) = der_field(rest)?;
+    // Positive numbers whose first bit is set have a zero before them in DER, and none here.
+    let [modulus, exponent] = [modulus, exponent].map(|number| number.strip_prefix(&[0]).unwrap_or(number));
+    let length = u8::try_from(exponent.len()).ok().filter(|length| *length > 0)?;
+    Some([&[length], exponent, modulus].concat())
+}
+
+/// What is in the first field of DER, and what comes after it.
+fn der_field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (_, rest) = bytes.split_first()?;
+    let (first, rest) = rest.split_first()?;
+    if *first < 0x80 {
+        return rest.split_at_checked(usize::from(*first));
+    }
+    let (digits, rest) = rest.split_at_checked(usize::from(*first & 0x7f))?;
+    let length =
+        digits.iter().try_fold(0_usize, |length, digit| length.checked_mul(256)?.checked_add(usize::from(*digit)));
+    rest.split_at_checked(length?)
 }

@@ -1,5 +1,8 @@
 //! Knot DNS: a name server that makes its keys, signs a zone by itself, and changes its keys.
 
+mod agents;
+mod transfers;
+
 use std::{
     fs,
     net::{TcpListener, UdpSocket},
@@ -7,12 +10,6 @@ use std::{
     process::{Child, Command, Stdio},
     time::Duration,
 };
-
-use theta_dnssec::{
-    agent::{Agent, Sources},
-    consent::Terms,
-};
-use tokio::runtime::Runtime;
 
 use crate::{
     generation::pooled,
@@ -222,96 +219,4 @@ fn knot_serves_the_old_zone_while_too_few_nodes_answer() {
     let answer = knot.ask("mail.example.");
     assert!(answer.contains("192.0.2.7") && answer.contains("A 13 2 "), "{answer}");
     knot.zone_verifies();
-}
-
-/// Serves a zone's agent with threads of its own, until this is dropped.
-struct ZoneAgent(Option<Runtime>);
-
-impl Drop for ZoneAgent {
-    fn drop(&mut self) {
-        self.0.take().unwrap().shutdown_background();
-    }
-}
-
-/// The agent of one operator: it has its own copy of the zone, and its node's policy names it.
-fn zone_agent(group: &Group, node: u16) -> ZoneAgent {
-    let folder = group.node_dir(node);
-    fs::write(folder.join("example.zone"), RECORDS).unwrap();
-    let sources = Sources {
-        origin: "example.".to_owned(),
-        zone: folder.join("example.zone"),
-        keys: group.path().join("zone.keys"),
-        terms: Terms { longest: 35 * 86_400 },
-    };
-    let (agent, socket) = (Agent::open(sources).unwrap(), folder.join("zone.sock"));
-    let runtime = Runtime::new().unwrap();
-    let path = socket.clone();
-    runtime.spawn(async move { agent.serve(&path).await.unwrap() });
-    until("the agent serves", PATIENCE, || socket.exists());
-    let rule = format!(
-        "\n[[agent]]\nname = \"zone\"\nsocket = \"{}\"\n\n[[rule]]\nname = \"zone\"\neffect = \"allow\"\nclients = [\"client\"]\n\
-         keys = [\"zone-*\"]\noperations = [\"sign\"]\nagent = \"zone\"\n\n",
-        socket.display()
-    );
-    let policy = folder.join("policy.toml");
-    let text = fs::read_to_string(&policy).unwrap();
-    // Before the rule that allows everything.
-    let place = text.find("[[rule]]").unwrap();
-    fs::write(&policy, [&text[..place], &rule, &text[place..]].concat()).unwrap();
-    ZoneAgent(Some(runtime))
-}
-
-/// The name server is one of the operators', or has been taken over: what is not in the others' copies of the zone is not signed. Node 1
-/// lets everything pass.
-#[test]
-fn nobody_signs_what_is_not_in_the_operators_copies_of_the_zone() {
-    let group = pooled("zone-frost-ed25519-1=frost-ed25519,zone-frost-ed25519-2=frost-ed25519", "");
-    let key = |name: &str| group.theta(&["keys", "export", name, "--format", "hex"]).ok().text();
-    group.file("zone.keys", key("zone-frost-ed25519-1") + &key("zone-frost-ed25519-2"));
-    let agents: Vec<ZoneAgent> = (2..=4).map(|node| zone_agent(&group, node)).collect();
-    let explain = [
-        "policy",
-        "explain",
-        "--ask",
-        "4",
-        "--client",
-        "client",
-        "--key",
-        "zone-frost-ed25519-1",
-        "--operation",
-        "sign",
-    ];
-    until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
-
-    let knot = Knot::start(&group, "ed25519");
-    until("nobody objects, and the zone is signed", PATIENCE, || {
-        assert!(!log(&group).contains("agent zone"), "{}", log(&group));
-        fs::read_to_string(knot.zone()).is_ok_and(|text| text.contains("RRSIG"))
-    });
-    knot.zone_verifies();
-    assert!(knot.ask("www.example.").contains("A 15 2 "), "{}", knot.said());
-    let before = fs::read_to_string(knot.zone()).unwrap();
-    let set = |name: &str, address: &str| {
-        assert!(
-            knot.tell(&["zone-begin", "example."]) && knot.tell(&["zone-set", "example.", name, "1", "A", address])
-        );
-        knot.tell(&["zone-commit", "example."])
-    };
-    assert!(!set("victim", "192.0.2.66"), "{}", knot.said());
-    assert_eq!(fs::read_to_string(knot.zone()).unwrap(), before, "the old zone is served");
-    assert_eq!(knot.ask("victim.example."), "");
-    assert!(log(&group).contains("agent zone refuses it"), "{}", log(&group));
-    for node in ["2", "3", "4"] {
-        let said = group.theta(&["audit", "show", "--node", node, "--refused", "--last", "100"]).ok().text();
-        assert!(said.contains("agent zone refuses it: there is no victim.example. A in the zone"), "{said}");
-    }
-
-    // When the operators have it in their copies, it is signed.
-    for node in 2..=4 {
-        fs::write(group.node_dir(node).join("example.zone"), format!("{RECORDS}mail 1 A 192.0.2.7\n")).unwrap();
-    }
-    until("the new record is signed", PATIENCE, || set("mail", "192.0.2.7"));
-    assert!(knot.ask("mail.example.").contains("A 15 2 "), "{}", knot.said());
-    knot.zone_verifies();
-    drop(agents);
 }

@@ -1,5 +1,6 @@
 //! Keys of ECDSA, as people make, import and export them, and signatures in both forms.
 
+use base64ct::{Base64, Encoding as _};
 use sha2::Digest as _;
 
 use crate::harness::Group;
@@ -58,6 +59,40 @@ fn keys_of_openssl_are_imported_and_its_signatures_verify() {
             .fails(1, &["malformed", "expected 64 bytes"]);
     }
     group.theta(&["verify", "message", "message.raw", "--key", "ecdsa-p256"]).fails(1, &["does not verify"]);
+}
+
+/// What DNSKEY records say of keys, against what OpenSSL says of the same ones.
+#[test]
+fn public_keys_are_written_as_dnskey_records() {
+    let group = Group::made_with(&["--keys", "ed=frost-ed25519,p256=ecdsa-p256,k1=ecdsa-secp256k1"]);
+    let primes = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/keyfiles/src/import/safe_primes.pem");
+    group.theta(&["keys", "import", "--name", "rsa", "--suite", "sh00-pkcs1-sha256", primes]).ok();
+    let dnskey = |name: &str, algorithm: &str| {
+        let text = group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
+        let digits = text.strip_prefix(&format!("257 3 {algorithm} ")).unwrap_or_else(|| panic!("{text}"));
+        Base64::decode_vec(digits.trim_end()).unwrap()
+    };
+    let der = |name: &str| {
+        group.file("public.pem", group.theta(&["keys", "export", name, "--format", "pem"]).ok().stdout);
+        run(group.path(), "openssl pkey -pubin -in public.pem -outform DER")
+    };
+    // RFC 8080, section 3, and RFC 6605, section 4: the key is the end of its encoding.
+    let ed = der("ed");
+    assert_eq!(dnskey("ed", "15"), ed[ed.len() - 32..]);
+    let p256 = der("p256");
+    assert_eq!(p256[p256.len() - 65], 4, "the point is not compressed");
+    assert_eq!(dnskey("p256", "13"), p256[p256.len() - 64..]);
+    // RFC 3110, section 2: an exponent of 3 bytes, then the modulus.
+    der("rsa");
+    let said = run(group.path(), "openssl rsa -pubin -in public.pem -noout -modulus");
+    let said = String::from_utf8(said).unwrap();
+    let modulus = hex::decode(said.trim().strip_prefix("Modulus=").unwrap()).unwrap();
+    assert_eq!(dnskey("rsa", "8"), [&[3, 1, 0, 1], &modulus[..]].concat());
+
+    let other = group.theta(&["keys", "export", "k1", "--format", "dnskey"]);
+    other.fails(2, &["public keys of ecdsa-secp256k1 have no DNSKEY form"]);
+    let shown = group.theta(&["keys", "export", "p256", "--json"]).ok().json();
+    assert!(shown["dnskey"].as_str().is_some_and(|text| text.starts_with("257 3 13 ")), "{shown}");
 }
 
 #[test]

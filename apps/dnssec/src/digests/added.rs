@@ -1,0 +1,84 @@
+//! Record sets that a signer adds: keys, and the chain of names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::candidates::template;
+use crate::{
+    keys::{Keys, digest},
+    owner::Owner,
+    zone::{Zone, rtype},
+};
+
+/// The most sets of keys of one type that are tried. With six keys there are 728, with more the larger sets are left out.
+const MOST_KEY_SETS: usize = 2_048;
+
+/// The NSEC records that a name may have (RFC 4035, section 2.3): at the top, with or without keys for the parent.
+pub(super) fn links(zone: &Zone, owner: &Owner) -> Vec<Vec<u8>> {
+    let Some((next, mut types)) = zone.link(owner) else { return Vec::new() };
+    types.extend([rtype::RRSIG, rtype::NSEC]);
+    let added: &[&[u16]] = if owner == zone.apex() {
+        &[
+            &[rtype::DNSKEY],
+            &[rtype::DNSKEY, rtype::CDS, rtype::CDNSKEY],
+            &[rtype::DNSKEY, rtype::CDS],
+            &[rtype::DNSKEY, rtype::CDNSKEY],
+        ]
+    } else {
+        &[&[]]
+    };
+    let link = |added: &&[u16]| [next.wire(), map(&types.iter().chain(*added).copied().collect())].concat();
+    added.iter().map(link).collect()
+}
+
+/// The map of types (RFC 4034, section 4.1.2).
+fn map(types: &BTreeSet<u16>) -> Vec<u8> {
+    let mut windows: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
+    for kind in types {
+        let [window, low] = kind.to_be_bytes();
+        let (map, place) = (windows.entry(window).or_default(), usize::from(low / 8));
+        map.resize(map.len().max(place.saturating_add(1)), 0);
+        map.iter_mut().skip(place).take(1).for_each(|byte| *byte |= 0x80 >> (low % 8));
+    }
+    windows
+        .iter()
+        .flat_map(|(window, map)| [&[*window, u8::try_from(map.len()).unwrap_or(32)], &map[..]].concat())
+        .collect()
+}
+
+/// The sets of DNSKEY, CDNSKEY and CDS records that may be at the top: some of the keys, the smaller sets first. Keys for the parent are those
+/// that sign keys, and have no time to live with Knot (RFC 7344).
+pub(super) fn key_sets(zone: &Zone, keys: &Keys, ttls: &[u32]) -> Vec<Box<[u8]>> {
+    let records = keys.records();
+    let entry: Vec<Vec<Vec<u8>>> = records.iter().map(|[_, entry]| vec![entry.clone()]).collect();
+    let all: Vec<Vec<Vec<u8>>> = records.into_iter().map(Vec::from).collect();
+    let digests =
+        |kind| entry.iter().map(|key| key.iter().filter_map(|key| digest(zone.apex(), key, kind)).collect()).collect();
+    let (ttls, for_parent) = (BTreeSet::from_iter(ttls), BTreeSet::from_iter(ttls.iter().chain(&[0])));
+    let kinds: [(u16, Vec<Vec<Vec<u8>>>, BTreeSet<&u32>); 4] = [
+        (rtype::DNSKEY, all, ttls),
+        (rtype::CDS, digests(2), for_parent.clone()),
+        (rtype::CDS, digests(4), for_parent.clone()),
+        (rtype::CDNSKEY, entry.clone(), for_parent),
+    ];
+    let mut sets = Vec::new();
+    for (kind, choices, ttls) in kinds {
+        for data in selections(&choices) {
+            sets.extend(ttls.iter().map(|ttl| template(zone, zone.apex(), kind, **ttl, data.clone())));
+        }
+    }
+    sets
+}
+
+/// Sets with at most one of each of the choices, the smaller ones first, up to a bound.
+fn selections(choices: &[Vec<Vec<u8>>]) -> Vec<BTreeSet<Vec<u8>>> {
+    let (mut chosen, mut at) = (vec![(0, BTreeSet::new())], 0_usize);
+    while let Some((from, set)) = chosen.get(at).cloned().filter(|_| chosen.len() < MOST_KEY_SETS) {
+        for (place, choice) in choices.iter().enumerate().skip(from) {
+            let with = |one: &Vec<u8>| set.iter().chain([one]).cloned().collect::<BTreeSet<_>>();
+            chosen.extend(choice.iter().map(|one| (place.saturating_add(1), with(one))));
+        }
+        at = at.saturating_add(1);
+    }
+    // The first is none.
+    chosen.into_iter().skip(1).map(|(_, set)| set).collect()
+}

@@ -1,0 +1,173 @@
+//! What a recogniser remembers.
+
+use std::collections::{HashMap, VecDeque};
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    Current, Guesses,
+    candidates::{Candidates, Digest, Which},
+    moments::{Moment, Style},
+    search::{Found, Outline},
+    work::{Allowance, Work},
+};
+use crate::keys::Signer;
+
+/// What is said of a digest that is none of the zone's.
+pub(super) const NONE: &str = "no record set of the zone has this digest with times of now";
+
+/// How many events are remembered.
+const MOST_EVENTS: usize = 4;
+/// How many ways of signing are tried first.
+const MOST_FAMILIAR: usize = 8;
+/// The most digests of events that are kept, of some 36 bytes each.
+const MOST_PLACES: usize = 4_000_000;
+/// How many digests that are none of the zone's are remembered.
+const MOST_MISSES: usize = 256;
+/// For how long, in seconds.
+const MISS: u64 = 60;
+/// Digests that are none may cost so many whole searches at once, and one more in each minute.
+const SEARCHES: u64 = 4;
+const MINUTE: u64 = 60;
+/// All that is hashed may take so many whole searches at once, and a quarter of one more in each second: whoever knows the zone can make events,
+/// too, each of which is recognised.
+const BUSY: u64 = 16;
+const BUSY_PART: u64 = 4;
+
+/// The digests of all sets in one event under one key, by their first bytes, each with the place of its set.
+#[derive(Debug)]
+pub(super) struct Table {
+    moment: Moment,
+    signer: Signer,
+    places: HashMap<u64, usize>,
+}
+
+fn beginning(digest: &Digest) -> u64 {
+    digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+}
+
+impl Table {
+    pub(super) fn new(candidates: &Candidates, signer: Signer, moment: Moment, work: &mut Work) -> Self {
+        let digests = candidates.digests(signer, moment, work);
+        Self { moment, signer, places: digests.map(|(place, digest)| (beginning(&digest), place)).collect() }
+    }
+
+    /// Bytes of which only the beginning of the digest is known are hashed again.
+    fn bytes(&self, digest: &Digest, candidates: &Candidates) -> Option<Vec<u8>> {
+        let place = self.places.get(&beginning(digest))?;
+        let bytes = candidates.bytes(Which::Set(*place), self.signer, self.moment)?;
+        (Digest::from(Sha256::digest(&bytes)) == *digest).then_some(bytes)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// Which candidates the tables and the misses are of.
+    number: u64,
+    /// The newest first, as all that follows.
+    events: VecDeque<Moment>,
+    tables: VecDeque<Table>,
+    styles: VecDeque<Style>,
+    signers: VecDeque<Signer>,
+    serial: Option<u32>,
+    misses: VecDeque<(Digest, u64)>,
+    /// What misses have cost.
+    missed: Allowance,
+    /// What everything has cost.
+    busy: Allowance,
+    hashed: u64,
+}
+
+/// Puts something first; of what is old the oldest is forgotten.
+fn remember<T: PartialEq>(all: &mut VecDeque<T>, one: T, most: usize) {
+    all.retain(|other| *other != one);
+    all.push_front(one);
+    all.truncate(most);
+}
+
+impl Memory {
+    /// The answer, if nothing has to be searched for it.
+    pub(super) fn look_up(
+        &mut self,
+        digest: &Digest,
+        current: Current<'_>,
+        now: u64,
+    ) -> Option<Result<Vec<u8>, String>> {
+        if self.number != current.number {
+            self.number = current.number;
+            // The events are the same; their sets may be others.
+            self.tables.clear();
+            self.misses.clear();
+        }
+        self.misses.retain(|(_, until)| *until > now);
+        if self.misses.iter().any(|(miss, _)| miss == digest) {
+            return Some(Err(NONE.to_owned()));
+        }
+        self.tables.iter().find_map(|table| table.bytes(digest, current.candidates)).map(Ok)
+    }
+
+    pub(super) fn outline(&self, current: Current<'_>) -> Outline {
+        let signers = current.candidates.signers();
+        Outline {
+            events: self.events.iter().copied().collect(),
+            tabled: self.tables.iter().map(|table| (table.moment, table.signer)).collect(),
+            styles: self.styles.iter().copied().collect(),
+            signers: self.signers.iter().filter(|signer| signers.contains(signer)).copied().collect(),
+            serial: self.serial,
+        }
+    }
+
+    /// Whether there may be a whole search now: half a one would find nothing where there is something.
+    ///
+    /// # Errors
+    /// Why there may be none, in words.
+    pub(super) fn may_search(&mut self, guesses: &Guesses, now: u64) -> Result<(), String> {
+        let most = guesses.most_blocks;
+        if self.missed.left(most.saturating_mul(SEARCHES), most.div_ceil(MINUTE), now) < most {
+            return Err("too many digests of no record set: for a minute this agent looks for no more".to_owned());
+        }
+        if self.busy.left(most.saturating_mul(BUSY), most.div_ceil(BUSY_PART), now) < most {
+            return Err("too many digests of different times: for a second this agent looks for no more".to_owned());
+        }
+        Ok(())
+    }
+
+    pub(super) const fn count(&mut self, search: &Work, tables: &Work) {
+        self.hashed = self.hashed.saturating_add(search.done());
+        self.busy.spend(search);
+        self.busy.spend(tables);
+    }
+
+    pub(super) const fn hashed(&self) -> u64 {
+        self.hashed
+    }
+
+    pub(super) fn learn(&mut self, found: Found, tables: Vec<Table>, current: Current<'_>) {
+        remember(&mut self.events, found.moment, MOST_EVENTS);
+        remember(&mut self.styles, found.moment.style, MOST_FAMILIAR);
+        remember(&mut self.signers, found.signer, MOST_FAMILIAR);
+        if let Which::Start(serial) = found.which {
+            self.serial = Some(serial);
+        }
+        if self.number == current.number {
+            tables.into_iter().for_each(|table| self.tables.push_front(table));
+        }
+        let mut places = 0_usize;
+        self.tables.retain(|table| {
+            places = places.saturating_add(table.places.len());
+            places <= MOST_PLACES && self.events.contains(&table.moment)
+        });
+    }
+
+    /// Remembers that a digest is none; what is said of it.
+    pub(super) fn miss(&mut self, digest: Digest, work: &Work, guesses: &Guesses, now: u64) -> String {
+        self.misses.push_front((digest, now.saturating_add(MISS)));
+        self.misses.truncate(MOST_MISSES);
+        self.missed.spend(work);
+        if work.was_short() {
+            format!("{NONE}, as far as {} million hashes go (--most-hashes)", guesses.most_blocks / 1_000_000)
+        } else {
+            NONE.to_owned()
+        }
+    }
+}

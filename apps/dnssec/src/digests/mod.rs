@@ -1,0 +1,122 @@
+//! Recognition of digests. With P-256 and RSA a name server has nodes sign the SHA-256 digest of what it signs. Whoever has the zone can compute
+//! the digests of all that may be signed now, and see which one it is: then the same rule decides as about bytes
+//! ([`consent`](crate::consent::consent)).
+//!
+//! - [`candidates`]: the record sets that may be signed; `added`: those among them that are not in the copy.
+//! - [`moments`]: the times that signatures may have.
+//! - `memory`: events that were recognised, with the digests of all their sets, so that the rest of an event costs a look each; digests that
+//!   are none, and what looking for such has cost.
+//! - `search`: in which order the rest is tried; [`work`]: how much.
+
+mod added;
+pub mod candidates;
+mod memory;
+pub mod moments;
+mod search;
+pub mod work;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use candidates::{Candidates, Digest};
+use memory::Memory;
+use moments::Style;
+use search::search;
+use work::Work;
+
+/// A day in seconds.
+const DAY: u32 = 86_400;
+
+/// How signers make signatures, as far as an operator knows, and how far the agent goes to recognise one.
+#[derive(Clone, Debug)]
+pub struct Guesses {
+    /// How they make times, the likeliest first.
+    pub styles: Vec<Style>,
+    /// Times to live that keys may have, beside that of the SOA record and an hour.
+    pub key_ttls: Vec<u32>,
+    /// The most blocks of 64 bytes that are hashed to recognise one digest.
+    pub most_blocks: u64,
+}
+
+impl Guesses {
+    /// Signatures that begin 90 minutes back (Knot), an hour back (BIND), or at once, and end after one of so many days.
+    #[must_use]
+    pub fn of_days(lifetimes: &[u32]) -> Self {
+        let ends = lifetimes.iter().map(|days| days.saturating_mul(DAY));
+        let styles = ends.flat_map(|lifetime| [5_400, 3_600, 0].map(|back| Style { back, lifetime })).collect();
+        Self { styles, key_ttls: Vec::new(), most_blocks: 10_000_000 }
+    }
+}
+
+/// The candidates that are in force, and which ones they are: the number is another one after each change of zone or keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Current<'a> {
+    /// What may be signed.
+    pub candidates: &'a Candidates,
+    /// Their number.
+    pub number: u64,
+}
+
+/// Recognises digests of record sets, and remembers events.
+#[derive(Debug)]
+pub struct Recogniser {
+    guesses: Guesses,
+    memory: Mutex<Memory>,
+    /// Whoever searches has it: one at a time, since the first of an event finds what the others need.
+    turn: Mutex<()>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recogniser {
+    /// It remembers nothing yet.
+    #[must_use]
+    pub fn new(guesses: Guesses) -> Self {
+        Self { guesses, memory: Mutex::default(), turn: Mutex::default() }
+    }
+
+    /// The signed bytes that have this digest.
+    ///
+    /// # Errors
+    /// Why there are none, in words.
+    pub fn recognise(&self, statement: &[u8], current: Current<'_>, now: u64) -> Result<Vec<u8>, String> {
+        let Ok(digest) = Digest::try_from(statement) else {
+            return Err(format!("a digest of SHA-256 has 32 bytes, and this has {}", statement.len()));
+        };
+        if current.candidates.signers().is_empty() {
+            return Err("no key of this zone signs digests: the keys of the agent are all of Ed25519".to_owned());
+        }
+        // Events go on while another digest is searched for.
+        if let Some(answer) = lock(&self.memory).look_up(&digest, current, now) {
+            return answer;
+        }
+        let _turn = lock(&self.turn);
+        let outline = {
+            let mut memory = lock(&self.memory);
+            if let Some(answer) = memory.look_up(&digest, current, now) {
+                return answer;
+            }
+            memory.may_search(&self.guesses, now)?;
+            memory.outline(current)
+        };
+        let mut work = Work::of(self.guesses.most_blocks);
+        let found = search(&digest, current.candidates, &self.guesses, &outline, now, &mut work);
+        // To have all digests of the event is no search: it is done once.
+        let mut more = Work::of(u64::MAX);
+        let tables = found.map(|found| outline.tables(&found, current.candidates, &mut more));
+        let mut memory = lock(&self.memory);
+        memory.count(&work, &more);
+        let Some((found, tables)) = found.zip(tables) else {
+            return Err(memory.miss(digest, &work, &self.guesses, now));
+        };
+        memory.learn(found, tables, current);
+        current.candidates.bytes(found.which, found.signer, found.moment).ok_or_else(|| memory::NONE.to_owned())
+    }
+
+    /// How many blocks of 64 bytes were hashed in searches.
+    #[must_use]
+    pub fn hashed(&self) -> u64 {
+        lock(&self.memory).hashed()
+    }
+}

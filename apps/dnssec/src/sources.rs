@@ -1,0 +1,177 @@
+//! Where an agent knows its zone and the keys from.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use crate::{
+    consent::Terms,
+    digests::{Guesses, candidates::Candidates},
+    keys::{Keys, MOST_KEYS},
+    transfer::{Copy, Primary},
+    zone::{MOST_FILE, Zone, ZoneError},
+};
+
+/// Where the operator's own copy of the zone comes from.
+#[derive(Clone, Debug)]
+pub enum CopyFrom {
+    /// A zone file.
+    File(PathBuf),
+    /// A name server of the operator's own.
+    Primary(Primary),
+}
+
+/// What an operator's agent knows.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// The zone's name, with its dot.
+    pub origin: String,
+    /// The operator's own copy of the zone, without signatures.
+    pub zone: CopyFrom,
+    /// The keys that the operators have agreed on ([`Keys::parse`]).
+    pub keys: PathBuf,
+    /// What is demanded of signatures besides.
+    pub terms: Terms,
+    /// How digests are recognised.
+    pub guesses: Guesses,
+}
+
+/// Why an agent does not know its zone.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A file is too long.
+    #[error("{} has more than {MOST_FILE} bytes", .0.display())]
+    Long(PathBuf),
+    /// A zone file is wrong.
+    #[error("{}: {reason}", path.display())]
+    Zone {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: ZoneError,
+    },
+    /// The zone has no name.
+    #[error(transparent)]
+    Origin(ZoneError),
+    /// The zone was not transferred.
+    #[error("{0}")]
+    Transfer(String),
+    /// A line of the file of keys is no key.
+    #[error(
+        "{}: line {line} is no public key as `theta keys export NAME --format dnskey` prints it (algorithm 8, 13 or 15), or the one after \
+         {MOST_KEYS}",
+        path.display()
+    )]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+}
+
+/// What tells a file from the one that was there before: its length and its time.
+type Stamp = Option<(u64, SystemTime)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let data = fs::metadata(path).ok()?;
+    Some((data.len(), data.modified().ok()?))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
+    let failed = |reason| SourceError::Read { path: path.to_owned(), reason };
+    if fs::metadata(path).map_err(failed)?.len() > MOST_FILE {
+        return Err(SourceError::Long(path.to_owned()));
+    }
+    fs::read(path).map_err(failed)
+}
+
+/// Zone and keys as they are now, and what follows from them.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) zone: Arc<Zone>,
+    pub(crate) keys: Keys,
+    pub(crate) candidates: Candidates,
+}
+
+/// What tells sources from what they were before.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stamps {
+    zone: Result<Stamp, u64>,
+    keys: Stamp,
+}
+
+#[derive(Debug)]
+enum ZoneSource {
+    File(PathBuf),
+    Transferred(Arc<Copy>),
+}
+
+/// Sources that are being looked at.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    origin: String,
+    zone: ZoneSource,
+    keys: PathBuf,
+    key_ttls: Vec<u32>,
+}
+
+impl Watched {
+    /// Begins to transfer, if that is where the zone comes from.
+    pub(crate) fn new(sources: &Sources) -> Result<Self, SourceError> {
+        let zone = match &sources.zone {
+            CopyFrom::File(path) => ZoneSource::File(path.clone()),
+            CopyFrom::Primary(primary) => {
+                let origin = Zone::origin(&sources.origin).map_err(SourceError::Origin)?;
+                ZoneSource::Transferred(Copy::follow(primary.clone(), origin))
+            }
+        };
+        let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.guesses.key_ttls.clone());
+        Ok(Self { origin, zone, keys, key_ttls })
+    }
+
+    /// Whether it is a zone that may not have arrived yet.
+    pub(crate) const fn may_come_later(&self) -> bool {
+        matches!(self.zone, ZoneSource::Transferred(_))
+    }
+
+    pub(crate) fn stamps(&self) -> Stamps {
+        let zone = match &self.zone {
+            ZoneSource::File(path) => Ok(stamp(path)),
+            ZoneSource::Transferred(copy) => Err(copy.transfers()),
+        };
+        Stamps { zone, keys: stamp(&self.keys) }
+    }
+
+    fn zone(&self) -> Result<Arc<Zone>, SourceError> {
+        match &self.zone {
+            ZoneSource::Transferred(copy) => copy.zone().map_err(SourceError::Transfer),
+            ZoneSource::File(path) => {
+                let wrong = |reason| SourceError::Zone { path: path.clone(), reason };
+                let zone = Zone::parse(&read(path)?, &self.origin).map_err(wrong)?;
+                tracing::info!(zone = %zone.apex(), names = zone.len(), "the zone is read");
+                Ok(Arc::new(zone))
+            }
+        }
+    }
+
+    pub(crate) fn load(&self) -> Result<Known, SourceError> {
+        let text = read(&self.keys)?;
+        let wrong = |line| SourceError::Keys { path: self.keys.clone(), line };
+        let keys = Keys::parse(&String::from_utf8_lossy(&text)).map_err(wrong)?;
+        let zone = self.zone()?;
+        let candidates = Candidates::new(&zone, &keys, &self.key_ttls);
+        Ok(Known { zone, keys, candidates })
+    }
+}

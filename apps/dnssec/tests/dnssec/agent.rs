@@ -1,0 +1,61 @@
+//! What a node hears.
+
+use std::fs;
+
+use sha2::{Digest as _, Sha256};
+use theta_dnssec::{
+    agent::Agent,
+    consent::Terms,
+    digests::Guesses,
+    sources::{CopyFrom, Sources},
+};
+use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server::Agent as _};
+use tonic::Request;
+
+use crate::zones::{KEYS, NONE, ZONE, record, signed, www};
+
+async fn ask(agent: &Agent, operation: &str, statement: &[u8]) -> Result<(), String> {
+    let statement = statement.to_vec().into();
+    let request = ConsentRequest { operation: operation.to_owned(), statement, ..ConsentRequest::default() };
+    let ConsentResponse { consents, reason } = agent.consent(Request::new(request)).await.unwrap().into_inner();
+    if consents { Ok(()) } else { Err(reason) }
+}
+
+#[tokio::test]
+async fn digests_and_whole_sets_are_consented_to_by_one_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let [zone, keys] = ["zone", "keys"].map(|name| folder.path().join(name));
+    fs::write(&zone, ZONE).unwrap();
+    let digits = hex::encode([9; 32]);
+    let lines = KEYS.map(|key| {
+        use base64ct::{Base64, Encoding as _};
+        let record = record(257, &key);
+        format!("257 3 13 {}\n", Base64::encode_string(&record[4..]))
+    });
+    fs::write(&keys, lines.concat() + &digits).unwrap();
+    let terms = Terms { longest: 35 * 86_400 };
+    let guesses = Guesses::of_days(&[14]);
+    let agent = Agent::open(Sources {
+        origin: "example.".to_owned(),
+        zone: CopyFrom::File(zone.clone()),
+        keys,
+        terms,
+        guesses,
+    })
+    .unwrap();
+
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let digest = Sha256::digest(www(now).write());
+    assert_eq!(ask(&agent, "sign-digest", &digest).await, Ok(()));
+    assert_eq!(ask(&agent, "sign", &www(now).write()).await, Ok(()), "a client that lets the nodes hash");
+    let mail = signed(now, "mail.example", 1, &[&[192, 0, 2, 7]]);
+    let foreign = Sha256::digest(mail.write());
+    assert_eq!(ask(&agent, "sign-digest", &foreign).await, Err(NONE.to_owned()));
+    assert!(ask(&agent, "sign", &digest).await.unwrap_err().contains("this is no record set"));
+    assert!(ask(&agent, "decrypt", &digest).await.unwrap_err().contains("decrypt is nothing that a zone needs"));
+    // The operator puts it into the copy.
+    fs::write(&zone, format!("{ZONE}mail A 192.0.2.7\n")).unwrap();
+    assert_eq!(ask(&agent, "sign-digest", &foreign).await, Ok(()));
+    fs::write(&zone, "no zone").unwrap();
+    assert!(ask(&agent, "sign-digest", &foreign).await.unwrap_err().contains("the zone"));
+}
