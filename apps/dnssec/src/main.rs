@@ -117,9 +117,11 @@ fn run(command: Command) -> Result<(), AgentError> {
         most_hashes,
     } = command;
     let zone = match primary.zip(tsig) {
-        Some((address, tsig)) => {
-            CopyFrom::Primary(Primary { address, key: Key::read(&tsig)?, refresh: Duration::from_secs(refresh) })
-        }
+        Some((address, tsig)) => CopyFrom::Primary(Box::new(Primary {
+            address,
+            key: Key::read(&tsig)?,
+            refresh: Duration::from_secs(refresh),
+        })),
         // The arguments have one of the two.
         None => CopyFrom::File(zone_file.unwrap_or_default()),
     };

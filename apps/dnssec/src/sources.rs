@@ -21,7 +21,7 @@ pub enum CopyFrom {
     /// A zone file.
     File(PathBuf),
     /// A name server of the operator's own.
-    Primary(Primary),
+    Primary(Box<Primary>),
 }
 
 /// What an operator's agent knows.
@@ -134,7 +134,7 @@ impl Watched {
             CopyFrom::File(path) => ZoneSource::File(path.clone()),
             CopyFrom::Primary(primary) => {
                 let origin = Zone::origin(&sources.origin).map_err(SourceError::Origin)?;
-                ZoneSource::Transferred(Copy::follow(primary.clone(), origin))
+                ZoneSource::Transferred(Copy::follow(primary.as_ref().clone(), origin))
             }
         };
         let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.guesses.key_ttls.clone());

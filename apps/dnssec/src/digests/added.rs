@@ -45,16 +45,19 @@ fn map(types: &BTreeSet<u16>) -> Vec<u8> {
         .collect()
 }
 
+/// For each key the data that records of it may have, one of which may be in a set.
+type Choices = Vec<Vec<Vec<u8>>>;
+
 /// The sets of DNSKEY, CDNSKEY and CDS records that may be at the top: some of the keys, the smaller sets first. Keys for the parent are those
 /// that sign keys, and have no time to live with Knot (RFC 7344).
 pub(super) fn key_sets(zone: &Zone, keys: &Keys, ttls: &[u32]) -> Vec<Box<[u8]>> {
     let records = keys.records();
-    let entry: Vec<Vec<Vec<u8>>> = records.iter().map(|[_, entry]| vec![entry.clone()]).collect();
-    let all: Vec<Vec<Vec<u8>>> = records.into_iter().map(Vec::from).collect();
+    let entry: Choices = records.iter().map(|[_, entry]| vec![entry.clone()]).collect();
+    let all: Choices = records.into_iter().map(Vec::from).collect();
     let digests =
         |kind| entry.iter().map(|key| key.iter().filter_map(|key| digest(zone.apex(), key, kind)).collect()).collect();
     let (ttls, for_parent) = (BTreeSet::from_iter(ttls), BTreeSet::from_iter(ttls.iter().chain(&[0])));
-    let kinds: [(u16, Vec<Vec<Vec<u8>>>, BTreeSet<&u32>); 4] = [
+    let kinds: [(u16, Choices, BTreeSet<&u32>); 4] = [
         (rtype::DNSKEY, all, ttls),
         (rtype::CDS, digests(2), for_parent.clone()),
         (rtype::CDS, digests(4), for_parent.clone()),

@@ -1,5 +1,13 @@
 //! Agents of zones: digests that are recognised, and requests of nodes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests are test code, too"
+)]
+
 mod agent;
 mod digests;
 mod name_servers;
