@@ -90,8 +90,10 @@ fn four_organisations_found_a_group_as_it_stands() {
     });
     let create = "theta keys create";
     let ready = format!("echo letter > letter.txt; {READY}\n{create}");
-    let told = run(folder.path(), &instead(&run_nodes, create, &ready));
-    assert!(told.contains("letter.txt.sig"), "{told}");
+    // Ann's signature is good by the group's own key.
+    let verify = "\ntheta verify letter.txt letter.txt.sig";
+    let told = run(folder.path(), &[&instead(&run_nodes, create, &ready), verify].concat());
+    assert!(told.contains("good signature of the key release"), "{told}");
 }
 
 /// Does what stands there for one terminal in all four.
