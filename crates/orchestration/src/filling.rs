@@ -67,6 +67,8 @@ pub(crate) struct Beginning {
     pub(crate) initiator: NodeId,
     /// Now.
     pub(crate) now: Instant,
+    /// How many presignatures this node has before.
+    pub(crate) had: usize,
 }
 
 /// The right to fill the stock of a key at this node, given back when it is dropped.
@@ -148,7 +150,7 @@ impl Fillings {
         beginning: Beginning,
         local: NodeId,
     ) -> Option<FillingPermit> {
-        let Beginning { id, initiator, now } = beginning;
+        let Beginning { id, initiator, now, .. } = beginning;
         let rank = rank(key, initiator)?;
         if initiator != local && self.under_way_of(initiator) >= MOST_OF_ONE {
             return None;
@@ -200,6 +202,11 @@ impl FillingPermit {
     fn of<T>(&self, look: impl FnOnce(&mut OfKey) -> T) -> Option<T> {
         let mut all = self.fillings.all();
         all.get_mut(&self.key).filter(|of_key| of_key.epoch == self.epoch).map(look)
+    }
+
+    /// How it began.
+    pub(crate) const fn beginning(&self) -> Beginning {
+        self.beginning
     }
 
     /// Whether another filling has come in this one's place, or another epoch.

@@ -98,6 +98,8 @@ impl Memory {
             // The events are the same; their sets may be others.
             self.tables.clear();
             self.misses.clear();
+            // What is new in the copy may be what was looked for in vain.
+            self.missed = Allowance::default();
         }
         self.misses.retain(|(_, until)| *until > now);
         if self.misses.iter().any(|(miss, _)| miss == digest) {

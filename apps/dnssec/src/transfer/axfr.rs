@@ -90,16 +90,22 @@ pub(super) fn zone(address: &str, key: &Key, origin: &Owner) -> Result<Zone, Tra
     let mut sequence = Sequence::request(key, &mut question, now());
     connection.send(&question)?;
     let mut zone = Received { origin, builder: Builder::new(origin.clone()), first: None, has_ended: false };
+    let mut uncovered = Vec::new();
     while !zone.has_ended {
-        let bytes = connection.receive()?;
+        let bytes = match connection.receive() {
+            Ok(bytes) => bytes,
+            // The end of the zone may have come, and no signature after it.
+            Err(error) => {
+                return Err(sequence.finish().err().filter(|_| !uncovered.is_empty()).map_or(error, Into::into));
+            }
+        };
         sequence.answer(&bytes, now()).map_err(|error| refusal(&bytes, error))?;
-        let mut count = 0_usize;
-        for record in records(answer(&bytes, &question)?) {
-            zone.add(&record?)?;
-            count = count.saturating_add(1);
-        }
-        if count == 0 {
-            return Err(TransferError::Message("a message has no records"));
+        uncovered.push(bytes);
+        // Nothing is read of a message before a signature covers it: names unfold to many times what came.
+        if sequence.finish().is_ok() {
+            for bytes in uncovered.drain(..) {
+                zone.message(&bytes, &question)?;
+            }
         }
     }
     sequence.finish()?;
@@ -144,6 +150,15 @@ struct Received<'a> {
 }
 
 impl Received<'_> {
+    fn message(&mut self, bytes: &[u8], question: &[u8]) -> Result<(), TransferError> {
+        let mut count = 0_usize;
+        for record in records(answer(bytes, question)?) {
+            self.add(&record?)?;
+            count = count.saturating_add(1);
+        }
+        if count == 0 { Err(TransferError::Message("a message has no records")) } else { Ok(()) }
+    }
+
     fn add(&mut self, record: &AnyRecord<'_>) -> Result<(), TransferError> {
         if self.has_ended {
             return Err(TransferError::Message("there are records after the second SOA record"));

@@ -159,12 +159,12 @@ fn change(args: &StateArgs, wanted: Wanted, output: Output) -> Result<(), Failur
             Some(generation) => generation,
         };
         let change = StateChange { key: args.key.name.clone(), version, state, generation, not_before };
-        match client.end_of(&change.key, version) {
-            Some(KeyEnd::Doomed(at)) if at <= now().0 / 1_000 => {
-                Ok((StateChanged::before(generation.saturating_sub(1)), 0))
-            }
-            Some(KeyEnd::Destroyed) => Ok((StateChanged::before(generation.saturating_sub(1)), 0)),
-            Some(KeyEnd::Doomed(at)) if unless_doomed => Ok((StateChanged::before(generation.saturating_sub(1)), at)),
+        let end = if state == KeyState::Destroyed { client.read_end_of(&change.key, version).await? } else { None };
+        let is_so = |at| Ok((StateChanged::before(generation.saturating_sub(1)), at));
+        match end {
+            Some(KeyEnd::Destroyed) => is_so(0),
+            Some(KeyEnd::Doomed(at)) if at <= now().0 / 1_000 => is_so(0),
+            Some(KeyEnd::Doomed(at)) if unless_doomed && args.generation.is_none() => is_so(at),
             _ => Ok::<_, Failure>((client.make_change(change).await?, not_before)),
         }
     })?;

@@ -152,7 +152,8 @@ impl Shard {
         debug!(instance = %id, key = %key.qualified_name(), "fills the stock of presignatures");
         let doubted = key.stock.doubted().into_iter();
         let avoided = avoided.into_iter().chain(doubted).collect();
-        self.begin_filling(key, Beginning { id, initiator, now }, &announcement, avoided);
+        let beginning = Beginning { id, initiator, now, had: key.stock.presignatures_ready() };
+        self.begin_filling(key, beginning, &announcement, avoided);
         // A node that is full has no place for it now.
         let fillings = &self.worker.shared.fillings;
         if !fillings.is_under_way(key) {
@@ -204,7 +205,8 @@ impl Shard {
         if !fits || !self.has_room(&key) || !key.holders.contains(from) || self.cannot_serve() {
             return;
         }
-        let beginning = Beginning { id, initiator: from, now: self.now.max(self.clock) };
+        let (now, had) = (self.now.max(self.clock), key.stock.presignatures_ready());
+        let beginning = Beginning { id, initiator: from, now, had };
         self.begin_filling(&key, beginning, announcement, Vec::new());
     }
 
@@ -246,13 +248,25 @@ impl Shard {
         self.launch(instance);
     }
 
+    /// Whether a filling of another holder has brought half of what one program can, or more: some may have been used since. Whoever says that
+    /// programs are to make one at a time keeps the others from filling their stocks.
+    fn has_brought_enough(&self, key: &KeyEntry, beginning: Beginning) -> bool {
+        let level = self.level(key);
+        let (had, has) = (beginning.had, key.stock.presignatures_ready());
+        let wanted = made_at_once(level).min(most_kept(level).saturating_sub(had));
+        beginning.initiator == self.worker.shared.local || has.saturating_sub(had) >= wanted.div_ceil(2)
+    }
+
     /// A filling has ended, in which these nodes made presignatures; if none did, it came to nothing.
     pub(super) fn filled(&mut self, key: &Arc<KeyEntry>, permit: FillingPermit, by: &[NodeId]) {
         self.filling = self.filling.saturating_sub(1);
         let local = self.worker.shared.local;
         let (filled, after) = match by {
             [] => (Filled::Nowhere, Duration::ZERO),
-            nodes if nodes.contains(&local) => (Filled::Here, Duration::ZERO),
+            nodes if nodes.contains(&local) && self.has_brought_enough(key, permit.beginning()) => {
+                (Filled::Here, Duration::ZERO)
+            }
+            nodes if nodes.contains(&local) => (Filled::Nowhere, Duration::ZERO),
             // The others may not have ended yet.
             _ => (Filled::Elsewhere, 4 * STEP),
         };

@@ -1,6 +1,6 @@
 //! ECDSA among nodes that crash and lie: presignatures made in advance, signatures in one round of messages.
 //!
-//! A coordinator, which a hash of the request selects, takes a presignature out of its [`Stock`] and sends its share to all; the other signers of that
+//! A coordinator, which a hash of the request selects, takes a presignature out of its [`Stock`](crate::Stock) and sends its share to all; the other signers of that
 //! presignature, on seeing its name, do the same; whoever has all k shares has the signature. Without a presignature in stock the coordinator names
 //! 2t + 1 holders which make some, and sign the request, in one program of `theta-mpc`. Whatever fails is left behind by the next coordinator.
 //! `spec/ecdsa.md` and `docs/adr/0051-ecdsa-in-the-service.md` have the details.

@@ -39,7 +39,7 @@ pub enum Ask {
         /// Its name.
         id: [u8; 32],
     },
-    /// Keep these; if there are more than `most`, the oldest are wiped. No answer.
+    /// Keep as many of these as there is room for; the others are wiped. No answer.
     Keep {
         /// The presignatures, oldest first.
         presignatures: Vec<AnyPresignature>,
@@ -171,9 +171,9 @@ impl Presignatures {
                 served(found, Supply::Taken { owner, id, presignature: None })
             }
             Ask::Keep { presignatures, most, day } => {
-                self.kept.extend(presignatures.into_iter().map(|presignature| (day, presignature)));
-                let surplus = self.kept.len().saturating_sub(most);
-                self.kept.drain(..surplus);
+                // A program may make more than this stock wants: nobody gets what is there thrown away by that.
+                let room = most.saturating_sub(self.kept.len());
+                self.kept.extend(presignatures.into_iter().take(room).map(|presignature| (day, presignature)));
                 Served::Done
             }
             Ask::Doubt(parties) => {

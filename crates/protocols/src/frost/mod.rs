@@ -7,7 +7,7 @@
 //! coordinator, and nodes that wait in vain go on to the next. `spec/frost.md` and `docs/adr/0008-robust-frost.md` have
 //! the details, and say why a malicious coordinator can only waste time.
 //!
-//! The first coordinator needs one round only where signers have given it commitments in advance: see [`Stock`] and
+//! The first coordinator needs one round only where signers have given it commitments in advance: see [`Stock`](crate::Stock) and
 //! `docs/adr/0010-precomputed-nonces.md`. If these fail in any way, the protocol above follows.
 //!
 //! Departures from ROAST: coordinators rotate instead of running all at once; the first session's shares are verified only

@@ -211,7 +211,8 @@ impl v1::threshold_protocol_server::ThresholdProtocol for Protocol {
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
         let entry = self.node.key_seen(&request, &request.get_ref().key).await?;
         Ok(Response::new(v1::GetPublicKeyResponse {
-            info: Some(self.node.key_info(&entry)),
+            // What the node has made for it, and whom it caught, is for those who may list keys.
+            info: Some(answer::key_info(&entry, None, Vec::new())),
             public_key_file: entry.public.to_text(&entry.name),
         }))
     }

@@ -229,7 +229,8 @@ impl NodeState {
     fn key_entry(&self, key: &KeyRef) -> Result<Arc<KeyEntry>, Status> {
         let keys = self.orchestrator.keys();
         keys.find(key)
-            .map_err(|_| refusal::not_found(format!("no key named \"{key}\" on this node; it has: {}", keys.known())))
+            // Which others there are is for those who may list them.
+            .map_err(|_| refusal::not_found(format!("no key named \"{key}\" on this node")))
             .map_err(|status| self.or_not_ready(status))
     }
 

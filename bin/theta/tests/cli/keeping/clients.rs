@@ -154,6 +154,8 @@ fn versions_have_names() {
     group.theta(&["keys", "destroy", "files-bls", "--now", "--yes"]).ok();
     let again = group.theta(&["keys", "destroy", "files-bls", "--yes"]).ok().text();
     assert!(again.contains("files-bls is destroyed") && !again.contains("takes it back"), "{again}");
+    let enable = ["keys", "enable", "files-bls", "--generation", "90"];
+    assert_ne!(group.theta(&enable).code, 0, "nothing brings it back");
     let refused = ["encrypt", "m", "--key", "files-bls", "-o", "x", "--client", "second"];
     group.theta(&refused).fails(2, &["files-bls is destroyed", "theta keys create"]);
     assert!(!group.path().join("x").exists());

@@ -82,7 +82,7 @@ pub(crate) struct Cluster {
     pub(crate) cut: BTreeSet<u16>,
     /// A node that sends something else than its engine does.
     pub(crate) liar: Option<(u16, Lie)>,
-    limits: OrchestratorConfig,
+    pub(crate) limits: OrchestratorConfig,
     rng: ChaCha20Rng,
     began: Instant,
     now: Instant,

@@ -187,6 +187,26 @@ fn a_group_with_too_few_nodes_waits_for_the_others() {
     assert!(alone == 0 || alone >= LEVEL);
 }
 
+/// A node whose programs make one presignature each, which its configuration or its malice may want, does not keep the others' stocks low.
+#[test]
+fn whoever_makes_one_at_a_time_is_not_waited_for() {
+    for small in 1..=4 {
+        let mut cluster = cluster(2, 4, 19);
+        cluster.limits.nonces_per_peer = 1;
+        cluster.start(small);
+        cluster.limits.nonces_per_peer = LEVEL;
+        let others: Vec<u16> = (1..=4).filter(|id| *id != small).collect();
+        for id in &others {
+            cluster.start(*id);
+        }
+        cluster.until("the others' stocks are full", |cluster| {
+            others.iter().all(|id| cluster.key(*id).stock.presignatures_ready() >= LEVEL)
+        });
+        assert!(announced(&cluster) < 20, "{small}: {} fillings", announced(&cluster));
+        assert!(cluster.ids().into_iter().all(|id| cluster.engine(id).culprits().is_empty()));
+    }
+}
+
 /// What a liar announces costs the others a bounded number of programs, and keeps them from none of their own.
 #[test]
 fn a_liar_that_announces_without_end_is_heard_less_and_less() {
