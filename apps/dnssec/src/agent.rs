@@ -4,7 +4,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
@@ -13,6 +12,7 @@ use tokio_stream::wrappers::UnixListenerStream;
 use tonic::{Request, Response, Status, transport::Server};
 
 use crate::{
+    clock,
     consent::{Terms, consent},
     digests::{Current, Recogniser},
     sources::{Known, SourceError, Sources, Stamps, Watched},
@@ -64,7 +64,8 @@ impl Agent {
         let watched = Watched::new(&sources)?;
         let stamps = watched.stamps();
         let known = match watched.load() {
-            Err(SourceError::Transfer(words)) if watched.may_come_later() => Err(words),
+            // It may not have arrived yet.
+            Err(SourceError::Transfer(words)) => Err(words),
             known => Ok(Arc::new(known?)),
         };
         let state = Arc::new(Mutex::new(State { stamps, changes: 0, known }));
@@ -107,7 +108,7 @@ impl Agent {
     /// Its objection.
     fn decide(&self, operation: &str, statement: &[u8]) -> Result<(), String> {
         let (known, number) = self.known()?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = clock::now();
         let decide = |bytes: &[u8]| consent(bytes, &known.zone, &known.keys, self.terms, now);
         match operation {
             "sign" => decide(statement),

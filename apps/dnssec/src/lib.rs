@@ -10,6 +10,7 @@
 //! - [`agent`]: asks by nodes, over a socket.
 
 pub mod agent;
+mod clock;
 pub mod consent;
 pub mod digests;
 pub mod keys;

@@ -108,8 +108,15 @@ pub(crate) struct Known {
 /// What tells sources from what they were before.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stamps {
-    zone: Result<Stamp, u64>,
+    zone: ZoneStamp,
     keys: Stamp,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum ZoneStamp {
+    File(Stamp),
+    /// How often it was transferred.
+    Transfers(u64),
 }
 
 #[derive(Debug)]
@@ -141,15 +148,10 @@ impl Watched {
         Ok(Self { origin, zone, keys, key_ttls })
     }
 
-    /// Whether it is a zone that may not have arrived yet.
-    pub(crate) const fn may_come_later(&self) -> bool {
-        matches!(self.zone, ZoneSource::Transferred(_))
-    }
-
     pub(crate) fn stamps(&self) -> Stamps {
         let zone = match &self.zone {
-            ZoneSource::File(path) => Ok(stamp(path)),
-            ZoneSource::Transferred(copy) => Err(copy.transfers()),
+            ZoneSource::File(path) => ZoneStamp::File(stamp(path)),
+            ZoneSource::Transferred(copy) => ZoneStamp::Transfers(copy.transfers()),
         };
         Stamps { zone, keys: stamp(&self.keys) }
     }

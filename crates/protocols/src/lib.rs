@@ -12,13 +12,15 @@ mod misbehaviour;
 pub mod one_round;
 mod outcome;
 mod parties;
+mod served;
 mod start;
 mod stock;
 
 pub use ask::{Ask, Supply, Used};
 pub use misbehaviour::Misbehaviour;
 pub use outcome::{AnyMachine, Outcome};
+pub use served::Served;
 pub use start::{Options, start, start_unproven, start_with};
-pub use stock::{Served, Stock};
+pub use stock::Stock;
 pub use theta_rounds::Machine;
 pub use theta_schemes::RequestError;

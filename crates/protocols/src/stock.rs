@@ -12,7 +12,7 @@ use theta_rounds::PartyId;
 
 use crate::ecdsa::{self, Presignatures, Quarantine};
 use crate::frost::{self, Shelves};
-use crate::{Supply, Used};
+use crate::{Served, Supply, Used};
 
 /// The material of one epoch of a key at one party, of whichever scheme the key has. It starts empty, and is wiped when it is dropped.
 #[derive(Default)]
@@ -22,17 +22,6 @@ pub struct Stock(Mutex<Kept>);
 struct Kept {
     nonces: Shelves,
     presignatures: Presignatures,
-}
-
-/// The stock's reaction to what a machine [asks](crate::Ask).
-#[derive(Debug)]
-pub enum Served {
-    /// No answer is due.
-    Done,
-    /// The answer.
-    Supply(Supply),
-    /// Material that is taken out to sign. `into()` is the answer once it is certain that it never signs again; otherwise [`Used::refused`] is.
-    Used(Used),
 }
 
 impl fmt::Debug for Stock {
@@ -47,21 +36,13 @@ impl Stock {
     }
 
     /// Does what a machine of FROST asks for.
-    pub fn nonces(&self, ask: frost::Ask) -> Served {
-        match self.kept().nonces.serve(ask) {
-            frost::Served::Done => Served::Done,
-            frost::Served::Supply(supply) => Served::Supply(Supply::Nonces(supply)),
-            frost::Served::Used(used) => Served::Used(Used::Nonces(used)),
-        }
+    pub fn nonces(&self, ask: frost::Ask) -> Served<Supply, Used> {
+        self.kept().nonces.serve(ask).map(Supply::Nonces, Used::Nonces)
     }
 
     /// Does what a machine of ECDSA asks for.
-    pub fn presignatures(&self, ask: ecdsa::Ask) -> Served {
-        match self.kept().presignatures.serve(ask) {
-            ecdsa::Served::Done => Served::Done,
-            ecdsa::Served::Supply(supply) => Served::Supply(Supply::Presignature(supply)),
-            ecdsa::Served::Used(used) => Served::Used(Used::Presignature(used)),
-        }
+    pub fn presignatures(&self, ask: ecdsa::Ask) -> Served<Supply, Used> {
+        self.kept().presignatures.serve(ask).map(Supply::Presignature, Used::Presignature)
     }
 
     /// How many commitments of peers wait: with as many of each, this party coordinates as many signatures of FROST in one round.

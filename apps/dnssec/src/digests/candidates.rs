@@ -113,8 +113,21 @@ impl Candidates {
         }
     }
 
+    /// Looks for a digest among the sets, and then of the start of authority with one of these serials. `None` also when the work is done.
+    pub fn find(
+        &self,
+        sought: &Digest,
+        signer: Signer,
+        moment: Moment,
+        serials: &Serials,
+        work: &mut Work,
+    ) -> Option<Which> {
+        let set = self.find_set(sought, signer, moment, work);
+        set.or_else(|| self.find_start(sought, signer, moment, serials, work))
+    }
+
     /// Looks for a digest among the sets, without the start of authority. `None` also when the work is done.
-    pub fn find_set(&self, sought: &Digest, signer: Signer, moment: Moment, work: &mut Work) -> Option<Which> {
+    fn find_set(&self, sought: &Digest, signer: Signer, moment: Moment, work: &mut Work) -> Option<Which> {
         let mut digests = self.digests(signer, moment, work);
         digests.find(|(_, digest)| digest == sought).map(|(place, _)| Which::Set(place))
     }

@@ -85,8 +85,7 @@ pub(super) fn search(
     // Keys are signed by a key of their own, with the times of the rest.
     for moment in outline.events.iter().copied().take(1) {
         for signer in candidates.signers().iter().copied().filter(|signer| !outline.is_tabled(moment, *signer)) {
-            let which = candidates.find_set(digest, signer, moment, work);
-            let which = which.or_else(|| candidates.find_start(digest, signer, moment, &outline.far(), work));
+            let which = candidates.find(digest, signer, moment, &outline.far(), work);
             if let Some(which) = which {
                 return Some(Found { which, signer, moment });
             }
@@ -126,9 +125,7 @@ impl Begun<'_> {
                     if self.outline.is_tabled(moment, signer) {
                         continue;
                     }
-                    let which = self.candidates.find_set(self.digest, signer, moment, work).or_else(|| {
-                        self.candidates.find_start(self.digest, signer, moment, &self.outline.near(), work)
-                    });
+                    let which = self.candidates.find(self.digest, signer, moment, &self.outline.near(), work);
                     if let Some(which) = which {
                         return Some(Found { which, signer, moment });
                     }

@@ -1,6 +1,6 @@
 //! A zone from its primary (RFC 5936), and the serial that it has there.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use domain::{
     base::{
@@ -19,6 +19,7 @@ use super::{
     tsig::{Key, Sequence},
 };
 use crate::{
+    clock::now,
     owner::Owner,
     zone::{Builder, MOST_FILE, Zone, serial_of},
 };
@@ -31,10 +32,6 @@ const LONGEST_QUESTION: Duration = Duration::from_secs(20);
 const MESSAGE: u64 = 65_535;
 
 type AnyRecord<'a> = Record<ParsedName<&'a [u8]>, AllRecordData<&'a [u8], ParsedName<&'a [u8]>>>;
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
 
 /// A question about the zone, with an id that nobody guesses (RFC 1035, section 4.1).
 fn question(origin: &Owner, kind: Rtype) -> Result<Vec<u8>, TransferError> {

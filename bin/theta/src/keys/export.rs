@@ -5,7 +5,11 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use theta_client::Version;
 use theta_keyfiles::public_key_info;
-use theta_schemes::{Suite, keys::AnyPublicKey};
+use theta_schemes::{
+    Suite,
+    keys::{AnyPublicKey, PublicParts},
+    signatures::{ecdsa::uncompressed_key, sh00::PUBLIC_EXPONENT},
+};
 
 use super::NamedKey;
 use crate::{connect::ClientDir, exit::Failure, files::Target, output::Output};
@@ -120,44 +124,21 @@ fn ssh(key: &NamedKey) -> Option<String> {
 /// Flags, protocol, algorithm and key of a DNSKEY record in text (RFC 4034, section 2.2). The flags are those of a key that signs keys, 257:
 /// which keys a name server signs its zone with is its own matter.
 fn dnskey(public: &AnyPublicKey) -> Option<String> {
-    let info = public_key_info(public)?;
-    let (algorithm, key) = match public.suite() {
+    let (algorithm, key) = match (public.suite(), public.parts()) {
         // RFC 8080, section 3.
-        Suite::FrostEd25519 => (15, public.public_key_bytes().to_vec()),
-        // RFC 6605, section 4: x and y, with which the information ends.
-        Suite::EcdsaP256 => (13, info.get(info.len().checked_sub(64)?..)?.to_vec()),
+        (Suite::FrostEd25519, _) => (15, public.public_key_bytes().to_vec()),
+        // RFC 6605, section 4: x and y, without the byte before them that says that both are there.
+        (Suite::EcdsaP256, _) => (13, uncompressed_key(public)?.get(1..)?.to_vec()),
         // RFC 5702, section 2.
-        Suite::Sh00Pkcs1Sha256 => (8, rsa(&info)?),
-        Suite::Sh00Pkcs1Sha512 => (10, rsa(&info)?),
+        (Suite::Sh00Pkcs1Sha256, PublicParts::Rsa { modulus, .. }) => (8, rsa(&modulus)?),
+        (Suite::Sh00Pkcs1Sha512, PublicParts::Rsa { modulus, .. }) => (10, rsa(&modulus)?),
         _ => return None,
     };
     Some(format!("257 3 {algorithm} {}", Base64::encode_string(&key)))
 }
 
-/// A key of RSA as RFC 3110, section 2, writes it (the exponent's length, the exponent, the modulus), from its `SubjectPublicKeyInfo`.
-fn rsa(info: &[u8]) -> Option<Vec<u8>> {
-    let (info, _) = der_field(info)?;
-    let (_, after_algorithm) = der_field(info)?;
-    let (bits, _) = der_field(after_algorithm)?;
-    // A string of bits begins with how many of the last byte are unused.
-    let (numbers, _) = der_field(bits.get(1..)?)?;
-    let (modulus, rest) = der_field(numbers)?;
-    let (exponent, _) = der_field(rest)?;
-    // Positive numbers whose first bit is set have a zero before them in DER, and none here.
-    let [modulus, exponent] = [modulus, exponent].map(|number| number.strip_prefix(&[0]).unwrap_or(number));
-    let length = u8::try_from(exponent.len()).ok().filter(|length| *length > 0)?;
-    Some([&[length], exponent, modulus].concat())
-}
-
-/// What is in the first field of DER, and what comes after it.
-fn der_field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (_, rest) = bytes.split_first()?;
-    let (first, rest) = rest.split_first()?;
-    if *first < 0x80 {
-        return rest.split_at_checked(usize::from(*first));
-    }
-    let (digits, rest) = rest.split_at_checked(usize::from(*first & 0x7f))?;
-    let length =
-        digits.iter().try_fold(0_usize, |length, digit| length.checked_mul(256)?.checked_add(usize::from(*digit)));
-    rest.split_at_checked(length?)
+/// A key of RSA as RFC 3110, section 2, writes it: the exponent's length, the exponent, the modulus.
+fn rsa(modulus: &[u8]) -> Option<Vec<u8>> {
+    let exponent: Vec<u8> = PUBLIC_EXPONENT.to_be_bytes().into_iter().skip_while(|byte| *byte == 0).collect();
+    Some([&[u8::try_from(exponent.len()).ok()?], &exponent[..], modulus].concat())
 }

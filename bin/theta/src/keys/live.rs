@@ -105,16 +105,12 @@ pub(super) fn show(args: &ClientArgs, key: Option<&KeyRef>, output: Output) -> R
         let versions: BTreeSet<u32> = keys.iter().map(|key| key.version).collect();
         keys.retain(|key| is_version(key.version));
         if keys.is_empty() {
-            let there_is = |of: Vec<String>| of.join(", ");
             return Err(Failure::Usage(if versions.is_empty() {
-                format!(
-                    "the nodes have no key {:?}; they have: {}",
-                    key.name.as_str(),
-                    there_is(known.into_iter().collect())
-                )
+                let known: Vec<String> = known.into_iter().collect();
+                format!("the nodes have no key {:?}; they have: {}", key.name.as_str(), known.join(", "))
             } else {
-                let versions = versions.iter().map(ToString::to_string).collect();
-                format!("the nodes have no {key}; of {} they have the versions {}", key.name, there_is(versions))
+                let versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
+                format!("the nodes have no {key}; of {} they have the versions {}", key.name, versions.join(", "))
             }));
         }
     }

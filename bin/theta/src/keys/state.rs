@@ -156,10 +156,15 @@ fn change(args: &StateArgs, wanted: Wanted, output: Output) -> Result<(), Failur
         let generation = match args.generation {
             None if not_before == 0 => return Ok((client.change_state(name, version, state).await?, 0)),
             None => client.next_generation(&args.key.name).await?,
-            Some(generation) => generation,
+            Some(generation) => {
+                if state == KeyState::Destroyed {
+                    client.renew().await?;
+                }
+                generation
+            }
         };
         let change = StateChange { key: args.key.name.clone(), version, state, generation, not_before };
-        let end = if state == KeyState::Destroyed { client.read_end_of(&change.key, version).await? } else { None };
+        let end = client.end_of(&change.key, version).filter(|_| state == KeyState::Destroyed);
         let is_so = |at| Ok((StateChanged::before(generation.saturating_sub(1)), at));
         match end {
             Some(KeyEnd::Destroyed) => is_so(0),

@@ -143,12 +143,10 @@ impl Client {
         self.change_state_at(key, version, state, generation).await
     }
 
-    /// Whether a key or one version of it is destroyed or will be, by the group's ledger as it is now; `None` also where the group keeps none.
-    ///
-    /// # Errors
-    /// [`ClientError`] if no node gave anything that is true.
-    pub async fn read_end_of(&self, name: &KeyName, version: Option<Version>) -> Result<Option<KeyEnd>, ClientError> {
-        self.renew().await?;
+    /// Whether a key or one version of it is destroyed or will be, by what this client has read of the group's ledger ([`Client::renew`] and
+    /// [`Client::next_generation`] read what is new); `None` also where the group keeps none.
+    #[must_use]
+    pub fn end_of(&self, name: &KeyName, version: Option<Version>) -> Option<KeyEnd> {
         let end = |ledger: &LedgerState| {
             let line = ledger.keys().get(name)?;
             let (state, doom) = match version {
@@ -157,7 +155,7 @@ impl Client {
             };
             if state == Some(KeyState::Destroyed) { Some(KeyEnd::Destroyed) } else { doom.map(KeyEnd::Doomed) }
         };
-        Ok(self.known().book().look(end).flatten())
+        self.known().book().look(end).flatten()
     }
 
     /// Changes the state with a given generation. Approvals cover the generation, and the group does not decide it after another change

@@ -39,6 +39,11 @@ const REVIEW: Duration = Duration::from_secs(6 * 60 * 60);
 /// When a thread is to look at which stock.
 pub(crate) type Plans = BTreeMap<KeyId, (Instant, KeyRef)>;
 
+/// This version of the key, whichever is the primary one.
+fn named(key: &KeyEntry) -> KeyRef {
+    KeyRef { name: key.name.clone(), version: Some(key.version) }
+}
+
 impl Shard {
     /// The number of presignatures that a stock should have.
     fn level(&self, key: &KeyEntry) -> usize {
@@ -84,8 +89,7 @@ impl Shard {
         let pause =
             if self.is_low(key) { shared.fillings.pause(key, shared.local).saturating_add(after) } else { REVIEW };
         let at = self.now.max(self.clock) + pause;
-        let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
-        let planned = self.plans.entry(key.key_id).or_insert_with(|| (at, named));
+        let planned = self.plans.entry(key.key_id).or_insert_with(|| (at, named(key)));
         planned.0 = planned.0.min(at);
     }
 
@@ -143,9 +147,7 @@ impl Shard {
         let avoided = self.unreached(key);
         let (k, others) = (usize::from(key.public.threshold().k()), key.holders.len().saturating_sub(1));
         if self.cannot_serve() || others.saturating_sub(avoided.len()) < 2 * k.saturating_sub(1) {
-            let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
-            self.plans.insert(key.key_id, (now + shared.fillings.look_again(key), named));
-            return;
+            return self.look_again(key, now);
         }
         let Some(announcement) = self.announcement(key) else { return };
         let (id, initiator) = (announcement.id(self.worker.shared.local), self.worker.shared.local);
@@ -155,11 +157,15 @@ impl Shard {
         let beginning = Beginning { id, initiator, now, had: key.stock.presignatures_ready() };
         self.begin_filling(key, beginning, &announcement, avoided);
         // A node that is full has no place for it now.
-        let fillings = &self.worker.shared.fillings;
-        if !fillings.is_under_way(key) {
-            let named = KeyRef { name: key.name.clone(), version: Some(key.version) };
-            self.plans.insert(key.key_id, (now + fillings.look_again(key), named));
+        if !self.worker.shared.fillings.is_under_way(key) {
+            self.look_again(key, now);
         }
+    }
+
+    /// Plans to look at the stock of a key again, later each time.
+    fn look_again(&mut self, key: &KeyEntry, now: Instant) {
+        let at = now + self.worker.shared.fillings.look_again(key);
+        self.plans.insert(key.key_id, (at, named(key)));
     }
 
     /// Whether this node uses no key at present, or never again.

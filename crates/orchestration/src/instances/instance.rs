@@ -12,7 +12,7 @@ use bytes::Bytes;
 use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
-use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply};
+use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply, Used};
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
 use theta_schemes::Claim;
 use tokio::{sync::watch, time::Instant};
@@ -208,7 +208,7 @@ impl Instance {
     }
 
     /// What the stock of the key's epoch answers, at once; what is taken out to sign comes when its use is recorded.
-    fn supply(&self, served: Served, shared: &Shared) -> Option<Supply> {
+    fn supply(&self, served: Served<Supply, Used>, shared: &Shared) -> Option<Supply> {
         match served {
             Served::Done => None,
             Served::Supply(supply) => Some(supply),

@@ -112,12 +112,12 @@ impl Policy {
     /// key. As [`decide`](Self::decide), but where no rule is about it, whoever may do anything with the key, or anything at all, may read it
     /// without conditions: a client that cannot learn that a key was rotated would take honest nodes for liars.
     pub fn decide_public<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Decision {
-        let (client, ask) = (request.client().as_str(), request.ask());
-        let silent = self.knows(request) && matches!(self.verdict(client, ask, now), Verdict::Nobody(_));
-        match self.rules.iter().find(|rule| silent && rule.lets_in(client, ask, now)) {
-            Some(rule) => Decision::allowed(rule),
-            None => self.decide(request, now, state),
-        }
+        let decision = self.decide(request, now, state);
+        // Only then has no rule decided, and nothing been counted.
+        let is_silent = matches!(decision.reason, Reason::NoRule | Reason::NotInForce(_));
+        let lets_in = |rule: &&Rule| rule.lets_in(request.client().as_str(), request.ask(), now);
+        let rule = self.rules.iter().filter(|_| is_silent).find(lets_in);
+        rule.map_or(decision, Decision::allowed)
     }
 
     /// Whose consent has to be asked before this request is decided.

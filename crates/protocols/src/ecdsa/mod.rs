@@ -25,8 +25,8 @@ use crate::AnyMachine;
 
 pub use curves::AnyPresignature;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
+pub(crate) use stock::Presignatures;
 pub use stock::{Ask, Quarantine, Supply, Used};
-pub(crate) use stock::{Presignatures, Served};
 
 /// Against how many cheats of a program its honest holders are safe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

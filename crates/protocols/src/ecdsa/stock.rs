@@ -9,6 +9,7 @@ use theta_rounds::PartyId;
 use theta_sharing::ShareIndex;
 
 use super::curves::AnyPresignature;
+use crate::Served;
 
 /// A set of holders in which somebody cheated. It makes no more programs at this party.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,17 +107,6 @@ impl Used {
     }
 }
 
-/// The reaction to an [`Ask`].
-#[derive(Debug)]
-pub(crate) enum Served {
-    /// No answer is due.
-    Done,
-    /// The answer.
-    Supply(Supply),
-    /// A presignature that is taken out to sign. `into()` is the answer once it is certain that it never signs again; otherwise [`Used::refused`] is.
-    Used(Used),
-}
-
 /// What one holder keeps. It starts empty.
 #[derive(Default)]
 pub(crate) struct Presignatures {
@@ -157,7 +147,7 @@ impl Presignatures {
     }
 
     /// Does what is asked for.
-    pub(crate) fn serve(&mut self, ask: Ask) -> Served {
+    pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used> {
         match ask {
             Ask::Draw { owner, without } => {
                 let found = self.best(owner, &without).and_then(|place| self.kept.remove(place));
@@ -214,7 +204,7 @@ impl Presignatures {
     }
 }
 
-fn served(found: Option<(u32, AnyPresignature)>, supply: Supply) -> Served {
+fn served(found: Option<(u32, AnyPresignature)>, supply: Supply) -> Served<Supply, Used> {
     match found {
         Some((day, presignature)) => Served::Used(Used { presignature, day, supply }),
         None => Served::Supply(supply),

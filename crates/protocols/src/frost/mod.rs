@@ -33,8 +33,8 @@ pub use message::{
     COMMITMENTS, CommitmentsMessage, FrostMessage, PACKAGE, PackageMessage, REQUEST, RequestMessage, SHARE, SIGNATURE,
     ShareMessage, SignatureMessage,
 };
+pub(crate) use stock::Shelves;
 pub use stock::{Ask, Supply, Used};
-pub(crate) use stock::{Served, Shelves};
 pub use suites::{AnyNonces, AnyNumbered};
 
 /// Options of a FROST signature, besides key and message.

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use theta_rounds::PartyId;
 
 use super::suites::{AnyNonces, AnyNumbered};
+use crate::Served;
 
 /// What a machine asks of the stock of its key's epoch, or gives it to keep.
 #[derive(Debug)]
@@ -138,18 +139,6 @@ impl Used {
     }
 }
 
-/// The reaction to an [`Ask`].
-#[derive(Debug)]
-pub(crate) enum Served {
-    /// No answer is due.
-    Done,
-    /// The answer.
-    Supply(Supply),
-    /// Nonces that are taken out to sign. `into()` is the answer once it is certain that they never sign again;
-    /// otherwise [`Used::refused`] is.
-    Used(Used),
-}
-
 /// Nonces and commitments by peer. They start empty.
 #[derive(Default)]
 pub(crate) struct Shelves(BTreeMap<PartyId, Shelf>);
@@ -170,7 +159,7 @@ impl Shelves {
     }
 
     /// Does what is asked for.
-    pub(crate) fn serve(&mut self, ask: Ask) -> Served {
+    pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used> {
         match ask {
             Ask::Given { to } => {
                 let any = self.0.get(&to).is_some_and(|shelf| !shelf.given.is_empty());
@@ -207,7 +196,7 @@ impl Shelves {
         Served::Done
     }
 
-    fn take(&mut self, coordinator: PartyId, number: u64) -> Served {
+    fn take(&mut self, coordinator: PartyId, number: u64) -> Served<Supply, Used> {
         let found = self.0.get_mut(&coordinator).and_then(|shelf| {
             let place = shelf.given.iter().position(|(given, ..)| *given == number)?;
             shelf.given.remove(place)

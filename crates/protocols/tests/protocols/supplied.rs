@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Served, Stock, Supply};
+use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Served, Stock, Supply, Used};
 use theta_rounds::{Effect, Effects, Input, PartyId, simulator};
 use theta_schemes::check_together;
 
@@ -26,7 +26,7 @@ pub(crate) fn alone(machine: AnyMachine) -> SuppliedMachine {
 }
 
 /// Nobody records what is used up.
-fn supply(served: Served) -> Option<Supply> {
+fn supply(served: Served<Supply, Used>) -> Option<Supply> {
     match served {
         Served::Done => None,
         Served::Supply(supply) => Some(supply),

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
-use crate::harness::{Group, theta_in};
+use crate::harness::{Group, let_in, theta_in};
 
 /// Four names whose order is that of the nodes' directories.
 const NAMES: [&str; 4] = ["Alpha Trust", "beta bank, Oslo", "Gamma (backup)", "Zulu & Sons"];
@@ -48,12 +48,7 @@ fn let_ann_in(group: &Group) {
     let lines = group.theta(&[&new[..], &["--json"]].concat()).ok().json()["policy"].as_str().unwrap().to_owned();
     for node in 1..=4 {
         let file = group.node_dir(node).join("policy.toml");
-        let text = fs::read_to_string(&file).unwrap();
-        // The rule that stands there for whoever wants it, without its marks of a comment.
-        let (head, rest) = text.split_once("# [[rule]]\n# name = \"ann").unwrap();
-        let (rule, tail) = rest.split_once("\n\n").unwrap();
-        let rule = format!("[[rule]]\nname = \"ann{}\n", rule.replace("\n# ", "\n").replace("\n#", "\n"));
-        fs::write(&file, [head, &lines, &rule, tail].join("\n")).unwrap();
+        let_in(&file, &lines);
         group.theta(&["policy", "check", file.to_str().unwrap()]).ok();
     }
 }

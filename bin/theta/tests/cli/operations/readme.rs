@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::harness::{EXE, base_port};
+use crate::harness::{EXE, base_port, let_in};
 
 /// The blocks of commands between two headings of the README.
 fn blocks(from: &str, to: &str) -> Vec<String> {
@@ -80,7 +80,7 @@ fn four_organisations_found_a_group_as_it_stands() {
     run(folder.path(), &in_each_terminal(&spoken(join)));
     let told = run(folder.path(), &spoken(client));
     for name in ["alpha", "beta", "gamma", "delta"] {
-        let_in(&folder.path().join(name).join("policy.toml"), &told);
+        let_in(&folder.path().join(name).join("policy.toml"), policy_lines(&told));
     }
     let run_nodes =
         in_each_terminal(run_nodes).replace("theta node run --dir alpha", "theta node run --dir alpha 2> alpha.log &");
@@ -109,14 +109,9 @@ fn in_each_terminal(commands: &str) -> String {
     lines.collect()
 }
 
-/// What a person does: puts the lines that were printed for `policy.toml` into it, and takes the mark of a comment from the rule there.
-fn let_in(policy: &Path, printed: &str) {
+/// The lines for `policy.toml` among what `theta client new` prints.
+fn policy_lines(printed: &str) -> &str {
     let (_, lines) = printed.split_once("For policy.toml").unwrap();
     let lines = &lines[lines.find("[[client]]").unwrap()..];
-    let lines = lines.split("\n\n").next().unwrap();
-    let text = fs::read_to_string(policy).unwrap();
-    let at = text.find("# [[rule]]\n# name = \"ann").unwrap();
-    let (rule, rest) = text[at..].split_once("\n\n").unwrap();
-    let rule = rule.replace("# ", "").replace('#', "");
-    fs::write(policy, format!("{}{lines}\n\n{rule}\n\n{rest}", &text[..at])).unwrap();
+    lines.split("\n\n").next().unwrap()
 }
