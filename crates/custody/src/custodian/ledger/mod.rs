@@ -143,7 +143,7 @@ impl Custodian {
                     work.send(to, &Message::Ledger(bytes.into()));
                 }
                 theta_ledger::Effect::Blame(node, offence) => {
-                    work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
+                    work.effects.push(CustodyEffect::LedgerOffence { node, offence });
                 }
                 theta_ledger::Effect::Warrants(warrants) => {
                     work.records.push(Record::Warrants(warrants.iter().map(Warrant::encode).collect()));
