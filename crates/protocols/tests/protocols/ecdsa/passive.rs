@@ -89,8 +89,9 @@ fn a_restart_in_the_middle_spoils_nothing() {
 fn lie_in(round: u16) -> Box<dyn theta_rounds::simulator::Adversary> {
     tamper(move |slot, payload| {
         let mut payload = payload.to_vec();
-        if slot.kind >= PROGRAM && payload.len() > 4 && payload[2..4] == round.to_be_bytes() {
-            payload.iter_mut().last().into_iter().for_each(|last| *last ^= 1);
+        let is_meant = slot.kind >= PROGRAM && payload.len() > 4 && payload[2..4] == round.to_be_bytes();
+        if let Some(last) = payload.last_mut().filter(|_| is_meant) {
+            *last ^= 1;
         }
         vec![(slot, payload.into())]
     })
