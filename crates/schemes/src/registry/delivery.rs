@@ -6,13 +6,15 @@ use crate::Suite;
 
 impl Suite {
     /// Whether keys of this suite can have this delivery: quorum mode takes combined values that prove themselves, which the
-    /// coins by Diffie-Hellman, FROST and ECDSA do not have; a dishonest majority is for whoever multiplies shared values.
+    /// coins by Diffie-Hellman, FROST and ECDSA do not have; a dishonest majority and passive security are for whoever multiplies shared values.
     #[must_use]
     pub fn supports(self, delivery: Delivery) -> bool {
         match delivery {
             Delivery::All => true,
             Delivery::Quorum => self.ops().is_checkable(),
-            Delivery::DishonestMajority => self.ops().takes_honest_majority(),
+            Delivery::DishonestMajority | Delivery::Passive | Delivery::PassiveDishonestMajority => {
+                self.ops().takes_honest_majority()
+            }
         }
     }
 
@@ -46,6 +48,10 @@ const fn without(delivery: Delivery) -> &'static str {
             "need no choice of a majority: their holders multiply no shared values, and fewer than k of them are safe whoever they are; leave out \
              --majority, which is for suites ecdsa-p256 and ecdsa-secp256k1"
         }
+        Delivery::Passive | Delivery::PassiveDishonestMajority => {
+            "have no passive security: their holders multiply no shared values, and a holder that lies gains nothing whatever they do; leave out \
+             --security passive, which is for suites ecdsa-p256 and ecdsa-secp256k1"
+        }
     }
 }
 
@@ -70,7 +76,9 @@ mod tests {
         assert!(Suite::ALL.into_iter().all(|suite| suite.supports(Delivery::All)));
         assert!(!Suite::FrostEd25519.supports(Delivery::Quorum) && !Suite::EcdsaP256.supports(Delivery::Quorum));
         assert!(Suite::Cks05Sh00.supports(Delivery::Quorum));
-        let dishonest = Suite::ALL.into_iter().filter(|suite| suite.supports(Delivery::DishonestMajority));
-        assert!(dishonest.eq(Suite::ALL.into_iter().filter(|suite| suite.scheme() == "ECDSA")));
+        for delivery in [Delivery::DishonestMajority, Delivery::Passive, Delivery::PassiveDishonestMajority] {
+            let supporting = Suite::ALL.into_iter().filter(|suite| suite.supports(delivery));
+            assert!(supporting.eq(Suite::ALL.into_iter().filter(|suite| suite.scheme() == "ECDSA")), "{delivery}");
+        }
     }
 }
