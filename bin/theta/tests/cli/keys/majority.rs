@@ -92,6 +92,8 @@ fn refusals_say_what_would_do() {
 #[test]
 fn the_protocol_follows_from_two_words() {
     let shown = |group: &Group, key: &str| {
+        // How a key is computed with, a client has from the ledger, which it reads when it changes keys.
+        group.theta(&["keys", "refresh", key]).ok();
         let shown = group.theta(&["keys", "show", key, "--json"]).ok().json();
         let word = |name: &str| shown[name].as_str().unwrap_or_default().to_owned();
         [word("delivery"), word("security"), word("majority"), word("protocol")]
