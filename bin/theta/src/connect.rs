@@ -143,6 +143,11 @@ impl ClientArgs {
         self.dir.look_up(Some(name), find)
     }
 
+    /// As [`ClientDir::try_anew`].
+    pub(crate) fn try_anew<T, E>(&self, name: &str, attempt: impl Fn(&Keyring) -> Result<T, E>) -> Option<T> {
+        self.dir.try_anew(Some(name), attempt)
+    }
+
     /// The public keys of the group.
     pub(crate) fn keyring(&self) -> Keyring {
         self.dir.keyring()

@@ -50,7 +50,7 @@ impl Hedge {
     /// How long an instance of this key waits before its first look around.
     pub(crate) fn patience(&mut self, key: &KeyEntry, shared: &Shared, now: Instant) -> Duration {
         let config = &shared.config;
-        if key.delivery == Delivery::All {
+        if key.delivery != Delivery::Quorum {
             return config.resend_after;
         }
         if self.read.is_none_or(|read| now.duration_since(read) >= config.tick) {

@@ -166,7 +166,7 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
     let dealt = import_key(args.suite, args.format, &secret, threshold, &mut rng)
         .map_err(|error| Failure::Usage(format!("{}: {error}", from.display())))?;
     group.check_new(&name, &dealt)?;
-    check_other_purposes(&group.keys()?, args, &secret, &mut rng)?;
+    check_other_uses(&group.keys()?, args, delivery, &secret, &mut rng)?;
     let added = Added::new(&name, delivery, &dealt);
     group.add(&[(&name, delivery, dealt)])?;
     report(&[added], output)?;
@@ -180,20 +180,30 @@ pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a secret that a key of another purpose has. The same scalar has another public key in each group, so the secret
-/// is tried in each of the existing keys' groups.
-fn check_other_purposes(
+/// Refuses a secret that a key of another purpose has, or one of which holders may learn it where those of this key may not, or the reverse.
+/// The same scalar has another public key in each group, so the secret is tried in each of the existing keys' groups.
+fn check_other_uses(
     known: &[Arc<KeyEntry>],
     args: &ImportArgs,
+    delivery: Delivery,
     secret: &Secret<Vec<u8>>,
     rng: &mut dyn CryptoRng,
 ) -> Result<(), Failure> {
     let alone = Threshold::new(1, 1).map_err(Failure::internal)?;
-    for key in known.iter().filter(|key| key.suite.purpose() != args.suite.purpose()) {
+    let is_abused = |key: &KeyEntry| key.suite.purpose() != args.suite.purpose();
+    let is_weaker = |key: &KeyEntry| key.delivery.is_passive() != delivery.is_passive();
+    for key in known.iter().filter(|key| is_abused(key) || is_weaker(key)) {
         let same = import_key(key.suite, args.format, secret, alone, rng)
             .is_ok_and(|(public, _)| *public.key_id() == key.key_id);
-        if same {
+        if same && is_abused(key) {
             return Err(group::one_secret(&key.name));
+        }
+        if same {
+            let name = &key.name;
+            return Err(Failure::Usage(format!(
+                "the group has this secret already: it is that of the key {name}, and only one of the two would have passive security, by which a \
+                 holder may learn it; make a new key instead"
+            )));
         }
     }
     Ok(())

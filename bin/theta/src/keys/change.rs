@@ -63,7 +63,7 @@ pub(crate) struct DeliveryArgs {
     security: Option<SecurityWord>,
     /// For ECDSA: how many of the holders that compute signatures together may turn against the key. With honest, fewer than half of 2k - 1 (malicious
     /// Shamir, or Shamir: fast, one that lies or is down is left behind; k from 2 to 8, n >= 2k - 1); with dishonest, all but one of k (MASCOT, or
-    /// Semi-OT: k from 2 to 15, also 2 of 2, slower; one that lies stops them). Fixed for good. [default: honest if k and n allow it]
+    /// Semi-OT: k from 2 to 15, also 2 of 2, slower; one that lies stops them). Fixed for good. [default: honest if n >= 2k - 1]
     #[arg(long, value_name = "honest|dishonest", conflicts_with = "delivery")]
     majority: Option<MajorityWord>,
 }
@@ -111,7 +111,9 @@ impl DeliveryArgs {
         let other = if asked.is_passive() { Delivery::PassiveDishonestMajority } else { Delivery::DishonestMajority };
         let fits = |delivery| suite.check_threshold(threshold, delivery).is_ok();
         let is_open = self.majority.is_none() && self.delivery.is_none() && suite.takes_honest_majority();
-        if is_open && !fits(asked) && fits(other) { other } else { asked }
+        // Where k is only too large for the other protocol, that is refused, with what would do.
+        let leaves_none = u32::from(threshold.n()) + 1 < 2 * u32::from(threshold.k());
+        if is_open && leaves_none && fits(other) { other } else { asked }
     }
 
     /// Whether any argument was given.
@@ -147,16 +149,21 @@ impl DeliveryArgs {
                 ),
             );
         }
-        if delivery.is_passive() {
-            diagnostic(
-                "warning",
-                &format!(
-                    "key {name} has passive security: it is safe as long as every holder follows the protocol. One whose software was changed may \
-                     learn the whole key, alone and without being noticed, and sign with it for ever. Do this only where you would trust each \
-                     holder with the key; it cannot be changed later. --security active has no such weakness"
-                ),
-            );
-        }
+        warn_of_passive(name, delivery);
+    }
+}
+
+/// What people should know before a key with passive security, another version of it, or shares for other holders are made.
+pub(super) fn warn_of_passive(name: &str, delivery: Delivery) {
+    if delivery.is_passive() {
+        diagnostic(
+            "warning",
+            &format!(
+                "key {name} has passive security: it is safe as long as every holder follows the protocol. One whose software was changed may \
+                 learn the whole key, alone and without being noticed, and sign with it for ever. Do this only where you would trust each \
+                 holder with the key; it cannot be changed later. --security active has no such weakness"
+            ),
+        );
     }
 }
 
@@ -263,5 +270,27 @@ impl ChangeArgs {
             }
             _ => return Ok(None),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_majority_follows_from_k_and_n() {
+        let implied = |k, n, words: DeliveryArgs| words.implied(Suite::EcdsaP256, Threshold::new(k, n).unwrap());
+        for ((k, n), delivery) in [
+            ((2, 3), Delivery::All),
+            ((2, 2), Delivery::DishonestMajority),
+            ((3, 4), Delivery::DishonestMajority),
+            // There is an honest majority, of more than its protocol takes: that is refused, and not another protocol taken for ever.
+            ((9, 20), Delivery::All),
+        ] {
+            assert_eq!(implied(k, n, DeliveryArgs::default()), delivery, "{k} of {n}");
+        }
+        let passive = || DeliveryArgs { security: Some(SecurityWord::Passive), ..DeliveryArgs::default() };
+        assert_eq!(implied(2, 2, passive()), Delivery::PassiveDishonestMajority);
+        assert_eq!(implied(9, 20, passive()), Delivery::Passive);
     }
 }

@@ -7,9 +7,10 @@ use theta_schemes::Purpose;
 
 use super::{
     ceremonies::{CeremonyArgs, Held, hold, report},
-    change::{DeliveryArgs, HoldersArgs},
+    change::{DeliveryArgs, HoldersArgs, warn_of_passive},
 };
 use crate::{
+    connect::Session,
     exit::Failure,
     group::plan::{self, KeySpec},
     output::{Output, diagnostic},
@@ -36,7 +37,7 @@ The holders of an ECDSA key compute its signatures together, by a protocol that 
   --security active  --majority dishonest    MASCOT             k from 2 to 15, also 2 of 2
   --security passive --majority honest       Shamir             as the first; a holder that lies may learn the key
   --security passive --majority dishonest    Semi-OT            as the second; a holder that lies may learn the key
-Without --majority it is the honest one if k and n allow it, and else the dishonest one.
+Without --majority it is the honest one if n >= 2k - 1, and else the dishonest one.
 
 theta suites lists what there is; RSA keys take a dealer: theta keys deal.")]
 pub(crate) struct CreateArgs {
@@ -140,7 +141,9 @@ pub(super) fn rotate(args: &RotateArgs, output: Output) -> Result<(), Failure> {
     if let Some(version) = version {
         return Err(Failure::Usage(format!("a key is rotated, not a version of it: leave out @{version}")));
     }
-    single(&args.ceremony, KeyChange::Rotate { key }, output)
+    let session = args.ceremony.open()?;
+    warn_if_passive(&session, &args.key);
+    report(&[hold(&args.ceremony, &session, KeyChange::Rotate { key })?], output)
 }
 
 /// `theta keys refresh`.
@@ -159,8 +162,16 @@ pub(super) fn reshare(args: &ReshareArgs, output: Output) -> Result<(), Failure>
     }
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(&session.client().group())?;
+    warn_if_passive(&session, &args.key);
     let (key, version) = (args.key.name.clone(), args.key.version);
     report(&[hold(&args.ceremony, &session, KeyChange::Reshare { key, version, k, holders })?], output)
+}
+
+/// Says again what whoever made the key was told: those who hold it next may be others.
+fn warn_if_passive(session: &Session, key: &KeyRef) {
+    if let Some(delivery) = session.keyring().named(&key.to_string()).ok().and_then(|key| key.delivery) {
+        warn_of_passive(key.name.as_str(), delivery);
+    }
 }
 
 fn single(args: &CeremonyArgs, change: KeyChange, output: Output) -> Result<(), Failure> {

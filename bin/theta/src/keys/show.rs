@@ -7,7 +7,7 @@ use theta_keyfiles::PublicKeyText as _;
 use theta_names::Delivery;
 use theta_schemes::keys::{AnyPublicKey, TypedPublicKey};
 
-use super::NamedKey;
+use super::{Keyring, NamedKey};
 use crate::{
     connect::ClientArgs,
     exit::Failure,
@@ -192,9 +192,14 @@ pub(super) fn show(args: &ShowArgs, output: Output) -> Result<(), Failure> {
         let key = args.name.parse().map_err(|error: theta_names::KeyRefError| Failure::Usage(error.to_string()))?;
         return super::live::show(&args.client, Some(&key), output);
     }
-    let key = args.client.look_up(&args.name, |keyring| keyring.named(&args.name))?;
+    let mut key = args.client.look_up(&args.name, |keyring| keyring.named(&args.name))?;
     if args.file {
         return output.result(&(), |out| out.write_all(key.public.to_text(&key.name).as_bytes()));
+    }
+    if key.delivery.is_none() {
+        // Whoever has just made a key has its public part, and not yet what the ledger says of it.
+        let told = |keyring: &Keyring| keyring.named(&args.name).ok().filter(|key| key.delivery.is_some()).ok_or(());
+        key = args.client.try_anew(&args.name, told).unwrap_or(key);
     }
     let view = KeyView::from(&key);
     output.result(&view, |out| {

@@ -41,6 +41,17 @@ pub enum KeyTableError {
         /// The other.
         second: KeyName,
     },
+    /// One secret for a key with active security and for one with passive: whoever learns it by the one has the other.
+    #[error(
+        "keys {first} and {second} are one secret, the one with passive security, the other without: a holder that may learn the one has \
+         the other; remove one of them (theta keys remove), and make a new key"
+    )]
+    OneIsPassive {
+        /// One name.
+        first: KeyName,
+        /// The other.
+        second: KeyName,
+    },
     /// Two keys of one name.
     #[error("two keys are named {0}: rename one of them")]
     SameName(KeyName),

@@ -86,16 +86,18 @@ impl Content {
             return Err(KeyTableError::Holders { name: second(), holders: holders.len(), n });
         }
         // A new entry may equal the one that it replaces.
-        let mut others =
-            self.keys.values().flatten().filter(|other| other.name != *name || other.version != new.version);
+        let others = self.keys.values().flatten().filter(|other| other.name != *name || other.version != new.version);
         if let Some(first) = others.clone().find(|other| other.key_id == new.key_id) {
             return Err(KeyTableError::SameKey { first: first.name.clone(), second: second() });
         }
-        let abused = |other: &&Arc<KeyEntry>| {
-            other.suite.purpose() != suite.purpose() && other.public.public_key_bytes() == public.public_key_bytes()
-        };
-        match others.find(abused) {
-            Some(first) => Err(KeyTableError::SameSecret { first: first.name.clone(), second: second() }),
+        let has_secret = |other: &&Arc<KeyEntry>| other.public.public_key_bytes() == public.public_key_bytes();
+        let is_abused = |other: &&Arc<KeyEntry>| other.suite.purpose() != suite.purpose();
+        let is_weaker = |other: &&Arc<KeyEntry>| other.delivery.is_passive() != new.delivery.is_passive();
+        if let Some(first) = others.clone().filter(has_secret).find(is_abused) {
+            return Err(KeyTableError::SameSecret { first: first.name.clone(), second: second() });
+        }
+        match others.filter(has_secret).find(is_weaker) {
+            Some(first) => Err(KeyTableError::OneIsPassive { first: first.name.clone(), second: second() }),
             None => Ok(()),
         }
     }

@@ -155,6 +155,27 @@ fn keys_that_must_not_be_together_are_refused() {
     table(vec![("a", &plain, take(&mut first, 0)), ("b", &taproot, take(&mut second, 0))]).unwrap();
 }
 
+/// Whose holders may learn it by one key has it by the other as well.
+#[test]
+fn a_secret_is_not_both_of_a_key_with_passive_security_and_of_one_without() {
+    let secret = theta_groups::Secret::new([&[0; 31][..], &[9]].concat());
+    let threshold = Threshold::new(2, 4).unwrap();
+    for (delivery, is_refused) in [(Delivery::All, false), (Delivery::Passive, true)] {
+        let keys = [("a", Suite::FrostP256, Delivery::All), ("b", Suite::EcdsaP256, delivery)];
+        let keys = keys.map(|(key, suite, delivery)| {
+            let (public, mut shares) = import_any(suite, threshold, &secret, &mut seeded(9)).unwrap();
+            (name(key), public, take(&mut shares, 0), delivery)
+        });
+        match KeyTable::delivered(keys) {
+            Ok(_) => assert!(!is_refused),
+            Err(error) => {
+                let said = error.to_string();
+                assert!(is_refused && said.starts_with("keys a and b are one secret, the one with passive"), "{said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn names_lead_to_versions() {
     let (public, mut shares) = deal(Suite::Sg02P256, 10);

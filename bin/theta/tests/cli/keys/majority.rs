@@ -92,8 +92,6 @@ fn refusals_say_what_would_do() {
 #[test]
 fn the_protocol_follows_from_two_words() {
     let shown = |group: &Group, key: &str| {
-        // How a key is computed with, a client has from the ledger, which it reads when it changes keys.
-        group.theta(&["keys", "refresh", key]).ok();
         let shown = group.theta(&["keys", "show", key, "--json"]).ok().json();
         let word = |name: &str| shown[name].as_str().unwrap_or_default().to_owned();
         [word("delivery"), word("security"), word("majority"), word("protocol")]
@@ -141,7 +139,8 @@ fn keys_with_passive_security_sign_through_their_life() {
         all_take(&group, "vault", suite, "after a restart");
         group.theta(&["keys", "refresh", "vault"]).ok();
         all_take(&group, "vault", suite, "with new shares");
-        group.theta(&["keys", "rotate", "vault"]).ok();
+        let rotated = group.theta(&["keys", "rotate", "vault"]).ok();
+        assert!(rotated.stderr.contains("key vault has passive security"), "{rotated:?}");
         let rotated = group.theta(&["keys", "show", "vault@2", "--json"]).ok().json();
         assert_eq!(rotated["delivery"], delivery, "{rotated}");
         all_take(&group, "vault", suite, "rotated");
@@ -157,4 +156,15 @@ fn dealt_keys_have_the_same_words() {
     let dealt = group.theta(&["keys", "deal", "vault=ecdsa-p256", "--security", "passive", "--json"]).ok();
     assert_eq!(dealt.json()[0]["delivery"], "passive");
     assert!(dealt.stderr.contains("key vault has passive security"), "{dealt:?}");
+
+    // One secret is not both.
+    group.file("secret", format!("{}\n", "17".repeat(32)));
+    let import = |name: &str, words: &[&str]| {
+        let all = ["keys", "import", "--name", name, "--format", "raw", "secret"];
+        group.theta(&[&all[..], words].concat())
+    };
+    import("old", &["--suite", "frost-p256"]).ok();
+    let weaker = import("new", &["--suite", "ecdsa-p256", "--security", "passive"]);
+    weaker.fails(2, &["that of the key old", "only one of the two would have passive security"]);
+    import("new", &["--suite", "ecdsa-p256"]).ok();
 }
