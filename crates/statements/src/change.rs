@@ -289,11 +289,14 @@ mod tests {
             "01010c7a6f6e652e6578616d706c650d66726f73742d65643235353139 01 00020003000100020007",
             "01010c7a6f6e652e6578616d706c650b626c7330342d626e323534 02 00020003000100020007",
             "01010c7a6f6e652e6578616d706c650a65636473612d70323536 03 0002000200010002",
+            "01010c7a6f6e652e6578616d706c650a65636473612d70323536 04 00020003000100020003",
+            "01010c7a6f6e652e6578616d706c650a65636473612d70323536 05 0002000200010002",
             "01020c7a6f6e652e6578616d706c65",
             "01030c7a6f6e652e6578616d706c6500000000",
             "01040c7a6f6e652e6578616d706c65000000030003000400040005 0006ffff",
             "01050c7a6f6e652e6578616d706c65000000010009",
         ];
+        assert_eq!(changes().len(), expected.len());
         for (change, expected) in changes().iter().zip(expected) {
             assert_eq!(hex::encode(change.encode()), expected.replace(' ', ""));
         }
@@ -330,7 +333,7 @@ mod tests {
             ("0104016100000001000200010000", "holder 0"),
             ("01010161015801 00020001 0001", "not the name of a suite"),
             ("0101016101780002 0001 0001", "no delivery, as releases before wrote it"),
-            ("01010161017804 00020001 0001", "no such delivery"),
+            ("01010161017806 00020001 0001", "no such delivery"),
             ("0104016100000001 0002ffff0001", "more holders than bytes"),
         ] {
             assert!(KeyChange::decode(&bytes(&wrong.replace(' ', ""))).is_err(), "{why}");
