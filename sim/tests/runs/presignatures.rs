@@ -36,11 +36,10 @@ fn all_hold(runs: u64, scenario: impl Fn(u64) -> Scenario) -> Observations {
 #[test]
 fn none_signs_twice_when_nodes_are_killed_at_every_step() {
     let observations = all_hold(90, |number| {
-        let mut scenario = busy(number, number.is_multiple_of(3));
-        let (at, node) = (300 + STEP * number, 1 + u16::try_from(number % 4).unwrap());
+        let (mut scenario, node) = killed(number, Delivery::All, STEP);
         // Another one in the middle of its start.
-        let other = Fault::Crash { at: at + 700, until: at + 900, node: 1 + node % 4, writes: 1_000 };
-        scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }, other];
+        let at = 1_000 + STEP * number;
+        scenario.faults.push(Fault::Crash { at, until: at + 200, node: 1 + node % 4, writes: 1_000 });
         scenario
     });
     assert!(observations.count(Observation::Crashed) >= 90);
@@ -91,39 +90,37 @@ fn none_signs_twice_for_two_coordinators() {
 #[test]
 fn a_dishonest_majority_signs_whatever_is_killed() {
     for number in 0..24 {
-        let mut scenario = busy(number, number.is_multiple_of(3));
-        scenario.keys[0].delivery = Delivery::DishonestMajority;
-        scenario.requests.truncate(4);
-        let (at, node) = (300 + 10 * STEP * number, 1 + u16::try_from(number % 4).unwrap());
-        scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }];
+        let (mut scenario, node) = killed(number, Delivery::DishonestMajority, 10 * STEP);
         if number.is_multiple_of(2) {
             scenario.liars.insert(1 + node % 4, Behaviour::BitFlip);
         }
-        let outcome = run(&scenario, false);
-        assert_eq!(outcome.violation, None, "run {number}");
-        assert_eq!(outcome.observations.count(Observation::Presigned), 0, "nothing is made in advance");
+        signs_on_demand(scenario, number);
     }
+}
+
+/// A busy group with such a key, of which one node is killed, each time so much later, and its number.
+fn killed(number: u64, delivery: Delivery, step: u64) -> (Scenario, u16) {
+    let mut scenario = busy(number, number.is_multiple_of(3));
+    scenario.keys[0].delivery = delivery;
+    let (at, node) = (300 + step * number, 1 + u16::try_from(number % 4).unwrap());
+    scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }];
+    (scenario, node)
+}
+
+/// What is asked for first holds, and nothing is made in advance.
+fn signs_on_demand(mut scenario: Scenario, number: u64) {
+    scenario.requests.truncate(4);
+    let outcome = run(&scenario, false);
+    assert_eq!(outcome.violation, None, "run {number}");
+    assert_eq!(outcome.observations.count(Observation::Presigned), 0, "nothing is made in advance");
 }
 
 /// Keys with passive security: nodes that are killed in the middle follow the protocol, and the others sign whenever there are enough of them.
 #[test]
 fn none_signs_twice_with_passive_security() {
-    all_hold(30, |number| {
-        let mut scenario = busy(number, number.is_multiple_of(3));
-        scenario.keys[0].delivery = Delivery::Passive;
-        let (at, node) = (300 + 3 * STEP * number, 1 + u16::try_from(number % 4).unwrap());
-        scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }];
-        scenario
-    });
+    all_hold(30, |number| killed(number, Delivery::Passive, 3 * STEP).0);
     for number in 0..12 {
-        let mut scenario = busy(number, number.is_multiple_of(3));
-        scenario.keys[0].delivery = Delivery::PassiveDishonestMajority;
-        scenario.requests.truncate(4);
-        let (at, node) = (300 + 10 * STEP * number, 1 + u16::try_from(number % 4).unwrap());
-        scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }];
-        let outcome = run(&scenario, false);
-        assert_eq!(outcome.violation, None, "run {number}");
-        assert_eq!(outcome.observations.count(Observation::Presigned), 0, "nothing is made in advance");
+        signs_on_demand(killed(number, Delivery::PassiveDishonestMajority, 10 * STEP).0, number);
     }
 }
 

@@ -15,11 +15,8 @@ use theta_statements::{CeremonyRequest, KeyChange};
 
 use crate::CeremonyError;
 use crate::codec::{Reader, Writer, parties};
-use crate::request::{CeremonyReport, CeremonyState};
+use crate::request::{CeremonyReport, CeremonyState, SUBJECT_FORMAT};
 
-/// The version of the encoding. Format 1 had the text of a public key's file in the place of its bytes, format 2 no
-/// delivery.
-const FORMAT: u8 = 3;
 /// The number of ticks after which a node that sees no decision votes to abort a ceremony.
 const PATIENCE: u32 = 240;
 
@@ -96,7 +93,7 @@ impl Subject {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        Writer::new(FORMAT)
+        Writer::new(SUBJECT_FORMAT)
             .raw(&self.request.nonce)
             .bytes(&self.request.change.encode())
             .version(self.version)
@@ -115,7 +112,7 @@ impl Subject {
     /// Reads what [`Subject::encode`] wrote, and checks everything in it that the request determines.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
-        if reader.u8()? != FORMAT {
+        if reader.u8()? != SUBJECT_FORMAT {
             return Err(Malformed("a ceremony in a format of another release"));
         }
         let nonce = reader.array()?;

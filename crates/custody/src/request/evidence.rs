@@ -7,8 +7,9 @@ use theta_rounds::Malformed;
 
 use crate::codec::{Reader, Writer};
 
-/// The version of the encoding, which goes with that of the subject.
-const FORMAT: u8 = 3;
+/// The version of the encodings of evidence and of the subject in it. Format 1 had the text of a public key's file in the place of its bytes,
+/// format 2 no delivery.
+pub(crate) const FORMAT: u8 = 3;
 
 /// A lie and its proof: what the culprit signed, and the subject of the ceremony, by which a third party judges it.
 #[derive(Clone, Debug, PartialEq, Eq)]

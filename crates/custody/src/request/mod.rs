@@ -6,4 +6,5 @@ mod report;
 
 pub use effect::{CeremonyOffence, CustodyEffect, CustodyInput, GroupRequest, LedgerOffence, To};
 pub use evidence::EvidenceReport;
+pub(crate) use evidence::FORMAT as SUBJECT_FORMAT;
 pub use report::{CeremonyReport, CeremonyState, ChangeReport, MembersState};
