@@ -14,10 +14,10 @@ use theta_groups::{DecodeError, Group, Secret};
 use theta_sharing::ShareIndex;
 
 use super::from_signature;
+use crate::keys::scheme::{Coins, Curve};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::limits::MAX_COIN_NAME_LEN;
 use crate::point_share::PointShare;
-use crate::registry::{Coins, Curve};
 use crate::signatures::bls04::{self, Bls04, Form, SignRequest, Signature, forms};
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 

@@ -1,7 +1,8 @@
 //! The families of operations that keys have.
 
-use super::{KeyScheme, Keyed, OneRoundKey, SchemeError};
+use super::{Keyed, OneRoundKey, SchemeError};
 use crate::ciphers::CipherKey;
+use crate::keys::scheme::{Ciphers, Coins, KeyScheme, Signatures};
 use crate::signatures::ecdsa::EcdsaKey;
 use crate::signatures::frost::FrostKey;
 use crate::{
@@ -56,26 +57,6 @@ pub trait Family<S: KeyScheme> {
         None
     }
 }
-
-/// Ciphers: [`ThresholdCipher`].
-#[derive(Clone, Copy, Debug)]
-pub struct Ciphers;
-
-/// Signatures in one round: [`ThresholdScheme`] and [`SignatureScheme`].
-#[derive(Clone, Copy, Debug)]
-pub struct Signatures;
-
-/// Coins: [`ThresholdCoin`].
-#[derive(Clone, Copy, Debug)]
-pub struct Coins;
-
-/// FROST, whose signatures take two rounds.
-#[derive(Clone, Copy, Debug)]
-pub struct TwoRounds;
-
-/// ECDSA, whose signatures take what the holders have made together before: shared nonces, and their products with the key.
-#[derive(Clone, Copy, Debug)]
-pub struct Preprocessed;
 
 impl<S: ThresholdCipher> Family<S> for Ciphers {
     const CHECKABLE: bool = S::CHECKABLE;

@@ -8,9 +8,9 @@ use zeroize::Zeroize;
 use super::capsule::{self, ValidCapsule};
 use super::{Bz03, CipherPairing};
 use crate::ciphers::PayloadKey;
+use crate::keys::scheme::{Ciphers, Curve};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::point_share::PointShare;
-use crate::registry::{Ciphers, Curve};
 use crate::{CombineError, PendingProof, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A valid header, which is safe to answer.

@@ -1,9 +1,10 @@
 //! ECDSA's keys behind the objects of all suites.
 
 use super::{Ecdsa, EcdsaCurve, EcdsaKey, verify::vartime_recovery_id};
+use crate::keys::scheme::Preprocessed;
 use crate::keys::{KeyScheme, SchemeError};
 use crate::limits::MAX_MESSAGE_LEN;
-use crate::registry::{Family, Keyed, Preprocessed};
+use crate::registry::{Family, Keyed};
 use crate::{MessageDigest, Purpose, RequestError, SignatureScheme, Statement};
 
 impl<C: EcdsaCurve> EcdsaKey for Keyed<Ecdsa<C>> {

@@ -3,9 +3,10 @@
 use theta_groups::Secret;
 
 use super::{DerivedKey, Frost, FrostKey, FrostSuite, VerifyingKey};
+use crate::keys::scheme::TwoRounds;
 use crate::keys::{KeyScheme, SchemeError};
 use crate::limits::MAX_MESSAGE_LEN;
-use crate::registry::{Family, Keyed, TwoRounds};
+use crate::registry::{Family, Keyed};
 use crate::{Purpose, RequestError, SignatureScheme, Statement, VerifyError};
 
 impl<C: FrostSuite> FrostKey for Keyed<Frost<C>> {
