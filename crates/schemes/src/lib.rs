@@ -51,7 +51,7 @@ pub use error::{CombineError, RequestError, VerifyError};
 pub use family::{SignatureScheme, ThresholdCipher, ThresholdCoin, ThresholdScheme};
 pub use keys::scheme::{Ciphers, Coins, Curve, Preprocessed, Rsa, Signatures, TwoRounds};
 pub use limits::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN};
-pub use registry::{Family, Kind, Registered, UnfitThreshold, UnsupportedDelivery};
+pub use registry::{Family, Kind, MadeAhead, Registered, UnfitThreshold, UnsupportedDelivery};
 pub use statement::{Statement, StatementBytes};
 pub use suite::{Suite, UnknownSuite};
 pub use theta_names::{Delivery, Purpose};

@@ -75,6 +75,39 @@ impl<F: Form> BeaconKey<F> {
     }
 }
 
+/// A beacon's public key in either form.
+#[derive(Clone, Copy, Debug)]
+pub enum AnyBeaconKey {
+    /// In G1, with signatures in G2.
+    MinPk(BeaconKey<BeaconMinPk>),
+    /// In G2, with signatures in G1.
+    MinSig(BeaconKey<BeaconMinSig>),
+}
+
+impl AnyBeaconKey {
+    /// Reads a compressed key, whose length, 48 bytes or 96, tells its form.
+    ///
+    /// # Errors
+    /// As [`BeaconKey::decode`]; [`DecodeError::Length`] for bytes of any other length.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() == <G2 as Group>::ENCODED_LEN {
+            return BeaconKey::decode(bytes).map(Self::MinSig);
+        }
+        BeaconKey::decode(bytes).map(Self::MinPk)
+    }
+
+    /// As [`BeaconKey::verify`].
+    ///
+    /// # Errors
+    /// [`VerifyError`] with the reason.
+    pub fn verify(&self, name: &[u8], coin: &[u8], proof: &[u8]) -> Result<(), VerifyError> {
+        match self {
+            Self::MinPk(key) => key.verify(name, coin, proof),
+            Self::MinSig(key) => key.verify(name, coin, proof),
+        }
+    }
+}
+
 impl<F: Form> KeyScheme for Cks05Bls<F> {
     type PublicKey = PublicKeySet<F::Keys>;
     type KeyShare = KeyShare<F::Keys>;

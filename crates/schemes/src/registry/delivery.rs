@@ -36,15 +36,21 @@ pub struct UnsupportedDelivery {
 }
 
 /// What keys do not have, why, and what to do.
-const fn without(delivery: Delivery) -> &'static str {
+fn without(delivery: Delivery) -> String {
     match delivery {
         Delivery::All | Delivery::Quorum => {
             "have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
              --delivery quorum, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
+                .to_owned()
         }
         Delivery::DishonestMajority => {
-            "need no choice of a majority: their holders multiply no shared values, and fewer than k of them are safe whoever they are; leave out \
-             --majority, which is for suites ecdsa-p256 and ecdsa-secp256k1"
+            let suites = Suite::ALL.into_iter().filter(|suite| suite.supports(delivery));
+            let names: Vec<&str> = suites.map(Suite::name).collect();
+            format!(
+                "need no choice of a majority: their holders multiply no shared values, and fewer than k of them are safe whoever they are; \
+                 leave out --majority, which is for suites {}",
+                names.join(" and ")
+            )
         }
     }
 }
@@ -72,5 +78,7 @@ mod tests {
         assert!(Suite::Cks05Sh00.supports(Delivery::Quorum));
         let dishonest = Suite::ALL.into_iter().filter(|suite| suite.supports(Delivery::DishonestMajority));
         assert!(dishonest.eq(Suite::ALL.into_iter().filter(|suite| suite.scheme() == "ECDSA")));
+        let refused = Suite::FrostP256.check_delivery(Delivery::DishonestMajority).unwrap_err().to_string();
+        assert!(refused.ends_with("--majority, which is for suites ecdsa-p256 and ecdsa-secp256k1"), "{refused}");
     }
 }

@@ -31,7 +31,7 @@ use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, deal_rsa_primes, import_any};
 pub use api::SchemeError;
 pub use delivery::UnsupportedDelivery;
-pub use family::Family;
+pub use family::{Family, MadeAhead};
 pub(crate) use key::{KeyObject, Keyed};
 use kind::Dealing;
 pub use kind::Kind;
@@ -95,6 +95,10 @@ pub(crate) trait SuiteOps: Sync {
     fn is_checkable(&self) -> bool;
     /// Whether n must be 2 k - 1 at least, and k 2.
     fn takes_honest_majority(&self) -> bool;
+    /// The suite's code in headers of ciphertexts, if its keys are for encryption.
+    fn header_code(&self) -> Option<u8>;
+    /// What holders make before a signature is asked for.
+    fn made_ahead(&self) -> Option<MadeAhead>;
 }
 
 #[doc(hidden)]
@@ -169,5 +173,13 @@ impl<S: Registered> SuiteOps for Of<S> {
 
     fn takes_honest_majority(&self) -> bool {
         S::HONEST_MAJORITY
+    }
+
+    fn header_code(&self) -> Option<u8> {
+        S::Family::HEADER_CODE
+    }
+
+    fn made_ahead(&self) -> Option<MadeAhead> {
+        S::Family::MADE_AHEAD
     }
 }

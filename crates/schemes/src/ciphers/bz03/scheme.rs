@@ -122,6 +122,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
 }
 
 impl<P: CipherPairing> ThresholdCipher for Bz03<P> {
+    const HEADER_CODE: u8 = P::HEADER_CODE;
     const CAPSULE_LEN: usize = capsule::len::<P>();
 
     fn encapsulate(public: &Self::PublicKey, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8> {

@@ -145,6 +145,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
 }
 
 impl<G: CipherGroup> ThresholdCipher for Sg02<G> {
+    const HEADER_CODE: u8 = G::HEADER_CODE;
     const CAPSULE_LEN: usize = capsule::len::<G>();
 
     fn encapsulate(public: &Self::PublicKey, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8> {
