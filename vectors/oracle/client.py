@@ -42,7 +42,8 @@ def change(value):
     tag = ["create", "rotate", "refresh", "reshare", "recover"].index(value["aim"]) + 1
     encoded = bytes([1, tag]) + word(value["key"])
     if value["aim"] == "create":
-        delivery = bytes([["all", "quorum", "dishonest-majority"].index(value["delivery"]) + 1])
+        deliveries = ["all", "quorum", "dishonest-majority", "passive", "passive-dishonest-majority"]
+        delivery = bytes([deliveries.index(value["delivery"]) + 1])
         return encoded + word(value["suite"]) + delivery + number(2)(value["k"]) + nodes(value["holders"])
     if value["aim"] == "rotate":
         return encoded

@@ -1,8 +1,7 @@
 //! Whether what is to be signed is in the operator's own copy of the zone.
 
-use std::collections::BTreeSet;
-
 use crate::{
+    denial::{Denial, bitmap},
     keys::Keys,
     owner::Owner,
     signed::SignedSet,
@@ -28,7 +27,14 @@ pub type Objection = String;
 ///
 /// # Errors
 /// The objection.
-pub fn consent(bytes: &[u8], zone: &Zone, keys: &Keys, terms: Terms, now: u64) -> Result<(), Objection> {
+pub fn consent(
+    bytes: &[u8],
+    zone: &Zone,
+    denial: &Denial,
+    keys: &Keys,
+    terms: Terms,
+    now: u64,
+) -> Result<(), Objection> {
     let Some(set) = SignedSet::read(bytes) else {
         return Err("this is no record set as DNSSEC signs it".to_owned());
     };
@@ -49,8 +55,7 @@ pub fn consent(bytes: &[u8], zone: &Zone, keys: &Keys, terms: Terms, now: u64) -
     }
     match set.rtype {
         rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS => of_keys(&set, zone, keys),
-        rtype::NSEC => of_chain(&set, zone),
-        rtype::NSEC3 | rtype::NSEC3PARAM => Err("NSEC3 is not understood here: sign with NSEC".to_owned()),
+        rtype::NSEC | rtype::NSEC3 | rtype::NSEC3PARAM => of_denial(&set, zone, denial),
         rtype::SOA => of_start(&set, zone),
         _ => of_records(&set, zone),
     }
@@ -127,6 +132,17 @@ fn of_records(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
     }
 }
 
+fn of_denial(set: &SignedSet, zone: &Zone, denial: &Denial) -> Result<(), Objection> {
+    match denial {
+        Denial::Names if set.rtype == rtype::NSEC => of_chain(set, zone),
+        Denial::Names => Err("the operators have agreed on NSEC, and not on NSEC3 (--nsec3)".to_owned()),
+        Denial::Hashes(ring) if set.rtype == rtype::NSEC => {
+            Err(format!("the operators have agreed on NSEC3 with {}, and not on NSEC", ring.parameters()))
+        }
+        Denial::Hashes(ring) => ring.check(set, zone),
+    }
+}
+
 fn of_chain(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
     let unlike = || format!("the NSEC record of {} does not say what is in the zone", set.owner);
     let Some((next, mut types)) = zone.link(&set.owner) else {
@@ -134,7 +150,7 @@ fn of_chain(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
     };
     let [data] = &set.data.iter().collect::<Vec<_>>()[..] else { return Err(unlike()) };
     let (said, map) = Owner::read(data).ok_or_else(unlike)?;
-    let mut said_types = bitmap(map).ok_or_else(unlike)?;
+    let mut said_types = bitmap::read(map).ok_or_else(unlike)?;
     types.extend([rtype::RRSIG, rtype::NSEC]);
     if set.owner == *zone.apex() {
         // What a signer adds at the top; it has keys at least.
@@ -144,21 +160,6 @@ fn of_chain(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
         });
     }
     if said == *next && said_types == types { Ok(()) } else { Err(unlike()) }
-}
-
-/// The types of a map (RFC 4034, section 4.1.2).
-fn bitmap(mut bytes: &[u8]) -> Option<BTreeSet<u16>> {
-    let mut types = BTreeSet::new();
-    while let Some((head, rest)) = bytes.split_first_chunk::<2>() {
-        let [window, length] = *head;
-        let (map, rest) = rest.split_at_checked(usize::from(length)).filter(|_| (1..=32).contains(&length))?;
-        for (place, byte) in (0_u16..).zip(map) {
-            let set = (0_u16..8).filter(|bit| byte & (0x80 >> bit) != 0);
-            types.extend(set.map(|bit| u16::from(window) * 256 + place * 8 + bit));
-        }
-        bytes = rest;
-    }
-    bytes.is_empty().then_some(types)
 }
 
 #[cfg(test)]
@@ -206,7 +207,7 @@ mod tests {
     }
 
     fn ask(set: &SignedSet) -> Result<(), Objection> {
-        consent(&set.write(), &zone(), &keys(), TERMS, NOW)
+        consent(&set.write(), &zone(), &Denial::Names, &keys(), TERMS, NOW)
     }
 
     fn refused(set: &SignedSet, words: &str) {
@@ -240,9 +241,10 @@ mod tests {
         assert_eq!(SignedSet::read(&bytes), Some(signed));
         let text = "@ 3600 IN SOA ns root 1 2 3 4 5\n@ 3600 IN MX 10 Mail.Example.COM.\n";
         let zone = Zone::parse(text.as_bytes(), "example.com.").unwrap();
-        assert_eq!(consent(&bytes, &zone, &keys(), TERMS, 1_439_000_000), Ok(()));
+        assert_eq!(consent(&bytes, &zone, &Denial::Names, &keys(), TERMS, 1_439_000_000), Ok(()));
         let other = Zone::parse(text.replace("MX 10", "MX 20").as_bytes(), "example.com.").unwrap();
-        assert!(consent(&bytes, &other, &keys(), TERMS, 1_439_000_000).unwrap_err().contains("MX has other data"));
+        let said = consent(&bytes, &other, &Denial::Names, &keys(), TERMS, 1_439_000_000).unwrap_err();
+        assert!(said.contains("MX has other data"), "{said}");
     }
 
     #[test]
@@ -263,7 +265,7 @@ mod tests {
         refused(&SignedSet { labels: 1, ..www() }, "has not 1 labels");
         let bytes = www().write();
         for end in 0..bytes.len() {
-            assert!(consent(&bytes[..end], &zone(), &keys(), TERMS, NOW).is_err(), "{end}");
+            assert!(consent(&bytes[..end], &zone(), &Denial::Names, &keys(), TERMS, NOW).is_err(), "{end}");
         }
     }
 
@@ -327,7 +329,7 @@ mod tests {
         refused(&link("www.example", "z.example", &[rtype::RRSIG, rtype::NSEC]), unlike);
         refused(&link("www.example", "example", &www), unlike);
         refused(&link("ns.sub.example", "www.example", &www), "there is no ns.sub.example.");
-        refused(&set("example", rtype::NSEC3PARAM, &[&[1, 0, 0, 0, 0]]), "NSEC3 is not understood");
+        refused(&set("example", rtype::NSEC3PARAM, &[&[1, 0, 0, 0, 0]]), "agreed on NSEC, and not on NSEC3");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! - [`owner`]: names, and their canonical order.
 //! - [`signed`]: what a signature of a record set covers, as the name server sends it to be signed (RFC 4034, section 3.1.8.1).
 //! - [`zone`]: the operator's copy; [`transfer`]: how it comes from a name server; [`sources`]: when it changes.
+//! - [`denial`]: how the zone denies names, which a signer adds.
 //! - [`keys`]: the keys that may be in the zone.
 //! - [`consent`]: whether the two agree.
 //! - [`digests`]: which record set a digest is of, for algorithms whose signers send digests.
@@ -12,6 +13,7 @@
 pub mod agent;
 mod clock;
 pub mod consent;
+pub mod denial;
 pub mod digests;
 pub mod keys;
 pub mod owner;

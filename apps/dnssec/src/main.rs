@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use theta_dnssec::{
     agent::{Agent, AgentError},
     consent::Terms,
+    denial::hashed::Parameters,
     digests::Guesses,
     sources::{CopyFrom, Sources},
     transfer::{Primary, tsig::Key},
@@ -47,8 +48,9 @@ The node's policy names the socket, and the rule that lets the name server sign 
 The zone file is the operator's own copy, from its own source, without signatures. It and the keys are read again when they change.
 In its place, --primary 192.0.2.53:53 --tsig transfer.key transfers the copy from the operator's own name server.
 The keys are those that may be in the zone, one on each line, as theta keys export NAME --format dnskey prints them.
-The zone is signed with NSEC. With algorithm 15 (Ed25519) the nodes are shown what they sign. With 13 (P-256) and 8 (RSA) they see a digest
-(sign-digest); the agent finds out which record set has it, from the times that the name server gives its signatures: say its lifetime
+The zone is signed with NSEC, or with NSEC3 if --nsec3 says how names are hashed: --nsec3 0 is what RFC 9276 recommends, and in Knot
+nsec3: on, with nsec3-salt-length: 0. With algorithm 15 (Ed25519) the nodes are shown what they sign. With 13 (P-256) and 8 (RSA) they
+see a digest (sign-digest); the agent finds out which record set has it, from the times that the name server gives its signatures: say its lifetime
 of signatures with --lifetime if it is another one than 14 days.")]
     Agent {
         /// The operator's own copy of the zone, unsigned
@@ -69,6 +71,9 @@ of signatures with --lifetime if it is another one than 14 days.")]
         /// The public keys that may be in the zone, one on each line
         #[arg(long, value_name = "FILE")]
         keys: PathBuf,
+        /// Names are denied by NSEC3, with so many additional iterations (0 is recommended) and this salt in hexadecimal digits
+        #[arg(long, value_name = "ITERATIONS[,SALT]")]
+        nsec3: Option<Parameters>,
         /// Where the node asks
         #[arg(long, value_name = "PATH")]
         socket: PathBuf,
@@ -110,6 +115,7 @@ fn run(command: Command) -> Result<(), AgentError> {
         refresh,
         origin,
         keys,
+        nsec3,
         socket,
         most_days,
         lifetime,
@@ -128,7 +134,7 @@ fn run(command: Command) -> Result<(), AgentError> {
     let terms = Terms { longest: most_days.saturating_mul(86_400) };
     let most_blocks = most_hashes.saturating_mul(1_000_000);
     let guesses = Guesses { key_ttls: key_ttl, most_blocks, ..Guesses::of_days(&lifetime) };
-    serve(Sources { origin, zone, keys, terms, guesses }, &socket)
+    serve(Sources { origin, zone, keys, nsec3, terms, guesses }, &socket)
 }
 
 fn serve(sources: Sources, socket: &Path) -> Result<(), AgentError> {

@@ -61,6 +61,21 @@ impl Owner {
         (0..self.0.len()).rev().filter_map(|labels| self.0.get(..labels))
     }
 
+    /// The name with these labels, from the root downwards and in lower case, as [`Self::above`] has them.
+    pub(crate) fn of_labels(labels: &[Vec<u8>]) -> Self {
+        Self(labels.to_vec())
+    }
+
+    /// Its label that is the farthest from the root; the root has none.
+    pub(crate) fn label(&self) -> Option<&[u8]> {
+        self.0.last().map(Vec::as_slice)
+    }
+
+    /// The name of this label, which is in lower case, directly beneath.
+    pub(crate) fn below(&self, label: &[u8]) -> Self {
+        Self(self.0.iter().cloned().chain([label.to_vec()]).collect())
+    }
+
     /// Whether it is beneath this name.
     #[must_use]
     pub fn is_below(&self, other: &Self) -> bool {

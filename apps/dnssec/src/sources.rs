@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     consent::Terms,
+    denial::{Denial, hashed::Parameters},
     digests::{Guesses, candidates::Candidates},
     keys::{Keys, MOST_KEYS},
     transfer::{Copy, Primary},
@@ -33,6 +34,8 @@ pub struct Sources {
     pub zone: CopyFrom,
     /// The keys that the operators have agreed on ([`Keys::parse`]).
     pub keys: PathBuf,
+    /// How names are hashed, if the zone denies them by NSEC3; otherwise by NSEC.
+    pub nsec3: Option<Parameters>,
     /// What is demanded of signatures besides.
     pub terms: Terms,
     /// How digests are recognised.
@@ -101,6 +104,7 @@ fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) zone: Arc<Zone>,
+    pub(crate) denial: Denial,
     pub(crate) keys: Keys,
     pub(crate) candidates: Candidates,
 }
@@ -131,6 +135,7 @@ pub(crate) struct Watched {
     origin: String,
     zone: ZoneSource,
     keys: PathBuf,
+    nsec3: Option<Parameters>,
     key_ttls: Vec<u32>,
 }
 
@@ -145,7 +150,7 @@ impl Watched {
             }
         };
         let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.guesses.key_ttls.clone());
-        Ok(Self { origin, zone, keys, key_ttls })
+        Ok(Self { origin, zone, keys, nsec3: sources.nsec3.clone(), key_ttls })
     }
 
     pub(crate) fn stamps(&self) -> Stamps {
@@ -173,7 +178,8 @@ impl Watched {
         let wrong = |line| SourceError::Keys { path: self.keys.clone(), line };
         let keys = Keys::parse(&String::from_utf8_lossy(&text)).map_err(wrong)?;
         let zone = self.zone()?;
-        let candidates = Candidates::new(&zone, &keys, &self.key_ttls);
-        Ok(Known { zone, keys, candidates })
+        let denial = Denial::new(&zone, self.nsec3.as_ref());
+        let candidates = Candidates::new(&zone, &denial, &keys, &self.key_ttls);
+        Ok(Known { zone, denial, keys, candidates })
     }
 }

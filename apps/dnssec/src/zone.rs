@@ -238,12 +238,25 @@ impl Zone {
     /// What the chain of names says of this one: the next one, and the types that are at it in the zone (RFC 4035, section 2.3).
     #[must_use]
     pub fn link(&self, owner: &Owner) -> Option<(&Owner, BTreeSet<u16>)> {
-        let types = self.names.get(owner).filter(|_| !self.is_covered(owner))?;
+        let types = self.types(owner)?;
         let after = self.names.range::<Owner, _>((core::ops::Bound::Excluded(owner), core::ops::Bound::Unbounded));
         let next = after.map(|(name, _)| name).find(|name| !self.is_covered(name)).unwrap_or(&self.apex);
+        Some((next, types))
+    }
+
+    /// The types at a name, as far as a denial shows them: of a delegation, the delegation itself. `None`: others answer for the name, or it
+    /// has no records.
+    #[must_use]
+    pub fn types(&self, owner: &Owner) -> Option<BTreeSet<u16>> {
+        let types = self.names.get(owner).filter(|_| !self.is_covered(owner))?;
         let cut = self.is_cut(owner);
         let shown = |kind: &&u16| !cut || **kind == rtype::NS || **kind == rtype::DS;
-        Some((next, types.keys().filter(shown).copied().collect()))
+        Some(types.keys().filter(shown).copied().collect())
+    }
+
+    /// The names that a denial speaks of, in canonical order: all but those that others answer for.
+    pub fn chained(&self) -> impl Iterator<Item = &Owner> {
+        self.names.keys().filter(|name| !self.is_covered(name))
     }
 }
 

@@ -31,7 +31,7 @@ pub use error::{CeremonyError, ChangeError, CustodyError, MembersError, NotInLed
 pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, check_new_key, import_dealt, read_keys};
 pub use request::{
     CeremonyOffence, CeremonyReport, CeremonyState, ChangeReport, CustodyEffect, CustodyInput, EvidenceReport,
-    GroupRequest, MembersState, To,
+    GroupRequest, LedgerOffence, MembersState, To,
 };
 pub use roster::Roster;
 pub use seating::{Members, Standing};

@@ -119,8 +119,8 @@ fn begin(
         (Err(SchemeError::Request(error)), None) => Err(error),
         (Err(SchemeError::Preprocessed(_)), None) => {
             public.check_request(statement)?;
-            let majority = ecdsa::Majority::of(delivery);
-            let ecdsa = ecdsa::Options { majority, ..ecdsa };
+            let (majority, security) = (ecdsa::Majority::of(delivery), ecdsa::Security::of(delivery));
+            let ecdsa = ecdsa::Options { majority, security, ..ecdsa };
             Ok(ecdsa::machine(public, share, &statement, &ecdsa).unwrap_or_else(Unusable::share))
         }
         (Err(_), None) => Ok(Unusable::share()),

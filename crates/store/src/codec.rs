@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn key() -> impl Strategy<Value = KeyRecord> {
-        let kind = ("[a-z0-9-]{1,20}", 0..2_usize);
+        let kind = ("[a-z0-9-]{1,20}", 0..Delivery::ALL.len());
         let version = (option::of(epoch()), option::of(epoch()), kind, 0..5_usize, any::<u64>());
         let name = "[a-z0-9][a-z0-9._-]{0,63}";
         (name, 0..3_usize, 0..5_usize, option::of(name), vec(version, 0..4)).prop_map(

@@ -101,7 +101,8 @@ pub struct KeyInfo {
     /// Who makes shares for a request: "all" the holders, or as many as it takes and one more ("quorum"),
     #[prost(string, tag = "18")]
     pub delivery: ::prost::alloc::string::String,
-    /// or exactly as many as it takes, which need no honest majority ("dishonest-majority").
+    /// or exactly as many as it takes, which need no honest majority ("dishonest-majority");
+    /// "passive" and "passive-dishonest-majority" are for holders that all follow the protocol.
     ///
     /// What this node has ahead of signatures with it; absent if it keeps nothing.
     #[prost(message, optional, tag = "19")]

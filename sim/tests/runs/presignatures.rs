@@ -105,6 +105,28 @@ fn a_dishonest_majority_signs_whatever_is_killed() {
     }
 }
 
+/// Keys with passive security: nodes that are killed in the middle follow the protocol, and the others sign whenever there are enough of them.
+#[test]
+fn none_signs_twice_with_passive_security() {
+    all_hold(30, |number| {
+        let mut scenario = busy(number, number.is_multiple_of(3));
+        scenario.keys[0].delivery = Delivery::Passive;
+        let (at, node) = (300 + 3 * STEP * number, 1 + u16::try_from(number % 4).unwrap());
+        scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }];
+        scenario
+    });
+    for number in 0..12 {
+        let mut scenario = busy(number, number.is_multiple_of(3));
+        scenario.keys[0].delivery = Delivery::PassiveDishonestMajority;
+        scenario.requests.truncate(4);
+        let (at, node) = (300 + 10 * STEP * number, 1 + u16::try_from(number % 4).unwrap());
+        scenario.faults = vec![Fault::Crash { at, until: at + 200, node, writes: number % 7 }];
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "run {number}");
+        assert_eq!(outcome.observations.count(Observation::Presigned), 0, "nothing is made in advance");
+    }
+}
+
 #[test]
 fn a_node_that_uses_a_presignature_twice_is_caught() {
     for seed in 0..4 {

@@ -1,49 +1,15 @@
-//! Record sets that a signer adds: keys, and the chain of names.
+//! Sets of keys that a signer adds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::candidates::template;
 use crate::{
     keys::{Keys, digest},
-    owner::Owner,
     zone::{Zone, rtype},
 };
 
 /// The most sets of keys of one type that are tried. With six keys there are 728, with more the larger sets are left out.
 const MOST_KEY_SETS: usize = 2_048;
-
-/// The NSEC records that a name may have (RFC 4035, section 2.3): at the top, with or without keys for the parent.
-pub(super) fn links(zone: &Zone, owner: &Owner) -> Vec<Vec<u8>> {
-    let Some((next, mut types)) = zone.link(owner) else { return Vec::new() };
-    types.extend([rtype::RRSIG, rtype::NSEC]);
-    let added: &[&[u16]] = if owner == zone.apex() {
-        &[
-            &[rtype::DNSKEY],
-            &[rtype::DNSKEY, rtype::CDS, rtype::CDNSKEY],
-            &[rtype::DNSKEY, rtype::CDS],
-            &[rtype::DNSKEY, rtype::CDNSKEY],
-        ]
-    } else {
-        &[&[]]
-    };
-    let link = |added: &&[u16]| [next.wire(), map(&types.iter().chain(*added).copied().collect())].concat();
-    added.iter().map(link).collect()
-}
-
-/// The map of types (RFC 4034, section 4.1.2).
-fn map(types: &BTreeSet<u16>) -> Vec<u8> {
-    let mut windows: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
-    for kind in types {
-        let [window, low] = kind.to_be_bytes();
-        let (map, place) = (windows.entry(window).or_default(), usize::from(low / 8));
-        map.resize(map.len().max(place.saturating_add(1)), 0);
-        map.iter_mut().skip(place).take(1).for_each(|byte| *byte |= 0x80 >> (low % 8));
-    }
-    windows
-        .iter()
-        .flat_map(|(window, map)| [&[*window, u8::try_from(map.len()).unwrap_or(32)], &map[..]].concat())
-        .collect()
-}
 
 /// For each key the data that records of it may have, one of which may be in a set.
 type Choices = Vec<Vec<Vec<u8>>>;

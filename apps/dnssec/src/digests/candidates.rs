@@ -4,12 +4,9 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    added::{key_sets, links},
-    moments::Moment,
-    work::Work,
-};
+use super::{added::key_sets, moments::Moment, work::Work};
 use crate::{
+    denial::{Added, Denial},
     keys::{Keys, Signer},
     owner::Owner,
     signed::SignedSet,
@@ -49,10 +46,10 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Those of a zone and its keys. Keys have the time to live of the SOA record, an hour, or one of `key_ttls`. There are none if no key is
-    /// one of digests.
+    /// Those of a zone, of what denies names in it, and of its keys. Keys have the time to live of the SOA record, an hour, or one of
+    /// `key_ttls`. There are none if no key is one of digests.
     #[must_use]
-    pub fn new(zone: &Zone, keys: &Keys, key_ttls: &[u32]) -> Self {
+    pub fn new(zone: &Zone, denial: &Denial, keys: &Keys, key_ttls: &[u32]) -> Self {
         let signers = keys.signers_of_digests();
         let apex = zone.apex();
         let Some((start, data)) = zone.set(apex, rtype::SOA).and_then(|set| Some((set, set.data.first()?))) else {
@@ -68,11 +65,10 @@ impl Candidates {
                 let own = zone.set(owner, kind);
                 sets.extend(own.map(|set| template(zone, owner, kind, set.ttl, set.data.clone())));
             }
-            // RFC 9077, section 3, and before it RFC 4034, section 4.
-            for ttl in BTreeSet::from([minimum.min(start.ttl), minimum]) {
-                sets.extend(
-                    links(zone, owner).into_iter().map(|data| template(zone, owner, rtype::NSEC, ttl, [data].into())),
-                );
+        }
+        for Added { owner, rtype: kind, data } in denial.added(zone) {
+            for ttl in ttls(kind, start.ttl, minimum) {
+                sets.extend(data.iter().map(|data| template(zone, &owner, kind, ttl, [data.clone()].into())));
             }
         }
         let start = template(zone, apex, rtype::SOA, start.ttl, start.data.clone());
@@ -183,6 +179,15 @@ impl Serials {
         let times = counted(super::moments::low(time), self.seconds);
         counted(self.last.unwrap_or(own), self.reach).chain(again.into_iter().flatten()).chain(times)
     }
+}
+
+/// The times to live of what denies names, of a zone with this time to live of its SOA record and this number for denials in it.
+fn ttls(kind: u16, start: u32, minimum: u32) -> BTreeSet<u32> {
+    // RFC 9077, section 3, and before it RFC 4034, section 4.
+    let mut ttls = BTreeSet::from([minimum.min(start), minimum]);
+    // BIND and others let nobody keep the parameters, which serve name servers alone.
+    ttls.extend([0, start].into_iter().filter(|_| kind == rtype::NSEC3PARAM));
+    ttls
 }
 
 /// Signed bytes without algorithm, times and tag.

@@ -39,6 +39,7 @@ async fn digests_and_whole_sets_are_consented_to_by_one_rule() {
         origin: "example.".to_owned(),
         zone: CopyFrom::File(zone.clone()),
         keys,
+        nsec3: None,
         terms,
         guesses,
     })

@@ -11,6 +11,7 @@
 mod agent;
 mod digests;
 mod name_servers;
+mod nsec3;
 mod primary;
 mod standards;
 mod transfers;

@@ -1,5 +1,5 @@
-//! A zone that Knot 3.2.6 has signed with P-256 (`cds-cdnskey-publish: always`, all else as it is): what it has signed is recognised, signature
-//! by signature.
+//! Zones that Knot 3.2.6 has signed with P-256 (`cds-cdnskey-publish: always`; one with `nsec3: on` and `nsec3-salt-length: 0`; all else as it
+//! is): what it has signed is recognised, signature by signature.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,15 @@ use domain::{
     zonefile::inplace::{Entry, Zonefile},
 };
 use sha2::{Digest as _, Sha256};
-use theta_dnssec::{digests::Guesses, owner::Owner};
+use theta_dnssec::{denial::hashed::Parameters, digests::Guesses, owner::Owner};
 
 use crate::zones::{NONE, Operator};
 
 const PLAIN: &str = include_str!("plain.zone");
 const SIGNED: &[u8] = include_bytes!("knot.zone");
+/// What the zone with NSEC3 has besides: a name without records above two others, and a delegation without keys.
+const MORE: &str = "a.deep A 192.0.2.3\nb.deep A 192.0.2.4\nunsigned NS ns.unsigned\nns.unsigned A 192.0.2.10\n";
+const SIGNED_NSEC3: &[u8] = include_bytes!("knot_nsec3.zone");
 const DNSKEY: u16 = 48;
 const RRSIG: u16 = 46;
 
@@ -31,9 +34,9 @@ struct Zone {
     signatures: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-fn read() -> Zone {
-    let mut file = Zonefile::with_capacity(SIGNED.len());
-    file.extend_from_slice(SIGNED);
+fn read(signed: &[u8]) -> Zone {
+    let mut file = Zonefile::with_capacity(signed.len());
+    file.extend_from_slice(signed);
     file.set_origin("example.".parse::<Name<Vec<u8>>>().unwrap().to_name::<Bytes>());
     file.set_default_class(Class::IN);
     let mut zone = Zone::default();
@@ -56,12 +59,12 @@ fn split(data: &[u8]) -> (&[u8], &[u8]) {
     data.split_at(data.len() - signature.len())
 }
 
-#[test]
-fn what_knot_signed_is_recognised() {
-    let zone = read();
+/// The types of what was signed, all of which is recognised.
+fn recognised(plain: &str, signed: &[u8], nsec3: Option<Parameters>) -> Vec<u16> {
+    let zone = read(signed);
     let keys = &zone.sets[&(b"\x07example\0".to_vec(), DNSKEY)];
     let lines: String = keys.iter().map(|key| format!("256 3 13 {}\n", Base64::encode_string(&key[4..]))).collect();
-    let operator = Operator::of(PLAIN, "example.", &lines, Guesses::of_days(&[14]));
+    let operator = Operator::with_denial((plain, "example."), nsec3, &lines, Guesses::of_days(&[14]));
     let (mut kinds, mut searches) = (BTreeSet::new(), 0);
     for (owner, data) in &zone.signatures {
         let (head, signature) = split(data);
@@ -85,8 +88,20 @@ fn what_knot_signed_is_recognised() {
         bytes.push(0);
         assert_eq!(operator.ask(&Sha256::digest(&bytes), now + 1), Err(NONE.to_owned()));
     }
+    assert!(searches <= 4, "{searches}: one for each key, and for the serial");
+    kinds.into_iter().collect()
+}
+
+#[test]
+fn what_knot_signed_is_recognised() {
     // A to SOA and NSEC, and the keys, also those for the parent.
     let all = [1, 2, 5, 6, 15, 16, 17, 33, 35, 39, 43, 47, 48, 59, 60, 257, 65_280];
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), all);
-    assert!(searches <= 4, "{searches}: one for each key, and for the serial");
+    assert_eq!(recognised(PLAIN, SIGNED, None), all);
+}
+
+#[test]
+fn what_knot_signed_with_nsec3_is_recognised() {
+    // NSEC3 and its parameters in the place of NSEC.
+    let all = [1, 2, 5, 6, 15, 16, 17, 33, 35, 39, 43, 48, 50, 51, 59, 60, 257, 65_280];
+    assert_eq!(recognised(&format!("{PLAIN}{MORE}"), SIGNED_NSEC3, Some(Parameters::default())), all);
 }

@@ -6,6 +6,7 @@ use base64ct::{Base64, Encoding as _};
 use sha2::{Digest as _, Sha256};
 use theta_dnssec::{
     consent::{Terms, consent},
+    denial::Denial,
     digests::{Current, Guesses, Recogniser, candidates::Candidates, moments::Style},
     keys::Keys,
     signed::SignedSet,
@@ -43,10 +44,10 @@ fn ask(key: &str, address: &str, style: Style, digest: &[u8], now: u64) -> Resul
     let zone = Zone::parse(text.as_bytes(), "example.net.").unwrap();
     let keys = Keys::parse(key).unwrap();
     let guesses = Guesses { styles: vec![style], ..Guesses::of_days(&[]) };
-    let candidates = Candidates::new(&zone, &keys, &[]);
+    let candidates = Candidates::new(&zone, &Denial::Names, &keys, &[]);
     let current = Current { candidates: &candidates, number: 0 };
     let bytes = Recogniser::new(guesses).recognise(digest, current, now)?;
-    consent(&bytes, &zone, &keys, Terms { longest: u32::MAX }, now).map(|()| bytes)
+    consent(&bytes, &zone, &Denial::Names, &keys, Terms { longest: u32::MAX }, now).map(|()| bytes)
 }
 
 #[test]

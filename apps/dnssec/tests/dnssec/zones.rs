@@ -3,6 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use theta_dnssec::{
     consent::{Terms, consent},
+    denial::{Denial, hashed::Parameters},
     digests::{Current, Guesses, Recogniser, candidates::Candidates},
     keys::Keys,
     owner::Owner,
@@ -20,6 +21,12 @@ pub(crate) const NONE: &str = "no record set of the zone has this digest with ti
 
 /// Two keys of P-256. Nothing is signed with them here, so any bytes will do.
 pub(crate) const KEYS: [[u8; 64]; 2] = [[7; 64], [8; 64]];
+
+/// Both as operators write them down.
+pub(crate) fn key_lines() -> String {
+    use base64ct::{Base64, Encoding as _};
+    KEYS.map(|key| format!("257 3 13 {}\n", Base64::encode_string(&key))).concat()
+}
 
 /// The data of a key's record.
 pub(crate) fn record(flags: u16, key: &[u8; 64]) -> Vec<u8> {
@@ -60,13 +67,17 @@ pub(crate) fn www(time: u64) -> SignedSet {
     signed(time, "www.example", 1, &[&[192, 0, 2, 1], &[192, 0, 2, 2]])
 }
 
-/// A link of the chain of names, with types below 64.
-pub(crate) fn link(time: u64, name: &str, next: &str, types: &[u16]) -> SignedSet {
+/// A map of types below 64.
+pub(crate) fn map(types: &[u16]) -> Vec<u8> {
     let mut map = [0; 8];
     types.iter().for_each(|kind| map[usize::from(kind / 8)] |= 0x80 >> (kind % 8));
-    let used = map.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-    let map = [&[0, u8::try_from(used).unwrap()], &map[..used]].concat();
-    SignedSet { ttl: 60, ..signed(time, name, 47, &[&[owner(next).wire(), map].concat()]) }
+    let last = map.iter().rposition(|byte| *byte != 0);
+    last.map_or_else(Vec::new, |last| [&[0, u8::try_from(last + 1).unwrap()], &map[..=last]].concat())
+}
+
+/// A link of the chain of names.
+pub(crate) fn link(time: u64, name: &str, next: &str, types: &[u16]) -> SignedSet {
+    SignedSet { ttl: 60, ..signed(time, name, 47, &[&[owner(next).wire(), map(types)].concat()]) }
 }
 
 pub(crate) fn start(time: u64, serial: u32) -> SignedSet {
@@ -77,8 +88,10 @@ pub(crate) fn start(time: u64, serial: u32) -> SignedSet {
 
 /// An agent without its socket.
 pub(crate) struct Operator {
-    pub(crate) zone: Zone,
-    pub(crate) keys: Keys,
+    zone: Zone,
+    nsec3: Option<Parameters>,
+    denial: Denial,
+    keys: Keys,
     candidates: Candidates,
     number: u64,
     pub(crate) recogniser: Recogniser,
@@ -86,10 +99,20 @@ pub(crate) struct Operator {
 
 impl Operator {
     pub(crate) fn of(text: &str, origin: &str, keys: &str, guesses: Guesses) -> Self {
+        Self::with_denial((text, origin), None, keys, guesses)
+    }
+
+    /// The same with NSEC3, if there are parameters for it; the zone is a text and its name.
+    pub(crate) fn with_denial(
+        (text, origin): (&str, &str),
+        nsec3: Option<Parameters>,
+        keys: &str,
+        guesses: Guesses,
+    ) -> Self {
         let zone = Zone::parse(text.as_bytes(), origin).unwrap();
-        let keys = Keys::parse(keys).unwrap();
-        let candidates = Candidates::new(&zone, &keys, &guesses.key_ttls);
-        Self { zone, keys, candidates, number: 0, recogniser: Recogniser::new(guesses) }
+        let (denial, keys) = (Denial::new(&zone, nsec3.as_ref()), Keys::parse(keys).unwrap());
+        let candidates = Candidates::new(&zone, &denial, &keys, &guesses.key_ttls);
+        Self { zone, nsec3, denial, keys, candidates, number: 0, recogniser: Recogniser::new(guesses) }
     }
 
     /// The operator of the zone above.
@@ -98,15 +121,14 @@ impl Operator {
     }
 
     pub(crate) fn with(guesses: Guesses) -> Self {
-        use base64ct::{Base64, Encoding as _};
-        let keys = KEYS.map(|key| format!("257 3 13 {}\n", Base64::encode_string(&key)));
-        Self::of(ZONE, "example.", &keys.concat(), guesses)
+        Self::of(ZONE, "example.", &key_lines(), guesses)
     }
 
     /// Another copy of the zone.
     pub(crate) fn change(&mut self, text: &str) {
         self.zone = Zone::parse(text.as_bytes(), "example.").unwrap();
-        self.candidates = Candidates::new(&self.zone, &self.keys, &[]);
+        self.denial = Denial::new(&self.zone, self.nsec3.as_ref());
+        self.candidates = Candidates::new(&self.zone, &self.denial, &self.keys, &[]);
         self.number += 1;
     }
 
@@ -119,7 +141,12 @@ impl Operator {
     pub(crate) fn ask(&self, digest: &[u8], now: u64) -> Result<Vec<u8>, String> {
         let current = Current { candidates: &self.candidates, number: self.number };
         let bytes = self.recogniser.recognise(digest, current, now)?;
-        consent(&bytes, &self.zone, &self.keys, TERMS, now).map(|()| bytes)
+        self.decide(&bytes, now).map(|()| bytes)
+    }
+
+    /// The same about what is to be signed, as it is.
+    pub(crate) fn decide(&self, bytes: &[u8], now: u64) -> Result<(), String> {
+        consent(bytes, &self.zone, &self.denial, &self.keys, TERMS, now)
     }
 
     /// Whether a set is recognised from its digest alone.

@@ -42,7 +42,11 @@ fn mistakes_are_named() {
         ("groups = [[3, 7]]", "group = [[3, 7]]", "unknown field `group`"),
         ("[\"sg02-*\"]", "[\"sg03\"]", "unknown suite \"sg03\""),
         ("[\"sg02-*\"]", "[\"sg03*\"]", "no suite's name begins with \"sg03\""),
-        ("[ladder]", "delivery = [\"some\"]\n[ladder]", "a delivery is all, quorum or dishonest-majority"),
+        (
+            "[ladder]",
+            "delivery = [\"some\"]\n[ladder]",
+            "a delivery is all, quorum, dishonest-majority, passive or passive-dishonest-majority",
+        ),
         ("[\"sg02-*\"]", "[\"cks05-ed448\"]\ndelivery = [\"quorum\"]", "none of the suites has delivery quorum"),
         ("[ladder]", "profiles = [\"moon\"]\n[ladder]", "no profile \"moon\""),
         ("[ladder]", "profiles = []\n[ladder]", "must not be empty"),

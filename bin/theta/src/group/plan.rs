@@ -189,9 +189,13 @@ pub(crate) fn check_threshold(
 
 /// The same for a key of these holders, k of whom it takes.
 pub(crate) fn check_holders(name: &str, kind: (Suite, Delivery), k: u16, holders: &[u16]) -> Result<(), Failure> {
+    check_threshold(name, kind, any_of(k, holders)?)
+}
+
+/// The threshold of a key of these holders, k of whom it takes.
+pub(crate) fn any_of(k: u16, holders: &[u16]) -> Result<Threshold, Failure> {
     let n = u16::try_from(holders.len()).unwrap_or(u16::MAX);
-    let threshold = Threshold::new(k, n).map_err(|error| Failure::Usage(error.to_string()))?;
-    check_threshold(name, kind, threshold)
+    Threshold::new(k, n).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Refuses two keys of one name.

@@ -49,6 +49,7 @@ Examples:
   theta keys deal release=frost-ed25519
   theta keys deal rsa=sh00-pkcs1-sha256 --bits 3072
   theta keys deal names=bls04-bls12381-min-pk --delivery quorum
+  theta keys deal vault=ecdsa-p256 --security active --majority honest
   theta keys deal --group my-group vault=sg02-p256 beacon-2=cks05-bls04-min-sig
 
 theta suites lists what there is. The nodes must not run, and this process sees the keys: theta keys create needs neither.")]
@@ -125,7 +126,7 @@ impl Added {
 pub(super) fn deal(args: &DealArgs, output: Output) -> Result<(), Failure> {
     let (group, threshold) = args.group.open()?;
     let bits = args.modulus.bits(&args.keys)?;
-    report(&deal_all(&group, threshold, &args.delivery.of(&args.keys)?, bits)?, output)
+    report(&deal_all(&group, threshold, &args.delivery.of(&args.keys, threshold)?, bits)?, output)
 }
 
 /// Deals these keys into the stores of a group whose nodes do not run.
@@ -152,13 +153,14 @@ pub(crate) fn deal_all(
 /// `theta keys import`.
 pub(super) fn import(args: &ImportArgs, output: Output) -> Result<(), Failure> {
     let name: KeyName = args.name.parse().map_err(|error| Failure::Usage(format!("--name: {error}")))?;
-    let delivery = args.delivery.get();
-    group::plan::check_delivery(name.as_str(), args.suite, delivery)?;
+    group::plan::check_delivery(name.as_str(), args.suite, args.delivery.get())?;
     let (group, threshold) = args.group.open()?;
+    let delivery = args.delivery.implied(args.suite, threshold);
     group::plan::check_threshold(name.as_str(), (args.suite, delivery), threshold)?;
     group.check_free(&name)?;
     let source = Source::open(&args.file)?;
     let from = source.name.clone();
+    args.delivery.comment(name.as_str(), delivery);
     let secret = source.read_secret(LONGEST_KEY_FILE)?;
     let mut rng = crate::random::generator()?;
     let dealt = import_key(args.suite, args.format, &secret, threshold, &mut rng)

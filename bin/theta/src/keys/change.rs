@@ -5,11 +5,13 @@ use theta_client::{KeyChange, KeyRef};
 use theta_names::{Delivery, KeyName, Operation, Version};
 use theta_network::group::GroupFile;
 use theta_schemes::Suite;
+use theta_sharing::Threshold;
 
 use crate::{
     connect::nodes,
     exit::Failure,
-    group::plan::{KeySpec, check_delivery, check_holders},
+    group::plan::{KeySpec, any_of, check_delivery, check_threshold},
+    output::diagnostic,
     suites,
 };
 
@@ -22,6 +24,12 @@ pub(crate) fn in_words(change: &KeyChange) -> String {
                 Delivery::All => "",
                 Delivery::Quorum => ", in quorum mode",
                 Delivery::DishonestMajority => ", whose holders may cheat but for one of those that sign",
+                Delivery::Passive => {
+                    ", with passive security: a holder that does not follow the protocol may learn the key"
+                }
+                Delivery::PassiveDishonestMajority => {
+                    ", with passive security and a dishonest majority: a holder that does not follow the protocol may learn the key"
+                }
             };
             format!("a new key {key} ({suite}{mode}), made and held by {}, any {k} of which use it", nodes(holders))
         }
@@ -47,11 +55,26 @@ pub(crate) struct DeliveryArgs {
     /// for good. [default: all]
     #[arg(long, value_name = "all|quorum", value_parser = parse_delivery)]
     delivery: Option<Delivery>,
-    /// For ECDSA: how many of the holders that compute signatures together may cheat. With honest, fewer than half of 2k - 1 (malicious Shamir, fast, one
-    /// that lies or is down is left behind); with dishonest, all but one of k (MASCOT, any k from 2, also 2 of 2, slower; one that lies stops them).
-    /// Fixed for good. [default: honest]
+    /// For ECDSA: what holders that turn against the key may do. With active, whatever they like: a lie is noticed before anything leaves that could
+    /// show the key (malicious Shamir; MASCOT with a dishonest majority). With passive, only put together what they have seen: one whose software was
+    /// changed may learn the key, and nobody notices; presignatures take a quarter less work and a quarter of the rounds (Shamir), or a fifth of work and
+    /// bytes (Semi-OT with a dishonest majority). Fixed for good. [default: active]
+    #[arg(long, value_name = "active|passive", conflicts_with = "delivery")]
+    security: Option<SecurityWord>,
+    /// For ECDSA: how many of the holders that compute signatures together may turn against the key. With honest, fewer than half of 2k - 1 (malicious
+    /// Shamir, or Shamir: fast, one that lies or is down is left behind; k from 2 to 8, n >= 2k - 1); with dishonest, all but one of k (MASCOT, or
+    /// Semi-OT: k from 2 to 15, also 2 of 2, slower; one that lies stops them). Fixed for good. [default: honest if k and n allow it]
     #[arg(long, value_name = "honest|dishonest", conflicts_with = "delivery")]
     majority: Option<MajorityWord>,
+}
+
+/// What holders may do that turn against a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum SecurityWord {
+    /// Whatever they like.
+    Active,
+    /// Put together what they have seen.
+    Passive,
 }
 
 /// How many of the holders that compute together may cheat.
@@ -63,7 +86,7 @@ enum MajorityWord {
     Dishonest,
 }
 
-/// The deliveries that are not said by --majority.
+/// The deliveries that are not said by --security and --majority.
 fn parse_delivery(text: &str) -> Result<Delivery, String> {
     match text.parse() {
         Ok(delivery @ (Delivery::All | Delivery::Quorum)) => Ok(delivery),
@@ -72,22 +95,68 @@ fn parse_delivery(text: &str) -> Result<Delivery, String> {
 }
 
 impl DeliveryArgs {
-    /// What was asked for.
+    /// What was asked for in words.
     pub(crate) fn get(&self) -> Delivery {
-        match self.majority {
-            Some(MajorityWord::Dishonest) => Delivery::DishonestMajority,
-            Some(MajorityWord::Honest) | None => self.delivery.unwrap_or_default(),
+        match (self.security, self.majority) {
+            (Some(SecurityWord::Passive), Some(MajorityWord::Dishonest)) => Delivery::PassiveDishonestMajority,
+            (Some(SecurityWord::Passive), _) => Delivery::Passive,
+            (_, Some(MajorityWord::Dishonest)) => Delivery::DishonestMajority,
+            _ => self.delivery.unwrap_or_default(),
         }
+    }
+
+    /// What a key of this suite and threshold has: what was asked for, and with no word of a majority the one that k and n imply.
+    pub(crate) fn implied(&self, suite: Suite, threshold: Threshold) -> Delivery {
+        let asked = self.get();
+        let other = if asked.is_passive() { Delivery::PassiveDishonestMajority } else { Delivery::DishonestMajority };
+        let fits = |delivery| suite.check_threshold(threshold, delivery).is_ok();
+        let is_open = self.majority.is_none() && self.delivery.is_none() && suite.takes_honest_majority();
+        if is_open && !fits(asked) && fits(other) { other } else { asked }
     }
 
     /// Whether any argument was given.
     const fn is_given(&self) -> bool {
-        self.delivery.is_some() || self.majority.is_some()
+        self.delivery.is_some() || self.security.is_some() || self.majority.is_some()
     }
 
-    /// These keys with it; refuses suites that do not have it.
-    pub(crate) fn of(&self, keys: &[KeySpec]) -> Result<Vec<KeySpec>, Failure> {
-        keys.iter().map(|key| key.clone().delivered(self.get())).collect()
+    /// Refuses keys of suites that do not have what was asked for.
+    pub(crate) fn check(&self, keys: &[KeySpec]) -> Result<(), Failure> {
+        keys.iter().try_for_each(|key| check_delivery(key.name(), key.suite(), self.get()))
+    }
+
+    /// These keys with it; refuses suites and thresholds that do not have it. Says what people should know before such keys are made.
+    pub(crate) fn of(&self, keys: &[KeySpec], threshold: Threshold) -> Result<Vec<KeySpec>, Failure> {
+        let delivered = |key: &KeySpec| {
+            let key = key.clone().delivered(self.implied(key.suite(), threshold))?;
+            key.check_threshold(threshold)?;
+            Ok(key)
+        };
+        let keys = keys.iter().map(delivered).collect::<Result<Vec<_>, Failure>>()?;
+        keys.iter().for_each(|key| self.comment(key.name(), key.delivery()));
+        Ok(keys)
+    }
+
+    /// What people should know before a key with this delivery is made.
+    pub(crate) fn comment(&self, name: &str, delivery: Delivery) {
+        if delivery != self.get() {
+            diagnostic(
+                "note",
+                &format!(
+                    "key {name}: k and n leave no honest majority, so all but one of the k holders that compute a signature may turn against the key \
+                     (--majority dishonest): signatures take longer, and a holder that lies stops them"
+                ),
+            );
+        }
+        if delivery.is_passive() {
+            diagnostic(
+                "warning",
+                &format!(
+                    "key {name} has passive security: it is safe as long as every holder follows the protocol. One whose software was changed may \
+                     learn the whole key, alone and without being noticed, and sign with it for ever. Do this only where you would trust each \
+                     holder with the key; it cannot be changed later. --security active has no such weakness"
+                ),
+            );
+        }
     }
 }
 
@@ -174,9 +243,10 @@ impl ChangeArgs {
             Operation::KeysCreate => {
                 let suite = self.suite.ok_or_else(|| missing("--suite"))?;
                 let (k, holders) = self.holders.resolve(&group()?)?;
-                let delivery = self.delivery.get();
+                let threshold = any_of(k, &holders)?;
+                let delivery = self.delivery.implied(suite, threshold);
                 check_delivery(key.as_str(), suite, delivery)?;
-                check_holders(key.as_str(), (suite, delivery), k, &holders)?;
+                check_threshold(key.as_str(), (suite, delivery), threshold)?;
                 KeyChange::Create { key, suite: suite.into(), delivery, k, holders }
             }
             Operation::KeysRotate => KeyChange::Rotate { key },

@@ -51,10 +51,11 @@ pub(super) fn check(args: &EvidenceArgs, output: Output) -> Result<(), Failure> 
     let source = Source::open(&args.file)?;
     let name = source.name.display().to_string();
     let bytes = source.read_all(MOST_BYTES, "this is no evidence")?;
-    let ProvenLie { node, misbehaviour, ceremony, aim, key } = check_evidence(&bytes, &roster).map_err(|error| {
+    let ProvenLie { evidence, ceremony, aim, key } = check_evidence(&bytes, &roster).map_err(|error| {
         let text = format!("{name}: {error}");
         if matches!(error, EvidenceError::Malformed(_)) { Failure::Usage(text) } else { Failure::Failed(text) }
     })?;
+    let (node, misbehaviour) = (evidence.culprit().get(), evidence.to_string());
     let proven = Proven { node, misbehaviour, ceremony: hex::encode(ceremony), aim, key: key.to_string() };
     output.result(&proven, |out| {
         let Proven { node, misbehaviour, ceremony, aim, key } = &proven;

@@ -23,12 +23,22 @@ Examples:
   theta keys create vault=sg02-p256 beacon-2=cks05-bls04-min-sig
   theta keys create board=bls04-bls12381-min-pk --threshold 3 --holders 1,2,4,5
   theta keys create wallet=ecdsa-secp256k1 --threshold 2 --holders 1,2,3     ECDSA: 2 of 3, 3 of 5, 4 of 7, or more holders
+  theta keys create vault=ecdsa-p256 --security active --majority honest     the same in words, as it is by default
   theta keys create wallet=ecdsa-p256 --majority dishonest --threshold 2 --holders 1,2     ECDSA between any two holders
   theta keys create names=bls04-bls12381-min-pk --delivery quorum     less work for each request, in a large group
 
 The nodes make the key among themselves (distributed key generation): nobody ever has it whole, not for a moment. A node that \
 cheats is left out and named, with evidence that anybody can check. All holders should be up; it takes more than k of \
-them. theta suites lists what there is; RSA keys take a dealer: theta keys deal.")]
+them.
+
+The holders of an ECDSA key compute its signatures together, by a protocol that --security and --majority select:
+  --security active  --majority honest       malicious Shamir   k from 2 to 8, n >= 2k - 1; the default
+  --security active  --majority dishonest    MASCOT             k from 2 to 15, also 2 of 2
+  --security passive --majority honest       Shamir             as the first; a holder that lies may learn the key
+  --security passive --majority dishonest    Semi-OT            as the second; a holder that lies may learn the key
+Without --majority it is the honest one if k and n allow it, and else the dishonest one.
+
+theta suites lists what there is; RSA keys take a dealer: theta keys deal.")]
 pub(crate) struct CreateArgs {
     /// Keys to make, each a SUITE or NAME=SUITE
     #[arg(value_name = "NAME=SUITE", required = true)]
@@ -96,11 +106,11 @@ pub(crate) struct ReshareArgs {
 /// `theta keys create`.
 pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     plan::check_names(&args.keys)?;
-    let keys = args.delivery.of(&args.keys)?;
+    args.delivery.check(&args.keys)?;
     let session = args.ceremony.open()?;
     let (k, holders) = args.holders.resolve(&session.client().group())?;
     // Refuses what the nodes would refuse, before the first key is made.
-    keys.iter().try_for_each(|key| plan::check_holders(key.name(), (key.suite(), key.delivery()), k, &holders))?;
+    let keys = args.delivery.of(&args.keys, plan::any_of(k, &holders)?)?;
     let group = session.client().group();
     let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
     let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };

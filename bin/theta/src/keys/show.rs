@@ -73,6 +73,12 @@ struct KeyView {
     /// As far as the ledger says, for keys with whose shares holders compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     protocol: Option<String>,
+    /// What holders may do that turn against the key, where there is a protocol: "active" or "passive".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security: Option<&'static str>,
+    /// Of how many of the holders that compute together that is true, where there is a protocol: "honest" or "dishonest".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    majority: Option<&'static str>,
     threshold: u16,
     nodes: u16,
     key_id: String,
@@ -83,6 +89,7 @@ impl From<&NamedKey> for KeyView {
     fn from(key: &NamedKey) -> Self {
         let suite = key.public.suite();
         let bits = modulus_bits(&key.public);
+        let computing = key.delivery.filter(|_| suite.takes_honest_majority());
         Self {
             name: key.name.to_string(),
             version: key.version.map(Version::get),
@@ -95,7 +102,9 @@ impl From<&NamedKey> for KeyView {
             bits,
             purpose: suite.purpose().name(),
             delivery: key.delivery.map(Delivery::name),
-            protocol: key.delivery.and_then(|delivery| protocol(delivery, &key.public)),
+            protocol: computing.map(|delivery| protocol(delivery, key.public.threshold().k())),
+            security: computing.map(security),
+            majority: computing.map(majority),
             threshold: key.public.threshold().k(),
             nodes: key.public.threshold().n(),
             key_id: key.public.key_id().to_string(),
@@ -113,9 +122,10 @@ fn in_words(delivery: Delivery, public: &AnyPublicKey) -> String {
             let makers = threshold.k().saturating_add(1).min(threshold.n());
             format!("quorum: the request draws {makers} nodes that make shares; the others stand by")
         }
-        Delivery::DishonestMajority => {
+        Delivery::Passive => "passive: every node that is asked takes part, and all follow the protocol".to_owned(),
+        Delivery::DishonestMajority | Delivery::PassiveDishonestMajority => {
             format!(
-                "dishonest-majority: {} nodes, drawn anew where one is down, compute each signature together",
+                "{delivery}: {} nodes, drawn anew where one is down, compute each signature together",
                 threshold.k()
             )
         }
@@ -123,17 +133,29 @@ fn in_words(delivery: Delivery, public: &AnyPublicKey) -> String {
 }
 
 /// By which protocol the holders of an ECDSA key compute with its shares.
-fn protocol(delivery: Delivery, public: &AnyPublicKey) -> Option<String> {
-    let (suite, k) = (public.suite(), public.threshold().k());
-    suite.takes_honest_majority().then(|| match delivery {
+fn protocol(delivery: Delivery, k: u16) -> String {
+    let (members, cheats) = (k.saturating_mul(2).saturating_sub(1), k.saturating_sub(1));
+    let what = match delivery {
         Delivery::All | Delivery::Quorum => {
-            let (members, cheats) = (k.saturating_mul(2).saturating_sub(1), k.saturating_sub(1));
-            format!("malicious Shamir among {members} of the holders, of which {cheats} may cheat (majority honest)")
+            format!("malicious Shamir among {members} of the holders, of which {cheats} may cheat")
         }
-        Delivery::DishonestMajority => {
-            format!("MASCOT among {k} of the holders, of which all but one may cheat (majority dishonest)")
+        Delivery::DishonestMajority => format!("MASCOT among {k} of the holders, of which all but one may cheat"),
+        Delivery::Passive => format!("Shamir among {members} of the holders, all of which must follow the protocol"),
+        Delivery::PassiveDishonestMajority => {
+            format!("Semi-OT among {k} of the holders, all of which must follow the protocol")
         }
-    })
+    };
+    format!("{what} (security {}, majority {})", security(delivery), majority(delivery))
+}
+
+/// The word of `--security`.
+const fn security(delivery: Delivery) -> &'static str {
+    if delivery.is_passive() { "passive" } else { "active" }
+}
+
+/// The word of `--majority`.
+const fn majority(delivery: Delivery) -> &'static str {
+    if delivery.has_dishonest_majority() { "dishonest" } else { "honest" }
 }
 
 /// The size of an RSA key.

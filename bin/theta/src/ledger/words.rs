@@ -82,6 +82,8 @@ const fn mode(delivery: Delivery) -> &'static str {
         Delivery::All => "",
         Delivery::Quorum => ", in quorum mode",
         Delivery::DishonestMajority => ", with a dishonest majority",
+        Delivery::Passive => ", with passive security",
+        Delivery::PassiveDishonestMajority => ", with passive security and a dishonest majority",
     }
 }
 

@@ -4,16 +4,14 @@ use theta_ceremonies::CeremonyEvidence;
 use theta_rounds::Malformed;
 use theta_schemes::keys::KeyName;
 
-use super::subject::unbundle;
-use crate::{CeremonyError, Roster};
+use super::Subject;
+use crate::{CeremonyError, EvidenceReport, Roster};
 
 /// What evidence proves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProvenLie {
-    /// The culprit's number.
-    pub node: u16,
-    /// What it did, in words.
-    pub misbehaviour: String,
+    /// Who lied and how, with the statements that prove it.
+    pub evidence: CeremonyEvidence,
     /// The id of the ceremony.
     pub ceremony: [u8; 32],
     /// `create`, `rotate`, `refresh`, `reshare` or `recover`.
@@ -42,14 +40,14 @@ pub enum EvidenceError {
 /// # Errors
 /// [`EvidenceError`] with the reason.
 pub fn check_evidence(bytes: &[u8], group: &Roster) -> Result<ProvenLie, EvidenceError> {
-    let (subject, evidence) = unbundle(bytes)?;
-    let evidence = CeremonyEvidence::decode(evidence)?;
+    let told = EvidenceReport::decode(bytes)?;
+    let subject = Subject::decode(told.subject())?;
     let plan = subject.plan(&group.name, &group.members)?;
     let ceremony = subject.request.digest();
+    let evidence = told.evidence();
     if !evidence.verify(&plan) {
         return Err(EvidenceError::Unproven);
     }
     let change = &subject.request.change;
-    let (node, misbehaviour) = (evidence.culprit().get(), evidence.to_string());
-    Ok(ProvenLie { node, misbehaviour, ceremony, aim: change.aim(), key: change.key().clone() })
+    Ok(ProvenLie { evidence: evidence.clone(), ceremony, aim: change.aim(), key: change.key().clone() })
 }

@@ -231,18 +231,3 @@ pub(crate) fn public_of(file: &[u8]) -> Result<AnyPublicKey, Malformed> {
     let (_, public) = AnyPublicKey::from_text(text).map_err(|_| Malformed("not the file of a public key"))?;
     Ok(public)
 }
-
-/// Evidence for third parties: a subject and the evidence from its ceremony.
-pub(crate) fn bundle(subject: &[u8], evidence: &[u8]) -> Vec<u8> {
-    Writer::new(FORMAT).bytes(subject).bytes(evidence).finish()
-}
-
-/// The parts of [`bundle`].
-pub(crate) fn unbundle(bytes: &[u8]) -> Result<(Subject, &[u8]), Malformed> {
-    let mut reader = Reader::new(bytes);
-    if reader.u8()? != FORMAT {
-        return Err(Malformed("evidence in a format of another release"));
-    }
-    let (subject, evidence) = (Subject::decode(reader.bytes()?)?, reader.bytes()?);
-    Ok(reader.end((subject, evidence))?)
-}

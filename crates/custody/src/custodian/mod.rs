@@ -21,6 +21,7 @@ use theta_names::NodeId;
 use theta_schemes::keys::KeyName;
 use theta_store::{Frozen, Store};
 
+use crate::ceremony::Plans;
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput, To};
 use crate::seating::{Members, Seating};
@@ -58,6 +59,8 @@ pub struct Custodian {
     ended: BTreeMap<Id, Ended>,
     /// Ceremonies that run or ended here, by the ids of their plans.
     plans: BTreeMap<Id, Id>,
+    /// The plans of ceremonies that the group may begin or has begun.
+    planned: Plans,
     /// At which tick this node learned of the ceremonies that run in the group, by their numbers.
     begun_at: BTreeMap<u64, u64>,
     /// Ceremonies in which this node cannot take part.

@@ -5,7 +5,7 @@ mod recovery;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use theta_ceremonies::{CeremonyKeys, Memory};
+use theta_ceremonies::{CeremonyKeys, CeremonyPlan, Memory};
 use theta_groups::Secret;
 use theta_names::NodeId;
 use theta_rounds::Malformed;
@@ -13,10 +13,11 @@ use theta_store::{Ceremony, Store};
 
 use super::ceremonies::{Early, Ended, Requests, Running};
 use super::greetings::Greetings;
+use super::message::Id;
 use super::witness::Witnesses;
 use super::work::Work;
 use super::{Custodian, CustodyEffect, ledger};
-use crate::ceremony::{Subject, begin};
+use crate::ceremony::{Plans, Subject, begin};
 use crate::keys::read_keys;
 use crate::request::{CeremonyReport, CeremonyState};
 use crate::seating::Seating;
@@ -58,6 +59,7 @@ impl Custodian {
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
             plans: BTreeMap::new(),
+            planned: Plans::default(),
             begun_at: BTreeMap::new(),
             barred: BTreeSet::new(),
             over: false,
@@ -101,11 +103,8 @@ impl Custodian {
             self.ended.insert(ceremony.id, ended);
             return Ok(());
         }
-        let begun = self.keys.as_ref().zip(ceremony.seed.as_ref()).and_then(|(keys, seed)| {
-            let begun = self.ledger().into_iter().flat_map(|ledger| ledger.running().values());
-            let begun = begun.clone().find(|begun| begun.request.digest() == ceremony.id);
-            let members = begun.map_or(&self.group.members, |begun| &begun.members);
-            let plan = subject.plan(&self.group.name, members).ok().filter(|plan| *plan.id().as_bytes() == plan_id)?;
+        let plan = self.plan_again(&ceremony.id, &subject).filter(|plan| *plan.id().as_bytes() == plan_id);
+        let begun = plan.zip(self.keys.as_ref()).zip(ceremony.seed.as_ref()).and_then(|((plan, keys), seed)| {
             let keys = (keys, Secret::new(*seed.expose()));
             let share = self.share_for(&subject).filter(|_| had_share);
             begin(plan, keys, share.as_deref(), memory).ok()
@@ -126,6 +125,19 @@ impl Custodian {
         self.running.insert(ceremony.id, running);
         self.end_if(&ceremony.id, ending, work);
         Ok(())
+    }
+
+    /// The plan of a ceremony in the journal; `None` if it could not be one of this group's any more.
+    fn plan_again(&mut self, id: &Id, subject: &Subject) -> Option<Arc<CeremonyPlan>> {
+        let mut running = self.ledger().into_iter().flat_map(|ledger| ledger.running().values());
+        let begun = running.find(|begun| begun.request.digest() == *id).cloned();
+        match begun {
+            Some(begun) => {
+                let planned = self.planned.of(&self.group.name, &begun).ok()?;
+                Some(Arc::clone(&planned.plan))
+            }
+            None => subject.plan(&self.group.name, &self.group.members).ok(),
+        }
     }
 }
 

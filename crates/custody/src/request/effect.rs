@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use theta_ceremonies::CeremonyEvidence;
+use theta_ledger::ReplicaOffence;
 use theta_names::{NodeId, Version};
 use theta_rounds::Offence;
 use theta_schemes::keys::KeyName;
@@ -13,6 +14,9 @@ use crate::Members;
 /// An offence in a ceremony. A signed statement is evidence that convinces anybody; an unsigned message convinces only
 /// its receiver.
 pub type CeremonyOffence = Offence<CeremonyEvidence>;
+
+/// An offence in the ledger. It comes without the signed votes that show it, so it convinces this node alone.
+pub type LedgerOffence = ReplicaOffence;
 
 /// What a custodian takes.
 #[derive(Clone, Debug)]
@@ -99,8 +103,8 @@ pub enum CustodyEffect {
     LedgerOffence {
         /// Who.
         node: NodeId,
-        /// What it did, for people.
-        text: String,
+        /// What it did.
+        offence: LedgerOffence,
     },
     /// The group has other members, or other machines speak for some.
     Members(Box<Members>),

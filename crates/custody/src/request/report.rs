@@ -1,10 +1,11 @@
 //! The state of a ceremony, for reports.
 
 use theta_names::{Epoch, NodeId, Version};
-use theta_rounds::Malformed;
+use theta_rounds::{Evidence as _, Malformed};
 use theta_schemes::keys::{KeyId, KeyName};
 use theta_statements::CeremonyRequest;
 
+use super::EvidenceReport;
 use crate::codec::{Reader, Writer};
 
 /// The version of the encoding in the store.
@@ -100,17 +101,6 @@ impl CeremonyState {
     }
 }
 
-/// A lie and its proof.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EvidenceReport {
-    /// The culprit's number.
-    pub node: u16,
-    /// What it did, in words.
-    pub misbehaviour: String,
-    /// Proof that needs the group's roster and nothing else: see [`crate::check_evidence`].
-    pub evidence: Vec<u8>,
-}
-
 /// The values of `aim`.
 pub(crate) const AIMS: [&str; 5] = ["create", "rotate", "refresh", "reshare", "recover"];
 
@@ -144,8 +134,9 @@ impl CeremonyReport {
             CeremonyState::Failed(why) => writer.u8(4).bytes(why.as_bytes()),
         };
         let mut writer = writer.nodes(&self.silent);
-        for EvidenceReport { node, misbehaviour, evidence } in &self.evidence {
-            writer = writer.u16(*node).word(misbehaviour).bytes(evidence);
+        // Who lied and how is written for people who look at records; it follows from the evidence.
+        for told in &self.evidence {
+            writer = writer.node_id(told.culprit()).word(told.evidence().name()).bytes(&told.encode());
         }
         writer.finish()
     }
@@ -176,8 +167,8 @@ impl CeremonyReport {
         let silent = reader.nodes()?;
         let mut evidence = Vec::new();
         while !reader.is_empty() {
-            let (node, misbehaviour) = (reader.node()?, reader.word()?.to_owned());
-            evidence.push(EvidenceReport { node, misbehaviour, evidence: reader.bytes()?.to_vec() });
+            let (_node, _name) = (reader.node()?, reader.word()?);
+            evidence.push(EvidenceReport::decode(reader.bytes()?)?);
         }
         // What is kept is over.
         Ok(Self { id, key, version, epoch, aim, state, evidence, silent, awaits: "", request: None })
@@ -186,6 +177,7 @@ impl CeremonyReport {
 
 #[cfg(test)]
 mod tests {
+    use super::super::evidence::tests::malformed;
     use super::*;
 
     #[test]
@@ -199,11 +191,7 @@ mod tests {
             CeremonyState::Failed("nobody came".to_owned()),
         ];
         for (state, aim) in states.into_iter().zip(AIMS) {
-            let evidence = [2, 3].map(|node| EvidenceReport {
-                node,
-                misbehaviour: "a lie".to_owned(),
-                evidence: vec![0; usize::from(node)],
-            });
+            let evidence = [2_u16, 3].map(|node| malformed(node, &node.to_be_bytes()));
             let report = CeremonyReport {
                 id: [9; 32],
                 key: "a".parse().unwrap(),

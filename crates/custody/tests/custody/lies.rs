@@ -8,7 +8,7 @@ use theta_ceremonies::{Aim, CeremonyEvidence, CeremonyId, CeremonyPlan, Kind, Pl
 use theta_custody::{CustodyEffect, EvidenceError, check_evidence};
 use theta_groups::Transcript;
 use theta_names::{Delivery, Epoch};
-use theta_rounds::PartyId;
+use theta_rounds::{Evidence as _, PartyId};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 
@@ -85,14 +85,16 @@ fn caught(seed: u64, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'stat
         let report = net.custodian(node).report(&id).unwrap();
         for told in &report.evidence {
             // The group file is enough to judge.
-            let proven = check_evidence(&told.evidence, &roster(2, 4)).unwrap();
-            assert_eq!((proven.node, proven.ceremony, proven.aim, proven.key.as_str()), (2, id, "create", "zone"));
+            let bytes = told.encode();
+            let proven = check_evidence(&bytes, &roster(2, 4)).unwrap();
+            assert_eq!((proven.ceremony, proven.aim, proven.key.as_str()), (id, "create", "zone"));
+            assert_eq!((&proven.evidence, proven.evidence.culprit().node()), (told.evidence(), party(2)));
             // The plan is enough, too: the ceremony's own evidence is at the end.
-            let subject = u32::from_be_bytes(told.evidence[1..5].try_into().unwrap());
-            let bare = &told.evidence[9 + usize::try_from(subject).unwrap()..];
+            let subject = u32::from_be_bytes(bytes[1..5].try_into().unwrap());
+            let bare = &bytes[9 + usize::try_from(subject).unwrap()..];
             assert!(CeremonyEvidence::decode(bare).unwrap().verify(&plan));
-            caught.insert(told.node, told.misbehaviour.clone());
-            check_that_nothing_else_is_proven(&told.evidence);
+            caught.insert(told.culprit().get(), told.evidence().name().to_owned());
+            check_that_nothing_else_is_proven(&bytes);
         }
         let culprits = net.nodes[&node].told.iter().filter_map(|effect| match effect {
             CustodyEffect::Culprit { node, ceremony, .. } if *ceremony == id => Some(node.get()),

@@ -148,3 +148,35 @@ fn without_an_honest_majority_no_ecdsa_key_is_made_or_moved() {
     assert!(net.custodian(1).reports().iter().all(|report| report.state.is_over()));
     net.run(1..=5, reshare(3, &[1, 2, 3, 4, 5]));
 }
+
+/// Passive security is for keys with whose shares holders compute, takes as many of them as active security, and stays when the key moves.
+#[test]
+fn passive_security_takes_a_suite_and_holders_that_can_have_it() {
+    let mut net = Net::new(2, 5, 6);
+    let create = |suite: Suite, delivery, k, holders: &[u16]| KeyChange::Create {
+        key: name("vault"),
+        suite: suite.into(),
+        delivery,
+        k,
+        holders: holders.to_vec(),
+    };
+    for (change, words) in [
+        (create(Suite::EcdsaP256, Delivery::Passive, 2, &[1, 2]), "take 3 holders for k = 2"),
+        (create(Suite::EcdsaP256, Delivery::PassiveDishonestMajority, 1, &[1, 2]), "with 2 holders take k = 2"),
+        (create(Suite::FrostEd25519, Delivery::Passive, 2, &[1, 2, 3]), "have no passive security"),
+        (create(SG02, Delivery::PassiveDishonestMajority, 2, &[1, 2, 3]), "have no passive security"),
+    ] {
+        for node in 1..=5 {
+            let error = refused(&mut net, node, change.clone());
+            assert!(error.to_string().contains(words), "{change:?}: {error}");
+        }
+    }
+    net.run(1..=3, create(Suite::EcdsaP256, Delivery::Passive, 2, &[1, 2, 3]));
+    assert!((1..=3).all(|node| net.entry(node, "vault").delivery == Delivery::Passive));
+    let reshare =
+        |k, holders: &[u16]| KeyChange::Reshare { key: name("vault"), version: None, k, holders: holders.to_vec() };
+    let error = refused(&mut net, 1, reshare(2, &[1, 2]));
+    assert!(error.to_string().contains("take 3 holders for k = 2"), "{error}");
+    net.run(1..=5, reshare(3, &[1, 2, 3, 4, 5]));
+    assert!((1..=5).all(|node| net.entry(node, "vault").delivery == Delivery::Passive));
+}

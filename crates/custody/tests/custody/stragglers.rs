@@ -89,7 +89,7 @@ fn who_was_dealt_falsely_may_come_when_all_others_are_done() {
     net.connect();
     assert!(net.until(60, |net| matches!(net.state(6, &id), CeremonyState::Activated { .. })));
     let report = net.custodian(6).report(&id).unwrap();
-    assert!(report.evidence.iter().all(|told| told.node == 2) && !report.evidence.is_empty());
+    assert!(report.evidence.iter().all(|told| told.culprit() == party(2)) && !report.evidence.is_empty());
     net.recovers(6, "zone", 0);
     check_signature(&net, &[3, 6], "zone", &net.entry(1, "zone").public);
 }

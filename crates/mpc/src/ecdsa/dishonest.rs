@@ -1,11 +1,12 @@
-//! Presignatures, and signatures, where all holders but one may lie: MASCOT among exactly k holders of a key that ceremonies shared by
-//! Shamir's polynomial.
+//! Presignatures, and signatures, where all holders but one may stand together against it: among exactly k holders of a key that ceremonies shared
+//! by Shamir's polynomial. MASCOT where they may lie, Semi-OT where they all follow the protocol.
 //!
-//! The holders' shares times their Lagrange coefficients add up to x. Each puts its summand into the black box, unseen, and then x G is opened with
-//! its MAC and must be X: whoever put in anything else has made another key, and the program ends before anything was computed from it.
-//! `spec/ecdsa.md`, "Dishonest majority", has the argument.
+//! The holders' shares times their Lagrange coefficients add up to x. With MASCOT each puts its summand into the black box, unseen; with Semi-OT it is
+//! its share there as it is. Then x G is opened and must be X: whoever put in anything else has made another key, and the program ends before
+//! anything was computed from it. `spec/ecdsa.md`, "Dishonest majority" and "Passive security", has the arguments.
 
-use theta_groups::Secret;
+use theta_groups::{Group, Secret};
+use theta_names::{Epoch, ShareIndex};
 
 use super::{
     Message, Presigned, Presigning,
@@ -13,7 +14,7 @@ use super::{
     key::{KeyIdentity, KeyShare, Sharing},
     presignature::{common_seeds, meet, of_all, sign_first, tuples},
 };
-use crate::{BlackBox, Mascot, Party, Stop};
+use crate::{BlackBox, Mascot, Party, SemiOt, Shared, Stop};
 
 /// Makes presignatures among exactly k holders of a key, all of whom sign with each of them; and signs a digest with one tuple more if one is
 /// given. All but one of the holders may cheat: the honest ones have right presignatures or none.
@@ -26,33 +27,70 @@ use crate::{BlackBox, Mascot, Party, Stop};
 /// lets a cheater guess once more.
 pub async fn presign_dishonest<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
     meet(&party, "theta/ecdsa/presigning/mascot/v1", &setting).await?;
-    let Presigning { holders, epoch, public_key, share, session, count, digest } = setting;
-    let local = party.position();
-    let coefficient = theta_sharing::coefficients_at_zero::<G::Scalar>(&holders)
-        .ok()
-        .filter(|coefficients| coefficients.len() == party.n())
-        .and_then(|coefficients| coefficients.get(local).copied())
-        .ok_or(Stop::Input("the holders are not those of the program"))?;
-    let summand = Secret::new(*share.expose() * coefficient);
-    drop(share);
-
+    let (summand, rest) = summand(&party, setting)?;
     let black_box = Mascot::<G>::new(&party).await?;
     let secret = black_box.input_summands(&summand).await?;
     drop(summand);
+    presign_on(&black_box, secret, rest).await
+}
+
+/// As [`presign_dishonest`], with passive security: all but one of the holders may put together what they have seen. One that does not follow the
+/// protocol may learn the key without being noticed. Holders that mean the other security go no further than the comparison.
+///
+/// # Errors
+/// As [`presign_dishonest`].
+pub async fn presign_semi_ot<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
+    meet(&party, "theta/ecdsa/presigning/semi-ot/v1", &setting).await?;
+    let (summand, rest) = summand(&party, setting)?;
+    let black_box = SemiOt::<G>::new(&party).await?;
+    let secret = Shared::<SemiOt<G>>::from_cells([[*summand.expose()]]);
+    drop(summand);
+    presign_on(&black_box, secret, rest).await
+}
+
+/// What a batch is for, without the share.
+struct Rest<G: Group> {
+    holders: Vec<ShareIndex>,
+    epoch: Epoch,
+    public_key: G::Element,
+    count: usize,
+    now: Option<Message>,
+}
+
+/// This party's summand of x, and the rest.
+fn summand<G: Curve>(party: &Party, setting: Presigning<G>) -> Result<(Secret<G::Scalar>, Rest<G>), Stop> {
+    let Presigning { holders, epoch, public_key, share, session, count, digest } = setting;
+    let coefficient = theta_sharing::coefficients_at_zero::<G::Scalar>(&holders)
+        .ok()
+        .filter(|coefficients| coefficients.len() == party.n())
+        .and_then(|coefficients| coefficients.get(party.position()).copied())
+        .ok_or(Stop::Input("the holders are not those of the program"))?;
+    let summand = Secret::new(*share.expose() * coefficient);
+    let now = digest.map(|digest| Message { digest, session });
+    Ok((summand, Rest { holders, epoch, public_key, count, now }))
+}
+
+/// Presignatures and the signature, on a black box that shares additively and has `[x]`, if it is the secret of the public key.
+async fn presign_on<G: Curve, B: BlackBox<Group = G, Cell = [G::Scalar; W]>, const W: usize>(
+    black_box: &B,
+    secret: Shared<B>,
+    rest: Rest<G>,
+) -> Result<Presigned<G>, Stop> {
+    let Rest { holders, epoch, public_key, count, now } = rest;
     let opened = black_box.open_points(&secret.part(0..1).convert()).await?;
     if opened.first() != Some(&public_key) {
         return Err(Stop::Cheated("the holders' shares are not those of the public key"));
     }
-    let key =
-        KeyShare { secret, identity: KeyIdentity { public: public_key, sharing: Sharing::of(&black_box, epoch) } };
+    let key = KeyShare { secret, identity: KeyIdentity { public: public_key, sharing: Sharing::of(black_box, epoch) } };
 
-    let now = digest.map(|digest| Message { digest, session });
-    let (first, tuples) = tuples(&black_box, &key, count, now).await?;
+    let party = black_box.party();
+    let (first, tuples) = tuples(black_box, &key, count, now).await?;
     let mut presignatures = Vec::with_capacity(tuples.len());
     if !tuples.is_empty() {
-        let seeds = common_seeds(&party).await?;
+        let seeds = common_seeds(party).await?;
         let made = tuples.into_iter().enumerate();
-        presignatures.extend(made.filter_map(|(place, tuple)| of_all(&holders, local, place, tuple, &seeds)));
+        presignatures
+            .extend(made.filter_map(|(place, tuple)| of_all(&holders, party.position(), place, tuple, &seeds)));
     }
-    Ok(Presigned { presignatures, signature: sign_first(&black_box, &key, first).await? })
+    Ok(Presigned { presignatures, signature: sign_first(black_box, &key, first).await? })
 }

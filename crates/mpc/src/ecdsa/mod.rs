@@ -14,10 +14,10 @@ mod tuple;
 mod tests;
 
 pub use curve::Curve;
-pub use dishonest::presign_dishonest;
+pub use dishonest::{presign_dishonest, presign_semi_ot};
 pub use key::{KeyShare, generate};
 pub use nonces::{Nonces, prepare_nonces};
-pub use presignature::{Message, Presignature, Presigned, Presigning, presign, vartime_combine};
+pub use presignature::{Message, Presignature, Presigned, Presigning, presign, presign_passive, vartime_combine};
 pub use sign::{Request, sign};
 pub use signature::Signature;
 pub use tuple::{Tuple, bind};

@@ -18,7 +18,7 @@ use super::{
     nonces::prepare_nonces,
     sign::{Blinded, is_right, sign},
 };
-use crate::{ActiveShamir, BlackBox, Mascot, Party, Shared, Stop, program::SEED, shamir::Subsets};
+use crate::{Active, BlackBox, Party, Passive, Security, Shamir, Shared, Stop, pairs, program::SEED, shamir::Subsets};
 
 /// What is signed: the message's digest, and what distinguishes this signature from all others. All signers pass the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,7 @@ pub struct Presignature<G: Curve> {
     public_key: G::Element,
     signers: Vec<ShareIndex>,
     owner: ShareIndex,
+    is_active: bool,
     part: Option<Part<G>>,
 }
 
@@ -99,6 +100,12 @@ impl<G: Curve> Presignature<G> {
     #[must_use]
     pub const fn owner(&self) -> ShareIndex {
         self.owner
+    }
+
+    /// Whether it was made with active security. One that was not must sign for no key that asks for it.
+    #[must_use]
+    pub const fn is_active(&self) -> bool {
+        self.is_active
     }
 
     /// This signer's masked share of s, a scalar; `None` if this holder is none of its signers, or in the event, which nobody can
@@ -155,15 +162,34 @@ impl<G: Curve> fmt::Debug for Presignature<G> {
 /// [`Stop`]; [`Stop::Cheated`] if not all mean the same.
 pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
     meet(&party, "theta/ecdsa/presigning/v1", &setting).await?;
+    presign_with::<G, Active>(&party, setting).await
+}
+
+/// As [`presign`], with passive security: it takes a quarter less work and a quarter of the rounds, and a holder that does not follow the protocol may
+/// learn the key without being noticed. Holders that mean the other security go no further than the comparison.
+///
+/// A holder that begins anew in the middle would send other values than before, and no check would find that, so all compare next that they have
+/// begun together, before anything that depends on a secret leaves.
+///
+/// # Errors
+/// As [`presign`].
+pub async fn presign_passive<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
+    meet(&party, "theta/ecdsa/presigning/shamir/v1", &setting).await?;
+    pairs::fresh_id(&party).await?;
+    presign_with::<G, Passive>(&party, setting).await
+}
+
+/// On Shamir's sharing, among holders that mean the same.
+async fn presign_with<G: Curve, M: Security>(party: &Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
     let Presigning { holders, epoch, public_key, share, session, count, digest } = setting;
-    let black_box = ActiveShamir::<G>::at(&party, holders.clone()).await?;
+    let black_box = Shamir::<G, M>::at(party, holders.clone()).await?;
     let sharing = Sharing::of(&black_box, epoch);
     let identity = KeyIdentity { public: public_key, sharing };
     let key = KeyShare { secret: Shared::from_cells([[*share.expose()]]), identity };
     drop(share);
     let now = digest.map(|digest| Message { digest, session });
     let (first, tuples) = tuples(&black_box, &key, count, now).await?;
-    let presignatures = assign(&party, &holders, tuples).await?;
+    let presignatures = assign(party, &holders, tuples).await?;
     Ok(Presigned { presignatures, signature: sign_first(&black_box, &key, first).await? })
 }
 
@@ -227,10 +253,10 @@ pub(super) async fn meet<G: Curve>(party: &Party, domain: &'static str, setting:
 
 /// Gives each tuple its signers and an owner among them; each two parties get a secret in common. All sets of t + 1 holders have their turn, in
 /// steps: of large groups only some of very many sets are used, and neighbours in the order have nearly all holders in common.
-async fn assign<G: Curve>(
+async fn assign<G: Curve, M: Security>(
     party: &Party,
     holders: &[ShareIndex],
-    tuples: Vec<Tuple<ActiveShamir<G>>>,
+    tuples: Vec<Tuple<Shamir<G, M>>>,
 ) -> Result<Vec<Presignature<G>>, Stop> {
     if tuples.is_empty() {
         return Ok(Vec::new());
@@ -256,7 +282,8 @@ async fn assign<G: Curve>(
         let coefficient = set.iter().position(|position| *position == local).and_then(|place| coefficients.get(place));
         let part = coefficient.and_then(|coefficient| shamir_part(&tuple, *coefficient, set, local, &seeds));
         let Tuple { id, element, key, .. } = tuple;
-        made.push(Presignature { id, element, public_key: key.public, signers, owner, part });
+        let public_key = key.public;
+        made.push(Presignature { id, element, public_key, signers, owner, is_active: M::ACTIVE, part });
     }
     Ok(made)
 }
@@ -275,8 +302,8 @@ fn step(places: usize) -> usize {
 }
 
 /// What the party at `local` keeps of a tuple as one of its signers.
-fn shamir_part<G: Curve>(
-    tuple: &Tuple<ActiveShamir<G>>,
+fn shamir_part<G: Curve, M: Security>(
+    tuple: &Tuple<Shamir<G, M>>,
     coefficient: G::Scalar,
     set: &[usize],
     local: usize,
@@ -304,22 +331,25 @@ fn masks(
 }
 
 /// A tuple for all parties of a black box that shares additively: all of them sign. They take turns to be the owner.
-pub(super) fn of_all<G: Curve>(
+///
+/// A party's summand is the first scalar of its cell: MASCOT's second one is the MAC.
+pub(super) fn of_all<G: Curve, B: BlackBox<Group = G, Cell = [G::Scalar; W]>, const W: usize>(
     holders: &[ShareIndex],
     local: usize,
     place: usize,
-    tuple: Tuple<Mascot<G>>,
+    tuple: Tuple<B>,
     seeds: &[Secret<[u8; SEED]>],
 ) -> Option<Presignature<G>> {
     let Tuple { id, element, key, inverse, product } = tuple;
     let set: Vec<usize> = (0..holders.len()).collect();
     let turn = place.wrapping_add(usize::from(id[0])).checked_rem(holders.len())?;
     let owner = holders.get(turn).copied()?;
-    let [[inverse, _]] = inverse.cells()[..] else { return None };
-    let [[product, _]] = product.cells()[..] else { return None };
+    let inverse = *inverse.cells().first()?.first()?;
+    let product = *product.cells().first()?.first()?;
     let masks = masks(&id, &set, local, seeds)?;
     let part = Some(Part { parts: Secret::new([inverse, product]), masks });
-    Some(Presignature { id, element, public_key: key.public, signers: holders.to_vec(), owner, part })
+    let (public_key, signers) = (key.public, holders.to_vec());
+    Some(Presignature { id, element, public_key, signers, owner, is_active: B::ACTIVE, part })
 }
 
 /// A seed in common with each other party, by position: of each two, the first draws it.

@@ -56,13 +56,17 @@ impl<B: BlackBox> Tuple<B> {
     }
 }
 
-/// The public name of the tuples that a batch of nonces makes with a key.
+/// The public name of the tuples that a batch of nonces makes with a key. It says which black box made them where that is one with passive security:
+/// nothing that is derived from the name of such a tuple serves one with active security.
 fn batch<B: BlackBox<Group: Curve>>(nonces: &Nonces<B>, key: &KeyIdentity<B::Group>) -> [u8; 32] {
     let mut transcript = Transcript::new("theta/ecdsa/tuples/v1")
         .with("group", B::Group::NAME.as_bytes())
         .with("public key", B::Group::encode(&key.public).as_ref())
         .with("nonces", &nonces.id());
     key.sharing.append_to(&mut transcript);
+    if !B::ACTIVE {
+        transcript.append("passive", B::NAME.as_bytes());
+    }
     transcript.finish32()
 }
 
@@ -83,7 +87,7 @@ where
     if nonces.sharing != key.identity.sharing {
         return Err(Stop::Input("the nonces were made in another epoch or by other parties"));
     }
-    let batch = batch(&nonces, &key.identity);
+    let batch = batch::<B>(&nonces, &key.identity);
     black_box.confirm(batch).await?;
     let products = black_box.multiply(&nonces.inverses, &key.secret.repeated(nonces.len())).await?;
     // Nothing new is public here; all must have come so far without noticing a false product.

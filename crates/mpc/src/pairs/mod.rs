@@ -59,9 +59,8 @@ pub(crate) async fn swap(party: &Party, messages: Messages) -> Result<Messages, 
 /// its life before looks like that as well, and nothing hidden has been used when it is found: so it is no proof that somebody cheated.
 pub const BEGAN_APART: &str = "the parties did not begin together";
 
-/// The parties under an id that is fresh, as each adds to it, and the same at all. Two rounds. Were it not the same at all, honest
-/// parties would blame each other for what comes of that.
-pub(crate) async fn session(party: &Party) -> Result<Parties, Stop> {
+/// An id that is fresh, as each adds to it, and the same at all. Two rounds.
+pub(crate) async fn fresh_id(party: &Party) -> Result<[u8; HASH], Stop> {
     let mut fresh = vec![0; HASH];
     party.draw(|rng| rng.fill_bytes(&mut fresh));
     let mut transcript = Transcript::new("theta/mpc/pairs/v1");
@@ -72,6 +71,12 @@ pub(crate) async fn session(party: &Party) -> Result<Parties, Stop> {
     if !party.agree(&id).await? {
         return Err(Stop::Cheated(BEGAN_APART));
     }
+    Ok(id)
+}
+
+/// The parties under a [`fresh_id`]. Were it not the same at all, honest parties would blame each other for what comes of that.
+pub(crate) async fn session(party: &Party) -> Result<Parties, Stop> {
+    let id = fresh_id(party).await?;
     let me = index(party.position())?;
     let others = party.threshold().indices().filter(|other| *other != me).collect();
     Parties::new(id, me, others).map_err(|_| Stop::Bug(Bug("a session of one party")))

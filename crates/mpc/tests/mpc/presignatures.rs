@@ -7,7 +7,8 @@ use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 use theta_groups::{Group, P256, Scalar as _, Secp256k1, Secret};
 use theta_mpc::ecdsa::{
-    Curve, Message, Presignature, Presigned, Presigning, presign, presign_dishonest, vartime_combine,
+    Curve, Message, Presignature, Presigned, Presigning, presign, presign_dishonest, presign_passive, presign_semi_ot,
+    vartime_combine,
 };
 use theta_mpc::{Party, Stop};
 use theta_names::{Epoch, ShareIndex};
@@ -24,6 +25,15 @@ struct Dealt<G: Group> {
     public_key: G::Element,
     shares: Vec<(ShareIndex, G::Scalar)>,
     t: u16,
+}
+
+/// The black box of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Shamir,
+    MaliciousShamir,
+    SemiOt,
+    Mascot,
 }
 
 fn deal<G: Group>(n: u16, t: u16) -> Dealt<G> {
@@ -69,6 +79,32 @@ impl<G: Curve> Dealt<G> {
                 let (epoch, session, count) = (Epoch::FIRST, [9; 32], 2);
                 presign_dishonest::<G>(party, Presigning { holders, epoch, public_key, share, session, count, digest })
                     .await
+            })
+        })
+    }
+
+    /// What holders do each of which believes in a kind of the program, and takes part with a share.
+    fn presign_as(
+        &self,
+        places: &[usize],
+        kind: impl Fn(u16) -> Kind,
+        share: impl Fn(u16, G::Scalar) -> G::Scalar,
+    ) -> Ran<G> {
+        let holders: Vec<ShareIndex> = places.iter().map(|place| self.shares[*place].0).collect();
+        let group = GroupOf::new(u16::try_from(places.len()).unwrap(), self.t);
+        group.run(|number| {
+            let share = share(number, self.shares[places[usize::from(number) - 1]].1);
+            let (holders, public_key, kind) = (holders.clone(), self.public_key, kind(number));
+            Box::new(move |party: Party| async move {
+                let (epoch, session, count, digest) = (Epoch::FIRST, [9; 32], 4, Some(digest(b"now")));
+                let share = Secret::new(share);
+                let setting = Presigning { holders, epoch, public_key, share, session, count, digest };
+                match kind {
+                    Kind::Shamir => presign_passive::<G>(party, setting).await,
+                    Kind::MaliciousShamir => presign::<G>(party, setting).await,
+                    Kind::SemiOt => presign_semi_ot::<G>(party, setting).await,
+                    Kind::Mascot => presign_dishonest::<G>(party, setting).await,
+                }
             })
         })
     }
@@ -269,5 +305,68 @@ fn a_false_share_is_found_before_it_is_used() {
             let error = party.result.unwrap().unwrap_err();
             assert_eq!(error, Abort::Cheated("the holders' shares are not those of the public key"));
         }
+    }
+}
+
+/// With whatever black box holders sign at once, and later with what they have made, which says with which security it was.
+#[test]
+fn all_kinds_of_presignatures_sign_and_say_what_they_are() {
+    for (kind, n, t, places) in [
+        (Kind::Shamir, 3, 1, vec![0, 1, 2]),
+        (Kind::Shamir, 7, 2, vec![0, 2, 3, 5, 6]),
+        (Kind::MaliciousShamir, 4, 1, vec![0, 1, 3]),
+        (Kind::SemiOt, 2, 1, vec![0, 1]),
+        (Kind::SemiOt, 3, 1, vec![0, 2]),
+        (Kind::SemiOt, 4, 2, vec![0, 1, 3]),
+        (Kind::Mascot, 3, 1, vec![1, 2]),
+    ] {
+        let dealt = deal::<Secp256k1>(n, t);
+        let mut columns: Vec<Vec<Presignature<Secp256k1>>> = (0..4).map(|_| Vec::new()).collect();
+        for Presigned { presignatures, signature } in results(dealt.presign_as(&places, |_| kind, |_, share| share)) {
+            assert!(signature.unwrap().vartime_verifies(&dealt.public_key, &digest(b"now")), "{kind:?}");
+            assert_eq!(presignatures.len(), 4);
+            columns.iter_mut().zip(presignatures).for_each(|(column, it)| column.push(it));
+        }
+        for column in columns {
+            let is_active = matches!(kind, Kind::MaliciousShamir | Kind::Mascot);
+            assert!(column.iter().all(|it| it.id() == column[0].id() && it.is_active() == is_active), "{kind:?}");
+            let element = *column[0].element();
+            let shares: Vec<_> =
+                column.into_iter().filter_map(|it| it.share(&message(b"m"))).map(|share| *share.expose()).collect();
+            assert_eq!(shares.len(), usize::from(t) + 1, "its signers and nobody else");
+            assert!(vartime_combine::<Secp256k1>(&dealt.public_key, &element, &message(b"m"), shares).is_some());
+        }
+    }
+}
+
+/// A holder that believes in another security than the others: all stop before anything leaves that depends on a secret.
+#[test]
+fn holders_of_different_security_do_not_run_together() {
+    for (n, t, kind, other) in [
+        (3, 1, Kind::MaliciousShamir, Kind::Shamir),
+        (3, 1, Kind::Shamir, Kind::MaliciousShamir),
+        (2, 1, Kind::Mascot, Kind::SemiOt),
+        (3, 2, Kind::SemiOt, Kind::Mascot),
+    ] {
+        let dealt = deal::<P256>(n, t);
+        let places: Vec<usize> = (0..usize::from(n)).collect();
+        let ran = dealt.presign_as(&places, |number| if number == 2 { other } else { kind }, |_, share| share);
+        for (party, report) in &ran.parties {
+            let error = report.result.as_ref().unwrap().as_ref().unwrap_err();
+            assert!(error.to_string().contains("the parties mean different keys"), "{party}: {error}");
+        }
+    }
+}
+
+/// A share of another epoch, say, is found with Semi-OT, too.
+#[test]
+fn a_wrong_share_is_found_with_passive_security() {
+    let dealt = deal::<P256>(2, 1);
+    let one = <P256 as Group>::Scalar::from_u128(1);
+    let ran =
+        dealt.presign_as(&[0, 1], |_| Kind::SemiOt, |number, share| if number == 2 { share + one } else { share });
+    for (_, party) in ran.parties {
+        let error = party.result.unwrap().unwrap_err();
+        assert_eq!(error, Abort::Cheated("the holders' shares are not those of the public key"));
     }
 }

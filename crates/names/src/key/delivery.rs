@@ -14,16 +14,23 @@ pub enum Delivery {
     /// Exactly k holders, drawn for each program, compute shares of a result with each other, and all but one of them may cheat without learning
     /// anything; whoever cheats stops them. Only for schemes whose holders multiply shared values.
     DishonestMajority,
+    /// As [`Self::All`], with less work for each result, but holders that compute together are safe from each other only as long as each of them
+    /// follows the protocol: one that does not may learn the key. Only for schemes whose holders multiply shared values.
+    Passive,
+    /// As [`Self::DishonestMajority`], with less work for each result and the same weakness as [`Self::Passive`]: all but one may put together what
+    /// they have seen without learning anything, but one that does not follow the protocol may learn the key.
+    PassiveDishonestMajority,
 }
 
 /// The text names no delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a delivery is all, quorum or dishonest-majority")]
+#[error("a delivery is all, quorum, dishonest-majority, passive or passive-dishonest-majority")]
 pub struct DeliveryError;
 
 impl Delivery {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::All, Self::Quorum, Self::DishonestMajority];
+    pub const ALL: [Self; 5] =
+        [Self::All, Self::Quorum, Self::DishonestMajority, Self::Passive, Self::PassiveDishonestMajority];
 
     /// The name that people read.
     #[must_use]
@@ -32,6 +39,8 @@ impl Delivery {
             Self::All => "all",
             Self::Quorum => "quorum",
             Self::DishonestMajority => "dishonest-majority",
+            Self::Passive => "passive",
+            Self::PassiveDishonestMajority => "passive-dishonest-majority",
         }
     }
 
@@ -42,7 +51,21 @@ impl Delivery {
             Self::All => 1,
             Self::Quorum => 2,
             Self::DishonestMajority => 3,
+            Self::Passive => 4,
+            Self::PassiveDishonestMajority => 5,
         }
+    }
+
+    /// Whether holders that compute with each other are safe only from those that follow the protocol.
+    #[must_use]
+    pub const fn is_passive(self) -> bool {
+        matches!(self, Self::Passive | Self::PassiveDishonestMajority)
+    }
+
+    /// Whether exactly k holders compute each result, all but one of whom may stand together against it.
+    #[must_use]
+    pub const fn has_dishonest_majority(self) -> bool {
+        matches!(self, Self::DishonestMajority | Self::PassiveDishonestMajority)
     }
 
     /// The inverse of `code`.

@@ -394,10 +394,10 @@ impl Shard {
     /// How ECDSA goes about signatures and presignatures of a key.
     fn ecdsa_options(&self, key: &KeyEntry) -> ecdsa::Options {
         let shared = &self.worker.shared;
-        let majority = ecdsa::Majority::of(key.delivery);
+        let (majority, security) = (ecdsa::Majority::of(key.delivery), ecdsa::Security::of(key.delivery));
         let day = shared.burning.day(&shared.today);
         let quarantined = key.stock.quarantined();
-        ecdsa::Options { level: shared.stock_level(key), day, epoch: key.epoch, majority, quarantined }
+        ecdsa::Options { level: shared.stock_level(key), day, epoch: key.epoch, majority, security, quarantined }
     }
 
     /// Starts an instance with a new machine, and gives it the messages that have come for it.

@@ -7,7 +7,7 @@ use std::sync::{
 
 use bytes::Bytes;
 use theta_custody::{KeyEntry, KeyTable, Members, Standing, StoreStanding};
-use theta_names::{Delivery, NodeId};
+use theta_names::NodeId;
 use theta_network::{SendError, Transport};
 use theta_schemes::MadeAhead;
 use tokio::{sync::watch, time::Instant};
@@ -162,10 +162,7 @@ impl Shared {
     ///
     /// Nothing is made for a key with a dishonest majority: every signature takes a program of its own.
     pub(super) fn stock_level(&self, entry: &KeyEntry) -> usize {
-        match entry.delivery {
-            Delivery::All | Delivery::Quorum => self.config.nonces_per_peer,
-            Delivery::DishonestMajority => 0,
-        }
+        if entry.delivery.has_dishonest_majority() { 0 } else { self.config.nonces_per_peer }
     }
 
     /// What this node has ahead of signatures with a key.

@@ -273,8 +273,8 @@ impl Custody {
                 CustodyEffect::RolledBack { node, text } => {
                     warn!(node = node.get(), text, "a node's store is older than what was seen of it");
                 }
-                CustodyEffect::LedgerOffence { node, text } => {
-                    warn!(node = node.get(), text, "a node broke the rules of the ledger");
+                CustodyEffect::LedgerOffence { node, offence } => {
+                    warn!(node = node.get(), text = %offence, "a node broke the rules of the ledger");
                 }
                 CustodyEffect::Fault(text) => error!(text, "a fault of this program: please report it"),
                 CustodyEffect::StoreConfirmed { node } => {

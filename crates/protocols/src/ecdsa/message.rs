@@ -22,7 +22,7 @@ pub const PREPARE: u16 = 3;
 /// A message of the program of an attempt: attempt, round, and what the program sends in it. It is the first of these kinds: all above are for the same.
 pub const PROGRAM: u16 = 4;
 
-/// The longest message of a program, in bytes. With an honest majority and as many presignatures as one makes it is some 3,000; with a dishonest one
+/// The longest message of a program, in bytes. With an honest majority, of either security, and as many presignatures as one makes it is some 3,000; with a dishonest one
 /// a round of triples takes 24,000 for each.
 const fn longest_round(majority: Majority) -> usize {
     match majority {

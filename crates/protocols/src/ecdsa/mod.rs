@@ -6,7 +6,7 @@
 //! `spec/ecdsa.md` and `docs/adr/0051-ecdsa-in-the-service.md` have the details.
 //!
 //! The program follows Dalskov, Keller, Orlandi, Shrishak and Shulman (ESORICS 2020), on Shamir's sharing with active security; with a dishonest
-//! [`Majority`], on MASCOT among exactly k holders. Rotating coordinators are those of [`frost`](crate::frost).
+//! [`Majority`], on MASCOT among exactly k holders; with passive [`Security`], on Shamir's sharing without checks, or on Semi-OT. Rotating coordinators are those of [`frost`](crate::frost).
 
 mod collected;
 mod curves;
@@ -31,10 +31,10 @@ pub use stock::{Ask, Quarantine, Supply, Used};
 /// Against how many cheats of a program its honest holders are safe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Majority {
-    /// Programs of 2t + 1 holders, of whom t may cheat: malicious Shamir.
+    /// Programs of 2t + 1 holders, of whom t may cheat: malicious Shamir; Shamir with passive [`Security`].
     #[default]
     Honest,
-    /// Programs of exactly k holders, of whom all but one may cheat: MASCOT. Who cheats stops them, so a set of holders in which somebody did is left
+    /// Programs of exactly k holders, of whom all but one may cheat: MASCOT; Semi-OT with passive [`Security`]. Who cheats stops them, so a set of holders in which somebody did is left
     /// alone from then on.
     Dishonest,
 }
@@ -43,10 +43,25 @@ impl Majority {
     /// What a key's delivery says of it.
     #[must_use]
     pub const fn of(delivery: Delivery) -> Self {
-        match delivery {
-            Delivery::All | Delivery::Quorum => Self::Honest,
-            Delivery::DishonestMajority => Self::Dishonest,
-        }
+        if delivery.has_dishonest_majority() { Self::Dishonest } else { Self::Honest }
+    }
+}
+
+/// What cheats may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Security {
+    /// Whatever they like: the honest ones have right values, or stop.
+    #[default]
+    Active,
+    /// Put together what they have seen, and no more. Who sends anything false may learn the key, and nobody notices.
+    Passive,
+}
+
+impl Security {
+    /// What a key's delivery says of it.
+    #[must_use]
+    pub const fn of(delivery: Delivery) -> Self {
+        if delivery.is_passive() { Self::Passive } else { Self::Active }
     }
 }
 
@@ -61,13 +76,22 @@ pub struct Options {
     pub epoch: Epoch,
     /// How many of the holders may cheat: an attribute of the key.
     pub majority: Majority,
+    /// What they may do: an attribute of the key. Presignatures of another security are thrown away.
+    pub security: Security,
     /// Sets of holders that make no programs with this one.
     pub quarantined: Vec<Quarantine>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { level: 0, day: 0, epoch: Epoch::FIRST, majority: Majority::Honest, quarantined: Vec::new() }
+        Self {
+            level: 0,
+            day: 0,
+            epoch: Epoch::FIRST,
+            majority: Majority::Honest,
+            security: Security::Active,
+            quarantined: Vec::new(),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::message::{Body, EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE, Sig
 use super::run::{Draws, Round, Run, Step};
 use super::setting::Setting;
 use super::stock::{self, Supply};
-use super::{Majority, Quarantine};
+use super::{Majority, Quarantine, Security};
 use crate::{Misbehaviour, Outcome};
 
 type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;
@@ -196,7 +196,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             return;
         }
         let setting = self.setting.presigning(holders, count);
-        match Run::new(self.setting.local, self.setting.threshold.k(), self.setting.majority, setting) {
+        let kind = (self.setting.majority, self.setting.security);
+        match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting) {
             Ok(run) => drop(self.runs.insert(attempt, run)),
             Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
         }
@@ -385,6 +386,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// Takes a presignature out of the stock's answer, and sends this party's share.
     fn sign(&mut self, presignature: AnyPresignature) {
         let (Some(presignature), Some(message)) = (C::of(presignature), self.setting.message()) else { return };
+        // A stock belongs to a key, whose security never changes: this is for mistakes of ours, which could cost the key.
+        if presignature.is_active() != (self.setting.security == Security::Active) {
+            return;
+        }
         let (id, element) = (presignature.id(), *presignature.element());
         let signers = presignature.signers().iter().copied().map(PartyId::of_share).collect();
         self.collected.know(id, element, signers, PartyId::of_share(presignature.owner()));

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_groups::Secret;
-use theta_mpc::ecdsa::{Curve, Presigned, Presigning, presign, presign_dishonest};
+use theta_mpc::ecdsa::{Curve, Presigned, Presigning, presign, presign_dishonest, presign_passive, presign_semi_ot};
 use theta_mpc::{Program, Stop};
 use theta_rounds::{Abort, Channel, Driver, Effect, Input, LockStep, Machine, Offence, PartyId, Recipient, Slot};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::Majority;
+use super::{Majority, Security};
 use crate::Misbehaviour;
 
 /// The kind of a program's messages in its own numbering.
@@ -54,6 +54,7 @@ pub(super) struct Run<G: Curve> {
     driver: Driver<LockStep<Program<Presigned<G>>>>,
     /// The round of the last message that was sent.
     round: u16,
+    security: Security,
     /// The life in which each holder began, where one life is all that is heard of it.
     lives: Option<BTreeMap<PartyId, u16>>,
 }
@@ -84,21 +85,36 @@ impl<G: Curve> Run<G> {
     ///
     /// # Errors
     /// [`Stop::Input`] if this party is none of the holders.
-    pub(super) fn new(local: PartyId, k: u16, majority: Majority, setting: Presigning<G>) -> Result<Self, Stop> {
+    pub(super) fn new(
+        local: PartyId,
+        k: u16,
+        kind: (Majority, Security),
+        setting: Presigning<G>,
+    ) -> Result<Self, Stop> {
         let holders = setting.holders.clone();
         let unfit = Stop::Input("the program is of other holders");
         let n = u16::try_from(holders.len()).map_err(|_| unfit)?;
         let threshold = Threshold::new(k, n).map_err(|_| unfit)?;
         let position = holders.iter().position(|holder| *holder == local.share());
         let index = position.and_then(ShareIndex::at).ok_or(unfit)?;
-        let program = match majority {
-            Majority::Honest => Program::new(index, threshold, move |party| presign(party, setting))?,
-            Majority::Dishonest => Program::new(index, threshold, move |party| presign_dishonest(party, setting))?,
+        let program = match kind {
+            (Majority::Honest, Security::Active) => {
+                Program::new(index, threshold, move |party| presign(party, setting))?
+            }
+            (Majority::Honest, Security::Passive) => {
+                Program::new(index, threshold, move |party| presign_passive(party, setting))?
+            }
+            (Majority::Dishonest, Security::Active) => {
+                Program::new(index, threshold, move |party| presign_dishonest(party, setting))?
+            }
+            (Majority::Dishonest, Security::Passive) => {
+                Program::new(index, threshold, move |party| presign_semi_ot(party, setting))?
+            }
         };
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
-        let lives = (majority == Majority::Dishonest).then(BTreeMap::new);
-        Ok(Self { holders, driver, round: 0, lives })
+        let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);
+        Ok(Self { holders, driver, round: 0, security: kind.1, lives })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {
@@ -116,8 +132,8 @@ impl<G: Curve> Run<G> {
 
     /// Takes what a holder sent; nothing comes of it if it is none of the program.
     ///
-    /// A holder that was restarted deals other numbers than before. With a dishonest majority, where false numbers look like a cheat, nothing of its
-    /// second life is heard, and the program comes to nothing by silence.
+    /// A holder that was restarted deals other numbers than before. With a dishonest majority, where false numbers look like a cheat, and with passive
+    /// security, where nothing finds them, nothing of its second life is heard, and the program comes to nothing by silence.
     pub(super) fn receive(&mut self, from: PartyId, message: Round, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
         let Round { life, round, payload } = message;
         if let Some(lives) = &mut self.lives
@@ -156,6 +172,12 @@ impl<G: Curve> Run<G> {
                 }
                 Effect::Blame(blame) => {
                     let offence = match blame.offence {
+                        // Where nothing was verified, a liar can make honest shares look false.
+                        Offence::Protocol(theta_mpc::Misbehaviour::FalseShare)
+                            if self.security == Security::Passive =>
+                        {
+                            None
+                        }
                         Offence::Protocol(misbehaviour) => Some(Misbehaviour::Program(misbehaviour)),
                         // Whoever was restarted begins anew, and says other things than before.
                         Offence::Equivocation { .. } => None,

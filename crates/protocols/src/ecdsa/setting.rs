@@ -13,7 +13,7 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::ecdsa::EcdsaCurve;
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{Filling, MOST_AT_ONCE, Majority, Options, Quarantine, made_at_once, most_kept};
+use super::{Filling, MOST_AT_ONCE, Majority, Options, Quarantine, Security, made_at_once, most_kept};
 
 /// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: EcdsaCurve> {
@@ -34,6 +34,8 @@ pub(super) struct Setting<C: EcdsaCurve> {
     pub(super) day: u32,
     /// How many holders of a program may cheat.
     pub(super) majority: Majority,
+    /// What they may do.
+    pub(super) security: Security,
     /// Sets of holders in which somebody cheated before this request.
     pub(super) quarantined: Vec<Quarantine>,
     /// The place of the first coordinator in the rotation, 0 to n - 1.
@@ -68,7 +70,7 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         let [a, b, ..] = Transcript::new("theta/ecdsa/coordinator/v1").with("session", &session).finish32();
         let first = u16::from_be_bytes([a, b]).checked_rem(threshold.n()).unwrap_or(0);
         let local = PartyId::of_share(key.index());
-        let Options { level, day, epoch, majority, quarantined } = options.clone();
+        let Options { level, day, epoch, majority, security, quarantined } = options.clone();
         let avoided = Vec::new();
         Self {
             local,
@@ -82,6 +84,7 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
             avoided,
             day,
             majority,
+            security,
             quarantined,
             first,
         }

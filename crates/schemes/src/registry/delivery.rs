@@ -6,13 +6,15 @@ use crate::Suite;
 
 impl Suite {
     /// Whether keys of this suite can have this delivery: quorum mode takes combined values that prove themselves, which the
-    /// coins by Diffie-Hellman, FROST and ECDSA do not have; a dishonest majority is for whoever multiplies shared values.
+    /// coins by Diffie-Hellman, FROST and ECDSA do not have; a dishonest majority and passive security are for whoever multiplies shared values.
     #[must_use]
     pub fn supports(self, delivery: Delivery) -> bool {
         match delivery {
             Delivery::All => true,
             Delivery::Quorum => self.ops().is_checkable(),
-            Delivery::DishonestMajority => self.ops().takes_honest_majority(),
+            Delivery::DishonestMajority | Delivery::Passive | Delivery::PassiveDishonestMajority => {
+                self.ops().takes_honest_majority()
+            }
         }
     }
 
@@ -43,16 +45,23 @@ fn without(delivery: Delivery) -> String {
              --delivery quorum, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
                 .to_owned()
         }
-        Delivery::DishonestMajority => {
-            let suites = Suite::ALL.into_iter().filter(|suite| suite.supports(delivery));
-            let names: Vec<&str> = suites.map(Suite::name).collect();
-            format!(
-                "need no choice of a majority: their holders multiply no shared values, and fewer than k of them are safe whoever they are; \
-                 leave out --majority, which is for suites {}",
-                names.join(" and ")
-            )
-        }
+        Delivery::DishonestMajority => format!(
+            "need no choice of a majority: their holders multiply no shared values, and fewer than k of them are safe whoever they are; leave out \
+             --majority, which is for suites {}",
+            with(delivery)
+        ),
+        Delivery::Passive | Delivery::PassiveDishonestMajority => format!(
+            "have no passive security: their holders multiply no shared values, and a holder that lies gains nothing whatever they do; leave out \
+             --security passive, which is for suites {}",
+            with(delivery)
+        ),
     }
+}
+
+/// The suites whose keys can have it.
+fn with(delivery: Delivery) -> String {
+    let suites = Suite::ALL.into_iter().filter(|suite| suite.supports(delivery));
+    suites.map(Suite::name).collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]
@@ -76,9 +85,11 @@ mod tests {
         assert!(Suite::ALL.into_iter().all(|suite| suite.supports(Delivery::All)));
         assert!(!Suite::FrostEd25519.supports(Delivery::Quorum) && !Suite::EcdsaP256.supports(Delivery::Quorum));
         assert!(Suite::Cks05Sh00.supports(Delivery::Quorum));
-        let dishonest = Suite::ALL.into_iter().filter(|suite| suite.supports(Delivery::DishonestMajority));
-        assert!(dishonest.eq(Suite::ALL.into_iter().filter(|suite| suite.scheme() == "ECDSA")));
-        let refused = Suite::FrostP256.check_delivery(Delivery::DishonestMajority).unwrap_err().to_string();
-        assert!(refused.ends_with("--majority, which is for suites ecdsa-p256 and ecdsa-secp256k1"), "{refused}");
+        for delivery in [Delivery::DishonestMajority, Delivery::Passive, Delivery::PassiveDishonestMajority] {
+            let supporting = Suite::ALL.into_iter().filter(|suite| suite.supports(delivery));
+            assert!(supporting.eq(Suite::ALL.into_iter().filter(|suite| suite.scheme() == "ECDSA")), "{delivery}");
+            let refused = Suite::FrostP256.check_delivery(delivery).unwrap_err().to_string();
+            assert!(refused.ends_with(", which is for suites ecdsa-p256 and ecdsa-secp256k1"), "{delivery}: {refused}");
+        }
     }
 }

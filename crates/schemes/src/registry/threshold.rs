@@ -19,16 +19,17 @@ impl Suite {
 
     /// Refuses a threshold that keys of this suite cannot have: wherever a key is made, and wherever its shares are moved. Keys whose
     /// holders multiply shared values take n >= 2 k - 1, as the product of two sharings of degree k - 1 has degree 2 k - 2; k >= 2,
-    /// as one holder alone would be the key; and k <= 8, as 15 holders multiply at most. With [`Delivery::DishonestMajority`] exactly k holders
-    /// multiply, so that k from 2 to 15 will do, and any n.
+    /// as one holder alone would be the key; and k <= 8, as 15 holders multiply at most. With a dishonest majority
+    /// ([`Delivery::has_dishonest_majority`]) exactly k holders multiply, so that k from 2 to 15 will do, and any n.
     ///
     /// # Errors
     /// [`UnfitThreshold`].
     pub fn check_threshold(self, threshold: Threshold, delivery: Delivery) -> Result<(), UnfitThreshold> {
         let (k, n) = (u32::from(threshold.k()), u32::from(threshold.n()));
-        let fits = match delivery {
-            Delivery::All | Delivery::Quorum => k >= 2 && n >= 2 * k - 1 && 2 * k - 1 <= MOST_MULTIPLYING,
-            Delivery::DishonestMajority => (2..=MOST_MULTIPLYING).contains(&k),
+        let fits = if delivery.has_dishonest_majority() {
+            (2..=MOST_MULTIPLYING).contains(&k)
+        } else {
+            k >= 2 && n >= 2 * k - 1 && 2 * k - 1 <= MOST_MULTIPLYING
         };
         if !self.ops().takes_honest_majority() || fits {
             Ok(())
@@ -53,12 +54,12 @@ pub struct UnfitThreshold {
 /// Why not, and what would do.
 fn reason(threshold: Threshold, delivery: Delivery) -> String {
     match delivery {
-        Delivery::All | Delivery::Quorum => format!(
+        Delivery::All | Delivery::Quorum | Delivery::Passive => format!(
             "it needs k from 2 to 8 and n >= 2 k - 1 holders, so that most of them are honest: 2 of 3, 3 of 5, 4 of 7, or with --majority \
              dishonest any k from 2 to {MOST_MULTIPLYING}; {}",
             remedy(threshold)
         ),
-        Delivery::DishonestMajority => format!(
+        Delivery::DishonestMajority | Delivery::PassiveDishonestMajority => format!(
             "with a dishonest majority k holders compute each signature together, which takes 2 of them and {MOST_MULTIPLYING} at most; {}",
             match threshold.n() {
                 1 => "take 2 holders and k = 2".to_owned(),
@@ -94,11 +95,10 @@ mod tests {
                 let threshold = Threshold::new(k, n).unwrap();
                 for suite in Suite::ALL {
                     let allowed = suite.scheme() != "ECDSA" || (k >= 2 && k < n && k + k <= n + 1);
-                    assert_eq!(
-                        suite.check_threshold(threshold, Delivery::All).is_ok(),
-                        allowed,
-                        "{suite}, {threshold}"
-                    );
+                    for delivery in [Delivery::All, Delivery::Passive] {
+                        let checked = suite.check_threshold(threshold, delivery);
+                        assert_eq!(checked.is_ok(), allowed, "{suite}, {threshold}, {delivery}");
+                    }
                 }
             }
         }
@@ -114,8 +114,10 @@ mod tests {
         for (k, n, fits) in
             [(1, 2, false), (2, 2, true), (2, 100, true), (15, 15, true), (15, 90, true), (16, 16, false)]
         {
-            let checked = Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap(), Delivery::DishonestMajority);
-            assert_eq!(checked.is_ok(), fits, "{k} of {n}");
+            for delivery in [Delivery::DishonestMajority, Delivery::PassiveDishonestMajority] {
+                let checked = Suite::EcdsaP256.check_threshold(Threshold::new(k, n).unwrap(), delivery);
+                assert_eq!(checked.is_ok(), fits, "{k} of {n}, {delivery}");
+            }
         }
         for ((k, n), remedy) in [
             ((1, 1), "take 2 holders and k = 2"),

@@ -7,6 +7,7 @@ use theta_network::{HostStatus, PeerState, PeerStatus};
 use theta_orchestration::{
     Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry, Quarantine, Stock,
 };
+use theta_rounds::Evidence as _;
 use theta_wire::v1;
 
 pub(crate) fn id(id: InstanceId) -> Bytes {
@@ -147,10 +148,11 @@ pub(crate) fn ceremony(report: &CeremonyReport) -> v1::CeremonyStatus {
 }
 
 fn evidence(report: &EvidenceReport) -> v1::Evidence {
+    let evidence = report.evidence();
     v1::Evidence {
-        node: u32::from(report.node),
-        misbehaviour: report.misbehaviour.clone(),
-        evidence: Bytes::copy_from_slice(&report.evidence),
+        node: u32::from(report.culprit().get()),
+        misbehaviour: format!("{evidence} ({})", evidence.name()),
+        evidence: report.encode().into(),
     }
 }
 

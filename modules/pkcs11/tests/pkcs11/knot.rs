@@ -52,6 +52,11 @@ fn program(folder: &Path, name: &str) -> Command {
 
 impl Knot {
     fn start(group: &Group, algorithm: &str) -> Self {
+        Self::start_with(group, algorithm, RECORDS)
+    }
+
+    /// With an algorithm, after which other lines of the policy may come, and with these records.
+    fn start_with(group: &Group, algorithm: &str, records: &str) -> Self {
         let (port, folder, module) = (free_port(), group.path().to_owned(), module());
         ["run", "db", "zones"].iter().for_each(|name| fs::create_dir_all(folder.join(name)).unwrap());
         let (path, module) = (folder.display(), module.display().to_string());
@@ -69,7 +74,7 @@ impl Knot {
              {printed}\n"
         );
         group.file("knot.conf", config);
-        group.file("zones/example.zone", RECORDS);
+        group.file("zones/example.zone", records);
         let mut server = program(&folder, "knotd");
         let server = server.args(["-c", "knot.conf"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         Self { path: folder, port, server }

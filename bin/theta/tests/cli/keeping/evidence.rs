@@ -104,7 +104,7 @@ impl Table {
         }
         let report = self.custodians[0].report(&id).unwrap();
         assert!(report.state.is_over(), "{report:?}");
-        report.evidence.iter().map(|told| (told.node, told.evidence.clone().into())).collect()
+        report.evidence.iter().map(|told| (told.culprit().get(), told.encode().into())).collect()
     }
 }
 

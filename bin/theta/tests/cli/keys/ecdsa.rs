@@ -117,14 +117,16 @@ fn a_key_takes_an_honest_majority() {
     let group = Group::made_with(&["--nodes", "5", "--threshold", "4"]);
     run(group.path(), "openssl ecparam -name prime256v1 -genkey -noout -out key.pem");
     let too_few = &["gold", "ecdsa-p256 cannot be 4 of 5", "with 5 holders take k from 2 to 3"];
-    group.theta(&["keys", "deal", "gold=ecdsa-p256"]).fails(2, too_few);
-    group.theta(&["keys", "import", "--name", "gold", "--suite", "ecdsa-p256", "key.pem"]).fails(2, too_few);
+    let honest = ["--majority", "honest"];
+    group.theta(&[&["keys", "deal", "gold=ecdsa-p256"][..], &honest].concat()).fails(2, too_few);
+    let import = ["keys", "import", "--name", "gold", "--suite", "ecdsa-p256", "key.pem"];
+    group.theta(&[&import[..], &honest].concat()).fails(2, too_few);
 
     let mut group = Group::made_with(&["--nodes", "5", "--threshold", "2"]);
     group.start_all();
-    group.theta(&["keys", "create", "gold=ecdsa-p256", "--threshold", "4"]).fails(2, too_few);
+    group.theta(&[&["keys", "create", "gold=ecdsa-p256", "--threshold", "4"][..], &honest].concat()).fails(2, too_few);
     let create = ["keys", "create", "gold=ecdsa-p256", "--threshold", "2", "--holders"];
-    group.theta(&[&create[..], &["1,2"]].concat()).fails(2, &["2 of 2", "take 3 holders for k = 2"]);
+    group.theta(&[&create[..], &["1,2"], &honest].concat()).fails(2, &["2 of 2", "take 3 holders for k = 2"]);
     group.theta(&[&create[..], &["1,2,3"]].concat()).ok();
     let shown = group.theta(&["keys", "show", "gold", "--json"]).ok().json();
     assert_eq!((&shown["scheme"], &shown["threshold"], &shown["nodes"]), (&"ECDSA".into(), &2.into(), &3.into()));

@@ -1,4 +1,4 @@
-//! ECDSA keys with a dishonest majority among processes: as few as two holders, of which each may cheat.
+//! ECDSA keys by --security and --majority among processes: as few as two holders, of which each may cheat, or all of which follow the protocol.
 
 use crate::harness::Group;
 use crate::keys::verifiers::all_take;
@@ -65,7 +65,7 @@ fn three_of_five_and_four_of_seven_sign() {
 fn refusals_say_what_would_do() {
     let group = made(3, 3);
     let create = |words: &[&str]| group.theta(&[&["keys", "create"][..], words].concat());
-    let honest = create(&["vault=ecdsa-p256"]);
+    let honest = create(&["vault=ecdsa-p256", "--majority", "honest"]);
     honest.fails(2, &["ecdsa-p256 cannot be 3 of 3", "--majority dishonest"]);
     let alone = create(&["vault=ecdsa-p256", "--majority", "dishonest", "--threshold", "1"]);
     alone.fails(2, &["cannot be 1 of 3", "with 3 holders take k from 2 to 3"]);
@@ -73,6 +73,12 @@ fn refusals_say_what_would_do() {
         .fails(2, &["need no choice of a majority", "ecdsa-p256"]);
     create(&["vault=ecdsa-p256", "--majority", "dishonest", "--delivery", "quorum"]).fails(2, &["cannot be used with"]);
     create(&["vault=ecdsa-p256", "--delivery", "dishonest-majority"]).fails(2, &["all or quorum"]);
+    let passive = ["vault=ecdsa-p256", "--security", "passive"];
+    create(&[&passive[..], &["--majority", "honest"]].concat()).fails(2, &["ecdsa-p256 cannot be 3 of 3"]);
+    create(&[&passive[..], &["--threshold", "1"]].concat()).fails(2, &["ecdsa-p256 cannot be 1 of 3"]);
+    create(&[&passive[..], &["--delivery", "quorum"]].concat()).fails(2, &["cannot be used with"]);
+    create(&["sign=frost-ed25519", "--security", "passive"]).fails(2, &["have no passive security", "ecdsa-p256"]);
+    create(&["vault=ecdsa-p256", "--security", "some"]).fails(2, &["active", "passive"]);
     create(&["vault=ecdsa-p256", "--majority", "dishonest"]).ok();
     // The nodes say so.
     let reshare = ["keys", "reshare", "vault", "--threshold", "1", "--holders", "1,2"];
@@ -80,4 +86,75 @@ fn refusals_say_what_would_do() {
     // An honest majority would be needed of a key that asks for one: this one needs none.
     group.theta(&["keys", "reshare", "vault", "--threshold", "2", "--holders", "1,2"]).ok();
     all_take(&group, "vault", "ecdsa-p256", "moved to two of two");
+}
+
+/// Without a word of a majority it is the one that k and n imply; without one of security it is active.
+#[test]
+fn the_protocol_follows_from_two_words() {
+    let shown = |group: &Group, key: &str| {
+        // How a key is computed with, a client has from the ledger, which it reads when it changes keys.
+        group.theta(&["keys", "refresh", key]).ok();
+        let shown = group.theta(&["keys", "show", key, "--json"]).ok().json();
+        let word = |name: &str| shown[name].as_str().unwrap_or_default().to_owned();
+        [word("delivery"), word("security"), word("majority"), word("protocol")]
+    };
+    let begins = |shown: [String; 4], words: [&str; 4]| {
+        assert!(shown.iter().zip(words).all(|(shown, word)| shown.starts_with(word)), "{shown:?}, {words:?}");
+    };
+    let group = made(3, 2);
+    group.theta(&["keys", "create", "a=ecdsa-p256", "--security", "active", "--majority", "honest"]).ok();
+    begins(shown(&group, "a"), ["all", "active", "honest", "malicious Shamir among 3 of the holders"]);
+    let create = ["keys", "create", "b=ecdsa-p256", "--threshold", "2", "--holders", "1,3"];
+    let made = group.theta(&create).ok();
+    assert!(made.stderr.contains("key b: k and n leave no honest majority"), "{made:?}");
+    begins(shown(&group, "b"), ["dishonest-majority", "active", "dishonest", "MASCOT among 2 of the holders"]);
+
+    let made = group.theta(&["keys", "create", "c=ecdsa-p256", "--security", "passive"]).ok();
+    assert!(made.stderr.contains("key c has passive security") && made.stderr.contains("may learn"), "{made:?}");
+    begins(shown(&group, "c"), ["passive", "passive", "honest", "Shamir among 3 of the holders"]);
+    let text = group.theta(&["keys", "show", "c"]).ok().text();
+    assert!(text.contains("all of which must follow the protocol (security passive, majority honest)"), "{text}");
+    let create = ["keys", "create", "d=ecdsa-secp256k1", "--security", "passive", "--majority", "dishonest"];
+    group.theta(&create).ok();
+    begins(
+        shown(&group, "d"),
+        ["passive-dishonest-majority", "passive", "dishonest", "Semi-OT among 2 of the holders"],
+    );
+    group.theta(&["keys", "create", "e=frost-ed25519"]).ok();
+    begins(shown(&group, "e"), ["all", "", "", ""]);
+    assert_eq!(shown(&group, "e")[3], "");
+}
+
+#[test]
+fn keys_with_passive_security_sign_through_their_life() {
+    for (n, suite, delivery) in [(3, "ecdsa-p256", "passive"), (2, "ecdsa-secp256k1", "passive-dishonest-majority")] {
+        let mut group = made(n, 2);
+        group.theta(&["keys", "create", &format!("vault={suite}"), "--security", "passive"]).ok();
+        let live = group.theta(&["keys", "show", "vault", "--live", "--json"]).ok().json();
+        assert_eq!(live[0]["delivery"], delivery, "{live}");
+        for turn in 0..3 {
+            all_take(&group, "vault", suite, &format!("{delivery}, {turn}"));
+        }
+        group.kill(2);
+        group.start(2);
+        group.await_up(2);
+        all_take(&group, "vault", suite, "after a restart");
+        group.theta(&["keys", "refresh", "vault"]).ok();
+        all_take(&group, "vault", suite, "with new shares");
+        group.theta(&["keys", "rotate", "vault"]).ok();
+        let rotated = group.theta(&["keys", "show", "vault@2", "--json"]).ok().json();
+        assert_eq!(rotated["delivery"], delivery, "{rotated}");
+        all_take(&group, "vault", suite, "rotated");
+        let status = group.theta(&["status", "--json"]).ok().json();
+        assert!(status["quarantined"].is_null() && status["culprits"].as_array().is_none_or(Vec::is_empty), "{status}");
+    }
+}
+
+/// A dealer's key has the same words, and says the same.
+#[test]
+fn dealt_keys_have_the_same_words() {
+    let group = Group::made_with(&["--nodes", "3", "--threshold", "2", "--no-keys"]);
+    let dealt = group.theta(&["keys", "deal", "vault=ecdsa-p256", "--security", "passive", "--json"]).ok();
+    assert_eq!(dealt.json()[0]["delivery"], "passive");
+    assert!(dealt.stderr.contains("key vault has passive security"), "{dealt:?}");
 }

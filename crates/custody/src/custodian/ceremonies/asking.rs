@@ -1,12 +1,14 @@
 //! Requests for ceremonies, until the group has decided on them.
 
+use std::sync::Arc;
+
 use theta_ceremonies::Aim;
 use theta_ledger::{Action, Begun, DropReason, Input, LedgerState, Outcome, Refusal};
 use theta_names::{Epoch, KeyState, NodeId, Version};
 use theta_statements::{CancelRequest, CeremonyRequest, KeyChange};
 
 use super::requests::recovers;
-use crate::ceremony::Subject;
+use crate::ceremony::Planned;
 use crate::custodian::message::Id;
 use crate::custodian::work::{Record, Work};
 use crate::request::{CeremonyReport, CeremonyState, CustodyEffect};
@@ -38,8 +40,8 @@ impl Custodian {
             return Err(CeremonyError::Used);
         }
         self.identity()?;
-        let subject = self.subject_of(&request)?;
-        let report = subject.report(id, CeremonyState::Running { done: 0, of: 1 }, AWAITS);
+        let planned = self.plan_of(&request)?;
+        let report = planned.subject.report(id, CeremonyState::Running { done: 0, of: 1 }, AWAITS);
         let report = CeremonyReport { request: Some(request.clone()), ..report };
         self.requests.dropped.remove(&id);
         let action = Action::Begin(request);
@@ -124,23 +126,25 @@ impl Custodian {
         self.requests.ids().filter_map(|id| self.report_of_request(id))
     }
 
-    /// What the ledger makes of a request, if this node knows nothing that speaks against it.
-    fn subject_of(&self, request: &CeremonyRequest) -> Result<Subject, CeremonyError> {
+    /// The plan of what the ledger makes of a request, if this node knows nothing that speaks against it.
+    fn plan_of(&mut self, request: &CeremonyRequest) -> Result<Arc<Planned>, CeremonyError> {
         let ledger = self.ledger().ok_or_else(|| {
             let nobody = |node: &&theta_names::NodeId| self.group.member(**node).is_none();
             CeremonyError::NoCeremonyKey(self.group.nodes.iter().find(nobody).copied().unwrap_or(self.local))
         })?;
         let begun = ledger.begun(request).map_err(|refusal| self.not_begun(ledger, request, refusal))?;
-        let subject = Subject::of_begun(&begun)?;
-        self.check_here(&subject, &begun)?;
-        let plan = subject.plan(&self.group.name, &begun.members)?;
-        self.enough_confirmed(ledger.members().iter().map(|member| member.node()), ledger.quorum(), REPLACE)?;
+        let (voters, quorum) =
+            (ledger.members().iter().map(|member| member.node()).collect::<Vec<_>>(), ledger.quorum());
+        self.check_here(&begun)?;
+        let planned = self.planned.of(&self.group.name, &begun)?;
+        self.enough_confirmed(voters.into_iter(), quorum, REPLACE)?;
+        let plan = &planned.plan;
         // Whose share is recovered need not be trusted: it learns something, and says nothing that others rely on.
         if !matches!(plan.aim(), Aim::Recover(..)) {
             let members = plan.members().iter().map(|party| party.node());
             self.enough_confirmed(members, plan.quorum(), CONFIRM)?;
         }
-        Ok(subject)
+        Ok(planned)
     }
 
     /// Whether there are so many among these nodes that may say something. What would run into its patience is refused before it begins.
@@ -159,7 +163,7 @@ impl Custodian {
     }
 
     /// Whether what this node has fits the request.
-    fn check_here(&self, subject: &Subject, begun: &Begun) -> Result<(), CeremonyError> {
+    fn check_here(&self, begun: &Begun) -> Result<(), CeremonyError> {
         let versions = self.table.versions(begun.request.change.key().as_str());
         let about = |version: Version| versions.iter().find(|entry| entry.version == version);
         match &begun.request.change {
@@ -176,7 +180,7 @@ impl Custodian {
                 }
                 _ => Ok(()),
             },
-            change => match about(subject.version) {
+            change => match about(begun.version) {
                 Some(entry) if entry.state == KeyState::Destroyed => {
                     let (name, state) = (entry.qualified_name(), entry.state.name());
                     Err(CeremonyError::State { name, state, help: "its shares are gone for ever; make a new key" })

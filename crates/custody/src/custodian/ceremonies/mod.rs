@@ -11,7 +11,7 @@ mod running;
 
 use std::sync::Arc;
 
-use theta_ceremonies::{CeremonyKeys, CeremonyPlan, Input, Memory};
+use theta_ceremonies::{CeremonyKeys, Input, Memory};
 use theta_groups::Secret;
 use theta_names::{Delivery, Epoch, KeyState, Version};
 use theta_rounds::Abort;
@@ -32,7 +32,7 @@ use super::open::encode_subject;
 use super::work::{KeyWrite, Record, Work};
 use super::{Custodian, CustodyEffect};
 use crate::CeremonyError;
-use crate::ceremony::{Ending, Subject, begin, fit};
+use crate::ceremony::{Ending, Planned, Subject, begin, fit};
 use crate::codec::parties;
 use crate::keys::epoch_of;
 use crate::request::CeremonyState;
@@ -50,14 +50,9 @@ impl Custodian {
         }
     }
 
-    /// Takes part in the ceremony of a subject and its plan.
-    pub(super) fn launch(
-        &mut self,
-        subject: Subject,
-        plan: Arc<CeremonyPlan>,
-        memory: Memory,
-        work: &mut Work,
-    ) -> Result<(), CeremonyError> {
+    /// Takes part in a ceremony.
+    pub(super) fn launch(&mut self, planned: &Planned, memory: Memory, work: &mut Work) -> Result<(), CeremonyError> {
+        let (subject, plan) = (planned.subject.clone(), Arc::clone(&planned.plan));
         let keys = self.identity()?;
         let (share, id, plan_id) = (self.share_for(&subject), subject.request.digest(), *plan.id().as_bytes());
         // All secrets of this node in the ceremony follow from this seed. It is in the journal before any message

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use theta_ceremonies::Memory;
-use theta_ledger::{Action, Begun, Ended as LedgerEnd, Input, Outcome};
+use theta_ledger::{Action, Begun, Ended as LedgerEnd, Input, Outcome, Replica};
 use theta_names::{KeyName, Version};
 
 use super::{Ended, Running};
-use crate::ceremony::{Ending, Subject, public_of};
+use crate::ceremony::{Ending, public_of};
 use crate::custodian::message::Id;
 use crate::custodian::work::{Record, Work};
 use crate::request::CeremonyState;
@@ -51,12 +51,20 @@ impl Custodian {
         for (number, begun) in due {
             self.begin(number, &begun, work);
         }
+        self.forget_plans();
         self.take_over(work);
         self.follow_states(work);
         // Who takes part has reported by itself.
         let elsewhere = news.iter().filter(|id| !self.running.contains_key(*id) && !self.ended.contains_key(*id));
         let reports = elsewhere.filter_map(|id| self.report_of_ledger(id)).map(CustodyEffect::Report);
         work.effects.extend(reports.collect::<Vec<_>>());
+    }
+
+    /// Ceremonies that are over need no plan.
+    fn forget_plans(&mut self) {
+        let Self { planned, ledger, .. } = self;
+        let Some(ledger) = ledger.as_ref().map(Replica::state) else { return };
+        planned.retain(|id| ledger.request(id).is_none_or(|history| history.ended.is_none()));
     }
 
     /// Takes part in a ceremony that the group has begun, unless it did already.
@@ -77,10 +85,8 @@ impl Custodian {
         }
         // Until its peers have confirmed its store, it does not know whether it took part before.
         let Some(memory) = self.memory_of(number) else { return };
-        let launched = Subject::of_begun(begun).and_then(|subject| {
-            let plan = subject.plan(&self.group.name, &begun.members)?;
-            self.launch(subject, plan, memory, work)
-        });
+        let planned = self.planned.of(&self.group.name, begun);
+        let launched = planned.and_then(|planned| self.launch(&planned, memory, work));
         if let Err(error) = launched
             && !matches!(error, CeremonyError::StoreFailed(_))
         {

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use theta_ceremonies::{Ceremony, Effects, ITEMS, Input, Kind, Memory, SUMMARY, statements_of};
 use theta_names::{KeyName, NodeId, Version};
-use theta_rounds::{Abort, Channel, Effect, Evidence, Machine, Malformed, PartyId, Recipient};
+use theta_rounds::{Abort, Channel, Effect, Machine, Malformed, PartyId, Recipient};
 
-use crate::ceremony::{Ending, Entry, Page, Pages, Subject, bundle};
+use crate::ceremony::{Ending, Entry, Page, Pages, Subject};
 use crate::custodian::message::{Id, Message, Part};
 use crate::custodian::work::{Record, Work};
 use crate::request::{CeremonyReport, CeremonyState, CustodyEffect, EvidenceReport, To};
@@ -262,12 +262,9 @@ impl Running {
     }
 
     pub(in crate::custodian) fn report_as(&self, state: CeremonyState) -> CeremonyReport {
-        let subject = if self.ceremony.evidence().is_empty() { Vec::new() } else { self.subject.encode() };
-        let evidence = self.ceremony.evidence().iter().map(|evidence| EvidenceReport {
-            node: evidence.culprit().get(),
-            misbehaviour: format!("{} ({})", evidence, evidence.name()),
-            evidence: bundle(&subject, &evidence.encode()),
-        });
+        let evidence = self.ceremony.evidence();
+        let subject = if evidence.is_empty() { Bytes::new() } else { Bytes::from(self.subject.encode()) };
+        let evidence = evidence.iter().map(|evidence| EvidenceReport::new(subject.clone(), evidence.clone()));
         let report = self.subject.report(self.id, state, "");
         CeremonyReport { evidence: evidence.collect(), silent: self.silent.clone(), ..report }
     }

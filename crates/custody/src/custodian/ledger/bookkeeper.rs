@@ -1,5 +1,7 @@
 //! What the ledger's replica asks of its node: which keys it has, what became of ceremonies, and the entries in its store.
 
+use std::cell::RefCell;
+
 use theta_ceremonies::QuorumCertificate;
 use theta_keyfiles::PublicKeyText;
 use theta_ledger::{
@@ -11,7 +13,7 @@ use theta_statements::KeyChange;
 use theta_store::Store;
 
 use super::{member_requests::MemberRequests, take_back::is_taken_back};
-use crate::ceremony::{Subject, public_of};
+use crate::ceremony::{Plans, public_of};
 use crate::codec::numbers;
 use crate::custodian::ceremonies::Prospects;
 use crate::{KeyEntry, KeyTable};
@@ -23,6 +25,8 @@ pub(super) struct Bookkeeper<'a> {
     /// The group's name.
     pub(super) group: &'a str,
     pub(super) prospects: Prospects<'a>,
+    /// The replica asks without changing its host; what the answers took to compute is kept all the same.
+    pub(super) planned: RefCell<&'a mut Plans>,
     /// Which changes of the members clients have asked for.
     pub(super) asked: &'a MemberRequests,
 }
@@ -57,8 +61,8 @@ impl Bookkeeper<'_> {
 
     /// Whether a ceremony's own certificate is for this key.
     fn is_certified(&self, begun: &Begun, public: &[u8], certificate: &[u8]) -> bool {
-        let plan = Subject::of_begun(begun).and_then(|subject| subject.plan(self.group, &begun.members));
-        let (Ok(plan), Ok(key)) = (plan, public_of(public)) else { return false };
+        let planned = self.planned.borrow_mut().of(self.group, begun);
+        let (Ok(planned), Ok(key)) = (planned, public_of(public)) else { return false };
         let (Some(encoded), Ok(quorum)) = (key.encoded(), QuorumCertificate::decode(certificate)) else {
             return false;
         };
@@ -67,7 +71,7 @@ impl Bookkeeper<'_> {
         SuiteName::from(key.suite()) == begun.suite
             && written.as_bytes() == public
             && quorum.encode() == certificate
-            && quorum.activates(&plan, &encoded)
+            && quorum.activates(&planned.plan, &encoded)
     }
 }
 
@@ -78,13 +82,13 @@ impl Host for Bookkeeper<'_> {
         let holds = match &entry.action {
             Action::Adopt(adopted) => return self.judge_adopted(state, adopted),
             Action::Begin(request) => {
-                let plan = |begun: Begun| Subject::of_begun(&begun)?.plan(self.group, &begun.members);
+                let is_possible = |begun: &Begun| self.planned.borrow_mut().of(self.group, begun).is_ok();
                 // A dealer's key may have the name, and not be in the ledger yet.
                 let create = matches!(request.change, KeyChange::Create { .. });
                 let taken = create && !matches!(self.store.key(request.change.key()), Ok(None));
                 // Whoever asked for it has taken it back here.
                 let used = !matches!(self.store.is_used(&request.digest()), Ok(false));
-                !taken && !used && state.begun(request).is_ok_and(|begun| plan(begun).is_ok())
+                !taken && !used && state.begun(request).is_ok_and(|begun| is_possible(&begun))
             }
             Action::End { ceremony, outcome } => match (state.running().get(ceremony), outcome) {
                 (Some(begun), Outcome::Activated { public, certificate }) => {

@@ -8,6 +8,7 @@ mod member_requests;
 mod members;
 mod take_back;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -78,6 +79,24 @@ pub(super) fn open(
     Ok(Some(replica))
 }
 
+/// What a client asked for whose action a peer tells of. No client asks for the other actions.
+fn asked_of(action: Action, reason: Vec<u8>, state: &LedgerState) -> Option<CustodyEffect> {
+    let (request, reason) = match action {
+        Action::Begin(request) => (GroupRequest::Ceremony(request), reason),
+        Action::SetState(change) => (GroupRequest::State(change), reason),
+        Action::End { ceremony, outcome: Outcome::Cancelled } => {
+            let request = state.running().get(&ceremony)?.request.clone();
+            (GroupRequest::Cancel(CancelRequest { request }), reason)
+        }
+        Action::Members(change) => {
+            let (request, reason) = members::asked(&change, &reason)?;
+            (GroupRequest::Members(request), reason)
+        }
+        Action::Adopt(_) | Action::End { .. } => return None,
+    };
+    Some(CustodyEffect::Asked { request, reason })
+}
+
 impl Custodian {
     /// What the group has decided; `None` if a node of the group has no identity to vote with.
     #[must_use]
@@ -88,10 +107,22 @@ impl Custodian {
     /// Gives the replica an input.
     pub(super) fn drive_ledger(&mut self, input: Input<'_>, work: &mut Work) {
         let Self {
-            store, table, group, running, ended, begun_at, ticks, ledger, unserving, requests_of_members, ..
+            store,
+            table,
+            group,
+            running,
+            ended,
+            planned,
+            begun_at,
+            ticks,
+            ledger,
+            unserving,
+            requests_of_members,
+            ..
         } = self;
         let prospects = Prospects { running, ended, begun_at, now: *ticks };
-        let host = Bookkeeper { store, table, group: &group.name, prospects, asked: requests_of_members };
+        let planned = RefCell::new(planned);
+        let host = Bookkeeper { store, table, group: &group.name, prospects, planned, asked: requests_of_members };
         let Some(replica) = ledger.as_mut() else { return };
         let (mut decided, mut dropped, warrants) = (false, Vec::new(), replica.stand_ins());
         for effect in replica.handle(input, &host) {
@@ -112,7 +143,7 @@ impl Custodian {
                     work.send(to, &Message::Ledger(bytes.into()));
                 }
                 theta_ledger::Effect::Blame(node, offence) => {
-                    work.effects.push(CustodyEffect::LedgerOffence { node, text: offence.to_string() });
+                    work.effects.push(CustodyEffect::LedgerOffence { node, offence });
                 }
                 theta_ledger::Effect::Warrants(warrants) => {
                     work.records.push(Record::Warrants(warrants.iter().map(Warrant::encode).collect()));
@@ -121,27 +152,9 @@ impl Custodian {
                 theta_ledger::Effect::Undecided(error) => work.effects.push(CustodyEffect::Fault(format!(
                     "the votes of a quorum of the ledger decide nothing: {error}; the height begins anew"
                 ))),
-                theta_ledger::Effect::Asked(Action::Begin(request), reason) => {
-                    work.effects.push(CustodyEffect::Asked { request: GroupRequest::Ceremony(request), reason });
+                theta_ledger::Effect::Asked(action, reason) => {
+                    work.effects.extend(asked_of(action, reason, replica.state()));
                 }
-                theta_ledger::Effect::Asked(Action::SetState(change), reason) => {
-                    work.effects.push(CustodyEffect::Asked { request: GroupRequest::State(change), reason });
-                }
-                theta_ledger::Effect::Asked(Action::End { ceremony, outcome: Outcome::Cancelled }, reason) => {
-                    let begun = replica.state().running().get(&ceremony);
-                    let request = begun.map(|begun| CancelRequest { request: begun.request.clone() });
-                    let asked = request.map(GroupRequest::Cancel);
-                    work.effects.extend(asked.map(|request| CustodyEffect::Asked { request, reason }));
-                }
-                theta_ledger::Effect::Asked(Action::Members(change), reason) => {
-                    let asked = members::asked(&change, &reason);
-                    work.effects.extend(asked.map(|(request, reason)| CustodyEffect::Asked {
-                        request: GroupRequest::Members(request),
-                        reason,
-                    }));
-                }
-                // No client asks for the others.
-                theta_ledger::Effect::Asked(..) => {}
                 theta_ledger::Effect::Dropped(action, why) => dropped.push((action, why)),
             }
         }

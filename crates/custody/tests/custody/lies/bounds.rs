@@ -117,7 +117,7 @@ fn of_contradictions_one_is_kept() {
     net.nodes.get_mut(&2).unwrap().custodian = None;
     assert!(net.until(60, |net| [1, 3, 4].iter().all(|node| net.state(*node, &id).is_over())));
     let report = net.custodian(1).report(&id).unwrap();
-    assert!(report.evidence.iter().any(|told| told.node == 2), "{report:?}");
+    assert!(report.evidence.iter().any(|told| told.culprit() == party(2)), "{report:?}");
     assert_serves(&mut net, &[1, 3, 4], "next");
 }
 

@@ -1,4 +1,4 @@
-//! ECDSA keys with a dishonest majority: who cheats is named and left alone until the key has new shares.
+//! ECDSA keys with a dishonest majority: who cheats is named and left alone until the key has new shares. And those with passive security.
 
 use bytes::Bytes;
 use theta_names::Delivery;
@@ -23,10 +23,14 @@ const PROGRAM: u32 = 4;
 const ROUND: u16 = 40;
 
 fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
+    delivered(Delivery::DishonestMajority, (k, n), seed)
+}
+
+fn delivered(delivery: Delivery, (k, n): (u16, u16), seed: u64) -> Cluster {
     let limits = OrchestratorConfig { nonces_per_peer: 6, ..config() };
     let mut cluster = Cluster::with_limits(k, n, seed, &limits);
     let holders: Vec<u16> = (1..=n).collect();
-    let (key, suite, delivery) = (name("key"), Suite::EcdsaP256.into(), Delivery::DishonestMajority);
+    let (key, suite) = (name("key"), Suite::EcdsaP256.into());
     cluster.hold(&holders, KeyChange::Create { key, suite, delivery, k, holders: holders.clone() });
     cluster
 }
@@ -67,6 +71,20 @@ fn nothing_is_made_in_advance() {
     cluster.pass(std::time::Duration::from_secs(60));
     (0..400).for_each(|_| cluster.turn());
     assert!([1, 2, 3].iter().all(|node| cluster.key(*node).stock.presignatures_ready() == 0));
+}
+
+#[test]
+fn keys_with_passive_security_sign_also_with_new_shares() {
+    for (delivery, k, n) in [(Delivery::Passive, 2, 3), (Delivery::PassiveDishonestMajority, 2, 2)] {
+        let nodes: Vec<u16> = (1..=n).collect();
+        let mut cluster = delivered(delivery, (k, n), 7);
+        sign(&mut cluster, &nodes, "made");
+        let ready = nodes.iter().map(|node| cluster.key(*node).stock.presignatures_ready()).max();
+        assert_eq!(ready > Some(0), delivery == Delivery::Passive, "{delivery}");
+        cluster.hold(&nodes, KeyChange::Refresh { key: name("key"), version: None });
+        assert!(nodes.iter().all(|node| cluster.key(*node).delivery == delivery), "it belongs to the key");
+        sign(&mut cluster, &nodes, "refreshed");
+    }
 }
 
 #[test]

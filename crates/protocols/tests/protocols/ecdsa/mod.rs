@@ -3,5 +3,6 @@
 mod dishonest;
 mod honest;
 mod liars;
+mod passive;
 mod seeds;
 mod support;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_names::Epoch;
-use theta_protocols::ecdsa::{Filling, Options, PREPARE, PROGRAM, SHARE, fill};
+use theta_protocols::ecdsa::{Filling, Majority, Options, PREPARE, PROGRAM, SHARE, Security, fill};
 use theta_protocols::{Misbehaviour, Outcome, Stock, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Slot};
@@ -34,7 +34,9 @@ pub(crate) struct Group {
     pub(crate) stocks: Vec<Arc<Stock>>,
     /// How many presignatures each stock should have.
     pub(crate) levels: Vec<usize>,
-    delivery: Delivery,
+    pub(crate) delivery: Delivery,
+    /// A party that believes in another one.
+    pub(crate) mistaken: Option<(u16, Delivery)>,
     pub(crate) ticks: u32,
 }
 
@@ -51,6 +53,7 @@ impl Group {
             stocks,
             levels: vec![0; n.into()],
             delivery: Delivery::All,
+            mistaken: None,
             ticks: 2 * u32::from(n) + 3,
         }
     }
@@ -58,6 +61,16 @@ impl Group {
     /// A group in whose programs all holders but one may cheat.
     pub(crate) fn dishonest(suite: Suite, k: u16, n: u16) -> Self {
         Self { delivery: Delivery::DishonestMajority, ..Self::new(suite, k, n) }
+    }
+
+    /// A group in which all follow the protocol.
+    pub(crate) fn passive(suite: Suite, k: u16, n: u16) -> Self {
+        Self { delivery: Delivery::Passive, ..Self::cold(suite, k, n) }
+    }
+
+    /// The same where exactly k holders compute.
+    pub(crate) fn passive_dishonest(suite: Suite, k: u16, n: u16) -> Self {
+        Self { delivery: Delivery::PassiveDishonestMajority, ..Self::new(suite, k, n) }
     }
 
     /// A group whose stocks are empty.
@@ -93,8 +106,9 @@ impl Group {
     fn machine_from(&self, number: u16, message: &[u8], stock: &Arc<Stock>) -> SuppliedMachine {
         let quarantined = stock.quarantined();
         let ecdsa = Options { quarantined, ..self.options(number) };
-        let options =
-            theta_protocols::Options { ecdsa, delivery: self.delivery, ..theta_protocols::Options::default() };
+        let mistaken = self.mistaken.filter(|(party, _)| *party == number);
+        let delivery = mistaken.map_or(self.delivery, |(_, delivery)| delivery);
+        let options = theta_protocols::Options { ecdsa, delivery, ..theta_protocols::Options::default() };
         let share = &self.shares[usize::from(number) - 1];
         supplied(start_with(&self.public, share, Statement::Sign(message), options).unwrap(), stock)
     }
@@ -150,7 +164,9 @@ impl Group {
     }
 
     fn options(&self, number: u16) -> Options {
-        Options { level: self.levels[usize::from(number) - 1], epoch: Epoch::FIRST, ..Options::default() }
+        let (majority, security) = (Majority::of(self.delivery), Security::of(self.delivery));
+        let level = self.levels[usize::from(number) - 1];
+        Options { level, epoch: Epoch::FIRST, majority, security, ..Options::default() }
     }
 
     /// The machine of a party in a filling.

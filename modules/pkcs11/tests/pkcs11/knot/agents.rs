@@ -5,6 +5,7 @@ use std::fs;
 use theta_dnssec::{
     agent::Agent,
     consent::Terms,
+    denial::hashed::Parameters,
     digests::Guesses,
     sources::{CopyFrom, Sources},
 };
@@ -27,13 +28,14 @@ impl Drop for ZoneAgent {
 }
 
 /// The agent of one operator: it has its own copy of the zone, and its node's policy names it.
-fn zone_agent(group: &Group, node: u16) -> ZoneAgent {
+fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>) -> ZoneAgent {
     let folder = group.node_dir(node);
-    fs::write(folder.join("example.zone"), RECORDS).unwrap();
+    fs::write(folder.join("example.zone"), records).unwrap();
     let sources = Sources {
         origin: "example.".to_owned(),
         zone: CopyFrom::File(folder.join("example.zone")),
         keys: group.path().join("zone.keys"),
+        nsec3,
         terms: Terms { longest: 35 * 86_400 },
         guesses: Guesses::of_days(&[14]),
     };
@@ -55,33 +57,51 @@ fn zone_agent(group: &Group, node: u16) -> ZoneAgent {
     ZoneAgent(Some(runtime))
 }
 
+/// A name without records of its own above others, and a delegation without keys: what NSEC3 has records for besides.
+const MORE: &str = "a.deep A 192.0.2.3\nb.deep A 192.0.2.4\nsub NS ns.sub\nns.sub A 192.0.2.9\n";
+
 /// What an algorithm is called by those who take part, and what agents say of a record that is in no copy.
-struct Algorithm {
+struct Algorithm<'a> {
     number: &'static str,
-    knot: &'static str,
+    /// After which other lines of Knot's policy may come.
+    knot: &'a str,
     suite: &'static str,
     operation: &'static str,
     objection: &'static str,
 }
 
-/// The name server is one of the operators', or has been taken over: what is not in the others' copies of the zone is not signed. Node 1
-/// lets everything pass.
-fn nobody_signs_foreign_records(algorithm: &Algorithm) {
-    let Algorithm { number, suite, .. } = algorithm;
+/// A zone that is signed, its name server, and the agents of the nodes 2 to 4. Node 1 lets everything pass.
+struct Zone {
+    knot: Knot,
+    agents: Vec<ZoneAgent>,
+    group: Group,
+}
+
+/// Has the zone of these records signed with keys of a pool; with NSEC3, if there are parameters for it.
+fn signed_zone(algorithm: &Algorithm<'_>, records: &str, nsec3: Option<&Parameters>) -> Zone {
+    let suite = algorithm.suite;
     let [one, two] = [1, 2].map(|number| format!("zone-{suite}-{number}"));
     let group = pooled(&format!("{one}={suite},{two}={suite}"), "");
     let key = |name: &str| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
     group.file("zone.keys", key(&one) + &key(&two));
-    let agents: Vec<ZoneAgent> = (2..=4).map(|node| zone_agent(&group, node)).collect();
+    let agents: Vec<ZoneAgent> = (2..=4).map(|node| zone_agent(&group, node, records, nsec3.cloned())).collect();
     let explain = format!("policy explain --ask 4 --client client --key {one} --operation {}", algorithm.operation);
     let explain: Vec<&str> = explain.split(' ').collect();
     until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
 
-    let knot = Knot::start(&group, algorithm.knot);
+    let knot = Knot::start_with(&group, algorithm.knot, records);
     until("nobody objects, and the zone is signed", PATIENCE, || {
         assert!(!log(&group).contains("agent zone"), "{}", log(&group));
         fs::read_to_string(knot.zone()).is_ok_and(|text| text.contains("RRSIG"))
     });
+    Zone { knot, agents, group }
+}
+
+/// The name server is one of the operators', or has been taken over: what is not in the others' copies of the zone is not signed. Node 1
+/// lets everything pass.
+fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
+    let Algorithm { number, .. } = algorithm;
+    let Zone { group, knot, agents } = signed_zone(algorithm, RECORDS, None);
     knot.zone_verifies();
     let signed = format!("A {number} 2 ");
     assert!(knot.ask("www.example.").contains(&signed), "{}", knot.said());
@@ -132,4 +152,56 @@ fn p256_digests_of_foreign_records_are_refused() {
         operation: "sign-digest",
         objection: "no record set of the zone has this digest with times of now",
     });
+}
+
+/// What Knot has in its policy for it.
+const NSEC3: &str = "\n    nsec3: on\n    nsec3-salt-length: 0";
+
+/// A zone that denies names by their hashes. These lines of Knot's policy make it another ring, with what the operators say of that.
+fn hashes_are_those_of_the_copies(algorithm: &Algorithm<'_>, others: &[(&str, &str)]) {
+    let records = format!("{RECORDS}{MORE}");
+    let Zone { group, knot, agents } = signed_zone(algorithm, &records, Some(&Parameters::default()));
+    knot.zone_verifies();
+    let before = fs::read_to_string(knot.zone()).unwrap();
+    assert!(before.contains("NSEC3PARAM\t1 0 0 -") && !before.contains("\tNSEC\t"), "{before}");
+    // The top, ns, www, a.deep, b.deep, what is above these two, and the delegation.
+    let ring = before.lines().filter(|line| line.contains("\tNSEC3\t1 0 0 - ")).count();
+    assert_eq!(ring, 7, "{before}");
+    let config = fs::read_to_string(group.path().join("knot.conf")).unwrap();
+    for (more, objection) in others {
+        group.file("knot.conf", config.replace(NSEC3, &format!("{NSEC3}\n    {more}")));
+        // The server signs again by itself; what it says to the command is about its configuration.
+        knot.tell(&["reload"]);
+        for node in ["2", "3", "4"] {
+            let words = ["audit", "show", "--node", node, "--refused", "--last", "1000"];
+            let refused = format!("agent zone refuses it: {objection}");
+            until("the operators refuse another ring", PATIENCE, || group.theta(&words).ok().text().contains(&refused));
+        }
+        assert_eq!(fs::read_to_string(knot.zone()).unwrap(), before, "the old zone is served");
+    }
+    drop(agents);
+}
+
+#[test]
+fn a_zone_with_nsec3_is_signed_from_the_operators_copies() {
+    let algorithm = Algorithm {
+        number: "15",
+        knot: &format!("ed25519{NSEC3}"),
+        suite: "frost-ed25519",
+        operation: "sign",
+        objection: "there is no victim.example. A in the zone",
+    };
+    let opt_out = "the NSEC3 record has opt-out: delegations could be added that nobody has signed";
+    let other =
+        "the NSEC3 record has 5 iterations and no salt, and the operators have agreed on 0 iterations and no salt";
+    hashes_are_those_of_the_copies(&algorithm, &[("nsec3-opt-out: on", opt_out), ("nsec3-iterations: 5", other)]);
+}
+
+#[test]
+fn p256_digests_of_nsec3_are_recognised() {
+    let none = "no record set of the zone has this digest with times of now";
+    let knot = format!("ecdsap256sha256{NSEC3}");
+    let (number, suite, operation) = ("13", "ecdsa-p256", "sign-digest");
+    let algorithm = Algorithm { number, knot: &knot, suite, operation, objection: none };
+    hashes_are_those_of_the_copies(&algorithm, &[("nsec3-opt-out: on", none)]);
 }
