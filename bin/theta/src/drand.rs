@@ -5,9 +5,10 @@ use std::{fmt, str::FromStr};
 
 use clap::Args;
 use serde::Serialize;
+use theta_groups::DecodeError;
 use theta_schemes::{
     Purpose, Suite,
-    coins::cks05_bls::{BeaconKey, BeaconMinPk, BeaconMinSig, drand_round},
+    coins::cks05_bls::{AnyBeaconKey, drand_round},
     keys::SchemeError,
 };
 
@@ -93,26 +94,19 @@ impl fmt::Display for Round {
 
 /// A public key of another group's beacon.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum ForeignKey {
-    /// In G1, with signatures in G2.
-    MinPk(BeaconKey<BeaconMinPk>),
-    /// In G2, with signatures in G1.
-    MinSig(BeaconKey<BeaconMinSig>),
-}
+pub(crate) struct ForeignKey(AnyBeaconKey);
 
 impl FromStr for ForeignKey {
     type Err = String;
 
     fn from_str(digits: &str) -> Result<Self, String> {
         let bytes = hex::decode(digits.trim()).map_err(|_| "a beacon's key is given in hexadecimal".to_owned())?;
-        let key = match bytes.len() {
-            48 => BeaconKey::decode(&bytes).map(Self::MinPk),
-            96 => BeaconKey::decode(&bytes).map(Self::MinSig),
-            got => {
-                return Err(format!("a beacon's key has 48 bytes (drand's default chain) or 96 (quicknet), not {got}"));
+        AnyBeaconKey::decode(&bytes).map(Self).map_err(|error| match error {
+            DecodeError::Length { got, .. } => {
+                format!("a beacon's key has 48 bytes (drand's default chain) or 96 (quicknet), not {got}")
             }
-        };
-        key.map_err(|error| format!("this is no key of a beacon: {error}"))
+            other => format!("this is no key of a beacon: {other}"),
+        })
     }
 }
 
@@ -145,10 +139,7 @@ impl CoinKey<'_> {
 impl ForeignKey {
     /// Checks that this is the coin of that name.
     pub(crate) fn verify(&self, name: &[u8], value: &[u8], proof: &[u8]) -> Result<(), SchemeError> {
-        match self {
-            Self::MinPk(key) => Ok(key.verify(name, value, proof)?),
-            Self::MinSig(key) => Ok(key.verify(name, value, proof)?),
-        }
+        Ok(self.0.verify(name, value, proof)?)
     }
 }
 

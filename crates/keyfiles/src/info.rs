@@ -1,6 +1,10 @@
 //! Public keys as other software reads them.
 
-use theta_schemes::{Suite, keys::AnyPublicKey, signatures::ecdsa::uncompressed_key};
+use theta_schemes::{
+    Suite,
+    keys::{AnyPublicKey, KeyKind},
+    signatures::ecdsa::uncompressed_key,
+};
 
 /// DER of the key's `SubjectPublicKeyInfo` (RFC 5280, section 4.1), for Ed25519, Ed448, P-256, secp256k1 and RSA; `None` for keys of
 /// suites that have no such form. Points of ECDSA are not compressed, since some verifiers cannot undo that.
@@ -12,7 +16,7 @@ pub fn public_key_info(public: &AnyPublicKey) -> Option<Vec<u8>> {
 }
 
 /// The fixed beginning of a `SubjectPublicKeyInfo`; the key follows it.
-const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
+fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
     // RFC 8410, section 4.
     const ED25519: &[u8] = &[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0];
     const ED448: &[u8] = &[0x30, 0x43, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x71, 0x03, 0x3a, 0];
@@ -41,7 +45,8 @@ const fn info_prefix(suite: Suite) -> Option<&'static [u8]> {
         Suite::FrostEd448 => Some(ED448),
         Suite::FrostP256 => Some(P256),
         Suite::FrostSecp256k1 => Some(SECP256K1),
-        Suite::Sh00Pkcs1Sha256 | Suite::Sh00Pkcs1Sha512 | Suite::Sh00PssSha256 | Suite::Cks05Sh00 => Some(&[]),
+        // Keys of RSA are kept in this form.
+        _ if suite.key_kind() == KeyKind::Rsa => Some(&[]),
         _ => None,
     }
 }

@@ -173,6 +173,8 @@ pub trait ThresholdScheme: KeyScheme {
 
 /// A public-key cipher whose decryption takes k parties. It wraps a 256-bit payload key.
 pub trait ThresholdCipher: ThresholdScheme {
+    /// The suite's code in headers: see `spec/payload.md`.
+    const HEADER_CODE: u8;
     /// Length in bytes of the capsule, which the cipher adds to a header.
     const CAPSULE_LEN: usize;
 

@@ -49,10 +49,9 @@ pub use answer::{
 pub use digest::{MessageDigest, MessageHasher};
 pub use error::{CombineError, RequestError, VerifyError};
 pub use family::{SignatureScheme, ThresholdCipher, ThresholdCoin, ThresholdScheme};
+pub use keys::scheme::{Ciphers, Coins, Curve, Preprocessed, Rsa, Signatures, TwoRounds};
 pub use limits::{MAX_COIN_NAME_LEN, MAX_LABEL_LEN, MAX_MESSAGE_LEN};
-pub use registry::{
-    Ciphers, Coins, Curve, Family, Kind, Preprocessed, Rsa, Signatures, TwoRounds, UnfitThreshold, UnsupportedDelivery,
-};
+pub use registry::{Family, Kind, MadeAhead, Registered, UnfitThreshold, UnsupportedDelivery};
 pub use statement::{Statement, StatementBytes};
 pub use suite::{Suite, UnknownSuite};
 pub use theta_names::{Delivery, Purpose};

@@ -3,7 +3,7 @@
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_payload::{Aead, Header, encrypt_bytes, split_ciphertext};
+use theta_payload::{Aead, HeaderBytes, encrypt_bytes, split_ciphertext};
 use theta_schemes::{Statement, keys::AnyPublicKey};
 
 use super::{AccountId, ORDER_LEN, Order, Plain, Refusal, Sealed, Terms, Transaction};
@@ -19,7 +19,9 @@ pub fn label_of(chain: &str, trader: &AccountId, number: u64) -> String {
 pub(super) fn check(terms: &Terms, sealed: &Sealed) -> Result<(), Refusal> {
     let wrong = |what: &str| Refusal::Ciphertext(what.to_owned());
     let split = split_ciphertext(&sealed.ciphertext).map_err(|error| Refusal::Ciphertext(error.to_string()))?;
-    let header = Header::parse(split.0).map_err(|error| Refusal::Ciphertext(error.to_string()))?;
+    let parsed = HeaderBytes::parse(sealed.ciphertext.slice_ref(split.0));
+    let parsed = parsed.map_err(|error| Refusal::Ciphertext(error.to_string()))?;
+    let header = parsed.header();
     if header.key_id() != terms.key().key_id() {
         return Err(wrong("it is encrypted to another key"));
     }
@@ -29,7 +31,7 @@ pub(super) fn check(terms: &Terms, sealed: &Sealed) -> Result<(), Refusal> {
     if header.payload().plaintext_len() != ORDER_LEN as u64 {
         return Err(wrong("its contents are longer or shorter than an order"));
     }
-    let checked = terms.key().check_request(Statement::Decapsulate(split.0));
+    let checked = terms.key().check_request(Statement::Header(&parsed));
     checked.map_err(|error| Refusal::Ciphertext(error.to_string()))
 }
 

@@ -13,7 +13,7 @@ use theta_names::{Delivery, NodeId};
 use theta_network::group::GroupFile;
 use theta_schemes::{
     Suite,
-    keys::{AnyKeyShare, AnyPublicKey, KeyName, deal_any, deal_rsa},
+    keys::{AnyKeyShare, AnyPublicKey, KeyKind, KeyName, deal_any, deal_rsa},
 };
 use theta_sharing::Threshold;
 use theta_store::Store;
@@ -57,7 +57,7 @@ impl ModulusArgs {
 }
 
 fn is_rsa(suite: Suite) -> bool {
-    suite.group() == "RSA"
+    suite.key_kind() == KeyKind::Rsa
 }
 
 /// Deals a new key. The search for an RSA key's primes is shown on a terminal.

@@ -4,7 +4,7 @@ use rand_core::CryptoRng;
 use theta_groups::Secret;
 use theta_groups::modular::Integer;
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, DealError, deal_rsa_primes, import_any};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, DealError, KeyKind, deal_rsa_primes, import_any};
 use theta_schemes::signatures::sh00::{MODULUS_BITS, RsaPrimes};
 use theta_sharing::Threshold;
 
@@ -38,7 +38,7 @@ impl Kind {
             Self::Ed448 => suite.name() == "frost-ed448",
             Self::P256 => suite.group() == "p256",
             Self::Secp256k1 => suite.group() == "secp256k1",
-            Self::Rsa => suite.group() == "RSA",
+            Self::Rsa => suite.key_kind() == KeyKind::Rsa,
         }
     }
 

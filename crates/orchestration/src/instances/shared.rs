@@ -9,6 +9,7 @@ use bytes::Bytes;
 use theta_custody::{KeyEntry, KeyTable, Members, Standing, StoreStanding};
 use theta_names::NodeId;
 use theta_network::{SendError, Transport};
+use theta_schemes::MadeAhead;
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, error, warn};
 
@@ -167,14 +168,14 @@ impl Shared {
     /// What this node has ahead of signatures with a key.
     pub(crate) fn stock(&self, entry: &KeyEntry) -> Option<Stock> {
         let per_peer = Some(self.stock_level(entry)).filter(|level| *level > 0 && entry.has_share())?;
-        match entry.suite.scheme() {
-            "ECDSA" => Some(Stock { kind: "presignatures", ready: entry.stock.presignatures_ready(), level: per_peer }),
-            "FROST" => {
-                let level = per_peer.saturating_mul(entry.holders.len().saturating_sub(1));
-                Some(Stock { kind: "commitments", ready: entry.stock.commitments_ready(), level })
+        let made = entry.suite.made_ahead()?;
+        let (ready, level) = match made {
+            MadeAhead::Presignatures => (entry.stock.presignatures_ready(), per_peer),
+            MadeAhead::Commitments => {
+                (entry.stock.commitments_ready(), per_peer.saturating_mul(entry.holders.len().saturating_sub(1)))
             }
-            _ => None,
-        }
+        };
+        Some(Stock { kind: made.name(), ready, level })
     }
 
     /// The other nodes, ascending.

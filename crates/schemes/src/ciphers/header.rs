@@ -102,8 +102,7 @@ impl<'a> Header<'a> {
         let mut reader = Reader::new(bytes);
         reader.take(PREAMBLE_LEN).map_err(cut)?;
         let (suite, aead) = (reader.u8().map_err(cut)?, reader.u8().map_err(cut)?);
-        let suite =
-            suite_from_code(suite).ok_or(RequestError::Header("the cipher suite is not known to this build"))?;
+        let suite = suite_with(suite).ok_or(RequestError::Header("the cipher suite is not known to this build"))?;
         let aead = Aead::from_code(aead).ok_or(RequestError::Header("the AEAD is not known to this build"))?;
         let key_id = KeyId::from_bytes(reader.array().map_err(cut)?);
         let len = reader.u64().map_err(cut)?;
@@ -226,11 +225,12 @@ pub(super) fn write_envelope(
     capsule_len: usize,
 ) -> Result<Vec<u8>, RequestError> {
     check_size("label", label, MAX_LABEL_LEN)?;
-    let suite = suite_code(suite).ok_or(RequestError::Purpose { key: suite.purpose(), asked: Purpose::Decrypt })?;
+    let other = RequestError::Purpose { key: suite.purpose(), asked: Purpose::Decrypt };
+    let code = suite.ops().header_code().ok_or(other)?;
     let total = total_len(label, capsule_len);
     let preamble = Writer::onto(Vec::with_capacity(total)).raw(&MAGIC).u8(VERSION);
     let stated = preamble.u32(u32::try_from(total).unwrap_or(u32::MAX));
-    let writer = stated.u8(suite).u8(aead.code()).raw(key_id.as_bytes());
+    let writer = stated.u8(code).u8(aead.code()).raw(key_id.as_bytes());
     Ok(writer.u64(digest.len).raw(&digest.hash).bytes(label).finish())
 }
 
@@ -239,32 +239,9 @@ pub(super) const fn total_len(label: &[u8], capsule_len: usize) -> usize {
     PREAMBLE_LEN + FIXED_LEN + label.len() + capsule_len
 }
 
-const fn suite_code(suite: Suite) -> Option<u8> {
-    match suite {
-        Suite::Sg02Ristretto255 => Some(1),
-        Suite::Sg02Bls12381 => Some(2),
-        Suite::Bz03Bls12381 => Some(3),
-        Suite::Bz03Bn254 => Some(4),
-        Suite::Sg02Ed25519 => Some(5),
-        Suite::Sg02Bn254 => Some(6),
-        Suite::Sg02P256 => Some(7),
-        Suite::Sg02Secp256k1 => Some(8),
-        _ => None,
-    }
-}
-
-const fn suite_from_code(code: u8) -> Option<Suite> {
-    match code {
-        1 => Some(Suite::Sg02Ristretto255),
-        2 => Some(Suite::Sg02Bls12381),
-        3 => Some(Suite::Bz03Bls12381),
-        4 => Some(Suite::Bz03Bn254),
-        5 => Some(Suite::Sg02Ed25519),
-        6 => Some(Suite::Sg02Bn254),
-        7 => Some(Suite::Sg02P256),
-        8 => Some(Suite::Sg02Secp256k1),
-        _ => None,
-    }
+/// The suite with this code.
+fn suite_with(code: u8) -> Option<Suite> {
+    Suite::ALL.into_iter().find(|suite| suite.ops().header_code() == Some(code))
 }
 
 /// The only error of fields of fixed length.
@@ -275,6 +252,29 @@ fn cut(_: DecodeError) -> RequestError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ciphers_and_no_others_have_the_codes_of_the_specification() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/payload.md");
+        let specification = std::fs::read_to_string(path).unwrap();
+        let cells: Vec<&str> = specification.lines().flat_map(|line| line.split('|')).map(str::trim).collect();
+        let line = |cells: &[&str]| {
+            let name = cells[1].strip_prefix('`')?.strip_suffix('`')?;
+            Some((cells[0].parse::<u8>().ok()?, name.parse::<Suite>().ok()?))
+        };
+        let mut specified: Vec<(u8, Suite)> = cells.windows(2).filter_map(line).collect();
+        specified.sort_unstable();
+        let coded = Suite::ALL.into_iter().filter_map(|suite| Some((suite.ops().header_code()?, suite)));
+        let mut coded: Vec<(u8, Suite)> = coded.collect();
+        coded.sort_unstable();
+        assert_eq!(coded, specified);
+        for (code, suite) in &coded {
+            assert_eq!((suite_with(*code), suite.purpose()), (Some(*suite), Purpose::Decrypt), "{suite}");
+        }
+        let ciphers = Suite::ALL.into_iter().filter(|suite| suite.purpose() == Purpose::Decrypt);
+        assert_eq!(coded.len(), ciphers.count());
+        assert_eq!((suite_with(0), suite_with(u8::MAX)), (None, None));
+    }
 
     #[test]
     fn what_is_parsed_once_is_what_parsing_finds() {

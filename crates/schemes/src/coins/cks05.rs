@@ -15,9 +15,9 @@ use theta_sharing::{Encoded, ShareIndex, dleq::Bases};
 
 use crate::derived_rng::DerivedRng;
 use crate::dleq_share::{self, DleqShare, ProvenShares};
+use crate::keys::scheme::{Coins, Curve};
 use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
 use crate::limits::MAX_COIN_NAME_LEN;
-use crate::registry::{Coins, Curve};
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
 /// A group on which the coin is defined.

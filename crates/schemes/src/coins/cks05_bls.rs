@@ -14,10 +14,10 @@ use theta_groups::{DecodeError, Group, Secret};
 use theta_sharing::ShareIndex;
 
 use super::from_signature;
+use crate::keys::scheme::{Coins, Curve};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::limits::MAX_COIN_NAME_LEN;
 use crate::point_share::PointShare;
-use crate::registry::{Coins, Curve};
 use crate::signatures::bls04::{self, Bls04, Form, SignRequest, Signature, forms};
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 
@@ -72,6 +72,39 @@ impl<F: Form> BeaconKey<F> {
     pub fn verify(&self, name: &[u8], coin: &[u8], proof: &[u8]) -> Result<(), VerifyError> {
         from_signature::check(name, coin, proof)?;
         bls04::verify::<F>(&self.0, name, proof)
+    }
+}
+
+/// A beacon's public key in either form.
+#[derive(Clone, Copy, Debug)]
+pub enum AnyBeaconKey {
+    /// In G1, with signatures in G2.
+    MinPk(BeaconKey<BeaconMinPk>),
+    /// In G2, with signatures in G1.
+    MinSig(BeaconKey<BeaconMinSig>),
+}
+
+impl AnyBeaconKey {
+    /// Reads a compressed key, whose length, 48 bytes or 96, tells its form.
+    ///
+    /// # Errors
+    /// As [`BeaconKey::decode`]; [`DecodeError::Length`] for bytes of any other length.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() == <G2 as Group>::ENCODED_LEN {
+            return BeaconKey::decode(bytes).map(Self::MinSig);
+        }
+        BeaconKey::decode(bytes).map(Self::MinPk)
+    }
+
+    /// As [`BeaconKey::verify`].
+    ///
+    /// # Errors
+    /// [`VerifyError`] with the reason.
+    pub fn verify(&self, name: &[u8], coin: &[u8], proof: &[u8]) -> Result<(), VerifyError> {
+        match self {
+            Self::MinPk(key) => key.verify(name, coin, proof),
+            Self::MinSig(key) => key.verify(name, coin, proof),
+        }
     }
 }
 

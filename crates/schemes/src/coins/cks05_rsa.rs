@@ -9,8 +9,8 @@ use theta_sharing::ShareIndex;
 
 use super::from_signature;
 use crate::keys::KeyScheme;
+use crate::keys::scheme::{Coins, Rsa};
 use crate::limits::MAX_COIN_NAME_LEN;
-use crate::registry::{Coins, Rsa};
 use crate::signatures::sh00::{self, Pkcs1Sha256, RsaKeyShare, RsaPublicKey, RsaRequest, RsaShare, RsaSignature};
 use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
 

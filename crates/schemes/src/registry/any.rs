@@ -8,10 +8,10 @@ use theta_groups::Secret;
 use theta_groups::modular::SearchProgress;
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{KeyObject, KeyScheme, Keyed, Primes, SchemeError};
+use super::{KeyObject, Keyed, Primes, Registered, SchemeError};
 use crate::keys::{
-    DealError, KeyId, PartsError, PublicMaterial, PublicParts, SecretMaterial, ShareError, Typed, TypedKeyShare,
-    TypedPublicKey,
+    DealError, KeyId, KeyScheme, PartsError, PublicMaterial, PublicParts, SecretMaterial, ShareError, Typed,
+    TypedKeyShare, TypedPublicKey,
 };
 use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 use crate::{MessageDigest, Suite};
@@ -29,7 +29,7 @@ pub struct AnyKeyShare {
 impl AnyPublicKey {
     /// A key of the scheme `S`.
     #[must_use]
-    pub fn of<S: KeyScheme>(key: Arc<S::PublicKey>) -> Self {
+    pub fn of<S: Registered>(key: Arc<S::PublicKey>) -> Self {
         Self(Arc::new(Keyed::<S>::new(key)))
     }
 

@@ -38,21 +38,30 @@ pub struct UnsupportedDelivery {
 }
 
 /// What keys do not have, why, and what to do.
-const fn without(delivery: Delivery) -> &'static str {
+fn without(delivery: Delivery) -> String {
     match delivery {
         Delivery::All | Delivery::Quorum => {
             "have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
              --delivery quorum, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
+                .to_owned()
         }
-        Delivery::DishonestMajority => {
+        Delivery::DishonestMajority => format!(
             "need no choice of a majority: their holders multiply no shared values, and fewer than k of them are safe whoever they are; leave out \
-             --majority, which is for suites ecdsa-p256 and ecdsa-secp256k1"
-        }
-        Delivery::Passive | Delivery::PassiveDishonestMajority => {
+             --majority, which is for suites {}",
+            with(delivery)
+        ),
+        Delivery::Passive | Delivery::PassiveDishonestMajority => format!(
             "have no passive security: their holders multiply no shared values, and a holder that lies gains nothing whatever they do; leave out \
-             --security passive, which is for suites ecdsa-p256 and ecdsa-secp256k1"
-        }
+             --security passive, which is for suites {}",
+            with(delivery)
+        ),
     }
+}
+
+/// The suites whose keys can have it.
+fn with(delivery: Delivery) -> String {
+    let suites = Suite::ALL.into_iter().filter(|suite| suite.supports(delivery));
+    suites.map(Suite::name).collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]
@@ -79,6 +88,8 @@ mod tests {
         for delivery in [Delivery::DishonestMajority, Delivery::Passive, Delivery::PassiveDishonestMajority] {
             let supporting = Suite::ALL.into_iter().filter(|suite| suite.supports(delivery));
             assert!(supporting.eq(Suite::ALL.into_iter().filter(|suite| suite.scheme() == "ECDSA")), "{delivery}");
+            let refused = Suite::FrostP256.check_delivery(delivery).unwrap_err().to_string();
+            assert!(refused.ends_with(", which is for suites ecdsa-p256 and ecdsa-secp256k1"), "{delivery}: {refused}");
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The families of operations that keys have.
 
-use super::{KeyScheme, Keyed, OneRoundKey, SchemeError};
+use super::{Keyed, OneRoundKey, SchemeError};
 use crate::ciphers::CipherKey;
+use crate::keys::scheme::{Ciphers, Coins, KeyScheme, Signatures};
 use crate::signatures::ecdsa::EcdsaKey;
 use crate::signatures::frost::FrostKey;
 use crate::{
-    MessageDigest, Purpose, RequestError, SignatureScheme, Statement, ThresholdCipher, ThresholdCoin, ThresholdScheme,
+    MessageDigest, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdCipher, ThresholdCoin,
+    ThresholdScheme,
 };
 
 /// The operations of keys of scheme `S`.
@@ -24,6 +26,12 @@ pub trait Family<S: KeyScheme> {
 
     /// Whether a combined value can be checked by itself: see [`ThresholdScheme::CHECKABLE`].
     const CHECKABLE: bool = false;
+
+    /// The suite's code in headers of ciphertexts, if keys are for encryption.
+    const HEADER_CODE: Option<u8> = None;
+
+    /// What holders make before a signature is asked for, if they can.
+    const MADE_AHEAD: Option<MadeAhead> = None;
 
     /// What messages are hashed with first, if their digest is all that the scheme sees of them.
     const DIGEST: Option<MessageDigest> = None;
@@ -57,28 +65,37 @@ pub trait Family<S: KeyScheme> {
     }
 }
 
-/// Ciphers: [`ThresholdCipher`].
-#[derive(Clone, Copy, Debug)]
-pub struct Ciphers;
+/// What the holders of a key make together before signatures are asked for, so that these take fewer rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MadeAhead {
+    /// Commitments to nonces, each of one holder for one other.
+    Commitments,
+    /// Presignatures, each for one signature.
+    Presignatures,
+}
 
-/// Signatures in one round: [`ThresholdScheme`] and [`SignatureScheme`].
-#[derive(Clone, Copy, Debug)]
-pub struct Signatures;
+impl MadeAhead {
+    /// The name in metrics and in what nodes say of their keys.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Commitments => "commitments",
+            Self::Presignatures => "presignatures",
+        }
+    }
+}
 
-/// Coins: [`ThresholdCoin`].
-#[derive(Clone, Copy, Debug)]
-pub struct Coins;
-
-/// FROST, whose signatures take two rounds.
-#[derive(Clone, Copy, Debug)]
-pub struct TwoRounds;
-
-/// ECDSA, whose signatures take what the holders have made together before: shared nonces, and their products with the key.
-#[derive(Clone, Copy, Debug)]
-pub struct Preprocessed;
+impl Suite {
+    /// What the holders of keys of this suite make before signatures are asked for; `None` if each request is answered by itself.
+    #[must_use]
+    pub fn made_ahead(self) -> Option<MadeAhead> {
+        self.ops().made_ahead()
+    }
+}
 
 impl<S: ThresholdCipher> Family<S> for Ciphers {
     const CHECKABLE: bool = S::CHECKABLE;
+    const HEADER_CODE: Option<u8> = Some(S::HEADER_CODE);
 
     fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
         S::parse_request(public, statement).map(drop)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use theta_sharing::ShareIndex;
 
-use super::{AnyKeyShare, Family, KeyScheme, Kind, OneRoundKey, SchemeError};
-use crate::keys::{ShareError, Typed, TypedPublicKey};
+use super::{AnyKeyShare, Family, Kind, OneRoundKey, Registered, SchemeError};
+use crate::keys::{KeyScheme, ShareError, Typed, TypedPublicKey};
 use crate::signatures::ecdsa::EcdsaKey;
 use crate::signatures::frost::FrostKey;
 use crate::{MessageDigest, RequestError, Statement, ciphers::CipherKey};
@@ -49,7 +49,7 @@ impl<S: KeyScheme> Keyed<S> {
     }
 }
 
-impl<S: KeyScheme> KeyObject for Keyed<S> {
+impl<S: Registered> KeyObject for Keyed<S> {
     fn typed(&self) -> &TypedPublicKey {
         &self.typed
     }

@@ -3,12 +3,19 @@
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_groups::Secret;
+use theta_groups::{Group, Scalar, Secret};
 use theta_sharing::{ProofOfPossession, ShareIndex, Threshold};
 
-use super::{AnyKeyShare, AnyPublicKey, DealtKey, KeyScheme, Primes};
-use crate::keys::{DealError, KeyKind, PartsError, PublicParts, ShareError};
+use super::Primes;
+use crate::keys::scheme::{Curve, KeyScheme, Rsa};
+use crate::keys::{
+    CurveScheme, DealError, KeyKind, KeyShare, PartsError, PublicKeySet, PublicParts, ShareError, deal, deal_secret,
+    proof_of_possession,
+};
 use crate::signatures::sh00::{self, ModulusSize, RsaDealError, RsaKeyShare, RsaPublicKey, RsaScheme};
+
+/// A key fresh from the dealer, in the types of its scheme: its public material, and the shares of parties 1 to n.
+pub(crate) type Dealing<S> = (Arc<<S as KeyScheme>::PublicKey>, Vec<<S as KeyScheme>::KeyShare>);
 
 /// The making of keys of scheme `S`.
 pub trait Kind<S: KeyScheme> {
@@ -17,17 +24,18 @@ pub trait Kind<S: KeyScheme> {
     /// Length in bytes of a secret key in its standard encoding; `None` for RSA.
     fn secret_key_len() -> Option<usize>;
     /// A new key.
-    fn deal(threshold: Threshold, rng: &mut dyn CryptoRng) -> DealtKey;
+    fn deal(threshold: Threshold, rng: &mut dyn CryptoRng) -> Dealing<S>;
     /// A new RSA key.
     ///
     /// # Errors
     /// [`RsaDealError::Suite`] for keys of another kind.
-    fn deal_rsa(primes: Primes<'_>, threshold: Threshold, rng: &mut dyn CryptoRng) -> Result<DealtKey, RsaDealError>;
+    fn deal_rsa(primes: Primes<'_>, threshold: Threshold, rng: &mut dyn CryptoRng) -> Result<Dealing<S>, RsaDealError>;
     /// The shares of an existing secret key.
     ///
     /// # Errors
     /// [`DealError`].
-    fn import(secret: &Secret<Vec<u8>>, threshold: Threshold, rng: &mut dyn CryptoRng) -> Result<DealtKey, DealError>;
+    fn import(secret: &Secret<Vec<u8>>, threshold: Threshold, rng: &mut dyn CryptoRng)
+    -> Result<Dealing<S>, DealError>;
     /// The key from its parts, fully checked.
     ///
     /// # Errors
@@ -44,18 +52,52 @@ pub trait Kind<S: KeyScheme> {
     fn share(public: &S::PublicKey, index: ShareIndex, secret: &[u8]) -> Result<S::KeyShare, ShareError>;
 }
 
-/// Keys that are Shamir sharings in the exponent of a prime-order group: those of a [`CurveScheme`](crate::keys::CurveScheme).
-#[derive(Clone, Copy, Debug)]
-pub struct Curve;
+impl<S: CurveScheme> Kind<S> for Curve {
+    const KIND: KeyKind = KeyKind::Curve;
 
-/// Shared RSA keys.
-#[derive(Clone, Copy, Debug)]
-pub struct Rsa;
+    fn secret_key_len() -> Option<usize> {
+        Some(<S::KeyGroup as Group>::Scalar::ENCODED_LEN)
+    }
 
-/// The key and its shares as those of any suite.
-pub(crate) fn erased<S: KeyScheme>(public: Arc<S::PublicKey>, shares: Vec<S::KeyShare>) -> DealtKey {
-    let shares = shares.into_iter().map(|share| AnyKeyShare::of::<S>(Arc::new(share))).collect();
-    (AnyPublicKey::of::<S>(public), shares)
+    fn deal(threshold: Threshold, rng: &mut dyn CryptoRng) -> Dealing<S> {
+        let dealt = deal::<S>(threshold, rng);
+        (dealt.public, dealt.shares)
+    }
+
+    fn deal_rsa(
+        _primes: Primes<'_>,
+        _threshold: Threshold,
+        _rng: &mut dyn CryptoRng,
+    ) -> Result<Dealing<S>, RsaDealError> {
+        Err(RsaDealError::Suite(S::SUITE))
+    }
+
+    fn import(
+        secret: &Secret<Vec<u8>>,
+        threshold: Threshold,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Dealing<S>, DealError> {
+        let secret = Secret::new(Scalar::decode(secret.expose()).map_err(DealError::Secret)?);
+        let dealt = deal_secret::<S>(threshold, &secret, rng)?;
+        Ok((dealt.public, dealt.shares))
+    }
+
+    fn key(parts: &PublicParts) -> Result<S::PublicKey, PartsError> {
+        let PublicParts::Curve(key) = parts else { return Err(PartsError::Kind(S::SUITE)) };
+        PublicKeySet::from_encoded::<S>(key)
+    }
+
+    fn key_group() -> Option<&'static str> {
+        Some(S::KeyGroup::NAME)
+    }
+
+    fn proof_of_possession() -> Option<&'static dyn ProofOfPossession> {
+        proof_of_possession::<S>()
+    }
+
+    fn share(public: &S::PublicKey, index: ShareIndex, secret: &[u8]) -> Result<S::KeyShare, ShareError> {
+        KeyShare::from_secret(public, index, secret)
+    }
 }
 
 impl<S: RsaScheme> Kind<S> for Rsa {
@@ -65,24 +107,24 @@ impl<S: RsaScheme> Kind<S> for Rsa {
         None
     }
 
-    fn deal(threshold: Threshold, rng: &mut dyn CryptoRng) -> DealtKey {
+    fn deal(threshold: Threshold, rng: &mut dyn CryptoRng) -> Dealing<S> {
         let dealt = sh00::deal::<S>(ModulusSize::DEFAULT, threshold, &mut |_| (), rng);
-        erased::<S>(dealt.public, dealt.shares)
+        (dealt.public, dealt.shares)
     }
 
-    fn deal_rsa(primes: Primes<'_>, threshold: Threshold, rng: &mut dyn CryptoRng) -> Result<DealtKey, RsaDealError> {
+    fn deal_rsa(primes: Primes<'_>, threshold: Threshold, rng: &mut dyn CryptoRng) -> Result<Dealing<S>, RsaDealError> {
         let dealt = match primes {
             Primes::New(size, progress) => sh00::deal::<S>(size, threshold, progress, rng),
             Primes::Found(primes) => sh00::deal_primes::<S>(primes, threshold, rng),
         };
-        Ok(erased::<S>(dealt.public, dealt.shares))
+        Ok((dealt.public, dealt.shares))
     }
 
     fn import(
         _secret: &Secret<Vec<u8>>,
         _threshold: Threshold,
         _rng: &mut dyn CryptoRng,
-    ) -> Result<DealtKey, DealError> {
+    ) -> Result<Dealing<S>, DealError> {
         Err(DealError::RsaImport)
     }
 

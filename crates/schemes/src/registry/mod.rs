@@ -7,16 +7,17 @@
 mod any;
 mod api;
 mod delivery;
+mod encoded;
 mod family;
 mod key;
 mod kind;
 mod one_round;
-mod scheme;
 mod table;
 mod threshold;
 mod with_scheme;
 
 use core::marker::PhantomData;
+use std::sync::Arc;
 
 use rand_core::CryptoRng;
 use theta_groups::Secret;
@@ -24,22 +25,35 @@ use theta_groups::modular::SearchProgress;
 use theta_sharing::{ProofOfPossession, Threshold};
 
 use crate::Suite;
-use crate::keys::{DealError, KeyKind, PartsError, PublicParts};
+use crate::keys::{DealError, KeyKind, KeyScheme, PartsError, PublicParts};
 use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 
 pub use any::{AnyKeyShare, AnyPublicKey, deal_any, deal_rsa, deal_rsa_primes, import_any};
 pub use api::SchemeError;
 pub use delivery::UnsupportedDelivery;
-pub use family::{Ciphers, Coins, Family, Preprocessed, Signatures, TwoRounds};
+pub use family::{Family, MadeAhead};
 pub(crate) use key::{KeyObject, Keyed};
-pub(crate) use kind::erased;
-pub use kind::{Curve, Kind, Rsa};
+use kind::Dealing;
+pub use kind::Kind;
 pub(crate) use one_round::OneRoundKey;
-pub use scheme::KeyScheme;
 pub use threshold::UnfitThreshold;
 
 /// A key fresh from the dealer: its public material, and the shares of parties 1 to n.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
+
+/// A scheme that can have a line in the table of suites: its kind makes its keys, and its family uses them.
+///
+/// [`KeyScheme`] itself does not ask for this: kinds and families make and use keys of any suite, which are objects of schemes, so that
+/// every scheme would stand on every other.
+pub trait Registered: KeyScheme<Kind: Kind<Self>, Family: Family<Self>> {}
+
+impl<S: KeyScheme<Kind: Kind<S>, Family: Family<S>>> Registered for S {}
+
+/// The key and its shares as those of any suite.
+fn erased<S: Registered>((public, shares): Dealing<S>) -> DealtKey {
+    let shares = shares.into_iter().map(|share| AnyKeyShare::of::<S>(Arc::new(share))).collect();
+    (AnyPublicKey::of::<S>(public), shares)
+}
 
 /// Where the primes of a new RSA key come from.
 pub enum Primes<'a> {
@@ -81,6 +95,10 @@ pub(crate) trait SuiteOps: Sync {
     fn is_checkable(&self) -> bool;
     /// Whether n must be 2 k - 1 at least, and k 2.
     fn takes_honest_majority(&self) -> bool;
+    /// The suite's code in headers of ciphertexts, if its keys are for encryption.
+    fn header_code(&self) -> Option<u8>;
+    /// What holders make before a signature is asked for.
+    fn made_ahead(&self) -> Option<MadeAhead>;
 }
 
 #[doc(hidden)]
@@ -106,7 +124,7 @@ impl<S> Of<S> {
     const OPS: Self = Self(PhantomData);
 }
 
-impl<S: KeyScheme> SuiteOps for Of<S> {
+impl<S: Registered> SuiteOps for Of<S> {
     fn key_kind(&self) -> KeyKind {
         S::Kind::KIND
     }
@@ -116,7 +134,7 @@ impl<S: KeyScheme> SuiteOps for Of<S> {
     }
 
     fn deal(&self, threshold: Threshold, rng: &mut dyn CryptoRng) -> DealtKey {
-        S::Kind::deal(threshold, rng)
+        erased::<S>(S::Kind::deal(threshold, rng))
     }
 
     fn deal_rsa(
@@ -125,7 +143,7 @@ impl<S: KeyScheme> SuiteOps for Of<S> {
         threshold: Threshold,
         rng: &mut dyn CryptoRng,
     ) -> Result<DealtKey, RsaDealError> {
-        S::Kind::deal_rsa(primes, threshold, rng)
+        S::Kind::deal_rsa(primes, threshold, rng).map(erased::<S>)
     }
 
     fn import(
@@ -134,7 +152,7 @@ impl<S: KeyScheme> SuiteOps for Of<S> {
         threshold: Threshold,
         rng: &mut dyn CryptoRng,
     ) -> Result<DealtKey, DealError> {
-        S::Kind::import(secret, threshold, rng)
+        S::Kind::import(secret, threshold, rng).map(erased::<S>)
     }
 
     fn key(&self, parts: &PublicParts) -> Result<AnyPublicKey, PartsError> {
@@ -155,5 +173,13 @@ impl<S: KeyScheme> SuiteOps for Of<S> {
 
     fn takes_honest_majority(&self) -> bool {
         S::HONEST_MAJORITY
+    }
+
+    fn header_code(&self) -> Option<u8> {
+        S::Family::HEADER_CODE
+    }
+
+    fn made_ahead(&self) -> Option<MadeAhead> {
+        S::Family::MADE_AHEAD
     }
 }

@@ -17,10 +17,10 @@ use theta_groups::{DecodeError, Group, Pairing, Secret};
 use theta_sharing::{ShareIndex, vartime_interpolate_at_zero};
 
 use crate::bisection::{find_false, random_weight};
+use crate::keys::scheme::{Curve, Signatures};
 use crate::keys::{CurveScheme, KeyGroup, KeyScheme, KeyShare, PublicKeySet};
 use crate::limits::MAX_MESSAGE_LEN;
 use crate::point_share::PointShare;
-use crate::registry::{Curve, Signatures};
 use crate::{CombineError, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError};
 
 /// A group's scalars.

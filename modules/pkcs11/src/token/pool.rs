@@ -15,7 +15,10 @@ use cryptoki_sys::{
 };
 use theta_client::{CeremonyEnd, ClientError, Credentials, KeyChange, blocking::Client};
 use theta_keypool::{Binding, Bindings, BindingsError, Locked, Pin, PoolConfig, Shown, Stamp, State};
-use theta_schemes::{Suite, keys::KeyName};
+use theta_schemes::{
+    Suite,
+    keys::{KeyKind, KeyName},
+};
 
 use super::Token;
 use crate::{
@@ -151,7 +154,7 @@ impl Token {
             self.log.say(format_args!("{none}, and {why}: fill it with theta pkcs11 pool"));
             Err(Refusal(CKR_DEVICE_MEMORY))
         };
-        if suite.group() == "RSA" {
+        if suite.key_kind() == KeyKind::Rsa {
             return empty("keys of RSA take a dealer");
         }
         // Destroyed keys keep their names; so do keys whose ceremony runs.

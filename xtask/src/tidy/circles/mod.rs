@@ -14,11 +14,6 @@ use super::tree::{Tree, read};
 use names::Names;
 use resolve::{Crate, ModulePath};
 
-/// Crates in which only two files that import each other are found, since longer circles stand there. In `schemes` the types themselves are in a
-/// circle: a suite (`KeyScheme`) names the kind and the family of its keys, whose methods name keys of any suite (`AnyPublicKey`), which are objects of
-/// suites. See `docs/adr/0027-suites-behind-objects.md`.
-const INTERTWINED: [&str; 1] = ["crates/schemes/src"];
-
 /// Looks at each crate's sources by themselves, since crates have an order of their own (`arrows.rs`).
 pub(super) fn check(tree: &Tree, findings: &mut Vec<String>) -> Result<(), String> {
     for manifest in tree.ending("Cargo.toml") {
@@ -31,17 +26,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<String>) -> Result<(), Strin
             files.insert(relative, names);
         }
         let folder = tree.shown(&sources);
-        let mut circles = circles(files);
-        if INTERTWINED.contains(&folder.as_str()) {
-            let all = circles.len();
-            circles.retain(|circle| circle.len() == 2);
-            if circles.len() == all {
-                findings.push(format!(
-                    "{folder} has no circle of more than two files any more: take it off the list in circles/mod.rs"
-                ));
-            }
-        }
-        findings.extend(circles.iter().map(|circle| finding(Path::new(&folder), circle)));
+        findings.extend(circles(files).iter().map(|circle| finding(Path::new(&folder), circle)));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::{path::PathBuf, thread, time::Duration};
 use clap::Args;
 use serde::Serialize;
 use theta_keypool::{Config, PoolConfig, SUITES, TokenConfig};
-use theta_schemes::Suite;
+use theta_schemes::{Suite, keys::KeyKind};
 
 use self::{
     stock::{Kind, Stock},
@@ -146,13 +146,13 @@ impl PoolArgs {
         let Some(level) = self.level else { return Ok(Vec::new()) };
         let specs = self.suites.iter().map(|suite| KeySpec::of(*suite)).collect::<Result<Vec<_>, _>>()?;
         let bits = self.modulus.bits(&specs)?;
-        if self.group.is_none() && self.suites.iter().any(|suite| suite.group() == "RSA") {
+        if self.group.is_none() && self.suites.iter().any(|suite| suite.key_kind() == KeyKind::Rsa) {
             return Err(Failure::Usage(
                 "keys of RSA take a dealer: stop the nodes, and name the directory of theta group init with --group"
                     .to_owned(),
             ));
         }
-        let kind = |suite: &Suite| Kind { suite: *suite, bits: (suite.group() == "RSA").then_some(bits) };
+        let kind = |suite: &Suite| Kind { suite: *suite, bits: (suite.key_kind() == KeyKind::Rsa).then_some(bits) };
         Ok(self.suites.iter().map(|suite| (kind(suite), level)).collect())
     }
 }

@@ -27,16 +27,20 @@ pub struct Bz03<P>(PhantomData<P>);
 pub trait CipherPairing: Pairing<G1: KeyGroup> {
     /// The suite's name.
     const SUITE: Suite;
+    /// The suite's code in headers.
+    const HEADER_CODE: u8;
     /// The domain of the hash to G1 by which a header is bound.
     const VALIDITY_DST: &'static [u8];
 }
 
 impl CipherPairing for Bls12_381 {
     const SUITE: Suite = Suite::Bz03Bls12381;
+    const HEADER_CODE: u8 = 3;
     const VALIDITY_DST: &'static [u8] = b"THETA-V01-CS03-bz03-validity-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
 }
 
 impl CipherPairing for Bn254 {
     const SUITE: Suite = Suite::Bz03Bn254;
+    const HEADER_CODE: u8 = 4;
     const VALIDITY_DST: &'static [u8] = b"THETA-V01-CS04-bz03-validity-with-BN254G1_XMD:SHA-256_SVDW_RO_";
 }

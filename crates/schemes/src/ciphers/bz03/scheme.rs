@@ -8,9 +8,9 @@ use zeroize::Zeroize;
 use super::capsule::{self, ValidCapsule};
 use super::{Bz03, CipherPairing};
 use crate::ciphers::PayloadKey;
+use crate::keys::scheme::{Ciphers, Curve};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
 use crate::point_share::PointShare;
-use crate::registry::{Ciphers, Curve};
 use crate::{CombineError, PendingProof, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A valid header, which is safe to answer.
@@ -122,6 +122,7 @@ impl<P: CipherPairing> ThresholdScheme for Bz03<P> {
 }
 
 impl<P: CipherPairing> ThresholdCipher for Bz03<P> {
+    const HEADER_CODE: u8 = P::HEADER_CODE;
     const CAPSULE_LEN: usize = capsule::len::<P>();
 
     fn encapsulate(public: &Self::PublicKey, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8> {

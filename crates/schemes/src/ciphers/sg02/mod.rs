@@ -25,6 +25,8 @@ pub struct Sg02<G>(PhantomData<G>);
 pub trait CipherGroup: KeyGroup {
     /// The suite's name.
     const SUITE: Suite;
+    /// The suite's code in headers.
+    const HEADER_CODE: u8;
 
     /// The second generator, a hash to the group, so that nobody knows its logarithm to the first.
     fn second_generator() -> &'static Self::Element {
@@ -35,11 +37,12 @@ pub trait CipherGroup: KeyGroup {
     fn second_base() -> &'static FixedBase<Self>;
 }
 
-/// The cipher's suites, each with the domain of the hash that makes its second generator.
+/// The cipher's suites, each with its code in headers and the domain of the hash that makes its second generator.
 macro_rules! cipher_groups {
-    ($($group:ty, $suite:ident, $dst:literal;)*) => {
+    ($($group:ty, $suite:ident, $code:literal, $dst:literal;)*) => {
         $(impl CipherGroup for $group {
             const SUITE: Suite = Suite::$suite;
+            const HEADER_CODE: u8 = $code;
 
             fn second_base() -> &'static FixedBase<Self> {
                 static BASE: OnceLock<FixedBase<$group>> = OnceLock::new();
@@ -50,17 +53,17 @@ macro_rules! cipher_groups {
 }
 
 cipher_groups! {
-    Ristretto255, Sg02Ristretto255,
+    Ristretto255, Sg02Ristretto255, 1,
         b"THETA-V01-CS01-sg02-second-generator-with-ristretto255_XMD:SHA-512_R255MAP_RO_";
-    bls12_381::G1, Sg02Bls12381,
+    bls12_381::G1, Sg02Bls12381, 2,
         b"THETA-V01-CS02-sg02-second-generator-with-BLS12381G1_XMD:SHA-256_SSWU_RO_";
-    Ed25519, Sg02Ed25519,
+    Ed25519, Sg02Ed25519, 5,
         b"THETA-V01-CS05-sg02-second-generator-with-edwards25519_XMD:SHA-512_ELL2_RO_";
-    bn254::G1, Sg02Bn254,
+    bn254::G1, Sg02Bn254, 6,
         b"THETA-V01-CS06-sg02-second-generator-with-BN254G1_XMD:SHA-256_SVDW_RO_";
-    P256, Sg02P256,
+    P256, Sg02P256, 7,
         b"THETA-V01-CS07-sg02-second-generator-with-P256_XMD:SHA-256_SSWU_RO_";
-    Secp256k1, Sg02Secp256k1,
+    Secp256k1, Sg02Secp256k1, 8,
         b"THETA-V01-CS08-sg02-second-generator-with-secp256k1_XMD:SHA-256_SSWU_RO_";
 }
 

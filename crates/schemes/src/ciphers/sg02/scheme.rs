@@ -9,8 +9,8 @@ use super::capsule::{self, Sealed};
 use super::{CipherGroup, Sg02};
 use crate::ciphers::PayloadKey;
 use crate::dleq_share::DleqShare;
+use crate::keys::scheme::{Ciphers, Curve};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
-use crate::registry::{Ciphers, Curve};
 use crate::{CombineError, PendingProof, RequestError, Statement, Suite, ThresholdCipher, ThresholdScheme};
 
 /// A header whose validity proof holds, so that it is safe to answer.
@@ -145,6 +145,7 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
 }
 
 impl<G: CipherGroup> ThresholdCipher for Sg02<G> {
+    const HEADER_CODE: u8 = G::HEADER_CODE;
     const CAPSULE_LEN: usize = capsule::len::<G>();
 
     fn encapsulate(public: &Self::PublicKey, envelope: Vec<u8>, key: &PayloadKey) -> Vec<u8> {

@@ -1,9 +1,10 @@
 //! ECDSA's keys behind the objects of all suites.
 
 use super::{Ecdsa, EcdsaCurve, EcdsaKey, verify::vartime_recovery_id};
+use crate::keys::scheme::Preprocessed;
 use crate::keys::{KeyScheme, SchemeError};
 use crate::limits::MAX_MESSAGE_LEN;
-use crate::registry::{Family, Keyed, Preprocessed};
+use crate::registry::{Family, Keyed, MadeAhead};
 use crate::{MessageDigest, Purpose, RequestError, SignatureScheme, Statement};
 
 impl<C: EcdsaCurve> EcdsaKey for Keyed<Ecdsa<C>> {
@@ -17,6 +18,8 @@ impl<C: EcdsaCurve> EcdsaKey for Keyed<Ecdsa<C>> {
 }
 
 impl<C: EcdsaCurve> Family<Ecdsa<C>> for Preprocessed {
+    const MADE_AHEAD: Option<MadeAhead> = Some(MadeAhead::Presignatures);
+
     fn check_request(
         _public: &<Ecdsa<C> as KeyScheme>::PublicKey,
         statement: &Statement<'_>,

@@ -6,6 +6,7 @@
 //!
 //! A result is r and s, 32 bytes each, big-endian; [`to_der`] and [`from_der`] convert to and from what most other software takes.
 
+mod any;
 mod curve;
 mod der;
 mod ecdsa_key;
@@ -14,13 +15,14 @@ mod verify;
 
 use core::marker::PhantomData;
 
+use crate::keys::scheme::{Curve, Preprocessed};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
-use crate::registry::{Curve, Preprocessed};
 use crate::{MessageDigest, SignatureScheme, Suite, VerifyError};
 
+pub use any::{uncompressed_key, vartime_recovery_id};
 pub use curve::{EcdsaCurve, P256Sha256, Secp256k1Sha256};
 pub use der::{from_der, to_der};
-pub use ecdsa_key::{EcdsaKey, uncompressed_key, vartime_recovery_id};
+pub use ecdsa_key::EcdsaKey;
 
 /// Length of a result in bytes.
 pub const SIGNATURE_LEN: usize = 64;

@@ -3,9 +3,10 @@
 use theta_groups::Secret;
 
 use super::{DerivedKey, Frost, FrostKey, FrostSuite, VerifyingKey};
+use crate::keys::scheme::TwoRounds;
 use crate::keys::{KeyScheme, SchemeError};
 use crate::limits::MAX_MESSAGE_LEN;
-use crate::registry::{Family, Keyed, TwoRounds};
+use crate::registry::{Family, Keyed, MadeAhead};
 use crate::{Purpose, RequestError, SignatureScheme, Statement, VerifyError};
 
 impl<C: FrostSuite> FrostKey for Keyed<Frost<C>> {
@@ -20,6 +21,8 @@ impl<C: FrostSuite> FrostKey for Keyed<Frost<C>> {
 }
 
 impl<C: FrostSuite> Family<Frost<C>> for TwoRounds {
+    const MADE_AHEAD: Option<MadeAhead> = Some(MadeAhead::Commitments);
+
     fn check_request(
         _public: &<Frost<C> as KeyScheme>::PublicKey,
         statement: &Statement<'_>,

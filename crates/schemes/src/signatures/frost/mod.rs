@@ -43,8 +43,8 @@ mod suites;
 
 use core::marker::PhantomData;
 
+use crate::keys::scheme::{Curve, TwoRounds};
 use crate::keys::{CurveScheme, KeyScheme, KeyShare, PublicKeySet};
-use crate::registry::{Curve, TwoRounds};
 use crate::{SignatureScheme, Suite, VerifyError};
 
 pub use aggregate::{AggregateError, aggregate, false_shares, verify_share};

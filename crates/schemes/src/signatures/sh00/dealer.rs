@@ -145,7 +145,7 @@ pub fn deal_primes<S: RsaScheme>(primes: &RsaPrimes, threshold: Threshold, rng: 
         verification_keys.push(modulus.pow(&base, secret.expose()));
         secrets.push((index, secret));
     }
-    let public = RsaPublicKey::assemble::<S>(threshold, modulus, base, verification_keys);
+    let public = RsaPublicKey::assemble(S::SUITE, threshold, modulus, base, verification_keys);
     let key_id = *public.key_id();
     let shares = secrets.into_iter().map(|(index, secret)| RsaKeyShare::new(key_id, index, secret)).collect();
     RsaDealt { public: Arc::new(public), shares }

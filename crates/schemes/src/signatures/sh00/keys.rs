@@ -8,12 +8,7 @@ use theta_sharing::{ShareIndex, Threshold};
 
 use super::{MODULUS_BITS, PUBLIC_EXPONENT, TEST_MODULUS_BITS, consistency, der, interpolation};
 use crate::Suite;
-use crate::keys::{KeyId, KeyScheme, PublicKeyError, PublicMaterial, PublicParts, SecretMaterial};
-
-/// Schemes whose keys are shared RSA keys.
-pub trait RsaScheme: KeyScheme<PublicKey = RsaPublicKey, KeyShare = RsaKeyShare> {}
-
-impl<S: KeyScheme<PublicKey = RsaPublicKey, KeyShare = RsaKeyShare>> RsaScheme for S {}
+use crate::keys::{KeyId, PublicKeyError, PublicMaterial, PublicParts, SecretMaterial};
 
 /// The public material of one key: N, a square v modulo N, and the verification keys v_i = v^(s_i).
 #[derive(Clone, PartialEq, Eq)]
@@ -30,13 +25,9 @@ pub struct RsaPublicKey {
 }
 
 impl RsaPublicKey {
-    /// Checks all that can be checked of parts from outside: N has one of the sizes and no small factor; v and the n verification
-    /// keys are units; the keys lie on one polynomial of degree k - 1 at most in the exponent whose value at zero is Delta / e.
-    /// Only the dealer can know that N is a product of two safe primes.
-    ///
-    /// # Errors
-    /// The [`PublicKeyError`] that names the first part that is wrong.
-    pub fn new<S: RsaScheme>(
+    /// See [`RsaPublicKey::new`]; `suite` has keys of this kind.
+    pub(super) fn checked(
+        suite: Suite,
         threshold: Threshold,
         modulus: Modulus,
         base: Residue,
@@ -60,21 +51,22 @@ impl RsaPublicKey {
         if modulus.square(&base) == one || verification_keys.iter().any(|key| modulus.square(key) == one) {
             return Err(PublicKeyError::Identity);
         }
-        let key = Self::assemble::<S>(threshold, modulus, base, verification_keys);
+        let key = Self::assemble(suite, threshold, modulus, base, verification_keys);
         if consistency::vartime_on_one_polynomial(&key) { Ok(key) } else { Err(PublicKeyError::Inconsistent) }
     }
 
     /// As [`RsaPublicKey::new`] without the checks, for a dealer who has just made the parts.
-    pub(super) fn assemble<S: RsaScheme>(
+    pub(super) fn assemble(
+        suite: Suite,
         threshold: Threshold,
         modulus: Modulus,
         base: Residue,
         verification_keys: Vec<Residue>,
     ) -> Self {
         let encoding = der::public_key_info(modulus.value(), PUBLIC_EXPONENT);
-        let key_id = KeyId::new(S::SUITE, &encoding);
+        let key_id = KeyId::new(suite, &encoding);
         let delta = interpolation::factorial(threshold.n());
-        Self { suite: S::SUITE, threshold, key_id, modulus, base, verification_keys, delta, encoding }
+        Self { suite, threshold, key_id, modulus, base, verification_keys, delta, encoding }
     }
 
     /// N.

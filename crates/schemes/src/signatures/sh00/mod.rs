@@ -20,8 +20,8 @@ mod share;
 
 pub use dealer::{ModulusSize, RsaDealError, RsaDealt, RsaPrimes, deal, deal_primes};
 pub use encoding::{Encoding, Pkcs1Sha256, Pkcs1Sha512, PssSha256};
-pub use keys::{RsaKeyShare, RsaPublicKey, RsaScheme};
-pub use scheme::{RsaRequest, RsaSignature, Sh00};
+pub use keys::{RsaKeyShare, RsaPublicKey};
+pub use scheme::{RsaRequest, RsaScheme, RsaSignature, Sh00};
 pub use share::RsaShare;
 
 pub(crate) use combine::{accept, combine};

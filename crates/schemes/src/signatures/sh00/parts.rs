@@ -1,13 +1,28 @@
 //! RSA keys from and to their parts as bytes.
 
 use theta_groups::DecodeError;
-use theta_groups::modular::{Integer, Modulus};
-use theta_sharing::ShareIndex;
+use theta_groups::modular::{Integer, Modulus, Residue};
+use theta_sharing::{ShareIndex, Threshold};
 
 use super::{MODULUS_BITS, RsaKeyShare, RsaPublicKey, RsaScheme};
-use crate::keys::{Part, PartsError, PublicParts, ShareError};
+use crate::keys::{Part, PartsError, PublicKeyError, PublicParts, ShareError};
 
 impl RsaPublicKey {
+    /// Checks all that can be checked of parts from outside: N has one of the sizes and no small factor; v and the n verification
+    /// keys are units; the keys lie on one polynomial of degree k - 1 at most in the exponent whose value at zero is Delta / e.
+    /// Only the dealer can know that N is a product of two safe primes.
+    ///
+    /// # Errors
+    /// The [`PublicKeyError`] that names the first part that is wrong.
+    pub fn new<S: RsaScheme>(
+        threshold: Threshold,
+        modulus: Modulus,
+        base: Residue,
+        verification_keys: Vec<Residue>,
+    ) -> Result<Self, PublicKeyError> {
+        Self::checked(S::SUITE, threshold, modulus, base, verification_keys)
+    }
+
     /// The key from its parts, checked.
     pub(crate) fn from_parts<S: RsaScheme>(parts: &PublicParts) -> Result<Self, PartsError> {
         let PublicParts::Rsa { threshold, modulus, verification_base, verification_keys } = parts else {

@@ -9,11 +9,16 @@ use theta_sharing::ShareIndex;
 
 use super::{Encoding, RsaKeyShare, RsaPublicKey, RsaShare, combine, share};
 use crate::keys::KeyScheme;
+use crate::keys::scheme::{Rsa, Signatures};
 use crate::limits::MAX_MESSAGE_LEN;
-use crate::registry::{Rsa, Signatures};
 use crate::{
     CombineError, MessageDigest, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError,
 };
+
+/// Schemes whose keys are shared RSA keys.
+pub trait RsaScheme: KeyScheme<PublicKey = RsaPublicKey, KeyShare = RsaKeyShare> {}
+
+impl<S: KeyScheme<PublicKey = RsaPublicKey, KeyShare = RsaKeyShare>> RsaScheme for S {}
 
 /// The scheme with one encoding of messages.
 #[derive(Clone, Copy, Debug)]

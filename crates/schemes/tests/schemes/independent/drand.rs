@@ -4,7 +4,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use theta_groups::Group;
 use theta_schemes::VerifyError;
-use theta_schemes::coins::cks05_bls::{BeaconKey, BeaconMinPk, BeaconMinSig, Cks05Bls, drand_round};
+use theta_schemes::coins::cks05_bls::{AnyBeaconKey, BeaconKey, BeaconMinPk, BeaconMinSig, Cks05Bls, drand_round};
 use theta_schemes::keys::PublicKeySet;
 use theta_schemes::signatures::bls04::{Form, MinPk, MinSig};
 use theta_sharing::{Encoded, Threshold};
@@ -42,13 +42,16 @@ fn read(file: &str) -> (Vec<u8>, Vec<Round>) {
 fn check<F: Form, Signing: Form>(file: &str) {
     let (key, rounds) = read(file);
     let beacon = BeaconKey::<F>::decode(&key).unwrap();
+    let of_any_form = AnyBeaconKey::decode(&key).unwrap();
     // The same key for messages instead of coins is refused, because the domains differ.
     let signer = BeaconKey::<Signing>::decode(&key).unwrap();
     for (i, Round { name, signature, randomness }) in rounds.iter().enumerate() {
         beacon.verify(name, randomness, signature).unwrap();
+        of_any_form.verify(name, randomness, signature).unwrap();
         assert_eq!(signer.verify(name, randomness, signature), Err(VerifyError::Invalid));
         let next = &rounds[(i + 1) % rounds.len()];
         assert_eq!(beacon.verify(&next.name, randomness, signature), Err(VerifyError::Invalid));
+        assert_eq!(of_any_form.verify(&next.name, randomness, signature), Err(VerifyError::Invalid));
         assert_eq!(beacon.verify(name, &next.randomness, signature), Err(VerifyError::Invalid));
         assert_eq!(beacon.verify(name, &next.randomness, &next.signature), Err(VerifyError::Invalid));
         let negated = F::Signatures::encode(&-F::Signatures::decode(signature).unwrap()).as_ref().to_vec();
@@ -60,6 +63,7 @@ fn check<F: Form, Signing: Form>(file: &str) {
     let identity = F::Keys::encode(&F::Keys::identity()).as_ref().to_vec();
     for bad in [&key[1..], &[0xff; 96][..key.len()], &identity, b""] {
         BeaconKey::<F>::decode(bad).unwrap_err();
+        AnyBeaconKey::decode(bad).unwrap_err();
     }
     // Where keys could be aggregated, this one is refused: drand publishes no proof of possession.
     let key = Encoded::decode(&key).unwrap();

@@ -11,7 +11,7 @@ use theta_payload::{Aead, Encrypt, Header, PayloadKey, split_ciphertext};
 use theta_schemes::ciphers::bz03::{Bz03, CipherPairing};
 use theta_schemes::ciphers::sg02::{CipherGroup, Sg02};
 use theta_schemes::keys::{AnyPublicKey, CurveScheme, KeyScheme, KeyShare, PublicKeySet, deal};
-use theta_schemes::{CombineError, Statement, Suite, ThresholdCipher, ThresholdScheme};
+use theta_schemes::{CombineError, Registered, Statement, Suite, ThresholdCipher, ThresholdScheme};
 use theta_sharing::Threshold;
 
 use crate::suites::fixture::{borrow, index, key, rng, shares, statement};
@@ -109,7 +109,8 @@ where
     S: ThresholdCipher
         + CurveScheme<KeyGroup = G>
         + KeyScheme<PublicKey = PublicKeySet<G>, KeyShare = KeyShare<G>>
-        + ThresholdScheme<Output = PayloadKey>,
+        + ThresholdScheme<Output = PayloadKey>
+        + Registered,
 {
     let mut rng = rng(5);
     let dealt = deal::<S>(Threshold::new(2, 3).unwrap(), &mut rng);
