@@ -1,13 +1,11 @@
 //! `theta doctor`: what is wrong with a group, and what to do about it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use serde::Serialize;
 use theta_client::{ListedKey, NodeProblem, NodeStatus};
+use theta_names::WallTime;
 use theta_wire::v1;
 
 use crate::{
@@ -123,7 +121,7 @@ pub(crate) fn doctor(args: &DoctorArgs, output: Output) -> Result<(), Failure> {
         .collect();
     let mut findings = absent(&statuses);
     findings.extend(differing(&patients));
-    findings.extend(patients.iter().flat_map(|patient| of_one(patient, now())));
+    findings.extend(patients.iter().flat_map(|patient| of_one(patient, WallTime::now().seconds())));
     findings.extend(patients.iter().filter_map(of_host));
     findings.extend(clocks_apart(&patients));
     findings.extend(cut_off(&patients));
@@ -162,11 +160,6 @@ pub(crate) fn doctor(args: &DoctorArgs, output: Output) -> Result<(), Failure> {
         1 => Err(Failure::Failed("one thing is wrong, as said above".to_owned())),
         many => Err(Failure::Failed(format!("{many} things are wrong, as said above"))),
     }
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Nodes that do not answer.

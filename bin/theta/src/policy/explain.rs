@@ -14,7 +14,7 @@ use theta_policy::Explanation;
 use theta_statements::{Approval, Ask, UnixTime};
 
 use crate::{
-    access::{ApprovalFiles, Subject, SubjectArgs, now},
+    access::{ApprovalFiles, Subject, SubjectArgs},
     connect::Session,
     exit::Failure,
     files,
@@ -125,7 +125,7 @@ fn by_file(args: &ExplainArgs, approvals: &[Approval], output: Output) -> Result
     };
     let subject = args.subject(|| group_file_beside(&args.policy))?;
     let ask = Ask { slot: args.slot, approvals, ..subject.ask(&group) };
-    let explanation: Explanation = policy.explain(&args.client, &ask, args.time.unwrap_or_else(now));
+    let explanation: Explanation = policy.explain(&args.client, &ask, args.time.unwrap_or_else(UnixTime::now));
     output.result(&explanation, |out| write!(out, "{explanation}"))
 }
 

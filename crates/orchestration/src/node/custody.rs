@@ -7,7 +7,6 @@ use std::{
         Arc,
         atomic::Ordering::{Acquire, Relaxed},
     },
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use core::time::Duration;
@@ -17,7 +16,7 @@ use theta_custody::{
     CeremonyError, CeremonyReport, CeremonyState, ChangeError, ChangeReport, Custodian, CustodyEffect, CustodyInput,
     GroupRequest, MembersError, MembersState, To, message_subject,
 };
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 use theta_network::{PeerState, PeerStatus, Transport};
 use theta_schemes::keys::KeyName;
 use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange, TakeBackRequest};
@@ -397,14 +396,9 @@ impl Clock {
     }
 }
 
-/// The time in seconds since 1970; 0 with a clock before that.
-pub(super) fn unix() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
 /// Sends ticks to the custodian. One that is behind gets fewer ticks, not more.
 pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration, transport: Arc<dyn Transport>) {
-    while inbox.send(Order::Tick(unix())).await.is_ok() {
+    while inbox.send(Order::Tick(WallTime::now().seconds())).await.is_ok() {
         sleep(pace(period, transport.status())).await;
     }
 }

@@ -11,8 +11,8 @@ use std::{
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed, now};
-use theta_names::KeyRef;
+use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
+use theta_names::{KeyRef, WallTime};
 use theta_network::{GroupTransport, PeerState, Transport};
 use theta_orchestration::{
     Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, Quarantine, SlotRefusal, Stage,
@@ -368,7 +368,7 @@ impl NodeState {
                 .chain(self.orchestrator.departure())
                 .collect(),
             policy: Bytes::copy_from_slice(&self.authority.policy().digest().0),
-            clock: now().0,
+            clock: WallTime::now().milliseconds(),
             disk: Some(self.disk()),
             certificate_ends: self.certificate.ends(),
             store: self.store_standing().into(),
