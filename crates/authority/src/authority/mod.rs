@@ -259,6 +259,16 @@ impl Authority {
         Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })
     }
 
+    /// Counts a computation with a key's public part that this client has the node do: as a request that starts an instance, also where
+    /// no rule with a rate is about it.
+    ///
+    /// # Errors
+    /// [`Refusal::Quota`]: it asks more often than the policy allows.
+    pub fn computation(&self, client: &Name) -> Result<(), Refusal> {
+        let limits = self.policy().limits_of(client);
+        self.quotas.computation(client, &limits, UnixTime::now()).map_err(|error| self.exhausted(error))
+    }
+
     /// Takes a place for a stream of this client.
     ///
     /// # Errors
