@@ -30,6 +30,7 @@ Examples:
   theta policy explain --policy policy.toml --client validator --operation sign --key chain --slot 7 --message vote
   theta policy explain --policy policy.toml --client operator --operation keys.destroy --key old --time 2026-12-01T00:00:00Z
   theta policy explain --policy policy.toml --client release --operation sign --key release --message app.tar --approval ann.approval
+  theta policy explain --policy policy.toml --client gateway --operation keys.list --key release      may it read the public part?
   theta policy explain --ask 1 --client gateway --operation sign --key release     the policy in force at a running node
 
 First comes the answer with the rule that decides, then that rule's conditions, then every rule of the file with the \
