@@ -443,7 +443,8 @@ fn is_final(problem: &Problem) -> bool {
         | Problem::Silent(_)
         | Problem::NotReady(_)
         | Problem::OtherVersion(_)
-        | Problem::KeyWithheld(_) => false,
+        | Problem::KeyWithheld(_)
+        | Problem::Unconfirmed(_) => false,
     }
 }
 
