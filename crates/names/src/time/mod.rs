@@ -1,7 +1,11 @@
-//! The wall clock, which the product reads here alone.
+//! The wall clock, which the product reads here alone, and the times of files.
+
+mod stamp;
 
 use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use stamp::FileStamp;
 
 /// A point in time on a machine's wall clock: what has passed since the beginning of 1970 in UTC, without leap seconds. A clock that
 /// stands before that counts as 1970, when nothing with a beginning is valid yet.
