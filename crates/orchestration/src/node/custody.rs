@@ -269,8 +269,12 @@ impl Custody {
                     self.shared.blame(Culprit { party: node, misdeed, instance });
                 }
                 CustodyEffect::Members(members) => self.shared.seat(*members),
-                CustodyEffect::RolledBack { node, text } => {
-                    warn!(node = node.get(), text, "a node's store is older than what was seen of it");
+                CustodyEffect::RolledBack { node, rollback, witness: None } => {
+                    warn!(node = node.get(), text = %rollback, "a node's store is older than what was seen of it");
+                }
+                CustodyEffect::RolledBack { node, rollback, witness: Some(witness) } => {
+                    let (node, witness) = (node.get(), witness.get());
+                    warn!(node, witness, text = %rollback, "a peer remembers more of this node's store than it knows");
                 }
                 CustodyEffect::LedgerOffence { node, offence } => {
                     warn!(node = node.get(), text = %offence, "a node broke the rules of the ledger");
