@@ -19,7 +19,6 @@ pub(crate) use self::place::{Checked, read, read_any, read_file};
 use self::place::{GenesisLine, MemberLine, PlaceArgs};
 use self::reason::Reason;
 use crate::{
-    access,
     exit::Failure,
     files::Target,
     output::{GOOD, Output, Table},
