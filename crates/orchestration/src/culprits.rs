@@ -79,12 +79,12 @@ mod tests {
     use theta_rounds::Offence;
 
     use super::*;
-    use crate::{InstanceId, Misdeed};
+    use crate::{InstanceId, NodeOffence};
 
     fn culprit(party: u16, text: usize) -> Culprit {
         let party = NodeId::try_from(party).unwrap();
         let offence = Offence::TooLong { len: text, most: 0 };
-        Culprit { party, misdeed: Misdeed::Instance(offence), instance: InstanceId::NONE }
+        Culprit { party, offence: NodeOffence::Instance(offence), instance: InstanceId::NONE }
     }
 
     #[test]

@@ -28,7 +28,7 @@ use tracing::{error, info, warn};
 
 use super::router::{CustodyMail, Inboxes};
 use crate::{
-    Culprit, InstanceId, Misdeed,
+    Culprit, InstanceId, NodeOffence,
     instances::{Command, Content, Shared},
 };
 
@@ -265,8 +265,8 @@ impl Custody {
                 }
                 CustodyEffect::Report(report) => self.report(report),
                 CustodyEffect::Culprit { node, offence, ceremony } => {
-                    let (misdeed, instance) = (Misdeed::Ceremony(offence), InstanceId(ceremony));
-                    self.shared.blame(Culprit { party: node, misdeed, instance });
+                    let (offence, instance) = (NodeOffence::Ceremony(offence), InstanceId(ceremony));
+                    self.shared.blame(Culprit { party: node, offence, instance });
                 }
                 CustodyEffect::Members(members) => self.shared.seat(*members),
                 CustodyEffect::RolledBack { node, rollback, witness: None } => {
