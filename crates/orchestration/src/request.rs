@@ -30,7 +30,7 @@ pub struct Culprit {
     /// The node.
     pub party: NodeId,
     /// What it did.
-    pub misdeed: Misdeed,
+    pub offence: NodeOffence,
     /// The instance, or the ceremony.
     pub instance: InstanceId,
 }
@@ -38,7 +38,7 @@ pub struct Culprit {
 /// An offence: what no honest node does. Its `Display` says what exactly, for example `share fails verification`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Misdeed {
+pub enum NodeOffence {
     /// An offence in an instance. It convinces only this node: see [`theta_rounds::Blame`].
     #[error("{0}")]
     Instance(Offence<Misbehaviour>),
@@ -57,7 +57,7 @@ pub enum Misdeed {
     Envelope(#[from] EnvelopeError),
 }
 
-impl Misdeed {
+impl NodeOffence {
     /// A stable `snake_case` name for metrics.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -12,6 +12,7 @@ use domain::{
     },
     rdata::AllRecordData,
 };
+use theta_names::WallTime;
 
 use super::{
     TransferError,
@@ -19,7 +20,6 @@ use super::{
     tsig::{Key, Sequence},
 };
 use crate::{
-    clock::now,
     owner::Owner,
     zone::{Builder, MOST_FILE, Zone, serial_of},
 };
@@ -67,10 +67,10 @@ fn records(message: &Message<[u8]>) -> impl Iterator<Item = Result<AnyRecord<'_>
 pub(super) fn serial(address: &str, key: &Key, origin: &Owner) -> Result<u32, TransferError> {
     let mut connection = Connection::open(address, LONGEST_QUESTION, MESSAGE)?;
     let mut question = question(origin, Rtype::SOA)?;
-    let mut sequence = Sequence::request(key, &mut question, now());
+    let mut sequence = Sequence::request(key, &mut question, WallTime::now().seconds());
     connection.send(&question)?;
     let bytes = connection.receive()?;
-    sequence.answer(&bytes, now())?;
+    sequence.answer(&bytes, WallTime::now().seconds())?;
     let message = answer(&bytes, &question)?;
     for record in records(message) {
         if let Some((_, start)) = start(&record?, origin)? {
@@ -84,7 +84,7 @@ pub(super) fn serial(address: &str, key: &Key, origin: &Owner) -> Result<u32, Tr
 pub(super) fn zone(address: &str, key: &Key, origin: &Owner) -> Result<Zone, TransferError> {
     let mut connection = Connection::open(address, LONGEST, MOST_FILE)?;
     let mut question = question(origin, Rtype::AXFR)?;
-    let mut sequence = Sequence::request(key, &mut question, now());
+    let mut sequence = Sequence::request(key, &mut question, WallTime::now().seconds());
     connection.send(&question)?;
     let mut zone = Received { origin, builder: Builder::new(origin.clone()), first: None, has_ended: false };
     let mut uncovered = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn zone(address: &str, key: &Key, origin: &Owner) -> Result<Zone, Tra
                 return Err(sequence.finish().err().filter(|_| !uncovered.is_empty()).map_or(error, Into::into));
             }
         };
-        sequence.answer(&bytes, now()).map_err(|error| refusal(&bytes, error))?;
+        sequence.answer(&bytes, WallTime::now().seconds()).map_err(|error| refusal(&bytes, error))?;
         uncovered.push(bytes);
         // Nothing is read of a message before a signature covers it: names unfold to many times what came.
         if sequence.finish().is_ok() {

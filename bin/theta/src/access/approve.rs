@@ -15,7 +15,7 @@ use theta_statements::{Approval, ApprovalTerms, Digest, UnixTime, Validity};
 
 use super::approvals::nonce_line;
 use super::credentials::read_signing_key;
-use super::{Nonce, Subject, SubjectArgs, now};
+use super::{Nonce, Subject, SubjectArgs};
 use crate::{
     connect::Session,
     exit::Failure,
@@ -108,7 +108,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
     let key = read_signing_key(&args.signing_key)?;
     let subjects = subjects(args)?;
     let group = group_name(args)?;
-    let from = args.from.unwrap_or_else(|| UnixTime(now().0.saturating_sub(60_000)));
+    let from = args.from.unwrap_or_else(|| UnixTime(UnixTime::now().0.saturating_sub(60_000)));
     let lifetime = u64::try_from(args.lifetime.as_millis()).unwrap_or(u64::MAX);
     let validity = Validity { from, until: from.plus(lifetime) };
     if lifetime > theta_statements::MOST_APPROVAL_LIFETIME {

@@ -19,7 +19,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{backlog::Early, ending::Audience, envelope::Content, shared::Shared};
 use crate::{
-    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, Misdeed, asked::Asked, entropy::Entropy,
+    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, NodeOffence, asked::Asked, entropy::Entropy,
     filling::FillingPermit, metrics::SuiteMetrics, quota::Permit,
 };
 
@@ -247,7 +247,7 @@ impl Instance {
             }
             Effect::Blame(blame) => {
                 let party = self.node_of(blame.party)?;
-                let culprit = Culprit { party, misdeed: Misdeed::Instance(blame.offence), instance: self.id };
+                let culprit = Culprit { party, offence: NodeOffence::Instance(blame.offence), instance: self.id };
                 shared.blame(culprit.clone());
                 self.culprits.push(culprit);
             }
@@ -358,7 +358,7 @@ impl Instance {
             }
         }
         for culprit in self.culprits.iter().take(MAX_NAMES) {
-            text.push_str(&format!("; node {} misbehaved: {}", culprit.party, culprit.misdeed));
+            text.push_str(&format!("; node {} misbehaved: {}", culprit.party, culprit.offence));
         }
         text
     }

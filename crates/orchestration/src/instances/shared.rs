@@ -150,9 +150,9 @@ impl Drop for Computing {
 impl Shared {
     /// Records a culprit: in the list, the metric and, at a bounded rate, the log.
     pub(crate) fn blame(&self, culprit: Culprit) {
-        self.metrics.culprit(culprit.party, culprit.misdeed.name());
+        self.metrics.culprit(culprit.party, culprit.offence.name());
         let (party, instance) = (culprit.party, culprit.instance);
-        let misbehaviour = culprit.misdeed.to_string();
+        let misbehaviour = culprit.offence.to_string();
         if self.culprits.push(culprit) {
             warn!(node = party.get(), misbehaviour, %instance, "a node misbehaved");
         }

@@ -46,7 +46,7 @@ pub(crate) fn host(host: HostStatus) -> v1::HostStanding {
 pub(crate) fn culprit(culprit: &Culprit) -> v1::Culprit {
     v1::Culprit {
         node: u32::from(culprit.party.get()),
-        misbehaviour: culprit.misdeed.to_string(),
+        misbehaviour: culprit.offence.to_string(),
         instance_id: id(culprit.instance),
     }
 }
