@@ -229,6 +229,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-payload",
             "theta-schemes",
             "theta-rounds",
+            "theta-mpc",
+            "theta-ot",
             "theta-sharing",
             "theta-groups",
             "theta-wan",
