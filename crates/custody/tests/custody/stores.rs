@@ -94,7 +94,7 @@ fn one_liar_stops_nobody_and_two_have_an_honest_one_among_them() {
         net.step(3, CustodyInput::Message { from: party(1), bytes: greeting.clone() });
     }
     assert!(net.custodian(3).is_trusted(), "one of t = 1 liars is not believed");
-    assert!(rollbacks(&net, 3).iter().any(|told| *told == (3, Some(1))), "but named");
+    assert!(rollbacks(&net, 3).contains(&(3, Some(1))), "but named");
     // A restart does not change that, while the liar goes on.
     net.liars.insert(1, Box::new(move |to, bytes| if to == 3 { vec![greeting.clone()] } else { vec![bytes] }));
     net.kill(3);
