@@ -383,12 +383,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
         self.turn();
     }
 
-    /// Takes a presignature out of the stock's answer, and sends this party's share.
-    fn sign(&mut self, presignature: AnyPresignature) {
-        let (Some(presignature), Some(message)) = (C::of(presignature), self.setting.message()) else { return };
+    /// Takes a presignature out of the stock's answer, and sends this party's share. Returns whether it serves this key; one that does not is
+    /// wiped.
+    fn sign(&mut self, presignature: AnyPresignature) -> bool {
+        let (Some(presignature), Some(message)) = (C::of(presignature), self.setting.message()) else { return false };
         // A stock belongs to a key, whose security never changes: this is for mistakes of ours, which could cost the key.
         if presignature.is_active() != (self.setting.security == Security::Active) {
-            return;
+            return false;
         }
         let (id, element) = (presignature.id(), *presignature.element());
         let signers = presignature.signers().iter().copied().map(PartyId::of_share).collect();
@@ -401,6 +402,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             let _ = self.collected.add(self.setting.local, id, element, share);
         }
         self.combine(&id);
+        true
     }
 
     /// Makes the signature, if all shares of a presignature are there.
@@ -544,12 +546,16 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             return Ok(());
         }
         match supply {
-            Supply::Drawn { presignature: Some(presignature), .. }
-            | Supply::Taken { presignature: Some(presignature), .. } => self.sign(presignature),
-            Supply::Drawn { presignature: None, doubted, .. } => {
-                if self.drawing.take() == Some(self.attempt) {
+            Supply::Drawn { presignature, doubted } => {
+                // Whatever has come, this attempt waits for it no more. Where nothing signs, a program does, at once.
+                let is_awaited = self.drawing.take() == Some(self.attempt);
+                let signs = presignature.is_some_and(|presignature| self.sign(presignature));
+                if is_awaited && !signs {
                     self.prepare(&doubted);
                 }
+            }
+            Supply::Taken { presignature: Some(presignature), .. } => {
+                self.sign(presignature);
             }
             Supply::Taken { presignature: None, .. } => {}
         }
