@@ -1,6 +1,7 @@
 //! The state machine: every party is a signer, and a coordinator when its turn comes.
 
 use core::mem;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::ChaCha20Rng;
@@ -265,7 +266,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         // Of two, it is the other one.
         let others = || holders.iter().copied().map(PartyId::of_share).filter(|party| *party != self.setting.local);
         let party = party.or_else(|| others().next().filter(|_| holders.len() == 2));
-        let quarantine = Quarantine { holders, phase, party };
+        let quarantine = Quarantine { holders, phase: Cow::Borrowed(phase), party };
         self.setting.quarantined.push(quarantine.clone());
         self.ask(stock::Ask::Quarantine(quarantine));
         self.give_up_without_a_set();

@@ -3,6 +3,7 @@
 //! They are a part of the [stock](crate::Stock) of the key's epoch, with what is known of those who make them. See
 //! `docs/adr/0051-ecdsa-in-the-service.md`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use theta_rounds::PartyId;
@@ -16,8 +17,8 @@ use crate::Served;
 pub struct Quarantine {
     /// The holders, by rising index.
     pub holders: Vec<ShareIndex>,
-    /// What was found false.
-    pub phase: &'static str,
+    /// What was found false, perhaps before this party's last start.
+    pub phase: Cow<'static, str>,
     /// Who it was, if that is known: of two holders always the other one.
     pub party: Option<PartyId>,
 }
@@ -174,9 +175,7 @@ impl Presignatures {
                 Served::Done
             }
             Ask::Quarantine(quarantine) => {
-                if self.quarantined.iter().all(|known| known.holders != quarantine.holders) {
-                    self.quarantined.push(quarantine);
-                }
+                self.quarantine(quarantine);
                 Served::Done
             }
             Ask::Trust(parties) => {
@@ -185,6 +184,13 @@ impl Presignatures {
                 }
                 Served::Done
             }
+        }
+    }
+
+    /// Notes a set of holders, once.
+    pub(crate) fn quarantine(&mut self, quarantine: Quarantine) {
+        if self.quarantined.iter().all(|known| known.holders != quarantine.holders) {
+            self.quarantined.push(quarantine);
         }
     }
 

@@ -64,6 +64,19 @@ fn refusal(cluster: &mut Cluster, node: u16, text: &str) -> InstanceError {
     pending.outcome().unwrap().unwrap_err()
 }
 
+/// How many messages of programs a node has sent since the log had this length.
+fn programs_of(cluster: &Cluster, node: u16, since: usize) -> usize {
+    let sent = cluster.log[since..].iter().filter(|(from, ..)| *from == node).map(|(_, _, bytes)| open(bytes));
+    let of_program = |kind: u32| (PROGRAM..=u32::from(u16::MAX)).contains(&kind);
+    sent.filter(|envelope| envelope.stream == INSTANCES && of_program(envelope.kind)).count()
+}
+
+/// The machine of a node loses power, and comes back.
+fn restart(cluster: &mut Cluster, node: u16) {
+    cluster.kill(node);
+    cluster.start(node);
+}
+
 #[test]
 fn nothing_is_made_in_advance() {
     let mut cluster = cluster(2, 3, 1);
@@ -96,17 +109,26 @@ fn a_cheat_of_two_is_named_and_left_alone_until_the_key_is_refreshed() {
     assert!(matches!(error, InstanceError::Aborted(Abort::Quarantined { .. })), "{error}");
     let seen = Quarantine::of(&cluster.key(2));
     assert_eq!((seen.len(), &seen[0].nodes[..], seen[0].culprit), (1, &[party(1), party(2)][..], Some(party(1))));
-    assert!(error.to_string().contains(seen[0].phase), "{error}");
+    assert!(error.to_string().contains(&seen[0].phase), "{error}");
     // Although it is honest now.
     cluster.liar = None;
     let before = cluster.log.len();
     let error = refusal(&mut cluster, 2, "again");
     assert!(matches!(error, InstanceError::Aborted(Abort::Quarantined { .. })), "{error}");
-    let programs = cluster.log[before..].iter().filter(|(from, _, bytes)| *from == 2 && open(bytes).kind >= PROGRAM);
-    assert_eq!(programs.filter(|(_, _, bytes)| open(bytes).stream == INSTANCES).count(), 0, "node 2 computes nothing");
+    assert_eq!(programs_of(&cluster, 2, before), 0, "node 2 computes nothing");
+    // Nor does a restart give the other one a further try.
+    restart(&mut cluster, 2);
+    assert_eq!(Quarantine::of(&cluster.key(2)), seen);
+    let before = cluster.log.len();
+    let error = refusal(&mut cluster, 2, "after a restart");
+    assert!(matches!(error, InstanceError::Aborted(Abort::Quarantined { .. })), "{error}");
+    assert_eq!(programs_of(&cluster, 2, before), 0, "node 2 computes nothing");
     cluster.hold(&[1, 2], KeyChange::Refresh { key: name("key"), version: None });
     assert!(Quarantine::of(&cluster.key(2)).is_empty());
     sign(&mut cluster, &[1, 2], "refreshed");
+    restart(&mut cluster, 2);
+    assert!(Quarantine::of(&cluster.key(2)).is_empty());
+    sign(&mut cluster, &[1, 2], "refreshed, and restarted");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn every_lie_of_two_ends_in_quarantine() {
                 Err(Abort::Quarantined { phase, party }) => {
                     assert_eq!(*party, Some(id(1)), "{phase}");
                     noticed += 1;
-                    phases.insert(*phase);
+                    phases.insert(phase.clone());
                     let known = quarantined(&group, 2);
                     assert_eq!(known.len(), 1);
                     assert_eq!(known[0].holders, [id(1).share(), id(2).share()]);
