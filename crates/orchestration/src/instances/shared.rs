@@ -179,9 +179,9 @@ impl Shared {
 
     /// How much a node should have ahead of signatures with a key; 0 if it makes nothing in advance.
     ///
-    /// Nothing is made for a key with a dishonest majority: every signature takes a program of its own.
+    /// Nothing is made for most keys with a dishonest majority: every signature takes a program of its own.
     pub(super) fn stock_level(&self, entry: &KeyEntry) -> usize {
-        if entry.delivery.has_dishonest_majority() { 0 } else { self.config.nonces_per_peer }
+        if ecdsa::keeps_stock(entry.delivery, entry.public.threshold()) { self.config.nonces_per_peer } else { 0 }
     }
 
     /// What this node has ahead of signatures with a key.

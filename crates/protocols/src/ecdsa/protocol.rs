@@ -175,6 +175,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let chosen = self.setting.choose(&self.excluded, failures, late, doubted, may_run, &mut **rng);
         let Some(holders) = chosen else { return };
         let (attempt, count) = (self.attempt, self.setting.count());
+        if self.setting.digest.is_none() && count == 0 {
+            // Whoever keeps no stock of this key has nothing to fill it with.
+            return self.end(State::Filled(Vec::new()));
+        }
         self.send(Recipient::All, Body::Prepare { attempt, count, holders: holders.clone() });
         self.run(attempt, holders, count);
     }
@@ -375,6 +379,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
         late.remove(&self.setting.local);
         self.doubt(late.iter().copied().collect());
         self.late.extend(late);
+        self.next_attempt();
+    }
+
+    /// Begins the attempt of the next coordinator.
+    fn next_attempt(&mut self) {
         self.attempt = self.attempt.saturating_add(1);
         (self.ticks, self.round) = (0, 0);
         let oldest = self.attempt.saturating_sub(1);
@@ -558,7 +567,12 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             Supply::Taken { presignature: Some(presignature), .. } => {
                 self.sign(presignature);
             }
-            Supply::Taken { presignature: None, .. } => {}
+            Supply::Taken { owner, presignature: None, .. } => {
+                // Where all must sign, nobody can with a presignature that this party lacks, as it does after a restart: no tick has to pass.
+                if self.setting.is_fixed() && owner == self.setting.coordinator(self.attempt) {
+                    self.next_attempt();
+                }
+            }
         }
         self.take_blames()
     }

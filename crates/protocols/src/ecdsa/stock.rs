@@ -52,7 +52,7 @@ pub enum Ask {
     },
     /// An attempt with these holders failed, and it is not known whose fault that was: presignatures of others come first. No answer.
     Doubt(Vec<PartyId>),
-    /// Somebody cheated among these holders, and they make no more programs with this one. No answer.
+    /// Somebody cheated among these holders, and they make no more programs with this one. What they have made is wiped. No answer.
     Quarantine(Quarantine),
     /// These holders have just signed. No answer.
     Trust(Vec<PartyId>),
@@ -187,8 +187,12 @@ impl Presignatures {
         }
     }
 
-    /// Notes a set of holders, once.
+    /// Notes a set of holders, once, and wipes what they have made: this party does nothing more with them.
     pub(crate) fn quarantine(&mut self, quarantine: Quarantine) {
+        let are_signers = |presignature: &AnyPresignature| {
+            presignature.signers().map(PartyId::share).eq(quarantine.holders.iter().copied())
+        };
+        self.kept.retain(|(_, presignature)| !are_signers(presignature));
         if self.quarantined.iter().all(|known| known.holders != quarantine.holders) {
             self.quarantined.push(quarantine);
         }
