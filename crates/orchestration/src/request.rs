@@ -88,7 +88,7 @@ pub struct Quarantine {
     /// The holders, this node among them.
     pub nodes: Vec<NodeId>,
     /// What was found false.
-    pub phase: &'static str,
+    pub phase: String,
     /// Who cheated, if that is known.
     pub culprit: Option<NodeId>,
 }
@@ -100,7 +100,7 @@ impl Quarantine {
         let node = |index| entry.holders.node_of(index);
         let seen = |it: ecdsa::Quarantine| Self {
             nodes: it.holders.iter().filter_map(|index| node(*index)).collect(),
-            phase: it.phase,
+            phase: it.phase.into_owned(),
             culprit: it.party.and_then(|party| node(party.share())),
         };
         entry.stock.quarantined().into_iter().map(seen).collect()

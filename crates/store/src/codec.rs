@@ -159,7 +159,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        EpochRecord, KeyRecord, VersionRecord, audit::AuditRecord, burnt::decode_day, journal::Ceremony, slots,
+        EpochRecord, KeyRecord, Quarantined, VersionRecord, audit::AuditRecord, burnt::decode_day, journal::Ceremony,
+        slots,
     };
 
     fn epoch() -> impl Strategy<Value = EpochRecord> {
@@ -215,6 +216,9 @@ mod tests {
         }
         if let Ok(digest) = slots::decode_digest(bytes) {
             assert_eq!(encoder(32).raw(&digest).finish().expose(), bytes);
+        }
+        if let Ok(quarantined) = Quarantined::decode(bytes) {
+            assert_eq!(quarantined.encode().expose(), bytes);
         }
         if let Ok(record) = AuditRecord::decode(&[0; 8], bytes) {
             let again = encoder(80).raw(&record.previous).raw(&record.hash).bytes(&record.body).finish();

@@ -8,6 +8,7 @@ use theta_names::{Delivery, Epoch, Holders, KeyName, KeyRef, KeyState, NodeId, V
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_store::{EpochRecord, KeyRecord, Store, VersionRecord};
 
+use super::quarantines::new_stock;
 use super::{KeyEntry, KeyTable, KeyTableError, check_new_key};
 use crate::CustodyError;
 use crate::codec::{numbers, parties};
@@ -75,7 +76,7 @@ pub fn read_keys(store: &Store, local: NodeId) -> Result<KeyTable, CustodyError>
 }
 
 /// The versions of a key that have public material, in ascending order. Those that `before` has at the same epoch keep
-/// their stock.
+/// their stock; others get a new one, in which there is nothing but what the store knows of quarantines.
 pub(crate) fn entries(
     store: &Store,
     record: &KeyRecord,
@@ -96,7 +97,10 @@ pub(crate) fn entries(
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
         // What was made with a share goes with it: those who have the presignatures of one signature have the key.
         let known = known.filter(|_| share.is_some());
-        let stock = known.map(|entry| Arc::clone(&entry.stock)).unwrap_or_default();
+        let stock = match known {
+            Some(entry) => Arc::clone(&entry.stock),
+            None => new_stock(store, &name, version.version, epoch.number)?,
+        };
         let frozen = stopped.iter().any(|stopped| stopped.covers(version.version));
         let decided = record.effective_state(version);
         let entry = KeyEntry {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
-use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply, Used};
+use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply, Used, ecdsa};
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
 use theta_schemes::Claim;
 use tokio::{sync::watch, time::Instant};
@@ -189,6 +189,9 @@ impl Instance {
                         supplies.extend(self.supply(self.key.stock.nonces(ask), &worker.shared))
                     }
                     Effect::Ask(Ask::Presignatures(ask)) => {
+                        if let ecdsa::Ask::Quarantine(found) = &ask {
+                            worker.shared.quarantine(&self.key, found);
+                        }
                         supplies.extend(self.supply(self.key.stock.presignatures(ask), &worker.shared))
                     }
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),

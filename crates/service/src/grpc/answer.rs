@@ -76,7 +76,7 @@ fn quarantine(quarantine: Quarantine) -> v1::Quarantine {
     let number = |node: NodeId| u32::from(node.get());
     v1::Quarantine {
         nodes: quarantine.nodes.into_iter().map(number).collect(),
-        phase: quarantine.phase.to_owned(),
+        phase: quarantine.phase,
         culprit: quarantine.culprit.map_or(0, number),
     }
 }
