@@ -472,6 +472,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     return Err(Misbehaviour::InvalidProgram);
                 }
                 if self.may_run(from, attempt) {
+                    if self.setting.is_fixed() && self.setting.digest.is_some() {
+                        // It would have named a presignature if it had one of its own. Nobody else names those: here they would only take up room.
+                        self.ask(stock::Ask::Forget(from));
+                    }
                     self.run(attempt, holders, count);
                 }
             }

@@ -54,6 +54,8 @@ pub enum Ask {
     Doubt(Vec<PartyId>),
     /// Somebody cheated among these holders, and they make no more programs with this one. What they have made is wiped. No answer.
     Quarantine(Quarantine),
+    /// This holder lacks the presignatures of which it says what they sign: they are wiped. No answer.
+    Forget(PartyId),
     /// These holders have just signed. No answer.
     Trust(Vec<PartyId>),
 }
@@ -176,6 +178,10 @@ impl Presignatures {
             }
             Ask::Quarantine(quarantine) => {
                 self.quarantine(quarantine);
+                Served::Done
+            }
+            Ask::Forget(owner) => {
+                self.kept.retain(|(_, presignature)| presignature.owner() != owner);
                 Served::Done
             }
             Ask::Trust(parties) => {

@@ -270,6 +270,20 @@ fn a_restarted_holder_of_two_delays_nothing() {
     }
 }
 
+/// What the others had made with it and only it can name makes room, as soon as a program shows that it lacks it.
+#[test]
+fn what_a_restarted_holder_owned_takes_up_no_room() {
+    let mut group = stocked(2);
+    assert_eq!(Group::filled_by(&group.fill((1, 1), &[], Vec::new())).len(), 2);
+    group.forget(2);
+    let of_it = |group: &Group| group.stocks[0].presignatures_of(id(2));
+    assert!(of_it(&group) > 0);
+    let message = (0..=u8::MAX).find(|message| group.coordinator(&[*message]) == 2).unwrap();
+    group.check(&[message], &group.run(&[message], 1, Vec::new())).unwrap();
+    assert_eq!((of_it(&group), group.ready()[1]), (0, 0));
+    assert!(group.ready()[0] > 0, "its own are named, and then found wanting, one after the other");
+}
+
 /// A cheat in a filling is one as any other. What was made with it before is wiped, and nothing begins again.
 #[test]
 fn a_cheat_in_a_filling_ends_in_quarantine() {
