@@ -177,7 +177,7 @@ fn keys_of_a_new_group_have_the_implied_majority() {
     let shown = group.theta(&["keys", "show", "vault", "--live", "--json"]).ok().json();
     assert_eq!(shown[0]["delivery"], "dishonest-majority", "{shown}");
     all_take(&group, "vault", "ecdsa-p256", "dealt");
-    let again = ["group", "init", "--dir", "other", "--nodes", "2", "--threshold", "2", "--keys", "safe=ecdsa-p256"];
+    let again = ["group", "init", "--dir", "second", "--nodes", "2", "--threshold", "2", "--keys", "safe=ecdsa-p256"];
     let made = group.theta(&again).ok();
     assert!(made.stderr.contains("key safe: k and n leave no honest majority"), "{made:?}");
     let made = group.theta(&["group", "init", "--dir", "third", "--nodes", "3", "--keys", "safe=ecdsa-p256"]).ok();
