@@ -15,7 +15,7 @@ mod used;
 
 use theta_groups::Secret;
 use theta_names::codec::{Reader, Writer};
-use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, RuleName, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, Version};
 
 use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Table};
@@ -104,11 +104,11 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`KeyError::Exists`], [`KeyError::Store`].
-    pub fn create_key(&mut self, name: &KeyName, purpose: Purpose, policy: Option<RuleName>) -> Result<(), KeyError> {
+    pub fn create_key(&mut self, name: &KeyName, purpose: Purpose) -> Result<(), KeyError> {
         if read(&self.rows, name)?.is_some() {
             return Err(KeyError::Exists(name.clone()));
         }
-        self.put_key(&KeyRecord::new(name.clone(), purpose, policy))
+        self.put_key(&KeyRecord::new(name.clone(), purpose))
     }
 
     /// Adds a version of this suite and delivery that waits for the certificate of its first epoch ([`Transaction::certify`]);

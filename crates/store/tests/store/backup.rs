@@ -26,7 +26,7 @@ fn decide(store: &Store, text: &str, slot: u64, digest: u8) -> SlotDecision {
 fn filled() -> Store {
     let store = create(&SimulatedDisk::default());
     for key in ["zone", "beacon"] {
-        store.write(|tx| tx.create_key(&name(key), Purpose::Sign, None)).unwrap();
+        store.write(|tx| tx.create_key(&name(key), Purpose::Sign)).unwrap();
         let share = secret(format!("share of {key}").as_bytes());
         store.write(|tx| tx.import_version(&name(key), ("suite", Delivery::All), epoch(4), share)).unwrap();
     }
@@ -181,7 +181,7 @@ fn a_backup_is_checked_against_the_public_data() {
 #[test]
 fn a_damaged_backup_is_refused_at_every_place() {
     let store = create(&SimulatedDisk::default());
-    store.write(|tx| tx.create_key(&name("zone"), Purpose::Sign, None)).unwrap();
+    store.write(|tx| tx.create_key(&name("zone"), Purpose::Sign)).unwrap();
     let backup = backup(&store);
     let check = |bytes: &[u8]| check_backup(bytes, &other_key(), &mut |_, _, _, _| true).map(drop);
     check(&backup).unwrap();
