@@ -17,7 +17,7 @@ fn set(holders: &[u16], culprit: Option<u16>) -> Quarantined {
 /// A store with two versions of a key, the first at epoch 4.
 fn with_key(disk: &SimulatedDisk) -> Store {
     let store = create(disk);
-    store.write(|tx| tx.create_key(&name("key"), Purpose::Sign, None)).unwrap();
+    store.write(|tx| tx.create_key(&name("key"), Purpose::Sign)).unwrap();
     for (number, share) in [(4, b"one"), (1, b"two")] {
         let kind = ("suite", Delivery::DishonestMajority);
         store.write(|tx| tx.import_version(&name("key"), kind, epoch(number), secret(share))).unwrap();
