@@ -230,7 +230,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_misread(mut bytes in vec(any::<u8>(), 0..120), version in 0..3_u8) {
+        fn no_bytes_are_misread(mut bytes in vec(any::<u8>(), 0..120), version in 0..=RECORD_VERSION) {
             if let Some(first) = bytes.first_mut() {
                 *first = version;
             }

@@ -6,9 +6,9 @@ use std::{fs, path::Path};
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use serde_json::{Value, json};
 use theta_groups::Secret;
-use theta_names::{Delivery, Epoch, KeyState, Purpose, SlotOrder};
+use theta_names::{Delivery, Epoch, KeyState, Purpose, ShareIndex, SlotOrder};
 use theta_store::{
-    Argon2Cost, BurnError, Incarnation, KeyError, Opening, SealingKey, SlotDecision, SlotRule, Store, StoreError,
+    Argon2Cost, BurnError, Incarnation, KeyError, Opening, Quarantined, SealingKey, SlotDecision, SlotRule, Store, StoreError,
     StoreId, Witness, check_backup, disk::SimulatedDisk,
 };
 
@@ -35,7 +35,12 @@ fn seen_of_peer() -> Witness {
     Witness::new(Some(incarnation(0xb1)), Some(incarnation(0xc1)))
 }
 
-/// Writes at least one record of every kind.
+fn found_false() -> Quarantined {
+    let holders = [2_u16, 5].map(|number| ShareIndex::try_from(number).unwrap());
+    Quarantined { holders: holders.to_vec(), phase: "a check".to_owned(), culprit: Some(holders[1]) }
+}
+
+/// Writes a record of nearly every kind.
 fn fill(store: &Store) {
     let changes = |tx: &mut theta_store::Transaction<'_>| -> Result<(), KeyError> {
         tx.create_key(&name("zone"), Purpose::Sign)?;
@@ -47,6 +52,8 @@ fn fill(store: &Store) {
         tx.set_key_state(&name("files"), KeyState::Destroyed)
     };
     store.write(changes).unwrap();
+    let recorded = store.write(|tx| tx.quarantine(&name("zone"), version(1), epoch(3).number, &found_false())).unwrap();
+    assert!(recorded);
     store.write(|tx| tx.begin_ceremony([1; 32], b"refresh of zone", Secret::new([0xa5; 32]), 1_795_000_000)).unwrap();
     store.record_input([1; 32], 0, Secret::new(b"first input".to_vec())).unwrap();
     store.write(|tx| tx.begin_ceremony([2; 32], b"another", Secret::new([0xa6; 32]), 1_795_000_001)).unwrap();
@@ -134,6 +141,7 @@ fn today_s_code_reads_today_s_format() {
     assert_eq!((keys[1].state, keys[1].purpose), (KeyState::Active, Purpose::Sign));
     let deliveries = keys.iter().flat_map(|key| key.versions()).map(|version| version.delivery).collect::<Vec<_>>();
     assert_eq!(deliveries, [Delivery::Quorum, Delivery::All, Delivery::All]);
+    assert_eq!(store.quarantined(&name("zone"), version(1), epoch(3).number).unwrap(), [found_false()]);
     let (first, second) = (keys[1].version(version(1)).unwrap(), keys[1].version(version(2)).unwrap());
     assert_eq!((first.serving.clone(), first.pending.clone()), (Some(epoch(3)), Some(epoch(4))));
     assert_eq!(
