@@ -97,9 +97,7 @@ impl Signer {
         self.waiting.insert((coordinator, number), package);
         let own = self.nonces.get(&number).is_some_and(|(party, _)| *party == coordinator);
         Ok(Taken::Asked(match if own { self.nonces.remove(&number) } else { None } {
-            Some((_, nonces)) => {
-                Ask::Use(Used { coordinator, number, day: setting.day, nonces, in_advance: false })
-            }
+            Some((_, nonces)) => Ask::Use(Used { coordinator, number, day: setting.day, nonces, in_advance: false }),
             None => Ask::Take { coordinator, number },
         }))
     }

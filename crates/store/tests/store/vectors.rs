@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use theta_groups::Secret;
 use theta_names::{Delivery, Epoch, KeyState, Purpose, ShareIndex, SlotOrder};
 use theta_store::{
-    Argon2Cost, BurnError, Incarnation, KeyError, Opening, Quarantined, SealingKey, SlotDecision, SlotRule, Store, StoreError,
-    StoreId, Witness, check_backup, disk::SimulatedDisk,
+    Argon2Cost, BurnError, Incarnation, KeyError, Opening, Quarantined, SealingKey, SlotDecision, SlotRule, Store,
+    StoreError, StoreId, Witness, check_backup, disk::SimulatedDisk,
 };
 
 use crate::{burn_id, epoch, name, secret, seeded, version};
