@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Private keys of RSA whose primes are safe. They share primes, six in all: each is a key of its own, and none is for anything but tests.
-const KEYS: &str = include_str!("krill/keys.pem");
+const KEYS: &str = include_str!("keys.pem");
 const END: &str = "-----END PRIVATE KEY-----\n";
 
 /// How long Krill has for what it does at once.
