@@ -72,7 +72,7 @@ pub enum CheckError {
         second: String,
     },
     /// A manifest does not list exactly one CRL.
-    #[error("{manifest} lists {count} CRLs; it would be one (RFC 9286, section 4.2.1)")]
+    #[error("{manifest} lists {count} CRLs; it would be one (RFC 9286)")]
     Crls {
         /// The manifest.
         manifest: Rsync,

@@ -46,7 +46,7 @@ fn listed(list: &Path) -> BTreeMap<PathBuf, u64> {
     let text = fs::read_to_string(list).unwrap_or_default();
     let line = |line: &str| {
         let (since, path) = line.split_once(' ')?;
-        Some((PathBuf::from(path), since.parse().ok()?))
+        Some((PathBuf::from(path), since.parse::<u64>().ok()?))
     };
     text.lines().filter_map(line).collect()
 }

@@ -115,8 +115,7 @@ pub(crate) fn publish<D: Disk>(
         // A new session begins with 1 (RFC 8182, section 3.3.1).
         None => (uuid::Builder::from_random_bytes(unguessable()?).into_uuid(), 1),
     };
-    // The names of new files cannot be asked for before the notification has them: no cache answers that they are not there
-    // (RFC 8182, section 3.3.2).
+    // The names of new files cannot be asked for before the notification has them: no cache answers that they are not there.
     let place = format!("{session}/{serial}/{}", hex::encode(unguessable()?));
     let named = |file: &str, xml: &[u8]| {
         let uri = Https::from_string(format!("{base}{place}/{file}")).map_err(io::Error::other)?;

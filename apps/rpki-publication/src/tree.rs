@@ -52,6 +52,8 @@ pub(crate) fn serve<D: Disk>(disk: &D, tree: &Path, name: &str, objects: &Object
     for folder in &folders {
         disk.sync_folder(folder)?;
     }
+    // The link must not lead to a name that is not on the disk yet.
+    disk.sync_folder(tree)?;
     let link = tree.join(format!("{CURRENT}.new"));
     if fs::symlink_metadata(&link).is_ok() {
         disk.remove(&link)?;

@@ -126,6 +126,7 @@ fn put<D: Disk>(
     let tree_failed = |source| PublicationError::Output { path: tree.clone(), source };
     disk.make_folder(&rrdp).map_err(rrdp_failed)?;
     disk.make_folder(&tree).map_err(tree_failed)?;
+    disk.sync_folder(output).map_err(|source| PublicationError::Output { path: output.to_owned(), source })?;
     let (after, mut outcome) = match before {
         Some(before) if before.objects == *objects => (before, Outcome::Unchanged),
         before => {
