@@ -139,6 +139,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-names", "theta-schemes"]),
     // A program beside an operator's node, which asks it.
     ("theta-dnssec", &["theta-names", "theta-wire"]),
+    // A publisher of files, which knows nothing of ours.
+    ("theta-rpki-publication", &[]),
     // Everything except the crates that talk to the outside world.
     (
         "theta-sim",
