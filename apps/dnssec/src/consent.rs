@@ -1,10 +1,13 @@
 //! Whether what is to be signed is in the operator's own copy of the zone.
 
+use std::collections::BTreeSet;
+
 use crate::{
     denial::{Denial, bitmap},
     keys::Keys,
     owner::Owner,
     signed::SignedSet,
+    ttl,
     zone::{Zone, rtype},
 };
 
@@ -14,10 +17,20 @@ const CLOCKS: i64 = 3_600;
 pub const START_NUMBERS: usize = 20;
 
 /// What the operator demands besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// How long a signature may be valid, from its beginning to its end, in seconds.
     pub longest: u32,
+    /// Times to live in seconds that keys may have, beside those that they usually have ([`ttl::of_keys`]).
+    pub key_ttls: Vec<u32>,
+}
+
+impl Terms {
+    /// Signatures may be valid for so many seconds, and nothing else is said.
+    #[must_use]
+    pub const fn lasting(longest: u32) -> Self {
+        Self { longest, key_ttls: Vec::new() }
+    }
 }
 
 /// Why the operator does not consent, in words for the audit log and the client.
@@ -32,7 +45,7 @@ pub fn consent(
     zone: &Zone,
     denial: &Denial,
     keys: &Keys,
-    terms: Terms,
+    terms: &Terms,
     now: u64,
 ) -> Result<(), Objection> {
     let Some(set) = SignedSet::read(bytes) else {
@@ -54,7 +67,7 @@ pub fn consent(
         return Err(format!("{} is not in the zone {}", set.owner, zone.apex()));
     }
     match set.rtype {
-        rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS => of_keys(&set, zone, keys),
+        rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS => of_keys(&set, zone, keys, &terms.key_ttls),
         rtype::NSEC | rtype::NSEC3 | rtype::NSEC3PARAM => of_denial(&set, zone, denial),
         rtype::SOA => of_start(&set, zone),
         _ => of_records(&set, zone),
@@ -68,7 +81,7 @@ fn after(time: u32, now: u64) -> i64 {
     if ahead < 1 << 31 { i64::from(ahead) } else { i64::from(ahead) - (1 << 32) }
 }
 
-fn times(set: &SignedSet, terms: Terms, now: u64) -> Result<(), Objection> {
+fn times(set: &SignedSet, terms: &Terms, now: u64) -> Result<(), Objection> {
     let (begins, ends) = (after(set.inception, now), after(set.expiration, now));
     if begins > CLOCKS {
         return Err(format!("the signature begins in {begins} seconds"));
@@ -82,10 +95,27 @@ fn times(set: &SignedSet, terms: Terms, now: u64) -> Result<(), Objection> {
     Ok(())
 }
 
-fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys) -> Result<(), Objection> {
+/// Resolvers keep what is signed for its original time to live (RFC 4034, section 3.1.4): a wrong one would keep a denial, or keys, for longer
+/// than the zone says.
+fn lives(set: &SignedSet, may: &BTreeSet<u32>) -> Result<(), Objection> {
+    if may.contains(&set.ttl) {
+        return Ok(());
+    }
+    let may: Vec<_> = may.iter().map(u32::to_string).collect();
+    let (kind, may) = (shown(set.rtype), may.join(" or "));
+    Err(format!("{} {kind} has a time to live of {} here, and of {may} in the zone", set.owner, set.ttl))
+}
+
+/// A type as zone files write it.
+fn shown(kind: u16) -> domain::base::iana::Rtype {
+    domain::base::iana::Rtype::from_int(kind)
+}
+
+fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys, key_ttls: &[u32]) -> Result<(), Objection> {
     if set.owner != *zone.apex() {
         return Err(format!("keys are at {}, and not at {}", zone.apex(), set.owner));
     }
+    lives(set, &ttl::of_keys(zone, set.rtype, key_ttls))?;
     let known = |data: &Vec<u8>| match set.rtype {
         rtype::CDS => keys.has_digest(&set.owner, data),
         _ => keys.has_record(data),
@@ -98,7 +128,9 @@ fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys) -> Result<(), Objection> {
 }
 
 fn of_start(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
-    let own = zone.set(&set.owner, rtype::SOA).and_then(|own| own.data.first());
+    let own = zone.set(&set.owner, rtype::SOA);
+    own.map_or(Ok(()), |own| lives(set, &[own.ttl].into()))?;
+    let own = own.and_then(|own| own.data.first());
     let parts = |data: &Vec<u8>| {
         let (names, numbers) = data.split_at_checked(data.len().checked_sub(START_NUMBERS)?)?;
         let (serial, times) = numbers.split_first_chunk::<4>()?;
@@ -118,7 +150,7 @@ fn of_start(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
 }
 
 fn of_records(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
-    let shown = || domain::base::iana::Rtype::from_int(set.rtype);
+    let shown = || shown(set.rtype);
     if !zone.answers(&set.owner, set.rtype) {
         return Err(format!("there is no {} {} in the zone", set.owner, shown()));
     }
@@ -134,12 +166,18 @@ fn of_records(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
 
 fn of_denial(set: &SignedSet, zone: &Zone, denial: &Denial) -> Result<(), Objection> {
     match denial {
-        Denial::Names if set.rtype == rtype::NSEC => of_chain(set, zone),
+        Denial::Names if set.rtype == rtype::NSEC => {
+            of_chain(set, zone)?;
+            lives(set, &ttl::of_denial(zone, set.rtype))
+        }
         Denial::Names => Err("the operators have agreed on NSEC, and not on NSEC3 (--nsec3)".to_owned()),
         Denial::Hashes(ring) if set.rtype == rtype::NSEC => {
             Err(format!("the operators have agreed on NSEC3 with {}, and not on NSEC", ring.parameters()))
         }
-        Denial::Hashes(ring) => ring.check(set, zone),
+        Denial::Hashes(ring) => {
+            ring.check(set, zone)?;
+            lives(set, &ttl::of_denial(zone, set.rtype))
+        }
     }
 }
 
@@ -174,7 +212,7 @@ mod tests {
                         sub NS ns.sub\nsub DS 1 15 2 aa\nns.sub A 192.0.2.9\nZ AAAA 2001:db8::1\n@ DNSKEY 257 3 15 AAAA\n";
     const KEY: [u8; 32] = [7; 32];
     const NOW: u64 = 1_795_000_000;
-    const TERMS: Terms = Terms { longest: 30 * 86_400 };
+    const TERMS: Terms = Terms::lasting(30 * 86_400);
 
     fn zone() -> Zone {
         Zone::parse(ZONE.as_bytes(), "example.").unwrap()
@@ -207,7 +245,7 @@ mod tests {
     }
 
     fn ask(set: &SignedSet) -> Result<(), Objection> {
-        consent(&set.write(), &zone(), &Denial::Names, &keys(), TERMS, NOW)
+        consent(&set.write(), &zone(), &Denial::Names, &keys(), &TERMS, NOW)
     }
 
     fn refused(set: &SignedSet, words: &str) {
@@ -241,9 +279,9 @@ mod tests {
         assert_eq!(SignedSet::read(&bytes), Some(signed));
         let text = "@ 3600 IN SOA ns root 1 2 3 4 5\n@ 3600 IN MX 10 Mail.Example.COM.\n";
         let zone = Zone::parse(text.as_bytes(), "example.com.").unwrap();
-        assert_eq!(consent(&bytes, &zone, &Denial::Names, &keys(), TERMS, 1_439_000_000), Ok(()));
+        assert_eq!(consent(&bytes, &zone, &Denial::Names, &keys(), &TERMS, 1_439_000_000), Ok(()));
         let other = Zone::parse(text.replace("MX 10", "MX 20").as_bytes(), "example.com.").unwrap();
-        let said = consent(&bytes, &other, &Denial::Names, &keys(), TERMS, 1_439_000_000).unwrap_err();
+        let said = consent(&bytes, &other, &Denial::Names, &keys(), &TERMS, 1_439_000_000).unwrap_err();
         assert!(said.contains("MX has other data"), "{said}");
     }
 
@@ -265,7 +303,7 @@ mod tests {
         refused(&SignedSet { labels: 1, ..www() }, "has not 1 labels");
         let bytes = www().write();
         for end in 0..bytes.len() {
-            assert!(consent(&bytes[..end], &zone(), &Denial::Names, &keys(), TERMS, NOW).is_err(), "{end}");
+            assert!(consent(&bytes[..end], &zone(), &Denial::Names, &keys(), &TERMS, NOW).is_err(), "{end}");
         }
     }
 
@@ -308,8 +346,9 @@ mod tests {
             types.iter().for_each(|kind| map[usize::from(kind / 8)] |= 0x80 >> (kind % 8));
             [&[0, 8], &map[..]].concat()
         };
-        let link = |name: &str, next: &str, types: &[u16]| {
-            set(name, rtype::NSEC, &[&[owner(next).wire(), map(types)].concat()])
+        let link = |name: &str, next: &str, types: &[u16]| SignedSet {
+            ttl: 60,
+            ..set(name, rtype::NSEC, &[&[owner(next).wire(), map(types)].concat()])
         };
         let www = [1, rtype::RRSIG, rtype::NSEC];
         assert_eq!(ask(&link("www.example", "z.example", &www)), Ok(()));
@@ -330,6 +369,34 @@ mod tests {
         refused(&link("www.example", "example", &www), unlike);
         refused(&link("ns.sub.example", "www.example", &www), "there is no ns.sub.example.");
         refused(&set("example", rtype::NSEC3PARAM, &[&[1, 0, 0, 0, 0]]), "agreed on NSEC, and not on NSEC3");
+    }
+
+    /// What a signer adds has the times to live that follow from the SOA record, or that the operators have said.
+    #[test]
+    fn what_a_signer_adds_lives_as_long_as_the_zone_says() {
+        let data = [owner("z.example").wire(), bitmap::write(&[1, rtype::RRSIG, rtype::NSEC].into())].concat();
+        let link = |ttl| SignedSet { ttl, ..set("www.example", rtype::NSEC, &[&data]) };
+        assert_eq!(ask(&link(60)), Ok(()));
+        refused(&link(300), "www.example. NSEC has a time to live of 300 here, and of 60 in the zone");
+        refused(&link(86_400), "a time to live of 86400 here");
+        let key = [&[1, 1, 3, 15], &KEY[..]].concat();
+        let keys_of = |kind, ttl| SignedSet { ttl, ..set("example", kind, &[&key]) };
+        for (kind, good, bad) in [(rtype::DNSKEY, [300, 3_600], 0), (rtype::CDNSKEY, [0, 3_600], 60)] {
+            good.iter().for_each(|ttl| assert_eq!(ask(&keys_of(kind, *ttl)), Ok(()), "{kind} {ttl}"));
+            refused(&keys_of(kind, bad), &format!("has a time to live of {bad} here"));
+            refused(&keys_of(kind, 604_800), "a time to live of 604800 here");
+        }
+        let own = Terms { key_ttls: vec![604_800], ..TERMS };
+        let week = keys_of(rtype::DNSKEY, 604_800).write();
+        assert_eq!(consent(&week, &zone(), &Denial::Names, &keys(), &own, NOW), Ok(()));
+        let names = [owner("ns.example").wire(), owner("admin.example").wire()].concat();
+        let numbers = [10_u32, 3_600, 60, 86_400, 60].map(u32::to_be_bytes).concat();
+        let start = set("example", rtype::SOA, &[&[names, numbers].concat()]);
+        assert_eq!(ask(&start), Ok(()));
+        refused(
+            &SignedSet { ttl: 301, ..start },
+            "example. SOA has a time to live of 301 here, and of 300 in the zone",
+        );
     }
 
     #[test]

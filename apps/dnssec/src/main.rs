@@ -131,9 +131,9 @@ fn run(command: Command) -> Result<(), AgentError> {
         // The arguments have one of the two.
         None => CopyFrom::File(zone_file.unwrap_or_default()),
     };
-    let terms = Terms { longest: most_days.saturating_mul(86_400) };
+    let terms = Terms { key_ttls: key_ttl, ..Terms::lasting(most_days.saturating_mul(86_400)) };
     let most_blocks = most_hashes.saturating_mul(1_000_000);
-    let guesses = Guesses { key_ttls: key_ttl, most_blocks, ..Guesses::of_days(&lifetime) };
+    let guesses = Guesses { most_blocks, ..Guesses::of_days(&lifetime) };
     serve(Sources { origin, zone, keys, nsec3, terms, guesses }, &socket)
 }
 

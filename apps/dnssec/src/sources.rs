@@ -149,7 +149,7 @@ impl Watched {
                 ZoneSource::Transferred(Copy::follow(primary.as_ref().clone(), origin))
             }
         };
-        let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.guesses.key_ttls.clone());
+        let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.terms.key_ttls.clone());
         Ok(Self { origin, zone, keys, nsec3: sources.nsec3.clone(), key_ttls })
     }
 

@@ -33,7 +33,7 @@ async fn digests_and_whole_sets_are_consented_to_by_one_rule() {
         format!("257 3 13 {}\n", Base64::encode_string(&record[4..]))
     });
     fs::write(&keys, lines.concat() + &digits).unwrap();
-    let terms = Terms { longest: 35 * 86_400 };
+    let terms = Terms::lasting(35 * 86_400);
     let guesses = Guesses::of_days(&[14]);
     let agent = Agent::open(Sources {
         origin: "example.".to_owned(),

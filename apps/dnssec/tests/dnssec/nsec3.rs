@@ -114,6 +114,18 @@ fn the_ring_is_that_of_rfc_5155() {
     }
 }
 
+/// Its records are denials: resolvers keep them as long as the SOA record says (RFC 9077). The bytes are shown whole here.
+#[test]
+fn the_ring_lives_as_long_as_the_zone_says() {
+    let operator = operator(ZONE);
+    let link = record(&HEAD, RING[1].1, RING[2].1, RING[1].2);
+    let top = signed(NOW, "example", NSEC3PARAM, &[&HEAD]);
+    for (set, ttl) in [(&link, 0), (&link, 7_200), (&top, 300), (&top, 86_400)] {
+        let set = SignedSet { ttl, ..set.clone() };
+        refused(&operator, &set, &format!("has a time to live of {ttl} here"));
+    }
+}
+
 /// A delegation without keys is in the ring, as nothing is left out of it, and nothing of it is signed.
 #[test]
 fn delegations_without_keys_are_in_the_ring() {
