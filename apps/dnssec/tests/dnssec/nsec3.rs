@@ -2,9 +2,13 @@
 //! appendix B that are not there.
 
 use theta_dnssec::{
-    denial::hashed::{Parameters, label},
+    denial::{
+        Added, Denial,
+        hashed::{Parameters, label},
+    },
     digests::Guesses,
     signed::SignedSet,
+    zone::Zone,
 };
 
 use crate::zones::{NONE, NOW, Operator, key_lines, map, owner, signed};
@@ -200,6 +204,29 @@ fn the_ring_follows_the_copy() {
     operator.knows(&record(&HEAD, ABSENT[3].1, RING[10].1, &[A, RRSIG]), NOW);
     let said = operator.ask(&[0; 32], NOW).unwrap_err();
     assert_eq!(said, NONE);
+}
+
+/// Hashes of an earlier copy serve as long as the parameters stay, and the ring is the one that is made of nothing.
+#[test]
+fn names_are_hashed_once() {
+    let zone = |more: &str| Zone::parse(format!("{ZONE}{more}").as_bytes(), "example.").unwrap();
+    let hashed = |denial: &Denial| match denial {
+        Denial::Hashes(ring) => ring.hashed(),
+        Denial::Names => panic!("the parameters are those of NSEC3"),
+    };
+    let all = |denial: &Denial, zone: &Zone| denial.added(zone).collect::<Vec<Added>>();
+    let first = Denial::new(&zone(""), Some(&parameters()), None).unwrap();
+    assert_eq!(hashed(&first), RING.len());
+    let more = zone("z.w A 192.0.2.3\n");
+    let second = Denial::new(&more, Some(&parameters()), Some(&first)).unwrap();
+    assert_eq!(hashed(&second), 1);
+    let anew = Denial::new(&more, Some(&parameters()), None).unwrap();
+    assert_eq!(all(&second, &more), all(&anew, &more));
+    for (other, text) in [(Some(&second), "13,aabbccdd"), (Some(&second), "12"), (Some(&Denial::Names), "12,aabbccdd")]
+    {
+        let denial = Denial::new(&more, Some(&text.parse().unwrap()), other).unwrap();
+        assert_eq!(hashed(&denial), RING.len() + 1, "{text}");
+    }
 }
 
 #[test]

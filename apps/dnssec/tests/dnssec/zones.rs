@@ -110,7 +110,7 @@ impl Operator {
         guesses: Guesses,
     ) -> Self {
         let zone = Zone::parse(text.as_bytes(), origin).unwrap();
-        let (denial, keys) = (Denial::new(&zone, nsec3.as_ref()), Keys::parse(keys).unwrap());
+        let (denial, keys) = (Denial::new(&zone, nsec3.as_ref(), None).unwrap(), Keys::parse(keys).unwrap());
         let candidates = Candidates::new(&zone, &denial, &keys, &[]);
         Self { zone, nsec3, denial, keys, candidates, number: 0, recogniser: Recogniser::new(guesses) }
     }
@@ -127,7 +127,7 @@ impl Operator {
     /// Another copy of the zone.
     pub(crate) fn change(&mut self, text: &str) {
         self.zone = Zone::parse(text.as_bytes(), "example.").unwrap();
-        self.denial = Denial::new(&self.zone, self.nsec3.as_ref());
+        self.denial = Denial::new(&self.zone, self.nsec3.as_ref(), Some(&self.denial)).unwrap();
         self.candidates = Candidates::new(&self.zone, &self.denial, &self.keys, &[]);
         self.number += 1;
     }
