@@ -125,8 +125,8 @@ pub(crate) struct Stamps {
 #[derive(Debug, PartialEq, Eq)]
 enum ZoneStamp {
     File(Stamp),
-    /// How often it was transferred.
-    Transfers(u64),
+    /// How often there was another one, or none any more.
+    Changes(u64),
 }
 
 #[derive(Debug)]
@@ -164,7 +164,7 @@ impl Watched {
     pub(crate) fn stamps(&self) -> Stamps {
         let zone = match &self.zone {
             ZoneSource::File(path) => ZoneStamp::File(stamp(path)),
-            ZoneSource::Transferred(copy) => ZoneStamp::Transfers(copy.transfers()),
+            ZoneSource::Transferred(copy) => ZoneStamp::Changes(copy.changes()),
         };
         Stamps { zone, keys: stamp(&self.keys) }
     }

@@ -9,6 +9,7 @@
 )]
 
 mod agent;
+mod differences;
 mod digests;
 mod name_servers;
 mod nsec3;
