@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     denial::{Denial, bitmap},
-    keys::Keys,
+    keys::{Keys, Signer},
     owner::Owner,
     signed::SignedSet,
     ttl,
@@ -21,6 +21,10 @@ pub const START_NUMBERS: usize = 20;
 pub struct Terms {
     /// How long a signature may be valid, from its beginning to its end, in seconds.
     pub longest: u32,
+    /// How long a signature of keys (DNSKEY, CDS and CDNSKEY) may be valid, in seconds.
+    pub longest_of_keys: u32,
+    /// How far from now a signature of keys may begin, in seconds: those of a key that is kept offline are made ahead.
+    pub ahead_of_keys: u32,
     /// Times to live in seconds that keys may have, beside those that they usually have ([`ttl::of_keys`]).
     pub key_ttls: Vec<u32>,
 }
@@ -29,7 +33,7 @@ impl Terms {
     /// Signatures may be valid for so many seconds, and nothing else is said.
     #[must_use]
     pub const fn lasting(longest: u32) -> Self {
-        Self { longest, key_ttls: Vec::new() }
+        Self { longest, longest_of_keys: longest, ahead_of_keys: 0, key_ttls: Vec::new() }
     }
 }
 
@@ -56,6 +60,7 @@ pub fn consent(
         let own: Vec<_> = algorithms.iter().map(u8::to_string).collect();
         return Err(format!("the algorithm is {}, and the zone's keys are of {}", set.algorithm, own.join(" and ")));
     }
+    keys.may_sign(Signer { algorithm: set.algorithm, tag: set.tag }, is_of_keys(&set))?;
     if set.signer != *zone.apex() {
         return Err(format!("the signature is of the zone {}, and this is {}", set.signer, zone.apex()));
     }
@@ -74,6 +79,11 @@ pub fn consent(
     }
 }
 
+/// Whether a set is of keys, which keys sign that sign nothing else.
+const fn is_of_keys(set: &SignedSet) -> bool {
+    matches!(set.rtype, rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS)
+}
+
 /// How far a time of 32 bits is from now (RFC 4034, section 3.1.5: in serial number arithmetic).
 fn after(time: u32, now: u64) -> i64 {
     let [_, _, _, _, a, b, c, d] = now.to_be_bytes();
@@ -83,14 +93,16 @@ fn after(time: u32, now: u64) -> i64 {
 
 fn times(set: &SignedSet, terms: &Terms, now: u64) -> Result<(), Objection> {
     let (begins, ends) = (after(set.inception, now), after(set.expiration, now));
-    if begins > CLOCKS {
+    let (longest, ahead) =
+        if is_of_keys(set) { (terms.longest_of_keys, terms.ahead_of_keys) } else { (terms.longest, 0) };
+    if begins > CLOCKS.saturating_add(ahead.into()) {
         return Err(format!("the signature begins in {begins} seconds"));
     }
     if ends <= 0 {
         return Err("the signature would have ended already".to_owned());
     }
-    if ends.saturating_sub(begins) > i64::from(terms.longest) {
-        return Err(format!("the signature would be valid for {} seconds, more than {}", ends - begins, terms.longest));
+    if ends.saturating_sub(begins) > i64::from(longest) {
+        return Err(format!("the signature would be valid for {} seconds, more than {longest}", ends - begins));
     }
     Ok(())
 }
@@ -118,12 +130,13 @@ fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys, key_ttls: &[u32]) -> Resul
     lives(set, &ttl::of_keys(zone, set.rtype, key_ttls))?;
     let known = |data: &Vec<u8>| match set.rtype {
         rtype::CDS => keys.has_digest(&set.owner, data),
+        rtype::CDNSKEY => keys.has_entry(data),
         _ => keys.has_record(data),
     };
     if set.data.iter().all(known) {
         Ok(())
     } else {
-        Err("one of the keys is none of those that the operators have agreed on".to_owned())
+        Err("one of the keys is none of those that the operators have agreed on, or has not its role".to_owned())
     }
 }
 
@@ -237,7 +250,7 @@ mod tests {
             ttl: 300,
             expiration: u32::try_from(NOW + 14 * 86_400).unwrap(),
             inception: u32::try_from(NOW - 3_600).unwrap(),
-            tag: 1,
+            tag: keys().signers()[0].0.tag,
             signer: super::tests::owner("example"),
             owner,
             data: data.iter().map(|data| data.to_vec()).collect(),
@@ -279,9 +292,10 @@ mod tests {
         assert_eq!(SignedSet::read(&bytes), Some(signed));
         let text = "@ 3600 IN SOA ns root 1 2 3 4 5\n@ 3600 IN MX 10 Mail.Example.COM.\n";
         let zone = Zone::parse(text.as_bytes(), "example.com.").unwrap();
-        assert_eq!(consent(&bytes, &zone, &Denial::Names, &keys(), &TERMS, 1_439_000_000), Ok(()));
+        let keys = Keys::parse("257 3 15 l02Woi0iS8Aa25FQkUd9RMzZHJpBoRQwAQEX1SxZJA4=").unwrap();
+        assert_eq!(consent(&bytes, &zone, &Denial::Names, &keys, &TERMS, 1_439_000_000), Ok(()));
         let other = Zone::parse(text.replace("MX 10", "MX 20").as_bytes(), "example.com.").unwrap();
-        let said = consent(&bytes, &other, &Denial::Names, &keys(), &TERMS, 1_439_000_000).unwrap_err();
+        let said = consent(&bytes, &other, &Denial::Names, &keys, &TERMS, 1_439_000_000).unwrap_err();
         assert!(said.contains("MX has other data"), "{said}");
     }
 
@@ -300,6 +314,7 @@ mod tests {
         refused(&SignedSet { owner: owner("www.other"), ..www() }, "not in the zone");
         refused(&SignedSet { signer: owner("other"), ..www() }, "the signature is of the zone other.");
         refused(&SignedSet { algorithm: 13, ..www() }, "the algorithm is 13, and the zone's keys are of 15");
+        refused(&SignedSet { tag: 1, ..www() }, "no key of the zone has the algorithm 15 and the tag 1");
         refused(&SignedSet { labels: 1, ..www() }, "has not 1 labels");
         let bytes = www().write();
         for end in 0..bytes.len() {
@@ -314,6 +329,30 @@ mod tests {
         refused(&SignedSet { inception: now + 86_400, ..www() }, "begins in 86400 seconds");
         refused(&SignedSet { expiration: now + 40 * 86_400, ..www() }, "more than 2592000");
         refused(&SignedSet { inception: now - 29 * 86_400, ..www() }, "more than 2592000");
+    }
+
+    /// Signatures of keys by a key that is kept offline are made ahead, and last as long as the operators say for them.
+    #[test]
+    fn signatures_of_keys_have_times_of_their_own() {
+        let now = u32::try_from(NOW).unwrap();
+        let terms = Terms { longest_of_keys: 8 * 86_400, ahead_of_keys: 90 * 86_400, ..TERMS };
+        let key = [&[1, 1, 3, 15], &KEY[..]].concat();
+        let ask = |set: &SignedSet, ahead: u32, days: u32| {
+            let inception = now + ahead * 86_400;
+            let set = SignedSet { inception, expiration: inception + days * 86_400, ..set.clone() };
+            consent(&set.write(), &zone(), &Denial::Names, &keys(), &terms, NOW)
+        };
+        let refused = |set: &SignedSet, ahead: u32, days: u32, words: &str| {
+            let said = ask(set, ahead, days).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        };
+        let keys = set("example", rtype::DNSKEY, &[&key]);
+        assert_eq!((ask(&keys, 0, 8), ask(&keys, 90, 8)), (Ok(()), Ok(())));
+        refused(&keys, 91, 8, "begins in 7862400 seconds");
+        refused(&keys, 0, 9, "more than 691200");
+        assert_eq!(ask(&www(), 0, 30), Ok(()));
+        refused(&www(), 1, 8, "begins in 86400 seconds");
+        refused(&www(), 0, 31, "more than 2592000");
     }
 
     #[test]

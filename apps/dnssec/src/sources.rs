@@ -78,8 +78,8 @@ pub enum SourceError {
     Transfer(String),
     /// A line of the file of keys is no key.
     #[error(
-        "{}: line {line} is no public key as `theta keys export NAME --format dnskey` prints it (algorithm 8, 13 or 15), or the one after \
-         {MOST_KEYS}",
+        "{}: line {line} is no public key as `theta keys export NAME --format dnskey` prints it (algorithm 8, 13 or 15), with \
+         ksk or zsk before it if it has a role, or it is there with another role, or is the one after {MOST_KEYS}",
         path.display()
     )]
     Keys {

@@ -18,9 +18,8 @@ type Choices = Vec<Vec<Vec<u8>>>;
 /// The sets of DNSKEY, CDNSKEY and CDS records that may be at the top, with one of the times to live of [`ttl::of_keys`]: some of the keys, the
 /// smaller sets first. Keys for the parent are those that sign keys.
 pub(super) fn key_sets(zone: &Zone, keys: &Keys, key_ttls: &[u32]) -> Vec<Box<[u8]>> {
-    let records = keys.records();
-    let entry: Choices = records.iter().map(|[_, entry]| vec![entry.clone()]).collect();
-    let all: Choices = records.into_iter().map(Vec::from).collect();
+    let entry: Choices = keys.entries().into_iter().map(|entry| vec![entry]).collect();
+    let all: Choices = keys.records();
     let digests =
         |kind| entry.iter().map(|key| key.iter().filter_map(|key| digest(zone.apex(), key, kind)).collect()).collect();
     let kinds: [(u16, Choices); 4] =

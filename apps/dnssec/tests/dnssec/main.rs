@@ -14,6 +14,7 @@ mod digests;
 mod name_servers;
 mod nsec3;
 mod primary;
+mod roles;
 mod standards;
 mod transfers;
 mod zones;
