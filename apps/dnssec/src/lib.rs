@@ -12,7 +12,6 @@
 //! - [`agent`]: asks by nodes, over a socket.
 
 pub mod agent;
-mod clock;
 pub mod consent;
 pub mod denial;
 pub mod digests;

@@ -4,8 +4,9 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
 };
+
+use theta_names::FileStamp;
 
 use crate::{
     consent::Terms,
@@ -90,14 +91,6 @@ pub enum SourceError {
     },
 }
 
-/// What tells a file from the one that was there before: its length and its time.
-type Stamp = Option<(u64, SystemTime)>;
-
-fn stamp(path: &Path) -> Stamp {
-    let data = fs::metadata(path).ok()?;
-    Some((data.len(), data.modified().ok()?))
-}
-
 fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
     let failed = |reason| SourceError::Read { path: path.to_owned(), reason };
     if fs::metadata(path).map_err(failed)?.len() > MOST_FILE {
@@ -119,12 +112,12 @@ pub(crate) struct Known {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stamps {
     zone: ZoneStamp,
-    keys: Stamp,
+    keys: Option<FileStamp>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum ZoneStamp {
-    File(Stamp),
+    File(Option<FileStamp>),
     /// How often there was another one, or none any more.
     Changes(u64),
 }
@@ -163,10 +156,10 @@ impl Watched {
 
     pub(crate) fn stamps(&self) -> Stamps {
         let zone = match &self.zone {
-            ZoneSource::File(path) => ZoneStamp::File(stamp(path)),
+            ZoneSource::File(path) => ZoneStamp::File(FileStamp::of(path)),
             ZoneSource::Transferred(copy) => ZoneStamp::Changes(copy.changes()),
         };
-        Stamps { zone, keys: stamp(&self.keys) }
+        Stamps { zone, keys: FileStamp::of(&self.keys) }
     }
 
     fn zone(&self) -> Result<Arc<Zone>, SourceError> {

@@ -12,6 +12,7 @@ use domain::{
     },
     rdata::AllRecordData,
 };
+use theta_names::WallTime;
 
 use super::{
     TransferError,
@@ -19,7 +20,6 @@ use super::{
     tsig::{Key, Sequence, TsigError},
 };
 use crate::{
-    clock::now,
     owner::Owner,
     zone::{MOST_FILE, Zone, serial_of},
 };
@@ -93,10 +93,10 @@ fn records(message: &Message<[u8]>) -> impl Iterator<Item = Result<AnyRecord<'_>
 pub(super) fn serial(address: &str, key: &Key, origin: &Owner) -> Result<u32, TransferError> {
     let mut connection = Connection::open(address, LONGEST_QUESTION, MESSAGE)?;
     let mut question = question(origin, Rtype::SOA)?;
-    let mut sequence = Sequence::request(key, &mut question, now());
+    let mut sequence = Sequence::request(key, &mut question, WallTime::now().seconds());
     connection.send(&question)?;
     let bytes = connection.receive()?;
-    sequence.answer(&bytes, now())?;
+    sequence.answer(&bytes, WallTime::now().seconds())?;
     let message = answer(&bytes, &question)?;
     for record in records(message) {
         if let Some(start) = start(&record?, origin)? {
@@ -114,7 +114,7 @@ pub(super) fn receive(
     arriving: &mut impl Arriving,
 ) -> Result<(), TransferError> {
     let mut connection = Connection::open(address, LONGEST, MOST_FILE)?;
-    let mut sequence = Sequence::request(key, &mut question, now());
+    let mut sequence = Sequence::request(key, &mut question, WallTime::now().seconds());
     connection.send(&question)?;
     let mut uncovered = Vec::new();
     while !arriving.has_ended() {
@@ -125,7 +125,7 @@ pub(super) fn receive(
                 return Err(sequence.finish().err().filter(|_| !uncovered.is_empty()).map_or(error, Into::into));
             }
         };
-        sequence.answer(&bytes, now()).map_err(|error| refusal(&bytes, error))?;
+        sequence.answer(&bytes, WallTime::now().seconds()).map_err(|error| refusal(&bytes, error))?;
         uncovered.push(bytes);
         // Nothing is read of a message before a signature covers it: names unfold to many times what came.
         if sequence.finish().is_ok() {
