@@ -109,7 +109,7 @@ impl Agent {
     fn decide(&self, operation: &str, statement: &[u8]) -> Result<(), String> {
         let (known, number) = self.known()?;
         let now = WallTime::now().seconds();
-        let decide = |bytes: &[u8]| consent(bytes, &known.zone, &known.denial, &known.keys, self.terms, now);
+        let decide = |bytes: &[u8]| consent(bytes, &known.zone, &known.denial, &known.keys, &self.terms, now);
         match operation {
             "sign" => decide(statement),
             "sign-digest" => {
