@@ -11,6 +11,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use rpki::{repository::x509::Time, uri::Https};
+use theta_names::WallTime;
 use theta_rpki_publication::{
     check, disk,
     due::{self, Step},
@@ -82,7 +83,7 @@ fn run(command: Command) -> Result<(), String> {
             let base = base.map_err(|error| format!("--base: {error}; it would be https://HOST/PATH/"))?;
             let settings = Settings { base, grace: Duration::from_secs(grace), most_deltas };
             loop {
-                let outcome = publication::publish(&disk::Files, &objects, &output, &settings, SystemTime::now());
+                let outcome = publication::publish(&disk::Files, &objects, &output, &settings, WallTime::now().into());
                 match (outcome, every) {
                     (Ok(outcome), _) => told(outcome),
                     // Who publishes again and again does so after a mistake, too; what was published still is.
@@ -97,7 +98,7 @@ fn run(command: Command) -> Result<(), String> {
             let objects = Objects::read(&objects).map_err(|error| error.to_string())?;
             let points = check::points(&objects).map_err(|error| error.to_string())?;
             let mut out = io::stdout().lock();
-            for due in due::due(&points, SystemTime::now()) {
+            for due in due::due(&points, WallTime::now().into()) {
                 let line = writeln!(out, "{}", Line(&due));
                 line.map_err(|error| error.to_string())?;
             }

@@ -10,6 +10,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use theta_names::WallTime;
+
 use crate::disk::{Disk, replace};
 
 const LIST: &str = "retired";
@@ -22,7 +24,7 @@ pub(crate) fn sweep<D: Disk>(
     now: SystemTime,
     grace: Duration,
 ) -> io::Result<()> {
-    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = WallTime::from(now).seconds();
     let before = listed(&output.join(LIST));
     let mut after = BTreeMap::new();
     for path in candidates(output)?.into_iter().filter(|path| !kept.contains(path)) {

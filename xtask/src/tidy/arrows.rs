@@ -139,8 +139,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-names", "theta-schemes"]),
     // A program beside an operator's node, which asks it.
     ("theta-dnssec", &["theta-names", "theta-wire"]),
+    ("theta-rpki", &["theta-names", "theta-wire"]),
     // A publisher of files, which knows nothing of ours.
-    ("theta-rpki-publication", &[]),
+    ("theta-rpki-publication", &["theta-names"]),
     // Everything except the crates that talk to the outside world.
     (
         "theta-sim",

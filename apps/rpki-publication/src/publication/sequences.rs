@@ -13,6 +13,7 @@ use rpki::{
     rrdp::{Delta, DeltaElement, Hash, NotificationFile, Snapshot, UriAndHash},
     uri::{Https, Rsync},
 };
+use theta_names::WallTime;
 use uuid::Uuid;
 
 use super::{Outcome, PublicationError, Settings, publish, published, put};
@@ -29,7 +30,7 @@ fn settings() -> Settings {
 }
 
 fn at(seconds: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    WallTime::since_1970(Duration::from_secs(seconds)).into()
 }
 
 fn run<D: Disk>(disk: &D, objects: &Objects, output: &Path, now: u64) -> Result<Outcome, PublicationError> {

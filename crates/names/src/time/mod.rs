@@ -65,6 +65,13 @@ impl WallTime {
     }
 }
 
+/// For libraries that take the system's type. What does not fit there is its beginning.
+impl From<WallTime> for SystemTime {
+    fn from(time: WallTime) -> Self {
+        UNIX_EPOCH.checked_add(time.0).unwrap_or(UNIX_EPOCH)
+    }
+}
+
 impl From<SystemTime> for WallTime {
     fn from(time: SystemTime) -> Self {
         Self(time.duration_since(UNIX_EPOCH).unwrap_or_default())
@@ -96,6 +103,9 @@ mod tests {
         let last = WallTime::since_1970(Duration::MAX);
         assert_eq!((last.seconds(), last.milliseconds(), last.microseconds()), (u64::MAX, u64::MAX, u64::MAX));
         assert_eq!(WallTime::from(UNIX_EPOCH - Duration::from_secs(1)), WallTime::default());
+        assert_eq!(SystemTime::from(last), UNIX_EPOCH);
+        let time = UNIX_EPOCH + Duration::from_secs(9);
+        assert_eq!(SystemTime::from(WallTime::from(time)), time);
     }
 
     #[test]
