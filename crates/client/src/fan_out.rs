@@ -339,14 +339,17 @@ impl Problems {
         }
     }
 
-    /// The code that `quorum` or more nodes agree on, with a message, if they blame the request.
+    /// The code that `quorum` or more nodes agree on, with a message, if they blame the request. Of nodes that do not know what it is about it
+    /// takes more, so many that fewer than `quorum` are left: others may hold the key.
     pub(crate) fn blame_for_request(&self, quorum: usize) -> Option<(Code, String)> {
+        let all_but_few = self.addresses.len().saturating_sub(quorum).saturating_add(1);
         let mut codes: BTreeMap<i32, (usize, &str)> = BTreeMap::new();
         for problem in self.found.values().filter(|problem| problem.blames_request()) {
             if let Problem::Refused { code, message } = problem {
                 let (count, _) = codes.entry(i32::from(*code)).or_insert((0, message));
                 *count += 1;
-                if *count >= quorum {
+                let enough = if *code == Code::NotFound { quorum.max(all_but_few) } else { quorum };
+                if *count >= enough {
                     return Some((*code, message.clone()));
                 }
             }

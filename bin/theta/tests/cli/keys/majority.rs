@@ -204,3 +204,15 @@ fn approvers_are_told_of_passive_security() {
     let elsewhere = told("keys.rotate", "vault", &["--group", "theta-group", "--client", "nowhere"]);
     assert!(elsewhere.contains("does not know the key vault"), "{elsewhere}");
 }
+
+/// Nodes that do not hold a key say that they do not know it, and may say so first. The others are waited for, however few.
+#[test]
+fn a_key_that_half_of_the_nodes_hold_signs_whoever_answers_first() {
+    let group = made(4, 2);
+    group.theta(&["keys", "create", "few=frost-ed25519", "--threshold", "2", "--holders", "3,4"]).ok();
+    group.file("message", "text");
+    for _ in 0..20 {
+        group.theta(&["sign", "message", "--key", "few", "-o", "message.sig"]).ok();
+    }
+    group.theta(&["sign", "message", "--key", "none", "-o", "none.sig"]).fails(2, &["none"]);
+}
