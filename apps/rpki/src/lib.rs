@@ -1,6 +1,6 @@
 //! An agent for registries that run an RPKI together, none of whom has its keys: each registry's node signs a certificate, a list of revoked
 //! certificates, a manifest, a ROA or an ASPA only if it follows from the registry's own data and from what members have signed.
-//! `docs/guides/rpki.md` says how to run it, `spec/rpki.md` what is checked, `spec/policy.md` (Agents) how nodes ask it.
+//! `docs/guides/rpki-agents.md` says how to run it, `spec/rpki.md` what is checked, `spec/policy.md` (Agents) how nodes ask it.
 //!
 //! - [`attestation`]: what members state: ROAs and ASPAs, with their one encoding.
 //! - [`registry`]: members, authorities and operators; [`signatures`]: m of n keys of theirs.

@@ -42,7 +42,7 @@ The node's policy names the socket, and the rule that lets the issuer sign names
   agent = \"rpki\"
 
 All files are the registry's own, and are read again when they change, but for the store, into which the issuer puts what it wants signed.
-docs/guides/rpki.md and spec/rpki.md say what is in them.")]
+docs/guides/rpki-agents.md and spec/rpki.md say what is in them.")]
     Agent {
         /// The registry's data: members, authorities, operators
         #[arg(long, value_name = "FILE")]
