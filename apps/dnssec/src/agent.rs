@@ -1,16 +1,11 @@
 //! Nodes ask over a socket (`theta.agent.v1.Agent`).
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use theta_agent::SocketError;
 use theta_names::WallTime;
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
-use tokio::net::UnixListener;
-use tokio_stream::wrappers::UnixListenerStream;
-use tonic::{Request, Response, Status, transport::Server};
+use tonic::{Request, Response, Status};
 
 use crate::{
     consent::{Terms, consent},
@@ -29,13 +24,8 @@ pub enum AgentError {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The socket cannot be served on.
-    #[error("cannot serve on {}: {reason}", path.display())]
-    Socket {
-        /// The socket.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
+    #[error(transparent)]
+    Socket(#[from] SocketError),
 }
 
 #[derive(Debug)]
@@ -73,20 +63,6 @@ impl Agent {
         Ok(Self { terms: sources.terms, watched: Arc::new(watched), state, recogniser })
     }
 
-    /// Serves on a socket until it ends. One that an agent has left there is replaced.
-    ///
-    /// # Errors
-    /// [`AgentError::Socket`].
-    pub async fn serve(self, socket: &Path) -> Result<(), AgentError> {
-        let failed = |reason: String| AgentError::Socket { path: socket.to_owned(), reason };
-        if is_left_over(socket) {
-            fs::remove_file(socket).map_err(|error| failed(error.to_string()))?;
-        }
-        let listener = UnixListener::bind(socket).map_err(|error| failed(error.to_string()))?;
-        let server = Server::builder().add_service(agent_server::AgentServer::new(self));
-        server.serve_with_incoming(UnixListenerStream::new(listener)).await.map_err(|error| failed(error.to_string()))
-    }
-
     /// What it knows now, and how often that has changed. A zone that has become unreadable is not guessed.
     fn known(&self) -> Result<(Arc<Known>, u64), String> {
         let stamps = self.watched.stamps();
@@ -119,13 +95,6 @@ impl Agent {
             _ => Err(format!("{operation} is nothing that a zone needs: this agent consents to sign and sign-digest")),
         }
     }
-}
-
-/// Whether this is a socket on which nobody serves any more.
-fn is_left_over(socket: &Path) -> bool {
-    use std::os::unix::{fs::FileTypeExt as _, net::UnixStream};
-    let is_socket = fs::symlink_metadata(socket).is_ok_and(|data| data.file_type().is_socket());
-    is_socket && UnixStream::connect(socket).is_err()
 }
 
 #[tonic::async_trait]

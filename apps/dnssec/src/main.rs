@@ -1,10 +1,6 @@
 //! `theta-dnssec`: programs for operators who sign a zone together.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 use theta_dnssec::{
@@ -103,15 +99,7 @@ of signatures with --lifetime if it is another one than 14 days.")]
 }
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    let Arguments { command } = Arguments::parse();
-    match run(command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    theta_agent::program(|Arguments { command }| run(command))
 }
 
 fn run(command: Command) -> Result<(), AgentError> {
@@ -145,12 +133,6 @@ fn run(command: Command) -> Result<(), AgentError> {
     let terms = Terms { longest, longest_of_keys, ahead_of_keys, key_ttls: key_ttl };
     let most_blocks = most_hashes.saturating_mul(1_000_000);
     let guesses = Guesses { most_blocks, ..Guesses::of_days(&lifetime) };
-    serve(Sources { origin, zone, keys, nsec3, terms, guesses }, &socket)
-}
-
-fn serve(sources: Sources, socket: &Path) -> Result<(), AgentError> {
-    let agent = Agent::open(sources)?;
-    let failed = |error: std::io::Error| AgentError::Socket { path: socket.to_owned(), reason: error.to_string() };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;
-    runtime.block_on(agent.serve(socket))
+    let agent = Agent::open(Sources { origin, zone, keys, nsec3, terms, guesses })?;
+    Ok(theta_agent::serve_alone(agent, &socket)?)
 }

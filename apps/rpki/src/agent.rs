@@ -1,17 +1,12 @@
 //! Nodes ask over a socket (`theta.agent.v1.Agent`).
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
+use theta_agent::SocketError;
 use theta_names::WallTime;
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
-use tokio::net::UnixListener;
-use tokio_stream::wrappers::UnixListenerStream;
-use tonic::{Request, Response, Status, transport::Server};
+use tonic::{Request, Response, Status};
 
 use crate::{
     consent::{Consent, Facts, consent},
@@ -31,13 +26,8 @@ pub enum AgentError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// The socket cannot be served on.
-    #[error("cannot serve on {}: {reason}", path.display())]
-    Socket {
-        /// The socket.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
+    #[error(transparent)]
+    Socket(#[from] SocketError),
 }
 
 #[derive(Debug)]
@@ -70,20 +60,6 @@ impl Agent {
         let state = State { stamps, known, kept: Kept::open(&sources.memory)? };
         let store = Folder::new(sources.store.clone());
         Ok(Self { sources: Arc::new(sources), store, state: Arc::new(Mutex::new(state)) })
-    }
-
-    /// Serves on a socket until it ends. One that an agent has left there is replaced.
-    ///
-    /// # Errors
-    /// [`AgentError::Socket`].
-    pub async fn serve(self, socket: &Path) -> Result<(), AgentError> {
-        let failed = |reason: String| AgentError::Socket { path: socket.to_owned(), reason };
-        if is_left_over(socket) {
-            fs::remove_file(socket).map_err(|error| failed(error.to_string()))?;
-        }
-        let listener = UnixListener::bind(socket).map_err(|error| failed(error.to_string()))?;
-        let server = Server::builder().add_service(agent_server::AgentServer::new(self));
-        server.serve_with_incoming(UnixListenerStream::new(listener)).await.map_err(|error| failed(error.to_string()))
     }
 
     /// Whether it consents, and to what. One at a time: two that are not compatible cannot both be found to be new.
@@ -141,13 +117,6 @@ struct Decision {
     what: String,
     /// Why operators permit it all the same.
     overridden: Option<String>,
-}
-
-/// Whether this is a socket on which nobody serves any more.
-fn is_left_over(socket: &Path) -> bool {
-    use std::os::unix::{fs::FileTypeExt as _, net::UnixStream};
-    let is_socket = fs::symlink_metadata(socket).is_ok_and(|data| data.file_type().is_socket());
-    is_socket && UnixStream::connect(socket).is_err()
 }
 
 #[tonic::async_trait]

@@ -1,9 +1,6 @@
 //! `theta-rpki`: programs for registries that run an RPKI together.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use theta_rpki::{
@@ -69,25 +66,11 @@ docs/guides/rpki-agents.md and spec/rpki.md say what is in them.")]
 }
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    let Arguments { command } = Arguments::parse();
-    match run(command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    theta_agent::program(|Arguments { command }| run(command))
 }
 
 fn run(command: Command) -> Result<(), AgentError> {
     let Command::Agent { registry, statements, overrides, pool, store, memory, socket } = command;
-    serve(Sources { registry, statements, overrides, pool, store, memory }, &socket)
-}
-
-fn serve(sources: Sources, socket: &Path) -> Result<(), AgentError> {
-    let agent = Agent::open(sources)?;
-    let failed = |error: std::io::Error| AgentError::Socket { path: socket.to_owned(), reason: error.to_string() };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;
-    runtime.block_on(agent.serve(socket))
+    let agent = Agent::open(Sources { registry, statements, overrides, pool, store, memory })?;
+    Ok(theta_agent::serve_alone(agent, &socket)?)
 }

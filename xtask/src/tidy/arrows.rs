@@ -138,8 +138,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-keypool", &["theta-names", "theta-schemes"]),
     ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-names", "theta-schemes"]),
     // A program beside an operator's node, which asks it.
-    ("theta-dnssec", &["theta-names", "theta-wire"]),
-    ("theta-rpki", &["theta-names", "theta-wire"]),
+    ("theta-agent", &["theta-wire"]),
+    ("theta-dnssec", &["theta-agent", "theta-names", "theta-wire"]),
+    ("theta-rpki", &["theta-agent", "theta-names", "theta-wire"]),
     // A publisher of files, which knows nothing of ours.
     ("theta-rpki-publication", &["theta-names"]),
     // Everything except the crates that talk to the outside world.

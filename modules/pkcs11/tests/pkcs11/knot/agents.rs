@@ -42,7 +42,7 @@ fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>
     let (agent, socket) = (Agent::open(sources).unwrap(), folder.join("zone.sock"));
     let runtime = Runtime::new().unwrap();
     let path = socket.clone();
-    runtime.spawn(async move { agent.serve(&path).await.unwrap() });
+    runtime.spawn(async move { theta_agent::serve(agent, &path).await.unwrap() });
     until("the agent serves", PATIENCE, || socket.exists());
     let rule = format!(
         "\n[[agent]]\nname = \"zone\"\nsocket = \"{}\"\n\n[[rule]]\nname = \"zone\"\neffect = \"allow\"\nclients = [\"client\"]\n\
