@@ -7,6 +7,7 @@ mod load;
 mod machine;
 mod micro;
 mod process;
+mod progress;
 mod report;
 mod requests;
 #[cfg(target_os = "linux")]

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
-use theta::{
-    exit::Failure,
-    output::{self, stderr_is_terminal},
-};
+use indicatif::ProgressBar;
+use theta::{exit::Failure, output};
 
 use super::{
     child::{Ending, Lab},
@@ -18,7 +15,7 @@ use super::{
     usage,
     work::{Point, works},
 };
-use crate::{ceremony::Held, machine::Machine};
+use crate::{ceremony::Held, machine::Machine, progress};
 
 /// A row and those that belong to it.
 type Rows = (Row, Vec<NodeRow>, Vec<StageRow>);
@@ -26,7 +23,7 @@ type Rows = (Row, Vec<NodeRow>, Vec<StageRow>);
 /// Measures every point that the folder does not have. What has been measured when this fails is in the folder.
 pub(super) fn run(scenario: &Scenario, folder: &mut Folder, ending: &Ending) -> Result<(), Failure> {
     let works = works(scenario)?;
-    let bar = progress(works.iter().map(|work| work.series.len()).sum());
+    let bar = ticking(works.iter().map(|work| work.series.len()).sum());
     for work in &works {
         let mut lab: Option<Lab> = None;
         for series in &work.series {
@@ -54,15 +51,11 @@ fn say(bar: &ProgressBar, row: &Row) {
     bar.suspend(|| output::note(super::report::one_line(row)));
 }
 
-fn progress(series: usize) -> ProgressBar {
-    if !stderr_is_terminal() {
-        return ProgressBar::hidden();
+fn ticking(series: usize) -> ProgressBar {
+    let bar = progress::bar(series);
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(Duration::from_millis(200));
     }
-    let bar = ProgressBar::new(u64::try_from(series).unwrap_or(u64::MAX));
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos} of {len}, {elapsed}  {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
 

@@ -16,7 +16,7 @@ use std::{
 };
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use rand_core::CryptoRng;
 use serde::Serialize;
 use theta::{
@@ -38,7 +38,7 @@ use self::{
     operation::Operation,
     record::{Bench, Row, Subject, write_tables},
 };
-use crate::machine::Machine;
+use crate::{machine::Machine, progress};
 
 /// The experiments that run when none is named.
 const DEFAULT: [&str; 3] = ["one-round", "frost", "dealer"];
@@ -145,7 +145,7 @@ fn measure(experiments: &[Experiment]) -> Result<Vec<Row>, Failure> {
     let longest = experiments.iter().map(|experiment| experiment.time).max().unwrap_or(RAW_TIME);
     let mut bench = Bench::new(Clock::new(longest), Clock::new(longest.min(RAW_TIME)), random::generator()?);
     let mut primes: BTreeMap<u32, RsaPrimes> = BTreeMap::new();
-    let bar = progress(experiments.iter().map(Experiment::keys).sum());
+    let bar = progress::bar(experiments.iter().map(Experiment::keys).sum());
     for experiment in experiments {
         bench.clock = Clock::new(experiment.time);
         for suite in &experiment.suites {
@@ -227,17 +227,6 @@ fn find_primes<'a>(
         bar.set_message(format!("looking for the safe primes of {bits} bits"));
         RsaPrimes::generate(size, &mut |_| bar.tick(), rng)
     }))
-}
-
-fn progress(keys: usize) -> ProgressBar {
-    if !output::stderr_is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(u64::try_from(keys).unwrap_or(u64::MAX));
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos} of {len}, {elapsed}  {msg}") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 /// `--list`.

@@ -11,7 +11,6 @@ use std::{
 };
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use serde::Serialize;
@@ -26,7 +25,7 @@ use self::{
     report::{Row, Summary, write_files, write_table},
     targets::Target,
 };
-use crate::machine::Machine;
+use crate::{machine::Machine, progress};
 
 /// Options of `theta-bench timing`.
 #[derive(Debug, Args)]
@@ -92,7 +91,7 @@ fn chosen(all: Vec<Target>, patterns: &[String]) -> Result<Vec<Target>, Failure>
 /// Tests each target for a time.
 fn test(targets: &[Target], time: Duration) -> Result<Vec<Row>, Failure> {
     let mut rng = random::generator()?;
-    let bar = progress(targets.len());
+    let bar = progress::bar(targets.len());
     let mut rows = Vec::with_capacity(targets.len());
     for target in targets {
         bar.set_message(target.name.clone());
@@ -105,17 +104,6 @@ fn test(targets: &[Target], time: Duration) -> Result<Vec<Row>, Failure> {
     }
     bar.finish_and_clear();
     Ok(rows)
-}
-
-fn progress(steps: usize) -> ProgressBar {
-    if !output::stderr_is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(u64::try_from(steps).unwrap_or(u64::MAX));
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos} of {len}, {elapsed}  {msg}") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 /// `--list`.
