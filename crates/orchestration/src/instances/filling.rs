@@ -46,11 +46,7 @@ fn named(key: &KeyEntry) -> KeyRef {
 
 /// How many holders one program takes.
 fn members(key: &KeyEntry) -> usize {
-    let t = usize::from(key.public.threshold().t());
-    match Majority::of(key.delivery) {
-        Majority::Honest => 2 * t + 1,
-        Majority::Dishonest => t + 1,
-    }
+    Majority::of(key.delivery).members(key.public.threshold())
 }
 
 /// How many presignatures one program makes for a stock of this level.

@@ -46,6 +46,15 @@ impl Majority {
     pub const fn of(delivery: Delivery) -> Self {
         if delivery.has_dishonest_majority() { Self::Dishonest } else { Self::Honest }
     }
+
+    /// The number of holders in a program: 2t + 1, or k.
+    #[must_use]
+    pub fn members(self, threshold: Threshold) -> usize {
+        match self {
+            Self::Honest => 2 * usize::from(threshold.t()) + 1,
+            Self::Dishonest => usize::from(threshold.k()),
+        }
+    }
 }
 
 /// What cheats may do.
@@ -118,7 +127,12 @@ pub const fn made_at_once(level: usize, majority: Majority) -> usize {
 /// guess.
 #[must_use]
 pub const fn keeps_stock(delivery: Delivery, threshold: Threshold) -> bool {
-    match (Majority::of(delivery), Security::of(delivery)) {
+    stock_is_kept(Majority::of(delivery), Security::of(delivery), threshold)
+}
+
+/// The same of a key with these attributes.
+const fn stock_is_kept(majority: Majority, security: Security, threshold: Threshold) -> bool {
+    match (majority, security) {
         (Majority::Honest, _) => true,
         (Majority::Dishonest, Security::Active) => threshold.k() == threshold.n(),
         (Majority::Dishonest, Security::Passive) => false,

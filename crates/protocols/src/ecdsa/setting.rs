@@ -13,7 +13,7 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::ecdsa::EcdsaCurve;
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{Filling, Majority, Options, Quarantine, Security, made_at_once, most_at_once, most_kept};
+use super::{Filling, Majority, Options, Quarantine, Security, made_at_once, most_at_once, most_kept, stock_is_kept};
 
 /// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: EcdsaCurve> {
@@ -120,10 +120,7 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
 
     /// The number of holders in a program: 2t + 1, or k.
     pub(super) fn members(&self) -> usize {
-        match self.majority {
-            Majority::Honest => 2 * usize::from(self.threshold.t()) + 1,
-            Majority::Dishonest => self.needed(),
-        }
+        self.majority.members(self.threshold)
     }
 
     /// How many presignatures a program makes that this party coordinates. Others make as many with it, whatever their own stocks should have, and
@@ -136,11 +133,9 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
     /// The most presignatures that any program makes: none where no stock is kept. With a dishonest majority one that signs makes none beside: they
     /// take longer than the signature, for which somebody waits.
     pub(super) fn most_at_once(&self) -> usize {
-        let makes = match self.majority {
-            Majority::Honest => true,
-            Majority::Dishonest => self.digest.is_none() && self.is_fixed() && self.security == Security::Active,
-        };
-        if makes { most_at_once(self.majority) } else { 0 }
+        let is_kept = stock_is_kept(self.majority, self.security, self.threshold);
+        let makes = self.majority == Majority::Honest || self.digest.is_none();
+        if is_kept && makes { most_at_once(self.majority) } else { 0 }
     }
 
     /// Whether all of the holders sign with each presignature.
