@@ -105,17 +105,29 @@ fn with_libraries_of(packages: &[String]) -> Vec<String> {
     all
 }
 
+/// A program of this folder, with the libraries that are there, or of PATH.
+fn program(kept: Option<&Path>, folder: &str, name: &str) -> Command {
+    let mut command =
+        Command::new(kept.map_or_else(|| PathBuf::from(name), |kept| kept.join("usr").join(folder).join(name)));
+    if let Some(folders) = kept.and_then(|kept| env::join_paths(libraries(kept)).ok()) {
+        command.env("LD_LIBRARY_PATH", folders);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// All that a command says; nothing if it does not start.
+fn told(mut command: Command) -> String {
+    let output = command.output();
+    output.map(|it| String::from_utf8_lossy(&[it.stdout, it.stderr].concat()).into_owned()).unwrap_or_default()
+}
+
 /// Whether Knot DNS, its tools, and the verifier of zones of another house run, from this folder or from PATH.
 fn knot_runs(kept: Option<&Path>) -> bool {
     [("sbin", "knotd"), ("sbin", "knotc"), ("sbin", "keymgr"), ("bin", "kdig"), ("bin", "ldns-verify-zone")].iter().all(
         |(folder, name)| {
-            let program = kept.map_or_else(|| PathBuf::from(name), |kept| kept.join("usr").join(folder).join(name));
-            let mut command = Command::new(program);
-            if let Some(folders) = kept.and_then(|kept| env::join_paths(libraries(kept)).ok()) {
-                command.env("LD_LIBRARY_PATH", folders);
-            }
             let version = if *name == "ldns-verify-zone" { "-v" } else { "--version" };
-            command.arg(version).stdin(Stdio::null()).output().is_ok_and(|it| it.status.success())
+            program(kept, folder, name).arg(version).output().is_ok_and(|it| it.status.success())
         },
     )
 }
@@ -123,17 +135,12 @@ fn knot_runs(kept: Option<&Path>) -> bool {
 /// Whether the validator of the RPKI and its transport run, from this folder or from PATH. As root the validator only says that it
 /// would become another user, by a name that it has.
 fn rpki_runs(kept: Option<&Path>) -> bool {
-    let told = |folder: &str, name: &str, option: &str| {
-        let program = kept.map_or_else(|| PathBuf::from(name), |kept| kept.join("usr").join(folder).join(name));
-        let mut command = Command::new(program);
-        if let Some(folders) = kept.and_then(|kept| env::join_paths(libraries(kept)).ok()) {
-            command.env("LD_LIBRARY_PATH", folders);
-        }
-        let output = command.arg(option).stdin(Stdio::null()).output();
-        output.map(|it| String::from_utf8_lossy(&[it.stdout, it.stderr].concat()).into_owned()).unwrap_or_default()
+    let says = |folder: &str, name: &str, option: &str, words: &str| {
+        let mut command = program(kept, folder, name);
+        command.arg(option);
+        told(command).contains(words)
     };
-    told("sbin", "rpki-client", "-V").contains("rpki-client")
-        && told("bin", "rsync", "--version").contains("rsync  version")
+    says("sbin", "rpki-client", "-V", "rpki-client") && says("bin", "rsync", "--version", "rsync  version")
 }
 
 /// The folders of libraries among what was unpacked.
@@ -145,13 +152,9 @@ fn libraries(kept: &Path) -> Vec<PathBuf> {
 /// Whether `pkcs11-tool` runs, from this folder or from PATH. It has no option that only tells its version, and with one that it does not
 /// know it ends by itself.
 fn tool_runs(kept: Option<&Path>) -> bool {
-    let name = Path::new("pkcs11-tool");
-    let mut command = Command::new(kept.map_or_else(|| name.to_owned(), |kept| kept.join("usr/bin").join(name)));
-    if let Some(folders) = kept.and_then(|kept| env::join_paths(libraries(kept)).ok()) {
-        command.env("LD_LIBRARY_PATH", folders);
-    }
-    let output = command.arg("--help").stdin(Stdio::null()).output();
-    output.is_ok_and(|it| [it.stdout, it.stderr].concat().windows(8).any(|words| words == b"--module"))
+    let mut command = program(kept, "bin", "pkcs11-tool");
+    command.arg("--help");
+    told(command).contains("--module")
 }
 
 /// Whether OpenSSL loads the provider, from this folder or from where it looks by itself.

@@ -134,22 +134,16 @@ pub fn points(objects: &Objects) -> Result<Vec<Point>, CheckError> {
     if objects.is_empty() {
         return Err(CheckError::Empty);
     }
-    let mut listed = BTreeMap::new();
-    let mut points = Vec::new();
+    let (mut points, mut listed, mut to_be_listed) = (Vec::new(), BTreeMap::new(), Vec::new());
     for object in objects.iter() {
-        if let Parsed::Manifest(manifest) = parse(object)? {
-            points.push(point(objects, object, &manifest, &mut listed)?);
+        match parse(object)? {
+            Parsed::Manifest(manifest) => points.push(point(objects, object, &manifest, &mut listed)?),
+            Parsed::Certificate(certificate) if certificate.is_self_signed() => {}
+            Parsed::Certificate(_) | Parsed::Crl(_) | Parsed::Other => to_be_listed.push(&object.uri),
         }
     }
-    for object in objects.iter() {
-        let alone = match parse(object)? {
-            Parsed::Manifest(_) => true,
-            Parsed::Certificate(certificate) => certificate.is_self_signed(),
-            Parsed::Crl(_) | Parsed::Other => false,
-        };
-        if !alone && !listed.contains_key(object.uri.as_str()) {
-            return Err(CheckError::Unlisted { uri: object.uri.clone() });
-        }
+    if let Some(uri) = to_be_listed.into_iter().find(|uri| !listed.contains_key(uri.as_str())) {
+        return Err(CheckError::Unlisted { uri: uri.clone() });
     }
     Ok(points)
 }

@@ -87,7 +87,7 @@ fn withdraws(issuer: &Authority, missing: &Published<'_>) -> Refusal {
 fn current_list(issuer: &Authority, digest: &Digest, facts: &Facts<'_>) -> Result<Crl, Refusal> {
     let failed = |reason: String| Refusal::Object { file: issuer.list_name(), reason };
     let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;
-    let list = Crl::decode(bytes.as_slice()).map_err(|error| failed(error.to_string()))?;
+    let mut list = Crl::decode(bytes.as_slice()).map_err(|error| failed(error.to_string()))?;
     list.verify_signature(&issuer.public).map_err(|error| failed(error.to_string()))?;
     if list.next_update().timestamp() <= facts.now {
         return Err(failed("it is not current any more".to_owned()));
@@ -96,6 +96,8 @@ fn current_list(issuer: &Authority, digest: &Digest, facts: &Facts<'_>) -> Resul
     if last.is_some_and(|(last, _)| list.crl_number().into_array() < *last) {
         return Err(failed("there is a newer one".to_owned()));
     }
+    // Every file's certificate is looked for in it.
+    list.cache_serials();
     Ok(list)
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    net::{TcpListener, UdpSocket},
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -77,6 +78,18 @@ pub(crate) fn succeeds(mut command: Command) -> String {
     let said = String::from_utf8_lossy(&said).into_owned();
     assert!(output.status.success(), "{shown}: {}\n{said}", output.status);
     said
+}
+
+/// A port on which nobody listens.
+pub(crate) fn free_port() -> u16 {
+    // UDP and TCP.
+    loop {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Where `cargo xtask test` has unpacked programs and libraries of hosts, if it had to.

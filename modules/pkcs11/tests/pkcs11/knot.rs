@@ -5,7 +5,6 @@ mod transfers;
 
 use std::{
     fs,
-    net::{TcpListener, UdpSocket},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
@@ -13,7 +12,7 @@ use std::{
 
 use crate::{
     generation::pooled,
-    group::{host_program, log, module, succeeds, until, with_libraries},
+    group::{free_port, host_program, log, module, succeeds, until, with_libraries},
     harness::Group,
 };
 
@@ -29,17 +28,6 @@ struct Knot {
     path: PathBuf,
     port: u16,
     server: Child,
-}
-
-fn free_port() -> u16 {
-    // UDP and TCP.
-    loop {
-        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = tcp.local_addr().unwrap().port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
 }
 
 /// A program in the server's directory, with the module's configuration.

@@ -13,8 +13,8 @@ use theta_dnssec::{
     zone::Zone,
 };
 
-use super::{PATIENCE, RECORDS, free_port, program};
-use crate::group::{succeeds, until};
+use super::{PATIENCE, RECORDS, program};
+use crate::group::{free_port, succeeds, until};
 
 const SECRET: &str = "YW4gZXhhbXBsZSdzIHNlY3JldCwgb2YgMzIgYnl0ZXM=";
 

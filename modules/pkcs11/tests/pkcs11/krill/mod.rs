@@ -4,7 +4,7 @@
 use std::{
     fs,
     io::{Read, Write},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
@@ -13,7 +13,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    group::{configure, host_program, log, module, succeeds, until, with_libraries},
+    group::{configure, free_port, host_program, log, module, succeeds, until, with_libraries},
     harness::Group,
 };
 
@@ -33,10 +33,6 @@ struct Krill {
     api: u16,
     server: Child,
     rsync: Child,
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 /// A program of Krill's.
