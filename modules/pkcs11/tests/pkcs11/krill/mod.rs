@@ -24,6 +24,9 @@ const END: &str = "-----END PRIVATE KEY-----\n";
 /// How long Krill has for what it does at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// `rpki-client` keeps a manifest that it knows unless the next one was issued in a later second, and Krill may issue two in one.
+const ISSUED_LATER: Duration = Duration::from_millis(1100);
+
 /// Where `cargo xtask test` has built Krill.
 const BUILT: &str = "THETA_KRILL";
 
@@ -152,7 +155,8 @@ impl Krill {
         until("the registry is certified and has published", PATIENCE, || self.files("mft").len() == 3);
     }
 
-    /// What a router would be told by `rpki-client`, which starts from the locator and believes nothing that is not signed.
+    /// What a router would be told by `rpki-client`, which starts from the locator and believes nothing that is not signed. What is
+    /// published after this has later times than what was seen here.
     fn validated(&self) -> Vec<(u64, String)> {
         let client = host_program("rpki-client");
         // As root it would become a user of its own, which few systems have.
@@ -173,6 +177,7 @@ impl Krill {
             assert_eq!(told[what], how_many, "{what}: {said} {told}");
         }
         assert_eq!(told["certificates"], 3, "the trust anchor, the authority below it, the registry: {said}");
+        std::thread::sleep(ISSUED_LATER);
         let payloads = report["roas"].as_array().unwrap();
         payloads.iter().map(|it| (it["asn"].as_u64().unwrap(), it["prefix"].as_str().unwrap().to_owned())).collect()
     }
