@@ -139,6 +139,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-schemes"]),
     // A program beside an operator's node, which asks it.
     ("theta-dnssec", &["theta-wire"]),
+    // Programs of others: it knows nothing of ours.
+    ("theta-knot", &[]),
     // Everything except the crates that talk to the outside world.
     (
         "theta-sim",
