@@ -30,9 +30,9 @@ use theta::{
     interrupt::{Unfinished, told_to_end},
     output::{self, Output},
 };
-use theta_cluster::{Cluster, Lifetime, this_program};
+use theta_cluster::{Cluster, Lifetime, Show, this_program};
 
-use self::{acts::Stage, liar::LiarArgs, material::Material, show::Show};
+use self::{acts::Stage, liar::LiarArgs, material::Material};
 
 /// The demo's node that lies. A name that no typing error comes near to, so that it is never suggested.
 const LIAR: &str = "_x_liar";
@@ -147,8 +147,8 @@ fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let stage =
         Stage { show: &show, material: &material, plan: &plan, keys: &keys, group: &group, rounds: args.rounds };
     let (cluster, rows) = home.unless_interrupted(stage.play(cluster))?;
-    show.table(&rows)?;
-    show.next(&group, args.keep.then(|| cluster.pids()).as_deref());
+    show::table(&show, &rows)?;
+    show::next(&show, &group, args.keep.then(|| cluster.pids()).as_deref());
     if args.keep {
         cluster.release();
         home.keep();
