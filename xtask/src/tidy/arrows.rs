@@ -219,6 +219,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
+    // Operators with a node each, their agents and a name server: by the commands of people, and the agent's library.
+    ("theta-dnssec-demo", &["theta", "theta-cluster", "theta-dnssec", "theta-knot"]),
     (
         "theta-bench",
         &[

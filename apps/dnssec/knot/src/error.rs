@@ -6,7 +6,7 @@ use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 #[derive(Debug, thiserror::Error)]
 pub enum KnotError {
     /// A program is not there, or does not start.
-    #[error("{program} is missing: install Debian's package {package}, or let cargo xtask test unpack it")]
+    #[error("{program} is missing: install Debian's package {package}, or let cargo xtask dns unpack it")]
     Missing {
         /// The program.
         program: String,

@@ -8,10 +8,11 @@ use std::{
 
 use crate::KnotError;
 
-/// The environment variable with the folder into which packages were unpacked; `cargo xtask test` sets it if it had to.
+/// The environment variable with the folder into which packages were unpacked; `cargo xtask test` and `cargo xtask dns` set it if they
+/// had to.
 pub const UNPACKED: &str = "THETA_PKCS11_HOSTS";
 
-/// Where it unpacks them, in the user's cache folder.
+/// Where they unpack them, in the user's cache folder.
 const KEPT: &str = "thetacrypt/pkcs11-hosts";
 
 /// Where daemons are, which only root has in PATH.

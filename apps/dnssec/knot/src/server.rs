@@ -68,7 +68,7 @@ impl Knot {
         let absolute = folder.canonicalize();
         let folder = absolute.map_err(|reason| KnotError::File { path: folder.to_owned(), reason })?;
         let port = free_port()?;
-        write(&folder.join("knot.conf"), &[&config::base(&folder, port), config].concat())?;
+        write(&folder.join("knot.conf"), &(config::base(&folder, port) + config))?;
         write(&zone_file(&folder, zone), records)?;
         let mut knotd = program(places, &folder, "knotd");
         knotd.args(CONFIG);
@@ -248,12 +248,12 @@ fn tied(program: &Command, output: &Path) -> Result<Child, KnotError> {
 
 /// A port on which nobody listens now, neither by UDP nor by TCP.
 fn free_port() -> Result<u16, KnotError> {
-    let free = || {
+    let free = || -> io::Result<u16> {
         let tcp = TcpListener::bind("127.0.0.1:0")?;
         let port = tcp.local_addr()?.port();
         UdpSocket::bind(("127.0.0.1", port)).map(|_| port)
     };
-    let mut found: io::Result<u16> = free();
+    let mut found = free();
     for _ in 1..ATTEMPTS {
         if found.is_ok() {
             break;
