@@ -15,6 +15,7 @@ mod rules;
 mod soak;
 mod suites;
 mod svg;
+mod timing;
 mod wan;
 
 use std::process::ExitCode;
@@ -68,6 +69,8 @@ enum Command {
     Report(lab::ReportArgs),
     /// Measure every step of every scheme on this machine: time, size, memory; a table and plots
     Micro(micro::MicroArgs),
+    /// Test whether the time of the steps on secrets depends on the secrets, by dudect; fails if it does
+    Timing(timing::TimingArgs),
     /// The process that has the group of a scenario, and does what it is told
     #[command(hide = true)]
     Measure,
@@ -92,6 +95,7 @@ impl Cli {
             Command::Report(args) => lab::report(&args, output),
             Command::Measure => lab::measure(),
             Command::Micro(args) => micro::run(&args, output),
+            Command::Timing(args) => timing::run(&args, output),
             Command::Node(command) => command.run(output),
         }
     }

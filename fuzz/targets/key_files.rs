@@ -1,4 +1,5 @@
-//! `.pub` and `.share` files, and keys as ceremonies carry them: a key that is read, written and read again stays the same.
+//! `.pub` and `.share` files, public parts in binary, and keys as ceremonies carry them: a key that is read, written and read again
+//! stays the same.
 
 #![no_main]
 
@@ -38,6 +39,10 @@ fuzz_target!(init: plant("key_files", seeds()), |bytes: &[u8]| {
             }
         }
     }
+    // As stores and ledgers have them.
+    if let Ok(public) = AnyPublicKey::from_bytes(bytes) {
+        assert_eq!(public.to_bytes(), bytes);
+    }
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     if let Ok((name, public)) = AnyPublicKey::from_text(text) {
         assert_eq!(AnyPublicKey::from_text(&public.to_text(&name)), Ok((name, public)));
@@ -56,5 +61,6 @@ fuzz_target!(init: plant("key_files", seeds()), |bytes: &[u8]| {
 fn seeds() -> Vec<Vec<u8>> {
     let files = |(_, public, share): &Key| [public.clone().into_bytes(), share.clone().into_bytes()];
     let encoded = KEYS.iter().filter_map(|(public, ..)| Some(public.encoded()?.encode()));
-    KEYS.iter().flat_map(files).chain(encoded).collect()
+    let parts = KEYS.iter().map(|(public, ..)| public.to_bytes());
+    KEYS.iter().flat_map(files).chain(encoded).chain(parts).collect()
 }

@@ -1,7 +1,9 @@
-"""Key files and secret sharing: spec/keys.md."""
+"""Key files, the binary form of public parts, and secret sharing: spec/keys.md."""
 
+import json
 import tomllib
 from itertools import combinations
+from pathlib import Path
 
 from transcript import H
 
@@ -51,6 +53,48 @@ class Key:
         return ("suite", self.suite.encode()), ("key id", self.id)
 
 
+def public_part(public):
+    """The binary form of what a public file says."""
+    suite = public["suite"].encode()
+    numbers = (public["k"], public["n"])
+    if "modulus" in public:
+        elements = [public["modulus"], public["verification_base"], *public["verification_keys"]]
+    else:
+        elements = [public["public_key"], *public["verification_keys"]]
+    elements = [bytes.fromhex(element) for element in elements]
+    (length,) = {len(element) for element in elements}
+    part = bytes([1, len(suite)]) + suite
+    part += b"".join(number.to_bytes(2, "big") for number in (*numbers, length)) + b"".join(elements)
+    if "modulus" in public:
+        return part
+    if "proof_of_possession" not in public:
+        return part + b"\0"
+    proof = bytes.fromhex(public["proof_of_possession"])
+    return part + b"\1" + len(proof).to_bytes(4, "big") + proof
+
+
+def known_parts():
+    """The known answers: the public parts of all keys in `vectors/`. Run this file to print them."""
+    vectors = Path(__file__).resolve().parent.parent
+    parts = {}
+    for path in sorted(vectors.glob("*/*.json")):
+        if path.parent.name == "keys":
+            continue
+        vector = json.loads(path.read_text())
+        if isinstance(vector, dict) and "public_key_file" in vector:
+            name = path.relative_to(vectors).as_posix()
+            parts[name] = public_part(tomllib.loads(vector["public_key_file"])).hex()
+    return {"keys": parts}
+
+
+def check(file):
+    """The public part of every key that has a file."""
+    expected = known_parts()
+    if file != expected:
+        raise ValueError("a public part")
+    return f"{len(expected['keys'])} public parts"
+
+
 def key_id(suite, public_key):
     return H("theta/key-id/v1", ("suite", suite.encode()), ("public key", public_key))[:32]
 
@@ -72,3 +116,7 @@ def lagrange_fraction(parties, party):
 def interpolate(order, values):
     """The polynomial's value at zero."""
     return sum(lagrange(order, list(values), party) * value for party, value in values.items()) % order
+
+
+if __name__ == "__main__":
+    print(json.dumps(known_parts(), indent=2))

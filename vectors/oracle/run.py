@@ -17,6 +17,7 @@ import cks05
 import client
 import ecdsa
 import founding
+import keys
 import quorum
 import rfc
 import sg02
@@ -41,6 +42,7 @@ TOPICS = {
     "quorum": quorum.check,
     "client": client.check,
     "founding": founding.check,
+    "keys": keys.check,
 }
 
 

@@ -7,13 +7,14 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Where `pkcs11-tool`, OpenSSL's provider and Knot DNS are.
+/// Where `pkcs11-tool`, OpenSSL's provider, Knot DNS and rpki-client are.
 pub(crate) struct Hosts {
     /// The folder into which they were unpacked; `None` if the system has them.
     pub(crate) unpacked: Option<PathBuf>,
     pub(crate) tool: bool,
     pub(crate) provider: bool,
     pub(crate) knot: bool,
+    pub(crate) rpki: bool,
 }
 
 /// Why there is no demonstration with Knot DNS.
@@ -25,10 +26,13 @@ impl Hosts {
         let tool = "the PKCS#11 module with pkcs11-tool: it is missing, and Debian's package opensc cannot be had";
         let provider = "the PKCS#11 module with OpenSSL: Debian's package pkcs11-provider is missing and cannot be had";
         let knot = "the PKCS#11 module and zones with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
+        let rpki =
+            "the PKCS#11 module with Krill: Debian's packages rpki-client and rsync are missing and cannot be had";
         let parts = [
             (self.tool, ("opensc::", tool)),
             (self.provider, ("pkcs11_provider::", provider)),
             (self.knot, ("knot::", knot)),
+            (self.rpki, ("krill::", rpki)),
         ];
         parts.into_iter().filter(|(is_there, _)| !is_there).map(|(_, left_out)| left_out).collect()
     }
@@ -36,9 +40,9 @@ impl Hosts {
 
 /// The hosts of the PKCS#11 module: those of the system, or unpacked into this folder.
 pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
-    let (tool, provider, knot) = (tool_runs(None), provider_loads(None), knot_runs(None));
-    if tool && provider && knot {
-        return Ok(Hosts { unpacked: None, tool, provider, knot });
+    let (tool, provider, knot, rpki) = (tool_runs(None), provider_loads(None), knot_runs(None), rpki_runs(None));
+    if tool && provider && knot && rpki {
+        return Ok(Hosts { unpacked: None, tool, provider, knot, rpki });
     }
     if !tool_runs(Some(kept)) || !provider_loads(Some(kept)) {
         println!(
@@ -56,13 +60,22 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
         let packages = with_libraries_of(&packages);
         unpack(kept, &packages.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
+    if !rpki_runs(Some(kept)) {
+        println!(
+            "unpacking Debian's rpki-client and rsync into {}, once: they judge what Krill signs with the module",
+            kept.display()
+        );
+        let packages = with_libraries_of(&["rpki-client", "rsync"].map(str::to_owned));
+        unpack(kept, &packages.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
     let (tool, provider) = (tool || tool_runs(Some(kept)), provider || provider_loads(Some(kept)));
-    Ok(Hosts { unpacked: Some(kept.to_owned()), tool, provider, knot: knot || knot_runs(Some(kept)) })
+    let (knot, rpki) = (knot || knot_runs(Some(kept)), rpki || rpki_runs(Some(kept)));
+    Ok(Hosts { unpacked: Some(kept.to_owned()), tool, provider, knot, rpki })
 }
 
 /// These packages, and those of their libraries that few systems have: their names differ by release.
 fn with_libraries_of(packages: &[String]) -> Vec<String> {
-    const RARE: [&str; 10] = [
+    const RARE: [&str; 12] = [
         "libknot",
         "libdnssec",
         "libzscanner",
@@ -73,6 +86,8 @@ fn with_libraries_of(packages: &[String]) -> Vec<String> {
         "libfstrm",
         "libprotobuf-c",
         "libldns",
+        "libtls",
+        "libpopt",
     ];
     let mut all = packages.to_vec();
     let mut from = 0;
@@ -106,6 +121,22 @@ fn knot_runs(kept: Option<&Path>) -> bool {
             command.arg(version).stdin(Stdio::null()).output().is_ok_and(|it| it.status.success())
         },
     )
+}
+
+/// Whether the validator of the RPKI and its transport run, from this folder or from PATH. As root the validator only says that it
+/// would become another user, by a name that it has.
+fn rpki_runs(kept: Option<&Path>) -> bool {
+    let told = |folder: &str, name: &str, option: &str| {
+        let program = kept.map_or_else(|| PathBuf::from(name), |kept| kept.join("usr").join(folder).join(name));
+        let mut command = Command::new(program);
+        if let Some(folders) = kept.and_then(|kept| env::join_paths(libraries(kept)).ok()) {
+            command.env("LD_LIBRARY_PATH", folders);
+        }
+        let output = command.arg(option).stdin(Stdio::null()).output();
+        output.map(|it| String::from_utf8_lossy(&[it.stdout, it.stderr].concat()).into_owned()).unwrap_or_default()
+    };
+    told("sbin", "rpki-client", "-V").contains("rpki-client")
+        && told("bin", "rsync", "--version").contains("rsync  version")
 }
 
 /// The folders of libraries among what was unpacked.

@@ -33,54 +33,70 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     })?;
     log.step("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]))?;
     log.step("alerts and dashboard, with a real Prometheus", || check_monitoring(root))?;
-    let mut refused = None;
-    log.step("emulated networks", || {
-        refused = tools::networks_refused(&target(root))?;
-        Ok(())
-    })?;
-    let go = tools::has_go();
-    let mut cometbft = None;
-    log.step("CometBFT", || {
-        cometbft = tools::cometbft(root)?;
-        Ok(())
-    })?;
-    let mut hosts = None;
-    log.step("programs that know tokens", || {
-        hosts = Some(tools::pkcs11_hosts()?);
-        Ok(())
-    })?;
-    let left_out: Vec<(&str, &str)> = hosts.iter().flat_map(debian::Hosts::left_out).collect();
-    log.step("tests", || {
+    let refused = log.step("emulated networks", || tools::networks_refused(&target(root)))?;
+    let real = Real::find(root, &mut log)?;
+    log.step("tests", || run(root, real.tests(refused.is_some())))?;
+    log.summary();
+    let no_networks = refused.map(|reason| format!("networks with real sockets (wan/tests): {reason}"));
+    for what in no_networks.into_iter().chain(real.not_tested()) {
+        println!("NOT TESTED: {what}");
+    }
+    Ok(())
+}
+
+/// The programs of other people that tests run.
+struct Real {
+    go: bool,
+    cometbft: Option<PathBuf>,
+    hosts: debian::Hosts,
+    /// `None`: it is in PATH.
+    krill: Option<PathBuf>,
+}
+
+impl Real {
+    /// Finds them, or builds and unpacks them, each in a step of its own.
+    fn find(root: &Path, log: &mut Log) -> Result<Self, String> {
+        Ok(Self {
+            go: tools::has_go(),
+            cometbft: log.step("CometBFT", || tools::cometbft(root))?,
+            hosts: log.step("programs that know tokens", tools::pkcs11_hosts)?,
+            krill: log.step("Krill", || tools::krill(root))?,
+        })
+    }
+
+    /// The command that runs all tests with them.
+    fn tests(&self, are_networks_refused: bool) -> Command {
         let mut tests = Command::new("cargo");
         tests.args(["test", "--workspace", "--features", "theta/gossip", "--no-fail-fast"]);
-        tests.envs(refused.as_ref().map(|_| ("THETA_WAN_REFUSED", "1")));
-        tests.envs((!go).then_some(("THETA_NO_GO", "1")));
-        match &cometbft {
+        tests.envs(are_networks_refused.then_some(("THETA_WAN_REFUSED", "1")));
+        tests.envs((!self.go).then_some(("THETA_NO_GO", "1")));
+        match &self.cometbft {
             Some(program) => tests.env("THETA_COMETBFT", program),
             None => tests.env("THETA_CHAIN_REFUSED", "1"),
         };
-        tests.envs(hosts.iter().filter_map(|hosts| Some(("THETA_PKCS11_HOSTS", hosts.unpacked.as_ref()?))));
+        tests.envs(self.hosts.unpacked.as_ref().map(|unpacked| ("THETA_PKCS11_HOSTS", unpacked)));
+        tests.envs(self.krill.as_ref().map(|programs| ("THETA_KRILL", programs)));
+        let left_out = self.hosts.left_out();
         if !left_out.is_empty() {
             tests.arg("--");
             left_out.iter().for_each(|(module, _)| {
                 tests.args(["--skip", module]);
             });
         }
-        run(root, tests)
-    })?;
-    log.summary();
-    let no_go = [
-        "nodes behind the reference host (interop/p2p-host)",
-        "signatures of ECDSA by Go's library (interop/verify-ecdsa)",
-    ];
-    let no_go = no_go.iter().filter(|_| !go).map(|what| format!("{what}: go is missing"));
-    let no_networks = refused.map(|reason| format!("networks with real sockets (wan/tests): {reason}"));
-    let no_hosts = left_out.iter().map(|(_, what)| (*what).to_owned());
-    let no_chain = cometbft.is_none().then(|| format!("a chain (apps/chain/tests): {NO_GO}"));
-    for what in no_go.chain(no_networks).chain(no_hosts).chain(no_chain) {
-        println!("NOT TESTED: {what}");
+        tests
     }
-    Ok(())
+
+    /// What was left out, and for want of what.
+    fn not_tested(&self) -> impl Iterator<Item = String> {
+        let no_go = [
+            "nodes behind the reference host (interop/p2p-host)",
+            "signatures of ECDSA by Go's library (interop/verify-ecdsa)",
+        ];
+        let no_go = no_go.into_iter().filter(|_| !self.go).map(|what| format!("{what}: go is missing"));
+        let no_hosts = self.hosts.left_out().into_iter().map(|(_, what)| what.to_owned());
+        let no_chain = self.cometbft.is_none().then(|| format!("a chain (apps/chain/tests): {NO_GO}"));
+        no_go.chain(no_hosts).chain(no_chain)
+    }
 }
 
 /// Why there is no CometBFT.
@@ -189,12 +205,12 @@ fn shown(command: &Command) -> String {
 struct Log(Vec<(&'static str, Duration)>);
 
 impl Log {
-    fn step(&mut self, name: &'static str, body: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    fn step<T>(&mut self, name: &'static str, body: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         println!("\n== {name}");
         let start = Instant::now();
-        body().map_err(|problem| format!("{name}: {problem}"))?;
+        let result = body().map_err(|problem| format!("{name}: {problem}"))?;
         self.0.push((name, start.elapsed()));
-        Ok(())
+        Ok(result)
     }
 
     fn summary(&self) {

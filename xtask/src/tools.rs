@@ -10,6 +10,7 @@ use std::{
 use crate::{debian, steps::run};
 
 const DENY_VERSION: &str = "0.20.2";
+const KRILL_VERSION: &str = "0.16.1";
 /// The same as `theta_chain::net::COMETBFT`, which looks for it there.
 const COMETBFT_VERSION: &str = "0.38.26";
 
@@ -99,6 +100,34 @@ pub(crate) fn cometbft(root: &Path) -> Result<Option<PathBuf>, String> {
     if runs(&built) { Ok(Some(built)) } else { Err("CometBFT was built but does not run".to_owned()) }
 }
 
+/// The folder of Krill's programs: from PATH if they are of version 0.16, else built from its sources.
+pub(crate) fn krill(root: &Path) -> Result<Option<PathBuf>, String> {
+    let runs = |folder: Option<&Path>| {
+        ["krill", "krillc"].iter().all(|name| {
+            let program = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
+            let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+            output.is_ok_and(|it| it.status.success() && String::from_utf8_lossy(&it.stdout).contains(" 0.16."))
+        })
+    };
+    if runs(None) {
+        return Ok(None);
+    }
+    let kept = cache()?.join(format!("krill-{KRILL_VERSION}"));
+    let built = kept.join("bin");
+    if runs(Some(&built)) {
+        return Ok(Some(built));
+    }
+    println!(
+        "building Krill {KRILL_VERSION} into {}, once (some minutes): it signs route origins with the PKCS#11 module",
+        kept.display()
+    );
+    let mut install = built_fast("krill", KRILL_VERSION, &kept);
+    // Without its users' logins, which bring a quarter of its crates.
+    install.args(["--no-default-features", "--features", "hsm"]);
+    run(root, install)?;
+    if runs(Some(&built)) { Ok(Some(built)) } else { Err("Krill was built but does not run".to_owned()) }
+}
+
 /// Whether this system allows the networks that tests of `theta-wan` make. Where it does not, the reason is returned.
 pub(crate) fn networks_refused(target: &Path) -> Result<Option<String>, String> {
     const REFUSED: i32 = 3;
@@ -142,10 +171,14 @@ fn find(kept: &Path, name: &str) -> Option<String> {
 
 fn install(root: &Path, kept: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
     println!("building {name} {version} into {}, once (some minutes): {why}", kept.display());
+    run(root, built_fast(name, version, kept))?;
+    find(kept, name).ok_or_else(|| format!("{name} was installed but does not run"))
+}
+
+/// Builds a program of the registry. It runs for seconds: optimising it would take longer than it saves.
+fn built_fast(name: &str, version: &str, kept: &Path) -> Command {
     let mut command = Command::new("cargo");
-    // The tool runs for seconds: optimising it would take longer than it saves.
     command.args(["install", "--quiet", "--locked", "--debug", "--version", version, name, "--root"]).arg(kept);
     command.envs([("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_PROFILE_DEV_OPT_LEVEL", "0")]);
-    run(root, command)?;
-    find(kept, name).ok_or_else(|| format!("{name} was installed but does not run"))
+    command
 }

@@ -6,13 +6,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use theta_names::WallTime;
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::{Request, Response, Status, transport::Server};
 
 use crate::{
-    clock,
     consent::{Terms, consent},
     digests::{Current, Recogniser},
     sources::{Known, SourceError, Sources, Stamps, Watched},
@@ -108,8 +108,8 @@ impl Agent {
     /// Its objection.
     fn decide(&self, operation: &str, statement: &[u8]) -> Result<(), String> {
         let (known, number) = self.known()?;
-        let now = clock::now();
-        let decide = |bytes: &[u8]| consent(bytes, &known.zone, &known.denial, &known.keys, self.terms, now);
+        let now = WallTime::now().seconds();
+        let decide = |bytes: &[u8]| consent(bytes, &known.zone, &known.denial, &known.keys, &self.terms, now);
         match operation {
             "sign" => decide(statement),
             "sign-digest" => {

@@ -1,10 +1,13 @@
 //! Whether what is to be signed is in the operator's own copy of the zone.
 
+use std::collections::BTreeSet;
+
 use crate::{
     denial::{Denial, bitmap},
-    keys::Keys,
+    keys::{Keys, Signer},
     owner::Owner,
     signed::SignedSet,
+    ttl,
     zone::{Zone, rtype},
 };
 
@@ -14,10 +17,24 @@ const CLOCKS: i64 = 3_600;
 pub const START_NUMBERS: usize = 20;
 
 /// What the operator demands besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// How long a signature may be valid, from its beginning to its end, in seconds.
     pub longest: u32,
+    /// How long a signature of keys (DNSKEY, CDS and CDNSKEY) may be valid, in seconds.
+    pub longest_of_keys: u32,
+    /// How far from now a signature of keys may begin, in seconds: those of a key that is kept offline are made ahead.
+    pub ahead_of_keys: u32,
+    /// Times to live in seconds that keys may have, beside those that they usually have ([`ttl::of_keys`]).
+    pub key_ttls: Vec<u32>,
+}
+
+impl Terms {
+    /// Signatures may be valid for so many seconds, and nothing else is said.
+    #[must_use]
+    pub const fn lasting(longest: u32) -> Self {
+        Self { longest, longest_of_keys: longest, ahead_of_keys: 0, key_ttls: Vec::new() }
+    }
 }
 
 /// Why the operator does not consent, in words for the audit log and the client.
@@ -32,7 +49,7 @@ pub fn consent(
     zone: &Zone,
     denial: &Denial,
     keys: &Keys,
-    terms: Terms,
+    terms: &Terms,
     now: u64,
 ) -> Result<(), Objection> {
     let Some(set) = SignedSet::read(bytes) else {
@@ -43,6 +60,7 @@ pub fn consent(
         let own: Vec<_> = algorithms.iter().map(u8::to_string).collect();
         return Err(format!("the algorithm is {}, and the zone's keys are of {}", set.algorithm, own.join(" and ")));
     }
+    keys.may_sign(Signer { algorithm: set.algorithm, tag: set.tag }, is_of_keys(&set))?;
     if set.signer != *zone.apex() {
         return Err(format!("the signature is of the zone {}, and this is {}", set.signer, zone.apex()));
     }
@@ -54,11 +72,16 @@ pub fn consent(
         return Err(format!("{} is not in the zone {}", set.owner, zone.apex()));
     }
     match set.rtype {
-        rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS => of_keys(&set, zone, keys),
+        rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS => of_keys(&set, zone, keys, &terms.key_ttls),
         rtype::NSEC | rtype::NSEC3 | rtype::NSEC3PARAM => of_denial(&set, zone, denial),
         rtype::SOA => of_start(&set, zone),
         _ => of_records(&set, zone),
     }
+}
+
+/// Whether a set is of keys, which keys sign that sign nothing else.
+const fn is_of_keys(set: &SignedSet) -> bool {
+    matches!(set.rtype, rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS)
 }
 
 /// How far a time of 32 bits is from now (RFC 4034, section 3.1.5: in serial number arithmetic).
@@ -68,37 +91,59 @@ fn after(time: u32, now: u64) -> i64 {
     if ahead < 1 << 31 { i64::from(ahead) } else { i64::from(ahead) - (1 << 32) }
 }
 
-fn times(set: &SignedSet, terms: Terms, now: u64) -> Result<(), Objection> {
+fn times(set: &SignedSet, terms: &Terms, now: u64) -> Result<(), Objection> {
     let (begins, ends) = (after(set.inception, now), after(set.expiration, now));
-    if begins > CLOCKS {
+    let (longest, ahead) =
+        if is_of_keys(set) { (terms.longest_of_keys, terms.ahead_of_keys) } else { (terms.longest, 0) };
+    if begins > CLOCKS.saturating_add(ahead.into()) {
         return Err(format!("the signature begins in {begins} seconds"));
     }
     if ends <= 0 {
         return Err("the signature would have ended already".to_owned());
     }
-    if ends.saturating_sub(begins) > i64::from(terms.longest) {
-        return Err(format!("the signature would be valid for {} seconds, more than {}", ends - begins, terms.longest));
+    if ends.saturating_sub(begins) > i64::from(longest) {
+        return Err(format!("the signature would be valid for {} seconds, more than {longest}", ends - begins));
     }
     Ok(())
 }
 
-fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys) -> Result<(), Objection> {
+/// Resolvers keep what is signed for its original time to live (RFC 4034, section 3.1.4): a wrong one would keep a denial, or keys, for longer
+/// than the zone says.
+fn lives(set: &SignedSet, may: &BTreeSet<u32>) -> Result<(), Objection> {
+    if may.contains(&set.ttl) {
+        return Ok(());
+    }
+    let may: Vec<_> = may.iter().map(u32::to_string).collect();
+    let (kind, may) = (shown(set.rtype), may.join(" or "));
+    Err(format!("{} {kind} has a time to live of {} here, and of {may} in the zone", set.owner, set.ttl))
+}
+
+/// A type as zone files write it.
+fn shown(kind: u16) -> domain::base::iana::Rtype {
+    domain::base::iana::Rtype::from_int(kind)
+}
+
+fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys, key_ttls: &[u32]) -> Result<(), Objection> {
     if set.owner != *zone.apex() {
         return Err(format!("keys are at {}, and not at {}", zone.apex(), set.owner));
     }
+    lives(set, &ttl::of_keys(zone, set.rtype, key_ttls))?;
     let known = |data: &Vec<u8>| match set.rtype {
         rtype::CDS => keys.has_digest(&set.owner, data),
+        rtype::CDNSKEY => keys.has_entry(data),
         _ => keys.has_record(data),
     };
     if set.data.iter().all(known) {
         Ok(())
     } else {
-        Err("one of the keys is none of those that the operators have agreed on".to_owned())
+        Err("one of the keys is none of those that the operators have agreed on, or has not its role".to_owned())
     }
 }
 
 fn of_start(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
-    let own = zone.set(&set.owner, rtype::SOA).and_then(|own| own.data.first());
+    let own = zone.set(&set.owner, rtype::SOA);
+    own.map_or(Ok(()), |own| lives(set, &[own.ttl].into()))?;
+    let own = own.and_then(|own| own.data.first());
     let parts = |data: &Vec<u8>| {
         let (names, numbers) = data.split_at_checked(data.len().checked_sub(START_NUMBERS)?)?;
         let (serial, times) = numbers.split_first_chunk::<4>()?;
@@ -118,7 +163,7 @@ fn of_start(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
 }
 
 fn of_records(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
-    let shown = || domain::base::iana::Rtype::from_int(set.rtype);
+    let shown = || shown(set.rtype);
     if !zone.answers(&set.owner, set.rtype) {
         return Err(format!("there is no {} {} in the zone", set.owner, shown()));
     }
@@ -134,12 +179,18 @@ fn of_records(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
 
 fn of_denial(set: &SignedSet, zone: &Zone, denial: &Denial) -> Result<(), Objection> {
     match denial {
-        Denial::Names if set.rtype == rtype::NSEC => of_chain(set, zone),
+        Denial::Names if set.rtype == rtype::NSEC => {
+            of_chain(set, zone)?;
+            lives(set, &ttl::of_denial(zone, set.rtype))
+        }
         Denial::Names => Err("the operators have agreed on NSEC, and not on NSEC3 (--nsec3)".to_owned()),
         Denial::Hashes(ring) if set.rtype == rtype::NSEC => {
             Err(format!("the operators have agreed on NSEC3 with {}, and not on NSEC", ring.parameters()))
         }
-        Denial::Hashes(ring) => ring.check(set, zone),
+        Denial::Hashes(ring) => {
+            ring.check(set, zone)?;
+            lives(set, &ttl::of_denial(zone, set.rtype))
+        }
     }
 }
 
@@ -174,7 +225,7 @@ mod tests {
                         sub NS ns.sub\nsub DS 1 15 2 aa\nns.sub A 192.0.2.9\nZ AAAA 2001:db8::1\n@ DNSKEY 257 3 15 AAAA\n";
     const KEY: [u8; 32] = [7; 32];
     const NOW: u64 = 1_795_000_000;
-    const TERMS: Terms = Terms { longest: 30 * 86_400 };
+    const TERMS: Terms = Terms::lasting(30 * 86_400);
 
     fn zone() -> Zone {
         Zone::parse(ZONE.as_bytes(), "example.").unwrap()
@@ -199,7 +250,7 @@ mod tests {
             ttl: 300,
             expiration: u32::try_from(NOW + 14 * 86_400).unwrap(),
             inception: u32::try_from(NOW - 3_600).unwrap(),
-            tag: 1,
+            tag: keys().signers()[0].0.tag,
             signer: super::tests::owner("example"),
             owner,
             data: data.iter().map(|data| data.to_vec()).collect(),
@@ -207,7 +258,7 @@ mod tests {
     }
 
     fn ask(set: &SignedSet) -> Result<(), Objection> {
-        consent(&set.write(), &zone(), &Denial::Names, &keys(), TERMS, NOW)
+        consent(&set.write(), &zone(), &Denial::Names, &keys(), &TERMS, NOW)
     }
 
     fn refused(set: &SignedSet, words: &str) {
@@ -241,9 +292,10 @@ mod tests {
         assert_eq!(SignedSet::read(&bytes), Some(signed));
         let text = "@ 3600 IN SOA ns root 1 2 3 4 5\n@ 3600 IN MX 10 Mail.Example.COM.\n";
         let zone = Zone::parse(text.as_bytes(), "example.com.").unwrap();
-        assert_eq!(consent(&bytes, &zone, &Denial::Names, &keys(), TERMS, 1_439_000_000), Ok(()));
+        let keys = Keys::parse("257 3 15 l02Woi0iS8Aa25FQkUd9RMzZHJpBoRQwAQEX1SxZJA4=").unwrap();
+        assert_eq!(consent(&bytes, &zone, &Denial::Names, &keys, &TERMS, 1_439_000_000), Ok(()));
         let other = Zone::parse(text.replace("MX 10", "MX 20").as_bytes(), "example.com.").unwrap();
-        let said = consent(&bytes, &other, &Denial::Names, &keys(), TERMS, 1_439_000_000).unwrap_err();
+        let said = consent(&bytes, &other, &Denial::Names, &keys, &TERMS, 1_439_000_000).unwrap_err();
         assert!(said.contains("MX has other data"), "{said}");
     }
 
@@ -262,10 +314,11 @@ mod tests {
         refused(&SignedSet { owner: owner("www.other"), ..www() }, "not in the zone");
         refused(&SignedSet { signer: owner("other"), ..www() }, "the signature is of the zone other.");
         refused(&SignedSet { algorithm: 13, ..www() }, "the algorithm is 13, and the zone's keys are of 15");
+        refused(&SignedSet { tag: 1, ..www() }, "no key of the zone has the algorithm 15 and the tag 1");
         refused(&SignedSet { labels: 1, ..www() }, "has not 1 labels");
         let bytes = www().write();
         for end in 0..bytes.len() {
-            assert!(consent(&bytes[..end], &zone(), &Denial::Names, &keys(), TERMS, NOW).is_err(), "{end}");
+            assert!(consent(&bytes[..end], &zone(), &Denial::Names, &keys(), &TERMS, NOW).is_err(), "{end}");
         }
     }
 
@@ -276,6 +329,30 @@ mod tests {
         refused(&SignedSet { inception: now + 86_400, ..www() }, "begins in 86400 seconds");
         refused(&SignedSet { expiration: now + 40 * 86_400, ..www() }, "more than 2592000");
         refused(&SignedSet { inception: now - 29 * 86_400, ..www() }, "more than 2592000");
+    }
+
+    /// Signatures of keys by a key that is kept offline are made ahead, and last as long as the operators say for them.
+    #[test]
+    fn signatures_of_keys_have_times_of_their_own() {
+        let now = u32::try_from(NOW).unwrap();
+        let terms = Terms { longest_of_keys: 8 * 86_400, ahead_of_keys: 90 * 86_400, ..TERMS };
+        let key = [&[1, 1, 3, 15], &KEY[..]].concat();
+        let ask = |set: &SignedSet, ahead: u32, days: u32| {
+            let inception = now + ahead * 86_400;
+            let set = SignedSet { inception, expiration: inception + days * 86_400, ..set.clone() };
+            consent(&set.write(), &zone(), &Denial::Names, &keys(), &terms, NOW)
+        };
+        let refused = |set: &SignedSet, ahead: u32, days: u32, words: &str| {
+            let said = ask(set, ahead, days).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        };
+        let keys = set("example", rtype::DNSKEY, &[&key]);
+        assert_eq!((ask(&keys, 0, 8), ask(&keys, 90, 8)), (Ok(()), Ok(())));
+        refused(&keys, 91, 8, "begins in 7862400 seconds");
+        refused(&keys, 0, 9, "more than 691200");
+        assert_eq!(ask(&www(), 0, 30), Ok(()));
+        refused(&www(), 1, 8, "begins in 86400 seconds");
+        refused(&www(), 0, 31, "more than 2592000");
     }
 
     #[test]
@@ -308,8 +385,9 @@ mod tests {
             types.iter().for_each(|kind| map[usize::from(kind / 8)] |= 0x80 >> (kind % 8));
             [&[0, 8], &map[..]].concat()
         };
-        let link = |name: &str, next: &str, types: &[u16]| {
-            set(name, rtype::NSEC, &[&[owner(next).wire(), map(types)].concat()])
+        let link = |name: &str, next: &str, types: &[u16]| SignedSet {
+            ttl: 60,
+            ..set(name, rtype::NSEC, &[&[owner(next).wire(), map(types)].concat()])
         };
         let www = [1, rtype::RRSIG, rtype::NSEC];
         assert_eq!(ask(&link("www.example", "z.example", &www)), Ok(()));
@@ -330,6 +408,34 @@ mod tests {
         refused(&link("www.example", "example", &www), unlike);
         refused(&link("ns.sub.example", "www.example", &www), "there is no ns.sub.example.");
         refused(&set("example", rtype::NSEC3PARAM, &[&[1, 0, 0, 0, 0]]), "agreed on NSEC, and not on NSEC3");
+    }
+
+    /// What a signer adds has the times to live that follow from the SOA record, or that the operators have said.
+    #[test]
+    fn what_a_signer_adds_lives_as_long_as_the_zone_says() {
+        let data = [owner("z.example").wire(), bitmap::write(&[1, rtype::RRSIG, rtype::NSEC].into())].concat();
+        let link = |ttl| SignedSet { ttl, ..set("www.example", rtype::NSEC, &[&data]) };
+        assert_eq!(ask(&link(60)), Ok(()));
+        refused(&link(300), "www.example. NSEC has a time to live of 300 here, and of 60 in the zone");
+        refused(&link(86_400), "a time to live of 86400 here");
+        let key = [&[1, 1, 3, 15], &KEY[..]].concat();
+        let keys_of = |kind, ttl| SignedSet { ttl, ..set("example", kind, &[&key]) };
+        for (kind, good, bad) in [(rtype::DNSKEY, [300, 3_600], 0), (rtype::CDNSKEY, [0, 3_600], 60)] {
+            good.iter().for_each(|ttl| assert_eq!(ask(&keys_of(kind, *ttl)), Ok(()), "{kind} {ttl}"));
+            refused(&keys_of(kind, bad), &format!("has a time to live of {bad} here"));
+            refused(&keys_of(kind, 604_800), "a time to live of 604800 here");
+        }
+        let own = Terms { key_ttls: vec![604_800], ..TERMS };
+        let week = keys_of(rtype::DNSKEY, 604_800).write();
+        assert_eq!(consent(&week, &zone(), &Denial::Names, &keys(), &own, NOW), Ok(()));
+        let names = [owner("ns.example").wire(), owner("admin.example").wire()].concat();
+        let numbers = [10_u32, 3_600, 60, 86_400, 60].map(u32::to_be_bytes).concat();
+        let start = set("example", rtype::SOA, &[&[names, numbers].concat()]);
+        assert_eq!(ask(&start), Ok(()));
+        refused(
+            &SignedSet { ttl: 301, ..start },
+            "example. SOA has a time to live of 301 here, and of 300 in the zone",
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The keys that the operators have agreed on for the zone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64ct::{Base64, Encoding as _};
 use sha2::{Digest as _, Sha256, Sha384};
@@ -35,23 +35,45 @@ struct Key {
     public: Vec<u8>,
 }
 
-/// Public keys of Ed25519, of ECDSA on P-256, and of RSA with SHA-256.
+/// What a key signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Everything: which flags it has is the name server's matter.
+    Any,
+    /// The zone's keys, and nothing else. Its flags are 257.
+    Keys,
+    /// The zone, and its keys only if there is no key of another role. Its flags are 256.
+    Zone,
+}
+
+impl Role {
+    const fn flags(self) -> &'static [u16] {
+        match self {
+            Self::Any => &FLAGS,
+            Self::Keys => &[257],
+            Self::Zone => &[256],
+        }
+    }
+}
+
+/// Public keys of Ed25519, of ECDSA on P-256, and of RSA with SHA-256, each with its role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Keys(BTreeSet<Key>);
+pub struct Keys(BTreeMap<Key, Role>);
 
 impl Keys {
     /// Reads a text with a key on each line: the data of a DNSKEY record, as `theta keys export NAME --format dnskey` prints it, or for
-    /// Ed25519 its 64 hexadecimal digits (`--format hex`). Flags of 256 and 257 are the same here: which of the keys sign the zone and
-    /// which its keys is the name server's matter. Lines that begin with # or ; are comments.
+    /// Ed25519 its 64 hexadecimal digits (`--format hex`). Before it may be its role: `ksk` signs the zone's keys ([`Role::Keys`]), `zsk` the
+    /// zone ([`Role::Zone`]); without one of them flags of 256 and 257 are the same here. Lines that begin with # or ; are comments.
     ///
     /// # Errors
-    /// The number of the first line that is no key, or one too many ([`MOST_KEYS`]).
+    /// The number of the first line that is no key, a key that was there with another role, or one too many ([`MOST_KEYS`]).
     pub fn parse(text: &str) -> Result<Self, usize> {
         let lines = text.lines().map(str::trim).zip(1..);
-        let mut keys = BTreeSet::new();
+        let mut keys = BTreeMap::new();
         for (line, number) in lines.filter(|(line, _)| !line.is_empty() && !line.starts_with(['#', ';'])) {
-            keys.insert(of_digits(line).or_else(|| of_record(line)).ok_or(number)?);
-            if keys.len() > MOST_KEYS {
+            let (role, line) = split_role(line);
+            let key = of_digits(line).or_else(|| of_record(line)).ok_or(number)?;
+            if *keys.entry(key).or_insert(role) != role || keys.len() > MOST_KEYS {
                 return Err(number);
             }
         }
@@ -61,39 +83,105 @@ impl Keys {
     /// The algorithms of the keys.
     #[must_use]
     pub fn algorithms(&self) -> BTreeSet<u8> {
-        self.0.iter().map(|key| key.algorithm).collect()
+        self.0.keys().map(|key| key.algorithm).collect()
     }
 
-    /// Who may sign by a digest of what is signed: each key whose algorithm begins with SHA-256, with the tags of both flags.
+    /// Who may sign: each key with the tags of the flags that it may have, and its role.
+    #[must_use]
+    pub fn signers(&self) -> Vec<(Signer, Role)> {
+        let signer = |key: &Key, flags| Signer { algorithm: key.algorithm, tag: tag(&record(key, flags)) };
+        let of_key = |(key, role): (&Key, &Role)| -> Vec<_> {
+            role.flags().iter().map(|flags| (signer(key, *flags), *role)).collect()
+        };
+        self.0.iter().flat_map(of_key).collect()
+    }
+
+    /// Those of them who may sign by a digest of what is signed: their algorithms begin with SHA-256.
     #[must_use]
     pub fn signers_of_digests(&self) -> Vec<Signer> {
-        let keys = self.0.iter().filter(|key| key.algorithm != ED25519);
-        let signer = |key: &Key, flags| Signer { algorithm: key.algorithm, tag: tag(&record(key, flags)) };
-        keys.flat_map(|key| FLAGS.map(|flags| signer(key, flags))).collect()
+        let signers = self.signers().into_iter().map(|(signer, _)| signer);
+        signers.filter(|signer| signer.algorithm != ED25519).collect()
     }
 
-    /// The data of the records of each key: with the flags 256 and 257.
+    /// Whether whoever signs with this algorithm and tag may sign sets of keys (DNSKEY, CDS and CDNSKEY), or others. What is signed with another
+    /// key than that of the tag is worth nothing: resolvers take the key that has it.
+    ///
+    /// # Errors
+    /// The objection.
+    pub fn may_sign(&self, signer: Signer, of_keys: bool) -> Result<(), String> {
+        let signers = self.signers().into_iter();
+        let roles: Vec<Role> = signers.filter(|(own, _)| *own == signer).map(|(_, role)| role).collect();
+        let Signer { algorithm, tag } = signer;
+        if roles.is_empty() {
+            return Err(format!("no key of the zone has the algorithm {algorithm} and the tag {tag}"));
+        }
+        // Two keys with one tag are rare; then both have to be allowed to.
+        if roles.contains(&Role::Keys) && !of_keys {
+            return Err(format!(
+                "the key with the tag {tag} signs DNSKEY, CDS and CDNSKEY records, and nothing else (ksk)"
+            ));
+        }
+        let others = self.0.values().any(|role| *role != Role::Zone);
+        if roles.contains(&Role::Zone) && of_keys && others {
+            return Err(format!(
+                "the key with the tag {tag} signs no DNSKEY, CDS or CDNSKEY records (zsk): there are other keys for that"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The data of the DNSKEY records that each key may have: with the flags of its role.
     #[must_use]
-    pub fn records(&self) -> Vec<[Vec<u8>; 2]> {
-        self.0.iter().map(|key| FLAGS.map(|flags| record(key, flags))).collect()
+    pub fn records(&self) -> Vec<Vec<Vec<u8>>> {
+        let of_key = |(key, role): (&Key, &Role)| role.flags().iter().map(|flags| record(key, *flags)).collect();
+        self.0.iter().map(of_key).collect()
     }
 
-    /// Whether the data of a DNSKEY or CDNSKEY record are one of these keys.
+    /// The data of the records of keys that the parent may have: of those that sign keys.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Vec<u8>> {
+        let keys = self.0.iter().filter(|(_, role)| **role != Role::Zone);
+        keys.map(|(key, _)| record(key, 257)).collect()
+    }
+
+    /// Whether the data of a DNSKEY record are one of these keys.
     #[must_use]
     pub fn has_record(&self, data: &[u8]) -> bool {
-        let Some((head, public)) = data.split_first_chunk::<4>() else { return false };
-        let [high, low, protocol, algorithm] = *head;
-        let good = FLAGS.contains(&u16::from_be_bytes([high, low])) && protocol == PROTOCOL;
-        good && self.0.contains(&Key { algorithm, public: public.to_vec() })
+        self.role(data).is_some()
     }
 
-    /// Whether the data of a CDS record are a digest of one of these keys at this name (RFC 4034, section 5.1.4; RFC 6605).
+    /// Whether the data of a CDNSKEY record are one of these keys, which the parent may have.
+    #[must_use]
+    pub fn has_entry(&self, data: &[u8]) -> bool {
+        self.role(data).is_some_and(|role| role != Role::Zone)
+    }
+
+    /// The role of the key with these data, if its flags are those of the role.
+    fn role(&self, data: &[u8]) -> Option<Role> {
+        let (head, public) = data.split_first_chunk::<4>()?;
+        let [high, low, protocol, algorithm] = *head;
+        let role = self.0.get(&Key { algorithm, public: public.to_vec() }).copied()?;
+        let good = role.flags().contains(&u16::from_be_bytes([high, low])) && protocol == PROTOCOL;
+        good.then_some(role)
+    }
+
+    /// Whether the data of a CDS record are a digest of one of these keys, which the parent may have, at this name (RFC 4034, section 5.1.4;
+    /// RFC 6605).
     #[must_use]
     pub fn has_digest(&self, owner: &Owner, data: &[u8]) -> bool {
         let Some(kind) = data.get(3) else { return false };
-        let matches =
-            |key: &Key| FLAGS.iter().any(|flags| digest(owner, &record(key, *flags), *kind).as_deref() == Some(data));
-        self.0.iter().any(matches)
+        let is = |key: &Key, flags| digest(owner, &record(key, flags), *kind).as_deref() == Some(data);
+        let mut keys = self.0.iter().filter(|(_, role)| **role != Role::Zone);
+        keys.any(|(key, role)| role.flags().iter().any(|flags| is(key, *flags)))
+    }
+}
+
+/// The role that a line begins with, and the key after it.
+fn split_role(line: &str) -> (Role, &str) {
+    match line.split_once(char::is_whitespace) {
+        Some(("ksk", key)) => (Role::Keys, key.trim_start()),
+        Some(("zsk", key)) => (Role::Zone, key.trim_start()),
+        _ => (Role::Any, line),
     }
 }
 
@@ -242,7 +330,47 @@ mod tests {
         for line in [format!("0 3 15 {good}"), format!("257 2 15 {good}"), format!("257 3 16 {good}")] {
             assert_eq!(Keys::parse(&line), Err(1), "{line}");
         }
+        for line in ["ksk", &format!("csk {digits}"), &format!("ksk zsk {digits}"), &format!("ksk{digits}")] {
+            assert_eq!(Keys::parse(line), Err(1), "{line}");
+        }
+        assert_eq!(Keys::parse(&format!("ksk {digits}\nksk  257 3 15 {good}\nzsk {digits}\n")), Err(3), "two roles");
         let many: String = (0..=u8::try_from(MOST_KEYS).unwrap()).map(|key| hex::encode([key; 32]) + "\n").collect();
         assert_eq!(Keys::parse(&many), Err(MOST_KEYS + 1));
+    }
+
+    /// Three keys, one of each role: which records they may have, and what they sign.
+    #[test]
+    fn keys_have_roles() {
+        let [one, two, three] = [1_u8, 2, 3].map(|key| hex::encode([key; 32]));
+        let keys = Keys::parse(&format!("ksk {one}\nzsk {two}\n{three}\n")).unwrap();
+        let data = |flags, key: u8| record(&Key { algorithm: ED25519, public: vec![key; 32] }, flags);
+        let may = |flags, key, of_keys| {
+            keys.may_sign(Signer { algorithm: ED25519, tag: tag(&data(flags, key)) }, of_keys).map_err(|said| {
+                let words = ["no key of the zone has", "and nothing else (ksk)", "there are other keys for that"];
+                words.iter().position(|words| said.contains(words)).unwrap()
+            })
+        };
+        // Flags, key, whether it may be a DNSKEY and a CDNSKEY record, and sign keys and the zone.
+        for (flags, key, here, above, signs_keys, signs_zone) in [
+            (257, 1, true, true, Ok(()), Err(1)),
+            (256, 1, false, false, Err(0), Err(0)),
+            (257, 2, false, false, Err(0), Err(0)),
+            (256, 2, true, false, Err(2), Ok(())),
+            (257, 3, true, true, Ok(()), Ok(())),
+            (256, 3, true, true, Ok(()), Ok(())),
+            (256, 4, false, false, Err(0), Err(0)),
+        ] {
+            let record = data(flags, key);
+            assert_eq!((keys.has_record(&record), keys.has_entry(&record)), (here, above), "{flags} {key}");
+            let cds = digest(&owner("example"), &record, 2).unwrap();
+            assert_eq!(keys.has_digest(&owner("example"), &cds), above, "{flags} {key}");
+            assert_eq!((may(flags, key, true), may(flags, key, false)), (signs_keys, signs_zone), "{flags} {key}");
+        }
+        assert_eq!(keys.records(), [vec![data(257, 1)], vec![data(256, 2)], vec![data(256, 3), data(257, 3)]]);
+        assert_eq!(keys.entries(), [data(257, 1), data(257, 3)]);
+        // Without a key that signs keys, those that sign the zone have to.
+        let zone = Keys::parse(&format!("zsk {two}")).unwrap();
+        let signer = zone.signers()[0].0;
+        assert_eq!((zone.may_sign(signer, true), zone.may_sign(signer, false)), (Ok(()), Ok(())));
     }
 }

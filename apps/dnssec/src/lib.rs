@@ -6,12 +6,12 @@
 //! - [`zone`]: the operator's copy; [`transfer`]: how it comes from a name server; [`sources`]: when it changes.
 //! - [`denial`]: how the zone denies names, which a signer adds.
 //! - [`keys`]: the keys that may be in the zone.
+//! - [`ttl`]: the times to live of what a signer adds.
 //! - [`consent`]: whether the two agree.
 //! - [`digests`]: which record set a digest is of, for algorithms whose signers send digests.
 //! - [`agent`]: asks by nodes, over a socket.
 
 pub mod agent;
-mod clock;
 pub mod consent;
 pub mod denial;
 pub mod digests;
@@ -20,4 +20,5 @@ pub mod owner;
 pub mod signed;
 pub mod sources;
 pub mod transfer;
+pub mod ttl;
 pub mod zone;

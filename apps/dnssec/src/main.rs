@@ -47,7 +47,8 @@ The node's policy names the socket, and the rule that lets the name server sign 
 
 The zone file is the operator's own copy, from its own source, without signatures. It and the keys are read again when they change.
 In its place, --primary 192.0.2.53:53 --tsig transfer.key transfers the copy from the operator's own name server.
-The keys are those that may be in the zone, one on each line, as theta keys export NAME --format dnskey prints them.
+The keys are those that may be in the zone, one on each line, as theta keys export NAME --format dnskey prints them; ksk before one says
+that it signs the zone's keys alone, zsk that it does not.
 The zone is signed with NSEC, or with NSEC3 if --nsec3 says how names are hashed: --nsec3 0 is what RFC 9276 recommends, and in Knot
 nsec3: on, with nsec3-salt-length: 0. With algorithm 15 (Ed25519) the nodes are shown what they sign. With 13 (P-256) and 8 (RSA) they
 see a digest (sign-digest); the agent finds out which record set has it, from the times that the name server gives its signatures: say its lifetime
@@ -80,6 +81,12 @@ of signatures with --lifetime if it is another one than 14 days.")]
         /// For how many days a signature may be valid
         #[arg(long, value_name = "DAYS", default_value_t = 35, value_parser = clap::value_parser!(u32).range(1..=3_650))]
         most_days: u32,
+        /// For how many days a signature of the zone's keys may be valid, if not as long as others
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_650))]
+        most_key_days: Option<u32>,
+        /// How many days ahead signatures of the zone's keys may be made, by a key that is kept offline
+        #[arg(long, value_name = "DAYS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=3_650))]
+        key_days_ahead: u32,
         /// After how many days the name server's signatures end; several, if it changes them
         #[arg(
             long, value_name = "DAYS", default_values_t = [14], value_delimiter = ',',
@@ -118,6 +125,8 @@ fn run(command: Command) -> Result<(), AgentError> {
         nsec3,
         socket,
         most_days,
+        most_key_days,
+        key_days_ahead,
         lifetime,
         key_ttl,
         most_hashes,
@@ -131,9 +140,11 @@ fn run(command: Command) -> Result<(), AgentError> {
         // The arguments have one of the two.
         None => CopyFrom::File(zone_file.unwrap_or_default()),
     };
-    let terms = Terms { longest: most_days.saturating_mul(86_400) };
+    let [longest, longest_of_keys, ahead_of_keys] =
+        [most_days, most_key_days.unwrap_or(most_days), key_days_ahead].map(|days| days.saturating_mul(86_400));
+    let terms = Terms { longest, longest_of_keys, ahead_of_keys, key_ttls: key_ttl };
     let most_blocks = most_hashes.saturating_mul(1_000_000);
-    let guesses = Guesses { key_ttls: key_ttl, most_blocks, ..Guesses::of_days(&lifetime) };
+    let guesses = Guesses { most_blocks, ..Guesses::of_days(&lifetime) };
     serve(Sources { origin, zone, keys, nsec3, terms, guesses }, &socket)
 }
 

@@ -3,13 +3,17 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
-    time::SystemTime,
+    sync::{Arc, Mutex, PoisonError},
 };
+
+use theta_names::FileStamp;
 
 use crate::{
     consent::Terms,
-    denial::{Denial, hashed::Parameters},
+    denial::{
+        Denial,
+        hashed::{Collision, Parameters},
+    },
     digests::{Guesses, candidates::Candidates},
     keys::{Keys, MOST_KEYS},
     transfer::{Copy, Primary},
@@ -67,13 +71,16 @@ pub enum SourceError {
     /// The zone has no name.
     #[error(transparent)]
     Origin(ZoneError),
+    /// Two names have one hash.
+    #[error(transparent)]
+    Collision(#[from] Collision),
     /// The zone was not transferred.
     #[error("{0}")]
     Transfer(String),
     /// A line of the file of keys is no key.
     #[error(
-        "{}: line {line} is no public key as `theta keys export NAME --format dnskey` prints it (algorithm 8, 13 or 15), or the one after \
-         {MOST_KEYS}",
+        "{}: line {line} is no public key as `theta keys export NAME --format dnskey` prints it (algorithm 8, 13 or 15), with \
+         ksk or zsk before it if it has a role, or it is there with another role, or is the one after {MOST_KEYS}",
         path.display()
     )]
     Keys {
@@ -82,14 +89,6 @@ pub enum SourceError {
         /// The line, from 1.
         line: usize,
     },
-}
-
-/// What tells a file from the one that was there before: its length and its time.
-type Stamp = Option<(u64, SystemTime)>;
-
-fn stamp(path: &Path) -> Stamp {
-    let data = fs::metadata(path).ok()?;
-    Some((data.len(), data.modified().ok()?))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
@@ -113,14 +112,14 @@ pub(crate) struct Known {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stamps {
     zone: ZoneStamp,
-    keys: Stamp,
+    keys: Option<FileStamp>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum ZoneStamp {
-    File(Stamp),
-    /// How often it was transferred.
-    Transfers(u64),
+    File(Option<FileStamp>),
+    /// How often there was another one, or none any more.
+    Changes(u64),
 }
 
 #[derive(Debug)]
@@ -137,6 +136,8 @@ pub(crate) struct Watched {
     keys: PathBuf,
     nsec3: Option<Parameters>,
     key_ttls: Vec<u32>,
+    /// That of the last copy, whose hashes serve the next one: with many names and iterations they take seconds.
+    denial: Mutex<Option<Denial>>,
 }
 
 impl Watched {
@@ -149,16 +150,16 @@ impl Watched {
                 ZoneSource::Transferred(Copy::follow(primary.as_ref().clone(), origin))
             }
         };
-        let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.guesses.key_ttls.clone());
-        Ok(Self { origin, zone, keys, nsec3: sources.nsec3.clone(), key_ttls })
+        let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.terms.key_ttls.clone());
+        Ok(Self { origin, zone, keys, nsec3: sources.nsec3.clone(), key_ttls, denial: Mutex::default() })
     }
 
     pub(crate) fn stamps(&self) -> Stamps {
         let zone = match &self.zone {
-            ZoneSource::File(path) => ZoneStamp::File(stamp(path)),
-            ZoneSource::Transferred(copy) => ZoneStamp::Transfers(copy.transfers()),
+            ZoneSource::File(path) => ZoneStamp::File(FileStamp::of(path)),
+            ZoneSource::Transferred(copy) => ZoneStamp::Changes(copy.changes()),
         };
-        Stamps { zone, keys: stamp(&self.keys) }
+        Stamps { zone, keys: FileStamp::of(&self.keys) }
     }
 
     fn zone(&self) -> Result<Arc<Zone>, SourceError> {
@@ -178,8 +179,52 @@ impl Watched {
         let wrong = |line| SourceError::Keys { path: self.keys.clone(), line };
         let keys = Keys::parse(&String::from_utf8_lossy(&text)).map_err(wrong)?;
         let zone = self.zone()?;
-        let denial = Denial::new(&zone, self.nsec3.as_ref());
+        let mut last = self.denial.lock().unwrap_or_else(PoisonError::into_inner);
+        let denial = Denial::new(&zone, self.nsec3.as_ref(), last.as_ref())?;
+        *last = Some(denial.clone());
+        drop(last);
         let candidates = Candidates::new(&zone, &denial, &keys, &self.key_ttls);
         Ok(Known { zone, denial, keys, candidates })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An operator changes a record, adds a name, takes one away, and changes the keys.
+    #[test]
+    fn a_change_of_the_zone_costs_the_hashes_of_new_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let [zone, keys] = ["zone", "keys"].map(|name| folder.path().join(name));
+        let hosts: String = (0..200).map(|host| format!("host-{host} 60 IN A 192.0.2.{host}\n")).collect();
+        let text = format!("@ 60 IN SOA ns root 1 2 3 4 5\n{hosts}");
+        fs::write(&keys, hex::encode([7; 32])).unwrap();
+        fs::write(&zone, &text).unwrap();
+        let watched = Watched::new(&Sources {
+            origin: "example.".to_owned(),
+            zone: CopyFrom::File(zone.clone()),
+            keys: keys.clone(),
+            nsec3: Some("100,aabb".parse().unwrap()),
+            terms: Terms::lasting(86_400),
+            guesses: Guesses::of_days(&[14]),
+        })
+        .unwrap();
+        let hashed = || match watched.load().unwrap().denial {
+            Denial::Hashes(ring) => ring.hashed(),
+            Denial::Names => panic!("the parameters are those of NSEC3"),
+        };
+        assert_eq!(hashed(), 201);
+        fs::write(&zone, text.replace("192.0.2.7\n", "192.0.2.8\n")).unwrap();
+        assert_eq!(hashed(), 0);
+        fs::write(&zone, format!("{text}a.new 60 IN A 192.0.2.1\n")).unwrap();
+        assert_eq!(hashed(), 2, "what is above it has a record, too");
+        fs::write(&zone, &text).unwrap();
+        fs::write(&keys, hex::encode([8; 32])).unwrap();
+        assert_eq!(hashed(), 0);
+        fs::write(&zone, "no zone").unwrap();
+        assert!(watched.load().is_err());
+        fs::write(&zone, &text).unwrap();
+        assert_eq!(hashed(), 0, "what was hashed is not forgotten for a mistake");
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use domain::{
     base::{
         Record,
-        iana::Class,
+        iana::{Class, Rtype},
         name::{Name, ToName},
         rdata::ComposeRecordData,
     },
@@ -65,6 +65,14 @@ pub enum ZoneError {
     /// There is no SOA record at the top, or more than one.
     #[error("the zone has no SOA record of its own; its name is {0}")]
     NoStart(Owner),
+    /// Differences take away what is not there.
+    #[error("differences take a record away that is not in the copy: {0} {1}")]
+    Absent(Owner, Rtype),
+    /// Differences add what is there.
+    #[error(
+        "differences add a record that is in the copy already, or whose set has another time to live there: {0} {1}"
+    )]
+    Present(Owner, Rtype),
 }
 
 /// Records of one name and type.
@@ -102,22 +110,9 @@ impl Builder {
     /// # Errors
     /// [`ZoneError`]: it is not of the zone.
     pub fn add<N: ToName, D: ComposeRecordData>(&mut self, record: &Record<N, D>) -> Result<(), ZoneError> {
-        let owner = owner_of(record)?;
-        if record.class() != Class::IN {
-            return Err(ZoneError::Class(owner));
-        }
-        if !owner.is_in(&self.apex) {
-            return Err(ZoneError::Outside(owner, self.apex.clone()));
-        }
-        let kind = record.rtype().to_int();
-        if is_of_signer(kind) {
-            return Ok(());
-        }
-        let mut data = Vec::new();
-        let long = |_| ZoneError::Text("a record is too long".to_owned());
-        record.data().compose_canonical_rdata(&mut data).map_err(long)?;
+        let Some(Own { owner, kind, ttl, data }) = own(record, &self.apex)? else { return Ok(()) };
         let set = self.names.entry(owner).or_default().entry(kind).or_default();
-        set.ttl = record.ttl().as_secs();
+        set.ttl = ttl;
         set.data.insert(data);
         Ok(())
     }
@@ -131,6 +126,33 @@ impl Builder {
         let starts = names.get(&apex).and_then(|types| types.get(&rtype::SOA)).map_or(0, |set| set.data.len());
         if starts == 1 { Ok(Zone { apex, names }) } else { Err(ZoneError::NoStart(apex)) }
     }
+}
+
+/// A record as copies have it.
+struct Own {
+    owner: Owner,
+    kind: u16,
+    ttl: u32,
+    data: Vec<u8>,
+}
+
+/// A record of the zone of this name. `None`: the signer adds it.
+fn own<N: ToName, D: ComposeRecordData>(record: &Record<N, D>, apex: &Owner) -> Result<Option<Own>, ZoneError> {
+    let owner = owner_of(record)?;
+    if record.class() != Class::IN {
+        return Err(ZoneError::Class(owner));
+    }
+    if !owner.is_in(apex) {
+        return Err(ZoneError::Outside(owner, apex.clone()));
+    }
+    let kind = record.rtype().to_int();
+    if is_of_signer(kind) {
+        return Ok(None);
+    }
+    let mut data = Vec::new();
+    let long = |_| ZoneError::Text("a record is too long".to_owned());
+    record.data().compose_canonical_rdata(&mut data).map_err(long)?;
+    Ok(Some(Own { owner, kind, ttl: record.ttl().as_secs(), data }))
 }
 
 /// The name of a record.
@@ -148,6 +170,13 @@ pub fn owner_of<N: ToName, D>(record: &Record<N, D>) -> Result<Owner, ZoneError>
 pub fn serial_of(data: &[u8]) -> Option<u32> {
     let numbers = data.last_chunk::<20>()?;
     numbers.first_chunk().map(|serial| u32::from_be_bytes(*serial))
+}
+
+/// Whether a serial is a later one than another, in serial number arithmetic (RFC 1982, section 3.2).
+#[must_use]
+pub const fn is_after(serial: u32, other: u32) -> bool {
+    let ahead = serial.wrapping_sub(other);
+    ahead != 0 && ahead < 1 << 31
 }
 
 impl Zone {
@@ -185,7 +214,65 @@ impl Zone {
     /// The serial of its SOA record.
     #[must_use]
     pub fn serial(&self) -> Option<u32> {
-        serial_of(self.set(&self.apex, rtype::SOA)?.data.first()?)
+        serial_of(self.start()?.data.first()?)
+    }
+
+    /// Its SOA record.
+    #[must_use]
+    pub fn start(&self) -> Option<&Set> {
+        self.set(&self.apex, rtype::SOA)
+    }
+
+    /// For how many seconds a copy may be used without its primary: the last number but one of the SOA record (RFC 1035, section 3.3.13).
+    #[must_use]
+    pub fn expire(&self) -> Option<u32> {
+        let numbers = self.start()?.data.first()?.last_chunk::<8>()?;
+        numbers.first_chunk().map(|expire| u32::from_be_bytes(*expire))
+    }
+
+    /// How many records it has.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.names.values().flat_map(BTreeMap::values).map(|set| set.data.len()).sum()
+    }
+
+    /// Adds a record that differences add. What the signer adds is left out.
+    pub(crate) fn insert<N: ToName, D: ComposeRecordData>(&mut self, record: &Record<N, D>) -> Result<(), ZoneError> {
+        let Some(Own { owner, kind, ttl, data }) = own(record, &self.apex)? else { return Ok(()) };
+        let set = self.names.entry(owner.clone()).or_default().entry(kind).or_default();
+        let is_new = set.data.is_empty();
+        if (!is_new && set.ttl != ttl) || !set.data.insert(data) {
+            return Err(ZoneError::Present(owner, Rtype::from_int(kind)));
+        }
+        set.ttl = ttl;
+        Ok(())
+    }
+
+    /// Takes a record away that differences take away.
+    pub(crate) fn remove<N: ToName, D: ComposeRecordData>(&mut self, record: &Record<N, D>) -> Result<(), ZoneError> {
+        let Some(Own { owner, kind, ttl, data }) = own(record, &self.apex)? else { return Ok(()) };
+        let absent = || ZoneError::Absent(owner.clone(), Rtype::from_int(kind));
+        let types = self.names.get_mut(&owner).ok_or_else(absent)?;
+        let set = types.get_mut(&kind).filter(|set| set.ttl == ttl).ok_or_else(absent)?;
+        if !set.data.remove(&data) {
+            return Err(absent());
+        }
+        // A name without records is none, and would be in the chain.
+        if set.data.is_empty() {
+            types.remove(&kind);
+        }
+        if types.is_empty() {
+            self.names.remove(&owner);
+        }
+        Ok(())
+    }
+
+    /// Puts another SOA record in the place of its own.
+    pub(crate) fn restart<N: ToName, D: ComposeRecordData>(&mut self, record: &Record<N, D>) -> Result<(), ZoneError> {
+        if let Some(Own { owner, kind, ttl, data }) = own(record, &self.apex)? {
+            self.names.entry(owner).or_default().insert(kind, Set { ttl, data: [data].into() });
+        }
+        Ok(())
     }
 
     /// The zone's name.

@@ -26,7 +26,7 @@ pub use agents::{Agents, Hearing, Question};
 pub use asks::{Asked, Asks, BackUp, BringWarrant, ListCeremonies, Look, PruneAudit, WatchCeremony};
 pub use authority::{
     AuditKeeping, AuditUnavailable, Authority, AuthorityError, Place, PolicyLoadError, PruneError, Pruned, QuotaError,
-    load_policy, now, watch,
+    load_policy, watch,
 };
 pub use gate::{Gate, Judged};
 pub use granted::{Asker, Granted, Terms};

@@ -1,9 +1,6 @@
 //! What a client presents besides the certificate of its connections: a token, its signature, approvals of others.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use theta_names::Operation;
@@ -102,7 +99,7 @@ impl Client {
         let signed_request = match &self.credentials.signer {
             None => Bytes::new(),
             Some(signer) => {
-                let now = now();
+                let now = UnixTime::now();
                 let validity = Validity { from: UnixTime(now.0.saturating_sub(BEFORE)), until: now.plus(after) };
                 let terms = RequestTerms::of(ask, validity, random()?)
                     .map_err(|error| ClientError::Unsigned(error.to_string()))?;
@@ -124,9 +121,4 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], ClientError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| ClientError::Unsigned(format!("no randomness: {error}")))?;
     Ok(bytes)
-}
-
-fn now() -> UnixTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

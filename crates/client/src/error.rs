@@ -154,8 +154,8 @@ pub enum ClientError {
     },
     /// Too few holders of a key agree on its public key.
     #[error(
-        "the nodes do not agree on the public key {name:?}: it takes {needed} with the same; take its .pub file from a \
-         source that you trust{}",
+        "the nodes do not agree on the public key {name:?}: it takes {needed} holders with the same, and {dispute}; take its .pub file from \
+         a source that you trust{}",
         Lines(.nodes)
     )]
     KeyDisagreement {
@@ -163,12 +163,45 @@ pub enum ClientError {
         name: String,
         /// How many equal answers are needed.
         needed: u16,
+        /// What the answers say of who lies.
+        dispute: KeyDispute,
         /// What each node said, in ascending order.
         nodes: Vec<NodeProblem>,
     },
     /// The payload of a ciphertext does not open.
     #[error("the ciphertext does not open: {0}")]
     Payload(String),
+}
+
+/// What answers about a public key that do not confirm it say of who lies. At most k - 1 nodes do, with the group's k. In a group of fewer
+/// than 2k - 1 nodes so many are enough to leave a key unconfirmed, and may leave open who they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyDispute {
+    /// All answers are the same; they are too few.
+    Unopposed,
+    /// So many nodes give one answer that one of them is honest; these, in ascending order, give another.
+    Contradicted(Vec<NodeId>),
+    /// So many nodes give each of several answers that honest ones do not agree, as while the key changes.
+    Changing,
+    /// No answer is given by so many.
+    Open,
+}
+
+impl fmt::Display for KeyDispute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unopposed => f.write_str("fewer give it, though none another"),
+            Self::Contradicted(nodes) => {
+                let (contradict, are) = if nodes.len() == 1 { ("contradicts", "is") } else { ("contradict", "are") };
+                let who = listed(nodes);
+                write!(f, "{who} {contradict} so many that one of those is honest: {who} {are} lying, broken or behind")
+            }
+            Self::Changing => f.write_str("honest nodes give different ones, as while the key changes: ask again in a moment"),
+            Self::Open => f.write_str(
+                "no answer is given by so many that one of them must be honest: which nodes lie cannot be told from their answers",
+            ),
+        }
+    }
 }
 
 /// What one node did instead of giving a good answer.
@@ -229,6 +262,9 @@ pub enum Problem {
          keys.list ({0})"
     )]
     KeyWithheld(String),
+    /// What it says of a public key that is not confirmed, nor refuted ([`ClientError::KeyDisagreement`]).
+    #[error("{0}")]
+    Unconfirmed(String),
     /// It gave a false answer: the node lies or is broken.
     #[error("gave a false answer: {0}")]
     FalseAnswer(String),

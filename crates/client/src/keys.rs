@@ -158,7 +158,7 @@ impl Client {
             let Some((node, reply)) = next else { break };
             match reply.map(|answer| told.take(node, name, answer)) {
                 Ok(Ok(())) => {}
-                Ok(Err(wrong)) => problems.add(node, false_answer(wrong)),
+                Ok(Err(wrong)) => problems.add(node, Problem::FalseAnswer(wrong)),
                 Err(problem) => problems.add(node, problem),
             }
             if let Belief::Key(_) = told.belief(self.quorum(), known.as_ref()) {
@@ -168,11 +168,17 @@ impl Client {
             }
         }
         match told.belief(self.quorum(), known.as_ref()) {
-            Belief::Key(public) => Ok(public),
+            Belief::Key(public) => {
+                for (node, words) in told.against(&public) {
+                    tracing::warn!(%node, %key, "a node contradicts the holders of the key: it {words}");
+                }
+                Ok(public)
+            }
             Belief::Open(needed) => {
-                told.words().for_each(|(node, words)| problems.add(node, false_answer(words)));
+                told.words().for_each(|(node, words)| problems.add(node, Problem::Unconfirmed(words)));
                 let needed = u16::try_from(needed).unwrap_or(u16::MAX);
-                Err(ClientError::KeyDisagreement { name: key.to_string(), needed, nodes: problems.all() })
+                let (name, dispute) = (key.to_string(), told.dispute(self.quorum()));
+                Err(ClientError::KeyDisagreement { name, needed, dispute, nodes: problems.all() })
             }
         }
     }
@@ -225,8 +231,4 @@ impl Client {
         }
         (lists, problems)
     }
-}
-
-fn false_answer(reason: String) -> Problem {
-    Problem::FalseAnswer(reason)
 }

@@ -1,8 +1,8 @@
 //! The state of the nodes.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 use theta_wire::v1;
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ impl Client {
             async move {
                 let status = connection.protocol().get_status(request).await?.into_inner();
                 let took = connection.sent(asked).elapsed();
-                let offset = clock_offset(status.clock, took);
+                let offset = clock_offset(status.clock, took, WallTime::now());
                 Ok((status, took, offset))
             }
         });
@@ -65,13 +65,28 @@ impl Client {
     }
 }
 
-/// By how much a node's clock is ahead of this one, if it said this time in the middle of a question that took so long until now.
-fn clock_offset(clock: u64, took: Duration) -> i64 {
+/// By how much a node's clock is ahead of this one, if it said this time in the middle of a question that took so long until `now`.
+fn clock_offset(clock: u64, took: Duration, now: WallTime) -> i64 {
     if clock == 0 {
         return 0;
     }
     let milliseconds = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let middle = milliseconds(now.saturating_sub(took / 2));
+    let middle = milliseconds(now.duration().saturating_sub(took / 2));
     i64::try_from(clock).unwrap_or(i64::MAX).saturating_sub(middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_of_the_middle_of_the_question() {
+        let now = WallTime::since_1970(Duration::from_millis(10_000));
+        let offset = |clock| clock_offset(clock, Duration::from_millis(400), now);
+        assert_eq!((offset(9_800), offset(9_900), offset(9_000)), (0, 100, -800));
+        assert_eq!(offset(0), 0, "it does not say");
+        assert_eq!(offset(u64::MAX), i64::MAX - 9_800);
+        let last = WallTime::since_1970(Duration::MAX);
+        assert_eq!(clock_offset(1, Duration::ZERO, last), 1 - i64::MAX);
+    }
 }

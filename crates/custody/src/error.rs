@@ -6,7 +6,7 @@ use theta_ledger::GenesisError;
 use theta_names::codec::DecodeError;
 use theta_names::{KeyRef, NodeId};
 use theta_rounds::Malformed;
-use theta_schemes::keys::KeyName;
+use theta_schemes::keys::{KeyName, PublicBytesError};
 use theta_schemes::{Suite, UnfitThreshold, UnknownSuite, UnsupportedDelivery};
 use theta_store::{JournalError, KeyError, StoreError};
 
@@ -24,13 +24,21 @@ pub enum CustodyError {
     /// The journal of a ceremony cannot be written or read.
     #[error("the journal of a ceremony: {0}")]
     Journal(#[from] JournalError),
-    /// A key in the store does not decode.
+    /// A share in the store, or one to be stored, is not of its key.
     #[error("key {key} in the store: {error}")]
     Content {
         /// Which key, and which version if that is known.
         key: KeyRef,
         /// What is wrong with it.
         error: Box<KeyFileError>,
+    },
+    /// The public part of a key in the store does not decode.
+    #[error("key {key} in the store: its public part: {error}")]
+    Public {
+        /// Which version of which key.
+        key: KeyRef,
+        /// What is wrong with it.
+        error: Box<PublicBytesError>,
     },
     /// The keys of the store do not go together.
     #[error(transparent)]

@@ -4,6 +4,7 @@
 //! - [`Custodian`]: runs ceremonies and keeps keys, witnesses and journal in the store.
 //! - [`Certifier`]: slot certificates, at most one message for each slot over all nodes.
 //! - [`Burner`]: records used nonces before they sign.
+//! - [`Quarantines`]: records which holders of a key compute no more together.
 //!
 //! All of it is pure and synchronous: no threads, no sockets, no clock; the store is the disk.
 
@@ -28,7 +29,9 @@ pub use certify::{
 };
 pub use custodian::{Custodian, announcement, message_subject};
 pub use error::{CeremonyError, ChangeError, CustodyError, MembersError, NotInLedger};
-pub use keys::{DealtKey, KeyEntry, KeyTable, KeyTableError, ResolveError, check_new_key, import_dealt, read_keys};
+pub use keys::{
+    DealtKey, KeyEntry, KeyTable, KeyTableError, Quarantines, ResolveError, check_new_key, import_dealt, read_keys,
+};
 pub use request::{
     CeremonyOffence, CeremonyReport, CeremonyState, ChangeReport, CustodyEffect, CustodyInput, EvidenceReport,
     GroupRequest, LedgerOffence, MembersState, To,

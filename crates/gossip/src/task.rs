@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::{
     collections::HashSet,
     sync::{Arc, OnceLock, Weak, atomic::Ordering::Relaxed},
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use libp2p_swarm::{
     ConnectionId, DialError, Swarm, SwarmEvent,
     dial_opts::{DialOpts, PeerCondition},
 };
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 use theta_network::{
     Fingerprint, GroupTransport as _, HostStatus, Identity,
     carrier::{Carried, Relayed},
@@ -405,8 +405,7 @@ async fn next(
 
 /// The number of a life's first message, above all of the lives before: microseconds since 1970, since no node sends one message each microsecond.
 fn first_number() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(1).max(1)
+    WallTime::now().microseconds().max(1)
 }
 
 /// A number below `below`. Without randomness the first is as good as any.

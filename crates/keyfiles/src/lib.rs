@@ -1,11 +1,11 @@
 //! Key files: the public files and share files of a group's members and clients, and private keys that were made elsewhere.
 //!
 //! - [`PublicKeyText`] writes and reads the `.pub` file of a key, [`KeyShareText`] the `.share` file of one party.
-//! - [`KeySummary`] tells keys apart without arithmetic.
 //! - [`public_key_info`] writes a public key as other software reads it.
 //! - [`import_key`] shares a private key that OpenSSL, `ssh-keygen` or another tool wrote.
 //!
-//! This crate knows the formats alone. `theta-schemes` knows the parts of a key and checks that they belong together
+//! This crate knows the formats of files alone: what stores and ledgers have is binary
+//! ([`AnyPublicKey::to_bytes`]). `theta-schemes` knows the parts of a key and checks that they belong together
 //! ([`theta_schemes::keys::PublicParts`]).
 
 mod error;
@@ -14,12 +14,10 @@ mod import;
 mod info;
 mod public;
 mod share;
-mod summary;
 
 pub use error::KeyFileError;
 pub use import::{ImportError, KeyFormat, UnknownFormat, import_key};
 pub use info::public_key_info;
-pub use summary::KeySummary;
 use theta_groups::Secret;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
 

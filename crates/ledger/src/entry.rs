@@ -9,8 +9,8 @@ use theta_statements::{CeremonyRequest, KeyChange, StateChange};
 use crate::consent::{read_consents, write_consents};
 use crate::{Consent, LedgerId, MemberChange};
 
-/// The version of the encoding.
-const FORMAT: u8 = 1;
+/// The version of the encoding. Format 1 had public keys as the text of their files.
+const FORMAT: u8 = 2;
 /// The longest entry in bytes: it has room for the public key of 1,000 nodes and a reason of 64 KiB.
 pub const MOST_ENTRY: usize = 1 << 18;
 
@@ -68,7 +68,7 @@ pub struct AdoptedKey {
     pub k: u16,
     /// Who holds the shares: that of index i at place i - 1.
     pub holders: Vec<u16>,
-    /// The public key and all verification keys, as the key's file has them.
+    /// Its public part in binary (`spec/keys.md`): the public key and all verification keys.
     pub public: Vec<u8>,
 }
 
@@ -77,7 +77,7 @@ pub struct AdoptedKey {
 pub enum Outcome {
     /// A sharing serves.
     Activated {
-        /// The public key and all verification keys, as the key's file has them.
+        /// The key's public part in binary: the public key and all verification keys.
         public: Vec<u8>,
         /// The certificate of the ceremony's members.
         certificate: Vec<u8>,

@@ -4,10 +4,10 @@ use core::time::Duration;
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Mutex, PoisonError},
-    time::{Instant, SystemTime},
+    time::Instant,
 };
 
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 
 use crate::Culprit;
 
@@ -15,7 +15,7 @@ use crate::Culprit;
 #[derive(Clone, Debug)]
 pub struct CulpritRecord {
     /// When this node saw it.
-    pub time: SystemTime,
+    pub time: WallTime,
     /// The node and what it did; the instance is [`InstanceId::NONE`](crate::InstanceId::NONE) if the bytes did not
     /// even name one.
     pub culprit: Culprit,
@@ -64,7 +64,7 @@ impl Culprits {
         } else if records.len() >= Self::LIMIT {
             records.pop_front();
         }
-        records.push_back(CulpritRecord { time: SystemTime::now(), culprit });
+        records.push_back(CulpritRecord { time: WallTime::now(), culprit });
         worth_a_line
     }
 
@@ -79,12 +79,12 @@ mod tests {
     use theta_rounds::Offence;
 
     use super::*;
-    use crate::{InstanceId, Misdeed};
+    use crate::{InstanceId, NodeOffence};
 
     fn culprit(party: u16, text: usize) -> Culprit {
         let party = NodeId::try_from(party).unwrap();
         let offence = Offence::TooLong { len: text, most: 0 };
-        Culprit { party, misdeed: Misdeed::Instance(offence), instance: InstanceId::NONE }
+        Culprit { party, offence: NodeOffence::Instance(offence), instance: InstanceId::NONE }
     }
 
     #[test]

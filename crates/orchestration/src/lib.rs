@@ -89,7 +89,7 @@ pub use node::{
     Pending, StartError,
 };
 pub use request::{
-    Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, Misdeed, Quarantine, Stock, SubmitError,
+    Culprit, Finished, InstanceError, InstanceSnapshot, InstanceState, NodeOffence, Quarantine, Stock, SubmitError,
 };
 pub use theta_authority::{Asker, InstanceId};
 pub use theta_custody::{KeyEntry, KeyTable, ResolveError, SlotClaim, SlotRefusal};

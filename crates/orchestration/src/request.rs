@@ -30,7 +30,7 @@ pub struct Culprit {
     /// The node.
     pub party: NodeId,
     /// What it did.
-    pub misdeed: Misdeed,
+    pub offence: NodeOffence,
     /// The instance, or the ceremony.
     pub instance: InstanceId,
 }
@@ -38,7 +38,7 @@ pub struct Culprit {
 /// An offence: what no honest node does. Its `Display` says what exactly, for example `share fails verification`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Misdeed {
+pub enum NodeOffence {
     /// An offence in an instance. It convinces only this node: see [`theta_rounds::Blame`].
     #[error("{0}")]
     Instance(Offence<Misbehaviour>),
@@ -57,7 +57,7 @@ pub enum Misdeed {
     Envelope(#[from] EnvelopeError),
 }
 
-impl Misdeed {
+impl NodeOffence {
     /// A stable `snake_case` name for metrics.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -88,7 +88,7 @@ pub struct Quarantine {
     /// The holders, this node among them.
     pub nodes: Vec<NodeId>,
     /// What was found false.
-    pub phase: &'static str,
+    pub phase: String,
     /// Who cheated, if that is known.
     pub culprit: Option<NodeId>,
 }
@@ -100,7 +100,7 @@ impl Quarantine {
         let node = |index| entry.holders.node_of(index);
         let seen = |it: ecdsa::Quarantine| Self {
             nodes: it.holders.iter().filter_map(|index| node(*index)).collect(),
-            phase: it.phase,
+            phase: it.phase.into_owned(),
             culprit: it.party.and_then(|party| node(party.share())),
         };
         entry.stock.quarantined().into_iter().map(seen).collect()

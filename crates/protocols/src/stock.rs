@@ -1,7 +1,7 @@
 //! What one party keeps in advance for one epoch of a key: the one place that stores it, bounds it, and wipes it.
 //!
 //! All instances of the key share it. Everything is in memory only and is dropped with the epoch: a party that restarts, from whatever
-//! backup, knows nothing from before. What signs is taken out under a lock, so that of two instances that name the same only one finds it, on
+//! backup, has nothing from before; which sets of holders are in quarantine it is [told](Stock::knowing). What signs is taken out under a lock, so that of two instances that name the same only one finds it, on
 //! whatever threads they come; the caller then records that it is used up, and only after that supplies it ([`Used`]).
 //! See `docs/adr/0028-machines-and-stocks.md`.
 
@@ -31,6 +31,14 @@ impl fmt::Debug for Stock {
 }
 
 impl Stock {
+    /// A stock of a party that knows of these sets of holders from before.
+    #[must_use]
+    pub fn knowing(quarantined: impl IntoIterator<Item = Quarantine>) -> Self {
+        let stock = Self::default();
+        quarantined.into_iter().for_each(|known| stock.kept().presignatures.quarantine(known));
+        stock
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

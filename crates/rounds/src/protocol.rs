@@ -1,5 +1,7 @@
 //! The interface between a protocol and its driver: a protocol takes messages, supplies and ticks.
 
+use std::borrow::Cow;
+
 use rand_core::CryptoRng;
 
 use crate::{Evidence, Malformed, Outgoing, PartyId, ProtocolMessage, Slot};
@@ -45,8 +47,8 @@ pub enum Abort {
     /// an operator says so. Nothing secret has left.
     #[error("somebody cheated{}: {phase}; the holders that it takes are in quarantine, and no other set of them is left", by(*.party))]
     Quarantined {
-        /// What was found false.
-        phase: &'static str,
+        /// What was found false. A node may have found it before its last start.
+        phase: Cow<'static, str>,
         /// Who it was, if that is known.
         party: Option<PartyId>,
     },

@@ -1,8 +1,9 @@
-//! Points in time, given by the caller: nothing here reads a clock.
+//! Points in time as policies, statements and records have them. Whatever is decided by one is given it by the caller.
 
 use core::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use theta_names::WallTime;
 
 /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds. Text form: RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +17,12 @@ const DAYS_IN_400_YEARS: u64 = 146_097;
 impl UnixTime {
     /// The last millisecond of the year 9999, the last that RFC 3339 can write.
     pub const LAST: Self = Self(253_402_300_799_999);
+
+    /// The time on this machine's clock.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(WallTime::now().milliseconds())
+    }
 
     /// This much later.
     #[must_use]

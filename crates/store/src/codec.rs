@@ -12,8 +12,8 @@ use crate::StoreError;
 /// The version of every record, and of the store and the backup that they form: records of different versions do not
 /// work together. Version 1 had no holders in an epoch, no identity, and remembered no peers; in 2 openings formed no
 /// chain, and neither forks nor contradictions were remembered; in 3 the subject of a ceremony had its public key as
-/// text; in 4 no key had a delivery.
-pub(crate) const RECORD_VERSION: u8 = 5;
+/// text; in 4 no key had a delivery; in 5 the public parts of keys were text, and a key had room for the name of a policy.
+pub(crate) const RECORD_VERSION: u8 = 6;
 
 /// A buffer that is wiped, also where it is moved as it grows.
 pub(crate) struct Wiped(Secret<Vec<u8>>);
@@ -159,7 +159,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        EpochRecord, KeyRecord, VersionRecord, audit::AuditRecord, burnt::decode_day, journal::Ceremony, slots,
+        EpochRecord, KeyRecord, Quarantined, VersionRecord, audit::AuditRecord, burnt::decode_day, journal::Ceremony,
+        slots,
     };
 
     fn epoch() -> impl Strategy<Value = EpochRecord> {
@@ -180,23 +181,19 @@ mod tests {
         let kind = ("[a-z0-9-]{1,20}", 0..Delivery::ALL.len());
         let version = (option::of(epoch()), option::of(epoch()), kind, 0..5_usize, any::<u64>());
         let name = "[a-z0-9][a-z0-9._-]{0,63}";
-        (name, 0..3_usize, 0..5_usize, option::of(name), vec(version, 0..4)).prop_map(
-            |(name, purpose, state, policy, versions)| {
-                let parsed = |name: String| name.parse::<KeyName>().unwrap();
-                let mut key =
-                    KeyRecord::new(parsed(name), Purpose::ALL[purpose], policy.map(|name| name.parse().unwrap()));
-                key.state = KeyState::ALL[state];
-                for (serving, pending, (suite, delivery), state, created) in versions {
-                    let delivery = Delivery::ALL[delivery];
-                    let pending =
-                        pending.map(|pending| EpochRecord { number: Epoch::new(pending.number.get() + 10), ..pending });
-                    let (version, state) = (key.next_version, KeyState::ALL[state]);
-                    key.versions.push(VersionRecord { version, state, suite, delivery, serving, pending, created });
-                    key.next_version = version.next().unwrap();
-                }
-                key
-            },
-        )
+        (name, 0..3_usize, 0..5_usize, vec(version, 0..4)).prop_map(|(name, purpose, state, versions)| {
+            let mut key = KeyRecord::new(name.parse().unwrap(), Purpose::ALL[purpose]);
+            key.state = KeyState::ALL[state];
+            for (serving, pending, (suite, delivery), state, created) in versions {
+                let delivery = Delivery::ALL[delivery];
+                let pending =
+                    pending.map(|pending| EpochRecord { number: Epoch::new(pending.number.get() + 10), ..pending });
+                let (version, state) = (key.next_version, KeyState::ALL[state]);
+                key.versions.push(VersionRecord { version, state, suite, delivery, serving, pending, created });
+                key.next_version = version.next().unwrap();
+            }
+            key
+        })
     }
 
     /// Whatever decodes encodes to the same bytes: each record has one encoding.
@@ -216,6 +213,9 @@ mod tests {
         if let Ok(digest) = slots::decode_digest(bytes) {
             assert_eq!(encoder(32).raw(&digest).finish().expose(), bytes);
         }
+        if let Ok(quarantined) = Quarantined::decode(bytes) {
+            assert_eq!(quarantined.encode().expose(), bytes);
+        }
         if let Ok(record) = AuditRecord::decode(&[0; 8], bytes) {
             let again = encoder(80).raw(&record.previous).raw(&record.hash).bytes(&record.body).finish();
             assert_eq!(again.expose(), bytes);
@@ -230,7 +230,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_misread(mut bytes in vec(any::<u8>(), 0..120), version in 0..3_u8) {
+        fn no_bytes_are_misread(mut bytes in vec(any::<u8>(), 0..120), version in 0..=RECORD_VERSION) {
             if let Some(first) = bytes.first_mut() {
                 *first = version;
             }

@@ -41,7 +41,7 @@ pub use journal::{
     Ceremony, CeremonyId, JournalError, MOST_BYTES as JOURNAL_BYTES, MOST_INPUT as JOURNAL_INPUT_BYTES,
     MOST_INPUTS as JOURNAL_INPUTS,
 };
-pub use key::{EpochRecord, Frozen, KeyError, KeyRecord, KeyStates, VersionRecord};
+pub use key::{EpochRecord, Frozen, KeyError, KeyRecord, KeyStates, Quarantined, VersionRecord};
 pub use peers::Contradiction;
 pub use seal::{Argon2Cost, SealingKey, SealingKeyError};
 pub use slots::SlotRule;

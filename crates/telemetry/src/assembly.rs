@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 use std::collections::HashMap;
-use std::time::SystemTime;
+
+use theta_names::WallTime;
 
 use crate::layer::Heard;
 
@@ -19,12 +20,12 @@ pub(crate) struct Part {
     pub(crate) instance: [u8; 32],
     pub(crate) scheme: String,
     /// Each with its name, its beginning and its end.
-    pub(crate) stages: Vec<(String, SystemTime, SystemTime)>,
+    pub(crate) stages: Vec<(String, WallTime, WallTime)>,
 }
 
 impl Part {
     /// From the beginning of the first stage to the end of the last.
-    pub(crate) fn times(&self) -> Option<(SystemTime, SystemTime)> {
+    pub(crate) fn times(&self) -> Option<(WallTime, WallTime)> {
         let begin = self.stages.iter().map(|(_, begin, _)| *begin).min()?;
         let end = self.stages.iter().map(|(.., end)| *end).max()?;
         Some((begin, end))
@@ -35,7 +36,7 @@ impl Part {
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
     /// Each with the time at which something was heard of it last.
-    open: HashMap<[u8; 32], (Part, SystemTime)>,
+    open: HashMap<[u8; 32], (Part, WallTime)>,
     lost: u64,
 }
 
@@ -51,16 +52,16 @@ impl Assembly {
         let (part, last) = self.open.entry(instance).or_insert_with(part);
         *last = at;
         if part.stages.len() < STAGES {
-            part.stages.push((stage, at.checked_sub(took).unwrap_or(at), at));
+            part.stages.push((stage, at.minus(took), at));
         } else {
             self.lost = self.lost.saturating_add(1);
         }
     }
 
     /// Gives out what is over at this time; all that there is if `all`.
-    pub(crate) fn take(&mut self, now: SystemTime, all: bool) -> Vec<Part> {
+    pub(crate) fn take(&mut self, now: WallTime, all: bool) -> Vec<Part> {
         // A clock that was set back does not keep parts for ever.
-        let over = |last: SystemTime| now.duration_since(last).map_or(true, |since| since >= QUIET);
+        let over = |last: WallTime| now.since(last).is_none_or(|since| since >= QUIET);
         self.open.extract_if(|_, (_, last)| all || over(*last)).map(|(_, (part, _))| part).collect()
     }
 
@@ -74,7 +75,7 @@ impl Assembly {
 mod tests {
     use super::*;
 
-    fn heard(instance: u16, stage: &str, at: SystemTime, took: u64) -> Heard {
+    fn heard(instance: u16, stage: &str, at: WallTime, took: u64) -> Heard {
         let mut id = [0; 32];
         id[..2].copy_from_slice(&instance.to_be_bytes());
         let (stage, scheme) = (stage.to_owned(), "sg02-ristretto255".to_owned());
@@ -83,8 +84,7 @@ mod tests {
 
     #[test]
     fn a_part_is_over_when_nothing_more_is_heard_of_it() {
-        let zero = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
-        let at = |millis| zero + Duration::from_millis(millis);
+        let at = |millis: u64| WallTime::since_1970(Duration::from_millis(1_000_000 + millis));
         let mut assembly = Assembly::default();
         assembly.hear(heard(1, "share_made", at(5), 4));
         assembly.hear(heard(2, "share_made", at(6), 1));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn requests_and_stages_are_bounded() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+        let now = WallTime::since_1970(Duration::from_secs(1_000));
         let mut assembly = Assembly::default();
         (0..=STAGES).for_each(|_| assembly.hear(heard(0, "share_received", now, 1)));
         (0..=u16::try_from(REQUESTS).unwrap()).for_each(|number| assembly.hear(heard(number, "share_made", now, 1)));
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_keeps_nothing() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+        let now = WallTime::since_1970(Duration::from_secs(1_000));
         let mut assembly = Assembly::default();
         assembly.hear(heard(1, "share_made", now, 5_000_000));
-        assert_eq!(assembly.take(now - Duration::from_secs(60), false).len(), 1);
+        assert_eq!(assembly.take(now.minus(Duration::from_secs(60)), false).len(), 1);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
-use std::time::SystemTime;
 
+use theta_names::WallTime;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{self, MissedTickBehavior};
 use tonic::client::Grpc;
@@ -77,7 +77,7 @@ impl Exporter {
         if lost > 0 {
             tracing::warn!(lost, "stages of requests are missing in the traces: set traces.one_in higher");
         }
-        let parts = self.assembly.take(SystemTime::now(), all);
+        let parts = self.assembly.take(WallTime::now(), all);
         for parts in parts.chunks(AT_ONCE) {
             if let Err(status) = self.export(client, parts).await {
                 if core::mem::take(&mut self.works) {

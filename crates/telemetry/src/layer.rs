@@ -7,8 +7,8 @@ use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
-use std::time::SystemTime;
 
+use theta_names::WallTime;
 use tokio::sync::mpsc::Sender;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -30,7 +30,7 @@ pub(crate) struct Heard {
     pub(crate) scheme: String,
     pub(crate) took: Duration,
     /// When it was over.
-    pub(crate) at: SystemTime,
+    pub(crate) at: WallTime,
 }
 
 /// Passes on the stages of the requests that are traced.
@@ -70,7 +70,7 @@ impl<S: Subscriber> Layer<S> for StageLayer {
         }
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let Some(heard) = fields.heard(SystemTime::now()) else { return };
+        let Some(heard) = fields.heard(WallTime::now()) else { return };
         if is_sampled(&heard.instance, self.one_in) && self.sender.try_send(heard).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -88,7 +88,7 @@ struct Fields {
 
 impl Fields {
     /// `None` without an instance: such stages come before the request has one.
-    fn heard(self, at: SystemTime) -> Option<Heard> {
+    fn heard(self, at: WallTime) -> Option<Heard> {
         let took = Duration::try_from_secs_f64(self.micros? / 1e6).ok()?;
         Some(Heard { instance: self.instance?, stage: self.stage?, scheme: self.scheme?, took, at })
     }

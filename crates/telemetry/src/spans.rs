@@ -1,6 +1,6 @@
 //! What is said of a request.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use theta_names::WallTime;
 
 use crate::assembly::Part;
 use crate::otlp::{
@@ -28,7 +28,7 @@ pub(crate) fn request(node: u16, parts: &[Part]) -> ExportTraceServiceRequest {
 fn spans(part: &Part) -> Vec<Span> {
     let Some((begin, end)) = part.times() else { return Vec::new() };
     let [trace_id @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = &part.instance;
-    let span = |name: &str, kind, (begin, end): (SystemTime, SystemTime)| Span {
+    let span = |name: &str, kind, (begin, end): (WallTime, WallTime)| Span {
         trace_id: trace_id.to_vec(),
         span_id: id(),
         parent_span_id: Vec::new(),
@@ -61,7 +61,6 @@ fn id() -> Vec<u8> {
     id.to_vec()
 }
 
-fn nanos(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+fn nanos(time: WallTime) -> u64 {
+    u64::try_from(time.duration().as_nanos()).unwrap_or(u64::MAX)
 }

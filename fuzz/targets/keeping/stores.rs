@@ -119,7 +119,7 @@ fn write() -> (Written, Written) {
     };
     let share = Secret::new(vec![2; 32]);
     let filled: Result<_, theta_store::KeyError> = store.write(|tx| {
-        tx.create_key(&name(), Purpose::Sign, None)?;
+        tx.create_key(&name(), Purpose::Sign)?;
         tx.import_version(&name(), ("suite", Delivery::All), epoch, Some(share)).map(drop)
     });
     filled.expect("room");

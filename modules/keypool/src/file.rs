@@ -5,8 +5,10 @@ use std::{
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
+
+use theta_names::FileStamp;
 
 use crate::Bindings;
 
@@ -62,9 +64,9 @@ pub enum BindingsError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BindingsFile(PathBuf);
 
-/// What tells a file from the one that was there before, without reading it.
+/// What tells the file from the next one; also whether there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamp(Option<(u64, u64, Option<SystemTime>)>);
+pub struct Stamp(Option<FileStamp>);
 
 /// The file, while no other program may write it.
 #[derive(Debug)]
@@ -89,8 +91,7 @@ impl BindingsFile {
     /// What tells this file from the next one. It is looked at before the file is read: then a change is seen twice rather than never.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
-        let data = fs::metadata(&self.0).ok();
-        Stamp(data.map(|data| (number(&data), data.len(), data.modified().ok())))
+        Stamp(FileStamp::of(&self.0))
     }
 
     /// The bindings.
@@ -178,16 +179,6 @@ impl Drop for Locked {
         // A child that was forked meanwhile has the same open file: closing it here would not be enough.
         let _ = self.lock.unlock();
     }
-}
-
-#[cfg(unix)]
-fn number(data: &fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(data)
-}
-
-#[cfg(not(unix))]
-const fn number(_: &fs::Metadata) -> u64 {
-    0
 }
 
 #[cfg(test)]

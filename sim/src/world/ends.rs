@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use theta_custody::{CeremonyState, SlotQuorum};
 use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_names::{Epoch, KeyState, Version};
-use theta_orchestration::{Culprit, Misdeed};
+use theta_orchestration::{Culprit, NodeOffence};
 use theta_schemes::keys::{AnyKeyShare, KeyName};
 
 use super::World;
@@ -234,18 +234,18 @@ impl World<'_> {
         for number in honest {
             let Some(life) = self.nodes.get(number).and_then(|node| node.life.as_ref()) else { continue };
             for record in life.engine.culprits() {
-                let Culprit { party, misdeed, .. } = &record.culprit;
+                let Culprit { party, offence, .. } = &record.culprit;
                 let lies = matches!(
                     self.scenario.liars.get(&party.get()),
                     Some(Behaviour::Ledger(_) | Behaviour::Ceremony(_))
                 );
                 // Bytes that nobody reads would try nothing.
-                if lies && matches!(misdeed, Misdeed::Envelope(_)) {
-                    let text = format!("the lies of node {party} do not arrive: {misdeed}");
+                if lies && matches!(offence, NodeOffence::Envelope(_)) {
+                    let text = format!("the lies of node {party} do not arrive: {offence}");
                     return self.watch.violated(Invariant::Works, text);
                 }
                 if self.is_false(&record.culprit) {
-                    let text = format!("node {number} accuses {party}: {misdeed}");
+                    let text = format!("node {number} accuses {party}: {offence}");
                     return self.watch.violated(Invariant::NoFalseBlame, text);
                 }
             }
@@ -255,7 +255,7 @@ impl World<'_> {
 
     fn is_false(&self, culprit: &Culprit) -> bool {
         let party = culprit.party.get();
-        let by_word = matches!(culprit.misdeed, Misdeed::Slot(_));
+        let by_word = matches!(culprit.offence, NodeOffence::Slot(_));
         self.scenario.honest().any(|honest| honest == party)
             && !(by_word && self.watch.stores.was_confirmed(party))
             && !self.scenario.exchanges.iter().any(|it| it.node == party && matches!(it.fate, Fate::Stolen(..)))

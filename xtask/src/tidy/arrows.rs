@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("theta-ceremonies", &["theta-agreement", "theta-sharing", "theta-groups", "theta-names", "theta-rounds"]),
     ("theta-wire", &[]),
-    ("theta-telemetry", &[]),
+    ("theta-telemetry", &["theta-names"]),
     ("theta-store", &["theta-groups", "theta-names"]),
     ("theta-policy", &["theta-names", "theta-statements"]),
     ("theta-network", &["theta-names", "theta-wire"]),
@@ -136,9 +136,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // A client behind the C interface of tokens, and what it keeps on the machine of a host.
     ("theta-keypool", &["theta-names", "theta-schemes"]),
-    ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-schemes"]),
+    ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-names", "theta-schemes"]),
     // A program beside an operator's node, which asks it.
-    ("theta-dnssec", &["theta-wire"]),
+    ("theta-dnssec", &["theta-names", "theta-wire"]),
+    ("theta-rpki", &["theta-names", "theta-wire"]),
+    // A publisher of files, which knows nothing of ours.
+    ("theta-rpki-publication", &["theta-names"]),
     // Programs of others: it knows nothing of ours.
     ("theta-knot", &[]),
     // Everything except the crates that talk to the outside world.
@@ -233,6 +236,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-payload",
             "theta-schemes",
             "theta-rounds",
+            "theta-mpc",
+            "theta-ot",
             "theta-sharing",
             "theta-groups",
             "theta-wan",

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod circles;
+mod clock;
 mod files;
 mod gates;
 mod links;
@@ -17,11 +18,15 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut findings = Vec::new();
     arrows::check(&tree, &mut findings)?;
     circles::check(&tree, &mut findings)?;
+    clock::check(&tree, &mut findings)?;
     files::check(&tree, &mut findings)?;
     gates::check(&tree, &mut findings)?;
     links::check(&tree, &mut findings)?;
     if findings.is_empty() {
-        println!("tidy: {} files, arrows, circles, sizes, names, modules, gates and links are in order", tree.len());
+        println!(
+            "tidy: {} files, arrows, circles, clock, sizes, names, modules, gates and links are in order",
+            tree.len()
+        );
         return Ok(());
     }
     for finding in &findings {

@@ -3,15 +3,12 @@
 //! Only decided blocks are brought, read from this validator's own CometBFT, and each message under the number of the node whose validator
 //! signed it.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use prost::Message as _;
 use theta_client::{Client, ClientError};
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 use theta_wire::v1::{self, total_order_client::TotalOrderClient};
 use tokio::time::{sleep, timeout};
 use tonic::{Request, Status};
@@ -104,8 +101,7 @@ async fn collect(validator: &Validator, client: &Client, file: &ValidatorFile, r
     let signer = signer.ok_or_else(|| Status::internal("the validator's secret is refused"))?;
     let mut messages = order_of(client, file.node)?.collect(Request::new(v1::CollectRequest {})).await?.into_inner();
     // Above the numbers of an earlier run whose transactions may still be on their way.
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut number = u64::try_from(now.as_millis()).unwrap_or_default();
+    let mut number = WallTime::now().milliseconds();
     while let Ok(next) = timeout(AGAIN, messages.message()).await {
         let (Some(v1::CollectedMessage { message }), Some(market)) = (next?, validator.market()) else { return Ok(()) };
         number = number.max(market.last_number(file.place)).saturating_add(1);

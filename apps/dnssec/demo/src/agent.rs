@@ -25,9 +25,10 @@ pub(crate) const KEYS: &str = "zone.keys";
 /// Where the operator's node asks, there.
 pub(crate) const SOCKET: &str = "zone.sock";
 
-/// For how long signatures may be valid, in seconds, and how many days those of Knot are.
-const TERMS: Terms = Terms { longest: 35 * 86_400 };
-const KNOTS_LIFETIME: u32 = 14;
+/// For how long signatures may be valid, in seconds.
+const LONGEST: u32 = 35 * 86_400;
+/// After how many days those of Knot end.
+const LIFETIME: u32 = 14;
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
@@ -61,8 +62,8 @@ fn sources(dir: &Path) -> Sources {
         zone: CopyFrom::File(dir.join(COPY)),
         keys: dir.join(KEYS),
         nsec3: None,
-        terms: TERMS,
-        guesses: Guesses::of_days(&[KNOTS_LIFETIME]),
+        terms: Terms::lasting(LONGEST),
+        guesses: Guesses::of_days(&[LIFETIME]),
     }
 }
 

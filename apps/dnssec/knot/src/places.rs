@@ -19,7 +19,7 @@ const KEPT: &str = "thetacrypt/pkcs11-hosts";
 const DAEMONS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Debian's packages of the programs that are asked for.
-const PACKAGES: [(&str, &str); 8] = [
+const PACKAGES: [(&str, &str); 10] = [
     ("knotd", "knot"),
     ("knotc", "knot"),
     ("keymgr", "knot"),
@@ -28,6 +28,8 @@ const PACKAGES: [(&str, &str); 8] = [
     ("ldns-verify-zone", "ldnsutils"),
     ("softhsm2-util", "softhsm2"),
     ("pkcs11-tool", "opensc"),
+    ("rpki-client", "rpki-client"),
+    ("rsync", "rsync"),
 ];
 
 /// How a program ends whose libraries are missing, as the system's loader has it.

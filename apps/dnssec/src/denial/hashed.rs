@@ -2,7 +2,7 @@
 //! name. Names without records above others have one, too. Opt-out, which leaves delegations without DS records out of the ring, is refused.
 
 use core::{fmt, ops::Bound, str::FromStr};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry};
 
 use sha1::{Digest as _, Sha1};
 
@@ -102,35 +102,72 @@ impl Parameters {
     }
 }
 
+/// Two names of a zone have one hash, so that a ring would deny one of them with the record of the other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{one} and {other} have the same hash with {parameters}, so that this copy of the zone cannot be signed: the operators have to agree on \
+     another salt (RFC 5155, section 7.1)"
+)]
+pub struct Collision {
+    one: Owner,
+    other: Owner,
+    parameters: Parameters,
+}
+
 /// The hashes of all names of a zone that have a record of their own in the ring.
 #[derive(Clone, Debug)]
 pub struct Ring {
     parameters: Parameters,
     names: BTreeMap<Hash, Owner>,
+    hashed: usize,
 }
 
 impl Ring {
-    /// The ring of a zone's names, of delegations, and of what is above them without records of its own (RFC 5155, section 7.1).
-    #[must_use]
-    pub fn new(zone: &Zone, parameters: Parameters) -> Self {
-        let mut names = BTreeSet::new();
-        for name in zone.chained() {
-            let mut next = Some(name.clone());
-            while let Some(name) = next.filter(|name| name.is_in(zone.apex())) {
-                next = name.above().next().map(Owner::of_labels);
-                if !names.insert(name) {
-                    break;
+    /// The ring of a zone's names, of delegations, and of what is above them without records of its own (RFC 5155, section 7.1). Hashes are
+    /// taken over from the ring before it, if that has the same parameters.
+    ///
+    /// # Errors
+    /// [`Collision`].
+    pub fn new(zone: &Zone, parameters: Parameters, before: Option<&Self>) -> Result<Self, Collision> {
+        Self::with(zone, parameters, before, Parameters::hash)
+    }
+
+    /// The same with a hash function of one's own.
+    fn with(
+        zone: &Zone,
+        parameters: Parameters,
+        before: Option<&Self>,
+        hash: impl Fn(&Parameters, &Owner) -> Hash,
+    ) -> Result<Self, Collision> {
+        let before = before.filter(|ring| ring.parameters == parameters);
+        let known: HashMap<&Owner, Hash> =
+            before.into_iter().flat_map(|ring| &ring.names).map(|(hash, name)| (name, *hash)).collect();
+        let (mut names, mut hashed) = (BTreeMap::new(), 0_usize);
+        for name in names_of(zone) {
+            let own = known.get(&name).copied();
+            hashed = hashed.saturating_add(usize::from(own.is_none()));
+            match names.entry(own.unwrap_or_else(|| hash(&parameters, &name))) {
+                Entry::Vacant(place) => {
+                    place.insert(name);
+                }
+                Entry::Occupied(place) => {
+                    return Err(Collision { one: place.get().clone(), other: name, parameters });
                 }
             }
         }
-        let names = names.into_iter().map(|name| (parameters.hash(&name), name)).collect();
-        Self { parameters, names }
+        Ok(Self { parameters, names, hashed })
     }
 
     /// How names are hashed.
     #[must_use]
     pub const fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// How many names were hashed for it: the hashes of the others were those of the ring before it.
+    #[must_use]
+    pub const fn hashed(&self) -> usize {
+        self.hashed
     }
 
     /// The records of the ring, and the parameters at the top of the zone that it was made of.
@@ -188,6 +225,21 @@ impl Ring {
     }
 }
 
+/// The names that have a record in the ring.
+fn names_of(zone: &Zone) -> BTreeSet<Owner> {
+    let mut names = BTreeSet::new();
+    for name in zone.chained() {
+        let mut next = Some(name.clone());
+        while let Some(name) = next.filter(|name| name.is_in(zone.apex())) {
+            next = name.above().next().map(Owner::of_labels);
+            if !names.insert(name) {
+                break;
+            }
+        }
+    }
+    names
+}
+
 /// A hash as a label: in base32 with the alphabet that keeps the order, without padding (RFC 5155, section 3.3; RFC 4648, section 7).
 #[must_use]
 pub fn label(hash: &Hash) -> Vec<u8> {
@@ -212,4 +264,28 @@ fn hash_of(label: &[u8]) -> Option<Hash> {
         bytes.extend(bits.to_be_bytes().iter().skip(3));
     }
     bytes.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody has two names with one hash of SHA-1. With two bits of each hash alone there are some among five names.
+    #[test]
+    fn two_names_with_one_hash_are_no_ring() {
+        let text = "@ 60 IN SOA ns root 1 2 3 4 5\na 60 IN A 192.0.2.1\nb 60 IN A 192.0.2.1\nc 60 IN A 192.0.2.1\nd 60 IN A 192.0.2.1\n";
+        let zone = Zone::parse(text.as_bytes(), "example.").unwrap();
+        let parameters = || "1,aa".parse::<Parameters>().unwrap();
+        let short = |parameters: &Parameters, name: &Owner| {
+            let mut hash = [0; 20];
+            hash[0] = parameters.hash(name)[0] & 3;
+            hash
+        };
+        let collision = Ring::with(&zone, parameters(), None, short).unwrap_err();
+        let [one, other] = [&collision.one, &collision.other].map(|name| short(&parameters(), name));
+        assert!(one == other && collision.one != collision.other, "{collision:?}");
+        let said = collision.to_string();
+        assert!(said.contains("have the same hash with 1 iterations and the salt aa, so that this copy"), "{said}");
+        assert_eq!(Ring::with(&zone, parameters(), None, Parameters::hash).unwrap().names.len(), 5);
+    }
 }

@@ -7,13 +7,13 @@
 pub(crate) mod bitmap;
 pub mod hashed;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     owner::Owner,
     zone::{Zone, rtype},
 };
-use hashed::{Parameters, Ring};
+use hashed::{Collision, Parameters, Ring};
 
 /// What the operators have agreed on for their zone.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub enum Denial {
     /// NSEC records.
     Names,
     /// NSEC3 records.
-    Hashes(Ring),
+    Hashes(Arc<Ring>),
 }
 
 /// A record set that a signer adds, which has one record.
@@ -36,10 +36,18 @@ pub struct Added {
 }
 
 impl Denial {
-    /// By names, or by their hashes if there are parameters for these.
-    #[must_use]
-    pub fn new(zone: &Zone, parameters: Option<&Parameters>) -> Self {
-        parameters.map_or(Self::Names, |parameters| Self::Hashes(Ring::new(zone, parameters.clone())))
+    /// By names, or by their hashes if there are parameters for these. Names that were hashed for an earlier copy of the zone are not hashed
+    /// again.
+    ///
+    /// # Errors
+    /// [`Collision`].
+    pub fn new(zone: &Zone, parameters: Option<&Parameters>, before: Option<&Self>) -> Result<Self, Collision> {
+        let Some(parameters) = parameters else { return Ok(Self::Names) };
+        let before = match before {
+            Some(Self::Hashes(ring)) => Some(ring.as_ref()),
+            Some(Self::Names) | None => None,
+        };
+        Ok(Self::Hashes(Arc::new(Ring::new(zone, parameters.clone(), before)?)))
     }
 
     /// All that a signer adds for it to this zone, of which a ring of hashes has been made.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::candidates::template;
 use crate::{
     keys::{Keys, digest},
+    ttl,
     zone::{Zone, rtype},
 };
 
@@ -14,25 +15,20 @@ const MOST_KEY_SETS: usize = 2_048;
 /// For each key the data that records of it may have, one of which may be in a set.
 type Choices = Vec<Vec<Vec<u8>>>;
 
-/// The sets of DNSKEY, CDNSKEY and CDS records that may be at the top: some of the keys, the smaller sets first. Keys for the parent are those
-/// that sign keys, and have no time to live with Knot (RFC 7344).
-pub(super) fn key_sets(zone: &Zone, keys: &Keys, ttls: &[u32]) -> Vec<Box<[u8]>> {
-    let records = keys.records();
-    let entry: Choices = records.iter().map(|[_, entry]| vec![entry.clone()]).collect();
-    let all: Choices = records.into_iter().map(Vec::from).collect();
+/// The sets of DNSKEY, CDNSKEY and CDS records that may be at the top, with one of the times to live of [`ttl::of_keys`]: some of the keys, the
+/// smaller sets first. Keys for the parent are those that sign keys.
+pub(super) fn key_sets(zone: &Zone, keys: &Keys, key_ttls: &[u32]) -> Vec<Box<[u8]>> {
+    let entry: Choices = keys.entries().into_iter().map(|entry| vec![entry]).collect();
+    let all: Choices = keys.records();
     let digests =
         |kind| entry.iter().map(|key| key.iter().filter_map(|key| digest(zone.apex(), key, kind)).collect()).collect();
-    let (ttls, for_parent) = (BTreeSet::from_iter(ttls), BTreeSet::from_iter(ttls.iter().chain(&[0])));
-    let kinds: [(u16, Choices, BTreeSet<&u32>); 4] = [
-        (rtype::DNSKEY, all, ttls),
-        (rtype::CDS, digests(2), for_parent.clone()),
-        (rtype::CDS, digests(4), for_parent.clone()),
-        (rtype::CDNSKEY, entry.clone(), for_parent),
-    ];
+    let kinds: [(u16, Choices); 4] =
+        [(rtype::DNSKEY, all), (rtype::CDS, digests(2)), (rtype::CDS, digests(4)), (rtype::CDNSKEY, entry.clone())];
     let mut sets = Vec::new();
-    for (kind, choices, ttls) in kinds {
+    for (kind, choices) in kinds {
+        let ttls = ttl::of_keys(zone, kind, key_ttls);
         for data in selections(&choices) {
-            sets.extend(ttls.iter().map(|ttl| template(zone, zone.apex(), kind, **ttl, data.clone())));
+            sets.extend(ttls.iter().map(|ttl| template(zone, zone.apex(), kind, *ttl, data.clone())));
         }
     }
     sets

@@ -10,11 +10,10 @@ use crate::{
     keys::{Keys, Signer},
     owner::Owner,
     signed::SignedSet,
+    ttl,
     zone::{Zone, rtype},
 };
 
-/// The time to live of keys that BIND takes if nobody says another.
-const USUAL_TTL: u32 = 3_600;
 /// RRSIG's fields before the signer's name (RFC 4034, section 3.1).
 const HEAD: usize = 18;
 /// From the end of the signed bytes of a SOA record to its serial (RFC 1035, section 3.3.13).
@@ -46,20 +45,17 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Those of a zone, of what denies names in it, and of its keys. Keys have the time to live of the SOA record, an hour, or one of
-    /// `key_ttls`. There are none if no key is one of digests.
+    /// Those of a zone, of what denies names in it, and of its keys, which have one of the times to live of [`ttl::of_keys`]. There are none
+    /// if no key is one of digests.
     #[must_use]
     pub fn new(zone: &Zone, denial: &Denial, keys: &Keys, key_ttls: &[u32]) -> Self {
         let signers = keys.signers_of_digests();
         let apex = zone.apex();
-        let Some((start, data)) = zone.set(apex, rtype::SOA).and_then(|set| Some((set, set.data.first()?))) else {
-            return Self::default();
-        };
+        let Some(start) = zone.set(apex, rtype::SOA) else { return Self::default() };
         if signers.is_empty() {
             return Self::default();
         }
-        let minimum = data.last_chunk().map_or(0, |minimum| u32::from_be_bytes(*minimum));
-        let mut sets = key_sets(zone, keys, &[key_ttls, &[start.ttl, USUAL_TTL]].concat());
+        let mut sets = key_sets(zone, keys, key_ttls);
         for (owner, kinds) in zone.names() {
             for kind in kinds.filter(|kind| *kind != rtype::SOA && zone.answers(owner, *kind)) {
                 let own = zone.set(owner, kind);
@@ -67,7 +63,7 @@ impl Candidates {
             }
         }
         for Added { owner, rtype: kind, data } in denial.added(zone) {
-            for ttl in ttls(kind, start.ttl, minimum) {
+            for ttl in ttl::of_denial(zone, kind) {
                 sets.extend(data.iter().map(|data| template(zone, &owner, kind, ttl, [data.clone()].into())));
             }
         }
@@ -179,15 +175,6 @@ impl Serials {
         let times = counted(super::moments::low(time), self.seconds);
         counted(self.last.unwrap_or(own), self.reach).chain(again.into_iter().flatten()).chain(times)
     }
-}
-
-/// The times to live of what denies names, of a zone with this time to live of its SOA record and this number for denials in it.
-fn ttls(kind: u16, start: u32, minimum: u32) -> BTreeSet<u32> {
-    // RFC 9077, section 3, and before it RFC 4034, section 4.
-    let mut ttls = BTreeSet::from([minimum.min(start), minimum]);
-    // BIND and others let nobody keep the parameters, which serve name servers alone.
-    ttls.extend([0, start].into_iter().filter(|_| kind == rtype::NSEC3PARAM));
-    ttls
 }
 
 /// Signed bytes without algorithm, times and tag.

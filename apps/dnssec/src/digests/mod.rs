@@ -31,8 +31,6 @@ const DAY: u32 = 86_400;
 pub struct Guesses {
     /// How they make times, the likeliest first.
     pub styles: Vec<Style>,
-    /// Times to live that keys may have, beside that of the SOA record and an hour.
-    pub key_ttls: Vec<u32>,
     /// The most blocks of 64 bytes that are hashed to recognise one digest.
     pub most_blocks: u64,
 }
@@ -43,7 +41,7 @@ impl Guesses {
     pub fn of_days(lifetimes: &[u32]) -> Self {
         let ends = lifetimes.iter().map(|days| days.saturating_mul(DAY));
         let styles = ends.flat_map(|lifetime| [5_400, 3_600, 0].map(|back| Style { back, lifetime })).collect();
-        Self { styles, key_ttls: Vec::new(), most_blocks: 10_000_000 }
+        Self { styles, most_blocks: 10_000_000 }
     }
 }
 

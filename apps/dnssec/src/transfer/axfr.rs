@@ -1,175 +1,67 @@
-//! A zone from its primary (RFC 5936), and the serial that it has there.
+//! A whole zone from its primary (RFC 5936).
 
-use std::time::Duration;
-
-use domain::{
-    base::{
-        Message, Record,
-        iana::{Class, Rcode, Rtype},
-        message::RecordSection,
-        name::ParsedName,
-        rdata::ComposeRecordData as _,
-    },
-    rdata::AllRecordData,
-};
+use domain::base::iana::Rtype;
 
 use super::{
     TransferError,
-    connection::Connection,
-    tsig::{Key, Sequence},
+    answers::{AnyRecord, Arriving, question, receive, start},
+    tsig::Key,
 };
 use crate::{
-    clock::now,
     owner::Owner,
-    zone::{Builder, MOST_FILE, Zone, serial_of},
+    zone::{Builder, Zone},
 };
-
-/// How long a transfer may take.
-const LONGEST: Duration = Duration::from_secs(600);
-/// How long a question about the serial may take.
-const LONGEST_QUESTION: Duration = Duration::from_secs(20);
-/// The longest message.
-const MESSAGE: u64 = 65_535;
-
-type AnyRecord<'a> = Record<ParsedName<&'a [u8]>, AllRecordData<&'a [u8], ParsedName<&'a [u8]>>>;
-
-/// A question about the zone, with an id that nobody guesses (RFC 1035, section 4.1).
-fn question(origin: &Owner, kind: Rtype) -> Result<Vec<u8>, TransferError> {
-    let mut id = [0; 2];
-    aws_lc_rs::rand::fill(&mut id).map_err(|_| TransferError::Message("there is no randomness"))?;
-    let header = [id, [0; 2], [0, 1], [0; 2], [0; 2], [0; 2]].concat();
-    let ends = [kind.to_int().to_be_bytes(), Class::IN.to_int().to_be_bytes()].concat();
-    Ok([header, origin.wire(), ends].concat())
-}
-
-/// A message that answers the question.
-fn answer<'a>(bytes: &'a [u8], question: &[u8]) -> Result<&'a Message<[u8]>, TransferError> {
-    let message = Message::from_slice(bytes).map_err(|_| TransferError::Message("a message is too short"))?;
-    let header = message.header();
-    if !header.qr() || bytes.first_chunk::<2>() != question.first_chunk() {
-        return Err(TransferError::Message("a message answers another question"));
-    }
-    if header.rcode() == Rcode::NOERROR { Ok(message) } else { Err(TransferError::Refused(header.rcode().to_string())) }
-}
-
-/// The records of a message's answer.
-fn records(message: &Message<[u8]>) -> impl Iterator<Item = Result<AnyRecord<'_>, TransferError>> {
-    let unread = |_| TransferError::Message("a record cannot be read");
-    let (section, error) = match message.answer() {
-        Ok(section) => (Some(section), None),
-        Err(error) => (None, Some(Err(unread(error)))),
-    };
-    let all = section.into_iter().flat_map(RecordSection::into_records);
-    error.into_iter().chain(all.map(move |record| record.map_err(unread)))
-}
-
-/// The serial that the primary has now.
-pub(super) fn serial(address: &str, key: &Key, origin: &Owner) -> Result<u32, TransferError> {
-    let mut connection = Connection::open(address, LONGEST_QUESTION, MESSAGE)?;
-    let mut question = question(origin, Rtype::SOA)?;
-    let mut sequence = Sequence::request(key, &mut question, now());
-    connection.send(&question)?;
-    let bytes = connection.receive()?;
-    sequence.answer(&bytes, now())?;
-    let message = answer(&bytes, &question)?;
-    for record in records(message) {
-        if let Some((_, start)) = start(&record?, origin)? {
-            return serial_of(&start).ok_or(TransferError::Message("the SOA record is too short"));
-        }
-    }
-    Err(TransferError::Message("there is no SOA record in the answer"))
-}
 
 /// The whole zone.
 pub(super) fn zone(address: &str, key: &Key, origin: &Owner) -> Result<Zone, TransferError> {
-    let mut connection = Connection::open(address, LONGEST, MOST_FILE)?;
-    let mut question = question(origin, Rtype::AXFR)?;
-    let mut sequence = Sequence::request(key, &mut question, now());
-    connection.send(&question)?;
-    let mut zone = Received { origin, builder: Builder::new(origin.clone()), first: None, has_ended: false };
-    let mut uncovered = Vec::new();
-    while !zone.has_ended {
-        let bytes = match connection.receive() {
-            Ok(bytes) => bytes,
-            // The end of the zone may have come, and no signature after it.
-            Err(error) => {
-                return Err(sequence.finish().err().filter(|_| !uncovered.is_empty()).map_or(error, Into::into));
-            }
-        };
-        sequence.answer(&bytes, now()).map_err(|error| refusal(&bytes, error))?;
-        uncovered.push(bytes);
-        // Nothing is read of a message before a signature covers it: names unfold to many times what came.
-        if sequence.finish().is_ok() {
-            for bytes in uncovered.drain(..) {
-                zone.message(&bytes, &question)?;
-            }
-        }
-    }
-    sequence.finish()?;
-    Ok(zone.builder.finish()?)
-}
-
-/// A primary that refuses does not always sign that: then what it says is more than that it is not signed. It is only words.
-fn refusal(bytes: &[u8], error: super::tsig::TsigError) -> TransferError {
-    let said = Message::from_slice(bytes).map(|message| message.header().rcode());
-    match said {
-        Ok(code) if code != Rcode::NOERROR && error == super::tsig::TsigError::Unsigned => {
-            TransferError::Refused(code.to_string())
-        }
-        _ => error.into(),
-    }
-}
-
-/// The data of a record, if it is the zone's start of authority, with its name.
-fn start(record: &AnyRecord<'_>, origin: &Owner) -> Result<Option<(Owner, Vec<u8>)>, TransferError> {
-    if record.rtype() != Rtype::SOA {
-        return Ok(None);
-    }
-    let owner = crate::zone::owner_of(record)?;
-    let mut data = Vec::new();
-    record
-        .data()
-        .compose_canonical_rdata(&mut data)
-        .map_err(|_| TransferError::Message("the SOA record is too long"))?;
-    if owner == *origin {
-        Ok(Some((owner, data)))
-    } else {
-        Err(TransferError::Message("a SOA record is of another zone"))
-    }
+    let mut zone = Received::new(origin);
+    receive(address, key, question(origin, Rtype::AXFR)?, &mut zone)?;
+    zone.finish()
 }
 
 /// A zone on its way: it begins and ends with the same SOA record (RFC 5936, section 2.2).
-struct Received<'a> {
+pub(super) struct Received<'a> {
     origin: &'a Owner,
     builder: Builder,
     first: Option<Vec<u8>>,
     has_ended: bool,
 }
 
-impl Received<'_> {
-    fn message(&mut self, bytes: &[u8], question: &[u8]) -> Result<(), TransferError> {
-        let mut count = 0_usize;
-        for record in records(answer(bytes, question)?) {
-            self.add(&record?)?;
-            count = count.saturating_add(1);
-        }
-        if count == 0 { Err(TransferError::Message("a message has no records")) } else { Ok(()) }
+impl<'a> Received<'a> {
+    /// Nothing has come yet.
+    pub(super) fn new(origin: &'a Owner) -> Self {
+        Self { origin, builder: Builder::new(origin.clone()), first: None, has_ended: false }
     }
 
+    /// The data of the SOA record with which it began.
+    pub(super) fn first(&self) -> Option<&[u8]> {
+        self.first.as_deref()
+    }
+
+    pub(super) fn finish(self) -> Result<Zone, TransferError> {
+        Ok(self.builder.finish()?)
+    }
+}
+
+impl Arriving for Received<'_> {
     fn add(&mut self, record: &AnyRecord<'_>) -> Result<(), TransferError> {
         if self.has_ended {
             return Err(TransferError::Message("there are records after the second SOA record"));
         }
         match (start(record, self.origin)?, &self.first) {
-            (Some((_, data)), Some(first)) => {
+            (Some(data), Some(first)) => {
                 self.has_ended = true;
                 let same = data == *first;
                 return if same { Ok(()) } else { Err(TransferError::Message("the zone changed while it was sent")) };
             }
-            (Some((_, data)), None) => self.first = Some(data),
+            (Some(data), None) => self.first = Some(data),
             (None, Some(_)) => {}
             (None, None) => return Err(TransferError::Message("the first record is no SOA record")),
         }
         Ok(self.builder.add(record)?)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended
     }
 }

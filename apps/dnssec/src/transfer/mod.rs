@@ -1,25 +1,30 @@
-//! The operator's copy from a name server of its own: by AXFR over TCP, signed with TSIG, again whenever the serial changes.
+//! The operator's copy from a name server of its own: by AXFR over TCP, signed with TSIG, and by IXFR whenever the serial changes. A copy whose
+//! primary is kept away expires.
 //!
 //! - [`tsig`]: signatures of messages.
 //! - `connection`: messages over TCP.
-//! - `axfr`: what is asked, and how a zone arrives.
+//! - `answers`: what is asked, and the records that answer it.
+//! - `axfr`: how a zone arrives; `ixfr`: how what has changed of it does.
 
+mod answers;
 mod axfr;
 mod connection;
+mod ixfr;
 pub mod tsig;
 
 use std::{
     io,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use ixfr::Changes;
 use tsig::{Key, TsigError};
 
 use crate::{
     owner::Owner,
-    zone::{Zone, ZoneError},
+    zone::{Zone, ZoneError, is_after},
 };
 
 /// Why a zone was not transferred.
@@ -67,6 +72,12 @@ struct State {
     zone: Result<Arc<Zone>, String>,
     /// Counts the transfers.
     transfers: u64,
+    /// Counts those that brought differences alone.
+    differences: u64,
+    /// Counts how often there was another zone, or none any more.
+    changes: u64,
+    /// When the last question was asked that the primary has answered.
+    reached: Instant,
     /// Why the last attempt failed.
     trouble: Option<String>,
 }
@@ -84,7 +95,8 @@ impl Copy {
     #[must_use]
     pub fn follow(primary: Primary, origin: Owner) -> Arc<Self> {
         let zone = Err(format!("{origin} has not been transferred from {} yet", primary.address));
-        let state = Mutex::new(State { zone, transfers: 0, trouble: None });
+        let reached = Instant::now();
+        let state = Mutex::new(State { zone, transfers: 0, differences: 0, changes: 0, reached, trouble: None });
         let copy = Arc::new(Self { primary, origin, state });
         let weak = Arc::downgrade(&copy);
         // It waits for a socket, and for seconds to pass: no thread of those that answer nodes.
@@ -97,34 +109,64 @@ impl Copy {
     /// # Errors
     /// Why there is none.
     pub fn zone(&self) -> Result<Arc<Zone>, String> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).zone.clone()
+        self.state().zone.clone()
     }
 
     /// How often it was transferred.
     #[must_use]
     pub fn transfers(&self) -> u64 {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).transfers
+        self.state().transfers
+    }
+
+    /// How often of these only differences came.
+    #[must_use]
+    pub fn differences(&self) -> u64 {
+        self.state().differences
+    }
+
+    /// How often there was another zone, or none any more.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.state().changes
+    }
+
+    /// What it has now. Whoever keeps the primary away keeps the operator from taking something out of the zone, but not for longer than the SOA
+    /// record says (RFC 1035, section 3.3.13).
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let longest = state.zone.as_ref().ok().map(|zone| self.longest(zone));
+        if let Some(longest) = longest.filter(|longest| state.reached.elapsed() > *longest) {
+            let (origin, address, seconds) = (&self.origin, &self.primary.address, longest.as_secs());
+            let words =
+                format!("the copy of {origin} has expired: {address} has not been reached for {seconds} seconds");
+            tracing::error!("{words}");
+            state.zone = Err(words);
+            state.changes = state.changes.wrapping_add(1);
+        }
+        state
+    }
+
+    /// How long a copy is good without its primary: that is asked twice at least.
+    fn longest(&self, zone: &Zone) -> Duration {
+        let expire = Duration::from_secs(zone.expire().unwrap_or_default().into());
+        expire.max(self.primary.refresh.saturating_mul(2))
     }
 
     fn refresh(&self) {
-        let known = self.zone().ok().and_then(|zone| zone.serial());
-        let arrived = self.ask(known);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, asked) = (self.zone().ok(), Instant::now());
+        let arrived = self.ask(known.as_deref());
+        let mut state = self.state();
         let address = &self.primary.address;
         match arrived {
-            Ok(zone) => {
+            Ok(changes) => {
                 if state.trouble.take().is_some() {
                     tracing::info!("{address} answers again");
                 }
-                if let Some(zone) = zone {
-                    tracing::info!(zone = %zone.apex(), names = zone.len(), serial = zone.serial(), "the zone is transferred");
-                    state.zone = Ok(Arc::new(zone));
-                    state.transfers = state.transfers.wrapping_add(1);
-                }
+                state.take(changes, asked);
             }
             Err(error) => {
                 let words = format!("{} cannot be transferred from {address}: {error}", self.origin);
-                if state.zone.is_err() {
+                if state.transfers == 0 {
                     state.zone = Err(words.clone());
                 }
                 // Once, and not every few seconds.
@@ -137,13 +179,47 @@ impl Copy {
         }
     }
 
-    /// The zone, if its serial is another one than this.
-    fn ask(&self, known: Option<u32>) -> Result<Option<Zone>, TransferError> {
+    /// What has changed since this copy, if its serial has.
+    fn ask(&self, known: Option<&Zone>) -> Result<Changes, TransferError> {
         let (address, key) = (&self.primary.address, &self.primary.key);
-        if known.is_some() && axfr::serial(address, key, &self.origin).map(Some)? == known {
-            return Ok(None);
+        if let Some((zone, own)) = known.and_then(|zone| Some((zone, zone.serial()?))) {
+            let serial = answers::serial(address, key, &self.origin)?;
+            if serial == own {
+                return Ok(Changes::None);
+            }
+            // A primary that was set back knows of no differences.
+            if is_after(serial, own) {
+                match ixfr::changes(address, key, zone) {
+                    Ok(changes) => return Ok(changes),
+                    Err(error) => {
+                        tracing::warn!(
+                            "{address} does not say what has changed: {error}; the whole zone is transferred"
+                        );
+                    }
+                }
+            }
         }
-        axfr::zone(address, key, &self.origin).map(Some)
+        axfr::zone(address, key, &self.origin).map(Changes::Whole)
+    }
+}
+
+impl State {
+    /// Takes what a primary has answered that was asked then.
+    fn take(&mut self, changes: Changes, asked: Instant) {
+        let (zone, differences) = match changes {
+            // If the copy has expired meanwhile, it is not known any more, and comes whole the next time.
+            Changes::None => {
+                self.reached = asked;
+                return;
+            }
+            Changes::Whole(zone) => (zone, 0),
+            Changes::Differences(zone) => (zone, 1),
+        };
+        tracing::info!(zone = %zone.apex(), names = zone.len(), serial = zone.serial(), "the zone is transferred");
+        (self.zone, self.reached) = (Ok(Arc::new(zone)), asked);
+        self.transfers = self.transfers.wrapping_add(1);
+        self.differences = self.differences.wrapping_add(differences);
+        self.changes = self.changes.wrapping_add(1);
     }
 }
 

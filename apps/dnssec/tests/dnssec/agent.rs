@@ -1,6 +1,9 @@
 //! What a node hears.
 
-use std::fs;
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 use sha2::{Digest as _, Sha256};
 use theta_dnssec::{
@@ -8,11 +11,15 @@ use theta_dnssec::{
     consent::Terms,
     digests::Guesses,
     sources::{CopyFrom, Sources},
+    transfer::{Primary, tsig::Key},
 };
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server::Agent as _};
 use tonic::Request;
 
-use crate::zones::{KEYS, NONE, ZONE, record, signed, www};
+use crate::{
+    primary::{LINE, Lie, Server, address, start_for},
+    zones::{KEYS, NONE, ZONE, key_lines, record, signed, www},
+};
 
 async fn ask(agent: &Agent, operation: &str, statement: &[u8]) -> Result<(), String> {
     let statement = statement.to_vec().into();
@@ -33,7 +40,7 @@ async fn digests_and_whole_sets_are_consented_to_by_one_rule() {
         format!("257 3 13 {}\n", Base64::encode_string(&record[4..]))
     });
     fs::write(&keys, lines.concat() + &digits).unwrap();
-    let terms = Terms { longest: 35 * 86_400 };
+    let terms = Terms::lasting(35 * 86_400);
     let guesses = Guesses::of_days(&[14]);
     let agent = Agent::open(Sources {
         origin: "example.".to_owned(),
@@ -59,4 +66,44 @@ async fn digests_and_whole_sets_are_consented_to_by_one_rule() {
     assert_eq!(ask(&agent, "sign-digest", &foreign).await, Ok(()));
     fs::write(&zone, "no zone").unwrap();
     assert!(ask(&agent, "sign-digest", &foreign).await.unwrap_err().contains("the zone"));
+}
+
+/// A copy that has expired consents to nothing, and one that comes again does.
+#[tokio::test]
+async fn nothing_is_consented_to_without_a_primary() {
+    let server = Server::start(Lie::Nothing);
+    let (start, hosts) = (start_for(7, 1), [1, 2].map(|host| address("www", [192, 0, 2, host])));
+    let [one, two] = hosts;
+    server.said.lock().unwrap().messages = vec![vec![start.clone(), one, two, start]];
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    fs::write(&keys, key_lines()).unwrap();
+    let primary = Primary {
+        address: server.address.to_string(),
+        key: Key::parse(LINE).unwrap(),
+        refresh: Duration::from_millis(20),
+    };
+    let agent = Agent::open(Sources {
+        origin: "example.".to_owned(),
+        zone: CopyFrom::Primary(Box::new(primary)),
+        keys,
+        nsec3: None,
+        terms: Terms::lasting(35 * 86_400),
+        guesses: Guesses::of_days(&[14]),
+    })
+    .unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    for (lie, words) in [(Lie::Nothing, None), (Lie::Refused, Some("has expired")), (Lie::Nothing, None)] {
+        server.said.lock().unwrap().lie = lie;
+        loop {
+            let objection = ask(&agent, "sign", &www(now).write()).await.err();
+            match (&objection, words) {
+                (None, None) => break,
+                (Some(objection), Some(words)) if objection.contains(words) => break,
+                _ => assert!(Instant::now() < deadline, "{lie:?}: {objection:?}"),
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
 }

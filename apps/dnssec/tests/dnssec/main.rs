@@ -9,10 +9,12 @@
 )]
 
 mod agent;
+mod differences;
 mod digests;
 mod name_servers;
 mod nsec3;
 mod primary;
+mod roles;
 mod standards;
 mod transfers;
 mod zones;

@@ -2,9 +2,13 @@
 //! appendix B that are not there.
 
 use theta_dnssec::{
-    denial::hashed::{Parameters, label},
+    denial::{
+        Added, Denial,
+        hashed::{Parameters, label},
+    },
     digests::Guesses,
     signed::SignedSet,
+    zone::Zone,
 };
 
 use crate::zones::{NONE, NOW, Operator, key_lines, map, owner, signed};
@@ -114,6 +118,18 @@ fn the_ring_is_that_of_rfc_5155() {
     }
 }
 
+/// Its records are denials: resolvers keep them as long as the SOA record says (RFC 9077). The bytes are shown whole here.
+#[test]
+fn the_ring_lives_as_long_as_the_zone_says() {
+    let operator = operator(ZONE);
+    let link = record(&HEAD, RING[1].1, RING[2].1, RING[1].2);
+    let top = signed(NOW, "example", NSEC3PARAM, &[&HEAD]);
+    for (set, ttl) in [(&link, 0), (&link, 7_200), (&top, 300), (&top, 86_400)] {
+        let set = SignedSet { ttl, ..set.clone() };
+        refused(&operator, &set, &format!("has a time to live of {ttl} here"));
+    }
+}
+
 /// A delegation without keys is in the ring, as nothing is left out of it, and nothing of it is signed.
 #[test]
 fn delegations_without_keys_are_in_the_ring() {
@@ -188,6 +204,29 @@ fn the_ring_follows_the_copy() {
     operator.knows(&record(&HEAD, ABSENT[3].1, RING[10].1, &[A, RRSIG]), NOW);
     let said = operator.ask(&[0; 32], NOW).unwrap_err();
     assert_eq!(said, NONE);
+}
+
+/// Hashes of an earlier copy serve as long as the parameters stay, and the ring is the one that is made of nothing.
+#[test]
+fn names_are_hashed_once() {
+    let zone = |more: &str| Zone::parse(format!("{ZONE}{more}").as_bytes(), "example.").unwrap();
+    let hashed = |denial: &Denial| match denial {
+        Denial::Hashes(ring) => ring.hashed(),
+        Denial::Names => panic!("the parameters are those of NSEC3"),
+    };
+    let all = |denial: &Denial, zone: &Zone| denial.added(zone).collect::<Vec<Added>>();
+    let first = Denial::new(&zone(""), Some(&parameters()), None).unwrap();
+    assert_eq!(hashed(&first), RING.len());
+    let more = zone("z.w A 192.0.2.3\n");
+    let second = Denial::new(&more, Some(&parameters()), Some(&first)).unwrap();
+    assert_eq!(hashed(&second), 1);
+    let anew = Denial::new(&more, Some(&parameters()), None).unwrap();
+    assert_eq!(all(&second, &more), all(&anew, &more));
+    for (other, text) in [(Some(&second), "13,aabbccdd"), (Some(&second), "12"), (Some(&Denial::Names), "12,aabbccdd")]
+    {
+        let denial = Denial::new(&more, Some(&text.parse().unwrap()), other).unwrap();
+        assert_eq!(hashed(&denial), RING.len() + 1, "{text}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(crate) const LINE: &str = "hmac-sha256 Transfer. YW4gZXhhbXBsZSdzIHNlY3JldCw
 const NAME: &[u8] = b"\x08transfer\0";
 const ALGORITHM: &[u8] = b"\x0bhmac-sha256\0";
 const ORIGIN: &[u8] = b"\x07example\0";
+const IXFR: u16 = 251;
 const AXFR: u16 = 252;
 
 /// What is wrong with what it says.
@@ -42,6 +43,10 @@ pub(crate) enum Lie {
     Refused,
     OtherId,
     Empty,
+    /// It knows of no IXFR (NOTIMP).
+    NoDifferences,
+    /// A bit of the first message with differences is changed after it was signed.
+    BentDifferences,
 }
 
 /// What it has.
@@ -49,21 +54,35 @@ pub(crate) enum Lie {
 pub(crate) struct Said {
     /// The records of each message.
     pub(crate) messages: Vec<Vec<Vec<u8>>>,
+    /// What it answers if it is asked for differences; otherwise that is the whole zone.
+    pub(crate) differences: Option<Vec<Vec<Vec<u8>>>>,
+    /// Since which serials it was asked for these.
+    pub(crate) serials: Vec<u32>,
     /// The answer to a question about the serial.
     pub(crate) start: Vec<u8>,
     pub(crate) lie: Lie,
-    /// How many transfers were asked for.
+    /// How many whole transfers were asked for.
     pub(crate) transfers: usize,
 }
 
 pub(crate) fn record(owner: &[u8], kind: u16, data: &[u8]) -> Vec<u8> {
+    record_for(owner, kind, 300, data)
+}
+
+/// A record with this time to live.
+pub(crate) fn record_for(owner: &[u8], kind: u16, ttl: u32, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(data.len()).unwrap().to_be_bytes();
-    [owner, &kind.to_be_bytes(), &1_u16.to_be_bytes(), &300_u32.to_be_bytes(), &length, data].concat()
+    [owner, &kind.to_be_bytes(), &1_u16.to_be_bytes(), &ttl.to_be_bytes(), &length, data].concat()
 }
 
 /// The start of authority; the names point to that of the question.
 pub(crate) fn start(serial: u32) -> Vec<u8> {
-    let numbers = [serial, 3_600, 60, 86_400, 60].map(u32::to_be_bytes).concat();
+    start_for(serial, 86_400)
+}
+
+/// The same; copies expire after so many seconds.
+pub(crate) fn start_for(serial: u32, expire: u32) -> Vec<u8> {
+    let numbers = [serial, 3_600, 60, expire, 60].map(u32::to_be_bytes).concat();
     record(b"\xc0\x0c", 6, &[&b"\x02ns\xc0\x0c\x05admin\xc0\x0c"[..], &numbers].concat())
 }
 
@@ -85,7 +104,14 @@ impl Server {
             vec![address("WWW", [192, 0, 2, 2])],
             vec![address("mail", [192, 0, 2, 7]), start(7)],
         ];
-        let said = Arc::new(Mutex::new(Said { messages, start: start(7), lie, transfers: 0 }));
+        let said = Arc::new(Mutex::new(Said {
+            messages,
+            differences: None,
+            serials: vec![],
+            start: start(7),
+            lie,
+            transfers: 0,
+        }));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, shared) = (listener.local_addr().unwrap(), Arc::clone(&said));
         thread::spawn(move || {
@@ -124,26 +150,44 @@ fn receive(stream: &mut TcpStream) -> Vec<u8> {
     message
 }
 
-/// The kind and the MAC of a question, whose signature has to be good.
-fn question(bytes: &[u8], secret: &[u8]) -> (u16, Vec<u8>) {
+/// The kind of a question, the serial of the SOA record that it has if it is about differences (RFC 1995, section 3), and its MAC; its signature
+/// has to be good.
+fn question(bytes: &[u8], secret: &[u8]) -> (u16, Option<u32>, Vec<u8>) {
     let end = 12 + ORIGIN.len() + 4;
-    assert_eq!((&bytes[2..12], &bytes[12..end - 4]), (&[0, 0, 0, 1, 0, 0, 0, 0, 0, 1][..], ORIGIN));
+    let kind = u16::from_be_bytes([bytes[end - 4], bytes[end - 3]]);
+    let records = u8::from(kind == IXFR);
+    assert_eq!((&bytes[2..12], &bytes[12..end - 4]), (&[0, 0, 0, 1, 0, 0, 0, records, 0, 1][..], ORIGIN));
+    let (serial, end) = if kind == IXFR { authority(bytes, end) } else { (None, end) };
     let mut own = bytes[..end].to_vec();
     own[11] = 0;
     let place = end + NAME.len() + 10 + ALGORITHM.len();
     let time = u64::from_be_bytes([&[0; 2], &bytes[place..place + 6]].concat().try_into().unwrap());
     let mac = sign(&mut own, &[], true, secret, time);
     assert_eq!(own, bytes, "the question is signed");
-    (u16::from_be_bytes([bytes[end - 4], bytes[end - 3]]), mac)
+    (kind, serial, mac)
+}
+
+/// The serial of the SOA record at a place, and where it ends.
+fn authority(bytes: &[u8], place: usize) -> (Option<u32>, usize) {
+    let data = place + ORIGIN.len() + 10;
+    let owner_and_type = [ORIGIN, &[0, 6, 0, 1]].concat();
+    assert_eq!(bytes[place..data - 6], owner_and_type);
+    let end = data + usize::from(u16::from_be_bytes([bytes[data - 2], bytes[data - 1]]));
+    (Some(u32::from_be_bytes(bytes[end - 20..end - 16].try_into().unwrap())), end)
 }
 
 fn answer(mut stream: TcpStream, said: &Mutex<Said>) {
     let bytes = receive(&mut stream);
-    let (kind, mut before) = question(&bytes, SECRET);
+    let (kind, serial, mut before) = question(&bytes, SECRET);
     let (messages, lie) = {
         let mut said = said.lock().unwrap();
         said.transfers += usize::from(kind == AXFR);
-        let messages = if kind == AXFR { said.messages.clone() } else { vec![vec![said.start.clone()]] };
+        said.serials.extend(serial);
+        let messages = match kind {
+            AXFR => said.messages.clone(),
+            IXFR => said.differences.clone().unwrap_or_else(|| said.messages.clone()),
+            _ => vec![vec![said.start.clone()]],
+        };
         (messages, said.lie)
     };
     let id = [bytes[0] ^ u8::from(lie == Lie::OtherId), bytes[1]];
@@ -155,6 +199,7 @@ fn answer(mut stream: TcpStream, said: &Mutex<Said>) {
         let (code, records) = match lie {
             Lie::Refused => (5, &[][..]),
             Lie::Empty if place == 1 => (0, &[][..]),
+            Lie::NoDifferences if kind == IXFR => (4, &[][..]),
             _ => (0, &records[..]),
         };
         let mut message = message(id, code, records, kind);
@@ -170,7 +215,7 @@ fn answer(mut stream: TcpStream, said: &Mutex<Said>) {
         } else {
             before.extend(&message);
         }
-        if lie == Lie::Bent(place) {
+        if lie == Lie::Bent(place) || (lie == Lie::BentDifferences && kind == IXFR && place == 0) {
             // In the data of the last record before the signature.
             let place = message.iter().rposition(|byte| *byte == 192).unwrap();
             message[place] ^= 1;

@@ -47,7 +47,7 @@ fn ask(key: &str, address: &str, style: Style, digest: &[u8], now: u64) -> Resul
     let candidates = Candidates::new(&zone, &Denial::Names, &keys, &[]);
     let current = Current { candidates: &candidates, number: 0 };
     let bytes = Recogniser::new(guesses).recognise(digest, current, now)?;
-    consent(&bytes, &zone, &Denial::Names, &keys, Terms { longest: u32::MAX }, now).map(|()| bytes)
+    consent(&bytes, &zone, &Denial::Names, &keys, &Terms::lasting(u32::MAX), now).map(|()| bytes)
 }
 
 #[test]

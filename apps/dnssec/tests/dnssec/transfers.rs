@@ -18,7 +18,7 @@ use crate::{
     zones::owner,
 };
 
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         if let Some(found) = look() {
@@ -29,13 +29,13 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn follow(server: &Server) -> Arc<Copy> {
+pub(crate) fn follow(server: &Server) -> Arc<Copy> {
     let key = Key::parse(LINE).unwrap();
     let refresh = Duration::from_millis(20);
     Copy::follow(Primary { address: server.address.to_string(), key, refresh }, owner("example"))
 }
 
-fn arrived(copy: &Copy) -> Arc<Zone> {
+pub(crate) fn arrived(copy: &Copy) -> Arc<Zone> {
     until("the zone arrives", || copy.zone().ok())
 }
 

@@ -15,7 +15,7 @@ pub(crate) const ZONE: &str = "$ORIGIN example.\n$TTL 300\n@ SOA ns admin 10 360
                         www A 192.0.2.1\nwww A 192.0.2.2\n*.wild TXT \"any\"\n\
                         sub NS ns.sub\nsub DS 1 15 2 aa\nns.sub A 192.0.2.9\nZ AAAA 2001:db8::1\n@ DNSKEY 257 3 15 AAAA\n";
 pub(crate) const NOW: u64 = 1_795_000_000;
-pub(crate) const TERMS: Terms = Terms { longest: 35 * 86_400 };
+pub(crate) const TERMS: Terms = Terms::lasting(35 * 86_400);
 /// What an agent says of a digest that is none of the zone's.
 pub(crate) const NONE: &str = "no record set of the zone has this digest with times of now";
 
@@ -110,8 +110,8 @@ impl Operator {
         guesses: Guesses,
     ) -> Self {
         let zone = Zone::parse(text.as_bytes(), origin).unwrap();
-        let (denial, keys) = (Denial::new(&zone, nsec3.as_ref()), Keys::parse(keys).unwrap());
-        let candidates = Candidates::new(&zone, &denial, &keys, &guesses.key_ttls);
+        let (denial, keys) = (Denial::new(&zone, nsec3.as_ref(), None).unwrap(), Keys::parse(keys).unwrap());
+        let candidates = Candidates::new(&zone, &denial, &keys, &[]);
         Self { zone, nsec3, denial, keys, candidates, number: 0, recogniser: Recogniser::new(guesses) }
     }
 
@@ -127,7 +127,7 @@ impl Operator {
     /// Another copy of the zone.
     pub(crate) fn change(&mut self, text: &str) {
         self.zone = Zone::parse(text.as_bytes(), "example.").unwrap();
-        self.denial = Denial::new(&self.zone, self.nsec3.as_ref());
+        self.denial = Denial::new(&self.zone, self.nsec3.as_ref(), Some(&self.denial)).unwrap();
         self.candidates = Candidates::new(&self.zone, &self.denial, &self.keys, &[]);
         self.number += 1;
     }
@@ -146,7 +146,7 @@ impl Operator {
 
     /// The same about what is to be signed, as it is.
     pub(crate) fn decide(&self, bytes: &[u8], now: u64) -> Result<(), String> {
-        consent(bytes, &self.zone, &self.denial, &self.keys, TERMS, now)
+        consent(bytes, &self.zone, &self.denial, &self.keys, &TERMS, now)
     }
 
     /// Whether a set is recognised from its digest alone.

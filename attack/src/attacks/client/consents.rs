@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use theta_client::{CeremonyRequest, Client, ClientFile, Credentials, KeyChange, state_statement};
@@ -73,8 +73,7 @@ impl People {
             let text = fs::read_to_string(group.path(file))?;
             SigningKey::from_pem(&text).map_err(|error| Trouble::new(error.to_string()))
         };
-        let since = SystemTime::UNIX_EPOCH.elapsed().map_err(|error| Trouble::new(error.to_string()))?;
-        let now = UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        let now = UnixTime::now();
         let validity = Validity { from: UnixTime(now.0.saturating_sub(MINUTE)), until: now.plus(30 * MINUTE) };
         let file = group.path("officer.client");
         let signer = ClientFile::load(&file)?.signer(&file)?;

@@ -2,6 +2,7 @@
 
 mod contradictions;
 mod divided_recovery;
+mod ecdsa_lies;
 mod few_tellers;
 mod frost_packages;
 mod greetings;
@@ -16,6 +17,7 @@ pub(super) fn all() -> Vec<Attack> {
         contradictions::ATTACK,
         greetings::ATTACK,
         frost_packages::ATTACK,
+        ecdsa_lies::ATTACK,
         divided_recovery::ATTACK,
         few_tellers::ATTACK,
         split_header::ATTACK,

@@ -15,12 +15,12 @@ use theta_statements::{Approval, ApprovalTerms, Digest, UnixTime, Validity};
 
 use super::approvals::nonce_line;
 use super::credentials::read_signing_key;
-use super::{Nonce, Subject, SubjectArgs, now};
+use super::{Nonce, Subject, SubjectArgs};
 use crate::{
     connect::Session,
     exit::Failure,
     files::{self, Target},
-    keys::{find_ceremony, shares_of},
+    keys::{Keyring, change::warn_of_passive, find_ceremony, shares_of},
     output::{self, Output},
     units,
 };
@@ -108,7 +108,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
     let key = read_signing_key(&args.signing_key)?;
     let subjects = subjects(args)?;
     let group = group_name(args)?;
-    let from = args.from.unwrap_or_else(|| UnixTime(now().0.saturating_sub(60_000)));
+    let from = args.from.unwrap_or_else(|| UnixTime(UnixTime::now().0.saturating_sub(60_000)));
     let lifetime = u64::try_from(args.lifetime.as_millis()).unwrap_or(u64::MAX);
     let validity = Validity { from, until: from.plus(lifetime) };
     if lifetime > theta_statements::MOST_APPROVAL_LIFETIME {
@@ -120,6 +120,7 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
         let of =
             ApprovalTerms::of(&subject.ask(&group), validity).map_err(|error| Failure::Usage(error.to_string()))?;
         show(&of, about, subject.nonce);
+        warn_of_security(args, subject);
         terms.push(of);
     }
     confirm(args.yes, "Consent?")?;
@@ -151,6 +152,30 @@ pub(crate) fn approve(args: &ApproveArgs, output: Output) -> Result<(), Failure>
         return output.remark(&consents, &format!("wrote the approval to {}", target.name().display()));
     }
     output.result(&consents, |out| write!(out, "{text}"))
+}
+
+/// Says what whoever made the key was told, where others may hold it next: a request of this kind does not name the key's security. It is in
+/// the ledger, as the client has it or the nodes tell at once.
+fn warn_of_security(args: &ApproveArgs, subject: &Subject) {
+    let passes_on =
+        matches!(subject.operation, Operation::KeysRotate | Operation::KeysReshare) && args.cancel.is_none();
+    let Some(key) = subject.key.as_deref().filter(|_| passes_on) else { return };
+    let delivery = |keyring: &Keyring| keyring.named(key).ok().and_then(|known| known.delivery);
+    let learned = || {
+        let session = Session::open(&args.client, PATIENCE).ok()?;
+        session.renew();
+        delivery(&session.keyring())
+    };
+    match delivery(&Keyring::new(&args.client)).or_else(learned) {
+        Some(delivery) => warn_of_passive(key, delivery),
+        None => output::diagnostic(
+            "note",
+            &format!(
+                "this client does not know the key {key}, and so not whether it has passive security, with which a holder may learn the key: see \
+                 theta keys show {key}"
+            ),
+        ),
+    }
 }
 
 /// What is consented to: one thing, or the recovery of each share that a node should hold.

@@ -4,7 +4,6 @@ mod approvals;
 mod approve;
 mod approver;
 mod client;
-mod clock;
 mod credentials;
 mod lock;
 mod nonce;
@@ -16,7 +15,6 @@ use clap::Subcommand;
 pub(crate) use self::{
     approvals::ApprovalFiles,
     approve::{ApproveArgs, approve, confirm},
-    clock::now,
     credentials::{Credentials, request_key},
     nonce::Nonce,
     subject::{Subject, SubjectArgs},

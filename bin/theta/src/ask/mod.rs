@@ -172,6 +172,7 @@ impl NodeState {
             | Problem::TurnedAway { .. }
             | Problem::OtherVersion(_)
             | Problem::KeyWithheld(_)
+            | Problem::Unconfirmed(_)
             | Problem::FalseAnswer(_) => Self::Refuses,
         }
     }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use theta_ledger::founding::{Card, Founding};
+use theta_names::WallTime;
 
 use super::{MemberView, member_table, members, read_cards, warn_of_lookalikes};
-use crate::{access::now, exit::Failure, files::write_new, output::Output};
+use crate::{exit::Failure, files::write_new, output::Output};
 
 /// Options of `theta group assemble`.
 #[derive(Debug, Args)]
@@ -51,7 +52,7 @@ pub(crate) fn assemble(args: &AssembleArgs, output: Output) -> Result<(), Failur
     }
     let usage = |error: theta_ledger::founding::FoundingError| Failure::Usage(error.to_string());
     let founding = Founding::assemble(&args.name, args.threshold, cards).map_err(usage)?;
-    founding.check_time(now().0 / 1_000).map_err(usage)?;
+    founding.check_time(WallTime::now().seconds()).map_err(usage)?;
     warn_of_lookalikes(founding.members().iter().map(Card::name));
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.founding", args.name)));
     write_new(&file, founding.to_text().as_bytes(), false)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use theta_names::Address;
+use theta_names::{Address, WallTime};
 use theta_network::Identity;
 
 use super::{
@@ -13,7 +13,6 @@ use super::{
     keys, parse_address, read_cards,
 };
 use crate::{
-    access::now,
     exit::Failure,
     files::{self, Target},
     output::Output,
@@ -74,7 +73,7 @@ pub(crate) fn card(args: &CardArgs, output: Output) -> Result<(), Failure> {
     let moved = (&peer, &api) != (&before.peer_address, &before.api_address);
     let about = About { name: before.name.clone(), peer, api, number: None };
     // Later than the one before, whatever the clock says: an old card does not undo a newer one.
-    let made = (now().0 / 1_000).max(before.made.saturating_add(1));
+    let made = WallTime::now().seconds().max(before.made.saturating_add(1));
     let new = keys::card(&ceremonies, about, (identity.fingerprint(), before.operator_key), made)?;
     let content = new.content();
     let listens = if moved { config::move_listeners(&toml, &before, content)? } else { String::new() };

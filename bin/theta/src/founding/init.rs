@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use theta_ledger::{OperatorId, founding::Card};
-use theta_names::{Address, NodeName};
+use theta_names::{Address, NodeName, WallTime};
 use theta_network::Fingerprint;
 use theta_service::{
     NodeConfig,
@@ -17,7 +17,6 @@ use theta_service::{
 
 use super::{About, CARD, NodeKeys, OPERATOR, cards_of_members, config, parse_address};
 use crate::{
-    access::now,
     exit::Failure,
     files::{DraftDirectory, read_text, write_new},
     group::permissions,
@@ -195,7 +194,7 @@ pub(super) fn make(args: &InitArgs) -> Result<Made<'_>, Failure> {
     let (about, operator) = args.about()?;
     let mut config = config::new(args.listen(&about), &args.seal.clone().made_absolute()?);
     args.reach(&mut config)?;
-    let keys = NodeKeys::generate(about, operator, now().0 / 1_000, &mut crate::random::generator()?)?;
+    let keys = NodeKeys::generate(about, operator, WallTime::now().seconds(), &mut crate::random::generator()?)?;
     write_new(&config::file(draft.path()), config::text(&config)?.as_bytes(), false)?;
     // Of a machine that lost its store alone, the rules are still there.
     let rules = args.replaces.as_ref().map(|dir| dir.join(POLICY)).filter(|file| file.is_file());

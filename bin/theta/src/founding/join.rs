@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use theta_ledger::founding::{Card, Fingerprint, Founding, NodeSignatures};
 use theta_ledger::{CertifiedEntry, Genesis, LedgerId, LedgerState};
-use theta_names::{Address, NodeId};
+use theta_names::{Address, NodeId, WallTime};
 use theta_network::{
     Identity,
     archive::{self, ArchiveError},
@@ -17,7 +17,6 @@ use super::{
     parse_address, present_text, read_founding,
 };
 use crate::{
-    access::now,
     connect::{self, ClientArgs},
     exit::Failure,
     files::Target,
@@ -316,7 +315,9 @@ fn install(
     let identity = Identity::load(&config.certificate, &config.private_key).map_err(failed)?;
     // One that somebody else issued is theirs to renew.
     if identity.is_own() {
-        identity.renew(&config.certificate, &config.private_key, &subject, now().0 / 1_000).map_err(failed)?;
+        identity
+            .renew(&config.certificate, &config.private_key, &subject, WallTime::now().seconds())
+            .map_err(failed)?;
     }
     unjoined.number(*node)
 }

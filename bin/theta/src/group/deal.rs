@@ -9,7 +9,7 @@ use clap::Args;
 use rand_core::CryptoRng;
 use theta_custody::{CustodyError, KeyEntry, KeyTable, KeyTableError};
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::{Delivery, NodeId};
+use theta_names::{Delivery, NodeId, WallTime};
 use theta_network::group::GroupFile;
 use theta_schemes::{
     Suite,
@@ -19,7 +19,7 @@ use theta_sharing::Threshold;
 use theta_store::Store;
 
 use super::{layout::node_dir, plan::KeySpec};
-use crate::{access::now, exit::Failure, files::write_new, interrupt::Whole, progress::PrimeSearch, vault};
+use crate::{exit::Failure, files::write_new, interrupt::Whole, progress::PrimeSearch, vault};
 
 /// A dealt key: the public key and its shares.
 pub(crate) type DealtKey = (AnyPublicKey, Vec<AnyKeyShare>);
@@ -85,7 +85,7 @@ pub(super) fn put(
     (public, shares): &DealtKey,
 ) -> Result<(), Failure> {
     let holders = theta_names::Holders::first(public.threshold().n());
-    let created = now().0 / 1_000;
+    let created = WallTime::now().seconds();
     // A signal must not leave a key at some nodes only.
     let _whole = Whole::begin()?;
     for (store, share) in stores.iter().zip(shares) {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use theta_ledger::founding::Founding;
-use theta_names::{AddressError, NodeId, NodeNameError};
+use theta_names::{AddressError, NodeId, NodeNameError, WallTime};
 use theta_service::config::{ListenConfig, NodeConfig};
 use theta_store::Store;
 
@@ -15,7 +15,7 @@ use super::{
     plan::{Addresses, Plan},
 };
 use crate::{
-    access::{Credentials, now},
+    access::Credentials,
     exit::Failure,
     files::{DraftDirectory, new_directory, write_new},
     founding::{About, FOUNDING, NodeKeys, OPERATOR, group_text},
@@ -83,7 +83,7 @@ impl Common {
 
 fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) -> Result<(), Failure> {
     let mut rng = crate::random::generator()?;
-    let now = now().0 / 1_000;
+    let now = WallTime::now().seconds();
     let numbers: Vec<NonZeroU16> = (1..=plan.nodes()).filter_map(NonZeroU16::new).collect();
     let members = numbers.iter().zip(addresses).map(|(number, addresses)| {
         NodeKeys::generate(about(NodeId::from(*number), plan.nodes(), addresses)?, None, now, &mut rng)

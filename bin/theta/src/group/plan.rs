@@ -12,7 +12,7 @@ use theta_schemes::{Suite, keys::KeyName};
 use theta_sharing::Threshold;
 
 use super::deal::DEFAULT_BITS;
-use crate::{exit::Failure, suites, vault::SealWord};
+use crate::{exit::Failure, output, suites, vault::SealWord};
 
 /// The keys of a new group by default: quick to make, and the usual one of each purpose has the shortest name.
 const DEFAULT_KEYS: [(&str, Suite); 7] = [
@@ -59,6 +59,11 @@ impl KeySpec {
     /// The key's suite.
     pub const fn suite(&self) -> Suite {
         self.suite
+    }
+
+    /// The same with the delivery that this threshold implies, where nobody has chosen one.
+    pub(crate) fn implied(self, threshold: Threshold) -> Self {
+        Self { delivery: implied(self.suite, self.delivery, threshold), ..self }
     }
 
     /// Refuses a threshold that it cannot have.
@@ -187,9 +192,25 @@ pub(crate) fn check_threshold(
     suite.check_threshold(threshold, delivery).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
 }
 
-/// The same for a key of these holders, k of whom it takes.
-pub(crate) fn check_holders(name: &str, kind: (Suite, Delivery), k: u16, holders: &[u16]) -> Result<(), Failure> {
-    check_threshold(name, kind, any_of(k, holders)?)
+/// The delivery of a key for which nobody has chosen a majority: the one that was asked for or, where k and n leave no honest majority, the one
+/// that needs none.
+pub(crate) fn implied(suite: Suite, asked: Delivery, threshold: Threshold) -> Delivery {
+    let other = if asked.is_passive() { Delivery::PassiveDishonestMajority } else { Delivery::DishonestMajority };
+    let fits = suite.check_threshold(threshold, other).is_ok();
+    // Where k is only too large for the other protocol, that is refused, with what would do.
+    let leaves_none = u32::from(threshold.n()) + 1 < 2 * u32::from(threshold.k());
+    if suite.takes_honest_majority() && leaves_none && fits { other } else { asked }
+}
+
+/// Says that the majority was implied, before such keys are made: `what` are they?
+pub(crate) fn note_of_majority(what: &str) {
+    output::diagnostic(
+        "note",
+        &format!(
+            "{what}: k and n leave no honest majority, so all but one of the k holders that compute a signature may turn against the key \
+             (--majority dishonest): signatures take longer, and a holder that lies stops them"
+        ),
+    );
 }
 
 /// The threshold of a key of these holders, k of whom it takes.
@@ -281,6 +302,11 @@ mod tests {
             refused.contains("key gold: ") && refused.contains("3 of 4") && refused.contains("take k = 2"),
             "{refused}"
         );
+        let gold: KeySpec = "gold=ecdsa-p256".parse().unwrap();
+        let implied = |k, n| gold.clone().implied(Threshold::new(k, n).unwrap());
+        assert_eq!(implied(2, 3), gold);
+        assert_eq!(implied(3, 4).delivery(), Delivery::DishonestMajority);
+        assert!(Plan::new(4, 3, vec![implied(3, 4)]).is_ok());
         let twice = [default_keys(), default_keys()].concat();
         assert!(Plan::new(4, 2, twice).unwrap_err().to_string().contains("\"files\""));
     }

@@ -10,7 +10,7 @@ use theta_sharing::Threshold;
 use crate::{
     connect::nodes,
     exit::Failure,
-    group::plan::{KeySpec, any_of, check_delivery, check_threshold},
+    group::plan::{KeySpec, any_of, check_delivery, check_threshold, implied, note_of_majority},
     output::diagnostic,
     suites,
 };
@@ -108,12 +108,8 @@ impl DeliveryArgs {
     /// What a key of this suite and threshold has: what was asked for, and with no word of a majority the one that k and n imply.
     pub(crate) fn implied(&self, suite: Suite, threshold: Threshold) -> Delivery {
         let asked = self.get();
-        let other = if asked.is_passive() { Delivery::PassiveDishonestMajority } else { Delivery::DishonestMajority };
-        let fits = |delivery| suite.check_threshold(threshold, delivery).is_ok();
-        let is_open = self.majority.is_none() && self.delivery.is_none() && suite.takes_honest_majority();
-        // Where k is only too large for the other protocol, that is refused, with what would do.
-        let leaves_none = u32::from(threshold.n()) + 1 < 2 * u32::from(threshold.k());
-        if is_open && leaves_none && fits(other) { other } else { asked }
+        let is_open = self.majority.is_none() && self.delivery.is_none();
+        if is_open { implied(suite, asked, threshold) } else { asked }
     }
 
     /// Whether any argument was given.
@@ -141,20 +137,14 @@ impl DeliveryArgs {
     /// What people should know before a key with this delivery is made.
     pub(crate) fn comment(&self, name: &str, delivery: Delivery) {
         if delivery != self.get() {
-            diagnostic(
-                "note",
-                &format!(
-                    "key {name}: k and n leave no honest majority, so all but one of the k holders that compute a signature may turn against the key \
-                     (--majority dishonest): signatures take longer, and a holder that lies stops them"
-                ),
-            );
+            note_of_majority(&format!("key {name}"));
         }
         warn_of_passive(name, delivery);
     }
 }
 
 /// What people should know before a key with passive security, another version of it, or shares for other holders are made.
-pub(super) fn warn_of_passive(name: &str, delivery: Delivery) {
+pub(crate) fn warn_of_passive(name: &str, delivery: Delivery) {
     if delivery.is_passive() {
         diagnostic(
             "warning",

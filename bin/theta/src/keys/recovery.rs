@@ -6,11 +6,10 @@ use clap::Args;
 use serde::Serialize;
 use theta_client::{KeyChange, KeyRef, KeyState};
 use theta_ledger::LedgerState;
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 
 use super::ceremonies::{CeremonyArgs, Held, hold, hold_quietly, how_to_approve, report};
 use crate::{
-    access::now,
     connect::Session,
     exit::{self, Failure},
     output::{self, BAD, GOOD, Output},
@@ -131,7 +130,7 @@ pub(crate) fn shares_of(session: &Session, node: u16) -> Result<Vec<KeyRef>, Fai
 
 /// The versions of keys of which a node holds a share by a ledger, and whether each is an older one.
 pub(crate) fn held(state: &LedgerState, node: NodeId) -> Vec<(KeyRef, bool)> {
-    let now = now().0 / 1_000;
+    let now = WallTime::now().seconds();
     let mut held = Vec::new();
     for (name, line) in state.keys() {
         for (version, history) in &line.versions {

@@ -9,10 +9,11 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use theta_client::{KeyEnd, KeyRef, KeyState, StateChange, StateChanged};
+use theta_names::WallTime;
 use theta_statements::UnixTime;
 
 use crate::{
-    access::{ApprovalFiles, now},
+    access::ApprovalFiles,
     connect::{self, ClientArgs},
     exit::Failure,
     output::{self, GOOD, Output},
@@ -97,7 +98,7 @@ pub(super) fn disable(args: &StateArgs, output: Output) -> Result<(), Failure> {
 
 /// `theta keys destroy`.
 pub(super) fn destroy(args: &DestroyArgs, output: Output) -> Result<(), Failure> {
-    let today = now().0 / 1_000;
+    let today = WallTime::now().seconds();
     let after = args.after.unwrap_or(A_WEEK).as_secs();
     let when = args.at.map_or_else(|| today.saturating_add(after), |at| at.0 / 1_000);
     if !args.now && when.saturating_sub(today) <= theta_ledger::SHORTEST_WAIT {
@@ -168,7 +169,7 @@ fn change(args: &StateArgs, wanted: Wanted, output: Output) -> Result<(), Failur
         let is_so = |at| Ok((StateChanged::before(generation.saturating_sub(1)), at));
         match end {
             Some(KeyEnd::Destroyed) => is_so(0),
-            Some(KeyEnd::Doomed(at)) if at <= now().0 / 1_000 => is_so(0),
+            Some(KeyEnd::Doomed(at)) if at <= WallTime::now().seconds() => is_so(0),
             Some(KeyEnd::Doomed(at)) if unless_doomed && args.generation.is_none() => is_so(at),
             _ => Ok::<_, Failure>((client.make_change(change).await?, not_before)),
         }

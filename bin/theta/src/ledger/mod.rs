@@ -12,14 +12,13 @@ use std::{
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use theta_ledger::{LedgerState, Seat};
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 use theta_statements::UnixTime;
 
 pub(crate) use self::place::{Checked, read, read_any, read_file};
 use self::place::{GenesisLine, MemberLine, PlaceArgs};
 use self::reason::Reason;
 use crate::{
-    access,
     exit::Failure,
     files::Target,
     output::{GOOD, Output, Table},
@@ -170,7 +169,7 @@ impl LedgerCommand {
 }
 
 fn summary(Checked { genesis, state, .. }: &Checked) -> Summary {
-    let (mut keys, now) = (Vec::new(), access::now().0 / 1_000);
+    let (mut keys, now) = (Vec::new(), WallTime::now().seconds());
     for (key, line) in state.keys() {
         for (version, history) in &line.versions {
             let Some(serving) = history.serving() else { continue };

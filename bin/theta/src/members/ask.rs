@@ -6,11 +6,11 @@ use clap::Args;
 use serde::Serialize;
 use theta_client::{Client, ClientError, MembersChanged, MembersProgress};
 use theta_ledger::{LedgerState, MemberChange};
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 
 use super::aloud;
 use crate::{
-    access::{ApprovalFiles, Nonce, now},
+    access::{ApprovalFiles, Nonce},
     connect::{self, ClientArgs, Session},
     exit::Failure,
     output::{self, GOOD, Output},
@@ -72,7 +72,7 @@ impl AskArgs {
         doing: &str,
     ) -> Result<Changed, Failure> {
         // Asked in vain, it is refused here, without any node.
-        let (now, reason) = (now().0 / 1_000, &proof);
+        let (now, reason) = (WallTime::now().seconds(), &proof);
         let check = |state: &LedgerState| {
             state.check(&theta_ledger::Action::Members(change.clone()))?;
             state.check_member_time(change, reason, now.max(state.time()))

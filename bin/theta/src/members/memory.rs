@@ -10,9 +10,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use theta_ledger::{Action, LedgerId, MemberChange, OperatorId, SignedWarrant, Warrant};
+use theta_names::WallTime;
 
 use crate::{
-    access::now,
     exit::Failure,
     files::{Source, Target},
 };
@@ -152,7 +152,7 @@ impl Memory {
             return Ok(());
         }
         let warrant = Some(hex::encode(warrant.encode()));
-        self.remember(Line { time: now().0, what, height, warrant, replacement: None })
+        self.remember(Line { time: WallTime::now().milliseconds(), what, height, warrant, replacement: None })
     }
 
     /// Makes durable that a replacement of the operator's own machine is signed.
@@ -168,7 +168,7 @@ impl Memory {
         }
         let change = hex::encode(Action::Members(change.clone()).encode());
         let replacement = Some(ReplacementLine { ledger: ledger.to_string(), change });
-        self.remember(Line { time: now().0, what, height, warrant: None, replacement })
+        self.remember(Line { time: WallTime::now().milliseconds(), what, height, warrant: None, replacement })
     }
 
     fn remember(&mut self, line: Line) -> Result<(), Failure> {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use theta_ledger::founding::{Card, Fingerprint};
 use theta_ledger::{LedgerId, LedgerState};
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 
 pub(crate) use self::ask::{AskArgs, look};
 pub(crate) use self::{
@@ -29,7 +29,6 @@ pub(crate) use self::{
     warrant::{WarrantCommand, read_warrant, why},
 };
 use crate::{
-    access::now,
     connect::ClientArgs,
     exit::Failure,
     founding::read_cards,
@@ -62,7 +61,7 @@ pub(crate) fn one_card(file: &Path) -> Result<Card, Failure> {
     let [card] = <[Card; 1]>::try_from(read_cards(file)?).map_err(|_| {
         Failure::Usage(format!("{} has more than one card in it: name one of the machine alone", file.display()))
     })?;
-    if card.content().until < now().0 / 1_000 {
+    if card.content().until < WallTime::now().seconds() {
         return Err(Failure::Usage(format!(
             "the card in {} has ended: ask for a new one (theta node card)",
             file.display()

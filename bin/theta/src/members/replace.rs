@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use theta_ledger::founding::{Card, Fingerprint};
 use theta_ledger::{LedgerId, LedgerState, MemberChange};
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 
 use super::{
     AskArgs, aloud,
@@ -16,7 +16,7 @@ use super::{
     one_card, operator,
 };
 use crate::{
-    access::{confirm, now},
+    access::confirm,
     connect::Session,
     exit::Failure,
     ledger,
@@ -224,7 +224,7 @@ fn sign(args: &ReplaceArgs, state: &LedgerState, (change, card): (&MemberChange,
 
 /// The key of another machine that was signed for in this place and may still come, if there is one.
 fn still_open(state: &LedgerState, memory: &Memory, change: &MemberChange) -> Option<String> {
-    let now = now().0 / 1_000;
+    let now = WallTime::now().seconds();
     let earlier = memory.replacements().iter().filter(|signed| {
         signed.ledger == *state.id() && signed.change.node() == change.node() && signed.change != *change
     });

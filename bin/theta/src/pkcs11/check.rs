@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::Instant,
 };
 
 use clap::Args;
@@ -19,14 +19,14 @@ use cryptoki::{
     slot::Slot,
 };
 use serde::Serialize;
+use theta_names::WallTime;
 
 use super::find_module;
 use crate::{exit::Failure, files::Source, output::Output};
 
 /// What is signed: never the same twice, since nodes remember for a while what they have signed.
 fn sentence() -> String {
-    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("theta pkcs11 check, {} ns after the beginning of 1970", time.as_nanos())
+    format!("theta pkcs11 check, {} ns after the beginning of 1970", WallTime::now().duration().as_nanos())
 }
 
 /// Options of `theta pkcs11 check`.

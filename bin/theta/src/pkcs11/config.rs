@@ -36,6 +36,8 @@ enum Host {
     Knot,
     /// BIND 9.20
     Bind,
+    /// Krill, the certificate authority of the RPKI
+    Krill,
     /// GnuTLS and everything else that asks p11-kit
     P11kit,
 }
@@ -175,6 +177,15 @@ impl Host {
                 "BIND 9.20, with the openssl.cnf of above. Keys are made by theta keys create, and taken by dnssec-keyfromlabel\n  \
                  dnssec-keyfromlabel -a ECDSAP256SHA256 -l 'pkcs11:token={token};object=KEY{uri}' ZONE\n\n"
             ),
+            Self::Krill => {
+                // It logs in only where it is given a PIN, and has no other place for it.
+                let pin = if given.is_empty() { "" } else { "  user_pin = \"PIN\"\n" };
+                format!(
+                    "Krill: krill.conf. It makes its keys by itself, where the configuration above has a pool of RSA keys\n  \
+                     [[signers]]\n  type = \"PKCS#11\"\n  name = \"threshold\"\n  lib_path = \"{module}\"\n  \
+                     slot = \"{token}\"\n{pin}\n"
+                )
+            }
             Self::P11kit => format!(
                 "p11-kit, for GnuTLS and others: /etc/pkcs11/modules/thetacrypt.module\n  module: {module}\nand then\n  \
                  p11tool --list-all 'pkcs11:token={token}'\n"

@@ -14,7 +14,7 @@ use theta_policy::Explanation;
 use theta_statements::{Approval, Ask, UnixTime};
 
 use crate::{
-    access::{ApprovalFiles, Subject, SubjectArgs, now},
+    access::{ApprovalFiles, Subject, SubjectArgs},
     connect::Session,
     exit::Failure,
     files,
@@ -30,6 +30,7 @@ Examples:
   theta policy explain --policy policy.toml --client validator --operation sign --key chain --slot 7 --message vote
   theta policy explain --policy policy.toml --client operator --operation keys.destroy --key old --time 2026-12-01T00:00:00Z
   theta policy explain --policy policy.toml --client release --operation sign --key release --message app.tar --approval ann.approval
+  theta policy explain --policy policy.toml --client gateway --operation keys.list --key release      may it read the public part?
   theta policy explain --ask 1 --client gateway --operation sign --key release     the policy in force at a running node
 
 First comes the answer with the rule that decides, then that rule's conditions, then every rule of the file with the \
@@ -125,7 +126,7 @@ fn by_file(args: &ExplainArgs, approvals: &[Approval], output: Output) -> Result
     };
     let subject = args.subject(|| group_file_beside(&args.policy))?;
     let ask = Ask { slot: args.slot, approvals, ..subject.ask(&group) };
-    let explanation: Explanation = policy.explain(&args.client, &ask, args.time.unwrap_or_else(now));
+    let explanation: Explanation = policy.explain(&args.client, &ask, args.time.unwrap_or_else(UnixTime::now));
     output.result(&explanation, |out| write!(out, "{explanation}"))
 }
 

@@ -184,6 +184,7 @@ pub(crate) const fn is_absence(problem: &Problem) -> bool {
         | Problem::Denied { .. }
         | Problem::OtherVersion(_)
         | Problem::KeyWithheld(_)
+        | Problem::Unconfirmed(_)
         | Problem::FalseAnswer(_) => false,
     }
 }

@@ -18,7 +18,7 @@ use theta_service::{
     NodeConfig,
     config::{Sealing, StoreOpenError},
 };
-use theta_statements::{Digest, audit::AuditRecord};
+use theta_statements::{Digest, UnixTime, audit::AuditRecord};
 use theta_store::{Store, StoreError};
 
 pub(crate) use self::{
@@ -31,7 +31,7 @@ pub(crate) use self::{
     sealing::{SEALING_HELP, SealWord},
     trust::{TrustArgs, trust},
 };
-use crate::{access::now, exit::Failure, files::write_new};
+use crate::{exit::Failure, files::write_new};
 
 /// A node that does not run.
 #[derive(Debug, Args)]
@@ -88,7 +88,7 @@ pub(crate) fn create(config: &NodeConfig) -> Result<Store, Failure> {
 fn record(node: u16, by: (&str, &str), key: Option<String>, reason: &str, detail: &str) -> AuditRecord {
     let (command, operation) = by;
     AuditRecord {
-        time: now(),
+        time: UnixTime::now(),
         node,
         client: None,
         recognised_by: Some(format!("the command {command} on this node")),

@@ -10,7 +10,6 @@ use theta_store::{RestoreFloors, SealingKey, SlotRule, Store};
 
 use super::{SEALING_HELP, SealWord, StoppedNode, make_key_file};
 use crate::{
-    access::now,
     exit::Failure,
     files::{DraftDirectory, Source},
     interrupt::{Unfinished, Whole},
@@ -67,7 +66,7 @@ impl FromStr for Day {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is not a day: write tomorrow, or a date such as 2026-11-22");
         let moment = match text {
-            "tomorrow" => now().plus(MILLISECONDS_OF_A_DAY),
+            "tomorrow" => UnixTime::now().plus(MILLISECONDS_OF_A_DAY),
             date => format!("{date}T00:00:00Z").parse::<UnixTime>().map_err(|_| wrong())?,
         };
         u32::try_from(moment.0 / MILLISECONDS_OF_A_DAY).map(Self).map_err(|_| wrong())
@@ -183,7 +182,7 @@ mod tests {
     #[test]
     fn days_and_slots_are_read() {
         assert_eq!("1970-01-02".parse(), Ok(Day(1)));
-        let today = u32::try_from(now().0 / MILLISECONDS_OF_A_DAY).unwrap();
+        let today = u32::try_from(UnixTime::now().0 / MILLISECONDS_OF_A_DAY).unwrap();
         assert!("tomorrow".parse::<Day>().unwrap().0 > today);
         for bad in ["", "yesterday", "2026-13-01", "1.1.2026", "2026-11-22T00:00:00Z"] {
             assert!(bad.parse::<Day>().unwrap_err().contains("tomorrow"), "{bad}");

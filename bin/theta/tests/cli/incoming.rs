@@ -72,7 +72,7 @@ fn duplicate(group: &Group) {
         let share = store.share(&name, Version::FIRST, epoch.number).unwrap();
         store
             .write(|transaction| -> Result<(), theta_store::KeyError> {
-                transaction.create_key(&copy, record.purpose, None)?;
+                transaction.create_key(&copy, record.purpose)?;
                 transaction.import_version(&copy, (&version.suite, version.delivery), epoch, share).map(|_| ())
             })
             .unwrap();

@@ -1,16 +1,17 @@
 //! The policy file: read at the start, and again whenever it changes.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
+use theta_names::{FileStamp, WallTime};
 use theta_policy::{MOST_FILE, Policy, PolicyFileError};
 
 /// The policy in place of a file that does not exist: it names nobody, so everything is refused.
@@ -71,8 +72,7 @@ pub(crate) struct PolicyFile {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
-    modified: SystemTime,
-    len: u64,
+    file: FileStamp,
     /// Whether it was examined so soon after its last change that the time may hide another one.
     recent: bool,
 }
@@ -134,15 +134,14 @@ impl PolicyFile {
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
-    let metadata = fs::metadata(path).ok()?;
-    let modified = metadata.modified().ok()?;
-    // A time in the future counts as now.
-    let recent = modified.elapsed().map_or(true, |age| age < RECENT);
-    Some(Stamp { modified, len: metadata.len(), recent })
+    let file = FileStamp::of(path)?;
+    Some(Stamp { file, recent: file.is_fresh(WallTime::now(), RECENT) })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, time::SystemTime};
+
     use super::*;
 
     #[test]

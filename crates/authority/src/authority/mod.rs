@@ -20,7 +20,6 @@ mod watch;
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use prometheus_client::registry::Registry;
@@ -141,7 +140,7 @@ impl Authority {
         let (this, about) = (Arc::clone(self), asked.clone());
         // It may verify signatures.
         let found = tokio::task::spawn_blocking(move || {
-            let due = this.gate.agent_due(&presented, &about, now());
+            let due = this.gate.agent_due(&presented, &about, UnixTime::now());
             (presented, due)
         });
         let Ok((presented, due)) = found.await else { return Presented::default() };
@@ -188,7 +187,7 @@ impl Authority {
     /// [`Authority::decide`], which promises them. May block on the disk.
     #[must_use]
     pub fn races(&self, presented: &Presented, request: &Request) -> Vec<SlotRace> {
-        self.gate.races(presented, request, now())
+        self.gate.races(presented, request, UnixTime::now())
     }
 
     /// Decides about a request and records the decision. If the request lets something out, the record is durable
@@ -242,7 +241,7 @@ impl Authority {
     /// Decides, and records nothing.
     fn judge<R>(&self, presented: &Presented, request: R, asked: &Asked) -> Result<Judged<R>, Refusal> {
         self.audit.check()?;
-        self.gate.decide_asked(presented, request, asked, now())
+        self.gate.decide_asked(presented, request, asked, UnixTime::now())
     }
 
     /// Takes a place among the running instances for a statement of so many bytes, for the account of the client of
@@ -253,8 +252,21 @@ impl Authority {
     pub fn account(&self, terms: &Terms, bytes: usize, load: (usize, usize)) -> Result<Asker, Refusal> {
         let client = terms.client();
         let limits = self.policy().limits_of(client);
-        let place = self.quotas.instance(client, &limits, bytes, load, now()).map_err(|error| self.exhausted(error))?;
+        let place = self
+            .quotas
+            .instance(client, &limits, bytes, load, UnixTime::now())
+            .map_err(|error| self.exhausted(error))?;
         Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })
+    }
+
+    /// Counts a computation with a key's public part that this client has the node do: as a request that starts an instance, also where
+    /// no rule with a rate is about it.
+    ///
+    /// # Errors
+    /// [`Refusal::Quota`]: it asks more often than the policy allows.
+    pub fn computation(&self, client: &Name) -> Result<(), Refusal> {
+        let limits = self.policy().limits_of(client);
+        self.quotas.computation(client, &limits, UnixTime::now()).map_err(|error| self.exhausted(error))
     }
 
     /// Takes a place for a stream of this client.
@@ -300,7 +312,7 @@ impl Authority {
 
     fn decide_result_now(&self, presented: &Presented, instance: InstanceId) -> Result<Decided<InstanceId>, Refusal> {
         self.audit.check()?;
-        let (policy, now) = (self.policy(), now());
+        let (policy, now) = (self.policy(), UnixTime::now());
         let caller = match presented.caller(&policy) {
             Ok(caller) => caller,
             Err(error) => {
@@ -406,7 +418,7 @@ impl Authority {
         self.reload_if_changed();
         self.file.tell_whether_gone();
         self.disk.look(&self.store);
-        for record in self.refused.left_over(now()) {
+        for record in self.refused.left_over(UnixTime::now()) {
             self.audit.append(record, false);
         }
         self.put_past_away();
@@ -444,12 +456,4 @@ impl Authority {
     pub fn close(&self) {
         self.audit.close();
     }
-}
-
-/// The present time, for decisions.
-#[must_use]
-pub fn now() -> UnixTime {
-    // A clock before 1970 counts as 1970, when nothing with a beginning is valid yet.
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    UnixTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

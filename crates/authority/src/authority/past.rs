@@ -12,11 +12,11 @@ use std::{
 };
 
 use theta_names::Operation;
-use theta_statements::Digest;
 use theta_statements::audit::{self, AuditRecord, BrokenLog, Checkpoint, LogEntry};
+use theta_statements::{Digest, UnixTime};
 use theta_store::{AuditChain, Store, StoreError};
 
-use super::{Authority, now};
+use super::Authority;
 use crate::{Granted, PruneAudit, Refusal};
 
 /// Records that are held in memory at one time.
@@ -225,7 +225,7 @@ impl Authority {
     fn record_of_file(&self, path: &Path, from: u64, reached: Checkpoint) -> AuditRecord {
         let last = reached.count.saturating_sub(1);
         AuditRecord {
-            time: now(),
+            time: UnixTime::now(),
             node: self.gate.node().get(),
             client: None,
             recognised_by: Some("this node itself, by [audit] in node.toml".to_owned()),

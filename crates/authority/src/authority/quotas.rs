@@ -117,6 +117,19 @@ struct Table {
     rates: RateLimiter,
 }
 
+impl Table {
+    /// Counts one request of a client that makes this node compute. Each client has one bucket, under its own name.
+    fn submit(&mut self, client: &Name, limits: &Limits, now: UnixTime) -> Result<(), QuotaError> {
+        let rate = limits.submissions;
+        let wait = match self.rates.take(client, client, rate, now) {
+            RateAnswer::Taken => return Ok(()),
+            RateAnswer::Wait(wait) => wait,
+            RateAnswer::NoRoom => 1_000,
+        };
+        Err(QuotaError::TooOften { client: client.clone(), rate, wait })
+    }
+}
+
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Table({} clients)", self.held.len())
@@ -166,17 +179,17 @@ impl Quotas {
                 return Err(QuotaError::Full { client: client.clone(), held });
             }
         }
-        // Each client has one bucket, under its own name.
-        match table.rates.take(client, client, limits.submissions, now) {
-            RateAnswer::Taken => {}
-            RateAnswer::Wait(wait) => {
-                return Err(QuotaError::TooOften { client: client.clone(), rate: limits.submissions, wait });
-            }
-            RateAnswer::NoRoom => {
-                return Err(QuotaError::TooOften { client: client.clone(), rate: limits.submissions, wait: 1_000 });
-            }
-        }
+        table.submit(client, limits, now)?;
         Ok(self.place(&mut table, client, Held { instances: 1, statement_bytes: bytes, streams: 0 }))
+    }
+
+    /// Counts a computation with a key's public part, for a client that asks this node for it. It has no place: it is over when the
+    /// answer is ready.
+    ///
+    /// # Errors
+    /// [`QuotaError::TooOften`].
+    pub(crate) fn computation(&self, client: &Name, limits: &Limits, now: UnixTime) -> Result<(), QuotaError> {
+        self.table().submit(client, limits, now)
     }
 
     /// Takes a place for one more stream of a client.
@@ -286,5 +299,18 @@ mod tests {
         assert!(matches!(ask(NOW).unwrap_err(), QuotaError::TooOften { wait: 100, .. }));
         assert!(ask(UnixTime(NOW.0 + 100)).is_ok());
         assert!(quotas.instance(&name("bob"), &limits, 10, (0, 10_000), NOW).is_ok());
+    }
+
+    /// What a node computes with a public key alone is counted with the rest, and holds no place.
+    #[test]
+    fn computations_count_as_submissions() {
+        let (quotas, limits, ann) = (Quotas::default(), limits(1_000, 10, "10/s"), name("ann"));
+        let compute = |client: &Name, now| quotas.computation(client, &limits, now);
+        assert_eq!((0..100).filter(|_| compute(&ann, NOW).is_ok()).count(), 10);
+        assert!(quotas.table().held.is_empty());
+        let refused = QuotaError::TooOften { client: ann.clone(), rate: limits.submissions, wait: 100 };
+        assert_eq!(compute(&ann, NOW), Err(refused.clone()));
+        assert_eq!(quotas.instance(&ann, &limits, 10, (0, 10_000), NOW).unwrap_err(), refused);
+        assert_eq!((compute(&name("bob"), NOW), compute(&ann, UnixTime(NOW.0 + 100))), (Ok(()), Ok(())));
     }
 }

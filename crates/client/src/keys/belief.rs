@@ -11,6 +11,8 @@ use theta_names::NodeId;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
 use theta_wire::v1;
 
+use crate::KeyDispute;
+
 /// What the nodes have said about one key.
 #[derive(Debug, Default)]
 pub(crate) struct Told(BTreeMap<NodeId, Claim>);
@@ -22,6 +24,14 @@ struct Claim {
     public: AnyPublicKey,
     /// Whether the node is one of the holders that it names.
     holds: bool,
+}
+
+impl Claim {
+    fn words(&self) -> String {
+        let (id, threshold) = (self.public.key_id().abbreviated(), self.public.threshold());
+        let holder = if self.holds { "a holder" } else { "no holder" };
+        format!("as {holder}, gives key {id} of {} of {}", threshold.k(), threshold.n())
+    }
 }
 
 /// What follows from the answers.
@@ -83,14 +93,36 @@ impl Told {
         Belief::Open(most)
     }
 
+    /// What the answers say of who lies, while no key is believed. `k` is the group's.
+    pub(crate) fn dispute(&self, k: usize) -> KeyDispute {
+        let mut tellers: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+        for (node, claim) in &self.0 {
+            tellers.entry(&claim.text).or_default().push(*node);
+        }
+        let answers = tellers.len();
+        let (honest, others): (Vec<_>, Vec<_>) = tellers.into_values().partition(|nodes| nodes.len() >= k);
+        match honest.len() {
+            _ if answers < 2 => KeyDispute::Unopposed,
+            0 => KeyDispute::Open,
+            1 => {
+                let mut nodes = others.concat();
+                nodes.sort_unstable();
+                KeyDispute::Contradicted(nodes)
+            }
+            _ => KeyDispute::Changing,
+        }
+    }
+
     /// Each node's answer in a few words.
     pub(crate) fn words(&self) -> impl Iterator<Item = (NodeId, String)> {
-        self.0.iter().map(|(node, claim)| {
-            let public = &claim.public;
-            let (id, threshold) = (public.key_id().abbreviated(), public.threshold());
-            let holder = if claim.holds { "a holder" } else { "no holder" };
-            (*node, format!("as {holder}, gives key {id} of {} of {}", threshold.k(), threshold.n()))
-        })
+        self.0.iter().map(|(node, claim)| (*node, claim.words()))
+    }
+
+    /// The nodes that give another key than this one, and their answers in a few words.
+    pub(crate) fn against(&self, believed: &AnyPublicKey) -> impl Iterator<Item = (NodeId, String)> {
+        let believed = *believed.key_id();
+        let others = self.0.iter().filter(move |(_, claim)| *claim.public.key_id() != believed);
+        others.map(|(node, claim)| (*node, claim.words()))
     }
 }
 
@@ -146,6 +178,40 @@ mod tests {
         assert!(!believes(&told, None, &truth));
         tell(&mut told, &[5], &truth, &[1, 2, 3, 4, 5]);
         assert!(believes(&told, None, &truth));
+    }
+
+    fn nodes(numbers: &[u16]) -> Vec<NodeId> {
+        numbers.iter().map(|number| NodeId::try_from(*number).unwrap()).collect()
+    }
+
+    /// In a group of 3 of 4 two liars leave two honest nodes, too few to confirm anything, and too few to be told from liars.
+    #[test]
+    fn who_lies_is_named_where_it_follows_and_else_nobody() {
+        let (truth, lie, everybody) = (key(4, 4, 1), key(4, 4, 2), [1, 2, 3, 4]);
+        let mut told = Told::default();
+        tell(&mut told, &[3, 4], &truth, &everybody);
+        assert_eq!(told.dispute(3), KeyDispute::Unopposed);
+        tell(&mut told, &[2], &lie, &everybody);
+        assert_eq!(told.dispute(3), KeyDispute::Open, "two may lie");
+        tell(&mut told, &[1], &truth, &everybody);
+        assert!(matches!(told.belief(3, None), Belief::Open(4)), "it takes all four");
+        assert_eq!(told.dispute(3), KeyDispute::Contradicted(nodes(&[2])));
+        assert_eq!(told.dispute(1), KeyDispute::Changing, "nobody lies");
+        assert_eq!(told.against(&truth).map(|(node, _)| node).collect::<Vec<_>>(), nodes(&[2]));
+        assert_eq!(told.against(&lie).map(|(node, _)| node).collect::<Vec<_>>(), nodes(&[1, 3, 4]));
+    }
+
+    /// Those that stand alone are named together.
+    #[test]
+    fn several_that_contradict_are_named() {
+        let (truth, everybody) = (key(5, 5, 1), [1, 2, 3, 4, 5]);
+        let mut told = Told::default();
+        tell(&mut told, &[5], &key(5, 5, 2), &everybody);
+        tell(&mut told, &[1], &key(5, 5, 3), &everybody);
+        tell(&mut told, &[2, 3, 4], &truth, &everybody);
+        let dispute = told.dispute(3);
+        assert_eq!(dispute, KeyDispute::Contradicted(nodes(&[1, 5])));
+        assert!(dispute.to_string().starts_with("nodes 1 and 5 contradict so many"), "{dispute}");
     }
 
     #[test]

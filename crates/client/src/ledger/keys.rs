@@ -2,7 +2,6 @@
 
 use std::sync::PoisonError;
 
-use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::{Epochs, KeyHistory, LedgerState};
 use theta_names::{Delivery, Epoch, KeyName, KeyRef, KeyState, SuiteName, Version};
 use theta_schemes::keys::{AnyPublicKey, KeyId};
@@ -77,7 +76,7 @@ impl Book {
         let public = match known {
             Some(public) => public,
             None => {
-                let public = decode(name, &suite, &epochs.public)?;
+                let public = decode(&suite, &epochs.public)?;
                 let mut decoded = self.decoded.write().unwrap_or_else(PoisonError::into_inner);
                 if decoded.len() >= MOST_DECODED {
                     decoded.clear();
@@ -114,8 +113,7 @@ fn newest(line: &KeyHistory) -> Vec<Entry> {
     all.collect()
 }
 
-/// A public key as entries have it: the text of its file.
-fn decode(name: &KeyName, suite: &SuiteName, file: &[u8]) -> Option<AnyPublicKey> {
-    let (given, public) = AnyPublicKey::from_text(std::str::from_utf8(file).ok()?).ok()?;
-    (given == *name && SuiteName::from(public.suite()) == *suite).then_some(public)
+/// A public key as entries have it, if it is of the suite that the entry names.
+fn decode(suite: &SuiteName, part: &[u8]) -> Option<AnyPublicKey> {
+    AnyPublicKey::from_bytes(part).ok().filter(|public| SuiteName::from(public.suite()) == *suite)
 }

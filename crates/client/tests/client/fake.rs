@@ -6,7 +6,6 @@ use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
 use theta_client::genesis_of;
-use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::founding::{Card, CardContent, Founding, NodeSignatures};
 use theta_ledger::{Action, AdoptedKey, CertifiedEntry, Consent, Entry, LedgerState, OperatorKey};
 use theta_names::{Delivery, Epoch, NodeId, Version};
@@ -99,16 +98,15 @@ pub(crate) fn outcome((public, shares): &Key, statement: &[u8]) -> v1::Outcome {
 }
 
 pub(crate) fn adopt(name: &str, version: u32, epoch: u32, public: &AnyPublicKey) -> Action {
-    let name = name.parse().unwrap();
     Action::Adopt(AdoptedKey {
+        key: name.parse().unwrap(),
         version: Version::new(version).unwrap(),
         epoch: Epoch::new(epoch),
         suite: public.suite().into(),
         delivery: Delivery::All,
         k: 2,
         holders: vec![1, 2, 3, 4],
-        public: public.to_text(&name).into_bytes(),
-        key: name,
+        public: public.to_bytes(),
     })
 }
 

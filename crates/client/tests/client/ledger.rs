@@ -3,11 +3,12 @@
 use std::{fs, path::PathBuf, time::Instant};
 
 use bytes::Bytes;
-use theta_client::{Client, ClientError, KnownKeys, Problem};
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
+use theta_client::{Client, ClientError, KeyDispute, KnownKeys, Problem};
 use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::LedgerState;
-use theta_names::{Epoch, KeyRef, KeyState, Version};
-use theta_schemes::Suite;
+use theta_names::{Epoch, KeyRef, KeyState, NodeId, Version};
+use theta_schemes::{Suite, keys::deal_any};
 
 use crate::fake::{FakeGroup, adopt, certified, key, outcome, sharings};
 
@@ -95,6 +96,28 @@ async fn of_a_key_that_is_not_in_the_ledger_its_holders_tell() {
     let signed = client.sign("seal", MESSAGE.into()).await.unwrap();
     assert!(signed.bad_answers.is_empty(), "{:?}", signed.bad_answers);
     new.0.verify(MESSAGE, &signed.result, &[]).unwrap();
+}
+
+/// A key that takes all four holders cannot be confirmed while one of them says something else; then that one is named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_denies_a_key_that_takes_everybody_is_named() {
+    let group = FakeGroup::new();
+    let threshold = theta_sharing::Threshold::new(4, 4).unwrap();
+    let dealt = |seed| deal_any(Suite::Bls04MinPk, threshold, &mut ChaCha20Rng::seed_from_u64(seed)).0;
+    let (truth, lie) = (dealt(1), dealt(2));
+    for number in 1..=4 {
+        let told = if number == 4 { &lie } else { &truth };
+        group.node(number).public = Some(told.to_text(&"seal".parse().unwrap()));
+    }
+    let client = Client::open(&folder(&group)).unwrap();
+    let error = client.public_key("seal").await.unwrap_err();
+    let ClientError::KeyDisagreement { needed: 4, dispute: KeyDispute::Contradicted(named), nodes, .. } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(*named, [NodeId::try_from(4).unwrap()]);
+    let is_called_a_liar = |node: &theta_client::NodeProblem| matches!(node.problem, Problem::FalseAnswer(_));
+    assert!(nodes.len() == 4 && !nodes.iter().any(is_called_a_liar), "three of them are honest: {error}");
+    assert!(error.to_string().contains("and node 4 contradicts so many that one of those is honest"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

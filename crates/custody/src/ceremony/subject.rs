@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use theta_ceremonies::{Aim, CeremonyMember, CeremonyPlan, EncodedKey, PlanParts, Source};
 use theta_groups::Transcript;
-use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::Begun;
 use theta_names::{Delivery, Epoch, Holders, NodeId, ShareIndex, Version};
 use theta_rounds::{Malformed, PartyId};
@@ -222,9 +221,7 @@ fn ceremony_parties(nodes: &[u16]) -> Vec<PartyId> {
     parties(nodes).into_iter().map(PartyId::of_node).collect()
 }
 
-/// The public key in a key's file, as the ledger has it.
-pub(crate) fn public_of(file: &[u8]) -> Result<AnyPublicKey, Malformed> {
-    let text = core::str::from_utf8(file).map_err(|_| Malformed("not text"))?;
-    let (_, public) = AnyPublicKey::from_text(text).map_err(|_| Malformed("not the file of a public key"))?;
-    Ok(public)
+/// A key's public part, as the ledger has it.
+pub(crate) fn public_of(bytes: &[u8]) -> Result<AnyPublicKey, Malformed> {
+    AnyPublicKey::from_bytes(bytes).map_err(|_| Malformed("not the public part of a key"))
 }

@@ -25,7 +25,7 @@ use crate::ceremony::Plans;
 use crate::keys::entries;
 use crate::request::{CeremonyReport, CustodyEffect, CustodyInput, To};
 use crate::seating::{Members, Seating};
-use crate::{Burner, Certifier, CustodyError, KeyTable, Roster, StoreSlots, StoreStanding};
+use crate::{Burner, Certifier, CustodyError, KeyTable, Quarantines, Roster, StoreSlots, StoreStanding};
 use ceremonies::{Early, Ended, Helped, Requests, Running};
 use greetings::Greetings;
 use ledger::MemberRequests;
@@ -122,6 +122,12 @@ impl Custodian {
     #[must_use]
     pub fn burner(&self) -> Burner {
         Burner::new(Arc::clone(&self.store))
+    }
+
+    /// Records which holders of a key compute no more together.
+    #[must_use]
+    pub fn quarantines(&self) -> Quarantines {
+        Quarantines::new(Arc::clone(&self.store))
     }
 
     /// The store.

@@ -70,12 +70,12 @@ impl Witnesses {
     }
 
     /// Takes the incarnation that a peer states. The error is what is new to report.
-    pub(super) fn observe(&mut self, peer: NodeId, now: &Incarnation) -> Result<Seen, Option<String>> {
+    pub(super) fn observe(&mut self, peer: NodeId, now: &Incarnation) -> Result<Seen, Option<Rollback>> {
         let observed = self.seen.entry(peer).or_default().observe(now);
         if observed.as_ref().is_ok_and(|seen| *seen == Seen::Continues) {
             self.doubted.remove(&peer);
         }
-        observed.map_err(|rollback| self.news(peer, &rollback))
+        observed.map_err(|rollback| self.news(peer, rollback))
     }
 
     /// Makes sure that what was seen is recorded soon.
@@ -84,15 +84,15 @@ impl Witnesses {
     }
 
     /// Takes a peer's lineage. The error is what is new to report.
-    pub(super) fn prove(&mut self, peer: NodeId, lineage: &Lineage) -> Result<(), Option<String>> {
+    pub(super) fn prove(&mut self, peer: NodeId, lineage: &Lineage) -> Result<(), Option<Rollback>> {
         let Some(witness) = self.seen.get_mut(&peer) else { return Ok(()) };
         let proved = witness.prove(lineage);
-        proved.map(|_| ()).map_err(|rollback| self.news(peer, &rollback))
+        proved.map(|_| ()).map_err(|rollback| self.news(peer, rollback))
     }
 
-    fn news(&mut self, peer: NodeId, rollback: &Rollback) -> Option<String> {
+    fn news(&mut self, peer: NodeId, rollback: Rollback) -> Option<Rollback> {
         self.doubted.insert(peer);
-        self.told.insert((peer, false)).then(|| rollback.to_string())
+        self.told.insert((peer, false)).then_some(rollback)
     }
 
     /// Whether a peer has shown a store that is not what is remembered of it, and no other since. It takes no part in anything until a person
@@ -155,7 +155,7 @@ impl Witnesses {
 
     /// Takes the result of checking what a peer remembers of this node's store; `None` if nobody can tell. Returns what
     /// is new to report.
-    pub(super) fn answered(&mut self, peer: NodeId, judged: Option<Judged>) -> Option<String> {
+    pub(super) fn answered(&mut self, peer: NodeId, judged: Option<Judged>) -> Option<Rollback> {
         match judged {
             None => {
                 self.agree.remove(&peer);
@@ -173,8 +173,7 @@ impl Witnesses {
                 if self.contradict.insert(peer, claim) != Some(claim) {
                     self.unwritten.insert(peer);
                 }
-                let news = self.told.insert((peer, true));
-                news.then(|| format!("node {peer} remembers more of it than it knows: {rollback}"))
+                self.told.insert((peer, true)).then_some(rollback)
             }
         }
     }

@@ -157,7 +157,7 @@ impl KeyWrite {
             Err(error) => return Err(error.into()),
         };
         if record.is_none() {
-            transaction.create_key(name, suite.purpose(), None)?;
+            transaction.create_key(name, suite.purpose())?;
         }
         let known = record.as_ref().and_then(|record| record.version(*version));
         let number = epoch.number;

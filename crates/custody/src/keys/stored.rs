@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use theta_groups::Secret;
-use theta_keyfiles::{KeyFileError, KeyShareText as _, PublicKeyText as _};
+use theta_keyfiles::{KeyFileError, KeyShareText as _};
 use theta_names::{Delivery, Epoch, Holders, KeyName, KeyRef, KeyState, NodeId, Version};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, PublicBytesError};
 use theta_store::{EpochRecord, KeyRecord, Store, VersionRecord};
 
+use super::quarantines::new_stock;
 use super::{KeyEntry, KeyTable, KeyTableError, check_new_key};
 use crate::CustodyError;
 use crate::codec::{numbers, parties};
@@ -48,12 +49,12 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, Custod
         AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(name, None, error))?;
     }
     check_new_key(store, name, public)?;
-    let epoch = epoch_of(Epoch::FIRST, name, public, holders.nodes(), Vec::new(), created);
+    let epoch = epoch_of(Epoch::FIRST, public, holders.nodes(), Vec::new(), created);
     let share = share.map(|share| share_bytes(name, share));
     store.write(|transaction| {
         let known = store.key(name)?.is_some();
         if !known {
-            transaction.create_key(name, suite.purpose(), None)?;
+            transaction.create_key(name, suite.purpose())?;
         }
         Ok(transaction.import_version(name, (suite.name(), delivery), epoch, share)?)
     })
@@ -75,7 +76,7 @@ pub fn read_keys(store: &Store, local: NodeId) -> Result<KeyTable, CustodyError>
 }
 
 /// The versions of a key that have public material, in ascending order. Those that `before` has at the same epoch keep
-/// their stock.
+/// their stock; others get a new one, in which there is nothing but what the store knows of quarantines.
 pub(crate) fn entries(
     store: &Store,
     record: &KeyRecord,
@@ -96,7 +97,10 @@ pub(crate) fn entries(
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
         // What was made with a share goes with it: those who have the presignatures of one signature have the key.
         let known = known.filter(|_| share.is_some());
-        let stock = known.map(|entry| Arc::clone(&entry.stock)).unwrap_or_default();
+        let stock = match known {
+            Some(entry) => Arc::clone(&entry.stock),
+            None => new_stock(store, &name, version.version, epoch.number)?,
+        };
         let frozen = stopped.iter().any(|stopped| stopped.covers(version.version));
         let decided = record.effective_state(version);
         let entry = KeyEntry {
@@ -132,8 +136,8 @@ fn parts(
     epoch: &EpochRecord,
 ) -> Result<(AnyPublicKey, Option<AnyKeyShare>), CustodyError> {
     let wrong = |error| content(&record.name, Some(version.version), error);
-    let text = |bytes: &[u8]| core::str::from_utf8(bytes).map(str::to_owned).map_err(|_| wrong(not_text()));
-    let (_, public) = AnyPublicKey::from_text(&text(&epoch.public)?).map_err(wrong)?;
+    let public =
+        AnyPublicKey::from_bytes(&epoch.public).map_err(|error| misread(&record.name, version.version, error))?;
     if record.effective_state(version) == KeyState::Destroyed {
         return Ok((public, None));
     }
@@ -143,24 +147,29 @@ fn parts(
     Ok((public, Some(share)))
 }
 
-pub(super) fn not_text() -> KeyFileError {
+fn not_text() -> KeyFileError {
     KeyFileError::Syntax { line: 1, problem: "not text".to_owned() }
 }
 
-pub(super) fn content(name: &KeyName, version: Option<Version>, error: KeyFileError) -> CustodyError {
+fn content(name: &KeyName, version: Option<Version>, error: KeyFileError) -> CustodyError {
     CustodyError::Content { key: KeyRef { name: name.clone(), version }, error: Box::new(error) }
+}
+
+/// The public part of a version that does not decode.
+pub(super) fn misread(name: &KeyName, version: Version, error: PublicBytesError) -> CustodyError {
+    let key = KeyRef { name: name.clone(), version: Some(version) };
+    CustodyError::Public { key, error: Box::new(error) }
 }
 
 /// The store's record of a sharing.
 pub(crate) fn epoch_of(
     number: Epoch,
-    name: &KeyName,
     public: &AnyPublicKey,
     holders: &[NodeId],
     certificate: Vec<u8>,
     created: u64,
 ) -> EpochRecord {
-    let (threshold, public) = (public.threshold(), public.to_text(name).into_bytes());
+    let (threshold, public) = (public.threshold(), public.to_bytes());
     EpochRecord { number, k: threshold.k(), n: threshold.n(), holders: numbers(holders), public, certificate, created }
 }
 

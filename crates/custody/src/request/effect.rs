@@ -7,6 +7,7 @@ use theta_names::{NodeId, Version};
 use theta_rounds::Offence;
 use theta_schemes::keys::KeyName;
 use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange};
+use theta_store::Rollback;
 
 use super::CeremonyReport;
 use crate::Members;
@@ -96,8 +97,10 @@ pub enum CustodyEffect {
     RolledBack {
         /// The node; it may be this one, whose store is not to be trusted then: see `Custodian::is_trusted`.
         node: NodeId,
-        /// What was seen, in words.
-        text: String,
+        /// How it does not.
+        rollback: Rollback,
+        /// The peer that remembers more of this node's store than the store knows; `None` if this node has seen it itself, of a peer's.
+        witness: Option<NodeId>,
     },
     /// A node did in the ledger what nobody honest does.
     LedgerOffence {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use theta_custody::{
     Custodian, CustodyError, DealtKey, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
 };
-use theta_names::{Delivery, Epoch, Holders, NodeId, Version};
+use theta_keyfiles::PublicKeyText as _;
+use theta_names::{Delivery, Epoch, Holders, NodeId, Purpose, Version};
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, PublicBytesError, deal_any, import_any};
 use theta_sharing::Threshold;
 use theta_statements::KeyChange;
-use theta_store::{KeyError, Options, Store, disk::SimulatedDisk};
+use theta_store::{EpochRecord, KeyError, Options, Store, disk::SimulatedDisk};
 
 use crate::net::{Net, name, party, roster, sealing_key, seeded};
 use crate::use_keys::check_signature;
@@ -76,6 +77,36 @@ fn a_dealt_ecdsa_key_takes_an_honest_majority() {
     let (public, mut shares) = of(2);
     import(&store, "gold", &public, Some(&shares[0]), &holders).unwrap();
     KeyTable::new([(name("gold"), public, shares.remove(0))]).unwrap();
+}
+
+/// The store takes any bytes; who reads a key in them names the key.
+#[test]
+fn a_public_part_in_text_is_refused() {
+    let store = store();
+    let (public, _) = deal(Suite::Sg02P256, 2);
+    let epoch = EpochRecord {
+        number: Epoch::FIRST,
+        k: 2,
+        n: 4,
+        holders: vec![1, 2, 3, 4],
+        public: public.to_text(&name("files")).into_bytes(),
+        certificate: Vec::new(),
+        created: 1_795_000_000,
+    };
+    let written: Result<_, KeyError> = store.write(|tx| {
+        tx.create_key(&name("files"), Purpose::Decrypt)?;
+        tx.import_version(&name("files"), ("sg02-p256", Delivery::All), epoch, None)
+    });
+    assert_eq!(written.unwrap(), Version::FIRST);
+    let problem = |error| match error {
+        CustodyError::Public { error, .. } => *error,
+        other => panic!("{other}"),
+    };
+    let error = read_keys(&store, party(1)).unwrap_err();
+    assert!(error.to_string().starts_with("key files@1 in the store: its public part: it is in format 35"), "{error}");
+    assert_eq!(problem(error), PublicBytesError::Format(b'#'));
+    let error = import(&store, "other", &public, None, &[1, 2, 3, 4].map(party)).unwrap_err();
+    assert_eq!(problem(error), PublicBytesError::Format(b'#'));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use theta_custody::{CeremonyError, CeremonyState, Custodian, CustodyEffect, CustodyInput, announcement};
-use theta_names::Epoch;
+use theta_names::{Epoch, NodeId};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 use theta_store::{Options, Store, disk::SimulatedDisk};
@@ -18,9 +18,10 @@ use crate::net::{Net, name, party, sealing_key, seeded};
 
 const COIN: Suite = Suite::Cks05Ristretto255;
 
-fn rollbacks(net: &Net, node: u16) -> Vec<(u16, String)> {
+/// Of whose stores this node says that they are set back, and which peer says so if it is its own.
+fn rollbacks(net: &Net, node: u16) -> Vec<(u16, Option<u16>)> {
     let told = net.nodes[&node].told.iter().filter_map(|effect| match effect {
-        CustodyEffect::RolledBack { node, text } => Some((node.get(), text.clone())),
+        CustodyEffect::RolledBack { node, witness, .. } => Some((node.get(), witness.map(NodeId::get))),
         _ => None,
     });
     told.collect()
@@ -93,7 +94,7 @@ fn one_liar_stops_nobody_and_two_have_an_honest_one_among_them() {
         net.step(3, CustodyInput::Message { from: party(1), bytes: greeting.clone() });
     }
     assert!(net.custodian(3).is_trusted(), "one of t = 1 liars is not believed");
-    assert!(rollbacks(&net, 3).iter().any(|(_, text)| text.starts_with("node 1 remembers more")), "but named");
+    assert!(rollbacks(&net, 3).contains(&(3, Some(1))), "but named");
     // A restart does not change that, while the liar goes on.
     net.liars.insert(1, Box::new(move |to, bytes| if to == 3 { vec![greeting.clone()] } else { vec![bytes] }));
     net.kill(3);
@@ -268,7 +269,7 @@ fn an_old_copy_is_noticed_by_its_peers_and_by_itself() {
     assert!(rollbacks(&net, 3).iter().any(|(node, _)| *node == 3), "{:?}", rollbacks(&net, 3));
     for peer in [1, 2, 4] {
         let told = rollbacks(&net, peer);
-        assert!(told.iter().all(|(node, _)| *node == 3) && told.len() <= 1, "{told:?}");
+        assert!(told.iter().all(|told| *told == (3, None)) && told.len() <= 1, "{told:?}");
     }
     assert!([1, 2, 4].iter().any(|peer| !rollbacks(&net, *peer).is_empty()));
     // The node still follows the key to its new epoch: that does not depend on trust in its store.

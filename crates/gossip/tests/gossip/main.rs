@@ -9,5 +9,8 @@
 )]
 
 mod delivery;
+// The same members as in the tests of the mesh.
+#[path = "../../../network/tests/network/support/members.rs"]
+mod members;
 mod mending;
 mod support;

@@ -14,7 +14,7 @@ pub struct Source {
     pub k: u16,
     /// Its holders: that of index i at place i - 1.
     pub holders: Vec<u16>,
-    /// The public key and all verification keys.
+    /// Its public part in binary: the public key and all verification keys.
     pub public: Vec<u8>,
 }
 

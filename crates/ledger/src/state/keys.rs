@@ -19,7 +19,7 @@ pub struct Epochs {
     pub k: u16,
     /// The holders: that of index i at place i - 1.
     pub holders: Vec<u16>,
-    /// The public key and all verification keys, as the key's file has them.
+    /// Its public part in binary: the public key and all verification keys.
     pub public: Vec<u8>,
     /// The certificate of the ceremony that made it, while it serves; empty if a dealer made it.
     pub certificate: Vec<u8>,

@@ -143,6 +143,14 @@ fn by_presignature<G: Curve>(ran: Ran<G>) -> Vec<Vec<Presignature<G>>> {
     columns
 }
 
+/// Checks that all parties have stopped at the comparison of what they mean to do.
+fn all_refuse(ran: &Ran<P256>) {
+    for (party, report) in &ran.parties {
+        let error = report.result.as_ref().unwrap().as_ref().unwrap_err();
+        assert!(error.to_string().contains("the parties mean different keys"), "{party}: {error}");
+    }
+}
+
 fn signs<G: Curve>(n: u16, t: u16, places: &[usize], sets: usize) {
     let dealt = deal::<G>(n, t);
     let text = b"the message";
@@ -202,11 +210,7 @@ fn the_first_message_is_signed_at_once() {
 #[test]
 fn different_requests_do_not_run_together() {
     let dealt = deal::<P256>(3, 1);
-    let ran = dealt.presign_each(&[0, 1, 2], 4, |number| Some(digest(&[u8::from(number == 2)])));
-    for (party, report) in &ran.parties {
-        let error = report.result.as_ref().unwrap().as_ref().unwrap_err();
-        assert!(error.to_string().contains("the parties mean different keys"), "{party}: {error}");
-    }
+    all_refuse(&dealt.presign_each(&[0, 1, 2], 4, |number| Some(digest(&[u8::from(number == 2)]))));
 }
 
 /// The attack for which tuples need agreement: an adversary with t = 1 share lets two honest signers use one tuple for two messages. The shares that
@@ -350,11 +354,7 @@ fn holders_of_different_security_do_not_run_together() {
     ] {
         let dealt = deal::<P256>(n, t);
         let places: Vec<usize> = (0..usize::from(n)).collect();
-        let ran = dealt.presign_as(&places, |number| if number == 2 { other } else { kind }, |_, share| share);
-        for (party, report) in &ran.parties {
-            let error = report.result.as_ref().unwrap().as_ref().unwrap_err();
-            assert!(error.to_string().contains("the parties mean different keys"), "{party}: {error}");
-        }
+        all_refuse(&dealt.presign_as(&places, |number| if number == 2 { other } else { kind }, |_, share| share));
     }
 }
 

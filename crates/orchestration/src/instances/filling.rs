@@ -12,7 +12,7 @@ use theta_names::{KeyRef, NodeId};
 use theta_network::PeerState;
 use theta_protocols::{
     AnyMachine,
-    ecdsa::{Filling, made_at_once, most_kept},
+    ecdsa::{Filling, Majority, made_at_once, most_kept},
 };
 use theta_rounds::PartyId;
 use theta_schemes::keys::{KeyId, KeyName};
@@ -44,10 +44,26 @@ fn named(key: &KeyEntry) -> KeyRef {
     KeyRef { name: key.name.clone(), version: Some(key.version) }
 }
 
+/// How many holders one program takes.
+fn members(key: &KeyEntry) -> usize {
+    let t = usize::from(key.public.threshold().t());
+    match Majority::of(key.delivery) {
+        Majority::Honest => 2 * t + 1,
+        Majority::Dishonest => t + 1,
+    }
+}
+
+/// How many presignatures one program makes for a stock of this level.
+fn made_by_one(key: &KeyEntry, level: usize) -> usize {
+    made_at_once(level, Majority::of(key.delivery))
+}
+
 impl Shard {
     /// The number of presignatures that a stock should have.
     fn level(&self, key: &KeyEntry) -> usize {
-        if key.suite.takes_honest_majority() { self.worker.shared.stock_level(key) } else { 0 }
+        // A stock that takes exactly k holders is of all of them: if somebody cheated, there is no other set.
+        let is_stopped = Majority::of(key.delivery) == Majority::Dishonest && !key.stock.quarantined().is_empty();
+        if key.suite.takes_honest_majority() && !is_stopped { self.worker.shared.stock_level(key) } else { 0 }
     }
 
     /// Plans to fill the stocks of all keys that are in this thread's care.
@@ -100,9 +116,8 @@ impl Shard {
         if level == 0 {
             return false;
         }
-        let holders = 2 * usize::from(key.public.threshold().t()) + 1;
         // Half of what falls to each holder; nothing where that is less than one.
-        let own = level.checked_div(2 * holders).unwrap_or(0);
+        let own = level.checked_div(2 * members(key)).unwrap_or(0);
         let local = key.holders.index_of(self.worker.shared.local).map(PartyId::of_share);
         stock.presignatures_ready() < level
             || (self.has_room(key) && local.is_some_and(|local| stock.presignatures_of(local) < own))
@@ -111,7 +126,7 @@ impl Shard {
     /// Whether there is room in the stock of a key for what one program makes.
     fn has_room(&self, key: &KeyEntry) -> bool {
         let level = self.level(key);
-        key.stock.presignatures_ready().saturating_add(made_at_once(level)) <= most_kept(level)
+        key.stock.presignatures_ready().saturating_add(made_by_one(key, level)) <= most_kept(level)
     }
 
     /// When the next stock is to be looked at.
@@ -145,8 +160,8 @@ impl Shard {
             return self.plan(key, REVIEW);
         }
         let avoided = self.unreached(key);
-        let (k, others) = (usize::from(key.public.threshold().k()), key.holders.len().saturating_sub(1));
-        if self.cannot_serve() || others.saturating_sub(avoided.len()) < 2 * k.saturating_sub(1) {
+        let reached = key.holders.len().saturating_sub(avoided.len());
+        if self.cannot_serve() || reached < members(key) {
             return self.look_again(key, now);
         }
         let Some(announcement) = self.announcement(key) else { return };
@@ -259,7 +274,7 @@ impl Shard {
     fn has_brought_enough(&self, key: &KeyEntry, beginning: Beginning) -> bool {
         let level = self.level(key);
         let (had, has) = (beginning.had, key.stock.presignatures_ready());
-        let wanted = made_at_once(level).min(most_kept(level).saturating_sub(had));
+        let wanted = made_by_one(key, level).min(most_kept(level).saturating_sub(had));
         beginning.initiator == self.worker.shared.local || has.saturating_sub(had) >= wanted.div_ceil(2)
     }
 
@@ -267,11 +282,11 @@ impl Shard {
     pub(super) fn filled(&mut self, key: &Arc<KeyEntry>, permit: FillingPermit, by: &[NodeId]) {
         self.filling = self.filling.saturating_sub(1);
         let local = self.worker.shared.local;
+        // Of these a stock takes several programs: the others may not have ended this one yet when the next begins.
+        let next = if Majority::of(key.delivery) == Majority::Dishonest { STEP } else { Duration::ZERO };
         let (filled, after) = match by {
             [] => (Filled::Nowhere, Duration::ZERO),
-            nodes if nodes.contains(&local) && self.has_brought_enough(key, permit.beginning()) => {
-                (Filled::Here, Duration::ZERO)
-            }
+            nodes if nodes.contains(&local) && self.has_brought_enough(key, permit.beginning()) => (Filled::Here, next),
             nodes if nodes.contains(&local) => (Filled::Nowhere, Duration::ZERO),
             // The others may not have ended yet.
             _ => (Filled::Elsewhere, 4 * STEP),

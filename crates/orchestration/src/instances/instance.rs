@@ -12,14 +12,14 @@ use bytes::Bytes;
 use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
-use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply, Used};
+use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply, Used, ecdsa};
 use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
 use theta_schemes::Claim;
 use tokio::{sync::watch, time::Instant};
 
 use super::{backlog::Early, ending::Audience, envelope::Content, shared::Shared};
 use crate::{
-    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, Misdeed, asked::Asked, entropy::Entropy,
+    Asker, Culprit, InstanceId, InstanceSnapshot, InstanceState, NodeOffence, asked::Asked, entropy::Entropy,
     filling::FillingPermit, metrics::SuiteMetrics, quota::Permit,
 };
 
@@ -189,6 +189,9 @@ impl Instance {
                         supplies.extend(self.supply(self.key.stock.nonces(ask), &worker.shared))
                     }
                     Effect::Ask(Ask::Presignatures(ask)) => {
+                        if let ecdsa::Ask::Quarantine(found) = &ask {
+                            worker.shared.quarantine(&self.key, found);
+                        }
                         supplies.extend(self.supply(self.key.stock.presignatures(ask), &worker.shared))
                     }
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),
@@ -247,7 +250,7 @@ impl Instance {
             }
             Effect::Blame(blame) => {
                 let party = self.node_of(blame.party)?;
-                let culprit = Culprit { party, misdeed: Misdeed::Instance(blame.offence), instance: self.id };
+                let culprit = Culprit { party, offence: NodeOffence::Instance(blame.offence), instance: self.id };
                 shared.blame(culprit.clone());
                 self.culprits.push(culprit);
             }
@@ -358,7 +361,7 @@ impl Instance {
             }
         }
         for culprit in self.culprits.iter().take(MAX_NAMES) {
-            text.push_str(&format!("; node {} misbehaved: {}", culprit.party, culprit.misdeed));
+            text.push_str(&format!("; node {} misbehaved: {}", culprit.party, culprit.offence));
         }
         text
     }

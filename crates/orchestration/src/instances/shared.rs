@@ -6,9 +6,10 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use theta_custody::{KeyEntry, KeyTable, Members, Standing, StoreStanding};
+use theta_custody::{KeyEntry, KeyTable, Members, Quarantines, Standing, StoreStanding};
 use theta_names::NodeId;
 use theta_network::{SendError, Transport};
+use theta_protocols::ecdsa;
 use theta_schemes::MadeAhead;
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, error, warn};
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) stopping: AtomicBool,
     /// The standing of the custodian's store, if there is one: whether peers have confirmed that it is not an old copy.
     pub(crate) store: Option<StoreStanding>,
+    /// Records which holders of a key compute no more together, if there is a store.
+    pub(crate) quarantines: Option<Quarantines>,
     /// Why the store failed, until it has recovered.
     pub(crate) failure: Failure,
     /// Why this machine serves no more: its member has left the group, or has another one.
@@ -150,19 +153,35 @@ impl Drop for Computing {
 impl Shared {
     /// Records a culprit: in the list, the metric and, at a bounded rate, the log.
     pub(crate) fn blame(&self, culprit: Culprit) {
-        self.metrics.culprit(culprit.party, culprit.misdeed.name());
+        self.metrics.culprit(culprit.party, culprit.offence.name());
         let (party, instance) = (culprit.party, culprit.instance);
-        let misbehaviour = culprit.misdeed.to_string();
+        let misbehaviour = culprit.offence.to_string();
         if self.culprits.push(culprit) {
             warn!(node = party.get(), misbehaviour, %instance, "a node misbehaved");
         }
     }
 
+    /// Somebody cheated among these holders. The calling thread waits until that is durable: nothing else is done with the key's programs before, so
+    /// that no restart lets them try again. A set is found once in an epoch, so this is rare.
+    pub(super) fn quarantine(&self, key: &KeyEntry, found: &ecdsa::Quarantine) {
+        let (name, phase) = (key.qualified_name(), &found.phase);
+        warn!(key = %name, %phase, "somebody cheated: this node computes no more with these holders until the key has new shares");
+        match self.quarantines.as_ref().map(|quarantines| quarantines.record(key, found)) {
+            None | Some(Ok(true)) => {}
+            Some(Ok(false)) => {
+                warn!(key = %name, "a quarantine was not put on record: the key has new shares by now, or too many quarantines");
+            }
+            Some(Err(error)) => {
+                error!(key = %name, %error, "a quarantine was not put on record: it is in memory alone");
+            }
+        }
+    }
+
     /// How much a node should have ahead of signatures with a key; 0 if it makes nothing in advance.
     ///
-    /// Nothing is made for a key with a dishonest majority: every signature takes a program of its own.
+    /// Nothing is made for most keys with a dishonest majority: every signature takes a program of its own.
     pub(super) fn stock_level(&self, entry: &KeyEntry) -> usize {
-        if entry.delivery.has_dishonest_majority() { 0 } else { self.config.nonces_per_peer }
+        if ecdsa::keeps_stock(entry.delivery, entry.public.threshold()) { self.config.nonces_per_peer } else { 0 }
     }
 
     /// What this node has ahead of signatures with a key.

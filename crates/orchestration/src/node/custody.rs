@@ -7,7 +7,6 @@ use std::{
         Arc,
         atomic::Ordering::{Acquire, Relaxed},
     },
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use core::time::Duration;
@@ -17,7 +16,7 @@ use theta_custody::{
     CeremonyError, CeremonyReport, CeremonyState, ChangeError, ChangeReport, Custodian, CustodyEffect, CustodyInput,
     GroupRequest, MembersError, MembersState, To, message_subject,
 };
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 use theta_network::{PeerState, PeerStatus, Transport};
 use theta_schemes::keys::KeyName;
 use theta_statements::{CancelRequest, CeremonyRequest, MemberRequest, StateChange, TakeBackRequest};
@@ -29,7 +28,7 @@ use tracing::{error, info, warn};
 
 use super::router::{CustodyMail, Inboxes};
 use crate::{
-    Culprit, InstanceId, Misdeed,
+    Culprit, InstanceId, NodeOffence,
     instances::{Command, Content, Shared},
 };
 
@@ -266,12 +265,16 @@ impl Custody {
                 }
                 CustodyEffect::Report(report) => self.report(report),
                 CustodyEffect::Culprit { node, offence, ceremony } => {
-                    let (misdeed, instance) = (Misdeed::Ceremony(offence), InstanceId(ceremony));
-                    self.shared.blame(Culprit { party: node, misdeed, instance });
+                    let (offence, instance) = (NodeOffence::Ceremony(offence), InstanceId(ceremony));
+                    self.shared.blame(Culprit { party: node, offence, instance });
                 }
                 CustodyEffect::Members(members) => self.shared.seat(*members),
-                CustodyEffect::RolledBack { node, text } => {
-                    warn!(node = node.get(), text, "a node's store is older than what was seen of it");
+                CustodyEffect::RolledBack { node, rollback, witness: None } => {
+                    warn!(node = node.get(), text = %rollback, "a node's store is older than what was seen of it");
+                }
+                CustodyEffect::RolledBack { node, rollback, witness: Some(witness) } => {
+                    let (node, witness) = (node.get(), witness.get());
+                    warn!(node, witness, text = %rollback, "a peer remembers more of this node's store than it knows");
                 }
                 CustodyEffect::LedgerOffence { node, offence } => {
                     warn!(node = node.get(), text = %offence, "a node broke the rules of the ledger");
@@ -397,14 +400,9 @@ impl Clock {
     }
 }
 
-/// The time in seconds since 1970; 0 with a clock before that.
-pub(super) fn unix() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
 /// Sends ticks to the custodian. One that is behind gets fewer ticks, not more.
 pub(crate) async fn tick(inbox: mpsc::Sender<Order>, period: Duration, transport: Arc<dyn Transport>) {
-    while inbox.send(Order::Tick(unix())).await.is_ok() {
+    while inbox.send(Order::Tick(WallTime::now().seconds())).await.is_ok() {
         sleep(pace(period, transport.status())).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use theta_custody::{Burner, Certifier, Custodian, KeyTable, StoreStanding};
+use theta_custody::{Burner, Certifier, Custodian, KeyTable, Quarantines, StoreStanding};
 
 use super::StartError;
 use crate::OrchestratorConfig;
@@ -30,6 +30,14 @@ impl Keys {
         match self {
             Self::Fixed(_) | Self::Guarded(..) => None,
             Self::Kept(custodian) => Some(custodian.standing()),
+        }
+    }
+
+    /// Records which holders compute no more together, if there is a custodian.
+    pub(crate) fn quarantines(&self) -> Option<Quarantines> {
+        match self {
+            Self::Fixed(_) | Self::Guarded(..) => None,
+            Self::Kept(custodian) => Some(custodian.quarantines()),
         }
     }
 

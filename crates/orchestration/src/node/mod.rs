@@ -41,7 +41,7 @@ fn share(
     burning: Burning,
 ) -> Result<Arc<Shared>, StartError> {
     config.check()?;
-    let (keys, store) = (Arc::clone(keys.table()), keys.store());
+    let (keys, store, quarantines) = (Arc::clone(keys.table()), keys.store(), keys.quarantines());
     let local = transport.local();
     if let Some(node) = keys.local().filter(|node| *node != local) {
         return Err(StartError::WrongNode { keys: node.get(), local: local.get() });
@@ -58,6 +58,7 @@ fn share(
         shards: (0..config.thread_count()).map(|_| ShardLoad::default()).collect(),
         stopping: AtomicBool::new(false),
         store,
+        quarantines,
         failure: Failure::default(),
         departure: Failure::default(),
         behind: AtomicBool::new(false),

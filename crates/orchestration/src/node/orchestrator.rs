@@ -17,6 +17,7 @@ use prometheus_client::registry::Registry;
 use rand_core::CryptoRng;
 use theta_authority::{Asker, Granted, InstanceId};
 use theta_custody::{KeyEntry, KeyTable};
+use theta_names::WallTime;
 use theta_network::{Inbound, Transport};
 use theta_rounds::Bug;
 use theta_schemes::Suite;
@@ -84,7 +85,7 @@ impl Orchestrator {
         let burner = keys.burner(&config)?;
         let burning = burner.clone().map_or(Burning::Off, |burner| Burning::There(burner, used));
         let shared = super::share(config, &keys, transport, registry, burning)?;
-        shared.today.set(custody::unix());
+        shared.today.set(WallTime::now().seconds());
         let config = &shared.config;
         let mut senders = Vec::new();
         let mut threads = Vec::new();

@@ -86,7 +86,7 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
         Ok(Content::Custody { payload }) => Some(Sorted::Custodian { from, bytes: own(payload) }),
         Ok(Content::Slots { payload }) => Some(Sorted::Slots { from, bytes: own(payload) }),
         Err(error) => {
-            shared.blame(Culprit { party: from, misdeed: error.into(), instance: InstanceId::NONE });
+            shared.blame(Culprit { party: from, offence: error.into(), instance: InstanceId::NONE });
             None
         }
     }

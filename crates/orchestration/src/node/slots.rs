@@ -20,7 +20,7 @@ use tracing::{debug, error, warn};
 
 use super::Orchestrator;
 use crate::{
-    Certified, Culprit, InstanceId, Misdeed, NotServed, OrchestratorConfig,
+    Certified, Culprit, InstanceId, NodeOffence, NotServed, OrchestratorConfig,
     instances::{Content, Shared},
     quota::{Permit, Quota},
 };
@@ -174,14 +174,14 @@ impl Slots {
                     let node = lie.first.node;
                     let evidence = hex::encode(lie.encode());
                     warn!(node = node.get(), evidence, "a node promised one slot to two messages: this proves it");
-                    self.blame(node, Misdeed::Slot(lie));
+                    self.blame(node, NodeOffence::Slot(lie));
                 }
             }
         }
     }
 
-    fn blame(&self, party: NodeId, misdeed: Misdeed) {
-        self.shared.blame(Culprit { party, misdeed, instance: InstanceId::NONE });
+    fn blame(&self, party: NodeId, offence: NodeOffence) {
+        self.shared.blame(Culprit { party, offence, instance: InstanceId::NONE });
     }
 
     /// The threshold of the key of these claims, by the version with the highest.

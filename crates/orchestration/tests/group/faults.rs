@@ -43,7 +43,7 @@ fn assert_caught(group: &Group, request: &Request, finished: &Finished, misbehav
     assert_eq!(finished.culprits.len(), 1, "{:?}", finished.culprits);
     let culprit = &finished.culprits[0];
     assert_eq!((culprit.party.get(), culprit.instance), (4, group.id(request)));
-    assert!(culprit.misdeed.to_string().contains(misbehaviour), "{}", culprit.misdeed);
+    assert!(culprit.offence.to_string().contains(misbehaviour), "{}", culprit.offence);
     assert!(!finished.contributors.contains(&culprit.party));
     assert_eq!(group.node(1).culprits().last().unwrap().culprit, *culprit);
     let metric = format!("theta_culprits_total{{node=\"4\",misbehaviour=\"{name}\"}}");

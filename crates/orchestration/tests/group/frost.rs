@@ -10,7 +10,7 @@ use crate::gated::Request;
 use bytes::Bytes;
 use theta_authority::{KeyRequest, Seed};
 use theta_groups::Secret;
-use theta_orchestration::{Misdeed, OrchestratorConfig, SubmitError};
+use theta_orchestration::{NodeOffence, OrchestratorConfig, SubmitError};
 use theta_protocols::Misbehaviour;
 use theta_rounds::Offence;
 use theta_schemes::{
@@ -156,7 +156,7 @@ async fn false_shares_are_named_and_do_not_stop_the_others() {
     }
     for record in said() {
         assert_eq!(record.culprit.party.get(), 4);
-        assert_eq!(record.culprit.misdeed, Misdeed::Instance(Offence::Protocol(Misbehaviour::InvalidShare)));
+        assert_eq!(record.culprit.offence, NodeOffence::Instance(Offence::Protocol(Misbehaviour::InvalidShare)));
     }
 }
 

@@ -115,9 +115,13 @@ impl Policy {
         let decision = self.decide(request, now, state);
         // Only then has no rule decided, and nothing been counted.
         let is_silent = matches!(decision.reason, Reason::NoRule | Reason::NotInForce(_));
-        let lets_in = |rule: &&Rule| rule.lets_in(request.client().as_str(), request.ask(), now);
-        let rule = self.rules.iter().filter(|_| is_silent).find(lets_in);
+        let rule = self.rule_that_lets_in(request.client().as_str(), request.ask(), now).filter(|_| is_silent);
         rule.map_or(decision, Decision::allowed)
+    }
+
+    /// The rule by which a client may read what an ask for a public part is about, if no rule is about that.
+    pub(super) fn rule_that_lets_in(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.lets_in(client, ask, now))
     }
 
     /// Whose consent has to be asked before this request is decided.

@@ -7,6 +7,7 @@ use theta_names::Operation;
 use theta_statements::{Ask, Digest, Name, UnixTime};
 
 use super::decide::Verdict;
+use super::rule::Mismatch;
 use super::{Effect, Policy, Recording, Rule};
 use crate::approval::count;
 
@@ -73,6 +74,22 @@ pub struct ConditionReport {
     pub detail: String,
 }
 
+/// Why a client may read the public part of a key about whose listing no rule is.
+const OF_ITS_PUBLIC_PART: &str = "allowed without conditions, to read the key's public part and have the node compute with it: who may do \
+                                  anything with a key may do that";
+
+/// The refusal of what names no key, that is of lists; the group's ledger may be read all the same.
+fn with_ledger(refusal: &str, lets_in: Option<&Rule>) -> String {
+    match lets_in {
+        None => refusal.to_owned(),
+        Some(rule) => format!(
+            "{refusal}; but the group's ledger, which has the keys' public parts, may be read without conditions, as rule {} lets the \
+             client do something",
+            rule.name
+        ),
+    }
+}
+
 impl Policy {
     /// How the policy would decide about an ask of this client. The client need not be recognised, and nothing changes: rates and
     /// slots are listed as conditions, but not counted or taken.
@@ -80,10 +97,14 @@ impl Policy {
     pub fn explain(&self, client: &str, ask: &Ask<'_>, now: UnixTime) -> Explanation {
         let known = self.credentials.values().any(|name| name.as_str() == client);
         let verdict = if known { self.verdict(client, ask, now) } else { Verdict::Nobody(None) };
-        let decides = match &verdict {
+        // As in `decide_public`: what every client checks answers by is read by whoever may do anything with it.
+        let is_silent = known && ask.operation == Operation::KeysList && matches!(verdict, Verdict::Nobody(_));
+        let lets_in = self.rule_that_lets_in(client, ask, now).filter(|_| is_silent);
+        let reader = lets_in.filter(|_| ask.key.is_some());
+        let decides = reader.or(match &verdict {
             Verdict::Denied(rule) | Verdict::Allowed(rule) | Verdict::Nobody(Some((rule, _))) => Some(*rule),
             Verdict::Nobody(None) => None,
-        };
+        });
         let conditions = match &verdict {
             Verdict::Allowed(rule) => self.conditions(rule, ask, now),
             Verdict::Denied(_) | Verdict::Nobody(_) => Vec::new(),
@@ -91,9 +112,10 @@ impl Policy {
         let (answer, reason) = match &verdict {
             Verdict::Allowed(_) => answer(&conditions),
             Verdict::Denied(_) => (Answer::Deny, "a rule denies it".to_owned()),
-            Verdict::Nobody(Some((_, reason))) => (Answer::Deny, reason.to_string()),
+            Verdict::Nobody(_) if reader.is_some() => (Answer::Allow, OF_ITS_PUBLIC_PART.to_owned()),
+            Verdict::Nobody(Some((_, reason))) => (Answer::Deny, with_ledger(&reason.to_string(), lets_in)),
             Verdict::Nobody(None) if !known => (Answer::Deny, format!("the policy has no client {client:?}")),
-            Verdict::Nobody(None) => (Answer::Deny, "no rule allows it".to_owned()),
+            Verdict::Nobody(None) => (Answer::Deny, with_ledger("no rule allows it", lets_in)),
         };
         Explanation {
             client: client.to_owned(),
@@ -158,6 +180,10 @@ fn report(rule: &Rule, decides: Option<&Rule>, client: &str, ask: &Ask<'_>, now:
     let mismatch = rule.mismatch(client, ask, now);
     let is_decider = decides.is_some_and(|decider| decider.name == rule.name);
     let why = match (&mismatch, decides) {
+        // The public part of a key is read by a rule that is about something else.
+        (Some(mismatch), _) if is_decider && !matches!(mismatch, Mismatch::Validity(_)) => {
+            format!("{mismatch}, but it lets the client do something with the key, and so read its public part")
+        }
         (Some(mismatch), _) => mismatch.to_string(),
         (None, _) if is_decider => "it is about this request and decides".to_owned(),
         (None, Some(decider)) => match decider.effect {

@@ -14,7 +14,7 @@ pub struct Limits {
     pub instances: usize,
     /// Bytes of the statements of these instances (messages to sign, headers to open).
     pub statement_bytes: usize,
-    /// Requests that start or join an instance.
+    /// Requests that start or join an instance, or have the node compute with a key's public part.
     pub submissions: Rate,
     /// Streams that watch instances or ceremonies or read the audit log.
     pub streams: usize,

@@ -163,6 +163,40 @@ fn explanations_name_every_rule() {
     assert_eq!(policy.explain("alice", &coin, NOW).answer, Answer::Allow);
 }
 
+#[test]
+fn public_parts_are_explained_as_the_gate_decides() {
+    let strict = "approvals = { of = [\"x\"], need = 1 }\nrate = \"1/day\"\nlabels = [\"a\"]";
+    let tables = rule("deny", "no", "*", "secret", "keys.list", "")
+        + &allow("strict", "alice", "root", "sign", strict)
+        + &allow("lists", "bob", "root", "keys.list", "rate = \"1/day\"")
+        + &allow("late", "alice", "late", "keys.list", "until = 2020-01-01T00:00:00Z");
+    let policy = policy(&tables);
+    let state = state();
+    let caller = alice(&policy);
+    for key in [None, Some("root"), Some("secret"), Some("other"), Some("late")] {
+        let ask = Ask { key, ..Ask::new("demo", Operation::KeysList) };
+        let explained = policy.explain("alice", &ask, NOW);
+        let decision = if key.is_some() {
+            policy.decide_public(&caller.asks(ask), NOW, &state)
+        } else {
+            policy.decide(&caller.asks(ask), NOW, &state)
+        };
+        assert_eq!((explained.answer == Answer::Allow, &explained.rule), (decision.allowed, &decision.rule), "{key:?}");
+    }
+    let text =
+        |client, key| policy.explain(client, &Ask { key, ..Ask::new("demo", Operation::KeysList) }, NOW).to_string();
+    let root = text("alice", Some("root"));
+    assert!(root.starts_with("ALLOWED: allowed without conditions, to read the key's public part"), "{root}");
+    assert!(root.contains("-> allow strict") && root.contains("not about keys.list, but it lets the client"), "{root}");
+    let ledger = text("alice", None);
+    assert!(ledger.starts_with("REFUSED: no rule allows it; but the group's ledger"), "{ledger}");
+    assert!(ledger.contains("as rule strict lets the client"), "{ledger}");
+    assert!(text("bob", Some("root")).starts_with("DEPENDS"), "a rule that is about it decides, with its conditions");
+    assert!(text("mallory", Some("root")).starts_with("REFUSED: the policy has no client"));
+    let sign = policy.explain("alice", &Ask { key: Some("other"), ..sign(b"m") }, NOW).to_string();
+    assert!(sign.starts_with("REFUSED: no rule allows it\n"), "only public parts: {sign}");
+}
+
 /// The semantics once more, in the fewest words: `(effect, client is alice, key is root, valid now)`.
 fn oracle(rules: &[(bool, bool, bool, bool)]) -> Option<(usize, Effect)> {
     let about = |&(_, client, key, valid): &(bool, bool, bool, bool)| client && key && valid;

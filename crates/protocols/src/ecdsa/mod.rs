@@ -20,6 +20,7 @@ use theta_names::Epoch;
 use theta_rounds::PartyId;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_schemes::{Delivery, Statement};
+use theta_sharing::Threshold;
 
 use crate::AnyMachine;
 
@@ -95,13 +96,33 @@ impl Default for Options {
     }
 }
 
-/// The most presignatures that one program makes.
-const MOST_AT_ONCE: usize = 64;
+/// The most presignatures that one program makes. With a dishonest majority a round has 24,576 bytes for each.
+const fn most_at_once(majority: Majority) -> usize {
+    match majority {
+        Majority::Honest => 64,
+        Majority::Dishonest => 8,
+    }
+}
 
 /// How many presignatures one program makes for stocks of this level.
 #[must_use]
-pub const fn made_at_once(level: usize) -> usize {
-    if level < MOST_AT_ONCE { level } else { MOST_AT_ONCE }
+pub const fn made_at_once(level: usize, majority: Majority) -> usize {
+    let most = most_at_once(majority);
+    if level < most { level } else { most }
+}
+
+/// Whether presignatures are made in advance for a key of ECDSA with this delivery and threshold.
+///
+/// With a dishonest majority they are where exactly k holders have shares, as each set of k would need a stock of its own, and where the security is
+/// active: with passive security a lie in a transfer shows only in whether a signature is right, so each presignature in stock would be one more
+/// guess.
+#[must_use]
+pub const fn keeps_stock(delivery: Delivery, threshold: Threshold) -> bool {
+    match (Majority::of(delivery), Security::of(delivery)) {
+        (Majority::Honest, _) => true,
+        (Majority::Dishonest, Security::Active) => threshold.k() == threshold.n(),
+        (Majority::Dishonest, Security::Passive) => false,
+    }
 }
 
 /// The most presignatures that a stock of this level keeps. There is room for as many as others lack that were restarted, when this stock has just

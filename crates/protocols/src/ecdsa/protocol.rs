@@ -1,6 +1,7 @@
 //! The state machine: every party is a signer, and a coordinator when its turn comes.
 
 use core::mem;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::ChaCha20Rng;
@@ -174,6 +175,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let chosen = self.setting.choose(&self.excluded, failures, late, doubted, may_run, &mut **rng);
         let Some(holders) = chosen else { return };
         let (attempt, count) = (self.attempt, self.setting.count());
+        if self.setting.digest.is_none() && count == 0 {
+            // Whoever keeps no stock of this key has nothing to fill it with.
+            return self.end(State::Filled(Vec::new()));
+        }
         self.send(Recipient::All, Body::Prepare { attempt, count, holders: holders.clone() });
         self.run(attempt, holders, count);
     }
@@ -265,7 +270,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         // Of two, it is the other one.
         let others = || holders.iter().copied().map(PartyId::of_share).filter(|party| *party != self.setting.local);
         let party = party.or_else(|| others().next().filter(|_| holders.len() == 2));
-        let quarantine = Quarantine { holders, phase, party };
+        let quarantine = Quarantine { holders, phase: Cow::Borrowed(phase), party };
         self.setting.quarantined.push(quarantine.clone());
         self.ask(stock::Ask::Quarantine(quarantine));
         self.give_up_without_a_set();
@@ -374,6 +379,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
         late.remove(&self.setting.local);
         self.doubt(late.iter().copied().collect());
         self.late.extend(late);
+        self.next_attempt();
+    }
+
+    /// Begins the attempt of the next coordinator.
+    fn next_attempt(&mut self) {
         self.attempt = self.attempt.saturating_add(1);
         (self.ticks, self.round) = (0, 0);
         let oldest = self.attempt.saturating_sub(1);
@@ -383,12 +393,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
         self.turn();
     }
 
-    /// Takes a presignature out of the stock's answer, and sends this party's share.
-    fn sign(&mut self, presignature: AnyPresignature) {
-        let (Some(presignature), Some(message)) = (C::of(presignature), self.setting.message()) else { return };
+    /// Takes a presignature out of the stock's answer, and sends this party's share. Returns whether it serves this key; one that does not is
+    /// wiped.
+    fn sign(&mut self, presignature: AnyPresignature) -> bool {
+        let (Some(presignature), Some(message)) = (C::of(presignature), self.setting.message()) else { return false };
         // A stock belongs to a key, whose security never changes: this is for mistakes of ours, which could cost the key.
         if presignature.is_active() != (self.setting.security == Security::Active) {
-            return;
+            return false;
         }
         let (id, element) = (presignature.id(), *presignature.element());
         let signers = presignature.signers().iter().copied().map(PartyId::of_share).collect();
@@ -401,6 +412,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             let _ = self.collected.add(self.setting.local, id, element, share);
         }
         self.combine(&id);
+        true
     }
 
     /// Makes the signature, if all shares of a presignature are there.
@@ -460,6 +472,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     return Err(Misbehaviour::InvalidProgram);
                 }
                 if self.may_run(from, attempt) {
+                    if self.setting.is_fixed() && self.setting.digest.is_some() {
+                        // It would have named a presignature if it had one of its own. Nobody else names those: here they would only take up room.
+                        self.ask(stock::Ask::Forget(from));
+                    }
                     self.run(attempt, holders, count);
                 }
             }
@@ -544,14 +560,23 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             return Ok(());
         }
         match supply {
-            Supply::Drawn { presignature: Some(presignature), .. }
-            | Supply::Taken { presignature: Some(presignature), .. } => self.sign(presignature),
-            Supply::Drawn { presignature: None, doubted, .. } => {
-                if self.drawing.take() == Some(self.attempt) {
+            Supply::Drawn { presignature, doubted } => {
+                // Whatever has come, this attempt waits for it no more. Where nothing signs, a program does, at once.
+                let is_awaited = self.drawing.take() == Some(self.attempt);
+                let signs = presignature.is_some_and(|presignature| self.sign(presignature));
+                if is_awaited && !signs {
                     self.prepare(&doubted);
                 }
             }
-            Supply::Taken { presignature: None, .. } => {}
+            Supply::Taken { presignature: Some(presignature), .. } => {
+                self.sign(presignature);
+            }
+            Supply::Taken { owner, presignature: None, .. } => {
+                // Where all must sign, nobody can with a presignature that this party lacks, as it does after a restart: no tick has to pass.
+                if self.setting.is_fixed() && owner == self.setting.coordinator(self.attempt) {
+                    self.next_attempt();
+                }
+            }
         }
         self.take_blames()
     }

@@ -13,7 +13,7 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_schemes::signatures::ecdsa::EcdsaCurve;
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{Filling, MOST_AT_ONCE, Majority, Options, Quarantine, Security, made_at_once, most_kept};
+use super::{Filling, Majority, Options, Quarantine, Security, made_at_once, most_at_once, most_kept};
 
 /// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: EcdsaCurve> {
@@ -129,15 +129,23 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
     /// How many presignatures a program makes that this party coordinates. Others make as many with it, whatever their own stocks should have, and
     /// keep what there is room for.
     pub(super) fn count(&self) -> u16 {
-        u16::try_from(made_at_once(self.level)).unwrap_or(u16::MAX)
+        let count = made_at_once(self.level, self.majority).min(self.most_at_once());
+        u16::try_from(count).unwrap_or(u16::MAX)
     }
 
-    /// The most presignatures that any program makes: none where no stock is kept.
-    pub(super) const fn most_at_once(&self) -> usize {
-        match self.majority {
-            Majority::Honest => MOST_AT_ONCE,
-            Majority::Dishonest => 0,
-        }
+    /// The most presignatures that any program makes: none where no stock is kept. With a dishonest majority one that signs makes none beside: they
+    /// take longer than the signature, for which somebody waits.
+    pub(super) fn most_at_once(&self) -> usize {
+        let makes = match self.majority {
+            Majority::Honest => true,
+            Majority::Dishonest => self.digest.is_none() && self.is_fixed() && self.security == Security::Active,
+        };
+        if makes { most_at_once(self.majority) } else { 0 }
+    }
+
+    /// Whether all of the holders sign with each presignature.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.majority == Majority::Dishonest && self.members() == usize::from(self.threshold.n())
     }
 
     /// The most presignatures that are kept.

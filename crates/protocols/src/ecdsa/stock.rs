@@ -3,6 +3,7 @@
 //! They are a part of the [stock](crate::Stock) of the key's epoch, with what is known of those who make them. See
 //! `docs/adr/0051-ecdsa-in-the-service.md`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use theta_rounds::PartyId;
@@ -16,8 +17,8 @@ use crate::Served;
 pub struct Quarantine {
     /// The holders, by rising index.
     pub holders: Vec<ShareIndex>,
-    /// What was found false.
-    pub phase: &'static str,
+    /// What was found false, perhaps before this party's last start.
+    pub phase: Cow<'static, str>,
     /// Who it was, if that is known: of two holders always the other one.
     pub party: Option<PartyId>,
 }
@@ -51,8 +52,10 @@ pub enum Ask {
     },
     /// An attempt with these holders failed, and it is not known whose fault that was: presignatures of others come first. No answer.
     Doubt(Vec<PartyId>),
-    /// Somebody cheated among these holders, and they make no more programs with this one. No answer.
+    /// Somebody cheated among these holders, and they make no more programs with this one. What they have made is wiped. No answer.
     Quarantine(Quarantine),
+    /// This holder lacks the presignatures of which it says what they sign: they are wiped. No answer.
+    Forget(PartyId),
     /// These holders have just signed. No answer.
     Trust(Vec<PartyId>),
 }
@@ -174,9 +177,11 @@ impl Presignatures {
                 Served::Done
             }
             Ask::Quarantine(quarantine) => {
-                if self.quarantined.iter().all(|known| known.holders != quarantine.holders) {
-                    self.quarantined.push(quarantine);
-                }
+                self.quarantine(quarantine);
+                Served::Done
+            }
+            Ask::Forget(owner) => {
+                self.kept.retain(|(_, presignature)| presignature.owner() != owner);
                 Served::Done
             }
             Ask::Trust(parties) => {
@@ -185,6 +190,17 @@ impl Presignatures {
                 }
                 Served::Done
             }
+        }
+    }
+
+    /// Notes a set of holders, once, and wipes what they have made: this party does nothing more with them.
+    pub(crate) fn quarantine(&mut self, quarantine: Quarantine) {
+        let are_signers = |presignature: &AnyPresignature| {
+            presignature.signers().map(PartyId::share).eq(quarantine.holders.iter().copied())
+        };
+        self.kept.retain(|(_, presignature)| !are_signers(presignature));
+        if self.quarantined.iter().all(|known| known.holders != quarantine.holders) {
+            self.quarantined.push(quarantine);
         }
     }
 

@@ -38,7 +38,8 @@ pub(super) struct Coordinator<C: FrostSuite> {
     called: BTreeSet<PartyId>,
     /// The number of the next session. The first is random.
     next: u16,
-    sessions: BTreeMap<u16, Session<C>>,
+    /// The open sessions, a handful at most.
+    sessions: Vec<Session<C>>,
     /// The parties that were asked for commitments; `requests` has those to which the request is still to be sent.
     requested: BTreeSet<PartyId>,
     requests: Vec<PartyId>,
@@ -58,6 +59,7 @@ pub(super) struct Coordinator<C: FrostSuite> {
 }
 
 struct Session<C: FrostSuite> {
+    number: u16,
     package: SigningPackage<C>,
     shares: Vec<SignatureShare<C>>,
     awaited: BTreeSet<PartyId>,
@@ -82,7 +84,7 @@ impl<C: StockSuite> Coordinator<C> {
             foreign: BTreeMap::new(),
             called: BTreeSet::new(),
             next: first_session,
-            sessions: BTreeMap::new(),
+            sessions: Vec::new(),
             requested: BTreeSet::new(),
             requests: Vec::new(),
             late: false,
@@ -140,7 +142,7 @@ impl<C: StockSuite> Coordinator<C> {
     }
 
     fn awaited(&self) -> impl Iterator<Item = PartyId> {
-        self.sessions.values().flat_map(|session| session.awaited.iter().copied())
+        self.sessions.iter().flat_map(|session| session.awaited.iter().copied())
     }
 
     /// Takes what a signer sends other than with a share. A signer that owes a share offers commitments for this
@@ -161,8 +163,8 @@ impl<C: StockSuite> Coordinator<C> {
     /// Drops the sessions that wait for `party`. Returns whether there were any.
     fn drop_sessions_of(&mut self, party: PartyId) -> bool {
         let before = self.sessions.len();
-        let dropped = self.sessions.extract_if(.., |_, session| session.awaited.contains(&party));
-        self.over.extend(dropped.map(|(number, session)| (number, session.awaited)));
+        let dropped = self.sessions.extract_if(.., |session| session.awaited.contains(&party));
+        self.over.extend(dropped.map(|session| (session.number, session.awaited)));
         self.sessions.len() < before
     }
 
@@ -258,22 +260,21 @@ impl<C: StockSuite> Coordinator<C> {
     pub(super) fn open(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Result<Opened, Bug> {
         let others: Vec<_> = self.ready.drain(..setting.needed().saturating_sub(1).min(self.ready.len())).collect();
         let (nonces, own) = commit::<C>(&setting.key, rng);
-        let mut list: Vec<_> = others.iter().map(|(_, numbered)| numbered.commitments).chain([own]).collect();
-        list.sort_unstable_by_key(theta_schemes::signatures::frost::SigningCommitments::index);
-        let encoded = encode_list(&list);
+        let list = others.iter().map(|(_, numbered)| numbered.commitments).chain([own]).collect();
         let package = setting.package(list).map_err(|_| Bug("k signers of one key make no package"))?;
+        let encoded = encode_list(package.commitments());
         let share = sign(&package, nonces, &setting.key).map_err(|_| Bug("one's own package cannot be signed"))?;
-        let session = self.next;
+        let number = self.next;
         self.next = self.next.wrapping_add(1);
         let awaited: BTreeSet<_> = others.iter().map(|(party, _)| *party).collect();
         self.called.extend(&awaited);
-        self.sessions.insert(session, Session { package, shares: vec![share], awaited });
-        let addressed = others.into_iter().map(|(party, Numbered { number, .. })| {
+        self.sessions.push(Session { number, package, shares: vec![share], awaited });
+        let addressed = others.into_iter().map(|(party, nonces)| {
             let held = self.held.get(&party).copied().unwrap_or(0);
             let wanted = if setting.is_first() { setting.wanted(held) } else { 0 };
-            (party, PackageMessage { session, wanted, number, list: encoded.clone() })
+            (party, PackageMessage { session: number, wanted, number: nonces.number, list: encoded.clone() })
         });
-        Ok((session, addressed.collect()))
+        Ok((number, addressed.collect()))
     }
 
     /// Takes a signer's share, and its commitments for a next session. Of shares for sessions that are over, or that
@@ -286,7 +287,7 @@ impl<C: StockSuite> Coordinator<C> {
         share: SignatureShare<C>,
         offer: Offer<C>,
     ) -> Result<(), Misbehaviour> {
-        match self.sessions.get_mut(&session).filter(|session| session.awaited.contains(&from)) {
+        match self.sessions.iter_mut().find(|open| open.number == session && open.awaited.contains(&from)) {
             Some(session) => {
                 if self.hurried && !verify_share(&setting.public, &session.package, &share) {
                     return Err(Misbehaviour::InvalidShare);
@@ -318,10 +319,8 @@ impl<C: StockSuite> Coordinator<C> {
         session: u16,
         rng: &mut dyn CryptoRng,
     ) -> Option<Result<Signed, Spoiled>> {
-        if !self.sessions.get(&session)?.awaited.is_empty() {
-            return None;
-        }
-        let Session { package, shares, .. } = self.sessions.remove(&session)?;
+        let place = self.sessions.iter().position(|open| open.number == session && open.awaited.is_empty())?;
+        let Session { package, shares, .. } = self.sessions.swap_remove(place);
         Some(match aggregate(&setting.public, &package, &shares, rng) {
             Ok(signature) => Ok(Signed {
                 signature: signature.encode(),
@@ -345,6 +344,6 @@ impl<C: StockSuite> Coordinator<C> {
 
     /// The largest number of shares in one session.
     pub(super) fn contributions(&self) -> usize {
-        self.sessions.values().map(|session| session.shares.len()).max().unwrap_or(0)
+        self.sessions.iter().map(|session| session.shares.len()).max().unwrap_or(0)
     }
 }

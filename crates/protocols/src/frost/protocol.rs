@@ -50,7 +50,7 @@ enum State<C: FrostSuite> {
 
 /// The state of both roles while a party signs.
 struct Roles<C: FrostSuite> {
-    signer: Signer<C>,
+    signer: Signer,
     coordinator: Coordinator<C>,
     /// How many coordinators it waited for in vain.
     attempt: u32,

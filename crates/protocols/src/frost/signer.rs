@@ -10,15 +10,16 @@ use super::coordinator::MOST_OFFERS;
 use super::message::{Numbered, PackageMessage, decode_list};
 use super::setting::{Setting, count, most_packages};
 use super::stock::{Ask, Used};
-use super::suites::StockSuite;
+use super::suites::{AnyNonces, StockSuite};
 use crate::Misbehaviour;
 
 /// One party's nonces for one signature, in memory only.
-pub(super) struct Signer<C: FrostSuite> {
+pub(super) struct Signer {
     /// The number of the next commitments. The first is random.
     next: u64,
     /// Nonces whose commitments are published and not used, each with the only coordinator that may use them.
-    nonces: BTreeMap<u64, (PartyId, SigningNonces<C>)>,
+    /// In the stock's type, so that this map is compiled once and not for every suite.
+    nonces: BTreeMap<u64, (PartyId, AnyNonces)>,
     /// Packages whose nonces have been asked for, by coordinator and number.
     waiting: BTreeMap<(PartyId, u64), PackageMessage>,
     packages: BTreeMap<PartyId, usize>,
@@ -43,7 +44,7 @@ pub(super) struct Answer<C: FrostSuite> {
     pub(super) share: Option<SignatureShare<C>>,
 }
 
-impl<C: StockSuite> Signer<C> {
+impl Signer {
     pub(super) const fn new(first: u64) -> Self {
         Self {
             next: first,
@@ -60,7 +61,7 @@ impl<C: StockSuite> Signer<C> {
     }
 
     /// Makes new nonces that this coordinator alone may use.
-    pub(super) fn commit(
+    pub(super) fn commit<C: StockSuite>(
         &mut self,
         setting: &Setting<C>,
         coordinator: PartyId,
@@ -69,7 +70,7 @@ impl<C: StockSuite> Signer<C> {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         let (nonces, commitments) = commit::<C>(&setting.key, rng);
-        self.nonces.insert(number, (coordinator, nonces));
+        self.nonces.insert(number, (coordinator, C::any_nonces(nonces)));
         Numbered { number, commitments }
     }
 
@@ -82,7 +83,7 @@ impl<C: StockSuite> Signer<C> {
     }
 
     /// Takes a package and returns the question for its nonces. Its list is not read before the nonces are here.
-    pub(super) fn take(
+    pub(super) fn take<C: StockSuite>(
         &mut self,
         setting: &Setting<C>,
         coordinator: PartyId,
@@ -96,16 +97,13 @@ impl<C: StockSuite> Signer<C> {
         self.waiting.insert((coordinator, number), package);
         let own = self.nonces.get(&number).is_some_and(|(party, _)| *party == coordinator);
         Ok(Taken::Asked(match if own { self.nonces.remove(&number) } else { None } {
-            Some((_, nonces)) => {
-                let (day, nonces) = (setting.day, C::any_nonces(nonces));
-                Ask::Use(Used { coordinator, number, day, nonces, in_advance: false })
-            }
+            Some((_, nonces)) => Ask::Use(Used { coordinator, number, day: setting.day, nonces, in_advance: false }),
             None => Ask::Take { coordinator, number },
         }))
     }
 
     /// Answers the package that waits for these nonces. They are used up, whatever the answer.
-    pub(super) fn answer(
+    pub(super) fn answer<C: StockSuite>(
         &mut self,
         setting: &Setting<C>,
         (coordinator, number): (PartyId, u64),

@@ -1,12 +1,16 @@
-//! The parts of keys as bytes, for all file formats, and keys from their parts.
+//! The parts of keys as bytes, for all file formats; their binary form; keys from their parts.
 
 use core::fmt;
 
 use theta_groups::DecodeError;
+use theta_names::codec::{self, Reader, Writer};
 use theta_sharing::{EncodedKey, ShareIndex, Threshold};
 
 use super::PublicKeyError;
-use crate::Suite;
+use crate::{Suite, UnknownSuite};
+
+/// The version of the binary form of public material. No text begins with this byte.
+const FORMAT: u8 = 1;
 
 /// The kind of a key, which decides which parts it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +37,65 @@ pub enum PublicParts {
         /// v_1 to v_n, in as many bytes as N has.
         verification_keys: Vec<Vec<u8>>,
     },
+}
+
+impl PublicParts {
+    /// h, or N of an RSA key: with the suite it tells keys apart without arithmetic.
+    #[must_use]
+    pub fn public_key(&self) -> &[u8] {
+        match self {
+            Self::Curve(key) => &key.public_key,
+            Self::Rsa { modulus, .. } => modulus,
+        }
+    }
+
+    /// The binary form of the public material of a key of `suite` (`spec/keys.md`): format (1), name of the suite behind its length
+    /// (1); then on curves what [`EncodedKey::encode`] writes, for RSA k (2), n (2), length of N (2), N, v, v_1 to v_n.
+    #[must_use]
+    pub fn encode(&self, suite: Suite) -> Vec<u8> {
+        let writer = Writer::new(FORMAT).word(suite.name());
+        match self {
+            Self::Curve(key) => writer.raw(&key.encode()),
+            Self::Rsa { threshold, modulus, verification_base, verification_keys } => {
+                let len = u16::try_from(modulus.len()).unwrap_or(u16::MAX);
+                let writer = writer.u16(threshold.k()).u16(threshold.n()).u16(len).raw(modulus).raw(verification_base);
+                verification_keys.iter().fold(writer, |writer, key| writer.raw(key))
+            }
+        }
+        .finish()
+    }
+
+    /// Reads what [`PublicParts::encode`] wrote. This does not check that the parts are of a key: see
+    /// [`AnyPublicKey::from_bytes`](super::AnyPublicKey::from_bytes).
+    ///
+    /// # Errors
+    /// [`PublicBytesError`]: another format, a suite that this build does not have, or fields that no writer writes.
+    pub fn decode(bytes: &[u8]) -> Result<(Suite, Self), PublicBytesError> {
+        let mut reader = Reader::new(bytes);
+        let format = reader.u8()?;
+        if format != FORMAT {
+            return Err(PublicBytesError::Format(format));
+        }
+        let suite: Suite = reader.word()?.parse()?;
+        let parts = match suite.key_kind() {
+            KeyKind::Curve => Self::Curve(EncodedKey::decode(reader.rest())?),
+            KeyKind::Rsa => read_rsa(reader)?,
+        };
+        Ok((suite, parts))
+    }
+}
+
+/// Reads the fields of an RSA key to their end.
+fn read_rsa(mut reader: Reader<'_>) -> Result<PublicParts, codec::DecodeError> {
+    let (k, n, len) = (reader.u16()?, reader.u16()?, usize::from(reader.u16()?));
+    let threshold = Threshold::new(k, n).map_err(|_| codec::DecodeError::Field("a threshold"))?;
+    if len == 0 {
+        // With numbers of no bytes, a short input would become n numbers.
+        return Err(codec::DecodeError::Field("the length of a modulus"));
+    }
+    let (modulus, verification_base) = (reader.take(len)?.to_vec(), reader.take(len)?.to_vec());
+    let verification_keys = (0..n).map(|_| reader.take(len).map(<[u8]>::to_vec)).collect::<Result<_, _>>()?;
+    reader.end(PublicParts::Rsa { threshold, modulus, verification_base, verification_keys })
 }
 
 /// One of [`PublicParts`], for errors.
@@ -76,6 +139,23 @@ pub enum PartsError {
     /// The parts are of another kind of key than the suite's.
     #[error("these are the parts of another kind of key than those of {0}")]
     Kind(Suite),
+}
+
+/// Why bytes are not the binary form of a key's public material.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PublicBytesError {
+    /// They begin with another format.
+    #[error("it is in format {0}, and this build reads format 1: use the release that wrote it")]
+    Format(u8),
+    /// This build does not know the suite.
+    #[error(transparent)]
+    Suite(#[from] UnknownSuite),
+    /// The fields are not what a writer writes.
+    #[error(transparent)]
+    Fields(#[from] codec::DecodeError),
+    /// The parts are not those of a key of the suite.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
 }
 
 /// Why bytes are not a party's share of a key.

@@ -1,12 +1,27 @@
-//! Keys of suites on curves as bytes, and the properties of a suite that ceremonies need.
+//! Keys of any suite as bytes, those on curves without their suite, and the properties of a suite that ceremonies need.
 
 use theta_sharing::{EncodedKey, EncodedShare, ProofOfPossession};
 
 use super::{AnyKeyShare, AnyPublicKey};
 use crate::Suite;
-use crate::keys::{KeyKind, PartsError, PublicParts, ShareError};
+use crate::keys::{KeyKind, PartsError, PublicBytesError, PublicParts, ShareError};
 
 impl AnyPublicKey {
+    /// All of the public material in its binary form ([`PublicParts::encode`]): what stores and ledgers have.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.parts().encode(self.suite())
+    }
+
+    /// Reads what [`AnyPublicKey::to_bytes`] wrote, fully checked. No key has two binary forms: other bytes are refused.
+    ///
+    /// # Errors
+    /// [`PublicBytesError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PublicBytesError> {
+        let (suite, parts) = PublicParts::decode(bytes)?;
+        Ok(Self::from_parts(suite, &parts)?)
+    }
+
     /// The key as bytes; `None` for RSA.
     #[must_use]
     pub fn encoded(&self) -> Option<EncodedKey> {

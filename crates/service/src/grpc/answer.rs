@@ -46,7 +46,7 @@ pub(crate) fn host(host: HostStatus) -> v1::HostStanding {
 pub(crate) fn culprit(culprit: &Culprit) -> v1::Culprit {
     v1::Culprit {
         node: u32::from(culprit.party.get()),
-        misbehaviour: culprit.misdeed.to_string(),
+        misbehaviour: culprit.offence.to_string(),
         instance_id: id(culprit.instance),
     }
 }
@@ -76,7 +76,7 @@ fn quarantine(quarantine: Quarantine) -> v1::Quarantine {
     let number = |node: NodeId| u32::from(node.get());
     v1::Quarantine {
         nodes: quarantine.nodes.into_iter().map(number).collect(),
-        phase: quarantine.phase.to_owned(),
+        phase: quarantine.phase,
         culprit: quarantine.culprit.map_or(0, number),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_authority::{BringWarrant, Look, PruneAudit, PruneError, now, reason_of};
+use theta_authority::{BringWarrant, Look, PruneAudit, PruneError, reason_of};
 use theta_custody::{MembersError, MembersState};
 use theta_names::{Label, Operation};
 use theta_orchestration::{ChangeMembersError, NoCustodian};
@@ -194,7 +194,7 @@ impl v1::governance_server::Governance for Governance {
             approvals: &approvals,
             ..Ask::new(authority.group(), operation)
         };
-        let at = if at == 0 { now() } else { UnixTime(at.min(UnixTime::LAST.0)) };
+        let at = if at == 0 { UnixTime::now() } else { UnixTime(at.min(UnixTime::LAST.0)) };
         let explanation = policy.explain(&client, &ask, at);
         let json = serde_json::to_string(&explanation)
             .map_err(|error| Status::internal(format!("bug: an explanation is no JSON: {error}")))?;

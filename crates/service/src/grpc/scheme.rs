@@ -32,9 +32,9 @@ impl Scheme {
         Self { node }
     }
 
-    /// A key for public computations, for callers that may see it.
+    /// A key for public computations, for callers that may see it and have not had too many of them.
     async fn key<T>(&self, request: &Request<T>, key: &str) -> Result<Arc<KeyEntry>, Status> {
-        self.node.key_seen(request, key).await
+        self.node.key_to_compute_with(request, key).await
     }
 
     /// The public part of a key.

@@ -11,8 +11,8 @@ use std::{
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed, now};
-use theta_names::KeyRef;
+use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
+use theta_names::{KeyRef, WallTime};
 use theta_network::{GroupTransport, PeerState, Transport};
 use theta_orchestration::{
     Certified, Finished, InstanceId, KeyEntry, NotServed, Orchestrator, Quarantine, SlotRefusal, Stage,
@@ -239,9 +239,28 @@ impl NodeState {
     /// # Errors
     /// The refusal, or there is no such key.
     pub(crate) async fn key_seen<T>(&self, request: &Request<T>, key: &str) -> Result<Arc<KeyEntry>, Status> {
-        let key = refusal::key_ref(key)?;
-        let _ = self.decide_plain(request, Look::Key(key.clone())).await?;
+        let (_, key) = self.may_see(request, key).await?;
         self.key_entry(&key)
+    }
+
+    /// A key to compute with, for a caller that may see it. The computation counts for the caller, as an instance would.
+    ///
+    /// # Errors
+    /// The refusal, or there is no such key.
+    pub(crate) async fn key_to_compute_with<T>(
+        &self,
+        request: &Request<T>,
+        key: &str,
+    ) -> Result<Arc<KeyEntry>, Status> {
+        let (granted, key) = self.may_see(request, key).await?;
+        self.authority.computation(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
+        self.key_entry(&key)
+    }
+
+    /// Decides whether a caller may see a key.
+    async fn may_see<T>(&self, request: &Request<T>, key: &str) -> Result<(Granted<Look>, KeyRef), Status> {
+        let key = refusal::key_ref(key)?;
+        Ok((self.decide_plain(request, Look::Key(key.clone())).await?, key))
     }
 
     /// A place for one of this client's streams.
@@ -368,7 +387,7 @@ impl NodeState {
                 .chain(self.orchestrator.departure())
                 .collect(),
             policy: Bytes::copy_from_slice(&self.authority.policy().digest().0),
-            clock: now().0,
+            clock: WallTime::now().milliseconds(),
             disk: Some(self.disk()),
             certificate_ends: self.certificate.ends(),
             store: self.store_standing().into(),

@@ -70,6 +70,15 @@ impl Collector for KeysCollector {
                 Some(integer(entries.iter().filter(|entry| self.has_lost(entry)).count())),
             ),
             (
+                "theta_quarantines",
+                "Sets of holders among whom somebody cheated, with which this node computes no more until the key has new shares",
+                Some(
+                    entries
+                        .iter()
+                        .fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.quarantined().len()))),
+                ),
+            ),
+            (
                 "theta_nonces_ready",
                 "Commitments of peers with which this node coordinates signatures in one round",
                 Some(

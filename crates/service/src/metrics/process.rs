@@ -1,9 +1,6 @@
 //! The resources that the process uses, as the kernel reports them.
 
-use std::{
-    fmt, fs,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{fmt, fs};
 
 use prometheus_client::{
     collector::Collector,
@@ -11,6 +8,7 @@ use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
     registry::Unit,
 };
+use theta_names::WallTime;
 
 /// Clock ticks a second in `/proc`: the kernel's interface to user space fixes them at 100.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -32,16 +30,9 @@ impl Collector for ProcessCollector {
                 gauge.encode(encoder.encode_descriptor(name, help, Some(&Unit::Bytes), gauge.metric_type())?)?;
             }
         }
-        if let Ok(since) = SystemTime::now().duration_since(UNIX_EPOCH) {
-            let gauge = ConstGauge::new(since.as_secs_f64());
-            let help = "This machine's clock, in seconds since 1970";
-            gauge.encode(encoder.encode_descriptor(
-                "theta_clock",
-                help,
-                Some(&Unit::Seconds),
-                gauge.metric_type(),
-            )?)?;
-        }
+        let gauge = ConstGauge::new(WallTime::now().duration().as_secs_f64());
+        let help = "This machine's clock, in seconds since 1970";
+        gauge.encode(encoder.encode_descriptor("theta_clock", help, Some(&Unit::Seconds), gauge.metric_type())?)?;
         if let Some(seconds) = cpu_seconds(&fs::read_to_string("/proc/self/stat").unwrap_or_default()) {
             let counter = ConstCounter::new(seconds);
             let help = "Processor time, user and system";

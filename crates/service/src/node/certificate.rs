@@ -4,7 +4,7 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError, Weak},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use prometheus_client::{
@@ -13,6 +13,7 @@ use prometheus_client::{
     metrics::gauge::ConstGauge,
     registry::Unit,
 };
+use theta_names::WallTime;
 use theta_network::{Identity, IdentityError, Subject, group::GroupNode};
 use tokio::{task, time};
 
@@ -51,7 +52,7 @@ impl CertificateKeeper {
 
     /// Renews the certificate if it is time to. What goes wrong is told in the log and to whoever asks; the old certificate stays.
     pub(super) fn look(&self) {
-        let now = now();
+        let now = WallTime::now().seconds();
         if self.identity.is_due(now) {
             let renewed = self.identity.renew(&self.certificate, &self.key, &self.subject, now);
             if renewed.is_ok() {
@@ -67,7 +68,7 @@ impl CertificateKeeper {
 
     /// What the operator should know: that the certificate ends soon.
     pub(crate) fn warning(&self) -> Option<String> {
-        let days = self.identity.days_to_warn_of(now())?;
+        let days = self.identity.days_to_warn_of(WallTime::now().seconds())?;
         let file = self.certificate.display();
         let when = match days {
             i64::MIN..0 => format!("the certificate {file} has ended"),
@@ -90,10 +91,6 @@ pub(super) async fn watch(keeper: Weak<CertificateKeeper>) {
         // A look that panics would be a fault of ours; the next one comes.
         let _ = task::spawn_blocking(move || keeper.look()).await;
     }
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// When the certificate ends, at each scrape.

@@ -435,6 +435,7 @@ async fn metrics_and_readiness_over_http() {
         "theta_keys{state=\"active\"} ",
         "theta_keys_spare_holders 2\n",
         "theta_keys_lost_shares 0",
+        "theta_quarantines 0",
         "theta_nonces_ready ",
         "theta_presignatures_ready ",
         "theta_ceremonies_running 0",

@@ -2,9 +2,11 @@
 
 use std::{num::NonZeroUsize, time::Duration};
 
-use crate::group::{Prepared, SIGNER, TestGroup};
+use crate::group::{CIPHER, Prepared, SIGNER, TestGroup};
 use theta_network::Identity;
-use theta_wire::v1::{self, Wait, threshold_protocol_client::ThresholdProtocolClient};
+use theta_wire::v1::{
+    self, Wait, threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
+};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
@@ -83,6 +85,38 @@ async fn submissions_have_a_rate_and_a_burst() {
     }
     assert_eq!(taken, 5);
     other.sign(sign("other".to_owned(), Wait::Started)).await.unwrap();
+    group.shutdown().await;
+}
+
+/// A client that may use a key may have the node compute with its public part, by no rule and so by no rule's rate.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn computations_of_who_may_only_use_a_key_have_a_rate() {
+    let group = TestGroup::new().await;
+    let certificate = group.client_identity().fingerprint();
+    let client = format!(
+        "format = 1\n[[client]]\nname = \"user\"\ncertificates = [\"{certificate}\"]\nlimits = {{ submissions = \"1/h\", burst = 3 }}\n"
+    );
+    let rule = format!(
+        "[[rule]]\nname = \"opens\"\neffect = \"allow\"\nclients = [\"user\"]\nkeys = [\"{CIPHER}\"]\noperations = [\"decapsulate\"]\n"
+    );
+    group.set_policy(1, &(client + &rule)).await;
+    let mut scheme = ThresholdSchemeClient::new(group.channel(1).await);
+    let request = v1::EncryptRequest { key: CIPHER.to_owned(), plaintext: "secret".into(), ..Default::default() };
+    let ciphertext = scheme.encrypt(request.clone()).await.unwrap().into_inner().ciphertext;
+    let check = v1::VerifyCiphertextRequest { key: CIPHER.to_owned(), ciphertext };
+    assert!(scheme.verify_ciphertext(check.clone()).await.unwrap().into_inner().valid);
+    scheme.encrypt(request.clone()).await.unwrap();
+    let words = "client user may send 1/h, burst 3: again in";
+    is_exhausted(&scheme.encrypt(request).await.unwrap_err(), words);
+    is_exhausted(&scheme.verify_ciphertext(check).await.unwrap_err(), words);
+    let statement = Some(v1::Statement { statement: None });
+    let share = v1::VerifyShareRequest { key: CIPHER.to_owned(), statement: statement.clone(), ..Default::default() };
+    is_exhausted(&scheme.verify_share(share).await.unwrap_err(), words);
+    let combine = v1::CombineRequest { key: CIPHER.to_owned(), statement, ..Default::default() };
+    is_exhausted(&scheme.combine(combine).await.unwrap_err(), words);
+    // To read the public part costs nothing.
+    let mut protocol = Protocol::new(group.channel(1).await);
+    protocol.get_public_key(v1::GetPublicKeyRequest { key: CIPHER.to_owned() }).await.unwrap();
     group.shutdown().await;
 }
 

@@ -16,7 +16,7 @@ const TABLE: &str = "backup";
 /// The tables in a backup, with their codes. Ceremonies are left out: a restored node that resumed one in the middle
 /// would contradict itself. What was seen of peers is left out because it is outdated, and burnt ids because the
 /// restored watermark refuses them.
-const CARRIED: [(u8, Table); 9] = [
+const CARRIED: [(u8, Table); 10] = [
     (1, Table::Keys),
     (2, Table::Shares),
     (3, Table::Slots),
@@ -26,6 +26,7 @@ const CARRIED: [(u8, Table); 9] = [
     (7, Table::Generations),
     (8, Table::Used),
     (9, Table::Frozen),
+    (10, Table::Quarantined),
 ];
 const END: u8 = 0;
 /// Limit of a key of a table, in bytes: two names and a slot fit.

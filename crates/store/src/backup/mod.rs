@@ -1,7 +1,7 @@
 //! Backup and restore.
 //!
 //! A backup has, as of one moment, the keys, the shares, the secret of the node's identity in ceremonies, the signing
-//! rules' state, the generations of keys' states, the used requests and the audit log. A store restored from it does
+//! rules' state, the generations of keys' states, the used requests, the quarantines and the audit log. A store restored from it does
 //! not know what happened since, so it refuses whatever may have happened: it has a new store id, it refuses all days
 //! before one that a person names, and every signing rule begins above a slot that a person names.
 
@@ -17,7 +17,6 @@ use std::{
 use theta_groups::Secret;
 use theta_names::{Epoch, KeyName, Version};
 
-use crate::Frozen;
 use crate::audit::{AuditChain, AuditRecord};
 use crate::database::{Settings, Table, Writes};
 use crate::identity::decode_identity;
@@ -25,7 +24,7 @@ use crate::key::{
     EpochRecord, KeyRecord, VersionRecord, decode_generation, decode_share, decode_until, parse_share_key,
 };
 use crate::slots::{decode_digest, decode_mark, mark_record};
-use crate::{Incarnation, Options, SealingKey, SlotRule, Store, StoreError};
+use crate::{Frozen, Incarnation, Options, Quarantined, SealingKey, SlotRule, Store, StoreError};
 
 use container::{Opened, Sealed};
 use contents::Origin;
@@ -223,6 +222,9 @@ impl Check {
             }
             Table::Frozen => {
                 Frozen::decode(key, record)?;
+            }
+            Table::Quarantined => {
+                Quarantined::decode(record)?;
             }
             Table::Used => {
                 decode_until(record)?;

@@ -1,6 +1,6 @@
 //! Reading and writing records, which are sealed if their table is.
 
-use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, TableError, TableHandle as _, WriteTransaction};
 use theta_groups::Secret;
 
 use super::Table;
@@ -85,6 +85,12 @@ impl Writes<'_> {
         let mut rows = self.transaction.open_table(table.definition()).map_err(StoreError::database)?;
         rows.remove(key).map_err(StoreError::database)?;
         Ok(())
+    }
+
+    /// Whether the table was ever opened to write. To look into one that was not makes it, with nothing in it.
+    pub(crate) fn has(&self, table: Table) -> Result<bool, StoreError> {
+        let mut tables = self.transaction.list_tables().map_err(StoreError::database)?;
+        Ok(tables.any(|known| known.name() == table.name()))
     }
 
     /// Removes the records whose keys begin with `prefix`; returns how many.

@@ -39,6 +39,8 @@ pub(crate) enum Table {
     Generations,
     /// What this node does not use any more, before the group has decided so: by name and version.
     Frozen,
+    /// Holders among whom somebody cheated, by key, version, epoch and indices.
+    Quarantined,
     /// In clear: used requests, by digest.
     Used,
     /// The entries of the group's ledger by height.
@@ -66,6 +68,7 @@ impl Table {
             Self::Audit => "audit",
             Self::Generations => "generations",
             Self::Frozen => "frozen",
+            Self::Quarantined => "quarantined",
             Self::Used => "used",
             Self::Ledger => "ledger",
             Self::LedgerVotes => "ledger-votes",

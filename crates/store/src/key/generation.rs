@@ -124,6 +124,7 @@ impl Transaction<'_> {
         let destroyed = self.change_key(name, |key| Ok(key.follow(states)))?;
         for version in destroyed {
             self.rows.remove_all(Table::Shares, &version_prefix(name, version))?;
+            self.lift_version(name, version)?;
         }
         let KeyStates { generation, state, .. } = *states;
         Ok(self.put_generation(name, &Last { generation, version: None, state })?)

@@ -8,13 +8,14 @@
 mod error;
 mod frozen;
 mod generation;
+mod quarantined;
 mod record;
 mod removal;
 mod used;
 
 use theta_groups::Secret;
 use theta_names::codec::{Reader, Writer};
-use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, RuleName, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, Version};
 
 use crate::codec::{Decoder, encoder};
 use crate::database::{Rows, Table};
@@ -25,6 +26,7 @@ pub use error::KeyError;
 pub use frozen::Frozen;
 pub use generation::KeyStates;
 pub(crate) use generation::decode_generation;
+pub use quarantined::{MOST_QUARANTINED, Quarantined};
 pub use record::{EpochRecord, KeyRecord, VersionRecord};
 pub use used::USED_REMEMBERED;
 pub(crate) use used::decode_until;
@@ -102,11 +104,11 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`KeyError::Exists`], [`KeyError::Store`].
-    pub fn create_key(&mut self, name: &KeyName, purpose: Purpose, policy: Option<RuleName>) -> Result<(), KeyError> {
+    pub fn create_key(&mut self, name: &KeyName, purpose: Purpose) -> Result<(), KeyError> {
         if read(&self.rows, name)?.is_some() {
             return Err(KeyError::Exists(name.clone()));
         }
-        self.put_key(&KeyRecord::new(name.clone(), purpose, policy))
+        self.put_key(&KeyRecord::new(name.clone(), purpose))
     }
 
     /// Adds a version of this suite and delivery that waits for the certificate of its first epoch ([`Transaction::certify`]);
@@ -190,7 +192,7 @@ impl Transaction<'_> {
         self.put_share(name, version, number, share)
     }
 
-    /// Puts the pending epoch into use, removes the share of the epoch before, and makes older versions stop signing, or this one if a newer one is in use.
+    /// Puts the pending epoch into use, removes the share of the epoch before with what is in quarantine of it, and makes older versions stop signing, or this one if a newer one is in use.
     /// The caller has checked the certificate.
     ///
     /// # Errors
@@ -205,6 +207,7 @@ impl Transaction<'_> {
         let replaced = self.change_key(name, |key| key.certify(version, epoch, certificate))?;
         if let Some(replaced) = replaced {
             self.rows.remove(Table::Shares, &share_key(name, version, replaced.number))?;
+            self.lift_epoch(name, version, replaced.number)?;
         }
         Ok(())
     }
@@ -240,6 +243,7 @@ impl Transaction<'_> {
         self.change_key(name, |key| key.set_version_state(version, next))?;
         if next == KeyState::Destroyed {
             self.rows.remove_all(Table::Shares, &version_prefix(name, version))?;
+            self.lift_version(name, version)?;
         }
         Ok(())
     }
@@ -252,6 +256,7 @@ impl Transaction<'_> {
         self.change_key(name, |key| key.set_state(next))?;
         if next == KeyState::Destroyed {
             self.rows.remove_all(Table::Shares, &terminated(name.as_str()))?;
+            self.lift(&terminated(name.as_str()))?;
         }
         Ok(())
     }

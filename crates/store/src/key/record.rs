@@ -1,7 +1,7 @@
 //! Keys, their versions, and the epochs of each version.
 
 use theta_groups::Secret;
-use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, RuleName, Version};
+use theta_names::{Delivery, Epoch, KeyName, KeyState, Purpose, Version};
 
 use super::{KeyError, KeyStates};
 use crate::StoreError;
@@ -9,7 +9,7 @@ use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::Table;
 
 const TABLE: &str = Table::Keys.name();
-/// Limit of the public part, in bytes: twice the size of 65,535 verification keys of 96 bytes and the rest.
+/// Limit of the public part, in bytes: more than twice the size of 65,535 verification keys of 96 bytes and the rest.
 pub(crate) const MOST_PUBLIC: usize = 16 << 20;
 /// Limit of a certificate, in bytes: a signature of each of 65,535 holders fits.
 pub(crate) const MOST_CERTIFICATE: usize = 16 << 20;
@@ -30,7 +30,7 @@ pub struct EpochRecord {
     pub n: u16,
     /// The numbers of the nodes that hold them: that of share index i at place i - 1.
     pub holders: Vec<u16>,
-    /// The public key and verification keys, as the scheme encodes them.
+    /// The public key and verification keys, in the binary form of public parts (`spec/keys.md`).
     pub public: Vec<u8>,
     /// The holders' signatures at the end of the ceremony; empty for a key that a dealer made.
     pub certificate: Vec<u8>,
@@ -66,8 +66,6 @@ pub struct KeyRecord {
     pub purpose: Purpose,
     /// The state of the key as a whole.
     pub state: KeyState,
-    /// The name of a policy. Custody stores `None`, and nothing reads it: `policy.toml` says who may ask for what.
-    pub policy: Option<RuleName>,
     /// The number that the next version gets.
     pub(crate) next_version: Version,
     /// In ascending order.
@@ -82,8 +80,8 @@ impl VersionRecord {
 }
 
 impl KeyRecord {
-    pub(crate) const fn new(name: KeyName, purpose: Purpose, policy: Option<RuleName>) -> Self {
-        Self { name, purpose, state: KeyState::Active, policy, next_version: Version::FIRST, versions: Vec::new() }
+    pub(crate) const fn new(name: KeyName, purpose: Purpose) -> Self {
+        Self { name, purpose, state: KeyState::Active, next_version: Version::FIRST, versions: Vec::new() }
     }
 
     /// The versions in ascending order.
@@ -348,7 +346,6 @@ impl KeyRecord {
             .bytes(self.name.as_str().as_bytes())
             .u8(self.purpose.code())
             .u8(self.state.code())
-            .option(self.policy.as_ref(), |encoder, policy| encoder.bytes(policy.as_str().as_bytes()))
             .version(self.next_version)
             .u32(u32::try_from(self.versions.len()).unwrap_or(u32::MAX));
         for version in &self.versions {
@@ -362,7 +359,6 @@ impl KeyRecord {
         let name = decoder.name()?;
         let purpose = Purpose::from_code(decoder.u8()?).ok_or_else(|| decoder.error("a purpose is not known"))?;
         let state = state(&mut decoder)?;
-        let policy = decoder.option(Decoder::name)?;
         let (next_version, count) = (decoder.version()?, decoder.u32()?);
         let mut versions: Vec<VersionRecord> = Vec::new();
         for _ in 0..count {
@@ -372,6 +368,6 @@ impl KeyRecord {
             }
             versions.push(version);
         }
-        decoder.finish(Self { name, purpose, state, policy, next_version, versions })
+        decoder.finish(Self { name, purpose, state, next_version, versions })
     }
 }

@@ -19,6 +19,7 @@ impl Transaction<'_> {
         self.rows.remove(Table::Keys, name.as_str().as_bytes())?;
         self.rows.remove_all(Table::Shares, &terminated(name.as_str()))?;
         self.rows.remove_all(Table::Frozen, &terminated(name.as_str()))?;
+        self.lift(&terminated(name.as_str()))?;
         Ok(key)
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use theta_groups::Secret;
 use theta_names::{Delivery, Epoch, KeyState, Purpose, SlotOrder, Version};
 use theta_store::{
-    BurnError, KeyError, Options, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotRule, Store, StoreError,
-    Witness, check_backup, disk::SimulatedDisk, key::USED_REMEMBERED,
+    BurnError, KeyError, Options, Quarantined, RestoreFloors, Rollback, SealingKey, SlotDecision, SlotRule, Store,
+    StoreError, Witness, check_backup, disk::SimulatedDisk, key::USED_REMEMBERED,
 };
 
 use crate::{burn_id, create, epoch, key, name, secret, version};
@@ -26,7 +26,7 @@ fn decide(store: &Store, text: &str, slot: u64, digest: u8) -> SlotDecision {
 fn filled() -> Store {
     let store = create(&SimulatedDisk::default());
     for key in ["zone", "beacon"] {
-        store.write(|tx| tx.create_key(&name(key), Purpose::Sign, None)).unwrap();
+        store.write(|tx| tx.create_key(&name(key), Purpose::Sign)).unwrap();
         let share = secret(format!("share of {key}").as_bytes());
         store.write(|tx| tx.import_version(&name(key), ("suite", Delivery::All), epoch(4), share)).unwrap();
     }
@@ -87,6 +87,18 @@ fn a_restored_store_knows_what_is_used_up() {
     assert!(matches!(bad, KeyError::NoVersion { version: missing, .. } if missing == version(9)), "{bad}");
     // A refused change does not advance the generation.
     assert_eq!(restored.key_generation(&name("beacon")).unwrap(), 0);
+}
+
+/// It has the shares of then, so it keeps away from whoever had cheated by then.
+#[test]
+fn a_restored_store_knows_who_is_in_quarantine() {
+    let store = filled();
+    let holders = [1_u16, 9].map(|number| theta_names::ShareIndex::try_from(number).unwrap());
+    let found = Quarantined { holders: holders.to_vec(), phase: "a check".to_owned(), culprit: Some(holders[1]) };
+    assert!(store.write(|tx| tx.quarantine(&name("zone"), version(1), Epoch::new(4), &found)).unwrap());
+    let restored = restore(&backup(&store)).unwrap();
+    assert_eq!(restored.quarantined(&name("zone"), version(1), Epoch::new(4)).unwrap(), [found]);
+    assert!(restored.quarantined(&name("beacon"), version(1), Epoch::new(4)).unwrap().is_empty());
 }
 
 #[test]
@@ -169,7 +181,7 @@ fn a_backup_is_checked_against_the_public_data() {
 #[test]
 fn a_damaged_backup_is_refused_at_every_place() {
     let store = create(&SimulatedDisk::default());
-    store.write(|tx| tx.create_key(&name("zone"), Purpose::Sign, None)).unwrap();
+    store.write(|tx| tx.create_key(&name("zone"), Purpose::Sign)).unwrap();
     let backup = backup(&store);
     let check = |bytes: &[u8]| check_backup(bytes, &other_key(), &mut |_, _, _, _| true).map(drop);
     check(&backup).unwrap();

@@ -36,7 +36,7 @@ fn bundle(store: &Store, id: u64) -> Result<(), KeyError> {
         })?;
         tx.append_audit(id.to_be_bytes().to_vec())?;
         let key = name(&format!("key-{id}"));
-        tx.create_key(&key, Purpose::Sign, None)?;
+        tx.create_key(&key, Purpose::Sign)?;
         tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(&id.to_be_bytes())).map(drop)
     })
 }

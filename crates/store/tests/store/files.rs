@@ -103,7 +103,7 @@ fn a_passphrase_is_changed_without_sealing_anything_again() {
     let store = Store::create(&path, &old).unwrap();
     store
         .write(|transaction| {
-            transaction.create_key(&name("zsk"), Purpose::Sign, None)?;
+            transaction.create_key(&name("zsk"), Purpose::Sign)?;
             transaction.import_version(&name("zsk"), ("frost-ed25519", Delivery::All), epoch(1), secret(b"a share"))
         })
         .unwrap();
@@ -131,7 +131,7 @@ fn no_secret_touches_the_disk_in_clear() {
     let seed: [u8; 32] = marked(3)[..32].try_into().unwrap();
     store
         .write(|transaction| {
-            transaction.create_key(&name("hidden-name"), Purpose::Sign, None)?;
+            transaction.create_key(&name("hidden-name"), Purpose::Sign)?;
             transaction.import_version(
                 &name("hidden-name"),
                 ("frost-ed25519", Delivery::All),
@@ -165,7 +165,7 @@ fn records_that_were_exchanged_in_the_file_are_refused() {
     let store = crate::create(&disk);
     store
         .write(|transaction| {
-            transaction.create_key(&name("a"), Purpose::Sign, None)?;
+            transaction.create_key(&name("a"), Purpose::Sign)?;
             transaction.import_version(&name("a"), ("frost-ed25519", Delivery::All), epoch(1), secret(&[0xaa; 64]))?;
             transaction.stage_epoch(&name("a"), version(1), epoch(2), secret(&[0xbb; 64]))
         })
@@ -205,10 +205,10 @@ fn a_store_of_a_later_release_is_refused_not_misread() {
     transaction.commit().unwrap();
     drop(database);
     let error = Store::open_on(disk.backend(), &key(), Options::default().named("x.store")).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 9, known: 5, .. }), "{error}");
+    assert!(matches!(error, StoreError::Format { found: 9, known: 6, .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        "x.store: format 9 is not known to this build, which reads format 5: use the release that wrote it"
+        "x.store: format 9 is not known to this build, which reads format 6: use the release that wrote it"
     );
 }
 
@@ -216,7 +216,7 @@ fn a_store_of_a_later_release_is_refused_not_misread() {
 fn a_file_that_rotted_is_refused_or_whole() {
     let disk = SimulatedDisk::default();
     let store = create(&disk);
-    store.write(|tx| tx.create_key(&name("k"), Purpose::Sign, None)).unwrap();
+    store.write(|tx| tx.create_key(&name("k"), Purpose::Sign)).unwrap();
     let burnt = store.burn_all((0..50).map(|id| burn_id(5, id)).collect()).unwrap();
     assert!(burnt.iter().all(Result::is_ok));
     drop(store);

@@ -8,7 +8,7 @@ use crate::{create, epoch, name, open, secret, version};
 fn with_key(purpose: Purpose) -> (Store, KeyName) {
     let store = create(&SimulatedDisk::default());
     let key = name("zone.example");
-    store.write(|transaction| transaction.create_key(&key, purpose, Some("default".parse().unwrap()))).unwrap();
+    store.write(|transaction| transaction.create_key(&key, purpose)).unwrap();
     (store, key)
 }
 
@@ -154,7 +154,7 @@ fn a_key_that_is_removed_leaves_its_name_and_not_its_past() {
     assert!(store.key(&key).unwrap().is_none() && store.share(&key, version(1), Epoch::new(1)).unwrap().is_none());
     assert!(matches!(store.write(|tx| tx.remove_key(&key)), Err(KeyError::Unknown(_))));
     // The name is free, and old changes of state are refused for the new key.
-    store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap();
+    store.write(|tx| tx.create_key(&key, Purpose::Sign)).unwrap();
     store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"new"))).unwrap();
     assert_eq!(store.key_generation(&key).unwrap(), 4);
     let old = store.write(|tx| tx.change_state(&key, None, KeyState::Active, 3)).unwrap_err();
@@ -210,7 +210,7 @@ fn destruction_leaves_a_tombstone_and_no_share() {
     assert_eq!(record.state, KeyState::Destroyed);
     assert!(record.versions().iter().all(|version| version.state == KeyState::Destroyed && version.serving.is_some()));
     for refused in [
-        store.write(|tx| tx.create_key(&key, Purpose::Sign, None)).unwrap_err(),
+        store.write(|tx| tx.create_key(&key, Purpose::Sign)).unwrap_err(),
         store.write(|tx| tx.import_version(&key, ("suite", Delivery::All), epoch(9), None)).unwrap_err(),
         store.write(|tx| tx.stage_epoch(&key, version(1), epoch(9), None)).unwrap_err(),
         store.write(|tx| tx.recover_share(&key, version(1), Epoch::new(1), secret(b"one").unwrap())).unwrap_err(),
@@ -241,7 +241,7 @@ fn a_change_that_fails_leaves_nothing() {
     let before = (store.key(&key).unwrap(), store.incarnation());
     let failed = store.write(|tx| {
         tx.import_version(&key, ("suite", Delivery::All), epoch(1), secret(b"one"))?;
-        tx.create_key(&key, Purpose::Sign, None)
+        tx.create_key(&key, Purpose::Sign)
     });
     assert!(matches!(failed, Err(KeyError::Exists(_))));
     let odd = EpochRecord { k: 4, n: 3, ..epoch(1) };
@@ -263,7 +263,7 @@ fn keys_are_listed_by_name_and_survive_reopening() {
     let disk = SimulatedDisk::default();
     let store = create(&disk);
     for key in ["b", "a.b", "a"] {
-        store.write(|tx| tx.create_key(&name(key), Purpose::Coin, None)).unwrap();
+        store.write(|tx| tx.create_key(&name(key), Purpose::Coin)).unwrap();
         store
             .write(|tx| tx.import_version(&name(key), ("suite", Delivery::All), epoch(1), secret(key.as_bytes())))
             .unwrap();

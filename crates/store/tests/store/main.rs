@@ -13,6 +13,7 @@ mod files;
 mod keys;
 mod log;
 mod once;
+mod quarantined;
 mod recovery;
 mod rollback;
 mod vectors;

@@ -1,18 +1,11 @@
 //! What the module has to say: PKCS#11 tells hosts a number, and people need the reason.
 
-use std::{
-    fmt,
-    fs::OpenOptions,
-    io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
-    path::PathBuf,
-    process, thread,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{fmt, fs::OpenOptions, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::PathBuf, process, thread};
 
 pub(crate) use signals::shielded;
 use theta_client::UnixTime;
 use theta_keypool::LogTo;
+use theta_names::WallTime;
 
 mod signals;
 
@@ -64,8 +57,7 @@ fn one_line(text: &str) -> String {
 
 /// The time, to the second.
 fn now() -> UnixTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    UnixTime(since.saturating_mul(1_000))
+    UnixTime(WallTime::now().seconds().saturating_mul(1_000))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use cryptoki_sys::{
@@ -15,6 +15,7 @@ use cryptoki_sys::{
 };
 use theta_client::{CeremonyEnd, ClientError, Credentials, KeyChange, blocking::Client};
 use theta_keypool::{Binding, Bindings, BindingsError, Locked, Pin, PoolConfig, Shown, Stamp, State};
+use theta_names::WallTime;
 use theta_schemes::{
     Suite,
     keys::{KeyKind, KeyName},
@@ -128,7 +129,7 @@ impl Token {
             key: key.reference.clone(),
             key_id: *id.as_bytes(),
             state: State::Bound,
-            since: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            since: WallTime::now().seconds(),
             mechanism: wanted.mechanism,
             private: wanted.private.clone(),
             public: Some(wanted.public.clone()),

@@ -19,6 +19,7 @@ mod group;
 mod harness;
 mod host;
 mod knot;
+mod krill;
 mod login;
 mod nodes;
 mod opensc;

@@ -57,6 +57,26 @@ fn a_pool_is_filled_to_its_level() {
     assert!(text.contains("pool zone of the token theta-group") && text.contains("frost-ed25519"), "{text}");
 }
 
+/// Two of two leave no honest majority: the pool's keys need none, whoever makes them.
+#[test]
+fn a_pool_of_two_of_two_has_the_implied_majority() {
+    let mut group = Group::made_with(&["--nodes", "2", "--threshold", "2", "--no-keys"]);
+    ready(&group, "");
+    let words = ["--level", "1", "--suite", "ecdsa-p256"];
+    let dealt = pool(&group, &[&words[..], &["--group", "theta-group"]].concat());
+    assert_eq!(dealt["made"], json!(["zone-ecdsa-p256-1"]));
+    group.start_all();
+    let made = pool(&group, &["--level", "2", "--suite", "ecdsa-p256"]);
+    assert_eq!(made["made"], json!(["zone-ecdsa-p256-2"]));
+    for name in ["zone-ecdsa-p256-1", "zone-ecdsa-p256-2"] {
+        let shown = group.theta(&["keys", "show", name, "--live", "--json"]).ok().json();
+        assert_eq!(shown[0]["delivery"], "dishonest-majority", "{shown}");
+    }
+    let told =
+        group.theta(&["pkcs11", "pool", "--config", "pkcs11.toml", "--level", "2", "--suite", "ecdsa-p256"]).ok();
+    assert!(told.stderr.contains("keys of ecdsa-p256: k and n leave no honest majority"), "{told:?}");
+}
+
 #[test]
 fn keys_are_dealt_where_the_nodes_do_not_run() {
     let mut group = Group::made_with(&["--no-keys"]);

@@ -5,13 +5,13 @@ use std::{path::PathBuf, str::FromStr};
 use clap::Args;
 use serde::Serialize;
 use theta_ledger::{LONGEST_WARRANT, LedgerState, StandIn, Warrant};
-use theta_names::NodeId;
+use theta_names::{NodeId, WallTime};
 
 use super::{
     super::{LedgerArgs, in_words, one_card},
     view::{WarrantView, why},
 };
-use crate::{access::now, exit::Failure, files::Target, output::Output};
+use crate::{exit::Failure, files::Target, output::Output};
 
 /// Options of `theta group warrant new`.
 #[derive(Debug, Args)]
@@ -69,7 +69,7 @@ pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
     let state = &checked.state;
     let stand_ins = args.machines.iter().map(|machine| stand_in(state, machine)).collect::<Result<Vec<_>, _>>()?;
     // Clocks differ.
-    let longest = (now().0 / 1_000).saturating_add(LONGEST_WARRANT - 3 * 86_400);
+    let longest = WallTime::now().seconds().saturating_add(LONGEST_WARRANT - 3 * 86_400);
     let until = stand_ins.iter().map(|stand_in| stand_in.card.content().until).fold(longest, u64::min);
     let warrant = Warrant::new(*state.id(), state.height().saturating_add(1), until, stand_ins);
     let warrant = warrant.map_err(|error| Failure::Usage(error.to_string()))?;

@@ -5,19 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use theta_ledger::{SigningRefusal, Warrant};
+use theta_names::WallTime;
 
 use super::{
     super::{LedgerArgs, in_words, memory::Memory, operator},
     read_warrant,
     view::{WarrantView, why},
 };
-use crate::{
-    access::{confirm, now},
-    connect,
-    exit::Failure,
-    files::Target,
-    output::Output,
-};
+use crate::{access::confirm, connect, exit::Failure, files::Target, output::Output};
 
 /// Options of `theta group warrant sign`.
 #[derive(Debug, Args)]
@@ -74,7 +69,9 @@ pub(super) fn sign(args: &SignArgs, output: Output) -> Result<(), Failure> {
     let id = key.id().map_err(Failure::internal)?;
     // From here on nobody else signs with this key, until the signature is remembered.
     let mut memory = Memory::open(&args.key, &id, args.first_use)?;
-    warrant.check_end(now().0 / 1_000).map_err(|refusal| Failure::Failed(format!("nothing was signed: {refusal}")))?;
+    warrant
+        .check_end(WallTime::now().seconds())
+        .map_err(|refusal| Failure::Failed(format!("nothing was signed: {refusal}")))?;
     let node = state.check_signing(&id, &warrant, memory.warrants()).map_err(|refusal| refused(&args.key, &refusal))?;
     show(&WarrantView::new(state, &warrant), &in_words(state, node))?;
     confirm(args.yes, "Sign?")?;

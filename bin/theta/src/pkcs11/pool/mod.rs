@@ -99,6 +99,7 @@ pub(super) fn pool(args: &PoolArgs, output: Output) -> Result<(), Failure> {
         Some(directory) => Supply::of_stores(directory)?,
         None => Supply::of_nodes(&args.client, args.patience, &token)?,
     };
+    wanted.iter().for_each(|(kind, _)| supply.comment(kind.suite));
     let mut first = true;
     loop {
         let round = round(&supply, pool, &wanted);

@@ -8,7 +8,7 @@ use std::{
 
 use theta_client::{KeyChange, KeyState};
 use theta_keypool::TokenConfig;
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_schemes::{
     Suite,
     keys::{KeyId, KeyName},
@@ -19,7 +19,10 @@ use super::stock::{Key, Kind};
 use crate::{
     connect::{ClientArgs, Session},
     exit::Failure,
-    group::{ExistingGroup, plan},
+    group::{
+        ExistingGroup,
+        plan::{self, KeySpec},
+    },
     keys::{CeremonyArgs, deal_all, hold},
 };
 
@@ -82,6 +85,22 @@ impl Supply {
         })
     }
 
+    /// Says what people should know before keys of this suite are made.
+    pub(super) fn comment(&self, suite: Suite) {
+        let threshold = match self {
+            Self::Stores { threshold, .. } => Some(*threshold),
+            Self::Nodes { session, .. } => {
+                let group = session.client().group();
+                let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
+                Threshold::new(group.threshold(), n).ok()
+            }
+        };
+        let asked = Delivery::default();
+        if threshold.is_some_and(|threshold| plan::implied(suite, asked, threshold) != asked) {
+            plan::note_of_majority(&format!("keys of {suite}"));
+        }
+    }
+
     /// Makes a key.
     pub(super) fn make(&self, name: &KeyName, Kind { suite, bits }: Kind) -> Result<(), Failure> {
         match self {
@@ -89,14 +108,15 @@ impl Supply {
                 let group = session.client().group();
                 let holders: Vec<u16> = group.nodes().iter().map(|node| node.id.get()).collect();
                 let k = group.threshold();
-                let (key, delivery) = (name.clone(), theta_names::Delivery::default());
-                plan::check_holders(name.as_str(), (suite, delivery), k, &holders)?;
+                let (key, threshold) = (name.clone(), plan::any_of(k, &holders)?);
+                let delivery = plan::implied(suite, Delivery::default(), threshold);
+                plan::check_threshold(name.as_str(), (suite, delivery), threshold)?;
                 hold(args, session, KeyChange::Create { key, suite: suite.into(), delivery, k, holders }).map(drop)
             }
             Self::Stores { group, threshold } => {
-                let spec = format!("{name}={suite}").parse().map_err(Failure::internal)?;
+                let spec: KeySpec = format!("{name}={suite}").parse().map_err(Failure::internal)?;
                 let bits = bits.unwrap_or(crate::group::DEFAULT_BITS);
-                deal_all(group, *threshold, &[spec], bits).map(drop)
+                deal_all(group, *threshold, &[spec.implied(*threshold)], bits).map(drop)
             }
         }
     }

@@ -112,6 +112,8 @@ fn decisions_are_explained_rule_by_rule() {
     assert_eq!(slot["answer"], "depends");
     let no_slot = desk.explain(&format!("--operation sign --key chain {november} --json")).ok().json();
     assert!(no_slot["answer"] == "deny" && no_slot["reason"].as_str().unwrap().contains("slot"), "{no_slot}");
+    let public = desk.explain(&format!("--operation keys.list --key chain {november} --json")).ok().json();
+    assert_eq!((&public["answer"], &public["rule"]), (&"allow".into(), &"votes".into()), "its public part is read");
     let nobody =
         desk.theta(&["policy", "explain", "--client", "mallory", "--operation", "status", "--json"]).ok().json();
     assert!(nobody["reason"].as_str().unwrap().contains("no client \"mallory\""), "{nobody}");

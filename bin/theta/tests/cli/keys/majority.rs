@@ -168,3 +168,39 @@ fn dealt_keys_have_the_same_words() {
     weaker.fails(2, &["that of the key old", "only one of the two would have passive security"]);
     import("new", &["--suite", "ecdsa-p256"]).ok();
 }
+
+/// As keys that nodes make, those of a new group have the majority that k and n imply.
+#[test]
+fn keys_of_a_new_group_have_the_implied_majority() {
+    let mut group = Group::made_with(&["--nodes", "2", "--threshold", "2", "--keys", "vault=ecdsa-p256"]);
+    group.start_all();
+    let shown = group.theta(&["keys", "show", "vault", "--live", "--json"]).ok().json();
+    assert_eq!(shown[0]["delivery"], "dishonest-majority", "{shown}");
+    all_take(&group, "vault", "ecdsa-p256", "dealt");
+    let again = ["group", "init", "--dir", "second", "--nodes", "2", "--threshold", "2", "--keys", "safe=ecdsa-p256"];
+    let made = group.theta(&again).ok();
+    assert!(made.stderr.contains("key safe: k and n leave no honest majority"), "{made:?}");
+    let made = group.theta(&["group", "init", "--dir", "third", "--nodes", "3", "--keys", "safe=ecdsa-p256"]).ok();
+    assert!(!made.stderr.contains("majority"), "{made:?}");
+}
+
+/// A rotation or a new set of holders says nothing of the key's security: approvers are told what whoever made it was.
+#[test]
+fn approvers_are_told_of_passive_security() {
+    let group = made(3, 2);
+    group.theta(&["keys", "create", "vault=ecdsa-p256", "--security", "passive"]).ok();
+    group.theta(&["keys", "create", "safe=ecdsa-p256"]).ok();
+    group.theta(&["approver", "new", "--name", "ann"]).ok();
+    let told = |operation: &str, key: &str, more: &[&str]| {
+        let approve = ["approve", "--as", "ann.key", "--operation", operation, "--key", key, "--yes"];
+        group.theta(&[&approve[..], more].concat()).ok().stderr
+    };
+    let warning = "key vault has passive security";
+    assert!(told("keys.rotate", "vault", &[]).contains(warning));
+    let holders = ["--threshold", "2", "--holders", "1,2,3"];
+    assert!(told("keys.reshare", "vault", &holders).contains(warning));
+    assert!(!told("keys.refresh", "vault", &[]).contains(warning), "the same holders have them");
+    assert!(!told("keys.rotate", "safe", &[]).contains("key safe has passive security"));
+    let elsewhere = told("keys.rotate", "vault", &["--group", "theta-group", "--client", "nowhere"]);
+    assert!(elsewhere.contains("does not know the key vault"), "{elsewhere}");
+}

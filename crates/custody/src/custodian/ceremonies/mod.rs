@@ -162,7 +162,7 @@ impl Custodian {
         (public, share, certificate): Parts,
         work: &mut Work,
     ) {
-        let epoch = epoch_of(epoch, name, &public, &parties(holders), certificate, self.now);
+        let epoch = epoch_of(epoch, &public, &parties(holders), certificate, self.now);
         let write = KeyWrite { name: name.clone(), suite, delivery, version, epoch, share };
         work.records.push(Record::Key(Box::new(write)));
         work.effects.push(CustodyEffect::KeyChanged { name: name.clone(), version });

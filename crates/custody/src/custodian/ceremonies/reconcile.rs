@@ -207,10 +207,8 @@ impl Custodian {
     /// How a ceremony has ended, as far as this node can tell.
     fn outcome_of(&self, number: u64, id: &Id) -> Option<Outcome> {
         match self.running.get(id).map(|running| (running.ending.as_ref(), running)) {
-            Some((Some(Ok(Ending::Activated { public, certificate, .. })), running)) => {
-                let name = running.subject.request.change.key();
-                let public = theta_keyfiles::PublicKeyText::to_text(public, name).into_bytes();
-                Some(Outcome::Activated { public, certificate: certificate.clone() })
+            Some((Some(Ok(Ending::Activated { public, certificate, .. })), _)) => {
+                Some(Outcome::Activated { public: public.to_bytes(), certificate: certificate.clone() })
             }
             Some((Some(Ok(Ending::Recovered { .. })), running)) => {
                 let owner = super::requests::recovers(&running.subject.request.change, self.local.get());

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use theta_ceremonies::QuorumCertificate;
-use theta_keyfiles::PublicKeyText;
 use theta_ledger::{
     Action, AdoptedKey, Begun, CertifiedEntry, Entry, Host, LedgerState, MemberChange, Outcome, Verdict,
 };
@@ -66,10 +65,8 @@ impl Bookkeeper<'_> {
         let (Some(encoded), Ok(quorum)) = (key.encoded(), QuorumCertificate::decode(certificate)) else {
             return false;
         };
-        // What the members signed are points; everything else in the file follows from the request.
-        let written = key.to_text(begun.request.change.key());
+        // What the members signed are points; the suite beside them follows from the request. A key has one binary form.
         SuiteName::from(key.suite()) == begun.suite
-            && written.as_bytes() == public
             && quorum.encode() == certificate
             && quorum.activates(&planned.plan, &encoded)
     }
@@ -140,21 +137,19 @@ fn is_whole(state: &LedgerState, adopted: &AdoptedKey) -> bool {
         let same = known.suite == adopted.suite && known.delivery == adopted.delivery;
         same && known.serving().is_none_or(|serving| is_same_key(&serving.public, &public))
     });
-    same && public.to_text(&adopted.key).as_bytes() == adopted.public
-        && SuiteName::from(public.suite()) == adopted.suite
+    same && SuiteName::from(public.suite()) == adopted.suite
         && public.suite().supports(adopted.delivery)
         && public.suite().check_threshold(threshold, adopted.delivery).is_ok()
         && (threshold.k(), usize::from(threshold.n())) == (adopted.k, adopted.holders.len())
 }
 
-/// Whether a file is of this key, in whatever sharing.
-fn is_same_key(file: &[u8], public: &AnyPublicKey) -> bool {
-    public_of(file).is_ok_and(|other| other.key_id() == public.key_id())
+/// Whether a public part is of this key, in whatever sharing.
+fn is_same_key(part: &[u8], public: &AnyPublicKey) -> bool {
+    public_of(part).is_ok_and(|other| other.key_id() == public.key_id())
 }
 
 /// A key of this node's as the ledger has it, if it serves or did.
 pub(super) fn adopted_key(entry: &KeyEntry) -> Option<AdoptedKey> {
-    let public = entry.public.to_text(&entry.name).into_bytes();
     let adopted = AdoptedKey {
         key: entry.name.clone(),
         version: entry.version,
@@ -163,7 +158,7 @@ pub(super) fn adopted_key(entry: &KeyEntry) -> Option<AdoptedKey> {
         delivery: entry.delivery,
         k: entry.public.threshold().k(),
         holders: numbers(entry.holders.nodes()),
-        public,
+        public: entry.public.to_bytes(),
     };
     (!matches!(entry.state, KeyState::Pending | KeyState::Destroyed)).then_some(adopted)
 }

@@ -30,15 +30,15 @@ impl Custodian {
             Some(Ok(())) => self.judge_fork(from, hello.fork.as_ref(), work)?,
             judged => judged,
         };
-        if let Some(text) = self.witnesses.answered(from, judged) {
-            work.effects.push(CustodyEffect::RolledBack { node: self.local, text });
+        if let Some(rollback) = self.witnesses.answered(from, judged) {
+            work.effects.push(CustodyEffect::RolledBack { node: self.local, rollback, witness: Some(from) });
         }
         Ok(())
     }
 
-    pub(in crate::custodian) fn tell_of(node: NodeId, news: Option<String>, work: &mut Work) {
-        if let Some(text) = news {
-            work.effects.push(CustodyEffect::RolledBack { node, text });
+    pub(in crate::custodian) fn tell_of(node: NodeId, news: Option<Rollback>, work: &mut Work) {
+        if let Some(rollback) = news {
+            work.effects.push(CustodyEffect::RolledBack { node, rollback, witness: None });
         }
     }
 

@@ -1,9 +1,9 @@
 //! The ledger in the nodes that keep it.
 
-use theta_keyfiles::PublicKeyText as _;
 use theta_ledger::LedgerState;
 use theta_names::{Delivery, Epoch, Version};
 use theta_schemes::Suite;
+use theta_schemes::keys::AnyPublicKey;
 use theta_statements::KeyChange;
 
 use super::overrule;
@@ -38,11 +38,12 @@ fn keys_and_their_new_shares_come_into_it() {
     // What a quorum holds and one more node does not know: that one takes what was certified.
     let heads: Vec<_> = (1..=4).map(|node| *ledger(&net, node).head()).collect();
     assert!(heads.windows(2).all(|pair| pair[0] == pair[1]));
-    // The public key is there as its file has it.
-    let line = &ledger(&net, 1).keys()[&name("a")];
-    let text = String::from_utf8(line.versions[&Version::FIRST].epochs[0].public.clone()).unwrap();
-    assert!(text.contains("frost-ed25519"), "{text}");
-    assert_eq!(line.versions[&Version::FIRST].epochs.len(), 2);
+    // The public part is there in binary, of the sharing before and of the present one.
+    let history = &ledger(&net, 1).keys()[&name("a")].versions[&Version::FIRST];
+    let (present, before) = (net.entry(1, "a@1").public.clone(), &history.epochs[0].public);
+    assert_eq!(history.epochs.len(), 2);
+    assert_eq!(history.epochs[1].public, present.to_bytes());
+    assert_eq!(AnyPublicKey::from_bytes(before).unwrap().key_id(), present.key_id());
 }
 
 #[test]
@@ -111,13 +112,14 @@ fn without_an_identity_of_each_node_there_is_none() {
     assert!(net.custodian(1).ledger().is_none());
 }
 
-/// A certificate is for points. Who passes it on writes another name beside them, in whatever carries no signature.
+/// A certificate is for points. Who passes it on writes another suite on the same curve beside them, in whatever carries no signature.
 #[test]
 fn what_a_liar_writes_beside_a_certificate_is_not_decided() {
     for seed in 36..40 {
         let mut net = Net::new(2, 4, seed);
         let rewrite = |bytes: bytes::Bytes| {
-            let (from, to) = (b"\"zone\"", b"\"zonf\"");
+            // The suite's name with k and n behind it stands in public parts alone.
+            let (from, to) = (b"frost-ed25519\0\x02\0\x04", b"cks05-ed25519\0\x02\0\x04");
             let mut bytes = bytes.to_vec();
             if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
                 bytes[at..at + to.len()].copy_from_slice(to);
@@ -134,11 +136,10 @@ fn what_a_liar_writes_beside_a_certificate_is_not_decided() {
         });
         let id = net.ask(1..=4, &request);
         assert!(net.until(80, |net| [1, 3, 4].iter().all(|node| net.state(*node, &id).is_over())));
-        let public = net.entry(1, "zone").public.to_text(&name("zone"));
+        let public = net.entry(1, "zone").public.to_bytes();
         for node in [1, 3, 4] {
             let line = &ledger(&net, node).keys()[&name("zone")];
-            let decided = String::from_utf8(line.versions[&Version::FIRST].epochs[0].public.clone()).unwrap();
-            assert_eq!(decided, public, "seed {seed}, node {node}");
+            assert_eq!(line.versions[&Version::FIRST].epochs[0].public, public, "seed {seed}, node {node}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! ECDSA keys with a dishonest majority: who cheats is named and left alone until the key has new shares. And those with passive security.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use theta_names::Delivery;
 use theta_orchestration::{InstanceError, OrchestratorConfig, Quarantine};
@@ -17,17 +19,22 @@ use crate::{
     wire::{open, seal},
 };
 
+/// The kind of a message that names the holders of a program.
+const PREPARE: u32 = 3;
 /// The lowest kind of a message of a program.
 const PROGRAM: u32 = 4;
 /// One of the rounds in which MACs are checked.
 const ROUND: u16 = 40;
 
+/// How many presignatures a stock should have: with MASCOT a program makes 8.
+const LEVEL: usize = 12;
+
 fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
-    delivered(Delivery::DishonestMajority, (k, n), seed)
+    delivered(Delivery::DishonestMajority, (k, n), LEVEL, seed)
 }
 
-fn delivered(delivery: Delivery, (k, n): (u16, u16), seed: u64) -> Cluster {
-    let limits = OrchestratorConfig { nonces_per_peer: 6, ..config() };
+fn delivered(delivery: Delivery, (k, n): (u16, u16), level: usize, seed: u64) -> Cluster {
+    let limits = OrchestratorConfig { nonces_per_peer: level, ..config() };
     let mut cluster = Cluster::with_limits(k, n, seed, &limits);
     let holders: Vec<u16> = (1..=n).collect();
     let (key, suite) = (name("key"), Suite::EcdsaP256.into());
@@ -64,6 +71,19 @@ fn refusal(cluster: &mut Cluster, node: u16, text: &str) -> InstanceError {
     pending.outcome().unwrap().unwrap_err()
 }
 
+/// How many messages of programs a node has sent since the log had this length.
+fn programs_of(cluster: &Cluster, node: u16, since: usize) -> usize {
+    let sent = cluster.log[since..].iter().filter(|(from, ..)| *from == node).map(|(_, _, bytes)| open(bytes));
+    let of_program = |kind: u32| (PROGRAM..=u32::from(u16::MAX)).contains(&kind);
+    sent.filter(|envelope| envelope.stream == INSTANCES && of_program(envelope.kind)).count()
+}
+
+/// The machine of a node loses power, and comes back.
+fn restart(cluster: &mut Cluster, node: u16) {
+    cluster.kill(node);
+    cluster.start(node);
+}
+
 #[test]
 fn nothing_is_made_in_advance() {
     let mut cluster = cluster(2, 3, 1);
@@ -73,11 +93,72 @@ fn nothing_is_made_in_advance() {
     assert!([1, 2, 3].iter().all(|node| cluster.key(*node).stock.presignatures_ready() == 0));
 }
 
+fn are_full(cluster: &Cluster, nodes: &[u16]) -> bool {
+    nodes.iter().all(|node| cluster.key(*node).stock.presignatures_ready() >= LEVEL)
+}
+
+/// Signs, and says whether a program ran for it at any node.
+fn signs_by_a_program(cluster: &mut Cluster, nodes: &[u16], text: &str) -> bool {
+    let question = Question::new(&cluster.key(nodes[0]), text);
+    let pending: Vec<_> = nodes.iter().map(|node| cluster.submit(*node, &question.request)).collect();
+    cluster.until(text, |_| pending.iter().all(|pending| pending.outcome().is_some()));
+    pending.iter().for_each(|pending| question.check(&pending.outcome().unwrap().unwrap()));
+    let id = pending[0].id().0;
+    let of_it = cluster.log.iter().map(|(_, _, bytes)| open(bytes)).filter(|it| it.instance_id[..] == id[..]);
+    of_it.filter(|it| it.stream == INSTANCES).any(|it| it.kind == PREPARE)
+}
+
+/// Where all must sign, there is one set and one stock.
+#[test]
+fn all_of_a_fixed_set_have_presignatures_before_anybody_signs() {
+    for nodes in [&[1, 2][..], &[1, 2, 3]] {
+        let n = u16::try_from(nodes.len()).unwrap();
+        let mut cluster = cluster(n, n, n.into());
+        cluster.until("stocks are full", |cluster| are_full(cluster, nodes));
+        assert!(!signs_by_a_program(&mut cluster, nodes, "the first"));
+        cluster.hold(nodes, KeyChange::Refresh { key: name("key"), version: None });
+        cluster.until("stocks of the new epoch are full", |cluster| are_full(cluster, nodes));
+        assert!(!signs_by_a_program(&mut cluster, nodes, "refreshed"));
+        restart(&mut cluster, 2);
+        sign(&mut cluster, nodes, "restarted");
+        cluster.until("the restarted node has some", |cluster| are_full(cluster, nodes));
+        for node in nodes {
+            let key = cluster.key(*node);
+            assert_eq!(cluster.engine(*node).stock(&key).map(|stock| stock.level), Some(LEVEL));
+            assert!(cluster.engine(*node).culprits().is_empty() && Quarantine::of(&key).is_empty());
+        }
+    }
+}
+
+/// A cheat is found while nobody asks for anything: nothing begins again, until the key has new shares.
+#[test]
+fn a_cheat_in_a_filling_stops_the_fillings() {
+    let mut cluster = cluster(2, 2, 5);
+    cluster.liar = Some((1, lie));
+    cluster.hold(&[1, 2], KeyChange::Refresh { key: name("key"), version: None });
+    cluster.until("node 2 has noticed", |cluster| !Quarantine::of(&cluster.key(2)).is_empty());
+    cluster.liar = None;
+    // What node 2 has taken part in; it may be asked for what it has sent there.
+    let instances = |cluster: &Cluster| -> BTreeSet<Bytes> {
+        let sent = cluster.log.iter().filter(|(from, ..)| *from == 2).map(|(_, _, bytes)| open(bytes));
+        sent.filter(|it| it.stream == INSTANCES).map(|it| it.instance_id).collect()
+    };
+    (0..200).for_each(|_| cluster.turn());
+    let (before, seen) = (instances(&cluster), Quarantine::of(&cluster.key(2)));
+    cluster.pass(std::time::Duration::from_secs(60));
+    (0..2_000).for_each(|_| cluster.turn());
+    assert_eq!(instances(&cluster), before);
+    assert_eq!((Quarantine::of(&cluster.key(2)), cluster.key(2).stock.presignatures_ready()), (seen, 0));
+    cluster.hold(&[1, 2], KeyChange::Refresh { key: name("key"), version: None });
+    cluster.until("stocks of the new epoch are full", |cluster| are_full(cluster, &[1, 2]));
+    assert!(!signs_by_a_program(&mut cluster, &[1, 2], "refreshed"));
+}
+
 #[test]
 fn keys_with_passive_security_sign_also_with_new_shares() {
     for (delivery, k, n) in [(Delivery::Passive, 2, 3), (Delivery::PassiveDishonestMajority, 2, 2)] {
         let nodes: Vec<u16> = (1..=n).collect();
-        let mut cluster = delivered(delivery, (k, n), 7);
+        let mut cluster = delivered(delivery, (k, n), LEVEL, 7);
         sign(&mut cluster, &nodes, "made");
         let ready = nodes.iter().map(|node| cluster.key(*node).stock.presignatures_ready()).max();
         assert_eq!(ready > Some(0), delivery == Delivery::Passive, "{delivery}");
@@ -89,24 +170,33 @@ fn keys_with_passive_security_sign_also_with_new_shares() {
 
 #[test]
 fn a_cheat_of_two_is_named_and_left_alone_until_the_key_is_refreshed() {
-    let mut cluster = cluster(2, 2, 2);
+    let mut cluster = delivered(Delivery::DishonestMajority, (2, 2), 0, 2);
     sign(&mut cluster, &[1, 2], "honest");
     cluster.liar = Some((1, lie));
     let error = refusal(&mut cluster, 2, "a lie");
     assert!(matches!(error, InstanceError::Aborted(Abort::Quarantined { .. })), "{error}");
     let seen = Quarantine::of(&cluster.key(2));
     assert_eq!((seen.len(), &seen[0].nodes[..], seen[0].culprit), (1, &[party(1), party(2)][..], Some(party(1))));
-    assert!(error.to_string().contains(seen[0].phase), "{error}");
+    assert!(error.to_string().contains(&seen[0].phase), "{error}");
     // Although it is honest now.
     cluster.liar = None;
     let before = cluster.log.len();
     let error = refusal(&mut cluster, 2, "again");
     assert!(matches!(error, InstanceError::Aborted(Abort::Quarantined { .. })), "{error}");
-    let programs = cluster.log[before..].iter().filter(|(from, _, bytes)| *from == 2 && open(bytes).kind >= PROGRAM);
-    assert_eq!(programs.filter(|(_, _, bytes)| open(bytes).stream == INSTANCES).count(), 0, "node 2 computes nothing");
+    assert_eq!(programs_of(&cluster, 2, before), 0, "node 2 computes nothing");
+    // Nor does a restart give the other one a further try.
+    restart(&mut cluster, 2);
+    assert_eq!(Quarantine::of(&cluster.key(2)), seen);
+    let before = cluster.log.len();
+    let error = refusal(&mut cluster, 2, "after a restart");
+    assert!(matches!(error, InstanceError::Aborted(Abort::Quarantined { .. })), "{error}");
+    assert_eq!(programs_of(&cluster, 2, before), 0, "node 2 computes nothing");
     cluster.hold(&[1, 2], KeyChange::Refresh { key: name("key"), version: None });
     assert!(Quarantine::of(&cluster.key(2)).is_empty());
     sign(&mut cluster, &[1, 2], "refreshed");
+    restart(&mut cluster, 2);
+    assert!(Quarantine::of(&cluster.key(2)).is_empty());
+    sign(&mut cluster, &[1, 2], "refreshed, and restarted");
 }
 
 #[test]

@@ -185,7 +185,7 @@ async fn a_combiner_that_lies_is_named_and_stops_nobody() {
         assert!(!named.is_empty());
         for culprit in named {
             assert_eq!(culprit.party, liar);
-            assert_eq!(culprit.misdeed.to_string(), "combined value fails verification");
+            assert_eq!(culprit.offence.to_string(), "combined value fails verification");
         }
     }
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use theta_protocols::ecdsa::{PROGRAM, Quarantine};
+use theta_protocols::ecdsa::{Majority, PROGRAM, Quarantine, keeps_stock, made_at_once};
 use theta_rounds::Abort;
 use theta_rounds::simulator::Behaviour;
-use theta_schemes::Suite;
+use theta_schemes::{Delivery, Suite};
+use theta_sharing::Threshold;
 
-use super::support::{Group, Liar, Ran, id, tamper};
+use super::support::{Group, LEVEL, Liar, Ran, id, tamper};
 
 /// A round of a program without the number of its attempt: what each round is about depends on it alone.
 fn round_of(payload: &[u8]) -> u16 {
@@ -21,7 +22,7 @@ fn round_of(payload: &[u8]) -> u16 {
 fn lie_in(round: u16, place: usize) -> Box<dyn theta_rounds::simulator::Adversary> {
     tamper(move |slot, payload: Bytes| {
         let mut payload = payload.to_vec();
-        if slot.kind >= PROGRAM && round_of(&payload) == round {
+        if slot.kind >= PROGRAM && payload.len() > 4 && round_of(&payload) == round {
             let at = 4 + (payload.len() - 5) * place / 1000;
             payload[at] ^= 1;
         }
@@ -29,8 +30,13 @@ fn lie_in(round: u16, place: usize) -> Box<dyn theta_rounds::simulator::Adversar
     })
 }
 
-/// The rounds of a program, and the longest message in any.
+/// The rounds of a program that signs, and the longest message in any.
 fn rounds(group: &Group) -> (BTreeSet<u16>, usize) {
+    seen_in(group, |spies| drop(group.run(b"m", 1, spies)))
+}
+
+/// The rounds of the programs in a run, and the longest message in any.
+fn seen_in(group: &Group, run: impl FnOnce(Vec<Liar>)) -> (BTreeSet<u16>, usize) {
     let seen: Arc<Mutex<(BTreeSet<u16>, usize)>> = Arc::default();
     let spies: Vec<Liar> = (1..=group.n)
         .map(|number| {
@@ -46,7 +52,7 @@ fn rounds(group: &Group) -> (BTreeSet<u16>, usize) {
             (number, spy)
         })
         .collect();
-    drop(group.run(b"m", 1, spies));
+    run(spies);
     let seen = seen.lock().unwrap();
     seen.clone()
 }
@@ -113,7 +119,7 @@ fn every_lie_of_two_ends_in_quarantine() {
                 Err(Abort::Quarantined { phase, party }) => {
                     assert_eq!(*party, Some(id(1)), "{phase}");
                     noticed += 1;
-                    phases.insert(*phase);
+                    phases.insert(phase.clone());
                     let known = quarantined(&group, 2);
                     assert_eq!(known.len(), 1);
                     assert_eq!(known[0].holders, [id(1).share(), id(2).share()]);
@@ -198,4 +204,100 @@ fn a_restart_is_no_cheat() {
         group.check(b"m", &simulator.run()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert!((1..=3).all(|number| quarantined(&group, number).is_empty()), "seed {seed}");
     }
+}
+
+/// How many presignatures a program makes for these keys.
+const MADE: usize = made_at_once(LEVEL, Majority::Dishonest);
+
+/// A group of a key whose holders all sign, with stocks.
+fn stocked(k: u16) -> Group {
+    let mut group = Group::dishonest(Suite::EcdsaP256, k, k);
+    group.levels = vec![LEVEL; k.into()];
+    group
+}
+
+#[test]
+fn where_all_must_sign_stocks_are_filled_and_serve() {
+    for k in [2, 3] {
+        let group = stocked(k);
+        for number in 1..=k {
+            let holders = Group::filled_by(&group.fill((number, number.into()), &[], Vec::new()));
+            assert!(holders.iter().all(|named| named.len() == usize::from(k)));
+            assert_eq!(group.ready(), vec![MADE * usize::from(number); k.into()]);
+        }
+        let (rounds, _) = seen_in(&group, |spies| drop(group.run(b"m", 1, spies)));
+        assert!(rounds.is_empty(), "no program runs");
+        group.check(b"n", &group.run(b"n", 2, Vec::new())).unwrap();
+        assert_eq!(group.ready(), vec![MADE * usize::from(k) - 2; k.into()], "each is used up at all holders");
+    }
+}
+
+/// What a filling sends must not be stopped by a bound of messages either.
+#[test]
+fn messages_of_fillings_are_below_their_bound() {
+    for k in [2, 3] {
+        let group = stocked(k);
+        let (rounds, longest) = seen_in(&group, |spies| drop(group.fill((1, 1), &[], spies)));
+        assert!(longest < 7 << 15, "{longest} bytes");
+        assert!(rounds.len() > 40, "{} rounds", rounds.len());
+        assert_eq!(group.ready(), vec![MADE; k.into()]);
+    }
+}
+
+/// Each set would need a stock of its own: none is kept, and whoever signs makes nothing beside.
+#[test]
+fn where_some_must_sign_nothing_is_kept() {
+    let mut group = Group::dishonest(Suite::EcdsaP256, 2, 3);
+    group.levels = vec![LEVEL; 3];
+    group.check(b"m", &group.run(b"m", 1, Vec::new())).unwrap();
+    let report = group.fill((1, 1), &[], Vec::new());
+    assert!(Group::filled_by(&report).iter().all(Vec::is_empty));
+    assert_eq!(group.ready(), [0; 3]);
+    assert!(!keeps_stock(group.delivery, Threshold::new(2, 3).unwrap()));
+    assert!(keeps_stock(group.delivery, Threshold::new(3, 3).unwrap()));
+    assert!(!keeps_stock(Delivery::PassiveDishonestMajority, Threshold::new(2, 2).unwrap()));
+}
+
+/// A holder that was restarted has no presignature any more. It says so by beginning a program: nobody waits for a tick.
+#[test]
+fn a_restarted_holder_of_two_delays_nothing() {
+    for turn in 0..6_u8 {
+        let mut group = stocked(2);
+        assert_eq!(Group::filled_by(&group.fill((1, 1), &[], Vec::new())).len(), 2);
+        group.forget(2);
+        group.ticks = 0;
+        group.check(&[turn], &group.run(&[turn], turn.into(), Vec::new())).unwrap();
+    }
+}
+
+/// What the others had made with it and only it can name makes room, as soon as a program shows that it lacks it.
+#[test]
+fn what_a_restarted_holder_owned_takes_up_no_room() {
+    let mut group = stocked(2);
+    assert_eq!(Group::filled_by(&group.fill((1, 1), &[], Vec::new())).len(), 2);
+    group.forget(2);
+    let of_it = |group: &Group| group.stocks[0].presignatures_of(id(2));
+    assert!(of_it(&group) > 0);
+    let message = (0..=u8::MAX).find(|message| group.coordinator(&[*message]) == 2).unwrap();
+    group.check(&[message], &group.run(&[message], 1, Vec::new())).unwrap();
+    assert_eq!((of_it(&group), group.ready()[1]), (0, 0));
+    assert!(group.ready()[0] > 0, "its own are named, and then found wanting, one after the other");
+}
+
+/// A cheat in a filling is one as any other. What was made with it before is wiped, and nothing begins again.
+#[test]
+fn a_cheat_in_a_filling_ends_in_quarantine() {
+    let mut noticed = 0;
+    for round in [15, 25, 35] {
+        let group = stocked(2);
+        assert_eq!(Group::filled_by(&group.fill((2, 1), &[], Vec::new())).len(), 2);
+        drop(group.fill((2, 2), &[], vec![(1, lie_in(round, 1000))]));
+        for number in (1..=2).filter(|number| !quarantined(&group, *number).is_empty()) {
+            noticed += 1;
+            assert_eq!(group.ready()[usize::from(number) - 1], 0);
+            let report = group.run(b"m", 1, Vec::new());
+            assert!(matches!(result_of(&report, number), Err(Abort::Quarantined { .. })));
+        }
+    }
+    assert!(noticed >= 2, "{noticed} noticed");
 }

@@ -140,3 +140,17 @@ fn presignatures_of_another_security_are_thrown_away() {
         assert!(!kinds(&group, b"m", 1).contains(&SHARE), "no share leaves");
     }
 }
+
+/// Whoever coordinates and finds one of those begins a program at once: no tick has to pass first.
+#[test]
+fn where_a_presignature_is_thrown_away_a_program_signs_at_once() {
+    for (made, asked) in [(Delivery::Passive, Delivery::All), (Delivery::All, Delivery::Passive)] {
+        let mut group = Group::cold(Suite::EcdsaP256, 2, 3);
+        group.delivery = made;
+        group.check(b"first", &group.run(b"first", 99, Vec::new())).unwrap();
+        (group.delivery, group.ticks) = (asked, 0);
+        let thrown_away = group.ready();
+        group.check(b"m", &group.run(b"m", 1, Vec::new())).unwrap();
+        assert_ne!(group.ready(), thrown_away, "one was drawn, and the program has made others");
+    }
+}

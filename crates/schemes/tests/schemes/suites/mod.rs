@@ -8,5 +8,6 @@ mod attacks;
 mod every_suite;
 mod keys;
 mod known_answers;
+mod public_bytes;
 mod random_bytes;
 mod standard_bls;

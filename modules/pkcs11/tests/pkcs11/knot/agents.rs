@@ -37,7 +37,7 @@ fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>
         zone: CopyFrom::File(folder.join("example.zone")),
         keys: group.path().join("zone.keys"),
         nsec3,
-        terms: Terms { longest: 35 * 86_400 },
+        terms: Terms::lasting(35 * 86_400),
         guesses: Guesses::of_days(&[14]),
     };
     let (agent, socket) = (Agent::open(sources).unwrap(), folder.join("zone.sock"));

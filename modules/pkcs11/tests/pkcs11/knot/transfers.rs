@@ -32,7 +32,7 @@ fn follow(knot: &Knot, line: &str) -> Arc<Copy> {
     Copy::follow(primary, Zone::origin(ZONE).unwrap())
 }
 
-/// A zone of many messages, and a change of it; with another secret or another key nothing comes.
+/// A zone of many messages, a change of all of it, and one that comes by differences; with another secret or another key nothing comes.
 #[test]
 fn a_copy_follows_knot() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,7 +59,22 @@ fn a_copy_follows_knot() {
     until("the change is transferred", PATIENCE, || copy.transfers() == 2);
     let after = copy.zone().unwrap();
     assert_eq!((after.serial(), after.len()), (Some(2), 4));
+    assert_eq!(copy.differences(), 0, "Knot does not know how a file has changed");
+
+    for words in [
+        &["zone-begin", "example."][..],
+        &["zone-set", "example.", "more", "1", "A", "192.0.2.8"],
+        &["zone-unset", "example.", "mail", "A"],
+        &["zone-commit", "example."],
+    ] {
+        assert!(knot.tell(words), "{}", knot.said());
+    }
+    until("the differences are transferred", PATIENCE, || copy.transfers() == 3);
+    let changed = copy.zone().unwrap();
+    let has = |name: &str| changed.set(&Zone::origin(name).unwrap(), 1).is_some();
+    assert_eq!((copy.differences(), changed.len()), (1, 4));
+    assert!(has("more.example.") && has("www.example.") && !has("mail.example."));
     drop(knot);
     std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(copy.zone().unwrap().serial(), Some(2), "the last copy stays");
+    assert_eq!(copy.zone().unwrap().serial(), changed.serial(), "the last copy stays");
 }

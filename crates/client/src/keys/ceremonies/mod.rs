@@ -1,6 +1,9 @@
 //! Ceremonies: sent to all nodes, and believed when max(group k, key k) of them report the same.
 
-use std::{collections::BTreeMap, fs, future::Future, sync::Arc, time::Duration};
+mod follower;
+mod reports;
+
+use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use theta_keyfiles::PublicKeyText as _;
@@ -13,12 +16,14 @@ use tokio::{
     sync::mpsc,
     time::{self, Instant},
 };
-use tonic::Code;
 
+use self::{
+    follower::{Follower, News},
+    reports::Reports,
+};
 use crate::{
-    Client, ClientError, Connection, NodeProblem, Problem,
-    answer::node,
-    credentials::{Enclosed, random},
+    Client, ClientError, Connection, NodeProblem,
+    credentials::random,
     fan_out::{self, Problems},
 };
 
@@ -106,18 +111,6 @@ const fn in_words(change: &KeyChange) -> &'static str {
         KeyChange::Recover { .. } => "recover the share",
     }
 }
-
-/// What the follower of one node reports.
-enum News {
-    Status(Box<v1::CeremonyStatus>),
-    /// The node will report nothing more.
-    Ended(Problem),
-    /// The node failed, and may come back.
-    Trouble(Problem),
-}
-
-/// The values on which nodes must agree: id, version, epoch, state, key id.
-type Verdict = (Bytes, Version, Epoch, i32, Bytes);
 
 impl Client {
     /// Holds a ceremony: asks all nodes, follows it at each of them, asks unreachable nodes again, and returns when
@@ -358,242 +351,4 @@ impl Client {
 pub(crate) fn enough(ledger: &LedgerState) -> usize {
     let (members, quorum) = (ledger.members().len(), ledger.quorum());
     members.saturating_sub(quorum).saturating_add(1).saturating_add(ledger.faulty()).min(members)
-}
-
-/// Asks one node and follows it to the end.
-struct Follower {
-    connection: Connection,
-    request: v1::HoldCeremonyRequest,
-    enclosed: Arc<Enclosed>,
-    patience: Duration,
-    watch_for: Duration,
-    news: mpsc::Sender<(NodeId, News)>,
-}
-
-impl Follower {
-    async fn follow(self) {
-        loop {
-            let closed = self.news.closed();
-            let turn = tokio::select! {
-                turn = self.turn() => turn,
-                () = closed => return,
-            };
-            match turn {
-                // The ceremony is over at this node.
-                Ok(()) => return,
-                Err(problem) if is_final(&problem) => return self.tell(News::Ended(problem)).await,
-                Err(problem) => self.tell(News::Trouble(problem)).await,
-            }
-            time::sleep(AGAIN).await;
-        }
-    }
-
-    /// Asks for the ceremony, then watches it. A node that has the ceremony already reports its state.
-    async fn turn(&self) -> Result<(), Problem> {
-        let held = self.connection.clone();
-        let request = self.enclosed.request(self.request.clone(), self.patience);
-        let ask = async { held.keys().hold_ceremony(request).await };
-        let status = self.within(ask).await?.into_inner();
-        let (id, over) = (status.id.clone(), is_over(&status));
-        self.tell(News::Status(Box::new(status))).await;
-        if over {
-            return Ok(());
-        }
-        let request = self.enclosed.request(v1::WatchCeremonyRequest { id }, self.watch_for);
-        let watch = async { self.connection.keys().watch_ceremony(request).await };
-        let mut reports = self.within(watch).await?.into_inner();
-        loop {
-            match reports.message().await {
-                Ok(Some(status)) => {
-                    let over = is_over(&status);
-                    self.tell(News::Status(Box::new(status))).await;
-                    if over {
-                        return Ok(());
-                    }
-                }
-                Ok(None) => return Err(Problem::Unreachable("it stopped telling how the ceremony stands".to_owned())),
-                Err(status) => return Err(self.connection.problem(&status, self.watch_for).await),
-            }
-        }
-    }
-
-    async fn within<T>(&self, call: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, Problem> {
-        match time::timeout(self.patience, call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(status)) => Err(self.connection.problem(&status, self.patience).await),
-            Err(_) => Err(Problem::Silent(self.patience)),
-        }
-    }
-
-    async fn tell(&self, news: News) {
-        // Sending fails only when the receiver is gone; nobody needs the report then.
-        let _ = self.news.send((self.connection.node, news)).await;
-    }
-}
-
-/// Whether asking the same node again is pointless.
-fn is_final(problem: &Problem) -> bool {
-    match problem {
-        Problem::Denied { reason, .. } => reason != "too-often" && reason != "rates-full",
-        Problem::FalseAnswer(_) | Problem::TurnedAway { .. } => true,
-        Problem::Refused { code, .. } => {
-            !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
-        }
-        Problem::Unreachable(_)
-        | Problem::Silent(_)
-        | Problem::NotReady(_)
-        | Problem::OtherVersion(_)
-        | Problem::KeyWithheld(_) => false,
-    }
-}
-
-fn is_over(status: &v1::CeremonyStatus) -> bool {
-    !matches!(status.state(), v1::CeremonyState::Running | v1::CeremonyState::Unspecified)
-}
-
-/// The latest report of every node.
-struct Reports<'a> {
-    connections: &'a [Connection],
-    quorum: usize,
-    latest: BTreeMap<NodeId, v1::CeremonyStatus>,
-    problems: Problems,
-    /// The nodes that do not take part.
-    lost: Vec<NodeId>,
-}
-
-impl<'a> Reports<'a> {
-    fn new(connections: &'a [Connection], quorum: usize) -> Self {
-        let problems = Problems::new(connections);
-        Self { connections, quorum, latest: BTreeMap::new(), problems, lost: Vec::new() }
-    }
-
-    fn add(&mut self, CeremonyProgress { node, status }: CeremonyProgress) {
-        self.problems.forget(node);
-        self.latest.insert(node, status);
-    }
-
-    /// The end that k nodes report, with its version and epoch, and these nodes.
-    fn agreed(&self) -> Option<(&v1::CeremonyStatus, (Version, Epoch), Vec<NodeId>)> {
-        let mut votes: BTreeMap<Verdict, Vec<NodeId>> = BTreeMap::new();
-        for (node, status) in self.latest.iter().filter(|(_, status)| is_over(status)) {
-            let v1::CeremonyStatus { id, version, epoch, state, key_id, .. } = status;
-            // No honest node reports a version or an epoch that cannot exist, so such a report does not count.
-            let (Some(version), Some(epoch)) = (Version::new(*version), Epoch::from_wide(*epoch)) else { continue };
-            votes.entry((id.clone(), version, epoch, *state, key_id.clone())).or_default().push(*node);
-        }
-        let ((_, version, epoch, ..), nodes) = votes.into_iter().find(|(_, nodes)| nodes.len() >= self.quorum)?;
-        let status = nodes.first().and_then(|node| self.latest.get(node))?;
-        Some((status, (version, epoch), nodes))
-    }
-
-    fn all_have_ended(&self) -> bool {
-        let over = self.latest.values().filter(|status| is_over(status)).count();
-        over + self.lost.iter().filter(|node| !self.latest.contains_key(node)).count() >= self.connections.len()
-    }
-
-    /// Whether too few nodes are left to agree.
-    fn is_hopeless(&self) -> bool {
-        self.connections.len().saturating_sub(self.lost.len()) < self.quorum
-    }
-
-    fn outcome(self, operation: &'static str, latency: Duration) -> Result<CeremonyOutcome, ClientError> {
-        let Some((status, (version, epoch), agreed)) = self.agreed() else {
-            return Err(self.without_end(operation));
-        };
-        let end = match status.state() {
-            v1::CeremonyState::Activated => CeremonyEnd::Activated {
-                key_id: status.key_id.as_ref().try_into().unwrap_or_default(),
-                certificate: status.certificate.clone(),
-            },
-            v1::CeremonyState::Recovered => CeremonyEnd::Recovered,
-            v1::CeremonyState::Aborted => CeremonyEnd::Aborted,
-            v1::CeremonyState::Cancelled => CeremonyEnd::Cancelled,
-            v1::CeremonyState::Failed | v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
-                CeremonyEnd::Failed(status.failure.clone())
-            }
-        };
-        let mut silent: Vec<NodeId> =
-            self.latest.values().flat_map(|status| &status.silent).copied().filter_map(node).collect();
-        silent.sort_unstable();
-        silent.dedup();
-        Ok(CeremonyOutcome {
-            id: status.id.as_ref().try_into().unwrap_or_default(),
-            key: status.key.clone(),
-            version,
-            epoch,
-            aim: status.aim.clone(),
-            end,
-            evidence: self.evidence(),
-            silent,
-            agreed,
-            problems: self.problems.all(),
-            latency,
-        })
-    }
-
-    fn without_end(&self, operation: &'static str) -> ClientError {
-        if let Some(error) = self.problems.hopeless(operation, self.quorum) {
-            return error;
-        }
-        let mut problems = Problems::new(self.connections);
-        for (node, status) in &self.latest {
-            let words = match status.state() {
-                v1::CeremonyState::Failed => status.failure.clone(),
-                v1::CeremonyState::Activated | v1::CeremonyState::Recovered => "it is done there".to_owned(),
-                v1::CeremonyState::Aborted => "it was given up there".to_owned(),
-                v1::CeremonyState::Cancelled => "it was cancelled".to_owned(),
-                v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
-                    format!("it goes on there, {} of {} steps are done", status.done, status.of)
-                }
-            };
-            problems.add(*node, Problem::Refused { code: Code::Aborted, message: words });
-        }
-        for NodeProblem { node, problem, .. } in self.problems.all() {
-            problems.add(node, problem);
-        }
-        ClientError::NoAnswer { operation, nodes: problems.all() }
-    }
-
-    fn evidence(&self) -> Vec<Evidence> {
-        let mut all: Vec<Evidence> = Vec::new();
-        for (reporter, status) in &self.latest {
-            for found in &status.evidence {
-                let Some(culprit) = node(found.node) else { continue };
-                let same = |known: &&mut Evidence| known.node == culprit && known.misbehaviour == found.misbehaviour;
-                match all.iter_mut().find(same) {
-                    Some(known) => known.reported_by.push(*reporter),
-                    None => all.push(Evidence {
-                        node: culprit,
-                        misbehaviour: found.misbehaviour.clone(),
-                        evidence: found.evidence.clone(),
-                        reported_by: vec![*reporter],
-                    }),
-                }
-            }
-        }
-        all
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Two nodes report the same version and epoch of a ceremony.
-    fn agreed(version: u32, epoch: u64) -> Option<(Version, Epoch)> {
-        let mut reports = Reports::new(&[], 2);
-        for number in 1..=2 {
-            let state = v1::CeremonyState::Activated.into();
-            let status = v1::CeremonyStatus { version, epoch, state, ..Default::default() };
-            reports.add(CeremonyProgress { node: NodeId::try_from(number).unwrap(), status });
-        }
-        reports.agreed().map(|(_, sharing, _)| sharing)
-    }
-
-    #[test]
-    fn a_sharing_that_there_cannot_be_is_nobodys_word() {
-        assert_eq!(agreed(1, 0), Some((Version::FIRST, Epoch::FIRST)));
-        assert_eq!(agreed(2, u64::from(u32::MAX)), Some((Version::new(2).unwrap(), Epoch::new(u32::MAX))));
-        assert_eq!((agreed(0, 0), agreed(1, 1 << 32)), (None, None));
-    }
 }

@@ -1,17 +1,16 @@
-//! A group of nodes with real certificates and real sockets.
+//! Members of a group with real certificates and real sockets, and numbered messages between them: for the tests of all transports, those
+//! of `theta-gossip` among them.
 
 use core::time::Duration;
-use std::{net::TcpListener, sync::Arc};
+use std::net::TcpListener;
 
 use bytes::Bytes;
 use theta_names::NodeId;
 use theta_network::{
-    Identity, Inbound, PeerStatus, SendError, Transport,
-    mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
+    Identity, Inbound, SendError, Transport,
+    mesh::{Listen, MeshPeer},
 };
 use tokio::{sync::mpsc, time::timeout};
-
-pub(crate) type Running = (Arc<Mesh>, mpsc::Receiver<Inbound>);
 
 pub(crate) fn id(number: usize) -> NodeId {
     NodeId::try_from(u16::try_from(number).unwrap()).unwrap()
@@ -20,14 +19,6 @@ pub(crate) fn id(number: usize) -> NodeId {
 pub(crate) fn new_identity() -> Identity {
     let made = Identity::generate("node").unwrap();
     Identity::from_pem(&made.certificate_pem, &made.key_pem).unwrap()
-}
-
-pub(crate) fn quick() -> MeshLimits {
-    MeshLimits {
-        backoff_min: Duration::from_millis(1),
-        backoff_max: Duration::from_millis(20),
-        ..MeshLimits::default()
-    }
 }
 
 /// Members 1 to n with listeners that are already bound, so that all addresses are known before any node starts.
@@ -51,38 +42,23 @@ impl Group {
         Self { identities, peers, listeners: listeners.into_iter().map(Some).collect() }
     }
 
-    pub(crate) fn config(&mut self, number: usize, limits: MeshLimits) -> MeshConfig {
-        let local = &self.peers[number - 1];
-        let listen = match self.listeners[number - 1].take() {
+    /// Where a member listens; the second time, at the address of the first.
+    pub(crate) fn listen(&mut self, number: usize) -> Listen {
+        match self.listeners[number - 1].take() {
             Some(listener) => Listen::Bound(listener),
-            None => Listen::Address(local.address.parse().unwrap()),
-        };
-        MeshConfig {
-            local: local.id,
-            identity: self.identities[number - 1].clone(),
-            listen,
-            peers: self.peers.iter().filter(|peer| peer.id != local.id).cloned().collect(),
-            limits,
+            None => Listen::Address(self.peers[number - 1].address.parse().unwrap()),
         }
     }
 
-    /// Starts a node; the second time, on the address of the first.
-    pub(crate) fn start(&mut self, number: usize, limits: MeshLimits) -> Running {
-        Mesh::start(self.config(number, limits)).unwrap()
+    /// All members but this one.
+    pub(crate) fn others(&self, number: usize) -> Vec<MeshPeer> {
+        self.peers.iter().filter(|peer| peer.id != id(number)).cloned().collect()
     }
-
-    pub(crate) fn start_all(&mut self, limits: &MeshLimits) -> Vec<Running> {
-        (1..=self.peers.len()).map(|number| self.start(number, limits.clone())).collect()
-    }
-}
-
-pub(crate) fn status(mesh: &Mesh, peer: usize) -> PeerStatus {
-    mesh.status().into_iter().find(|status| status.peer == id(peer)).unwrap()
 }
 
 /// Waits until `holds` returns true, however slow the machine is.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..6000 {
+    for _ in 0..12_000 {
         if holds() {
             return;
         }
@@ -92,13 +68,13 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 pub(crate) async fn next(inbound: &mut mpsc::Receiver<Inbound>) -> Inbound {
-    timeout(Duration::from_secs(30), inbound.recv()).await.expect("a message within 30 s").expect("a running mesh")
+    timeout(Duration::from_secs(60), inbound.recv()).await.expect("a message within 60 s").expect("a running node")
 }
 
 /// Sends, waiting while the queue is full.
-pub(crate) async fn send(mesh: &Mesh, to: usize, message: Bytes) {
+pub(crate) async fn send_by(node: &impl Transport, to: usize, message: Bytes) {
     loop {
-        match mesh.send(id(to), message.clone()) {
+        match node.send(id(to), message.clone()) {
             Ok(()) => return,
             Err(SendError::QueueFull(_)) => tokio::time::sleep(Duration::from_millis(1)).await,
             Err(error) => panic!("{error}"),
@@ -118,15 +94,4 @@ pub(crate) fn number_of(message: &[u8]) -> u32 {
     let padding = u8::try_from(number % 251).unwrap();
     assert!(message[4..].iter().all(|byte| *byte == padding), "message {number} is damaged");
     number
-}
-
-/// A small generator for test data; its seed makes failures repeatable.
-#[derive(Debug)]
-pub(crate) struct Lcg(pub(crate) u64);
-
-impl Lcg {
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
 }

@@ -1,0 +1,178 @@
+//! Whether a registry consents to what its node is asked to sign: a function of its own data, its members' statements, what it has agreed
+//! to before, and the object, all of which it sees.
+
+mod certificate;
+mod list;
+mod manifest;
+mod refusal;
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
+
+use rpki::{
+    crypto::PublicKey,
+    repository::x509::{Serial, Time},
+};
+use sha2::{Digest as _, Sha256};
+use theta_names::WallTime;
+
+pub use self::refusal::Refusal;
+use crate::{
+    attestation::Attestation,
+    memory::{Entry, Memory},
+    objects::{Attributes, Kind, Object},
+    registry::{Authority, Pool, Registry},
+    statements::Authorised,
+    store::Store,
+};
+
+/// What a registry knows.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    /// Its data.
+    pub registry: &'a Registry,
+    /// What members have authorised, now.
+    pub authorised: &'a Authorised,
+    /// The keys of objects.
+    pub pool: &'a Pool,
+    /// Where contents are found.
+    pub store: &'a dyn Store,
+    /// What it has agreed to.
+    pub memory: &'a Memory,
+    /// The time, in seconds since 1970.
+    pub now: i64,
+}
+
+/// A consent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// What to, in words for the log.
+    pub what: String,
+    /// What has to be remembered before anybody hears of it.
+    pub entries: Vec<Entry>,
+}
+
+/// What an authority publishes beside its manifest and its list.
+#[derive(Clone, Copy, Debug)]
+enum Published<'a> {
+    Attestation(&'a Attestation),
+    Authority(&'a Authority),
+}
+
+impl Facts<'_> {
+    /// What the members of an authority have authorised.
+    fn attestations<'b>(&'b self, of: &'b Authority) -> impl Iterator<Item = &'b Attestation> {
+        of.member.iter().flat_map(move |member| self.authorised.of(member))
+    }
+
+    /// What an authority publishes now, by the names of the files.
+    fn publishes<'b>(&'b self, of: &'b Authority) -> BTreeMap<String, Published<'b>> {
+        let attestations = self.attestations(of).map(|one| (one.file_name(), Published::Attestation(one)));
+        let children = self.registry.children(of).map(|child| (child.certificate_name(), Published::Authority(child)));
+        attestations.chain(children).collect()
+    }
+
+    fn time(&self) -> Time {
+        let since = Duration::from_secs(u64::try_from(self.now).unwrap_or_default());
+        Time::from(SystemTime::from(WallTime::since_1970(since)))
+    }
+
+    /// Whether something begins now, as far as clocks agree, and lasts so long at most.
+    fn lasts(&self, from: Time, until: Time, longest: i64) -> Result<(), Refusal> {
+        let (from, until) = (from.timestamp(), until.timestamp());
+        if (from - self.now).abs() > self.registry.terms.clocks {
+            return Err(Refusal::Time("beginning is not now"));
+        }
+        if until <= self.now || until <= from {
+            return Err(Refusal::Time("end is over"));
+        }
+        if until - from > longest {
+            Err(Refusal::Time("end is later than the registry's terms have it"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Decides about the bytes that a signature by a key is to cover.
+///
+/// # Errors
+/// The refusal.
+pub fn consent(key: &str, bytes: &[u8], facts: &Facts<'_>) -> Result<Consent, Refusal> {
+    let object = Object::read(bytes).ok_or(Refusal::Form)?;
+    let digest = Sha256::digest(bytes).into();
+    let purpose = |of, what| Refusal::Purpose { key: key.to_owned(), of, what };
+    if let Some(authority) = facts.registry.authority_of_key(key) {
+        return match object {
+            Object::Certificate(certificate) => certificate::certificate(authority, &certificate, digest, facts),
+            Object::List(list) => list::list(authority, &list, digest, facts),
+            Object::Attributes(_) => Err(purpose("an authority", "objects")),
+        };
+    }
+    let Some(public) = facts.pool.key(key) else { return Err(Refusal::Key(key.to_owned())) };
+    match object {
+        Object::Attributes(attributes) => content(public, attributes, facts),
+        Object::Certificate(_) => Err(purpose("one object", "certificates")),
+        Object::List(_) => Err(purpose("one object", "lists of revoked certificates")),
+    }
+}
+
+/// Decides about the attributes of a signed object, by its content.
+fn content(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Result<Consent, Refusal> {
+    if (attributes.time - facts.now).abs() > facts.registry.terms.clocks {
+        return Err(Refusal::Time("signing time is not now"));
+    }
+    let entry = Entry::Content { key: key.key_identifier().into(), digest: attributes.digest };
+    let key: [u8; 20] = key.key_identifier().into();
+    if facts.memory.content(&key).is_some_and(|before| *before != attributes.digest) {
+        return Err(Refusal::SecondContent);
+    }
+    let mut consent = match attributes.kind {
+        Kind::Manifest => {
+            let bytes = facts.store.content(&attributes.digest).map_err(Refusal::Unseen)?;
+            manifest::manifest(&bytes, attributes.digest, facts)?
+        }
+        kind => Consent { what: attested(kind, &attributes, facts)?.to_string(), entries: Vec::new() },
+    };
+    consent.entries.push(entry);
+    Ok(consent)
+}
+
+/// The content of a ROA or an ASPA, if it is authorised. What is authorised is known here, so its digest is recognised; any other content is
+/// looked at to say what it is.
+fn attested<'a>(kind: Kind, attributes: &Attributes, facts: &'a Facts<'_>) -> Result<&'a Attestation, Refusal> {
+    let fits = |one: &Attestation| match one {
+        Attestation::Roa { .. } => kind == Kind::Roa,
+        Attestation::Aspa { .. } => kind == Kind::Aspa,
+    };
+    let all = facts.registry.authorities.iter().flat_map(move |authority| facts.attestations(authority));
+    let mut fitting = all.filter(|one| fits(one));
+    if let Some(found) = fitting.find(|one| one.digest() == attributes.digest) {
+        return Ok(found);
+    }
+    let bytes = facts.store.content(&attributes.digest).map_err(Refusal::Unseen)?;
+    let read = if kind == Kind::Roa { Attestation::decode_roa(&bytes) } else { Attestation::decode_aspa(&bytes) };
+    Err(read.map_or(Refusal::Form, |read| Refusal::Unauthorised(read.to_string())))
+}
+
+/// A serial number in words.
+fn words(serial: [u8; 20]) -> String {
+    // The library prints nothing for 0.
+    if serial == [0; 20] {
+        return "0".to_owned();
+    }
+    Serial::from_array(serial).map_or_else(|_| hex::encode(serial), |serial| serial.to_string())
+}
+
+/// Whether a number is above the last one, or the same thing is asked about again.
+fn above(
+    what: &'static str,
+    number: [u8; 20],
+    digest: [u8; 32],
+    last: Option<&([u8; 20], [u8; 32])>,
+) -> Result<(), Refusal> {
+    let good = last.is_none_or(|(last, before)| number > *last || (number == *last && digest == *before));
+    if good { Ok(()) } else { Err(Refusal::Number { what, number: words(number) }) }
+}

@@ -1,0 +1,95 @@
+//! Why a registry's node does not take part.
+
+/// Why the registry does not consent, in words for the audit log and whoever asks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The key is neither an authority's nor one of the pool.
+    #[error("{0} is no key of an authority, nor one of the pool of objects' keys")]
+    Key(String),
+    /// The bytes are not understood.
+    #[error(
+        "these bytes are no certificate, no list of revoked certificates and no attributes of a signed object as they are made here"
+    )]
+    Form,
+    /// A key signs only what it is for.
+    #[error("{key} is for {of}, and does not sign {what}")]
+    Purpose {
+        /// The key.
+        key: String,
+        /// What it is for.
+        of: &'static str,
+        /// What it was to sign.
+        what: &'static str,
+    },
+    /// A part of it is not as it follows from the registry's data.
+    #[error("its {0} is not what follows from the registry's data")]
+    Profile(&'static str),
+    /// Its times do not fit.
+    #[error("its {0}")]
+    Time(&'static str),
+    /// The number of it was used before.
+    #[error("{what} {number} was used before, or a higher one was")]
+    Number {
+        /// Which number.
+        what: &'static str,
+        /// The number.
+        number: String,
+    },
+    /// The resources are not those of the member, or of the object.
+    #[error("it claims {claimed}; {of} has {held}")]
+    Resources {
+        /// What it claims.
+        claimed: String,
+        /// Who has others.
+        of: String,
+        /// Those.
+        held: String,
+    },
+    /// No member has authorised it.
+    #[error("{0} is authorised by no member's statement that counts now")]
+    Unauthorised(String),
+    /// Something that a member has authorised would be withdrawn.
+    #[error("{what} is missing, and {who} has not withdrawn it")]
+    Withdraws {
+        /// What is missing.
+        what: String,
+        /// Who would have to.
+        who: String,
+    },
+    /// Something would be published that nobody has authorised.
+    #[error("{0} is published, and nobody has authorised it")]
+    Foreign(String),
+    /// Something that is published is not good.
+    #[error("{file}: {reason}")]
+    Object {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A certificate would be revoked that is still wanted.
+    #[error("it revokes {serial}, the certificate of {file}, which nobody has withdrawn")]
+    Revokes {
+        /// The certificate's serial number.
+        serial: String,
+        /// The file that it is for.
+        file: String,
+    },
+    /// A certificate would be revoked of which nothing is known here.
+    #[error("it revokes {0}, and no certificate with that number was seen here")]
+    RevokesUnknown(String),
+    /// A certificate would be good again, or still, whose object was withdrawn.
+    #[error("it does not revoke {serial}, the certificate of {file}, which was withdrawn")]
+    Spares {
+        /// The certificate's serial number.
+        serial: String,
+        /// The file that it was for.
+        file: String,
+    },
+    /// The key has signed, or is certified for, another content.
+    #[error("this key of an object is for another content already")]
+    SecondContent,
+    /// What the signature covers cannot be seen.
+    #[error("what it covers cannot be seen: {0}")]
+    Unseen(String),
+}

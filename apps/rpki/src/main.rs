@@ -1,0 +1,93 @@
+//! `theta-rpki`: programs for registries that run an RPKI together.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand};
+use theta_rpki::{
+    agent::{Agent, AgentError},
+    sources::Sources,
+};
+
+/// Runs an RPKI together with other registries, none of whom has its keys
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Lets this registry's node sign what follows from the registry's own data and its members' statements
+    #[command(after_help = "\
+Example:
+  theta-rpki agent --registry registry.toml --statements statements/ --pool pool.keys --store /srv/rpki --memory agreed --socket /run/theta/rpki.sock
+
+The node's policy names the socket, and the rule that lets the issuer sign names the agent:
+
+  [[agent]]
+  name = \"rpki\"
+  socket = \"/run/theta/rpki.sock\"
+  timeout_ms = 20000
+
+  [[rule]]
+  name = \"rpki\"
+  effect = \"allow\"
+  clients = [\"issuer\"]
+  keys = [\"rpki-*\"]
+  operations = [\"sign\"]
+  agent = \"rpki\"
+
+All files are the registry's own, and are read again when they change, but for the store, into which the issuer puts what it wants signed.
+docs/guides/rpki.md and spec/rpki.md say what is in them.")]
+    Agent {
+        /// The registry's data: members, authorities, operators
+        #[arg(long, value_name = "FILE")]
+        registry: PathBuf,
+        /// The folder of members' signed statements, each in a file that ends with .toml
+        #[arg(long, value_name = "FOLDER")]
+        statements: PathBuf,
+        /// The folder of what operators override, if they may
+        #[arg(long, value_name = "FOLDER")]
+        overrides: Option<PathBuf>,
+        /// The keys of signed objects: on each line a name and a public key in base64
+        #[arg(long, value_name = "FILE")]
+        pool: PathBuf,
+        /// The folder of contents and objects, and of what is published
+        #[arg(long, value_name = "FOLDER")]
+        store: PathBuf,
+        /// The file of what was agreed to; it is made if there is none, and is never to be lost or set back
+        #[arg(long, value_name = "FILE")]
+        memory: PathBuf,
+        /// Where the node asks
+        #[arg(long, value_name = "PATH")]
+        socket: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    let Arguments { command } = Arguments::parse();
+    match run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), AgentError> {
+    let Command::Agent { registry, statements, overrides, pool, store, memory, socket } = command;
+    serve(Sources { registry, statements, overrides, pool, store, memory }, &socket)
+}
+
+fn serve(sources: Sources, socket: &Path) -> Result<(), AgentError> {
+    let agent = Agent::open(sources)?;
+    let failed = |error: std::io::Error| AgentError::Socket { path: socket.to_owned(), reason: error.to_string() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;
+    runtime.block_on(agent.serve(socket))
+}

@@ -1,0 +1,133 @@
+//! What a node hears, from files.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+use theta_rpki::{
+    agent::Agent, attestation::Attestation, overrides::Override, sources::Sources, statements::Statement,
+};
+use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server::Agent as _};
+use tonic::Request;
+
+use crate::issuer::{World, keys, pool_text, registry_text, roa, signatures};
+
+async fn ask(agent: &Agent, key: &str, operation: &str, statement: &[u8]) -> Result<(), String> {
+    let (key, operation, statement) = (key.to_owned(), operation.to_owned(), statement.to_vec().into());
+    let request = ConsentRequest { key, operation, statement, ..ConsentRequest::default() };
+    let ConsentResponse { consents, reason } = agent.consent(Request::new(request)).await.unwrap().into_inner();
+    if consents { Ok(()) } else { Err(reason) }
+}
+
+fn signed(bytes: &[u8], seeds: &[u8]) -> String {
+    let words = |signed: theta_rpki::signatures::Signed| {
+        format!("[[signature]]\nkey = \"{}\"\nsignature = \"{}\"\n", signed.key, signed.signature)
+    };
+    signatures(bytes, seeds).into_iter().map(words).collect()
+}
+
+/// A grant of a ROA of AS64496 for 192.0.2.0/24, or its withdrawal, as a member writes and signs it.
+fn statement(attestation: &Attestation, number: u64, from: i64, until: Option<i64>, seeds: &[u8]) -> String {
+    let attestation = attestation.clone();
+    let bytes = Statement { member: "acme".to_owned(), number, from, until, attestation }.signed_bytes();
+    let act = until.map_or("act = \"withdraw\"".to_owned(), |until| format!("act = \"grant\"\nuntil = {until}"));
+    let roa = "[roa]\nasn = 64496\nprefixes = [\"192.0.2.0/24\"]\n";
+    format!("member = \"acme\"\nnumber = {number}\nfrom = {from}\n{act}\n{roa}{}", signed(&bytes, seeds))
+}
+
+fn sources(folder: &Path) -> Sources {
+    let [registry, statements, overrides, pool, store, memory] =
+        ["registry", "statements", "overrides", "pool", "store", "memory"].map(|name| folder.join(name));
+    fs::write(&registry, registry_text()).unwrap();
+    fs::write(&pool, pool_text()).unwrap();
+    [&statements, &overrides].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    Sources { registry, statements, overrides: Some(overrides), pool, store, memory }
+}
+
+#[tokio::test]
+async fn a_member_grants_and_withdraws_by_signed_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = sources(folder.path());
+    let agent = Agent::open(sources.clone()).unwrap();
+    let (world, attestation) = (World::new(), roa(64_496, &["192.0.2.0/24"]));
+    let (_, asked) = world.object(&attestation, keys().objects[0], 1);
+    let file = |name: &str| -> PathBuf { sources.statements.join(name) };
+    let (from, until) = (world.now - 10, Some(world.now + 86_400));
+    let certify = || ask(&agent, "rpki-acme", "sign", &asked[1]);
+    let unauthorised = "is authorised by no member's statement";
+
+    assert!(certify().await.unwrap_err().contains(unauthorised));
+    fs::write(file("1.toml"), statement(&attestation, 1, from, until, &[1])).unwrap();
+    assert!(certify().await.unwrap_err().contains(unauthorised), "one of two keys");
+    fs::write(file("2.toml"), statement(&attestation, 1, from, until, &[1, 9])).unwrap();
+    assert!(certify().await.unwrap_err().contains(unauthorised), "a key that is not the member's");
+    fs::write(file("3.toml"), statement(&attestation, 1, from, until, &[1, 3])).unwrap();
+    assert_eq!(certify().await, Ok(()));
+    assert_eq!(ask(&agent, "rpki-ee-0", "sign", &asked[0]).await, Ok(()));
+    fs::write(file("4.toml"), statement(&attestation, 2, from, None, &[2, 3])).unwrap();
+    assert!(certify().await.unwrap_err().contains(unauthorised), "withdrawn");
+
+    let digest = Sha256::digest(&asked[1]);
+    assert!(
+        ask(&agent, "rpki-acme", "sign-digest", &digest).await.unwrap_err().contains("does not show what is signed")
+    );
+    fs::write(&sources.registry, "no data").unwrap();
+    assert!(certify().await.unwrap_err().contains("registry"));
+}
+
+#[tokio::test]
+async fn what_was_agreed_to_outlives_the_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = sources(folder.path());
+    let (world, attestation) = (World::new(), roa(64_496, &["192.0.2.0/24"]));
+    let until = Some(world.now + 86_400);
+    let text = statement(&attestation, 1, world.now - 10, until, &[1, 2]);
+    fs::write(sources.statements.join("1.toml"), text).unwrap();
+    let (_, one) = world.object(&attestation, keys().objects[0], 1);
+    let (_, other) = world.object(&attestation, keys().objects[1], 1);
+    let agent = Agent::open(sources.clone()).unwrap();
+    assert_eq!(ask(&agent, "rpki-acme", "sign", &one[1]).await, Ok(()));
+    drop(agent);
+    let agent = Agent::open(sources).unwrap();
+    assert!(ask(&agent, "rpki-acme", "sign", &other[1]).await.unwrap_err().contains("serial number 1 was used before"));
+    assert_eq!(ask(&agent, "rpki-acme", "sign", &one[1]).await, Ok(()));
+}
+
+#[tokio::test]
+async fn operators_override_one_object_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = sources(folder.path());
+    let (world, forged) = (World::new(), roa(666, &["192.0.2.0/24"]));
+    let (_, asked) = world.object(&forged, keys().objects[0], 1);
+    let agent = Agent::open(sources.clone()).unwrap();
+    let file = |seeds: &[u8], until: i64| {
+        let digest: [u8; 32] = Sha256::digest(&asked[1]).into();
+        let (key, reason) = ("rpki-acme".to_owned(), "the member's keys are lost".to_owned());
+        let one = Override { digest, key, reason, until };
+        let head = format!(
+            "digest = \"{}\"\nkey = \"{}\"\nreason = \"{}\"\nuntil = {until}\n",
+            hex::encode(digest),
+            one.key,
+            one.reason
+        );
+        head + &signed(&one.signed_bytes(), seeds)
+    };
+    let folder = sources.overrides.clone().unwrap();
+    let objection = |said: Result<(), String>| said.unwrap_err().contains("is authorised by no member's statement");
+    // One operator; a member; two, too late.
+    for (name, text) in [
+        ("1.toml", file(&[11], world.now + 100)),
+        ("2.toml", file(&[11, 1], world.now + 100)),
+        ("3.toml", file(&[11, 12], world.now - 100)),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
+        assert!(objection(ask(&agent, "rpki-acme", "sign", &asked[1]).await), "{name}");
+    }
+    fs::write(folder.join("4.toml"), file(&[11, 13], world.now + 100)).unwrap();
+    assert_eq!(ask(&agent, "rpki-acme", "sign", &asked[1]).await, Ok(()));
+    // This object, and no other one.
+    let (_, other) = world.object(&forged, keys().objects[0], 2);
+    assert!(objection(ask(&agent, "rpki-acme", "sign", &other[1]).await));
+}

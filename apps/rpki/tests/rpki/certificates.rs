@@ -1,0 +1,68 @@
+//! Certificates of authorities.
+
+use rpki::repository::{
+    cert::{Overclaim, TbsCert},
+    resources::ResourceSet,
+};
+
+use crate::issuer::{World, keys, rsync, tbs};
+
+#[test]
+fn authorities_are_certified_as_the_data_have_it() {
+    let mut world = World::new();
+    let certificate = world.certify();
+    let held = ResourceSet::try_from(&certificate).unwrap();
+    assert_eq!(held, ResourceSet::from_strs("AS64496", "192.0.2.0/24", "2001:db8::/32").unwrap());
+}
+
+/// A change of a certificate, and what is said against it.
+type Bend = (fn(&mut TbsCert), &'static str);
+
+#[test]
+fn whatever_else_an_authority_would_claim_is_refused() {
+    let bends: [Bend; 9] = [
+        (|bent| bent.set_as_resources_inherit(), "inheritance of resources"),
+        (|bent| bent.set_v4_resources(ResourceSet::all().to_ip_resources_v4()), "it claims"),
+        (|bent| bent.set_overclaim(Overclaim::Trim), "certificate policy"),
+        (|bent| bent.set_basic_ca(None), "basic constraints"),
+        (|bent| bent.set_rpki_notify(None), "address of notifications"),
+        (|bent| bent.set_ca_repository(Some(rsync("rsync://evil.example/repo/acme/"))), "address of the repository"),
+        (|bent| bent.set_crl_uri(Some(rsync("rsync://evil.example/repo/ta.crl"))), "address of revoked certificates"),
+        (|bent| bent.set_authority_key_identifier(None), "authority key identifier"),
+        (|bent| bent.set_subject_public_key(keys().public(keys().foreign)), "subject"),
+    ];
+    let mut world = World::new();
+    for (bend, words) in bends {
+        let mut bent = world.authority_certificate(world.acme(), 2);
+        bend(&mut bent);
+        world.refused("rpki-ta", &tbs(&bent), words);
+    }
+    let good = world.authority_certificate(world.acme(), 2);
+    world.ask("rpki-ta", &tbs(&good)).unwrap();
+    let mut stranger = good.clone();
+    stranger.set_subject_public_key(keys().public(keys().foreign));
+    stranger.set_subject(keys().public(keys().foreign).to_subject_name());
+    world.refused("rpki-ta", &tbs(&stranger), "public key");
+    // The member cannot certify itself, and nobody else.
+    world.refused("rpki-acme", &tbs(&good), "issuer");
+}
+
+#[test]
+fn serial_numbers_and_times_are_used_once_and_are_of_now() {
+    let mut world = World::new();
+    let good = world.authority_certificate(world.acme(), 2);
+    world.ask("rpki-ta", &tbs(&good)).unwrap();
+    world.ask("rpki-ta", &tbs(&good)).unwrap();
+    let mut other = good;
+    other.set_validity(world.validity(86_400));
+    world.refused("rpki-ta", &tbs(&other), "serial number 2 was used before");
+    other.set_serial_number(0_u64);
+    world.refused("rpki-ta", &tbs(&other), "serial number 0");
+    other.set_serial_number(3_u64);
+    world.ask("rpki-ta", &tbs(&other)).unwrap();
+    other.set_serial_number(4_u64);
+    other.set_validity(world.validity(3_000 * 86_400));
+    world.refused("rpki-ta", &tbs(&other), "end is later");
+    world.now += 1_000;
+    world.refused("rpki-ta", &tbs(&other), "beginning is not now");
+}

@@ -1,0 +1,119 @@
+//! ROAs and ASPAs: what their keys sign, and what their keys are certified for.
+
+use rpki::repository::resources::ResourceSet;
+
+use crate::issuer::{World, aspa, keys, roa, time};
+
+#[test]
+fn what_a_member_has_stated_is_signed() {
+    let mut world = World::new();
+    for (number, attestation) in [roa(64_496, &["192.0.2.0/24-25", "2001:db8::/48"]), aspa(&[1, 2])].iter().enumerate()
+    {
+        world.state(attestation, true);
+        let serial = u64::try_from(number + 1).unwrap();
+        let (_, asked) = world.object(attestation, keys().objects[number], serial);
+        let said = world.ask(&format!("rpki-ee-{number}"), &asked[0]).unwrap();
+        assert_eq!(said.what, attestation.to_string());
+        let said = world.ask("rpki-acme", &asked[1]).unwrap();
+        assert_eq!(said.what, format!("the certificate of the key of {attestation}"));
+        // The same again, by whoever asks once more.
+        world.ask(&format!("rpki-ee-{number}"), &asked[0]).unwrap();
+        world.ask("rpki-acme", &asked[1]).unwrap();
+    }
+}
+
+/// One registry invents a ROA, or an ASPA.
+#[test]
+fn what_no_member_has_stated_is_refused() {
+    let mut world = World::new();
+    world.state(&roa(64_496, &["192.0.2.0/24"]), true);
+    world.state(&aspa(&[1]), true);
+    for (number, forged) in [
+        roa(666, &["192.0.2.0/24"]),
+        roa(64_496, &["192.0.2.0/24-32"]),
+        roa(64_496, &["192.0.2.0/25"]),
+        roa(64_496, &["198.51.100.0/24"]),
+        aspa(&[1, 2]),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let (_, asked) = world.object(forged, keys().objects[0], u64::try_from(number + 1).unwrap());
+        world.refused("rpki-ee-0", &asked[0], "what it covers cannot be seen");
+        world.shelf.put(&forged.encode());
+        world.refused("rpki-ee-0", &asked[0], &format!("{forged} is authorised by no member's statement"));
+        world.refused("rpki-acme", &asked[1], "is authorised by no member's statement");
+    }
+}
+
+#[test]
+fn what_was_withdrawn_is_not_signed_again() {
+    let mut world = World::new();
+    let attestation = roa(64_496, &["192.0.2.0/24"]);
+    world.state(&attestation, true);
+    world.state(&attestation, false);
+    world.shelf.put(&attestation.encode());
+    let (_, asked) = world.object(&attestation, keys().objects[0], 1);
+    world.refused("rpki-ee-0", &asked[0], "is authorised by no member's statement");
+    world.refused("rpki-acme", &asked[1], "is authorised by no member's statement");
+}
+
+#[test]
+fn a_key_signs_one_content_and_is_certified_for_it() {
+    let mut world = World::new();
+    let (one, two) = (roa(64_496, &["192.0.2.0/24"]), aspa(&[1]));
+    world.state(&one, true);
+    world.state(&two, true);
+    let (_, first) = world.object(&one, keys().objects[0], 1);
+    let (_, second) = world.object(&two, keys().objects[0], 2);
+    world.ask("rpki-ee-0", &first[0]).unwrap();
+    world.refused("rpki-ee-0", &second[0], "for another content already");
+    world.refused("rpki-acme", &second[1], "for another content already");
+    world.ask("rpki-acme", &first[1]).unwrap();
+}
+
+#[test]
+fn certificates_of_objects_have_what_the_object_has() {
+    let mut world = World::new();
+    let attestation = roa(64_496, &["192.0.2.0/24"]);
+    world.state(&attestation, true);
+    let wide = ResourceSet::from_strs("", "192.0.0.0/16", "").unwrap();
+    let (_, asked) = world.object_with(&attestation, keys().objects[0], 1, |builder| {
+        builder.set_v4_resources(wide.to_ip_resources_v4());
+    });
+    world.refused("rpki-acme", &asked[1], "it claims");
+    let (_, asked) =
+        world.object_with(&attestation, keys().objects[0], 1, |builder| builder.set_as_resources_inherit());
+    world.refused("rpki-acme", &asked[1], "inheritance of resources");
+    let (_, asked) = world.object(&attestation, keys().foreign, 1);
+    world.refused("rpki-acme", &asked[1], "public key");
+    let (late, other) = (world.validity(500 * 86_400), aspa(&[1]).file_name());
+    let (_, asked) = world.object_with(&attestation, keys().objects[0], 1, |builder| builder.set_validity(late));
+    world.refused("rpki-acme", &asked[1], "end is later");
+    let address = crate::issuer::rsync(&world.acme().address(&other));
+    let (_, asked) =
+        world.object_with(&attestation, keys().objects[0], 1, |builder| builder.set_signed_object(address));
+    world.refused("rpki-acme", &asked[1], "is authorised by no member's statement");
+    let early = time(world.now - 5_000);
+    let (_, asked) = world.object_with(&attestation, keys().objects[0], 1, |builder| builder.set_signing_time(early));
+    world.refused("rpki-ee-0", &asked[0], "signing time is not now");
+}
+
+#[test]
+fn keys_sign_what_they_are_for() {
+    let mut world = World::new();
+    let attestation = roa(64_496, &["192.0.2.0/24"]);
+    world.state(&attestation, true);
+    let (_, asked) = world.object(&attestation, keys().objects[0], 1);
+    world.refused("rpki-acme", &asked[0], "is for an authority, and does not sign objects");
+    world.refused("rpki-ee-0", &asked[1], "is for one object, and does not sign certificates");
+    world.refused("rpki-ta", &asked[1], "issuer");
+    world.refused("mail", &asked[0], "mail is no key of an authority");
+    world.refused("rpki-ee-0", b"bytes", "these bytes are no certificate");
+    for bytes in &asked {
+        for end in 0..bytes.len() {
+            world.refused("rpki-acme", &bytes[..end], "these bytes are no certificate");
+        }
+        world.refused("rpki-acme", &[&bytes[..], &[0]].concat(), "these bytes are no certificate");
+    }
+}

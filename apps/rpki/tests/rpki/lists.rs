@@ -1,0 +1,58 @@
+//! Lists of revoked certificates.
+
+use crate::issuer::{World, aspa, roa};
+
+fn world() -> World {
+    let mut world = World::new();
+    world.state(&roa(64_496, &["192.0.2.0/24"]), true);
+    world.state(&aspa(&[1]), true);
+    world.issue(&roa(64_496, &["192.0.2.0/24"]), 0, 11);
+    world.issue(&aspa(&[1]), 1, 12);
+    world
+}
+
+/// One registry would take a member's ROA out of use.
+#[test]
+fn nothing_that_stands_is_revoked() {
+    let mut world = world();
+    for revoked in [&[11][..], &[12], &[11, 12]] {
+        let (asked, _) = world.list(1, revoked);
+        world.refused("rpki-acme", &asked, "which nobody has withdrawn");
+    }
+    let (asked, _) = world.list(1, &[99]);
+    world.refused("rpki-acme", &asked, "it revokes 99, and no certificate with that number was seen here");
+    let (asked, _) = world.list(1, &[]);
+    world.ask("rpki-acme", &asked).unwrap();
+}
+
+/// One registry would keep in use what a member has withdrawn.
+#[test]
+fn what_was_withdrawn_or_replaced_is_revoked() {
+    let mut world = world();
+    world.issue(&aspa(&[1]), 2, 13);
+    world.state(&roa(64_496, &["192.0.2.0/24"]), false);
+    for revoked in [&[][..], &[12]] {
+        let (asked, _) = world.list(1, revoked);
+        world.refused("rpki-acme", &asked, "it does not revoke 11");
+    }
+    let (asked, _) = world.list(1, &[11, 12]);
+    world.ask("rpki-acme", &asked).unwrap();
+    let (asked, _) = world.list(2, &[11, 13]);
+    world.refused("rpki-acme", &asked, "it revokes 13");
+}
+
+#[test]
+fn numbers_rise_and_times_are_of_now() {
+    let mut world = world();
+    let (asked, _) = world.list(5, &[]);
+    world.ask("rpki-acme", &asked).unwrap();
+    world.ask("rpki-acme", &asked).unwrap();
+    let (lower, _) = world.list(4, &[]);
+    world.refused("rpki-acme", &lower, "the list's number 4 was used before, or a higher one was");
+    world.refused("rpki-ta", &asked, "issuer");
+    world.now += 1;
+    let (other, _) = world.list(5, &[]);
+    world.refused("rpki-acme", &other, "the list's number 5 was used before");
+    world.now += 1_000;
+    world.refused("rpki-acme", &lower, "beginning is not now");
+}

@@ -1,0 +1,110 @@
+//! Triples of MASCOT between two parties: products, sacrifice and the check of MACs, at the first of them.
+
+use std::time::Duration;
+
+use rand_chacha::ChaCha20Rng;
+use theta::exit::Failure;
+use theta_groups::P256Scalar;
+use theta_ot::mascot::{Fault, Mesh, Messages, Parties, Party};
+
+use super::{Drawn, Target, party, transfers::Kept};
+use crate::timing::dudect::{Class, clocked};
+
+/// Triples of a batch.
+const TRIPLES: usize = 2;
+/// What tells the classes apart.
+const CLASSES: &str = "factors zero, or random";
+
+/// Something of each party.
+type Both<T> = [T; 2];
+
+/// How long the first party took.
+#[derive(Default)]
+struct Spent {
+    products: Duration,
+    sacrifice: Duration,
+    macs: Duration,
+}
+
+pub(super) fn all() -> Vec<Target> {
+    vec![
+        target("mascot-products", |spent| spent.products),
+        target("mascot-sacrifice", |spent| spent.sacrifice),
+        target("mascot-mac-check", |spent| spent.macs),
+    ]
+}
+
+fn target(name: &str, time: fn(&Spent) -> Duration) -> Target {
+    Target::new(name, CLASSES, move |trial| {
+        let parties = Kept::new(set_up(trial.rng())?);
+        trial.samples(|class, rng| Ok(time(&parties.with(|parties| batch(parties, class, rng))?)))
+    })
+}
+
+/// Does a step, and adds its time if it is the first party's.
+fn of_first<T>(place: usize, spent: &mut Duration, step: impl FnOnce() -> T) -> T {
+    if place == 0 { clocked(spent, step) } else { step() }
+}
+
+/// One round: each party takes what the other sent.
+fn round<T, U>(
+    states: Both<T>,
+    sent: Both<Messages>,
+    mut step: impl FnMut(usize, T, &Messages) -> Result<(U, Messages), Fault>,
+) -> Result<(Both<U>, Both<Messages>), Failure> {
+    let ([first, second], [to_second, to_first]) = (states, sent);
+    let (first, answer) = step(0, first, &from(1, to_first)?).map_err(Failure::internal)?;
+    let (second, other_answer) = step(1, second, &from(0, to_second)?).map_err(Failure::internal)?;
+    Ok(([first, second], [answer, other_answer]))
+}
+
+/// A message as its recipient has it: by its sender.
+fn from(place: usize, messages: Messages) -> Result<Messages, Failure> {
+    let sender = party(place)?;
+    Ok(messages.into_values().map(|bytes| (sender, bytes)).collect())
+}
+
+/// The parties, ready to make triples.
+fn set_up(rng: &mut ChaCha20Rng) -> Result<Both<Party<P256Scalar>>, Failure> {
+    let (one, other) = (party(0)?, party(1)?);
+    let mut begin = |me, peer| {
+        let parties = Parties::new([8; 32], me, [peer].into())?;
+        Mesh::<P256Scalar>::begin(parties, rng)
+    };
+    let (first, to_second) = begin(one, other).map_err(Failure::internal)?;
+    let (second, to_first) = begin(other, one).map_err(Failure::internal)?;
+    let (states, sent) = ([first, second], [to_second, to_first]);
+    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages, rng))?;
+    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages))?;
+    let (parties, _) = round(states, sent, |_, state, messages| Ok((state.handle(messages)?, Messages::new())))?;
+    Ok(parties)
+}
+
+/// A batch of triples. The first party's factors are of the class.
+fn batch(
+    parties: Both<Party<P256Scalar>>,
+    class: Class,
+    rng: &mut ChaCha20Rng,
+) -> Result<(Both<Party<P256Scalar>>, Spent), Failure> {
+    let mut spent = Spent::default();
+    let [first, second] = parties;
+    let (first, to_second) = first.triples(TRIPLES, &mut Drawn::new(class, rng)).map_err(Failure::internal)?;
+    let (second, to_first) = second.triples(TRIPLES, rng).map_err(Failure::internal)?;
+    let (states, sent) = ([first, second], [to_second, to_first]);
+    let (states, sent) = round(states, sent, |place, state, messages| {
+        of_first(place, &mut spent.products, || state.handle(messages, rng))
+    })?;
+    let (states, sent) =
+        round(states, sent, |place, state, messages| of_first(place, &mut spent.products, || state.handle(messages)))?;
+    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages, rng))?;
+    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages))?;
+    let (states, sent) = round(states, sent, |place, state, messages| {
+        of_first(place, &mut spent.sacrifice, || state.handle(messages, rng))
+    })?;
+    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages))?;
+    let (states, sent) =
+        round(states, sent, |place, state, messages| of_first(place, &mut spent.macs, || state.handle(messages, rng)))?;
+    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages))?;
+    let (parties, _) = round(states, sent, |_, state, messages| Ok((state.finish(messages)?.0, Messages::new())))?;
+    Ok((parties, spent))
+}

@@ -1,0 +1,113 @@
+//! One node of a ceremony: asked for it, and followed to its end there.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use theta_names::NodeId;
+use theta_wire::v1;
+use tokio::{sync::mpsc, time};
+use tonic::Code;
+
+use super::AGAIN;
+use crate::{Connection, Problem, credentials::Enclosed};
+
+/// What the follower of one node reports.
+pub(super) enum News {
+    Status(Box<v1::CeremonyStatus>),
+    /// The node will report nothing more.
+    Ended(Problem),
+    /// The node failed, and may come back.
+    Trouble(Problem),
+}
+
+/// Asks one node and follows it to the end.
+pub(super) struct Follower {
+    pub(super) connection: Connection,
+    pub(super) request: v1::HoldCeremonyRequest,
+    pub(super) enclosed: Arc<Enclosed>,
+    pub(super) patience: Duration,
+    pub(super) watch_for: Duration,
+    pub(super) news: mpsc::Sender<(NodeId, News)>,
+}
+
+impl Follower {
+    pub(super) async fn follow(self) {
+        loop {
+            let closed = self.news.closed();
+            let turn = tokio::select! {
+                turn = self.turn() => turn,
+                () = closed => return,
+            };
+            match turn {
+                // The ceremony is over at this node.
+                Ok(()) => return,
+                Err(problem) if is_final(&problem) => return self.tell(News::Ended(problem)).await,
+                Err(problem) => self.tell(News::Trouble(problem)).await,
+            }
+            time::sleep(AGAIN).await;
+        }
+    }
+
+    /// Asks for the ceremony, then watches it. A node that has the ceremony already reports its state.
+    async fn turn(&self) -> Result<(), Problem> {
+        let held = self.connection.clone();
+        let request = self.enclosed.request(self.request.clone(), self.patience);
+        let ask = async { held.keys().hold_ceremony(request).await };
+        let status = self.within(ask).await?.into_inner();
+        let (id, over) = (status.id.clone(), is_over(&status));
+        self.tell(News::Status(Box::new(status))).await;
+        if over {
+            return Ok(());
+        }
+        let request = self.enclosed.request(v1::WatchCeremonyRequest { id }, self.watch_for);
+        let watch = async { self.connection.keys().watch_ceremony(request).await };
+        let mut reports = self.within(watch).await?.into_inner();
+        loop {
+            match reports.message().await {
+                Ok(Some(status)) => {
+                    let over = is_over(&status);
+                    self.tell(News::Status(Box::new(status))).await;
+                    if over {
+                        return Ok(());
+                    }
+                }
+                Ok(None) => return Err(Problem::Unreachable("it stopped telling how the ceremony stands".to_owned())),
+                Err(status) => return Err(self.connection.problem(&status, self.watch_for).await),
+            }
+        }
+    }
+
+    async fn within<T>(&self, call: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, Problem> {
+        match time::timeout(self.patience, call).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(status)) => Err(self.connection.problem(&status, self.patience).await),
+            Err(_) => Err(Problem::Silent(self.patience)),
+        }
+    }
+
+    async fn tell(&self, news: News) {
+        // Sending fails only when the receiver is gone; nobody needs the report then.
+        let _ = self.news.send((self.connection.node, news)).await;
+    }
+}
+
+/// Whether asking the same node again is pointless.
+fn is_final(problem: &Problem) -> bool {
+    match problem {
+        Problem::Denied { reason, .. } => reason != "too-often" && reason != "rates-full",
+        Problem::FalseAnswer(_) | Problem::TurnedAway { .. } => true,
+        Problem::Refused { code, .. } => {
+            !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
+        }
+        Problem::Unreachable(_)
+        | Problem::Silent(_)
+        | Problem::NotReady(_)
+        | Problem::OtherVersion(_)
+        | Problem::KeyWithheld(_)
+        | Problem::Unconfirmed(_) => false,
+    }
+}
+
+/// Whether nothing more happens to the ceremony at the node.
+pub(super) fn is_over(status: &v1::CeremonyStatus) -> bool {
+    !matches!(status.state(), v1::CeremonyState::Running | v1::CeremonyState::Unspecified)
+}
