@@ -85,11 +85,10 @@ impl NameServer {
             && (!moves || self.0.tell(&["zone-unset", ZONE, name, "A"]))
             && self.0.tell(&["zone-set", ZONE, name, TTL, "A", address]);
         if !is_taken {
-            // There may be none.
-            self.0.tell(&["zone-abort", ZONE]);
-            let said = self.0.said();
-            let last = said.lines().last().unwrap_or("it says nothing").to_owned();
-            return Err(Failure::Failed(format!("Knot does not take a change of {name}.{ZONE}: {last}")));
+            return Err(Failure::Failed(format!(
+                "Knot does not take a change of {name}.{ZONE}: {}",
+                self.last_error()
+            )));
         }
         // A transaction that cannot be signed is over.
         Ok(self.0.tell(&["zone-commit", ZONE]))
