@@ -1,8 +1,10 @@
-//! What the demo and the laboratory have in common beyond the product: groups of real node processes on this machine, and
-//! how long their answers take.
+//! What demonstrations and the laboratory have in common beyond the product: groups of real node processes on this machine,
+//! how long their answers take, and how a story is told.
 
 mod cluster;
 mod latency;
+mod show;
 
 pub use cluster::{Cluster, Lifetime, Loopback, Site, this_program};
 pub use latency::{Latencies, Percentiles};
+pub use show::Show;

@@ -10,14 +10,14 @@ use theta::{
     units::{self, Bytes},
 };
 use theta_client::{Client, ClientOptions};
-use theta_cluster::Cluster;
+use theta_cluster::{Cluster, Show};
 use theta_wire::v1::PeerState;
 use tokio::time::{self, Instant};
 
 use super::{
     LIAR, PATIENCE,
     material::Material,
-    show::{Row, Show},
+    show::Row,
     work::{Operation, Tally, Worker},
 };
 

@@ -11,8 +11,7 @@ use theta::{
     units,
 };
 use theta_client::{Answer, Client, ClientOptions};
-use theta_cluster::Cluster;
-use theta_cluster::Latencies;
+use theta_cluster::{Cluster, Latencies, Show};
 use theta_payload::{self as payload, Aead};
 use theta_schemes::{Purpose, Suite};
 
@@ -21,7 +20,6 @@ use super::{
     acts::await_mesh,
     independent::{self, Verdict},
     material::Material,
-    show::Show,
 };
 
 /// One key for each suite, called what it is.

@@ -4,12 +4,12 @@
 //! beyond the product is the demo, and the liar, which no build of the product contains.
 
 mod acts;
-mod chain;
 mod every;
 mod independent;
 mod keeping;
 mod liar;
 mod material;
+mod other;
 mod show;
 mod work;
 
@@ -30,9 +30,9 @@ use theta::{
     interrupt::{Unfinished, told_to_end},
     output::{self, Output},
 };
-use theta_cluster::{Cluster, Lifetime, this_program};
+use theta_cluster::{Cluster, Lifetime, Show, this_program};
 
-use self::{acts::Stage, liar::LiarArgs, material::Material, show::Show};
+use self::{acts::Stage, liar::LiarArgs, material::Material};
 
 /// The demo's node that lies. A name that no typing error comes near to, so that it is never suggested.
 const LIAR: &str = "_x_liar";
@@ -90,6 +90,7 @@ Examples:
   cargo run --release -- demo --all     use every suite there is; the RSA keys take seconds to minutes to make
   cargo run --release -- demo --keep    leave the network running, to try the other commands on it
   cargo run --release -- demo --chain   a CometBFT chain whose transactions are encrypted until they are ordered
+  cargo run --release -- demo --dns     a zone that three operators sign, and that none of them can falsify
 
 Everything is real: each node is a process of its own, all speak mutually authenticated TLS 1.3 on loopback.")]
 struct DemoArgs {
@@ -117,12 +118,18 @@ struct DemoArgs {
     /// Show a chain instead, whose transactions nobody can read before they are ordered: the program theta-chain
     #[arg(long, conflicts_with_all = ["file", "nodes", "threshold", "rounds", "all", "keep"])]
     chain: bool,
+    /// Show a zone instead, which three operators sign with Knot DNS, none of whom has its keys: the program theta-dnssec-demo
+    #[arg(long, conflicts_with_all = ["file", "nodes", "threshold", "rounds", "all", "keep", "chain"])]
+    dns: bool,
 }
 
 /// `theta-demo demo`.
 fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     if args.chain {
-        return chain::run(args.dir.as_deref(), output);
+        return other::CHAIN.run(args.dir.as_deref(), output);
+    }
+    if args.dns {
+        return other::DNS.run(args.dir.as_deref(), output);
     }
     let material = Material::load(args.file.as_deref())?;
     let keys = if args.all { every::keys()? } else { plan::default_keys() };
@@ -147,8 +154,8 @@ fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     let stage =
         Stage { show: &show, material: &material, plan: &plan, keys: &keys, group: &group, rounds: args.rounds };
     let (cluster, rows) = home.unless_interrupted(stage.play(cluster))?;
-    show.table(&rows)?;
-    show.next(&group, args.keep.then(|| cluster.pids()).as_deref());
+    show::table(&show, &rows)?;
+    show::next(&show, &group, args.keep.then(|| cluster.pids()).as_deref());
     if args.keep {
         cluster.release();
         home.keep();

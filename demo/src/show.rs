@@ -1,27 +1,14 @@
 //! What the audience sees.
 
 use std::{
-    cell::Cell,
-    fmt::Display,
     io::{self, Write},
     path::Path,
     time::Duration,
 };
 
 use serde::Serialize;
-use theta::{
-    connect,
-    exit::Failure,
-    output::{self, FAINT, GOOD, HEADING, Output, Table},
-    units,
-};
-use theta_cluster::Latencies;
-
-/// Tells the story: on standard output, or on standard error when that is for JSON.
-pub(crate) struct Show {
-    output: Output,
-    acts: Cell<u32>,
-}
+use theta::{connect, exit::Failure, output::Table, units};
+use theta_cluster::{Latencies, Show};
 
 /// One line of the final table.
 #[derive(Serialize)]
@@ -57,71 +44,33 @@ impl Row {
     }
 }
 
-impl Show {
-    /// For this kind of output.
-    pub(crate) const fn new(output: Output) -> Self {
-        Self { output, acts: Cell::new(0) }
-    }
+/// The table at the end.
+pub(crate) fn table(show: &Show, rows: &[Row]) -> Result<(), Failure> {
+    show.output().result(&rows, |out| {
+        writeln!(out)?;
+        write_table(rows, out)
+    })
+}
 
-    /// A heading.
-    pub(crate) fn act(&self, title: impl Display) {
-        let number = self.acts.get() + 1;
-        self.acts.set(number);
-        self.line(format_args!("\n{HEADING}{number}. {title}{HEADING:#}"));
-    }
-
-    /// What happened.
-    pub(crate) fn say(&self, line: impl Display) {
-        self.line(format_args!("   {line}"));
-    }
-
-    /// What happened and was checked.
-    pub(crate) fn good(&self, line: impl Display) {
-        self.line(format_args!("   {GOOD}ok{GOOD:#} {line}"));
-    }
-
-    /// Something about it.
-    pub(crate) fn aside(&self, line: impl Display) {
-        self.line(format_args!("   {FAINT}{line}{FAINT:#}"));
-    }
-
-    /// The table at the end.
-    pub(crate) fn table(&self, rows: &[Row]) -> Result<(), Failure> {
-        self.output.result(&rows, |out| {
-            writeln!(out)?;
-            write_table(rows, out)
-        })
-    }
-
-    /// What to try next.
-    pub(crate) fn next(&self, group: &Path, pids: Option<&[(u16, u32)]>) {
-        let Some(pids) = pids else {
-            self.line("\nThe nodes have ended and their keys are gone. Next:");
-            self.line("  cargo run --release -- demo --keep    the same, and the network stays for you to try");
-            self.line("  cargo build --release                 makes target/release/theta, the product: then");
-            self.line("  theta group init                      a network of your own");
-            self.line("  theta --help                          everything else");
-            return;
-        };
-        let client = group.join("client");
-        let pids: Vec<String> = pids.iter().map(|(_, pid)| pid.to_string()).collect();
-        self.line("\nThe network runs on. Talk to it (cargo build --release makes target/release/theta):");
-        self.line(format_args!("  export THETA_CLIENT={}", client.display()));
-        self.line("  theta status");
-        self.line("  theta encrypt FILE && theta decrypt FILE.theta -o -");
-        self.line("  theta coin 'heads or tails'");
-        self.line("Stop it and remove its keys:");
-        self.line(format_args!("  kill {} && rm -r {}", pids.join(" "), group.display()));
-    }
-
-    fn line(&self, line: impl Display) {
-        if self.output.json() {
-            output::note(line);
-        } else {
-            // Whoever does not listen any more will not miss it; the table's error is reported.
-            let _ = writeln!(anstream::stdout(), "{line}");
-        }
-    }
+/// What to try next.
+pub(crate) fn next(show: &Show, group: &Path, pids: Option<&[(u16, u32)]>) {
+    let Some(pids) = pids else {
+        show.line("\nThe nodes have ended and their keys are gone. Next:");
+        show.line("  cargo run --release -- demo --keep    the same, and the network stays for you to try");
+        show.line("  cargo build --release                 makes target/release/theta, the product: then");
+        show.line("  theta group init                      a network of your own");
+        show.line("  theta --help                          everything else");
+        return;
+    };
+    let client = group.join("client");
+    let pids: Vec<String> = pids.iter().map(|(_, pid)| pid.to_string()).collect();
+    show.line("\nThe network runs on. Talk to it (cargo build --release makes target/release/theta):");
+    show.line(format_args!("  export THETA_CLIENT={}", client.display()));
+    show.line("  theta status");
+    show.line("  theta encrypt FILE && theta decrypt FILE.theta -o -");
+    show.line("  theta coin 'heads or tails'");
+    show.line("Stop it and remove its keys:");
+    show.line(format_args!("  kill {} && rm -r {}", pids.join(" "), group.display()));
 }
 
 fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {

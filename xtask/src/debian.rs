@@ -17,12 +17,15 @@ pub(crate) struct Hosts {
     pub(crate) rpki: bool,
 }
 
+/// Why there is no demonstration with Knot DNS.
+pub(crate) const NO_KNOT: &str = "Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had: install Knot DNS and ldns-verify-zone";
+
 impl Hosts {
     /// The modules of tests that cannot run without what is missing, and what is not tested for that.
     pub(crate) fn left_out(&self) -> Vec<(&'static str, &'static str)> {
         let tool = "the PKCS#11 module with pkcs11-tool: it is missing, and Debian's package opensc cannot be had";
         let provider = "the PKCS#11 module with OpenSSL: Debian's package pkcs11-provider is missing and cannot be had";
-        let knot = "the PKCS#11 module with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
+        let knot = "the PKCS#11 module and zones with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
         let rpki =
             "the PKCS#11 module with Krill: Debian's packages rpki-client and rsync are missing and cannot be had";
         let parts = [

@@ -149,6 +149,19 @@ pub(crate) fn chain(root: &Path, arguments: &[String]) -> Result<(), String> {
     run(root, command)
 }
 
+/// Shows the zone of `apps/dnssec`, in the release build.
+pub(crate) fn dns(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let hosts = tools::pkcs11_hosts()?;
+    if !hosts.knot {
+        return Err(debian::NO_KNOT.to_owned());
+    }
+    let packages = ["--package", "theta-dnssec-demo", "--package", "theta-pkcs11"];
+    cargo(root, &[&["build", "--quiet", "--release"][..], &packages].concat())?;
+    let mut command = Command::new(target(root).join("release").join("theta-dnssec-demo"));
+    command.arg("demo").args(arguments).envs(hosts.unpacked.map(|folder| ("THETA_PKCS11_HOSTS", folder)));
+    run(root, command)
+}
+
 fn check_monitoring(root: &Path) -> Result<(), String> {
     let Some(programs) = tools::prometheus()? else {
         println!(

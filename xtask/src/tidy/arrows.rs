@@ -143,6 +143,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-rpki", &["theta-agent", "theta-names", "theta-wire"]),
     // A publisher of files, which knows nothing of ours.
     ("theta-rpki-publication", &["theta-names"]),
+    // Programs of others: it knows nothing of ours.
+    ("theta-knot", &[]),
     // Everything except the crates that talk to the outside world.
     (
         "theta-sim",
@@ -221,6 +223,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
+    // Operators with a node each, their agents and a name server: by the commands of people, and the agent's library.
+    ("theta-dnssec-demo", &["theta", "theta-agent", "theta-cluster", "theta-dnssec", "theta-knot"]),
     (
         "theta-bench",
         &[

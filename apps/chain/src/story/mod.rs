@@ -9,9 +9,10 @@ use std::{
 };
 
 use theta::{exit::Failure, output::Output};
+use theta_cluster::Show;
 use tokio::time::sleep;
 
-use self::show::{Row, Show};
+use self::show::{Row, table};
 use crate::{
     market::{Asset, Ending, Order},
     net::{Network, THRESHOLD, VALIDATORS, Wishes},
@@ -57,7 +58,7 @@ pub async fn play(program: &Path, cometbft: &Path, dir: &Path, output: Output) -
     rows.push(false_keys(&mut network, &show).await?);
     rows.push(the_chain_halts(&mut network, &show).await?);
     rows.push(false_execution(&mut network, &show).await?);
-    show.table(&rows)
+    table(&show, &rows)
 }
 
 async fn plain_orders(network: &Network, show: &Show) -> Result<Row, Failure> {

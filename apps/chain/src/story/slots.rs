@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use theta::exit::Failure;
 use theta_client::{Client, KeyChange};
+use theta_cluster::Show;
 use theta_names::{Delivery, NodeId};
 use theta_schemes::Suite;
 use theta_wire::v1;
 use tokio::{task::JoinSet, time::sleep};
 use tonic::{Code, Request, Status};
 
-use super::show::Show;
 use crate::net::{Network, ORDERED_KEY, THRESHOLD, UNORDERED_KEY, VALIDATORS};
 
 /// How long a caller waits: blocks on a busy machine.

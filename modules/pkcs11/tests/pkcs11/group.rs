@@ -1,13 +1,14 @@
 //! A group with keys of every kind that the module serves, and a host's configuration for it.
 
 use std::{
-    env, fs,
-    net::{TcpListener, UdpSocket},
+    fs,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
     time::{Duration, Instant},
 };
+
+use theta_knot::places::Places;
 
 use crate::harness::Group;
 
@@ -64,7 +65,10 @@ pub(crate) fn log(group: &Group) -> String {
 
 /// A program in the group's directory, with the module's configuration.
 pub(crate) fn command(group: &Group, program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
+    configured(group, Command::new(program))
+}
+
+fn configured(group: &Group, mut command: Command) -> Command {
     command.current_dir(group.path()).env("THETA_PKCS11_CONFIG", group.path().join("pkcs11.toml"));
     command.env_remove("THETA_CLIENT");
     command
@@ -80,48 +84,11 @@ pub(crate) fn succeeds(mut command: Command) -> String {
     said
 }
 
-/// A port on which nobody listens.
-pub(crate) fn free_port() -> u16 {
-    // UDP and TCP.
-    loop {
-        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = tcp.local_addr().unwrap().port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
-
-/// Where `cargo xtask test` has unpacked programs and libraries of hosts, if it had to.
-const UNPACKED: &str = "THETA_PKCS11_HOSTS";
-
-/// A program of a host: unpacked, or in `PATH`.
-pub(crate) fn host_program(name: &str) -> PathBuf {
-    let unpacked = env::var_os(UNPACKED).map(|folder| Path::new(&folder).join("usr"));
-    let places = unpacked.iter().flat_map(|folder| ["bin", "sbin"].map(|kind| folder.join(kind).join(name)));
-    let found = places.into_iter().find(|program| program.is_file()).unwrap_or_else(|| PathBuf::from(name));
-    let mut starts = Command::new(&found);
-    with_libraries(&mut starts);
-    assert!(
-        starts.arg("--help").output().is_ok(),
-        "{name} is missing: install Debian's packages opensc, knot, knot-dnsutils and ldnsutils, or let cargo xtask test unpack them"
-    );
-    found
-}
-
-/// The folders of libraries that were unpacked, one for each kind of machine.
-pub(crate) fn libraries() -> Vec<PathBuf> {
-    let Some(folder) = env::var_os(UNPACKED) else { return Vec::new() };
-    let kinds = fs::read_dir(Path::new(&folder).join("usr/lib")).into_iter().flatten().flatten();
-    kinds.map(|kind| kind.path()).filter(|kind| kind.to_string_lossy().contains("linux-gnu")).collect()
-}
-
-/// Lets a program find them.
-pub(crate) fn with_libraries(command: &mut Command) {
-    let folders = libraries();
-    if !folders.is_empty() {
-        command.env("LD_LIBRARY_PATH", env::join_paths(folders).unwrap());
-    }
+/// A program of a host, in the group's directory, with the module's configuration.
+pub(crate) fn host_program(group: &Group, name: &str) -> Command {
+    let places = Places::of_this_machine();
+    places.check(&[name]).unwrap();
+    configured(group, places.command(name))
 }
 
 /// Runs `openssl` with these words.

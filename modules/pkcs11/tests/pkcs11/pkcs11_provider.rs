@@ -9,16 +9,17 @@ use std::{
 };
 
 use tempfile::TempDir;
+use theta_knot::places::Places;
 
 use crate::{
     generation::pooled,
-    group::{command, libraries, module, openssl, shared, succeeds, until, with_libraries},
+    group::{command, module, openssl, shared, succeeds, until},
     harness::Group,
 };
 
 /// Where OpenSSL looks for providers.
 fn modules() -> PathBuf {
-    let unpacked = libraries().into_iter().map(|folder| folder.join("ossl-modules"));
+    let unpacked = Places::of_this_machine().libraries().into_iter().map(|folder| folder.join("ossl-modules"));
     let own = succeeds({
         let mut command = Command::new("openssl");
         command.args(["version", "-m"]);
@@ -60,7 +61,7 @@ impl<'a> Openssl<'a> {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = command(self.group, "openssl");
         command.args(words).env("OPENSSL_CONF", self.path().join("openssl.cnf")).current_dir(self.path());
-        with_libraries(&mut command);
+        Places::of_this_machine().with_libraries(&mut command);
         command
     }
 

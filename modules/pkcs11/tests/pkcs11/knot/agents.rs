@@ -9,9 +9,10 @@ use theta_dnssec::{
     digests::Guesses,
     sources::{CopyFrom, Sources},
 };
+use theta_knot::server::Knot;
 use tokio::runtime::Runtime;
 
-use super::{Knot, PATIENCE, RECORDS};
+use super::{PATIENCE, RECORDS, start_with};
 use crate::{
     generation::pooled,
     group::{log, until},
@@ -89,10 +90,10 @@ fn signed_zone(algorithm: &Algorithm<'_>, records: &str, nsec3: Option<&Paramete
     let explain: Vec<&str> = explain.split(' ').collect();
     until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
 
-    let knot = Knot::start_with(&group, algorithm.knot, records);
+    let knot = start_with(&group, algorithm.knot, records);
     until("nobody objects, and the zone is signed", PATIENCE, || {
         assert!(!log(&group).contains("agent zone"), "{}", log(&group));
-        fs::read_to_string(knot.zone()).is_ok_and(|text| text.contains("RRSIG"))
+        knot.is_signed()
     });
     Zone { knot, agents, group }
 }
@@ -102,10 +103,10 @@ fn signed_zone(algorithm: &Algorithm<'_>, records: &str, nsec3: Option<&Paramete
 fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
     let Algorithm { number, .. } = algorithm;
     let Zone { group, knot, agents } = signed_zone(algorithm, RECORDS, None);
-    knot.zone_verifies();
+    knot.verify().unwrap();
     let signed = format!("A {number} 2 ");
-    assert!(knot.ask("www.example.").contains(&signed), "{}", knot.said());
-    let before = fs::read_to_string(knot.zone()).unwrap();
+    assert!(knot.ask("www.example.").unwrap().contains(&signed), "{}", knot.said());
+    let before = fs::read_to_string(knot.zone_file()).unwrap();
     let set = |name: &str, address: &str| {
         assert!(
             knot.tell(&["zone-begin", "example."]) && knot.tell(&["zone-set", "example.", name, "1", "A", address])
@@ -113,8 +114,8 @@ fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
         knot.tell(&["zone-commit", "example."])
     };
     assert!(!set("victim", "192.0.2.66"), "{}", knot.said());
-    assert_eq!(fs::read_to_string(knot.zone()).unwrap(), before, "the old zone is served");
-    assert_eq!(knot.ask("victim.example."), "");
+    assert_eq!(fs::read_to_string(knot.zone_file()).unwrap(), before, "the old zone is served");
+    assert_eq!(knot.ask("victim.example.").unwrap(), "");
     assert!(log(&group).contains("agent zone refuses it"), "{}", log(&group));
     for node in ["2", "3", "4"] {
         let said = group.theta(&["audit", "show", "--node", node, "--refused", "--last", "100"]).ok().text();
@@ -126,8 +127,8 @@ fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
         fs::write(group.node_dir(node).join("example.zone"), format!("{RECORDS}mail 1 A 192.0.2.7\n")).unwrap();
     }
     until("the new record is signed", PATIENCE, || set("mail", "192.0.2.7"));
-    assert!(knot.ask("mail.example.").contains(&signed), "{}", knot.said());
-    knot.zone_verifies();
+    assert!(knot.ask("mail.example.").unwrap().contains(&signed), "{}", knot.said());
+    knot.verify().unwrap();
     drop(agents);
 }
 
@@ -161,8 +162,8 @@ const NSEC3: &str = "\n    nsec3: on\n    nsec3-salt-length: 0";
 fn hashes_are_those_of_the_copies(algorithm: &Algorithm<'_>, others: &[(&str, &str)]) {
     let records = format!("{RECORDS}{MORE}");
     let Zone { group, knot, agents } = signed_zone(algorithm, &records, Some(&Parameters::default()));
-    knot.zone_verifies();
-    let before = fs::read_to_string(knot.zone()).unwrap();
+    knot.verify().unwrap();
+    let before = fs::read_to_string(knot.zone_file()).unwrap();
     assert!(before.contains("NSEC3PARAM\t1 0 0 -") && !before.contains("\tNSEC\t"), "{before}");
     // The top, ns, www, a.deep, b.deep, what is above these two, and the delegation.
     let ring = before.lines().filter(|line| line.contains("\tNSEC3\t1 0 0 - ")).count();
@@ -177,7 +178,7 @@ fn hashes_are_those_of_the_copies(algorithm: &Algorithm<'_>, others: &[(&str, &s
             let refused = format!("agent zone refuses it: {objection}");
             until("the operators refuse another ring", PATIENCE, || group.theta(&words).ok().text().contains(&refused));
         }
-        assert_eq!(fs::read_to_string(knot.zone()).unwrap(), before, "the old zone is served");
+        assert_eq!(fs::read_to_string(knot.zone_file()).unwrap(), before, "the old zone is served");
     }
     drop(agents);
 }

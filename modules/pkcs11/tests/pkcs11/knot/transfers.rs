@@ -1,71 +1,46 @@
 //! Knot DNS as an operator's own name server, from which its agent has its copy of the zone. No group takes part.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Child, Stdio},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fs, sync::Arc, time::Duration};
 
 use theta_dnssec::{
     transfer::{Copy, Primary, tsig::Key},
     zone::Zone,
 };
+use theta_knot::{
+    places::Places,
+    server::{Knot, Setup},
+};
 
-use super::{PATIENCE, RECORDS, program};
-use crate::group::{free_port, succeeds, until};
+use super::{PATIENCE, RECORDS, ZONE};
+use crate::group::until;
 
 const SECRET: &str = "YW4gZXhhbXBsZSdzIHNlY3JldCwgb2YgMzIgYnl0ZXM=";
 
-/// A name server that has the zone as it is, for whoever knows the key. It ends when this is dropped.
-struct Server {
-    process: Child,
-    address: String,
+/// The zone as it is, for whoever knows the key.
+fn config() -> String {
+    format!(
+        "key:\n  - id: transfer.\n    algorithm: hmac-sha256\n    secret: {SECRET}\n\
+         acl:\n  - id: out\n    key: transfer.\n    action: transfer\n\
+         zone:\n  - domain: {ZONE}\n    acl: out\n"
+    )
 }
 
-impl Server {
-    fn start(folder: &Path) -> Self {
-        let (port, path) = (free_port(), folder.display());
-        ["run", "db", "zones"].iter().for_each(|name| fs::create_dir_all(folder.join(name)).unwrap());
-        let config = format!(
-            "server:\n  rundir: \"{path}/run\"\n  listen: 127.0.0.1@{port}\n\
-             log:\n  - target: \"{path}/knot.log\"\n    any: info\n\
-             database:\n  storage: \"{path}/db\"\n\
-             key:\n  - id: transfer.\n    algorithm: hmac-sha256\n    secret: {SECRET}\n\
-             acl:\n  - id: out\n    key: transfer.\n    action: transfer\n\
-             zone:\n  - domain: example.\n    storage: \"{path}/zones\"\n    file: \"%s.zone\"\n    acl: out\n"
-        );
-        fs::write(folder.join("knot.conf"), config).unwrap();
-        let mut server = program(folder, "knotd");
-        let process = server.args(["-c", "knot.conf"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        Self { process, address: format!("127.0.0.1:{port}") }
-    }
-
-    fn follow(&self, line: &str) -> Arc<Copy> {
-        let key = Key::parse(line).unwrap();
-        let primary = Primary { address: self.address.clone(), key, refresh: Duration::from_millis(200) };
-        Copy::follow(primary, Zone::origin("example.").unwrap())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// An agent's copy, transferred with this key.
+fn follow(knot: &Knot, line: &str) -> Arc<Copy> {
+    let (key, address) = (Key::parse(line).unwrap(), format!("127.0.0.1:{}", knot.port()));
+    let primary = Primary { address, key, refresh: Duration::from_millis(200) };
+    Copy::follow(primary, Zone::origin(ZONE).unwrap())
 }
 
 /// A zone of many messages, a change of all of it, and one that comes by differences; with another secret or another key nothing comes.
 #[test]
 fn a_copy_follows_knot() {
     let folder = tempfile::tempdir().unwrap();
-    let zone = folder.path().join("zones/example.zone");
-    fs::create_dir_all(folder.path().join("zones")).unwrap();
     let hosts: String = (0..5_000).map(|number| format!("host-{number} A 192.0.2.{}\n", number % 256)).collect();
-    fs::write(&zone, format!("{RECORDS}{hosts}")).unwrap();
-    let knot = Server::start(folder.path());
-    let copy = knot.follow(&format!("hmac-sha256 transfer. {SECRET}"));
+    let (records, config) = (format!("{RECORDS}{hosts}"), config());
+    let setup = Setup { folder: folder.path(), zone: ZONE, records: &records, config: &config };
+    let knot = Knot::start(&Places::of_this_machine(), setup).unwrap();
+    let copy = follow(&knot, &format!("hmac-sha256 transfer. {SECRET}"));
     until("the zone is transferred", PATIENCE, || copy.transfers() == 1);
     let before = copy.zone().unwrap();
     assert_eq!((before.serial(), before.len()), (Some(1), 5_003));
@@ -74,14 +49,13 @@ fn a_copy_follows_knot() {
         ("transfer.", "AAAA", "the primary refuses the key: error 16 (BADSIG)"),
         ("other.", SECRET, "the primary refuses the key: error 17 (BADKEY)"),
     ] {
-        let copy = knot.follow(&format!("hmac-sha256 {name} {secret}"));
+        let copy = follow(&knot, &format!("hmac-sha256 {name} {secret}"));
         until("the key is refused", PATIENCE, || copy.zone().is_err_and(|said| said.contains(words)));
     }
 
-    fs::write(&zone, format!("{}mail A 192.0.2.7\n", RECORDS.replace("admin 1 ", "admin 2 "))).unwrap();
-    let mut reload = program(folder.path(), "knotc");
-    reload.args(["-c", "knot.conf", "-b", "zone-reload", "example."]);
-    succeeds(reload);
+    let changed = format!("{}mail A 192.0.2.7\n", RECORDS.replace("admin 1 ", "admin 2 "));
+    fs::write(knot.zone_file(), changed).unwrap();
+    assert!(knot.tell(&["zone-reload", ZONE]), "{}", knot.said());
     until("the change is transferred", PATIENCE, || copy.transfers() == 2);
     let after = copy.zone().unwrap();
     assert_eq!((after.serial(), after.len()), (Some(2), 4));
@@ -93,9 +67,7 @@ fn a_copy_follows_knot() {
         &["zone-unset", "example.", "mail", "A"],
         &["zone-commit", "example."],
     ] {
-        let mut knotc = program(folder.path(), "knotc");
-        knotc.args(["-c", "knot.conf", "-b"]).args(words);
-        succeeds(knotc);
+        assert!(knot.tell(words), "{}", knot.said());
     }
     until("the differences are transferred", PATIENCE, || copy.transfers() == 3);
     let changed = copy.zone().unwrap();

@@ -11,9 +11,10 @@ use std::{
 };
 
 use serde_json::Value;
+use theta_knot::{places::Places, server::free_port};
 
 use crate::{
-    group::{configure, free_port, host_program, log, module, succeeds, until, with_libraries},
+    group::{configure, host_program, log, module, succeeds, until},
     harness::Group,
 };
 
@@ -55,7 +56,7 @@ fn is_root() -> bool {
 impl Krill {
     /// With a trust anchor, an authority below it that may give others all there is, and a repository.
     fn start(group: &Group) -> Self {
-        let (path, api, files) = (group.path().to_owned(), free_port(), free_port());
+        let (path, api, files) = (group.path().to_owned(), free_port().unwrap(), free_port().unwrap());
         ["krill", "ta", "cache", "out"].iter().for_each(|name| fs::create_dir_all(path.join(name)).unwrap());
         let (shown, module) = (path.display(), module().display().to_string());
         let signer = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "rpki", "krill"];
@@ -79,8 +80,7 @@ impl Krill {
                 "use chroot = no\n{owner}[repo]\npath = {shown}/krill/repo/rsync/current\n[ta]\npath = {shown}/ta\n"
             ),
         );
-        let mut rsync = Command::new(host_program("rsync"));
-        with_libraries(&mut rsync);
+        let mut rsync = host_program(group, "rsync");
         rsync.args(["--daemon", "--no-detach", "--address=127.0.0.1", "--config=rsyncd.conf"]);
         rsync.arg(format!("--port={files}")).current_dir(&path).stdin(Stdio::null());
         let rsync = rsync.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -158,7 +158,10 @@ impl Krill {
     /// What a router would be told by `rpki-client`, which starts from the locator and believes nothing that is not signed. What is
     /// published after this has later times than what was seen here.
     fn validated(&self) -> Vec<(u64, String)> {
-        let client = host_program("rpki-client");
+        let places = Places::of_this_machine();
+        places.check(&["rpki-client", "rsync"]).unwrap();
+        let (client, rsync) = (places.command("rpki-client"), places.command("rsync"));
+        let (client, rsync) = (client.get_program(), rsync.get_program());
         // As root it would become a user of its own, which few systems have.
         let mut command = if is_root() {
             let mut command = Command::new("unshare");
@@ -167,8 +170,8 @@ impl Krill {
         } else {
             Command::new(client)
         };
-        with_libraries(&mut command);
-        command.current_dir(&self.path).args(["-R", "-j", "-e"]).arg(host_program("rsync"));
+        places.with_libraries(&mut command);
+        command.current_dir(&self.path).args(["-R", "-j", "-e"]).arg(rsync);
         command.args(["-t", "ta/ta.tal", "-d", "cache", "out"]);
         let said = succeeds(command);
         let report: Value = serde_json::from_slice(&fs::read(self.path.join("out/json")).unwrap()).unwrap();

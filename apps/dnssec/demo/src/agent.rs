@@ -1,0 +1,72 @@
+//! The agent of one operator, as a process of its own. It is the one of `theta-dnssec agent`, and ends with the demonstration.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use clap::Args;
+use theta::{connect, exit::Failure};
+use theta_dnssec::{
+    agent::Agent,
+    consent::Terms,
+    digests::Guesses,
+    sources::{CopyFrom, Sources},
+};
+use tokio::sync::oneshot;
+
+/// The zone's name.
+pub(crate) const ZONE: &str = "example.";
+/// The operator's own copy of the zone, in the operator's directory.
+pub(crate) const COPY: &str = "example.zone";
+/// The keys that the operators have agreed on, there.
+pub(crate) const KEYS: &str = "zone.keys";
+/// Where the operator's node asks, there.
+pub(crate) const SOCKET: &str = "zone.sock";
+
+/// For how long signatures may be valid, in seconds.
+const LONGEST: u32 = 35 * 86_400;
+/// After how many days those of Knot end.
+const LIFETIME: u32 = 14;
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// The operator's directory
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// Serves until standard input ends.
+pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
+    tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
+    let agent = Agent::open(sources(&args.dir)).map_err(failed)?;
+    let (ended, end_of_input) = oneshot::channel::<()>();
+    thread::spawn(move || {
+        // An error ends the input as well.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        let _ = ended.send(());
+    });
+    let socket = args.dir.join(SOCKET);
+    connect::runtime()?.block_on(async {
+        tokio::select! {
+            served = theta_agent::serve(agent, &socket) => served.map_err(failed),
+            _ = end_of_input => Ok(()),
+        }
+    })
+}
+
+fn sources(dir: &Path) -> Sources {
+    Sources {
+        origin: ZONE.to_owned(),
+        zone: CopyFrom::File(dir.join(COPY)),
+        keys: dir.join(KEYS),
+        nsec3: None,
+        terms: Terms::lasting(LONGEST),
+        guesses: Guesses::of_days(&[LIFETIME]),
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::Failed(error.to_string())
+}

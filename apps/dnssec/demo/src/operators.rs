@@ -1,0 +1,241 @@
+//! Three operators. Each has a node of the group, a copy of the zone, and an agent that lets the node sign what is in the copy.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use theta::{
+    exit::{Failure, reason},
+    group::plan::Plan,
+};
+use theta_cluster::{Cluster, Lifetime};
+use tokio::time::sleep;
+
+use crate::{
+    AGENT,
+    agent::{COPY, KEYS, SOCKET},
+};
+
+/// How many there are.
+pub(crate) const OPERATORS: u16 = 3;
+/// How many of them sign.
+pub(crate) const THRESHOLD: u16 = 2;
+/// The pool of the zone's keys.
+pub(crate) const POOL: &str = "zone";
+/// Its keys: Knot takes one for the zone's keys, and one for everything else.
+pub(crate) const POOLED: [&str; 2] = ["zone-frost-ed25519-1", "zone-frost-ed25519-2"];
+/// Who asks the nodes to sign, as their policies call it.
+pub(crate) const NAME_SERVER: &str = "name-server";
+/// Its client file.
+pub(crate) const NAME_SERVERS_CLIENT: &str = "name-server.client";
+
+/// How long processes may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The operators' processes. Dropping it kills them; they end with this process, too.
+pub(crate) struct Operators {
+    program: PathBuf,
+    dir: PathBuf,
+    group: Cluster,
+    agents: Vec<Child>,
+}
+
+impl Operators {
+    /// Makes a group and the operators' directories, in a directory that must not exist. Starts nothing yet. `program` is this program: it
+    /// runs nodes and agents.
+    pub(crate) fn create(program: &Path, dir: &Path) -> Result<Self, Failure> {
+        fs::create_dir(dir).map_err(|error| Failure::writing(dir, &error))?;
+        let dir = dir.canonicalize().map_err(|error| Failure::reading(dir, &error))?;
+        let plan = Plan::new(OPERATORS, THRESHOLD, Vec::new())?;
+        let group = Cluster::create(program.to_owned(), &dir.join("group"), &plan, Lifetime::Tied)?;
+        let operators = Self { program: program.to_owned(), dir, group, agents: Vec::new() };
+        let made = operators.theta(&[
+            "client",
+            "new",
+            "--name",
+            NAME_SERVER,
+            "--group",
+            "group/node-1/group.toml",
+            "--output",
+            NAME_SERVERS_CLIENT,
+            "--json",
+        ])?;
+        let made: Value = serde_json::from_str(&made).map_err(Failure::internal)?;
+        let lines = made.get("policy").and_then(Value::as_str);
+        let lines = lines.ok_or_else(|| Failure::internal("a new client without lines for policies"))?;
+        for number in 1..=OPERATORS {
+            let own = operators.operator(number);
+            fs::create_dir(&own).map_err(|error| Failure::writing(&own, &error))?;
+            operators.write_policy(number, lines)?;
+        }
+        Ok(operators)
+    }
+
+    /// The name server gets signatures of what the agent consents to, and nobody else gets any.
+    fn write_policy(&self, number: u16, name_server: &str) -> Result<(), Failure> {
+        let path = self.dir.join(format!("group/node-{number}/policy.toml"));
+        let text = fs::read_to_string(&path).map_err(|error| Failure::reading(&path, &error))?;
+        let clients = text.split_once("[[rule]]").map(|(clients, _)| clients);
+        let clients = clients.ok_or_else(|| Failure::internal("a policy of a new group without rules"))?;
+        // As TOML has texts.
+        let socket = toml::Value::from(self.operator(number).join(SOCKET).to_string_lossy().into_owned()).to_string();
+        let text = format!("{clients}{name_server}\n{}", RULES.replace("SOCKET", &socket));
+        fs::write(&path, text).map_err(|error| Failure::writing(&path, &error))
+    }
+
+    /// Starts the nodes, and waits until they take connections.
+    pub(crate) async fn start_nodes(&mut self) -> Result<(), Failure> {
+        self.group.start_all()?;
+        self.group.listening(PATIENCE).await
+    }
+
+    /// Has the nodes make the keys of the pool, and tells every operator which they are.
+    pub(crate) fn make_keys(&self) -> Result<(), Failure> {
+        let [one, other] = POOLED.map(|name| format!("{name}=frost-ed25519"));
+        self.theta(&["keys", "create", &one, &other])?;
+        let mut keys = String::new();
+        for name in POOLED {
+            keys.push_str(&self.theta(&["keys", "export", name, "--format", "dnskey"])?);
+        }
+        (1..=OPERATORS).try_for_each(|number| self.put(number, KEYS, &keys))
+    }
+
+    /// Gives operators a copy of the zone.
+    pub(crate) fn give(&self, numbers: impl IntoIterator<Item = u16>, records: &str) -> Result<(), Failure> {
+        numbers.into_iter().try_for_each(|number| self.put(number, COPY, records))
+    }
+
+    /// Writes a file of an operator, so that the agent reads all of it or nothing.
+    fn put(&self, number: u16, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.operator(number).join(name);
+        let draft = path.with_extension("new");
+        let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
+        written.map_err(|error| Failure::writing(&path, &error))
+    }
+
+    /// Starts an agent beside each node.
+    pub(crate) async fn start_agents(&mut self) -> Result<(), Failure> {
+        for number in 1..=OPERATORS {
+            let agent = self.start_agent(number)?;
+            self.agents.push(agent);
+        }
+        let deadline = Instant::now() + PATIENCE;
+        for number in 1..=OPERATORS {
+            while !self.operator(number).join(SOCKET).exists() {
+                if Instant::now() > deadline {
+                    let log = self.agent_log(number);
+                    return Err(Failure::NoAnswer(format!(
+                        "the agent of operator {number} does not start: see {}",
+                        log.display()
+                    )));
+                }
+                sleep(Duration::from_millis(10)).await;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_agent(&self, number: u16) -> Result<Child, Failure> {
+        let log = self.agent_log(number);
+        let opened = File::options().create(true).append(true).open(&log);
+        let opened = opened.map_err(|error| Failure::writing(&log, &error))?;
+        let mut agent = Command::new(&self.program);
+        agent.arg(AGENT).arg("--dir").arg(self.operator(number));
+        // It ends when its standard input does, and that when this process ends, however it ends.
+        agent.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(opened);
+        agent.spawn().map_err(|error| self.not_started(&error))
+    }
+
+    /// Ends a node as a power failure would: SIGKILL.
+    pub(crate) fn kill_node(&mut self, number: u16) -> Result<(), Failure> {
+        self.group.kill(number)
+    }
+
+    /// What a command of `theta` prints, run in the directory of all by the group's own client.
+    pub(crate) fn theta(&self, words: &[&str]) -> Result<String, Failure> {
+        let mut theta = Command::new(&self.program);
+        theta.args(words).current_dir(&self.dir).stdin(Stdio::null());
+        theta.env("THETA_CLIENT", self.group.client_dir()).env_remove("THETA_TOKEN_FILE");
+        let output = theta.output().map_err(|error| self.not_started(&error))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(Failure::Failed(format!("theta {}: {said}", words.join(" "))))
+    }
+
+    /// How often a node has refused to sign something for the name server, as its log has it.
+    pub(crate) fn refusals(&self, node: u16) -> Result<usize, Failure> {
+        let node = node.to_string();
+        let shown = self.theta(&[&SHOW_REFUSED[..], &["--last", "10000", "--node", &node, "--json"]].concat())?;
+        let records: Vec<Value> = serde_json::from_str(&shown).map_err(Failure::internal)?;
+        Ok(records.len())
+    }
+
+    /// The last time, as `theta audit show` shows it.
+    pub(crate) fn last_refusal(&self, node: u16) -> Result<String, Failure> {
+        self.theta(&[&SHOW_REFUSED[..], &["--last", "1", "--node", &node.to_string()]].concat())
+    }
+
+    /// The directory of all, which is absolute.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn operator(&self, number: u16) -> PathBuf {
+        self.dir.join(format!("operator-{number}"))
+    }
+
+    fn agent_log(&self, number: u16) -> PathBuf {
+        self.operator(number).join("agent.log")
+    }
+
+    fn not_started(&self, error: &std::io::Error) -> Failure {
+        Failure::Failed(format!("{} does not start: {}", self.program.display(), reason(error)))
+    }
+}
+
+impl Drop for Operators {
+    fn drop(&mut self) {
+        for agent in &mut self.agents {
+            // Nothing can be done about one that has ended by itself.
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
+    }
+}
+
+/// What the name server asked for and did not get.
+const SHOW_REFUSED: [&str; 7] = ["audit", "show", "--refused", "--by", NAME_SERVER, "--operation", "sign"];
+
+/// The rules of every node, with the socket of its operator's agent.
+const RULES: &str = r#"[[agent]]
+name = "zone"
+socket = SOCKET
+
+[[rule]]
+name = "zone"
+effect = "allow"
+clients = ["name-server"]
+keys = ["zone-*"]
+operations = ["sign"]
+agent = "zone"
+
+[[rule]]
+name = "name-server-looks"
+effect = "allow"
+clients = ["name-server"]
+keys = ["*"]
+operations = ["keys.list", "status"]
+
+[[rule]]
+name = "operators-make-keys-and-look"
+effect = "allow"
+clients = ["client"]
+keys = ["*"]
+operations = ["keys.create", "keys.list", "status", "audit.read"]
+"#;
