@@ -1,5 +1,7 @@
 //! `theta-rpki`: programs for registries that run an RPKI together.
 
+mod commands;
+
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
@@ -63,14 +65,31 @@ docs/guides/rpki-agents.md and spec/rpki.md say what is in them.")]
         #[arg(long, value_name = "PATH")]
         socket: PathBuf,
     },
+    #[command(flatten)]
+    ForPeople(commands::Command),
+}
+
+/// Why a command fails.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// The agent does not serve.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// Another command has an answer that is no good one.
+    #[error(transparent)]
+    ForPeople(#[from] commands::Failure),
 }
 
 fn main() -> ExitCode {
     theta_agent::program(|Arguments { command }| run(command))
 }
 
-fn run(command: Command) -> Result<(), AgentError> {
-    let Command::Agent { registry, statements, overrides, pool, store, memory, socket } = command;
-    let agent = Agent::open(Sources { registry, statements, overrides, pool, store, memory })?;
-    Ok(theta_agent::serve_alone(agent, &socket)?)
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Agent { registry, statements, overrides, pool, store, memory, socket } => {
+            let agent = Agent::open(Sources { registry, statements, overrides, pool, store, memory })?;
+            Ok(theta_agent::serve_alone(agent, &socket).map_err(AgentError::from)?)
+        }
+        Command::ForPeople(command) => Ok(command.run()?),
+    }
 }

@@ -59,6 +59,11 @@ impl KeySet {
         self.need
     }
 
+    /// The keys, in 64 hexadecimal digits each.
+    pub fn keys(&self) -> impl Iterator<Item = String> {
+        self.keys.iter().map(hex::encode)
+    }
+
     /// How many different keys of the set have signed these bytes. Signatures of other keys, and false ones, count for nothing.
     #[must_use]
     pub fn count(&self, bytes: &[u8], signatures: &[Signed]) -> usize {

@@ -57,6 +57,14 @@ impl VerifyingKey {
     }
 }
 
+impl Signature {
+    /// Its 64 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 64] {
+        &self.0
+    }
+}
+
 impl fmt::Display for VerifyingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}", hex::encode(self.0))

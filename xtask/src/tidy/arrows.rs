@@ -140,7 +140,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // A program beside an operator's node, which asks it.
     ("theta-agent", &["theta-wire"]),
     ("theta-dnssec", &["theta-agent", "theta-names", "theta-wire"]),
-    ("theta-rpki", &["theta-agent", "theta-names", "theta-wire"]),
+    ("theta-rpki", &["theta-agent", "theta-groups", "theta-names", "theta-statements", "theta-wire"]),
     // A publisher of files, which knows nothing of ours.
     ("theta-rpki-publication", &["theta-names"]),
     // Programs of others: it knows nothing of ours.

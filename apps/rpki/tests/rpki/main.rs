@@ -10,6 +10,7 @@
 
 mod agent;
 mod certificates;
+mod commands;
 mod contents;
 mod issuer;
 mod lists;

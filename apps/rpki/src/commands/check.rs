@@ -1,0 +1,147 @@
+//! `theta-rpki check`.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde::Serialize;
+use theta_rpki::{
+    attestation::Attestation,
+    overrides::Override,
+    registry::{Pool, Registry},
+    statements::{Authorised, Statement},
+};
+
+use super::{
+    failure::Failure,
+    files,
+    known::{self, Wrong},
+    moment::Moment,
+    overriding,
+    statement::{AspaText, RoaText, texts},
+    terminal::Form,
+};
+
+/// Options of `theta-rpki check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  theta-rpki check --registry registry.toml --statements statements/ --overrides overrides/ --pool pool.keys
+
+It ends with exit code 1 if the data cannot be read, or if a file counts for nothing.")]
+pub(crate) struct CheckArgs {
+    /// The registry's data: members, authorities, operators
+    #[arg(long, value_name = "FILE")]
+    registry: PathBuf,
+    /// A folder of members' statements
+    #[arg(long, value_name = "FOLDER")]
+    statements: Vec<PathBuf>,
+    /// A folder of what operators override
+    #[arg(long, value_name = "FOLDER")]
+    overrides: Vec<PathBuf>,
+    /// The keys of signed objects
+    #[arg(long, value_name = "FILE")]
+    pool: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// What is authorised, and what is wrong.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// Every member, with what it has authorised.
+    members: BTreeMap<String, Vec<Grant>>,
+    /// What operators permit.
+    overrides: Vec<overriding::Text>,
+    wrong: Vec<Wrong>,
+}
+
+/// A ROA or an ASPA that is authorised.
+#[derive(Debug, Serialize)]
+struct Grant {
+    /// In words.
+    what: String,
+    /// The file of the object.
+    object: String,
+    /// When the grant ends, in seconds since 1970.
+    until: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roa: Option<RoaText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aspa: Option<AspaText>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (member, grants) in &self.members {
+            match grants.len() {
+                0 => writeln!(f, "{member} has authorised nothing")?,
+                _ => writeln!(f, "{member} has authorised")?,
+            }
+            for Grant { what, until, .. } in grants {
+                let until = until.map(|until| format!(", until {}", Moment(until))).unwrap_or_default();
+                writeln!(f, "  {what}{until}")?;
+            }
+        }
+        for overriding::Text { digest, key, reason, until } in &self.overrides {
+            let (key, reason) = (key.escape_debug(), reason.escape_debug());
+            writeln!(f, "operators permit {key} to sign {digest} until {}: {reason}", Moment(*until))?;
+        }
+        self.wrong.iter().try_for_each(|Wrong { file, reason }| writeln!(f, "{file} counts for nothing: {reason}"))
+    }
+}
+
+/// `theta-rpki check`.
+pub(super) fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let (registry, now) = (known::registry(&args.registry)?, Moment::now());
+    let statements = known::read_all(&args.statements, |text| Statement::read(text, &registry))?;
+    let overrides = known::read_all(&args.overrides, |text| Override::read(text, &registry))?;
+    let mut wrong: Vec<Wrong> = statements.wrong.into_iter().chain(overrides.wrong).collect();
+    wrong.extend(args.pool.as_deref().and_then(check_pool));
+    let statements: Vec<Statement> = statements.good.into_iter().map(|(_, statement)| statement).collect();
+    let in_force = overrides.good.iter().map(|(_, one)| one).filter(|one| now.0 < one.until);
+    let overrides: Vec<_> = in_force.map(overriding::Text::of).collect();
+    let report = Report { members: granted(&registry, &statements, now), overrides, wrong };
+    args.form.answer(&report, &report.to_string())?;
+    match report.wrong.len() {
+        0 => Ok(()),
+        count => Err(Failure::Wrong(count)),
+    }
+}
+
+/// What is wrong with the file of objects' keys.
+fn check_pool(path: &Path) -> Option<Wrong> {
+    let read = files::read(path).map_err(|error| error.to_string());
+    let line = |line: usize| {
+        format!("line {line} is no name with a SubjectPublicKeyInfo of RSA in base64, or the name was there before")
+    };
+    let read = read.and_then(|text| Pool::parse(&text).map_err(line));
+    read.err().map(|reason| Wrong { file: path.display().to_string(), reason })
+}
+
+/// What each member has authorised.
+fn granted(registry: &Registry, statements: &[Statement], now: Moment) -> BTreeMap<String, Vec<Grant>> {
+    let authorised = Authorised::at(statements, now.0);
+    let of_member = |member: &String| {
+        let grants = authorised.of(member).map(|what| {
+            let (roa, aspa) = texts(what);
+            let until = end(member, what, statements, now);
+            Grant { what: what.to_string(), object: what.file_name(), until, roa, aspa }
+        });
+        (member.clone(), grants.collect::<Vec<Grant>>())
+    };
+    registry.members.keys().map(of_member).collect()
+}
+
+/// When what is authorised ends: of the grants of the same, the one with the highest number decides. Of two with one number, which an honest
+/// member does not sign, it is the end of the first that ends.
+fn end(member: &str, what: &Attestation, statements: &[Statement], now: Moment) -> Option<i64> {
+    let same = statements
+        .iter()
+        .filter(|statement| statement.member == member && statement.attestation == *what && statement.from <= now.0);
+    let ends = same.filter_map(|statement| Some((statement.number, statement.until?)));
+    ends.max_by_key(|(number, until)| (*number, std::cmp::Reverse(*until))).map(|(_, until)| until)
+}

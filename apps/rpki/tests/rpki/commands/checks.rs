@@ -1,0 +1,60 @@
+//! What is authorised, and what is wrong where.
+
+use std::fs;
+
+use super::Desk;
+use crate::issuer::{pool_text, roa};
+
+const CHECK: &str = "check --registry registry.toml --statements statements --overrides overrides --pool pool.keys";
+
+/// A desk where two keys have signed a ROA.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    ["statements", "overrides"].into_iter().for_each(|folder| fs::create_dir(desk.path(folder)).unwrap());
+    fs::write(desk.path("pool.keys"), pool_text()).unwrap();
+    let words = "statement grant --registry registry.toml --member acme --roa AS64496 --prefix 192.0.2.0/24 --from 2020-01-01T00:00:00Z \
+                 --until 2998-01-01T00:00:00Z --key 1.key --out statements/1.toml";
+    desk.run(words).ok();
+    desk.run("statement sign --key 2.key statements/1.toml --yes").ok();
+    desk
+}
+
+#[test]
+fn what_is_authorised_is_said_by_member() {
+    let desk = desk();
+    let report = desk.run(&format!("{CHECK} --json")).ok().json();
+    let acme = &report["members"]["acme"];
+    assert_eq!(acme.as_array().unwrap().len(), 1);
+    assert_eq!(acme[0]["roa"]["asn"], 64_496);
+    assert_eq!(acme[0]["roa"]["prefixes"][0], "192.0.2.0/24");
+    assert_eq!(acme[0]["object"], roa(64_496, &["192.0.2.0/24"]).file_name());
+    assert!(report["wrong"].as_array().unwrap().is_empty());
+    let words = "acme has authorised\n  the ROA of AS64496 for 192.0.2.0/24, until 2998-01-01T00:00:00Z\n";
+    desk.run(CHECK).ok().says(words);
+
+    // With no statements nothing is authorised, and nothing is wrong.
+    desk.run("check --registry registry.toml").ok().says("acme has authorised nothing");
+}
+
+#[test]
+fn what_is_wrong_is_said_by_file() {
+    let desk = desk();
+    let grant = "statement grant --registry registry.toml --member acme --aspa AS64496 --provider AS64497 --key 1.key";
+    desk.run(&format!("{grant} --out statements/2.toml")).ok();
+    fs::write(desk.path("overrides/3.toml"), "digest = 1").unwrap();
+    fs::write(desk.path("overrides/notes.txt"), "of no interest").unwrap();
+    fs::write(desk.path("pool.keys"), "rpki-ee-0 AAAA").unwrap();
+    let run = desk.run(&format!("{CHECK} --json")).fails(1, "as said above: 3");
+    let report = run.json();
+    let wrong = |number: usize| {
+        let of = &report["wrong"][number];
+        (of["file"].as_str().unwrap(), of["reason"].as_str().unwrap())
+    };
+    assert_eq!(wrong(0), ("statements/2.toml", "1 of 2 keys of acme have signed"));
+    assert_eq!(wrong(1).0, "overrides/3.toml");
+    assert!(wrong(2).0 == "pool.keys" && wrong(2).1.contains("line 1"), "{run:?}");
+    assert_eq!(report["members"]["acme"].as_array().unwrap().len(), 1, "the others count all the same");
+
+    desk.run("check --registry pool.keys").fails(1, "pool.keys: ");
+    desk.run("check --registry registry.toml --statements nowhere").fails(1, "cannot read nowhere");
+}
