@@ -9,4 +9,5 @@
 )]
 
 mod checks;
+mod reading;
 mod repository;
