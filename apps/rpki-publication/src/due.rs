@@ -89,6 +89,7 @@ mod tests {
         Point {
             manifest: dated(&format!("{name}.mft"), manifest.0, manifest.1),
             crl: dated(&format!("{name}.crl"), crl.0, crl.1),
+            listed: Vec::new(),
         }
     }
 

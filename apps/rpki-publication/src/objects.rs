@@ -2,12 +2,22 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    ffi::OsStr,
+    fs::File,
+    io::{self, Read as _},
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Path, PathBuf},
 };
 
 use bytes::Bytes;
 use rpki::uri::Rsync;
+use rustix::{
+    fs::{Dir, DirEntry, FileType, Mode, OFlags, openat},
+    io::Errno,
+};
+
+/// The most bytes of an object, as many as the registries' agents look at (`spec/rpki.md`).
+pub const MOST_BYTES: u64 = 4 << 20;
 
 /// Why objects cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +44,12 @@ pub enum ReadError {
         /// The path.
         path: PathBuf,
     },
+    /// A file is too long.
+    #[error("{}: it has more than {MOST_BYTES} bytes; objects have fewer", .path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 /// One object.
@@ -51,33 +67,36 @@ pub struct Objects(BTreeMap<String, Object>);
 
 impl Objects {
     /// Reads a folder in which the object `rsync://HOST/MODULE/PATH` is the file `HOST/MODULE/PATH`. Names that begin with a dot are passed
-    /// over: issuers write files under such names before they give them their own.
+    /// over: issuers write files under such names before they give them their own. No link is followed, but for the folder itself.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, is no plain file, or is where no URI leads.
+    /// If a file cannot be read, is no plain file, is longer than [`MOST_BYTES`], or is where no URI leads.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
         let mut objects = Self::default();
-        let mut folders = vec![(folder.to_owned(), String::from("rsync:/"))];
-        while let Some((folder, prefix)) = folders.pop() {
-            let failed = |source| ReadError::File { path: folder.clone(), source };
-            for entry in fs::read_dir(&folder).map_err(failed)? {
-                let entry = entry.map_err(failed)?;
-                let path = entry.path();
-                let name = entry.file_name().into_string();
-                let name = name.map_err(|_| ReadError::Name { path: path.clone(), reason: "not ASCII".to_owned() })?;
-                if name.starts_with('.') {
-                    continue;
-                }
-                let uri = format!("{prefix}/{name}");
-                let kind = entry.file_type().map_err(|source| ReadError::File { path: path.clone(), source })?;
-                if kind.is_dir() {
-                    folders.push((path, uri));
-                } else if kind.is_file() {
-                    let bytes = fs::read(&path).map_err(|source| ReadError::File { path: path.clone(), source })?;
-                    objects.insert(uri, Bytes::from(bytes)).map_err(|reason| ReadError::Name { path, reason })?;
-                } else {
-                    return Err(ReadError::Kind { path });
+        let top = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let entries = top.and_then(Dir::new).map_err(|error| failed(folder, error))?;
+        let mut folders = vec![Folder { entries, path: folder.to_owned(), uri: "rsync:/".to_owned() }];
+        while let Some(folder) = folders.last_mut() {
+            let Some(entry) = folder.entries.next() else {
+                folders.pop();
+                continue;
+            };
+            let entry = entry.map_err(|error| failed(&folder.path, error))?;
+            let name = entry.file_name().to_bytes();
+            if name.starts_with(b".") {
+                continue;
+            }
+            let path = folder.path.join(OsStr::from_bytes(name));
+            let Ok(name) = std::str::from_utf8(name) else {
+                return Err(ReadError::Name { path, reason: "not ASCII".to_owned() });
+            };
+            let uri = format!("{}/{name}", folder.uri);
+            let found = folder.open(&entry, &path)?;
+            match found {
+                Found::Folder(entries) => folders.push(Folder { entries, path, uri }),
+                Found::File(bytes) => {
+                    objects.insert(uri, bytes).map_err(|reason| ReadError::Name { path, reason })?;
                 }
             }
         }
@@ -128,4 +147,54 @@ impl Objects {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// A folder that is being read.
+struct Folder {
+    entries: Dir,
+    path: PathBuf,
+    /// The URI of what is in it, up to the slash.
+    uri: String,
+}
+
+/// What an entry of a folder is.
+enum Found {
+    Folder(Dir),
+    File(Bytes),
+}
+
+impl Folder {
+    /// Opens what an entry names, by the folder that it was read from: whoever puts a link in the place of a folder meanwhile leads nowhere.
+    /// No pipe holds the run up, and no device is touched.
+    fn open(&self, entry: &DirEntry, path: &Path) -> Result<Found, ReadError> {
+        // Some file systems do not say what an entry is before it is opened.
+        if !matches!(entry.file_type(), FileType::RegularFile | FileType::Directory | FileType::Unknown) {
+            return Err(ReadError::Kind { path: path.to_owned() });
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = self.entries.fd().and_then(|folder| openat(folder, entry.file_name(), flags, Mode::empty()));
+        let file = match opened {
+            Ok(opened) => File::from(opened),
+            // A link, and a socket.
+            Err(Errno::LOOP | Errno::NXIO) => return Err(ReadError::Kind { path: path.to_owned() }),
+            Err(error) => return Err(failed(path, error)),
+        };
+        let kind = file.metadata().map_err(|error| failed(path, error))?.file_type();
+        if kind.is_dir() {
+            return Dir::new(OwnedFd::from(file)).map(Found::Folder).map_err(|error| failed(path, error));
+        }
+        if !kind.is_file() {
+            return Err(ReadError::Kind { path: path.to_owned() });
+        }
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(ReadError::TooLong { path: path.to_owned() });
+        }
+        Ok(Found::File(Bytes::from(bytes)))
+    }
+}
+
+fn failed(path: &Path, error: impl Into<io::Error>) -> ReadError {
+    ReadError::File { path: path.to_owned(), source: error.into() }
 }

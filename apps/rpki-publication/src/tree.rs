@@ -28,6 +28,11 @@ pub(crate) fn serves(tree: &Path, state: &str, objects: &Objects) -> bool {
         && Objects::read(&tree.join(CURRENT)).is_ok_and(|served| served == *objects)
 }
 
+/// What is served; `None` if nothing is, or if it cannot be read.
+pub(crate) fn served(tree: &Path) -> Option<Objects> {
+    current(tree).and_then(|name| Objects::read(&tree.join(name)).ok())
+}
+
 /// Makes a folder named `name`, which must be new, with the objects, and serves it. Files of the folder served before that are the same
 /// are taken over, with their times: rsync then has nothing to transfer.
 pub(crate) fn serve<D: Disk>(disk: &D, tree: &Path, name: &str, objects: &Objects) -> io::Result<()> {

@@ -19,7 +19,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use rpki::{rrdp::DeltaElement, uri::Https};
+use rpki::{
+    rrdp::DeltaElement,
+    uri::{Https, Rsync},
+};
 use uuid::Uuid;
 
 use crate::{
@@ -34,8 +37,12 @@ use crate::{
 /// How to publish.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The URI of the output's folder `rrdp`, as a web server serves it; it ends with a slash. Another one than before begins a new session.
+    /// The URI of the output's folder `rrdp`, as a web server serves it; it ends with a slash. Another one than before takes a new session.
     pub base: Https,
+    /// Begin a new session, whatever is published: relying parties read everything once more. It is for a state that cannot be continued.
+    pub new_session: bool,
+    /// Manifests that may be missing although the certificate of an authority says that they are in the folder.
+    pub without: Vec<Rsync>,
     /// How long files that nothing leads to any more are kept for readers that were led to them before.
     pub grace: Duration,
     /// How many deltas the notification lists at most; fewer, if they are together larger than the snapshot.
@@ -62,6 +69,17 @@ pub enum PublicationError {
         path: PathBuf,
         /// What the file system said.
         source: io::Error,
+    },
+    /// What is published cannot be read, so that nothing can follow it.
+    #[error(
+        "{}: what is published there cannot be continued: {reason}; bring the files back, or publish once with --new-session",
+        .output.display()
+    )]
+    State {
+        /// The output.
+        output: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// Another run is at it.
     #[error("{}: another run publishes there", .0.display())]
@@ -90,26 +108,44 @@ pub enum Outcome {
     },
 }
 
+/// What a run did, and what it found.
+#[derive(Debug)]
+pub struct Report {
+    /// What it did.
+    pub outcome: Outcome,
+    /// What is wrong with objects that were published as they are: points that nobody has renewed, or that are missing.
+    pub warnings: Vec<CheckError>,
+}
+
 /// Checks the objects of a folder and publishes them.
 ///
 /// # Errors
 ///
-/// If they cannot be read, do not fit together, or cannot be written.
+/// If they cannot be read, do not fit together or do not follow what is published, if that cannot be read, or if they cannot be written.
 pub fn publish<D: Disk>(
     disk: &D,
     objects: &Path,
     output: &Path,
     settings: &Settings,
     now: SystemTime,
-) -> Result<Outcome, PublicationError> {
+) -> Result<Report, PublicationError> {
     if !settings.base.as_str().ends_with('/') {
         return Err(PublicationError::Base(settings.base.clone()));
     }
-    let objects = Objects::read(objects)?;
+    // All is read under the lock: a slow run would else publish what was in the folder before a faster one did.
     let _lock = lock(disk, output)?;
-    let before = published(output, &settings.base)?;
-    check::check(&objects, before.as_ref().map(|before| &before.objects), now)?;
-    put(disk, &objects, before, output, settings, now)
+    let objects = Objects::read(objects)?;
+    // Who begins anew is held to what was published all the same, as far as it can be read.
+    let (before, seen) = match (published(output, &settings.base), settings.new_session) {
+        (Ok(before), false) => (before, None),
+        (Ok(before), true) => (None, before.map(|before| before.objects)),
+        (Err(PublicationError::State { .. }), true) => (None, tree::served(&output.join("rsync"))),
+        (Err(error), _) => return Err(error),
+    };
+    let known = before.as_ref().map(|before| &before.objects).or(seen.as_ref());
+    let checked = check::check(&objects, known, &settings.without, now)?;
+    let outcome = put(disk, &objects, before, output, settings, now)?;
+    Ok(Report { outcome, warnings: checked.warnings })
 }
 
 /// Publishes objects that were checked.
@@ -166,14 +202,16 @@ fn counted(after: &Published, before: &Objects) -> Outcome {
     Outcome::Published { session: after.session, serial: after.serial, new, changed, gone }
 }
 
-/// What is published, or `None` where a session has to begin: nothing is published, or relying parties cannot use it.
+/// What is published, or `None` where nothing is and a first session begins.
 fn published(output: &Path, base: &Https) -> Result<Option<Published>, PublicationError> {
+    let unusable = |reason| PublicationError::State { output: output.to_owned(), reason };
     match rrdp::read(&output.join("rrdp"), base) {
-        Ok(published) => Ok(published),
-        Err(StateError::Unusable(reason)) => {
-            tracing::warn!("what is published cannot be used, a new session begins: {reason}");
-            Ok(None)
+        // The tree follows the notification: there was one.
+        Ok(None) if tree::current(&output.join("rsync")).is_some() => {
+            Err(unusable("rrdp/notification.xml is missing, and rsync/current is there".to_owned()))
         }
+        Ok(published) => Ok(published),
+        Err(StateError::Unusable(reason)) => Err(unusable(reason)),
         Err(StateError::File { path, source }) => Err(PublicationError::Output { path, source }),
     }
 }

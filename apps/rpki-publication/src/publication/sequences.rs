@@ -26,7 +26,7 @@ const BASE: &str = "https://rpki.example.net/rrdp/";
 
 fn settings() -> Settings {
     let base = Https::from_string(BASE.to_owned()).unwrap();
-    Settings { base, grace: Duration::from_secs(600), most_deltas: 100 }
+    Settings { base, new_session: false, without: Vec::new(), grace: Duration::from_secs(600), most_deltas: 100 }
 }
 
 fn at(seconds: u64) -> SystemTime {
@@ -307,7 +307,7 @@ fn deltas_are_together_not_larger_than_the_snapshot() {
 }
 
 #[test]
-fn a_state_that_readers_cannot_use_begins_a_new_session() {
+fn a_state_that_readers_cannot_use_is_named_and_a_new_session_follows_it() {
     let objects = state(&[(0, 0), (1, 1)]);
     let spoil: [fn(&Path); 4] = [
         |rrdp| fs::write(rrdp.join("notification.xml"), "<notification").unwrap(),
@@ -323,9 +323,13 @@ fn a_state_that_readers_cannot_use_begins_a_new_session() {
         };
         assert!(party.update(folder.path()));
         spoil(&folder.path().join("rrdp"));
-        let Outcome::Published { session, serial, .. } = run(&Files, &objects, folder.path(), 1001).unwrap() else {
-            panic!("published")
-        };
+        let before = listing(folder.path());
+        let refused = run(&Files, &objects, folder.path(), 1001).unwrap_err();
+        assert!(matches!(refused, PublicationError::State { .. }), "{refused}");
+        assert!(refused.to_string().contains("--new-session"), "{refused}");
+        assert_eq!(listing(folder.path()), before);
+        let anew = put(&Files, &objects, None, folder.path(), &settings(), at(1001)).unwrap();
+        let Outcome::Published { session, serial, .. } = anew else { panic!("published") };
         assert!(session != old && serial == 1);
         assert!(party.update(folder.path()));
         assert_eq!(party.objects, objects);
@@ -349,12 +353,13 @@ fn a_tree_that_was_touched_is_made_again() {
     assert_eq!(tree(folder.path()), Some(objects));
 }
 
+/// The second one does not even look at the objects, which it might publish when they are old.
 #[test]
 fn two_runs_at_once_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let held = super::lock(&Files, folder.path()).unwrap();
-    let objects = tempfile::tempdir().unwrap();
-    let refused = publish(&Files, objects.path(), folder.path(), &settings(), at(0));
+    let nowhere = folder.path().join("objects");
+    let refused = publish(&Files, &nowhere, folder.path(), &settings(), at(0));
     assert!(matches!(refused, Err(PublicationError::Busy(_))), "{refused:?}");
     drop(held);
     assert!(super::lock(&Files, folder.path()).is_ok());

@@ -1,57 +1,20 @@
-use std::{
-    fs,
-    time::{Duration, SystemTime},
-};
+use std::time::Duration;
 
 use bytes::Bytes;
-use rpki::uri::Https;
-use tempfile::TempDir;
 use theta_rpki_publication::{
     check::{self, CheckError},
-    disk,
     due::{Step, due},
     objects::Objects,
-    publication::{Outcome, PublicationError, Settings, publish},
+    publication::{Outcome, PublicationError},
 };
 
-use crate::repository::{Authority, Files, from_now, leave};
-
-struct Publisher {
-    objects: TempDir,
-    output: TempDir,
-}
-
-impl Publisher {
-    fn new() -> Self {
-        Self { objects: tempfile::tempdir().unwrap(), output: tempfile::tempdir().unwrap() }
-    }
-
-    fn publish(&self, files: &Files) -> Result<Outcome, PublicationError> {
-        leave(files, self.objects.path());
-        let base = Https::from_string("https://rpki.example.net/rrdp/".to_owned()).unwrap();
-        let settings = Settings { base, grace: Duration::from_secs(600), most_deltas: 10 };
-        publish(&disk::Files, self.objects.path(), self.output.path(), &settings, SystemTime::now())
-    }
-
-    fn notification(&self) -> Vec<u8> {
-        fs::read(self.output.path().join("rrdp/notification.xml")).unwrap()
-    }
-
-    /// Checks that these files are refused and the old state stays; returns why.
-    fn refuses(&self, files: &Files) -> CheckError {
-        let before = (self.notification(), Objects::read(&self.output.path().join("rsync/current")).unwrap());
-        let error = self.publish(files).unwrap_err();
-        let after = (self.notification(), Objects::read(&self.output.path().join("rsync/current")).unwrap());
-        assert!(before == after, "{error}");
-        match error {
-            PublicationError::Check(error) => error,
-            error => panic!("{error}"),
-        }
-    }
-}
+use crate::{
+    publisher::Publisher,
+    repository::{Authority, Files, begin, from_now},
+};
 
 fn child(authority: &Authority) -> Files {
-    Files::from([("child.cer".to_owned(), authority.certificate(false))])
+    Files::from([("child.cer".to_owned(), authority.certificate_of_a_stranger())])
 }
 
 #[test]
@@ -62,15 +25,14 @@ fn what_fits_together_is_published_and_renewed() {
     let Outcome::Published { session, serial: 1, new: 3, changed: 0, gone: 0 } = first else { panic!("{first:?}") };
     let second = publisher.publish(&authority.files(2, from_now(7200), &Files::new())).unwrap();
     assert_eq!(second, Outcome::Published { session, serial: 2, new: 0, changed: 2, gone: 1 });
-    let served = Objects::read(&publisher.output.path().join("rsync/current")).unwrap();
-    assert_eq!(served, Objects::read(publisher.objects.path()).unwrap());
+    assert_eq!(publisher.served(), Objects::read(publisher.objects.path()).unwrap());
 }
 
 #[test]
 fn the_certificate_of_a_trust_anchor_is_on_no_manifest() {
     let (publisher, authority) = (Publisher::new(), Authority::new());
     let mut files = authority.files(1, from_now(3600), &Files::new());
-    files.insert("ca.cer".to_owned(), authority.certificate(true));
+    files.insert("ca.cer".to_owned(), authority.own_certificate());
     assert!(matches!(publisher.publish(&files), Ok(Outcome::Published { new: 3, .. })));
 }
 
@@ -90,7 +52,7 @@ fn what_does_not_fit_is_refused_and_the_old_state_stays() {
     assert!(matches!(error, CheckError::Hash { .. } | CheckError::Unparseable { .. }), "{error}");
 
     let mut files = good.clone();
-    files.insert("child.cer".to_owned(), authority.certificate(false));
+    files.insert("child.cer".to_owned(), authority.certificate_of_a_stranger());
     let error = publisher.refuses(&files);
     assert!(matches!(error, CheckError::Hash { .. }), "{error}");
 
@@ -100,7 +62,7 @@ fn what_does_not_fit_is_refused_and_the_old_state_stays() {
     assert!(matches!(error, CheckError::Unparseable { .. }), "{error}");
 
     let mut files = good.clone();
-    files.insert("other.cer".to_owned(), authority.certificate(false));
+    files.insert("other.cer".to_owned(), authority.certificate_of_a_stranger());
     let error = publisher.refuses(&files);
     assert!(matches!(error, CheckError::Unlisted { .. }), "{error}");
 
@@ -121,6 +83,7 @@ fn what_does_not_fit_is_refused_and_the_old_state_stays() {
 fn manifests_that_do_not_follow_the_published_ones_are_refused() {
     let (publisher, authority) = (Publisher::new(), Authority::new());
     let child = child(&authority);
+    let issued = begin(5);
     let good = authority.files(5, from_now(3600), &child);
     publisher.publish(&good).unwrap();
 
@@ -142,6 +105,16 @@ fn manifests_that_do_not_follow_the_published_ones_are_refused() {
 
     let error = publisher.refuses(&authority.files(6, from_now(-10), &child));
     assert!(matches!(error, CheckError::NotCurrent { .. }), "{error}");
+
+    // Relying parties keep the manifest that they have if the next one has its time of issue, or an earlier one.
+    let mut listed = child;
+    listed.insert("ca.crl".to_owned(), good["ca.crl"].clone());
+    for from in [issued, issued - Duration::from_secs(1)] {
+        let mut files = listed.clone();
+        files.insert("ca.mft".to_owned(), authority.manifest_of(6, from, from_now(7200), &listed));
+        let error = publisher.refuses(&files);
+        assert!(matches!(error, CheckError::NotLater { .. }), "{error}");
+    }
 
     assert!(matches!(publisher.publish(&good), Ok(Outcome::Unchanged)));
 }

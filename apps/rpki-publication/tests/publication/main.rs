@@ -9,4 +9,10 @@
 )]
 
 mod checks;
+mod neglect;
+mod program;
+mod publisher;
+mod reading;
 mod repository;
+mod signatures;
+mod state;

@@ -1,4 +1,4 @@
-//! An authority with keys of its own, and its objects in a folder.
+//! Authorities with keys of their own, and their objects in a folder.
 
 use std::{
     collections::BTreeMap,
@@ -21,9 +21,13 @@ use rpki::{
     uri::Rsync,
 };
 
-const FOLDER: &str = "rsync://rpki.example.net/repo/ca/";
+const MODULE: &str = "rsync://rpki.example.net/repo/";
+/// Where somebody else publishes.
+const ELSEWHERE: &str = "rsync://rpki.example.org/repo/";
 
 pub(crate) struct Authority {
+    /// The name of its folder, and of its files.
+    name: String,
     signer: SoftSigner,
     key: <SoftSigner as Signer>::KeyId,
     public: PublicKey,
@@ -39,40 +43,67 @@ pub(crate) fn from_now(seconds: i64) -> SystemTime {
     if seconds < 0 { now - by } else { now + by }
 }
 
-fn uri(file: &str) -> Rsync {
-    Rsync::from_string(format!("{FOLDER}{file}")).unwrap()
+/// From when on things with a number are: a second later with each. Times are in whole seconds.
+pub(crate) fn begin(number: u64) -> SystemTime {
+    from_now(-60) + Duration::from_secs(number)
+}
+
+fn uri(path: &str) -> Rsync {
+    Rsync::from_string(path.to_owned()).unwrap()
 }
 
 impl Authority {
     pub(crate) fn new() -> Self {
+        Self::named("ca")
+    }
+
+    pub(crate) fn named(name: &str) -> Self {
         let signer = SoftSigner::new();
         let key = signer.create_key(PublicKeyFormat::Rsa).unwrap();
         let public = signer.get_key_info(&key).unwrap();
-        Self { signer, key, public }
+        Self { name: name.to_owned(), signer, key, public }
     }
 
-    /// A certificate of a child, or of the authority itself.
-    pub(crate) fn certificate(&self, is_root: bool) -> Bytes {
-        let subject = if is_root {
-            self.public.clone()
-        } else {
-            let key = self.signer.create_key(PublicKeyFormat::Rsa).unwrap();
-            self.signer.get_key_info(&key).unwrap()
-        };
+    /// Where a file of the authority is.
+    pub(crate) fn at(&self, ending: &str) -> Rsync {
+        let name = &self.name;
+        uri(&format!("{MODULE}{name}/{name}.{ending}"))
+    }
+
+    /// A certificate of somebody who publishes elsewhere.
+    pub(crate) fn certificate_of_a_stranger(&self) -> Bytes {
+        let key = self.signer.create_key(PublicKeyFormat::Rsa).unwrap();
+        let public = self.signer.get_key_info(&key).unwrap();
+        self.certify(public, &format!("{ELSEWHERE}child/"), "child.mft", false)
+    }
+
+    /// A certificate of an authority that publishes in the same repository.
+    pub(crate) fn certificate_of(&self, child: &Self) -> Bytes {
+        let name = &child.name;
+        self.certify(child.public.clone(), &format!("{MODULE}{name}/"), &format!("{name}.mft"), false)
+    }
+
+    /// The authority's own certificate, as a trust anchor.
+    pub(crate) fn own_certificate(&self) -> Bytes {
+        let name = &self.name;
+        self.certify(self.public.clone(), &format!("{MODULE}{name}/"), &format!("{name}.mft"), true)
+    }
+
+    fn certify(&self, subject: PublicKey, folder: &str, manifest: &str, is_root: bool) -> Bytes {
         let validity = Validity::from_secs(86_400);
         let issuer = self.public.to_subject_name();
         let mut certificate =
             TbsCert::new(12_u64.into(), issuer, validity, None, subject, KeyUsage::Ca, Overclaim::Refuse);
         certificate.set_basic_ca(Some(true));
-        certificate.set_ca_repository(Some(uri("child/")));
-        certificate.set_rpki_manifest(Some(uri("child/child.mft")));
+        certificate.set_ca_repository(Some(uri(folder)));
+        certificate.set_rpki_manifest(Some(uri(&format!("{folder}{manifest}"))));
         certificate.build_v4_resource_blocks(|blocks| blocks.push(Prefix::new(0, 0)));
         certificate.build_v6_resource_blocks(|blocks| blocks.push(Prefix::new(0, 0)));
         certificate.build_as_resource_blocks(|blocks| blocks.push((Asn::MIN, Asn::MAX)));
         if !is_root {
             certificate.set_authority_key_identifier(Some(self.public.key_identifier()));
-            certificate.set_crl_uri(Some(uri("ca.crl")));
-            certificate.set_ca_issuer(Some(uri("ca.cer")));
+            certificate.set_crl_uri(Some(self.at("crl")));
+            certificate.set_ca_issuer(Some(self.at("cer")));
         }
         certificate.into_cert(&self.signer, &self.key).unwrap().to_captured().into_bytes()
     }
@@ -81,7 +112,7 @@ impl Authority {
         let list = TbsCertList::new(
             RpkiSignatureAlgorithm::default(),
             self.public.to_subject_name(),
-            Time::from(from_now(-60)),
+            Time::from(begin(number)),
             Time::from(until),
             Vec::<CrlEntry>::new(),
             self.public.key_identifier(),
@@ -92,30 +123,38 @@ impl Authority {
 
     /// A manifest of these files.
     pub(crate) fn manifest(&self, number: u64, until: SystemTime, files: &Files) -> Bytes {
+        self.manifest_of(number, begin(number), until, files)
+    }
+
+    /// A manifest of these files that was issued at some time.
+    pub(crate) fn manifest_of(&self, number: u64, from: SystemTime, until: SystemTime, files: &Files) -> Bytes {
         let hash = |bytes: &Bytes| DigestAlgorithm::default().digest(bytes).as_ref().to_vec();
         let list: Vec<_> = files.iter().map(|(name, bytes)| FileAndHash::new(name.as_bytes(), hash(bytes))).collect();
-        let (from, until) = (Time::from(from_now(-60)), Time::from(until));
+        let (from, until) = (Time::from(from), Time::from(until));
         let content = ManifestContent::new(number.into(), from, until, DigestAlgorithm::default(), list.iter());
         let validity = Validity::from_secs(86_400);
-        let signed = SignedObjectBuilder::new(number.into(), validity, uri("ca.crl"), uri("ca.cer"), uri("ca.mft"));
+        let (crl, issuer, place) = (self.at("crl"), self.at("cer"), self.at("mft"));
+        let signed = SignedObjectBuilder::new(number.into(), validity, crl, issuer, place);
         content.into_manifest(signed, &self.signer, &self.key).unwrap().to_captured().into_bytes()
     }
 
     /// All files of the authority, with numbers and times of manifest and CRL.
     pub(crate) fn files(&self, number: u64, until: SystemTime, others: &Files) -> Files {
         let mut files = others.clone();
-        files.insert("ca.crl".to_owned(), self.crl(number, until));
+        files.insert(format!("{}.crl", self.name), self.crl(number, until));
         let manifest = self.manifest(number, until, &files);
-        files.insert("ca.mft".to_owned(), manifest);
+        files.insert(format!("{}.mft", self.name), manifest);
         files
     }
 }
 
-/// Leaves the files in a folder, as an issuer does, in the place of those that were there.
-pub(crate) fn leave(files: &Files, folder: &Path) {
-    let place = folder.join("rpki.example.net/repo/ca");
+/// Leaves the files in the folder of an authority, as an issuer does, in the place of those that were there; without any there is no folder.
+pub(crate) fn leave(files: &Files, objects: &Path, name: &str) {
+    let place = objects.join("rpki.example.net/repo").join(name);
     let _ = fs::remove_dir_all(&place);
-    fs::create_dir_all(&place).unwrap();
+    if !files.is_empty() {
+        fs::create_dir_all(&place).unwrap();
+    }
     for (name, bytes) in files {
         fs::write(place.join(name), bytes).unwrap();
     }
