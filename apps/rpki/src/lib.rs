@@ -7,12 +7,13 @@
 //! - [`statements`]: what members have signed, and what is authorised by it; [`overrides`]: what operators have.
 //! - [`objects`]: what may be signed, read from the bytes that a signature covers.
 //! - [`consent`]: whether it follows; [`memory`]: what was agreed to before.
-//! - [`store`]: where contents are found that are signed by their digest; [`sources`]: files, and when they change.
+//! - [`store`]: where contents are found that are signed by their digest; [`sources`]: files, and when they change; `files`: which are read.
 //! - [`agent`]: asks by nodes, over a socket.
 
 pub mod agent;
 pub mod attestation;
 pub mod consent;
+mod files;
 pub mod memory;
 pub mod objects;
 pub mod overrides;
