@@ -4,7 +4,8 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use theta_rpki::{
-    agent::{Agent, AgentError},
+    agent::{Agent, AgentError, Pace},
+    kept::Kept,
     sources::Sources,
 };
 
@@ -44,7 +45,7 @@ docs/guides/rpki-agents.md and spec/rpki.md say what is in them.")]
         /// The registry's data: members, authorities, operators
         #[arg(long, value_name = "FILE")]
         registry: PathBuf,
-        /// The folder of members' signed statements, each in a file that ends with .toml
+        /// The folder with a folder for each member, in which its signed statements are, each in a file that ends with .toml
         #[arg(long, value_name = "FOLDER")]
         statements: PathBuf,
         /// The folder of what operators override, if they may
@@ -56,9 +57,12 @@ docs/guides/rpki-agents.md and spec/rpki.md say what is in them.")]
         /// The folder of contents and objects, and of what is published
         #[arg(long, value_name = "FOLDER")]
         store: PathBuf,
-        /// The file of what was agreed to; it is made if there is none, and is never to be lost or set back
+        /// The file of what was agreed to, which is never to be lost or set back
         #[arg(long, value_name = "FILE")]
         memory: PathBuf,
+        /// Begin that file, which must not exist: for the first start alone, or if what was in it is lost for good
+        #[arg(long)]
+        new_memory: bool,
         /// Where the node asks
         #[arg(long, value_name = "PATH")]
         socket: PathBuf,
@@ -70,7 +74,9 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), AgentError> {
-    let Command::Agent { registry, statements, overrides, pool, store, memory, socket } = command;
-    let agent = Agent::open(Sources { registry, statements, overrides, pool, store, memory })?;
+    let Command::Agent { registry, statements, overrides, pool, store, memory, new_memory, socket } = command;
+    let kept = if new_memory { Kept::begin(&memory)? } else { Kept::open(&memory)? };
+    let sources = Sources { registry, statements, overrides, pool, store };
+    let agent = Agent::open(sources, kept, Pace::default())?;
     Ok(theta_agent::serve_alone(agent, &socket)?)
 }

@@ -14,3 +14,4 @@ mod contents;
 mod issuer;
 mod lists;
 mod manifests;
+mod state;
