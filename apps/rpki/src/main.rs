@@ -24,6 +24,8 @@ enum Command {
 Example:
   theta-rpki agent --registry registry.toml --statements statements/ --pool pool.keys --store /srv/rpki --memory agreed --socket /run/theta/rpki.sock
 
+The first time with --new-memory, and never again: the memory keeps what was withdrawn from coming back.
+
 The node's policy names the socket, and the rule that lets the issuer sign names the agent:
 
   [[agent]]

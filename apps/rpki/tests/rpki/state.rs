@@ -175,7 +175,7 @@ async fn a_statement_that_cannot_be_read_is_not_taken_for_none() {
     fs::remove_dir(place.file("2.toml")).unwrap();
     assert_eq!(place.certify(&agent).await, Ok(()));
     // One that is no statement is the member's mistake.
-    fs::write(place.file("2.toml"), [0xff, 0xfe]).unwrap();
+    fs::write(place.file("2.toml"), b"\xff\xfe").unwrap();
     assert_eq!(place.certify(&agent).await, Ok(()));
 }
 
