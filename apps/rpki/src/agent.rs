@@ -1,20 +1,28 @@
 //! Nodes ask over a socket (`theta.agent.v1.Agent`).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use sha2::{Digest as _, Sha256};
 use theta_agent::SocketError;
 use theta_names::WallTime;
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
+use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
 use crate::{
     consent::{Consent, Facts, consent},
-    memory::{Kept, MemoryError},
-    sources::{Known, SourceError, Sources, Stamps},
-    statements::Authorised,
+    kept::{Kept, MemoryError},
+    overrides,
+    sources::{Known, SourceError, Sources},
+    statements::{Standing, Stated},
     store::Folder,
 };
+
+/// What is said to whoever asks while as many wait as may.
+const BUSY: &str = "this agent is busy: as many requests as may be wait already; ask again later";
 
 /// Why an agent does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -30,10 +38,28 @@ pub enum AgentError {
     Socket(#[from] SocketError),
 }
 
+/// How much an agent does for those who ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Its files are looked at so often at most.
+    pub look: Duration,
+    /// So many requests are decided or wait at once at most; the others hear that it is busy.
+    pub waiting: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { look: Duration::from_secs(1), waiting: 16 }
+    }
+}
+
 #[derive(Debug)]
 struct State {
-    stamps: Stamps,
+    /// When the files were looked at last.
+    looked: Instant,
     known: Result<Known, String>,
+    /// What follows from what is known; `None` if that has changed since.
+    standing: Option<Standing>,
     kept: Kept,
 }
 
@@ -42,24 +68,38 @@ struct State {
 pub struct Agent {
     sources: Arc<Sources>,
     store: Folder,
+    look: Duration,
     state: Arc<Mutex<State>>,
+    places: Arc<Semaphore>,
 }
 
 fn now() -> i64 {
     i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX)
 }
 
+/// What is authorised now. What has counted is remembered before anything follows from it.
+fn stand(stated: &Stated, kept: &mut Kept, now: i64) -> Result<Standing, MemoryError> {
+    let (standing, entries) = stated.standing(kept.memory(), now);
+    kept.remember(&entries)?;
+    for (_, reason) in standing.authorised.all_unsettled() {
+        tracing::error!("{reason}; nothing of this member's is consented to that depends on it");
+    }
+    Ok(standing)
+}
+
 impl Agent {
-    /// Reads the registry's data, and what was agreed to.
+    /// Reads the registry's data, and what has been authorised by its members.
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn open(sources: Sources) -> Result<Self, AgentError> {
-        let stamps = sources.stamps();
-        let known = Ok(sources.load()?);
-        let state = State { stamps, known, kept: Kept::open(&sources.memory)? };
+    pub fn open(sources: Sources, mut kept: Kept, pace: Pace) -> Result<Self, AgentError> {
+        let looked = Instant::now();
+        let known = sources.load()?;
+        let standing = Some(stand(&known.stated, &mut kept, now())?);
+        let state = State { looked, known: Ok(known), standing, kept };
         let store = Folder::new(sources.store.clone());
-        Ok(Self { sources: Arc::new(sources), store, state: Arc::new(Mutex::new(state)) })
+        let (state, places) = (Arc::new(Mutex::new(state)), Arc::new(Semaphore::new(pace.waiting)));
+        Ok(Self { sources: Arc::new(sources), store, look: pace.look, state, places })
     }
 
     /// Whether it consents, and to what. One at a time: two that are not compatible cannot both be found to be new.
@@ -71,40 +111,49 @@ impl Agent {
             return Err(format!("{operation} does not show what is signed: this agent consents to sign"));
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.refresh(&mut state);
-        let State { known, kept, .. } = &mut *state;
+        self.look(&mut state);
+        let State { known, standing, kept, .. } = &mut *state;
         let known = known.as_ref().map_err(Clone::clone)?;
         let now = now();
-        let authorised = Authorised::at(&known.statements, now);
+        let current = match standing.take().filter(|standing| standing.holds(now)) {
+            Some(current) => current,
+            None => stand(&known.stated, kept, now).map_err(|error| error.to_string())?,
+        };
+        let standing = standing.insert(current);
         let facts = Facts {
             registry: &known.registry,
-            authorised: &authorised,
+            authorised: &standing.authorised,
             pool: &known.pool,
             store: &self.store,
             memory: kept.memory(),
             now,
         };
-        match consent(key, statement, &facts) {
-            Ok(Consent { what, entries }) => {
-                kept.remember(&entries).map_err(|error| error.to_string())?;
-                Ok(Decision { what, overridden: None })
-            }
+        let (decision, entries) = match consent(key, statement, &facts) {
+            Ok(Consent { what, entries }) => (Decision { what, overridden: None }, entries),
             Err(refusal) => {
                 let digest = Sha256::digest(statement).into();
                 let permits = known.overrides.iter().find(|one| one.permits(key, &digest, now));
                 let permits = permits.ok_or_else(|| refusal.to_string())?;
-                Ok(Decision { what: refusal.to_string(), overridden: Some(permits.reason.clone()) })
+                let decision = Decision { what: refusal.to_string(), overridden: Some(permits.reason.clone()) };
+                (decision, overrides::entries(key, statement, &facts))
             }
-        }
+        };
+        kept.remember(&entries).map_err(|error| error.to_string())?;
+        Ok(decision)
     }
 
-    /// Reads the files again if they have changed. What has become unreadable is not guessed.
-    fn refresh(&self, state: &mut State) {
-        let stamps = self.sources.stamps();
-        if state.stamps == stamps {
+    /// Reads the files again if they have changed, or could not be read. What has become unreadable is not guessed.
+    fn look(&self, state: &mut State) {
+        if state.looked.elapsed() < self.look {
             return;
         }
-        state.stamps = stamps;
+        state.looked = Instant::now();
+        if let Ok(known) = &state.known
+            && self.sources.stamps(&known.registry).is_some_and(|stamps| stamps == known.stamps)
+        {
+            return;
+        }
+        state.standing = None;
         state.known = self.sources.load().map_err(|error| error.to_string());
         if let Err(error) = &state.known {
             tracing::error!("{error}; nothing is consented to until that is mended");
@@ -123,10 +172,14 @@ struct Decision {
 impl agent_server::Agent for Agent {
     async fn consent(&self, request: Request<ConsentRequest>) -> Result<Response<ConsentResponse>, Status> {
         let ConsentRequest { client, key, operation, statement, .. } = request.into_inner();
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            tracing::warn!(client, key, "refused: {BUSY}");
+            return Ok(Response::new(ConsentResponse { consents: false, reason: BUSY.to_owned() }));
+        };
         let (this, of) = (self.clone(), key.clone());
-        // It reads files, and waits for the disk.
-        let decided = tokio::task::spawn_blocking(move || this.decide(&of, &operation, &statement)).await;
-        let decided = decided.map_err(|error| Status::internal(error.to_string()))?;
+        // It reads files, and waits for the disk. Its place is taken until the work is done, even if nobody waits for the answer any more.
+        let decided = tokio::task::spawn_blocking(move || (this.decide(&of, &operation, &statement), place)).await;
+        let (decided, _place) = decided.map_err(|error| Status::internal(error.to_string()))?;
         match &decided {
             Ok(Decision { what, overridden: None }) => tracing::info!(client, key, "consented to {what}"),
             Ok(Decision { what, overridden: Some(reason) }) => {

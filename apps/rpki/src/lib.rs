@@ -6,13 +6,15 @@
 //! - [`registry`]: members, authorities and operators; [`signatures`]: m of n keys of theirs.
 //! - [`statements`]: what members have signed, and what is authorised by it; [`overrides`]: what operators have.
 //! - [`objects`]: what may be signed, read from the bytes that a signature covers.
-//! - [`consent`]: whether it follows; [`memory`]: what was agreed to before.
-//! - [`store`]: where contents are found that are signed by their digest; [`sources`]: files, and when they change.
+//! - [`consent`]: whether it follows; [`memory`]: what was agreed to before; [`kept`]: the memory's file.
+//! - [`store`]: where contents are found that are signed by their digest; [`sources`]: files, and when they change; `files`: which are read.
 //! - [`agent`]: asks by nodes, over a socket.
 
 pub mod agent;
 pub mod attestation;
 pub mod consent;
+mod files;
+pub mod kept;
 pub mod memory;
 pub mod objects;
 pub mod overrides;

@@ -2,11 +2,15 @@
 
 mod commands;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Parser, Subcommand};
 use theta_rpki::{
-    agent::{Agent, AgentError},
+    agent::{Agent, AgentError, Pace},
+    kept::Kept,
     sources::Sources,
 };
 
@@ -24,6 +28,8 @@ enum Command {
     #[command(after_help = "\
 Example:
   theta-rpki agent --registry registry.toml --statements statements/ --pool pool.keys --store /srv/rpki --memory agreed --socket /run/theta/rpki.sock
+
+The first time with --new-memory, and never again: the memory keeps what was withdrawn from coming back.
 
 The node's policy names the socket, and the rule that lets the issuer sign names the agent:
 
@@ -46,7 +52,7 @@ docs/guides/rpki-agents.md and spec/rpki.md say what is in them.")]
         /// The registry's data: members, authorities, operators
         #[arg(long, value_name = "FILE")]
         registry: PathBuf,
-        /// The folder of members' signed statements, each in a file that ends with .toml
+        /// The folder with a folder for each member, in which its signed statements are, each in a file that ends with .toml
         #[arg(long, value_name = "FOLDER")]
         statements: PathBuf,
         /// The folder of what operators override, if they may
@@ -58,9 +64,12 @@ docs/guides/rpki-agents.md and spec/rpki.md say what is in them.")]
         /// The folder of contents and objects, and of what is published
         #[arg(long, value_name = "FOLDER")]
         store: PathBuf,
-        /// The file of what was agreed to; it is made if there is none, and is never to be lost or set back
+        /// The file of what was agreed to, which is never to be lost or set back
         #[arg(long, value_name = "FILE")]
         memory: PathBuf,
+        /// Begin that file, which must not exist: for the first start alone, or if what was in it is lost for good
+        #[arg(long)]
+        new_memory: bool,
         /// Where the node asks
         #[arg(long, value_name = "PATH")]
         socket: PathBuf,
@@ -86,10 +95,16 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Agent { registry, statements, overrides, pool, store, memory, socket } => {
-            let agent = Agent::open(Sources { registry, statements, overrides, pool, store, memory })?;
-            Ok(theta_agent::serve_alone(agent, &socket).map_err(AgentError::from)?)
+        Command::Agent { registry, statements, overrides, pool, store, memory, new_memory, socket } => {
+            let sources = Sources { registry, statements, overrides, pool, store };
+            Ok(serve(sources, &memory, new_memory, &socket)?)
         }
         Command::ForPeople(command) => Ok(command.run()?),
     }
+}
+
+fn serve(sources: Sources, memory: &Path, new_memory: bool, socket: &Path) -> Result<(), AgentError> {
+    let kept = if new_memory { Kept::begin(memory)? } else { Kept::open(memory)? };
+    let agent = Agent::open(sources, kept, Pace::default())?;
+    Ok(theta_agent::serve_alone(agent, socket)?)
 }

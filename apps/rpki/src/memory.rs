@@ -1,19 +1,42 @@
-//! What an agent has agreed to, so that no number is used twice and no key signs two things. A line for each, written before the node hears of it.
+//! What an agent has agreed to, so that no number is used twice and no key signs two things; and which statements of members have counted, so that
+//! none comes back that another has taken the place of. A line for each.
 
-use std::{
-    collections::BTreeMap,
-    fmt, fs,
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// A serial number, the number of a manifest or of a list: 20 bytes, big-endian.
 pub type Number = [u8; 20];
 /// SHA-256.
 pub type Digest = [u8; 32];
 
-/// Something that was agreed to.
+/// In the place of the end of a statement that has none: it withdraws.
+const NO_END: &str = "-";
+
+/// A statement that decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The member's number.
+    pub number: u64,
+    /// SHA-256 of what the member signed.
+    pub digest: Digest,
+    /// When it ends, in seconds since 1970; of a withdrawal `None`.
+    pub until: Option<i64>,
+}
+
+impl Counted {
+    /// By what two about the same are ordered: the higher one decides.
+    #[must_use]
+    pub fn rank(&self) -> (u64, Digest) {
+        (self.number, self.digest)
+    }
+
+    /// Whether it grants something now.
+    #[must_use]
+    pub fn grants(&self, now: i64) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+}
+
+/// Something that was agreed to, or has counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// A certificate.
@@ -54,6 +77,15 @@ pub enum Entry {
         /// SHA-256 of the content.
         digest: Digest,
     },
+    /// A statement of a member that decided about something.
+    Statement {
+        /// The member's handle.
+        member: String,
+        /// What it is about, in a word without spaces.
+        subject: String,
+        /// Which it is.
+        counted: Counted,
+    },
 }
 
 impl fmt::Display for Entry {
@@ -69,6 +101,13 @@ impl fmt::Display for Entry {
                 write!(f, "manifest {authority} {} {}", hex::encode(number), hex::encode(digest))
             }
             Self::Content { key, digest } => write!(f, "content {} {}", hex::encode(key), hex::encode(digest)),
+            Self::Statement { member, subject, counted: Counted { number, digest, until } } => {
+                write!(f, "statement {member} {subject} {number} {} ", hex::encode(digest))?;
+                match until {
+                    Some(until) => write!(f, "{until}"),
+                    None => f.write_str(NO_END),
+                }
+            }
         }
     }
 }
@@ -100,6 +139,11 @@ impl FromStr for Entry {
                 Some(Self::Manifest { authority: authority.to_owned(), number, digest })
             }
             ["content", key, digest] => Some(Self::Content { key: digits(key)?, digest: digits(digest)? }),
+            ["statement", member, subject, number, digest, until] => {
+                let until = if until == NO_END { None } else { Some(until.parse().ok()?) };
+                let counted = Counted { number: number.parse().ok()?, digest: digits(digest)?, until };
+                Some(Self::Statement { member: member.to_owned(), subject: subject.to_owned(), counted })
+            }
             _ => None,
         };
         read().ok_or(())
@@ -165,11 +209,13 @@ fn raise(last: &mut Option<(Number, Digest)>, number: Number, digest: Digest) {
     }
 }
 
-/// All that was agreed to.
+/// All that was agreed to, and what has counted.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     issued: BTreeMap<String, Issued>,
     contents: BTreeMap<Number, Digest>,
+    /// By members and what statements are about.
+    counted: BTreeMap<String, BTreeMap<String, Counted>>,
 }
 
 impl Memory {
@@ -190,6 +236,12 @@ impl Memory {
             Entry::Content { key, digest } => {
                 self.contents.insert(key, digest);
             }
+            Entry::Statement { member, subject, counted } => {
+                let last = self.counted.entry(member).or_default().entry(subject).or_insert(counted);
+                if last.rank() < counted.rank() {
+                    *last = counted;
+                }
+            }
         }
     }
 
@@ -208,6 +260,7 @@ impl Memory {
                 self.of(authority).and_then(Issued::manifest) == Some(&(*number, *digest))
             }
             Entry::Content { key, digest } => self.content(key) == Some(digest),
+            Entry::Statement { member, subject, counted } => self.counted(member, subject) == Some(counted),
         }
     }
 
@@ -222,85 +275,18 @@ impl Memory {
     pub fn content(&self, key: &Number) -> Option<&Digest> {
         self.contents.get(key)
     }
-}
 
-/// Why a memory cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum MemoryError {
-    /// The file cannot be read or written.
-    #[error("cannot use {}: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// A line is none.
-    #[error("{}: line {line} is nothing that an agent writes", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-    },
-}
-
-/// A memory with its file.
-#[derive(Debug)]
-pub struct Kept {
-    memory: Memory,
-    file: fs::File,
-    /// How long the file is.
-    length: u64,
-    path: PathBuf,
-}
-
-impl Kept {
-    /// Opens the file, or makes it. What a crash has left of a last line is taken away: the node has not heard of it.
-    ///
-    /// # Errors
-    /// [`MemoryError`].
-    pub fn open(path: &Path) -> Result<Self, MemoryError> {
-        let failed = |reason| MemoryError::File { path: path.to_owned(), reason };
-        let file = fs::OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
-        let text = fs::read_to_string(path).map_err(failed)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let length = u64::try_from(whole).unwrap_or(u64::MAX);
-        file.set_len(length).map_err(failed)?;
-        let mut memory = Memory::default();
-        for (line, number) in text.get(..whole).unwrap_or_default().lines().zip(1..) {
-            let entry =
-                line.parse::<Entry>().map_err(|()| MemoryError::Line { path: path.to_owned(), line: number })?;
-            memory.learn(entry);
-        }
-        Ok(Self { memory, file, length, path: path.to_owned() })
-    }
-
-    /// What is known.
+    /// The highest statement of a member about something that has counted.
     #[must_use]
-    pub fn memory(&self) -> &Memory {
-        &self.memory
+    pub fn counted(&self, member: &str, subject: &str) -> Option<&Counted> {
+        self.counted.get(member)?.get(subject)
     }
 
-    /// Writes what is new of these, and returns when it is on the disk.
-    ///
-    /// # Errors
-    /// [`MemoryError::File`]; nothing is known then that was not before.
-    pub fn remember(&mut self, entries: &[Entry]) -> Result<(), MemoryError> {
-        let new: Vec<_> = entries.iter().filter(|entry| !self.memory.knows(entry)).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        let text: String = new.iter().map(|entry| format!("{entry}\n")).collect();
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
-        if let Err(reason) = written {
-            // What there is of it would spoil the next line. If that fails as well, the next opening takes it away.
-            let _ = self.file.set_len(self.length);
-            return Err(MemoryError::File { path: self.path.clone(), reason });
-        }
-        self.length = self.length.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
-        new.into_iter().for_each(|entry| self.memory.learn(entry.clone()));
-        Ok(())
+    /// The highest statements of members that have counted: the member, what it is about, which it is.
+    pub fn statements(&self) -> impl Iterator<Item = (&str, &str, &Counted)> {
+        self.counted.iter().flat_map(|(member, all)| {
+            all.iter().map(move |(subject, counted)| (member.as_str(), subject.as_str(), counted))
+        })
     }
 }
 
@@ -308,35 +294,50 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn entries() -> [Entry; 4] {
+    fn entries() -> [Entry; 6] {
         let authority = || "acme".to_owned();
         let file = "a.roa".to_owned();
+        let statement = |subject: &str, until| Entry::Statement {
+            member: "acme".to_owned(),
+            subject: subject.to_owned(),
+            counted: Counted { number: u64::MAX, digest: [9; 32], until },
+        };
         [
             Entry::Certificate { authority: authority(), serial: [1; 20], digest: [2; 32], file, until: -5 },
             Entry::List { authority: authority(), number: [3; 20], digest: [4; 32] },
             Entry::Manifest { authority: authority(), number: [5; 20], digest: [6; 32] },
             Entry::Content { key: [7; 20], digest: [8; 32] },
+            statement("aspa-1", Some(7)),
+            statement("aspa-2", None),
         ]
     }
 
     #[test]
-    fn what_was_agreed_to_is_known_after_a_crash() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("memory");
-        let mut kept = Kept::open(&path).unwrap();
-        kept.remember(&entries()).unwrap();
-        kept.remember(&entries()).unwrap();
-        let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(text.lines().count(), 4, "each once");
-        fs::write(&path, format!("{text}list acme 00")).unwrap();
-        let mut kept = Kept::open(&path).unwrap();
-        assert!(entries().iter().all(|entry| kept.memory().knows(entry)));
-        assert!(kept.memory().of("acme").unwrap().is_newest(&[1; 20]));
-        let next = Entry::Content { key: [9; 20], digest: [8; 32] };
-        kept.remember(std::slice::from_ref(&next)).unwrap();
-        assert!(Kept::open(&path).unwrap().memory().knows(&next), "written after what was left of a line");
-        fs::write(&path, format!("{text}list acme 00\n")).unwrap();
-        assert!(matches!(Kept::open(&path), Err(MemoryError::Line { line: 5, .. })));
+    fn what_is_written_is_read() {
+        let mut memory = Memory::default();
+        for entry in entries() {
+            assert_eq!(entry.to_string().parse::<Entry>(), Ok(entry.clone()));
+            assert!(!memory.knows(&entry));
+            memory.learn(entry.clone());
+            assert!(memory.knows(&entry));
+        }
+        assert!(memory.of("acme").unwrap().is_newest(&[1; 20]));
+        for line in ["list acme 00", "statement acme aspa-1 1 00 -", "statement acme aspa-1 -1 00 -", "memory v1", ""] {
+            assert_eq!(line.parse::<Entry>(), Err(()), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_highest_statement_counts() {
+        let mut memory = Memory::default();
+        let counted = |number, digest: u8| Counted { number, digest: [digest; 32], until: None };
+        for (number, digest) in [(2, 5), (1, 9), (2, 6), (2, 4)] {
+            let (member, subject) = ("acme".to_owned(), "aspa-1".to_owned());
+            memory.learn(Entry::Statement { member, subject, counted: counted(number, digest) });
+        }
+        let all: Vec<_> = memory.statements().collect();
+        assert_eq!(all, [("acme", "aspa-1", &counted(2, 6))]);
+        assert!(memory.counted("acme", "aspa-2").is_none() && memory.counted("else", "aspa-1").is_none());
     }
 
     #[test]

@@ -1,8 +1,18 @@
 //! What a threshold of the registries' operators permits though an agent refuses it: one object, by its digest, with a reason.
 
-use serde::Deserialize;
+use std::collections::BTreeSet;
 
-use crate::{registry::Registry, signatures::Signed};
+use rpki::{crypto::PublicKey, repository::cert::TbsCert};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    consent::Facts,
+    memory::{Digest, Entry, Number},
+    objects::{Attributes, Kind, Object, read_manifest},
+    registry::{Authority, Registry},
+    signatures::Signed,
+};
 
 /// What an operator's signature is of begins with this.
 const DOMAIN: &[u8] = b"theta/rpki/override/v1";
@@ -88,4 +98,59 @@ impl Override {
     pub fn permits(&self, key: &str, digest: &[u8; 32], now: i64) -> bool {
         self.key == key && self.digest == *digest && now < self.until
     }
+}
+
+/// What has to be remembered of an object that operators permit: what a consent to it would have added, so that lists and manifests know of it
+/// afterwards. It authorises nothing: what nobody has stated has to be revoked by the next list, unless that is overridden as well. What is not
+/// understood adds nothing.
+#[must_use]
+pub fn entries(key: &str, bytes: &[u8], facts: &Facts<'_>) -> Vec<Entry> {
+    let Some(object) = Object::read(bytes) else { return Vec::new() };
+    let digest = Sha256::digest(bytes).into();
+    match (facts.registry.authority_of_key(key), facts.pool.key(key), object) {
+        (Some(issuer), _, Object::Certificate(certificate)) => {
+            vec![certified(issuer, &certificate, digest, facts.registry)]
+        }
+        (Some(issuer), _, Object::List(list)) => {
+            vec![Entry::List { authority: issuer.name.clone(), number: list.crl_number().into_array(), digest }]
+        }
+        (None, Some(public), Object::Attributes(attributes)) => signed(public, attributes, facts),
+        _ => Vec::new(),
+    }
+}
+
+fn certified(issuer: &Authority, certificate: &TbsCert, digest: Digest, registry: &Registry) -> Entry {
+    let key = certificate.subject_public_key_info();
+    let subject = registry.authorities.iter().find(|authority| authority.public == *key);
+    let address = certificate.signed_object().map(|address| address.as_str());
+    // A word of a line in the memory.
+    let object = address.and_then(|address| address.strip_prefix(issuer.repository.as_str()));
+    let object = object.filter(|file| !file.is_empty() && file.bytes().all(|c| c.is_ascii_graphic()));
+    let file = match (subject, object) {
+        (Some(subject), _) => subject.certificate_name(),
+        (None, Some(file)) => file.to_owned(),
+        // It is for no file of this authority: no list may spare it.
+        (None, None) => hex::encode(Number::from(key.key_identifier())),
+    };
+    let serial = certificate.serial_number().into_array();
+    let until = certificate.validity().not_after().timestamp();
+    Entry::Certificate { authority: issuer.name.clone(), serial, digest, file, until }
+}
+
+fn signed(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Vec<Entry> {
+    let key = Number::from(key.key_identifier());
+    // A key stays bound to the first content that it has signed: certificates are for that one.
+    let content = facts.memory.content(&key).is_none().then_some(Entry::Content { key, digest: attributes.digest });
+    let manifest = if attributes.kind == Kind::Manifest { manifest(attributes.digest, facts) } else { None };
+    content.into_iter().chain(manifest).collect()
+}
+
+/// The manifest with this digest, if it can be seen: its list of revoked certificates says whose it is.
+fn manifest(digest: Digest, facts: &Facts<'_>) -> Option<Entry> {
+    let content = read_manifest(&facts.store.content(&digest).ok()?)?;
+    let name = |file: &[u8]| String::from_utf8_lossy(file).into_owned();
+    let files: BTreeSet<_> = content.iter().map(|entry| name(&entry.into_pair().0)).collect();
+    let issuer = facts.registry.authorities.iter().find(|authority| files.contains(&authority.list_name()))?;
+    let number = content.manifest_number().into_array();
+    Some(Entry::Manifest { authority: issuer.name.clone(), number, digest })
 }

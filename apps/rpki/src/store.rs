@@ -1,15 +1,15 @@
 //! Where contents and objects are found that a signature covers by their digest alone. Whoever asks for signatures puts them there; they are
 //! believed for what they are, since they have to hash to what was asked for.
 
-use std::{
-    fs,
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{memory::Digest, objects::MOST_BYTES};
+use crate::{
+    files::{self, Links},
+    memory::Digest,
+    objects::MOST_BYTES,
+};
 
 /// A source of contents and objects.
 pub trait Store: Send + Sync {
@@ -39,12 +39,8 @@ impl Folder {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let failed = |reason: String| format!("cannot read {}: {reason}", path.display());
-    let file = fs::File::open(path).map_err(|error| failed(error.to_string()))?;
     let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
-    let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
-    if bytes.len() > MOST_BYTES { Err(failed(format!("it has more than {MOST_BYTES} bytes"))) } else { Ok(bytes) }
+    files::read(path, Links::Refused, most).map_err(|reason| format!("cannot read {}: {reason}", path.display()))
 }
 
 impl Store for Folder {
@@ -68,6 +64,8 @@ impl Store for Folder {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
     use super::*;
 
     #[test]
@@ -84,6 +82,10 @@ mod tests {
         assert!(store.content(&digest).unwrap_err().contains("another SHA-256"));
         fs::write(&file, vec![0; MOST_BYTES + 1]).unwrap();
         assert!(store.content(&digest).unwrap_err().contains("more than"));
+        fs::remove_file(&file).unwrap();
+        fs::write(folder.path().join("elsewhere"), b"content").unwrap();
+        symlink(folder.path().join("elsewhere"), &file).unwrap();
+        assert!(store.content(&digest).unwrap_err().contains("cannot read"), "a link leads to files of others");
         for address in ["rsync://host/../x", "rsync://host//x", "https://host/x", "rsync://"] {
             assert!(store.published(address).unwrap_err().contains("is no address"), "{address}");
         }

@@ -36,7 +36,7 @@ pub(crate) struct CheckArgs {
     /// The registry's data: members, authorities, operators
     #[arg(long, value_name = "FILE")]
     registry: PathBuf,
-    /// A folder of members' statements
+    /// A folder of members' statements, with a folder for each member, by its handle
     #[arg(long, value_name = "FOLDER")]
     statements: Vec<PathBuf>,
     /// A folder of what operators override
@@ -97,7 +97,7 @@ impl fmt::Display for Report {
 /// `theta-rpki check`.
 pub(super) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let (registry, now) = (known::registry(&args.registry)?, Moment::now());
-    let statements = known::read_all(&args.statements, |text| Statement::read(text, &registry))?;
+    let statements = known::statements(&args.statements, &registry, |text| known::statement(text, &registry))?;
     let overrides = known::read_all(&args.overrides, |text| Override::read(text, &registry))?;
     let mut wrong: Vec<Wrong> = statements.wrong.into_iter().chain(overrides.wrong).collect();
     wrong.extend(args.pool.as_deref().and_then(check_pool));
@@ -139,9 +139,9 @@ fn granted(registry: &Registry, statements: &[Statement], now: Moment) -> BTreeM
 /// When what is authorised ends: of the grants of the same, the one with the highest number decides. Of two with one number, which an honest
 /// member does not sign, it is the end of the first that ends.
 fn end(member: &str, what: &Attestation, statements: &[Statement], now: Moment) -> Option<i64> {
-    let same = statements
-        .iter()
-        .filter(|statement| statement.member == member && statement.attestation == *what && statement.from <= now.0);
+    let same = statements.iter().filter(|statement| {
+        statement.member == member && statement.attestation == *what && statement.begins() <= now.0
+    });
     let ends = same.filter_map(|statement| Some((statement.number, statement.until?)));
     ends.max_by_key(|(number, until)| (*number, std::cmp::Reverse(*until))).map(|(_, until)| until)
 }

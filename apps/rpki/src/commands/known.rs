@@ -55,9 +55,42 @@ pub(crate) fn read_all<T, E: Display>(
     Ok(found)
 }
 
+/// Reads a statement that counts, once it begins.
+pub(crate) fn statement(text: &str, registry: &Registry) -> Result<Statement, StatementError> {
+    let (statement, signatures) = Statement::parse(text)?;
+    statement.check(registry, &signatures).map(|()| statement)
+}
+
+/// Reads the statements in these folders, each of which has a folder for each member, as an agent's has.
+pub(crate) fn statements(
+    folders: &[PathBuf],
+    registry: &Registry,
+    read: impl Fn(&str) -> Result<Statement, StatementError>,
+) -> Result<Found<Statement>, Failure> {
+    let mut found = Found { good: Vec::new(), wrong: Vec::new() };
+    for folder in folders {
+        let misplaced = |path: PathBuf| Wrong {
+            file: path.display().to_string(),
+            reason: "it is in no member's folder".to_owned(),
+        };
+        found.wrong.extend(files::list(folder)?.into_iter().map(misplaced));
+        // Who has stated nothing has none.
+        let of_members = registry.members.keys().map(|member| (member, folder.join(member)));
+        for (member, own) in of_members.filter(|(_, own)| own.is_dir()) {
+            let of_member = read_all(&[own], |text| match read(text)? {
+                statement if statement.member == *member => Ok(statement),
+                _ => Err(StatementError::Wrong("it is another member's than its folder is")),
+            })?;
+            found.good.extend(of_member.good);
+            found.wrong.extend(of_member.wrong);
+        }
+    }
+    Ok(found)
+}
+
 /// Checks a statement as an agent does, but for how many have signed it.
 pub(crate) fn check_statement(text: &str, path: &Path, registry: &Registry) -> Result<(), Failure> {
-    match Statement::read(text, registry) {
+    match statement(text, registry) {
         Ok(_) | Err(StatementError::Signatures { .. }) => Ok(()),
         Err(reason) => {
             let held = match &reason {

@@ -128,6 +128,8 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
     } else {
         let publishes = facts.publishes(issuer);
         let Some(Published::Attestation(attestation)) = publishes.get(&file) else {
+            // What is not known to be authorised may be.
+            facts.settled(issuer)?;
             return Err(Refusal::Unauthorised(format!("the object {file}")));
         };
         same(certificate, &attestation.resources(), attestation)?;

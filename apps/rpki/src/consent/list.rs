@@ -28,6 +28,7 @@ pub(super) fn list(
     let issued = facts.memory.of(&issuer.name);
     above("the list's number", number, digest, issued.and_then(|issued| issued.list()))?;
     let revoked: BTreeSet<_> = list.revoked_certs().iter().map(|entry| entry.user_certificate.into_array()).collect();
+    facts.settled(issuer)?;
     check(issuer, &revoked, facts)?;
     let entry = Entry::List { authority: issuer.name.clone(), number, digest };
     let what = format!("the list of {} revoked certificates of {}", revoked.len(), issuer.name);

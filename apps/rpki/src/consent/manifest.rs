@@ -22,6 +22,7 @@ pub(super) fn manifest(bytes: &[u8], digest: Digest, facts: &Facts<'_>) -> Resul
     // The list of revoked certificates says whose manifest it is.
     let issuer = facts.registry.authorities.iter().find(|authority| files.contains_key(&authority.list_name()));
     let issuer = issuer.ok_or(Refusal::Profile("list of revoked certificates"))?;
+    facts.settled(issuer)?;
     facts.lasts(content.this_update(), content.next_update(), facts.registry.terms.longest_list)?;
     let number = content.manifest_number().into_array();
     let issued = facts.memory.of(&issuer.name);

@@ -67,6 +67,12 @@ impl Facts<'_> {
         of.member.iter().flat_map(move |member| self.authorised.of(member))
     }
 
+    /// Whether it is known what the member of an authority has authorised.
+    fn settled(&self, of: &Authority) -> Result<(), Refusal> {
+        let reason = of.member.as_deref().and_then(|member| self.authorised.unsettled(member));
+        reason.map_or(Ok(()), |reason| Err(Refusal::Unsettled(reason.to_owned())))
+    }
+
     /// What an authority publishes now, by the names of the files.
     fn publishes<'b>(&'b self, of: &'b Authority) -> BTreeMap<String, Published<'b>> {
         let attestations = self.attestations(of).map(|one| (one.file_name(), Published::Attestation(one)));

@@ -48,6 +48,9 @@ pub enum Refusal {
     /// No member has authorised it.
     #[error("{0} is authorised by no member's statement that counts now")]
     Unauthorised(String),
+    /// What the member has authorised is not known here.
+    #[error("{0}")]
+    Unsettled(String),
     /// Something that a member has authorised would be withdrawn.
     #[error("{what} is missing, and {who} has not withdrawn it")]
     Withdraws {

@@ -115,6 +115,8 @@ fn read_terms(text: &TermsText) -> Terms {
 /// A registry's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
+    /// The name of the RPKI, for which members' statements are made.
+    pub name: String,
     /// What is demanded of times.
     pub terms: Terms,
     /// The members, by their handles.
@@ -133,6 +135,7 @@ impl Registry {
     pub fn parse(text: &str) -> Result<Self, RegistryError> {
         let text: RegistryText = toml::from_str(text)
             .map_err(|error| RegistryError::Text(error.to_string().trim_end().replace('\n', " ")))?;
+        let rpki = name(&text.name)?;
         let mut members = BTreeMap::new();
         for member in text.member {
             let handle = name(&member.handle)?;
@@ -151,7 +154,7 @@ impl Registry {
         }
         let operators = text.operators.map(|keys| KeySet::parse(&keys.keys, keys.need));
         let operators = operators.transpose().map_err(|error| wrong("operators", error.to_string()))?;
-        Ok(Self { terms: read_terms(&text.terms), members, authorities, operators })
+        Ok(Self { name: rpki, terms: read_terms(&text.terms), members, authorities, operators })
     }
 
     /// The authority with this name.

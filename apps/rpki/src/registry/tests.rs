@@ -23,7 +23,7 @@ fn text() -> String {
     let [anchor, acme] = keys();
     let key = hex::encode([7; 32]);
     format!(
-        "[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\", \"AS64500-AS64510\"]\nv4 = [\"192.0.2.0/24\"]\n\
+        "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\", \"AS64500-AS64510\"]\nv4 = [\"192.0.2.0/24\"]\n\
          keys = [\"{key}\"]\n\n\
          [[authority]]\nname = \"ta\"\nkey = \"rpki-ta\"\npublic = \"{anchor}\"\n\
          certificate = \"rsync://rpki.example/ta/ta.cer\"\nrepository = \"rsync://rpki.example/repo/ta/\"\n\n\
@@ -41,6 +41,7 @@ fn the_data_are_read() {
     assert_eq!(registry.resources(acme), held);
     assert_eq!(registry.children(anchor).map(|child| child.name.as_str()).collect::<Vec<_>>(), ["acme"]);
     assert_eq!(registry.authority_of_key("rpki-acme"), Some(acme));
+    assert_eq!(registry.name, "example");
     assert_eq!(registry.terms.longest_list, 48 * 3_600);
     assert_eq!(acme.address(&acme.manifest_name()), "rsync://rpki.example/repo/acme/acme.mft");
 }
@@ -62,11 +63,13 @@ fn mistakes_are_explained() {
         (acme.as_str(), anchor.as_str(), "another authority has the same name, key"),
         (acme.as_str(), "AAAA", "no SubjectPublicKeyInfo"),
         ("handle", "handel", "handel"),
+        ("name = \"example\"", "", "name"),
+        ("name = \"example\"", "name = \"An example\"", "a to z"),
     ] {
         let wrong = text().replace(from, to);
         assert_ne!(wrong, text(), "{from}");
         let error = Registry::parse(&wrong).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
-    assert!(Registry::parse("").unwrap_err().to_string().contains("nothing could be signed"));
+    assert!(Registry::parse("name = \"example\"").unwrap_err().to_string().contains("nothing could be signed"));
 }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RegistryText {
+    pub(super) name: String,
     #[serde(default)]
     pub(super) terms: TermsText,
     #[serde(default)]

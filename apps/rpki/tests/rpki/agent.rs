@@ -3,18 +3,24 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use sha2::{Digest as _, Sha256};
 use theta_rpki::{
-    agent::Agent, attestation::Attestation, overrides::Override, sources::Sources, statements::Statement,
+    agent::{Agent, Pace},
+    attestation::Attestation,
+    kept::Kept,
+    overrides::Override,
+    sources::Sources,
+    statements::Statement,
 };
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server::Agent as _};
 use tonic::Request;
 
 use crate::issuer::{World, keys, pool_text, registry_text, roa, signatures};
 
-async fn ask(agent: &Agent, key: &str, operation: &str, statement: &[u8]) -> Result<(), String> {
+pub(crate) async fn ask(agent: &Agent, key: &str, operation: &str, statement: &[u8]) -> Result<(), String> {
     let (key, operation, statement) = (key.to_owned(), operation.to_owned(), statement.to_vec().into());
     let request = ConsentRequest { key, operation, statement, ..ConsentRequest::default() };
     let ConsentResponse { consents, reason } = agent.consent(Request::new(request)).await.unwrap().into_inner();
@@ -29,31 +35,42 @@ fn signed(bytes: &[u8], seeds: &[u8]) -> String {
 }
 
 /// A grant of a ROA of AS64496 for 192.0.2.0/24, or its withdrawal, as a member writes and signs it.
-fn statement(attestation: &Attestation, number: u64, from: i64, until: Option<i64>, seeds: &[u8]) -> String {
-    let attestation = attestation.clone();
-    let bytes = Statement { member: "acme".to_owned(), number, from, until, attestation }.signed_bytes();
+pub(crate) fn statement(attestation: &Attestation, number: u64, from: i64, until: Option<i64>, seeds: &[u8]) -> String {
+    let (rpki, member, attestation) = ("example".to_owned(), "acme".to_owned(), attestation.clone());
+    let bytes = Statement { rpki, member, number, from, until, attestation }.signed_bytes();
     let act = until.map_or("act = \"withdraw\"".to_owned(), |until| format!("act = \"grant\"\nuntil = {until}"));
     let roa = "[roa]\nasn = 64496\nprefixes = [\"192.0.2.0/24\"]\n";
-    format!("member = \"acme\"\nnumber = {number}\nfrom = {from}\n{act}\n{roa}{}", signed(&bytes, seeds))
+    format!(
+        "rpki = \"example\"\nmember = \"acme\"\nnumber = {number}\nfrom = {from}\n{act}\n{roa}{}",
+        signed(&bytes, seeds)
+    )
 }
 
-fn sources(folder: &Path) -> Sources {
+/// What an agent of a new registry reads, and its memory.
+pub(crate) fn sources(folder: &Path) -> (Sources, PathBuf) {
     let [registry, statements, overrides, pool, store, memory] =
         ["registry", "statements", "overrides", "pool", "store", "memory"].map(|name| folder.join(name));
     fs::write(&registry, registry_text()).unwrap();
     fs::write(&pool, pool_text()).unwrap();
-    [&statements, &overrides].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
-    Sources { registry, statements, overrides: Some(overrides), pool, store, memory }
+    [&statements.join("acme"), &overrides].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+    drop(Kept::begin(&memory).unwrap());
+    (Sources { registry, statements, overrides: Some(overrides), pool, store }, memory)
+}
+
+/// An agent that looks at its files each time.
+pub(crate) fn agent(sources: &Sources, memory: &Path) -> Agent {
+    let pace = Pace { look: Duration::ZERO, ..Pace::default() };
+    Agent::open(sources.clone(), Kept::open(memory).unwrap(), pace).unwrap()
 }
 
 #[tokio::test]
 async fn a_member_grants_and_withdraws_by_signed_files() {
     let folder = tempfile::tempdir().unwrap();
-    let sources = sources(folder.path());
-    let agent = Agent::open(sources.clone()).unwrap();
+    let (sources, memory) = sources(folder.path());
+    let agent = agent(&sources, &memory);
     let (world, attestation) = (World::new(), roa(64_496, &["192.0.2.0/24"]));
     let (_, asked) = world.object(&attestation, keys().objects[0], 1);
-    let file = |name: &str| -> PathBuf { sources.statements.join(name) };
+    let file = |name: &str| -> PathBuf { sources.statements.join("acme").join(name) };
     let (from, until) = (world.now - 10, Some(world.now + 86_400));
     let certify = || ask(&agent, "rpki-acme", "sign", &asked[1]);
     let unauthorised = "is authorised by no member's statement";
@@ -80,17 +97,17 @@ async fn a_member_grants_and_withdraws_by_signed_files() {
 #[tokio::test]
 async fn what_was_agreed_to_outlives_the_agent() {
     let folder = tempfile::tempdir().unwrap();
-    let sources = sources(folder.path());
+    let (sources, memory) = sources(folder.path());
     let (world, attestation) = (World::new(), roa(64_496, &["192.0.2.0/24"]));
     let until = Some(world.now + 86_400);
     let text = statement(&attestation, 1, world.now - 10, until, &[1, 2]);
-    fs::write(sources.statements.join("1.toml"), text).unwrap();
+    fs::write(sources.statements.join("acme/1.toml"), text).unwrap();
     let (_, one) = world.object(&attestation, keys().objects[0], 1);
     let (_, other) = world.object(&attestation, keys().objects[1], 1);
-    let agent = Agent::open(sources.clone()).unwrap();
-    assert_eq!(ask(&agent, "rpki-acme", "sign", &one[1]).await, Ok(()));
-    drop(agent);
-    let agent = Agent::open(sources).unwrap();
+    let first = agent(&sources, &memory);
+    assert_eq!(ask(&first, "rpki-acme", "sign", &one[1]).await, Ok(()));
+    drop(first);
+    let agent = agent(&sources, &memory);
     assert!(ask(&agent, "rpki-acme", "sign", &other[1]).await.unwrap_err().contains("serial number 1 was used before"));
     assert_eq!(ask(&agent, "rpki-acme", "sign", &one[1]).await, Ok(()));
 }
@@ -98,10 +115,10 @@ async fn what_was_agreed_to_outlives_the_agent() {
 #[tokio::test]
 async fn operators_override_one_object_together() {
     let folder = tempfile::tempdir().unwrap();
-    let sources = sources(folder.path());
+    let (sources, memory) = sources(folder.path());
     let (world, forged) = (World::new(), roa(666, &["192.0.2.0/24"]));
     let (_, asked) = world.object(&forged, keys().objects[0], 1);
-    let agent = Agent::open(sources.clone()).unwrap();
+    let agent = agent(&sources, &memory);
     let file = |seeds: &[u8], until: i64| {
         let digest: [u8; 32] = Sha256::digest(&asked[1]).into();
         let (key, reason) = ("rpki-acme".to_owned(), "the member's keys are lost".to_owned());
@@ -114,7 +131,7 @@ async fn operators_override_one_object_together() {
         );
         head + &signed(&one.signed_bytes(), seeds)
     };
-    let folder = sources.overrides.clone().unwrap();
+    let folder = sources.overrides.unwrap();
     let objection = |said: Result<(), String>| said.unwrap_err().contains("is authorised by no member's statement");
     // One operator; a member; two, too late.
     for (name, text) in [
@@ -130,4 +147,10 @@ async fn operators_override_one_object_together() {
     // This object, and no other one.
     let (_, other) = world.object(&forged, keys().objects[0], 2);
     assert!(objection(ask(&agent, "rpki-acme", "sign", &other[1]).await));
+    // It is known of, and still nobody has authorised it.
+    let (spares, _) = world.list(1, &[]);
+    let said = ask(&agent, "rpki-acme", "sign", &spares).await.unwrap_err();
+    assert!(said.contains("it does not revoke 1, the certificate of"), "{said}");
+    let (revokes, _) = world.list(1, &[1]);
+    assert_eq!(ask(&agent, "rpki-acme", "sign", &revokes).await, Ok(()));
 }

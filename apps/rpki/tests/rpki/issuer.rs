@@ -155,7 +155,7 @@ pub(crate) fn registry_text() -> String {
     let members: Vec<_> = (1..=3).map(|seed| hex::encode(member_key(seed).public_key().as_ref())).collect();
     let operators: Vec<_> = (11..=13).map(|seed| hex::encode(member_key(seed).public_key().as_ref())).collect();
     format!(
-        "[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nv4 = [\"192.0.2.0/24\"]\nv6 = [\"2001:db8::/32\"]\nkeys = {members:?}\nneed = 2\n\n\
+        "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nv4 = [\"192.0.2.0/24\"]\nv6 = [\"2001:db8::/32\"]\nkeys = {members:?}\nneed = 2\n\n\
          [[authority]]\nname = \"ta\"\nkey = \"rpki-ta\"\npublic = \"{}\"\n\
          certificate = \"rsync://rpki.example/ta/ta.cer\"\nrepository = \"rsync://rpki.example/repo/ta/\"\n\n\
          [[authority]]\nname = \"acme\"\nkey = \"rpki-acme\"\npublic = \"{}\"\nparent = \"ta\"\nmember = \"acme\"\n\
@@ -215,8 +215,8 @@ impl World {
     pub(crate) fn state(&mut self, attestation: &Attestation, grant: bool) {
         let number = u64::try_from(self.statements.len()).unwrap();
         let (from, until) = (self.now - 10, grant.then_some(self.now + 30 * DAY));
-        let attestation = attestation.clone();
-        self.statements.push(Statement { member: "acme".to_owned(), number, from, until, attestation });
+        let (rpki, member, attestation) = (self.registry.name.clone(), "acme".to_owned(), attestation.clone());
+        self.statements.push(Statement { rpki, member, number, from, until, attestation });
     }
 
     pub(crate) fn anchor(&self) -> &Authority {

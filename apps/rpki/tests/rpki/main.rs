@@ -15,3 +15,4 @@ mod contents;
 mod issuer;
 mod lists;
 mod manifests;
+mod state;

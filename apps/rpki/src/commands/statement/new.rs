@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use theta_rpki::{
     attestation::Prefix,
+    registry::Registry,
     statements::{Statement, StatementError},
 };
 
@@ -28,8 +29,8 @@ const MOST_NUMBER: u64 = 0x7fff_ffff_ffff_ffff;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  theta-rpki statement grant --registry registry.toml --member acme --roa AS64496 --prefix 192.0.2.0/24-26 --key ann.key --out 7.toml
-  theta-rpki statement grant --registry registry.toml --member acme --aspa AS64496 --provider AS64497 --provider AS64498 --out 8.toml
+  theta-rpki statement grant --registry registry.toml --member acme --roa AS64496 --prefix 192.0.2.0/24-26 --key ann.key --out statements/acme/7.toml
+  theta-rpki statement grant --registry registry.toml --member acme --aspa AS64496 --provider AS64497 --provider AS64498 --out statements/acme/8.toml
 
 192.0.2.0/24-26 permits parts of up to 26 bits to be announced, too. An ASPA names all providers: a later one takes its place. Providers
 of AS0 alone mean that there are none.")]
@@ -48,8 +49,8 @@ pub(crate) struct GrantArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  theta-rpki statement withdraw --registry registry.toml --member acme --roa AS64496 --prefix 192.0.2.0/24-26 --statements statements/ --key ann.key --out 9.toml
-  theta-rpki statement withdraw --registry registry.toml --member acme --aspa AS64496 --out 10.toml
+  theta-rpki statement withdraw --registry registry.toml --member acme --roa AS64496 --prefix 192.0.2.0/24-26 --statements statements/ --key ann.key --out statements/acme/9.toml
+  theta-rpki statement withdraw --registry registry.toml --member acme --aspa AS64496 --out statements/acme/10.toml
 
 A ROA is withdrawn with all its prefixes, as it was granted; an ASPA by its customer, whatever its providers.")]
 pub(crate) struct WithdrawArgs {
@@ -87,7 +88,7 @@ struct AboutArgs {
     /// Its number: of statements about the same the one with the highest decides [default: one above the highest in --statements, or else the time]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=MOST_NUMBER))]
     number: Option<u64>,
-    /// A folder of the statements that there are
+    /// A folder of the statements that there are, with a folder for each member, by its handle
     #[arg(long, value_name = "FOLDER")]
     statements: Vec<PathBuf>,
     /// The private key that signs at once
@@ -127,8 +128,9 @@ fn write(args: &AboutArgs, from: Moment, until: Option<Moment>, providers: Vec<u
     let stranger = || wrong(StatementError::Stranger(args.member.clone()));
     let member = registry.members.get(&args.member).ok_or_else(stranger)?;
     let text = Text {
+        rpki: registry.name.clone(),
         member: args.member.clone(),
-        number: number(args)?,
+        number: number(args, &registry)?,
         act: if until.is_some() { "grant" } else { "withdraw" },
         from: from.0,
         until: until.map(|until| until.0),
@@ -154,17 +156,18 @@ fn write(args: &AboutArgs, from: Moment, until: Option<Moment>, providers: Vec<u
     args.form.answer(&report, &report.words(Words(&statement)))
 }
 
-/// The number that was given, or one above those of the member's statements that there are, or, without a look at them, the time in
-/// seconds.
-fn number(args: &AboutArgs) -> Result<u64, Failure> {
+/// The number that was given, or one above those of the member's statements that there are, or, without a look at them, the first one of this
+/// second.
+fn number(args: &AboutArgs, registry: &Registry) -> Result<u64, Failure> {
     if let Some(number) = args.number {
         return Ok(number);
     }
     if args.statements.is_empty() {
-        return Ok(u64::try_from(Moment::now().0).unwrap_or_default());
+        return Ok(Statement::first_number(Moment::now().0));
     }
     // Those that are not signed by enough yet have taken their numbers, too.
-    let found = known::read_all(&args.statements, |text| Statement::parse(text).map(|(statement, _)| statement))?;
+    let found =
+        known::statements(&args.statements, registry, |text| Statement::parse(text).map(|(statement, _)| statement))?;
     for wrong in &found.wrong {
         note(format_args!("{}: {}; whatever number it has is not known", wrong.file, wrong.reason));
     }

@@ -25,7 +25,7 @@ pub(crate) struct ShowArgs {
     /// The registry's data
     #[arg(long, value_name = "FILE")]
     registry: PathBuf,
-    /// A folder of other statements, of which a later one may decide
+    /// A folder of other statements, of which a later one may decide, with a folder for each member
     #[arg(long, value_name = "FOLDER")]
     statements: Vec<PathBuf>,
     /// The statement
@@ -41,7 +41,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Failure> {
     let text = files::read(path)?;
     let wrong = |reason| Failure::Statement { path: path.clone(), reason };
     let (statement, signatures) = Statement::parse(&text).map_err(wrong)?;
-    let others = known::read_all(&args.statements, |text| Statement::read(text, &registry))?.good;
+    let others = known::statements(&args.statements, &registry, |text| known::statement(text, &registry))?.good;
     let member = registry.members.get(&statement.member);
     let keys = member.map(|member| Tally::of(&member.keys, &statement.signed_bytes(), &signatures));
     let reason = objection(&text, &registry, &others, Moment::now());
@@ -51,12 +51,12 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Failure> {
 
 /// Why a statement does not count now, among others that do; `None`: it counts.
 fn objection(text: &str, registry: &Registry, others: &[(PathBuf, Statement)], now: Moment) -> Option<String> {
-    let statement = match Statement::read(text, registry) {
+    let statement = match known::statement(text, registry) {
         Ok(statement) => statement,
         Err(error) => return Some(error.to_string()),
     };
-    if now.0 < statement.from {
-        return Some(format!("it begins at {}", Moment(statement.from)));
+    if now.0 < statement.begins() {
+        return Some(format!("it begins at {}", Moment(statement.begins())));
     }
     if let Some(until) = statement.until.filter(|until| *until <= now.0) {
         return Some(format!("it ended at {}", Moment(until)));

@@ -8,6 +8,7 @@ use super::super::failure::Failure;
 /// A statement without its signatures.
 #[derive(Debug, Serialize)]
 pub(super) struct Text {
+    pub(super) rpki: String,
     pub(super) member: String,
     pub(super) number: u64,
     pub(super) act: &'static str,
@@ -51,6 +52,7 @@ impl Text {
     pub(super) fn of(statement: &Statement) -> Self {
         let (roa, aspa) = texts(&statement.attestation);
         Self {
+            rpki: statement.rpki.clone(),
             member: statement.member.clone(),
             number: statement.number,
             act: if statement.is_grant() { "grant" } else { "withdraw" },

@@ -10,12 +10,12 @@ const CHECK: &str = "check --registry registry.toml --statements statements --ov
 /// A desk where two keys have signed a ROA.
 fn desk() -> Desk {
     let desk = Desk::new();
-    ["statements", "overrides"].into_iter().for_each(|folder| fs::create_dir(desk.path(folder)).unwrap());
+    ["statements/acme", "overrides"].into_iter().for_each(|folder| fs::create_dir_all(desk.path(folder)).unwrap());
     fs::write(desk.path("pool.keys"), pool_text()).unwrap();
     let words = "statement grant --registry registry.toml --member acme --roa AS64496 --prefix 192.0.2.0/24 --from 2020-01-01T00:00:00Z \
-                 --until 2998-01-01T00:00:00Z --key 1.key --out statements/1.toml";
+                 --until 2998-01-01T00:00:00Z --key 1.key --out statements/acme/1.toml";
     desk.run(words).ok();
-    desk.run("statement sign --key 2.key statements/1.toml --yes").ok();
+    desk.run("statement sign --key 2.key statements/acme/1.toml --yes").ok();
     desk
 }
 
@@ -40,7 +40,7 @@ fn what_is_authorised_is_said_by_member() {
 fn what_is_wrong_is_said_by_file() {
     let desk = desk();
     let grant = "statement grant --registry registry.toml --member acme --aspa AS64496 --provider AS64497 --key 1.key";
-    desk.run(&format!("{grant} --out statements/2.toml")).ok();
+    desk.run(&format!("{grant} --out statements/acme/2.toml")).ok();
     fs::write(desk.path("overrides/3.toml"), "digest = 1").unwrap();
     fs::write(desk.path("overrides/notes.txt"), "of no interest").unwrap();
     fs::write(desk.path("pool.keys"), "rpki-ee-0 AAAA").unwrap();
@@ -50,7 +50,7 @@ fn what_is_wrong_is_said_by_file() {
         let of = &report["wrong"][number];
         (of["file"].as_str().unwrap(), of["reason"].as_str().unwrap())
     };
-    assert_eq!(wrong(0), ("statements/2.toml", "1 of 2 keys of acme have signed"));
+    assert_eq!(wrong(0), ("statements/acme/2.toml", "1 of 2 keys of acme have signed"));
     assert_eq!(wrong(1).0, "overrides/3.toml");
     assert!(wrong(2).0 == "pool.keys" && wrong(2).1.contains("line 1"), "{run:?}");
     assert_eq!(report["members"]["acme"].as_array().unwrap().len(), 1, "the others count all the same");

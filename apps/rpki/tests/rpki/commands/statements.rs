@@ -10,6 +10,12 @@ use crate::issuer::roa;
 
 const GRANT: &str = "statement grant --registry registry.toml --member acme --roa AS64496 --prefix 192.0.2.0/24-26";
 
+/// What an agent reads.
+fn read_statement(text: &str, desk: &Desk) -> Result<Statement, StatementError> {
+    let (statement, signatures) = Statement::parse(text)?;
+    statement.check(&desk.registry(), &signatures).map(|()| statement)
+}
+
 fn now() -> i64 {
     Time::now().timestamp()
 }
@@ -42,7 +48,7 @@ fn two_of_three_keys_make_a_statement_count() {
     assert_eq!(made["keys"]["signed"][0], digits(1));
     let once = desk.text("7.toml");
     let few = StatementError::Signatures { member: "acme".to_owned(), count: 1, need: 2 };
-    assert_eq!(Statement::read(&once, &desk.registry()), Err(few));
+    assert_eq!(read_statement(&once, &desk), Err(few));
     let shown = desk.run("statement show --registry registry.toml 7.toml --json").ok().json();
     assert_eq!(shown["counts"], false);
     assert_eq!(shown["reason"], "1 of 2 keys of acme have signed");
@@ -56,7 +62,7 @@ fn two_of_three_keys_make_a_statement_count() {
     let signed = desk.run(&format!("{sign} --yes --json")).ok().json();
     assert_eq!(signed["keys"]["missing"], 0);
     desk.run(&format!("{sign} --yes")).fails(1, "7.toml has a signature of");
-    let statement = Statement::read(&desk.text("7.toml"), &desk.registry()).unwrap();
+    let statement = read_statement(&desk.text("7.toml"), &desk).unwrap();
     assert_eq!((statement.number, statement.is_grant()), (7, true));
     let authorised = Authorised::at(&[statement], now());
     let stated = roa(64_496, &["192.0.2.0/24-26"]);
@@ -131,18 +137,19 @@ fn a_file_that_is_there_is_left_as_it_is() {
 #[test]
 fn a_withdrawal_comes_after_what_it_withdraws() {
     let desk = Desk::new();
-    fs::create_dir(desk.path("statements")).unwrap();
-    let sign = |file: &str| desk.run(&format!("statement sign --key 2.key statements/{file} --yes")).ok();
-    desk.run(&format!("{GRANT} --number 41 --key 1.key --out statements/41.toml")).ok();
+    fs::create_dir_all(desk.path("statements/acme")).unwrap();
+    let sign = |file: &str| desk.run(&format!("statement sign --key 2.key statements/acme/{file} --yes")).ok();
+    desk.run(&format!("{GRANT} --number 41 --key 1.key --out statements/acme/41.toml")).ok();
     sign("41.toml");
     let show = |file: &str| {
         let words = "statement show --registry registry.toml --statements statements --json";
-        desk.run(&format!("{words} statements/{file}")).ok().json()
+        desk.run(&format!("{words} statements/acme/{file}")).ok().json()
     };
     assert_eq!(show("41.toml")["counts"], true);
 
     let withdraw = GRANT.replace("grant", "withdraw");
-    let made = desk.run(&format!("{withdraw} --statements statements --key 1.key --out statements/42.toml --json"));
+    let made =
+        desk.run(&format!("{withdraw} --statements statements --key 1.key --out statements/acme/42.toml --json"));
     let made = made.ok().json();
     assert_eq!(made["statement"]["number"], 42);
     assert_eq!(made["statement"]["act"], "withdraw");
@@ -150,9 +157,9 @@ fn a_withdrawal_comes_after_what_it_withdraws() {
     sign("42.toml");
     let shown = show("41.toml");
     assert_eq!(shown["counts"], false);
-    assert_eq!(shown["reason"], "statement 42, in statements/42.toml, decides in its place");
+    assert_eq!(shown["reason"], "statement 42, in statements/acme/42.toml, decides in its place");
     assert_eq!(show("42.toml")["counts"], true);
-    let read = |file: &str| Statement::read(&desk.text(&format!("statements/{file}")), &desk.registry()).unwrap();
+    let read = |file: &str| read_statement(&desk.text(&format!("statements/acme/{file}")), &desk).unwrap();
     assert_eq!(Authorised::at(&[read("41.toml"), read("42.toml")], now()).of("acme").count(), 0);
 
     // An ASPA is withdrawn without its providers, and without a folder the number is the time.

@@ -1,18 +1,24 @@
 //! What members state, with their signatures, and what is authorised by it at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod authorised;
+
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+pub use self::authorised::{Authorised, Standing, Stated};
 use crate::{
     attestation::{Attestation, Prefix},
-    registry::{Member, Registry},
+    memory::{Counted, Digest},
+    registry::Registry,
     signatures::Signed,
 };
 
 /// What a member's signature is of begins with this.
 const DOMAIN: &[u8] = b"theta/rpki/statement/v1";
+/// A second has so many numbers, in bits.
+const NUMBER_BITS: u32 = 20;
 
 /// Why a file is no statement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +29,9 @@ pub enum StatementError {
     /// What it says makes no sense.
     #[error("{0}")]
     Wrong(&'static str),
+    /// It was made for another RPKI.
+    #[error("it is for the RPKI {0}, which is not this one")]
+    Elsewhere(String),
     /// Nobody known states it.
     #[error("{0} is no member")]
     Stranger(String),
@@ -57,6 +66,7 @@ enum Act {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StatementText {
+    rpki: String,
     member: String,
     number: u64,
     act: Act,
@@ -83,28 +93,15 @@ struct AspaText {
     providers: Vec<u32>,
 }
 
-/// What a statement is about. A network has one ASPA, so a later one takes the place of an earlier one; its ROAs stand side by side.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Subject {
-    Roa(Attestation),
-    Aspa(u32),
-}
-
-impl Subject {
-    fn of(attestation: &Attestation) -> Self {
-        match attestation {
-            Attestation::Roa { .. } => Self::Roa(attestation.clone()),
-            Attestation::Aspa { customer, .. } => Self::Aspa(*customer),
-        }
-    }
-}
-
 /// A statement of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
+    /// The name of the RPKI that it is for.
+    pub rpki: String,
     /// The member's handle.
     pub member: String,
-    /// The number that the member has given it: of two about the same, the one with the higher number counts.
+    /// The number that the member has given it: of two about the same, the one with the higher number counts. Divided by 2^20 it is a time before
+    /// which it does not count, in seconds since 1970.
     pub number: u64,
     /// When it begins to count, in seconds since 1970.
     pub from: i64,
@@ -123,6 +120,7 @@ impl Statement {
             bytes.extend(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
             bytes.extend_from_slice(part);
         };
+        part(self.rpki.as_bytes());
         part(self.member.as_bytes());
         part(&self.number.to_be_bytes());
         part(&self.from.to_be_bytes());
@@ -135,25 +133,13 @@ impl Statement {
         bytes
     }
 
-    /// Reads a file and checks it: who states it, whether that member holds what it is about, and its signatures.
-    ///
-    /// # Errors
-    /// [`StatementError`].
-    pub fn read(text: &str, registry: &Registry) -> Result<Self, StatementError> {
-        let (statement, signatures) = Self::parse(text)?;
-        let handle = &statement.member;
-        let member = registry.members.get(handle).ok_or_else(|| StatementError::Stranger(handle.clone()))?;
-        statement.check(member, &signatures)?;
-        Ok(statement)
-    }
-
     /// Reads a file without asking who has signed it.
     ///
     /// # Errors
     /// [`StatementError::Text`], [`StatementError::Wrong`].
     pub fn parse(text: &str) -> Result<(Self, Vec<Signed>), StatementError> {
         let failed = |error: toml::de::Error| StatementError::Text(error.message().to_owned());
-        let StatementText { member, number, act, from, until, roa, aspa, signature } =
+        let StatementText { rpki, member, number, act, from, until, roa, aspa, signature } =
             toml::from_str(text).map_err(failed)?;
         let attestation = match (roa, aspa) {
             (Some(roa), None) => read_roa(&roa)?,
@@ -173,10 +159,19 @@ impl Statement {
             }
             (Act::Withdraw, Some(_)) => return Err(StatementError::Wrong("a withdrawal has no end (until)")),
         }
-        Ok((Self { member, number, from, until, attestation }, signature))
+        Ok((Self { rpki, member, number, from, until, attestation }, signature))
     }
 
-    fn check(&self, member: &Member, signatures: &[Signed]) -> Result<(), StatementError> {
+    /// Whether it counts, once it begins: which RPKI it is for, who states it, whether that member holds what it is about, and its signatures.
+    ///
+    /// # Errors
+    /// [`StatementError`].
+    pub fn check(&self, registry: &Registry, signatures: &[Signed]) -> Result<(), StatementError> {
+        if self.rpki != registry.name {
+            return Err(StatementError::Elsewhere(self.rpki.clone()));
+        }
+        let member = registry.members.get(&self.member);
+        let member = member.ok_or_else(|| StatementError::Stranger(self.member.clone()))?;
         // What a member has lost it may still withdraw.
         if self.is_grant() && !member.resources.contains(&self.attestation.resources()) {
             return Err(StatementError::Overclaim { member: self.member.clone(), what: self.attestation.to_string() });
@@ -194,12 +189,44 @@ impl Statement {
         self.until.is_some()
     }
 
+    /// From when on it counts, in seconds since 1970. A number is of a time as well, so that whoever has stolen a key cannot use up all numbers.
+    #[must_use]
+    pub fn begins(&self) -> i64 {
+        self.from.max(i64::try_from(self.number >> NUMBER_BITS).unwrap_or(i64::MAX))
+    }
+
+    /// The first number of a time in seconds since 1970, before which it does not count.
+    #[must_use]
+    pub fn first_number(time: i64) -> u64 {
+        u64::try_from(time).unwrap_or_default() << NUMBER_BITS
+    }
+
+    /// What it is about, in a word. A network has one ASPA, so a later one takes the place of an earlier one; its ROAs stand side by side.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        match &self.attestation {
+            Attestation::Roa { .. } => format!("roa-{}", hex::encode(self.attestation.digest())),
+            Attestation::Aspa { customer, .. } => format!("aspa-{customer}"),
+        }
+    }
+
+    /// SHA-256 of the bytes that the member signs.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Sha256::digest(self.signed_bytes()).into()
+    }
+
+    /// What is remembered of it when it has counted.
+    #[must_use]
+    pub fn counted(&self) -> Counted {
+        Counted { number: self.number, digest: self.digest(), until: self.until }
+    }
+
     /// Whether it counts in the place of another about the same: by number, and of two with one number, which an honest member does not sign, by their bytes,
     /// so that all agents count the same.
     fn counts_after(&self, other: &Self) -> bool {
-        let digest = |statement: &Self| Sha256::digest(statement.signed_bytes());
         // Numbers nearly always decide, and cost nothing.
-        self.number.cmp(&other.number).then_with(|| digest(self).cmp(&digest(other))).is_gt()
+        self.number.cmp(&other.number).then_with(|| self.digest().cmp(&other.digest())).is_gt()
     }
 }
 
@@ -209,88 +236,13 @@ fn read_roa(text: &RoaText) -> Result<Attestation, StatementError> {
     read.ok_or(StatementError::Wrong("a ROA has 1 to 4000 prefixes"))
 }
 
-/// What members have authorised, at a time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Authorised {
-    by_member: BTreeMap<String, BTreeSet<Attestation>>,
-}
-
-impl Authorised {
-    /// What follows from the statements that count now: about each subject, the last one decides.
-    #[must_use]
-    pub fn at(statements: &[Statement], now: i64) -> Self {
-        let mut last = BTreeMap::<_, &Statement>::new();
-        for statement in statements.iter().filter(|statement| statement.from <= now) {
-            let subject = (&statement.member, Subject::of(&statement.attestation));
-            let current = last.entry(subject).or_insert(statement);
-            if statement.counts_after(current) {
-                *current = statement;
-            }
-        }
-        let mut by_member = BTreeMap::<String, BTreeSet<_>>::new();
-        for statement in last.into_values().filter(|statement| statement.until.is_some_and(|until| now < until)) {
-            by_member.entry(statement.member.clone()).or_default().insert(statement.attestation.clone());
-        }
-        Self { by_member }
-    }
-
-    /// What this member has authorised.
-    pub fn of(&self, member: &str) -> impl Iterator<Item = &Attestation> {
-        self.by_member.get(member).into_iter().flatten()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn statement(number: u64, from: i64, until: Option<i64>, attestation: &Attestation) -> Statement {
-        Statement { member: "acme".to_owned(), number, from, until, attestation: attestation.clone() }
-    }
-
-    fn roa(asn: u32) -> Attestation {
-        Attestation::roa(asn, ["192.0.2.0/24".parse::<Prefix>().unwrap()].into()).unwrap()
-    }
-
-    fn now(statements: &[Statement], time: i64) -> Vec<Attestation> {
-        Authorised::at(statements, time).of("acme").cloned().collect()
-    }
-
-    #[test]
-    fn the_last_statement_about_something_counts() {
-        let (one, two) = (roa(1), roa(2));
-        let all = [
-            statement(1, 0, Some(100), &one),
-            statement(2, 0, Some(100), &two),
-            statement(3, 10, None, &one),
-            statement(4, 20, Some(50), &one),
-        ];
-        assert_eq!(now(&all, 5), [one.clone(), two.clone()]);
-        assert_eq!(now(&all, 10), std::slice::from_ref(&two), "withdrawn");
-        assert_eq!(now(&all, 20), [one, two.clone()], "granted again");
-        assert_eq!(now(&all, 50), [two], "the last grant has ended, and the first does not come back");
-        assert!(now(&all, 100).is_empty());
-    }
-
-    #[test]
-    fn a_network_has_one_aspa() {
-        let [old, new] = [2, 3].map(|provider| Attestation::aspa(1, [provider].into()).unwrap());
-        let all = [statement(2, 0, Some(9), &new), statement(1, 0, Some(9), &old)];
-        assert_eq!(now(&all, 1), [new]);
-        // Whatever the withdrawal says of providers.
-        assert!(now(&[&all[..], &[statement(3, 0, None, &old)]].concat(), 1).is_empty());
-    }
-
-    #[test]
-    fn the_order_of_files_does_not_matter() {
-        let equal = [statement(1, 0, Some(9), &roa(1)), statement(1, 0, None, &roa(1))];
-        let turned = [equal[1].clone(), equal[0].clone()];
-        assert_eq!(now(&equal, 1), now(&turned, 1));
-    }
-
     #[test]
     fn files_that_make_no_sense_are_explained() {
-        let head = "member = \"acme\"\nnumber = 1\nfrom = 5\n";
+        let head = "rpki = \"example\"\nmember = \"acme\"\nnumber = 1\nfrom = 5\n";
         let roa = "[roa]\nasn = 1\nprefixes = [\"192.0.2.0/24\"]\n";
         for (text, words) in [
             (format!("{head}act = \"grant\"\nuntil = 5\n{roa}"), "a grant has an end"),
@@ -312,5 +264,8 @@ mod tests {
         let good = format!("{head}act = \"withdraw\"\n{roa}[[signature]]\nkey = \"00\"\nsignature = \"00\"\n");
         let (statement, signatures) = Statement::parse(&good).unwrap();
         assert_eq!((statement.is_grant(), signatures.len()), (false, 1));
+        let other = good.replace("\"example\"", "\"test\"");
+        assert_ne!(Statement::parse(&other).unwrap().0.signed_bytes(), statement.signed_bytes());
+        assert!(Statement::parse(&good.replace("rpki = \"example\"\n", "")).is_err());
     }
 }
