@@ -160,11 +160,19 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let may_draw = self.setting.most_kept() > 0 && self.collected.may_take(self.setting.local);
         if self.setting.digest.is_some() && may_draw {
             self.drawing = Some(self.attempt);
-            let without = self.excluded.union(&self.late).copied().collect();
-            return self.ask(stock::Ask::Draw { owner: self.setting.local, without });
+            return self.ask(stock::Ask::Draw { owner: self.setting.local, without: self.unwanted() });
         }
         let avoided = self.setting.avoided.clone();
         self.prepare(&avoided);
+    }
+
+    /// Signers that a presignature must not have. Where all must sign, nothing is gained by doing without one that is late: there is none without it, and
+    /// a program takes it, too. Its share of what is named may come later, and each holder takes out what it hears of, so that stocks stay alike.
+    fn unwanted(&self) -> BTreeSet<PartyId> {
+        if self.setting.is_fixed() {
+            return self.excluded.clone();
+        }
+        self.excluded.union(&self.late).copied().collect()
     }
 
     /// Names the holders of this attempt's program, as its coordinator.
@@ -473,8 +481,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 }
                 if self.may_run(from, attempt) {
                     if self.setting.is_fixed() && self.setting.digest.is_some() {
-                        // It would have named a presignature if it had one of its own. Nobody else names those: here they would only take up room.
-                        self.ask(stock::Ask::Forget(from));
+                        // It would have named a presignature if it had one of its own. Nobody else names those: here they only take up room. But it
+                        // may have named many in vain in this request, and have others: they are wiped for new ones alone.
+                        self.ask(stock::Ask::Spare(from));
                     }
                     self.run(attempt, holders, count);
                 }
