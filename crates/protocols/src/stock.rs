@@ -90,6 +90,13 @@ impl Stock {
         self.kept().presignatures.doubted()
     }
 
+    /// Fillings by holders all of whom they take that have used what is hidden and not ended well, as when one fell silent; less one for each that did end
+    /// well. Each may have told a cheat something, so who begins fillings waits the longer the more there are.
+    #[must_use]
+    pub fn unended(&self) -> u32 {
+        self.kept().presignatures.unended()
+    }
+
     /// The sets of holders in which somebody cheated: they make no programs with this one.
     #[must_use]
     pub fn quarantined(&self) -> Vec<Quarantine> {

@@ -236,6 +236,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         for step in step(run, rng) {
             match step {
                 Step::Send { to, round, payload } => {
+                    self.note_begin(attempt, round);
                     self.send(Recipient::Party(to), Body::Program { attempt, round, payload });
                 }
                 Step::Blame(party, misbehaviour) => {
@@ -257,6 +258,17 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     self.failed(attempt);
                 }
             }
+        }
+    }
+
+    /// A filling of holders all of whom it takes uses what is hidden from a message of this round on. It counts until it ends well: who has seen what the
+    /// others reveal, and falls silent, keeps to itself that a check fails, and nobody is put in quarantine. Programs that sign do not count, as somebody
+    /// has asked for each.
+    fn note_begin(&mut self, attempt: u16, round: u16) {
+        let counts = self.setting.digest.is_none() && self.setting.majority == Majority::Dishonest;
+        let Some(run) = self.runs.get_mut(&attempt).filter(|_| counts) else { return };
+        if run.note(round) {
+            self.ask(stock::Ask::Begun);
         }
     }
 
@@ -296,6 +308,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// A program has ended well.
     fn presigned(&mut self, attempt: u16, Presigned { presignatures, signature }: Presigned<GroupOf<C>>) {
         let Some(run) = self.runs.remove(&attempt) else { return };
+        if run.is_noted() {
+            self.ask(stock::Ask::EndedWell);
+        }
         if !presignatures.is_empty() {
             let presignatures = presignatures.into_iter().map(C::any).collect();
             let (most, day) = (self.setting.most_kept(), self.setting.day);

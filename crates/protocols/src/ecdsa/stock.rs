@@ -67,6 +67,10 @@ pub enum Ask {
     Spare(PartyId),
     /// These holders have just signed. No answer.
     Trust(Vec<PartyId>),
+    /// A filling by holders all of whom it takes begins to use what is hidden. No answer.
+    Begun,
+    /// Such a filling has ended well: it counts no more, and nor does one of before that did not. No answer.
+    EndedWell,
 }
 
 /// What the stock answers.
@@ -137,6 +141,8 @@ pub(crate) struct Presignatures {
     doubts: BTreeMap<PartyId, u32>,
     /// Sets of holders in which somebody cheated, in the order in which they were found.
     quarantined: Vec<Quarantine>,
+    /// Fillings that have used what is hidden and not ended well, less one for each that has.
+    unended: u32,
 }
 
 impl Presignatures {
@@ -172,6 +178,11 @@ impl Presignatures {
         &self.quarantined
     }
 
+    /// Fillings that have used what is hidden and not ended well, less one for each that has.
+    pub(crate) const fn unended(&self) -> u32 {
+        self.unended
+    }
+
     /// Does what is asked for.
     pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used> {
         match ask {
@@ -204,6 +215,14 @@ impl Presignatures {
                 for party in parties {
                     self.doubts.remove(&party);
                 }
+                Served::Done
+            }
+            Ask::Begun => {
+                self.unended = self.unended.saturating_add(1);
+                Served::Done
+            }
+            Ask::EndedWell => {
+                self.unended = self.unended.saturating_sub(2);
                 Served::Done
             }
         }

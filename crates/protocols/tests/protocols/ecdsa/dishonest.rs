@@ -336,6 +336,30 @@ fn a_late_holder_brings_no_stocks_out_of_step() {
     assert_eq!(owned(late), untouched);
 }
 
+/// A liar that says nothing from a round of each program on.
+fn silent_from(round: u16) -> Box<dyn Adversary> {
+    tamper(move |slot, payload: Bytes| {
+        let is_said = slot.kind < PROGRAM || round_of(&payload) < round;
+        if is_said { vec![(slot, payload)] } else { Vec::new() }
+    })
+}
+
+/// A holder that falls silent when what is hidden is used may know that a check fails: such fillings are counted, and one that ends well makes up
+/// for one of them.
+#[test]
+fn fillings_that_end_in_silence_are_counted() {
+    for (round, is_counted) in [(1, false), (3, false), (4, true), (40, true)] {
+        let mut group = stocked(2);
+        group.ticks = 40;
+        drop(group.fill((2, 1), &[], vec![(1, silent_from(round))]));
+        let unended = group.stocks[1].unended();
+        assert_eq!(unended > 0, is_counted, "round {round}");
+        assert!(quarantined(&group, 2).is_empty(), "silence is no proof of a cheat");
+        assert_eq!(Group::filled_by(&group.fill((2, 2), &[], Vec::new())).len(), 2);
+        assert_eq!(group.stocks[1].unended(), unended.saturating_sub(1), "round {round}");
+    }
+}
+
 /// A program may end after the cheat was found, by what another one of the same holders has shown.
 #[test]
 fn what_a_set_in_quarantine_makes_is_not_kept() {
