@@ -109,13 +109,13 @@ pub(crate) struct Known {
 }
 
 /// What tells sources from what they were before.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Stamps {
     zone: ZoneStamp,
     keys: Option<FileStamp>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 enum ZoneStamp {
     File(Option<FileStamp>),
     /// How often there was another one, or none any more.

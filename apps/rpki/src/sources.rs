@@ -81,7 +81,7 @@ impl SourceError {
 type Stamp = (PathBuf, Option<FileStamp>);
 
 /// What tells sources from what they were before.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Stamps(Vec<Stamp>);
 
 /// What is in the files.

@@ -124,8 +124,17 @@ pub(super) fn verdict(rows: &[Row]) -> Result<(), Failure> {
             "what leaks on purpose was not found ({missed}), so that the rest means nothing: give more --seconds, on a machine that does nothing else"
         )));
     }
+    let mut failures = Vec::new();
     let leaks = named(rows, |row| !row.control && row.verdict == Verdict::Leaks);
-    if leaks.is_empty() { Ok(()) } else { Err(Failure::Failed(format!("times depend on secrets: {leaks}"))) }
+    if !leaks.is_empty() {
+        failures.push(format!("times depend on secrets: {leaks}"));
+    }
+    // A step of which nothing is known has not passed.
+    let few = named(rows, |row| !row.control && row.verdict == Verdict::TooFew);
+    if !few.is_empty() {
+        failures.push(format!("too few measurements to say anything of {few}: give these more --seconds, with --only"));
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Failed(failures.join("; "))) }
 }
 
 fn named(rows: &[Row], which: impl Fn(&Row) -> bool) -> String {
@@ -153,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fails_for_a_leak_and_for_a_control_that_is_not_found() {
+    fn it_fails_for_a_leak_for_too_little_and_for_a_control_that_is_not_found() {
         let control = || row("control", true, Verdict::Leaks);
         let good = [control(), row("a", false, Verdict::NoLeakSeen), row("b", false, Verdict::Suspect)];
         assert_eq!(verdict(&good), Ok(()));
@@ -165,6 +174,10 @@ mod tests {
             failed(&[control(), row("a", false, Verdict::Leaks), row("b", false, Verdict::NoLeakSeen)]),
             "times depend on secrets: a"
         );
+        let few = "too few measurements to say anything of b: give these more --seconds, with --only";
+        assert_eq!(failed(&[control(), row("a", false, Verdict::NoLeakSeen), row("b", false, Verdict::TooFew)]), few);
+        let both = failed(&[control(), row("a", false, Verdict::Leaks), row("b", false, Verdict::TooFew)]);
+        assert_eq!(both, format!("times depend on secrets: a; {few}"));
         for verdict in [Verdict::NoLeakSeen, Verdict::Suspect, Verdict::TooFew] {
             let text = failed(&[row("control", true, verdict), row("a", false, Verdict::Leaks)]);
             assert!(text.contains("was not found (control)"), "{text}");

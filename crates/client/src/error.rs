@@ -179,11 +179,11 @@ pub enum ClientError {
 pub enum KeyDispute {
     /// All answers are the same; they are too few.
     Unopposed,
-    /// So many nodes give one answer that one of them is honest; these, in ascending order, give another.
+    /// So many nodes give one key that one of them is honest; these, in ascending order, give another.
     Contradicted(Vec<NodeId>),
-    /// So many nodes give each of several answers that honest ones do not agree, as while the key changes.
+    /// All give one key in different sharings, or so many give each of several keys that honest ones do not agree: so it is while the key changes.
     Changing,
-    /// No answer is given by so many.
+    /// No key is given by so many.
     Open,
 }
 
@@ -194,9 +194,9 @@ impl fmt::Display for KeyDispute {
             Self::Contradicted(nodes) => {
                 let (contradict, are) = if nodes.len() == 1 { ("contradicts", "is") } else { ("contradict", "are") };
                 let who = listed(nodes);
-                write!(f, "{who} {contradict} so many that one of those is honest: {who} {are} lying, broken or behind")
+                write!(f, "{who} {contradict} so many that one of those is honest: {who} {are} lying, broken, behind or ahead")
             }
-            Self::Changing => f.write_str("honest nodes give different ones, as while the key changes: ask again in a moment"),
+            Self::Changing => f.write_str("their answers differ as they do while the key changes: ask again in a moment"),
             Self::Open => f.write_str(
                 "no answer is given by so many that one of them must be honest: which nodes lie cannot be told from their answers",
             ),

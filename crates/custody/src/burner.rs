@@ -28,6 +28,16 @@ pub struct Burner {
     behind: Arc<AtomicBool>,
 }
 
+/// What came of putting material on record.
+#[derive(Debug)]
+#[must_use]
+pub struct Burnt {
+    /// The answers for the machines that asked, in their order: the material, or that it may not sign. None waits in vain.
+    pub supplies: Vec<Supply>,
+    /// The store's failure, if there was one: then none of it may sign.
+    pub failure: Option<StoreError>,
+}
+
 impl Burner {
     pub(crate) fn new(store: Arc<Store>) -> Self {
         let watermark = store.burn_watermark().unwrap_or_default();
@@ -48,21 +58,32 @@ impl Burner {
         today.saturating_sub(GOOD_FOR_DAYS).max(self.watermark.load(Relaxed))
     }
 
-    /// Burns nonces of these keys, in one commit; `today` is in days since 1970. Returns the answers for the machines
-    /// that asked, in the same order: the nonces, if the store shows that they are unused and not too old.
-    ///
-    /// # Errors
-    /// [`StoreError`]: none of them may sign; they are wiped.
-    pub fn burn(&self, used: Vec<(KeyId, Used)>, today: u32) -> Result<Vec<Supply>, StoreError> {
-        self.forget(today.saturating_sub(GOOD_FOR_DAYS))?;
+    /// Burns nonces of these keys, in one commit; `today` is in days since 1970. They sign if the store shows that they are unused and not too old;
+    /// otherwise they are wiped.
+    pub fn burn(&self, used: Vec<(KeyId, Used)>, today: u32) -> Burnt {
         let ids = used.iter().map(|(key, used)| burn_id(key, used)).collect();
-        let burnt = self.store.burn_all(ids)?;
-        let supply = |((_, used), burnt): ((KeyId, Used), _)| match burnt {
-            Ok(_) => Ok(used.into()),
-            Err(BurnError::AlreadyBurnt | BurnError::BelowWatermark { .. }) => Ok(used.refused()),
-            Err(BurnError::Store(error)) => Err(error),
+        let (may_sign, failure) = match self.record(ids, today) {
+            Ok(may_sign) => (may_sign, None),
+            Err(error) => (Vec::new(), Some(error)),
         };
-        used.into_iter().zip(burnt).map(supply).collect()
+        // What the store says nothing of is refused.
+        let may_sign = may_sign.into_iter().chain(core::iter::repeat(false));
+        let supply = |((_, used), may_sign): ((KeyId, Used), bool)| {
+            if may_sign { Supply::from(used) } else { used.refused() }
+        };
+        Burnt { supplies: used.into_iter().zip(may_sign).map(supply).collect(), failure }
+    }
+
+    /// Puts ids on record. Returns which of them were not there.
+    fn record(&self, ids: Vec<BurnId>, today: u32) -> Result<Vec<bool>, StoreError> {
+        self.forget(today.saturating_sub(GOOD_FOR_DAYS))?;
+        let burnt = self.store.burn_all(ids)?.into_iter();
+        let is_new = burnt.map(|burnt| match burnt {
+            Ok(_) => Ok(true),
+            Err(BurnError::AlreadyBurnt | BurnError::BelowWatermark { .. }) => Ok(false),
+            Err(BurnError::Store(error)) => Err(error),
+        });
+        is_new.collect()
     }
 
     /// Refuses all days before `day` from now on, and forgets some of the records of those days.

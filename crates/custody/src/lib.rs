@@ -21,7 +21,7 @@ mod seating;
 mod slots;
 mod standing;
 
-pub use burner::Burner;
+pub use burner::{Burner, Burnt};
 pub use ceremony::{EvidenceError, ProvenLie, check_evidence};
 pub use certify::{
     Certifier, CertifierEffect, CertifierLimits, Equivocation, Promise, PromiseOffence, Races, SlotRefusal, Subject,

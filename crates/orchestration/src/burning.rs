@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use theta_authority::InstanceId;
-use theta_custody::Burner;
+use theta_custody::{Burner, Burnt};
 use theta_protocols::{Supply, Used};
 use theta_schemes::keys::KeyId;
 use tokio::sync::mpsc;
@@ -85,10 +85,11 @@ impl Burning {
     }
 }
 
-/// Records nonces as used. If that fails, they are wiped and not supplied.
+/// Records nonces as used. If that fails, they are wiped, and the machines are told so at once: they go on without.
 pub(crate) fn burn_all(burner: &Burner, used: Vec<(KeyId, Used)>, today: &Today) -> Vec<Supply> {
-    burner.burn(used, today.get()).unwrap_or_else(|error| {
+    let Burnt { supplies, failure } = burner.burn(used, today.get());
+    if let Some(error) = failure {
         warn!(%error, "nonces were not put on record as used up, and sign nothing");
-        Vec::new()
-    })
+    }
+    supplies
 }

@@ -4,6 +4,9 @@
 //! part. Holders whose stocks are low see so at the same time, so they take turns: each waits for its rank, which a hash of the key gives. At each
 //! holder one filling of a key is under way at a time. Where two begin at nearly the same time, all go on with the one of the lower rank.
 //!
+//! Where a filling takes all holders, and uses what they hide before it comes to nothing, one of them may have fallen silent because it knows that a check
+//! fails. Then all of them leave fillings of the key alone for a time that doubles with each.
+//!
 //! Who begins fillings that come to nothing is not heard again for a time that doubles with each of them: so liars cost the others a bounded part of
 //! their time.
 
@@ -31,6 +34,9 @@ const ELSEWHERE: (u32, Duration) = (16, Duration::from_secs(16));
 /// The longest time between two looks at whether enough holders are connected is the first, doubled so many times.
 const MOST_LOOKS: u32 = 5;
 
+/// The longest quiet after a filling that used what is hidden and came to nothing is the first pause, doubled so many times: nine hours.
+const MOST_QUIET: u32 = 16;
+
 /// The fillings of all keys of a node.
 #[derive(Debug, Default)]
 pub(crate) struct Fillings(Mutex<BTreeMap<KeyId, OfKey>>);
@@ -44,6 +50,8 @@ struct OfKey {
     failures: u32,
     /// Looks since when too few holders are connected.
     looks: u32,
+    /// Until when there is no filling, because of those that used what is hidden and came to nothing.
+    quiet_until: Option<Instant>,
     /// Of each other holder whose last filling came to nothing: since how many that is so, and until when it is not heard.
     unheard: BTreeMap<NodeId, (u32, Instant)>,
     /// Of each other holder that filled stocks without this one: how many times, and since when that is counted.
@@ -69,6 +77,8 @@ pub(crate) struct Beginning {
     pub(crate) now: Instant,
     /// How many presignatures this node has before.
     pub(crate) had: usize,
+    /// How many fillings before have used what is hidden and not ended well.
+    pub(crate) unended: u32,
 }
 
 /// The right to fill the stock of a key at this node, given back when it is dropped.
@@ -93,12 +103,31 @@ pub(crate) enum Filled {
 
 impl OfKey {
     const fn new(epoch: Epoch) -> Self {
-        Self { epoch, under_way: None, failures: 0, looks: 0, unheard: BTreeMap::new(), without: BTreeMap::new() }
+        Self {
+            epoch,
+            under_way: None,
+            failures: 0,
+            looks: 0,
+            quiet_until: None,
+            unheard: BTreeMap::new(),
+            without: BTreeMap::new(),
+        }
     }
 
     fn is_forgettable(&self) -> bool {
-        let nothing_kept = self.unheard.is_empty() && self.without.is_empty();
+        let nothing_kept = self.unheard.is_empty() && self.without.is_empty() && self.quiet_until.is_none();
         self.under_way.is_none() && self.failures == 0 && self.looks == 0 && nothing_kept
+    }
+
+    /// For how long there is no filling.
+    fn quiet(&self, now: Instant) -> Duration {
+        self.quiet_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
+
+    /// A filling that used what is hidden came to nothing, as so many did of late.
+    fn keep_quiet(&mut self, unended: u32, now: Instant) {
+        let until = now + STEP.saturating_mul(1 << unended.min(MOST_QUIET));
+        self.quiet_until = Some(self.quiet_until.map_or(until, |before| before.max(until)));
     }
 
     /// A holder has filled stocks without this one, as it says: with too many of these it is not heard for a while.
@@ -159,8 +188,9 @@ impl Fillings {
             let is_heard = of_key.unheard.get(&initiator).is_none_or(|(_, until)| *until <= now);
             // Of two that begin at nearly the same time, all take the same.
             let gives_way = |other: UnderWay| now.saturating_duration_since(other.since) < STEP && rank < other.rank;
-            let begins = is_heard && of_key.under_way.is_none_or(gives_way);
+            let begins = is_heard && of_key.quiet(now).is_zero() && of_key.under_way.is_none_or(gives_way);
             if begins {
+                of_key.quiet_until = None;
                 (of_key.under_way, of_key.looks) = (Some(UnderWay { id, initiator, rank, since: now }), 0);
             }
             begins
@@ -178,12 +208,11 @@ impl Fillings {
     }
 
     /// After how long the node `local` should begin a filling, from when its stock is seen to be low: its rank tells, and what came of its last ones.
-    pub(crate) fn pause(&self, key: &KeyEntry, local: NodeId) -> Duration {
+    pub(crate) fn pause(&self, key: &KeyEntry, local: NodeId, now: Instant) -> Duration {
         let turn = STEP.saturating_mul(rank(key, local).unwrap_or(0).into());
-        match self.of(key, |of_key| of_key.failures) {
-            0 => turn,
-            failures => turn.saturating_add(pause_after(failures)),
-        }
+        let (failures, quiet) = self.of(key, |of_key| (of_key.failures, of_key.quiet(now)));
+        let pause = if failures == 0 { Duration::ZERO } else { pause_after(failures) };
+        turn.saturating_add(pause.max(quiet))
     }
 
     /// Whether a filling of the key is under way at this node.
@@ -213,6 +242,13 @@ impl FillingPermit {
     pub(crate) fn is_superseded(&self) -> bool {
         let is_this = |of_key: &mut OfKey| of_key.under_way.is_some_and(|under_way| under_way.id == self.beginning.id);
         !self.of(is_this).unwrap_or(false)
+    }
+
+    /// It came to nothing after what is hidden was used, as so many did of late: for a while there is none. So it is also if another one came in its
+    /// place, which a cheat could begin.
+    pub(crate) fn keep_quiet(&self, unended: u32, now: Instant) {
+        // Of another epoch nothing is to be noted.
+        let _ = self.of(|of_key| of_key.keep_quiet(unended, now));
     }
 
     /// The filling has ended so at the node `local`.
@@ -283,5 +319,21 @@ mod tests {
             }
         }
         assert_eq!(heard, 32, "sixteen in sixteen seconds");
+    }
+
+    /// Of a cheat that falls silent in each filling there are few, however long it goes on.
+    #[test]
+    fn quiet_grows_with_fillings_that_did_not_end_well() {
+        let (mut of_key, now) = (OfKey::new(Epoch::FIRST), Instant::now());
+        let quiet = [1, 2, 3, 16, 17, u32::MAX].map(|unended| {
+            of_key.quiet_until = None;
+            of_key.keep_quiet(unended, now);
+            of_key.quiet(now).as_secs()
+        });
+        assert_eq!(quiet, [1, 2, 4, 32_768, 32_768, 32_768]);
+        of_key.keep_quiet(1, now);
+        assert_eq!(of_key.quiet(now).as_secs(), 32_768, "a shorter one ends no longer one");
+        assert!(of_key.quiet(now + Duration::from_secs(40_000)).is_zero());
+        assert!(!of_key.is_forgettable());
     }
 }

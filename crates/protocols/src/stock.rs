@@ -35,7 +35,9 @@ impl Stock {
     #[must_use]
     pub fn knowing(quarantined: impl IntoIterator<Item = Quarantine>) -> Self {
         let stock = Self::default();
-        quarantined.into_iter().for_each(|known| stock.kept().presignatures.quarantine(known));
+        for known in quarantined {
+            let _ = stock.quarantine(known);
+        }
         stock
     }
 
@@ -53,13 +55,19 @@ impl Stock {
         self.kept().presignatures.serve(ask).map(Supply::Presignature, Used::Presignature)
     }
 
+    /// Notes that somebody cheated among these holders; what they have made is wiped. Returns whether that is news. From then on no request that begins
+    /// makes a program with them.
+    pub fn quarantine(&self, quarantine: Quarantine) -> bool {
+        self.kept().presignatures.quarantine(quarantine)
+    }
+
     /// How many commitments of peers wait: with as many of each, this party coordinates as many signatures of FROST in one round.
     #[must_use]
     pub fn commitments_ready(&self) -> usize {
         self.kept().nonces.ready()
     }
 
-    /// How many presignatures wait: each serves one signature in one round.
+    /// How many presignatures wait: each serves one signature in one round. Those that their owners seem to lack are not counted.
     #[must_use]
     pub fn presignatures_ready(&self) -> usize {
         self.kept().presignatures.ready()
@@ -70,7 +78,7 @@ impl Stock {
         self.kept().presignatures.wipe_before(day)
     }
 
-    /// How many presignatures wait of which this party says what they sign.
+    /// How many presignatures wait of which this party says what they sign, counted in the same way.
     #[must_use]
     pub fn presignatures_of(&self, owner: PartyId) -> usize {
         self.kept().presignatures.owned_by(owner)
@@ -80,6 +88,13 @@ impl Stock {
     #[must_use]
     pub fn doubted(&self) -> Vec<PartyId> {
         self.kept().presignatures.doubted()
+    }
+
+    /// Fillings by holders all of whom they take that have used what is hidden and not ended well, as when one fell silent; less one for each that did end
+    /// well. Each may have told a cheat something, so who begins fillings waits the longer the more there are.
+    #[must_use]
+    pub fn unended(&self) -> u32 {
+        self.kept().presignatures.unended()
     }
 
     /// The sets of holders in which somebody cheated: they make no programs with this one.

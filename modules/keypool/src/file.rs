@@ -64,8 +64,8 @@ pub enum BindingsError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BindingsFile(PathBuf);
 
-/// What tells the file from the next one; also whether there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What tells the file from the next one; also whether there is one. Of a file that was just written it equals none: see [`FileStamp`].
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stamp(Option<FileStamp>);
 
 /// The file, while no other program may write it.
@@ -183,6 +183,8 @@ impl Drop for Locked {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
     use crate::bindings::tests::binding;
 
@@ -220,6 +222,9 @@ mod tests {
             assert_ne!(&file.stamp(), stamps.last().unwrap());
             stamps.push(file.stamp());
         }
+        assert_ne!(file.stamp(), file.stamp(), "it may be written again before its time is another one");
+        let old = SystemTime::now() - Duration::from_secs(100);
+        File::options().write(true).open(file.path()).unwrap().set_modified(old).unwrap();
         assert_eq!(file.stamp(), file.stamp());
     }
 

@@ -12,7 +12,7 @@ use std::{
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use theta::exit::Failure;
-use theta_groups::{P256, P256Scalar, Scalar};
+use theta_groups::{Group, P256, P256Scalar, Scalar};
 use theta_mpc::{ActiveRep3, ActiveShamir, BlackBox, Mascot, Party, PassiveShamir, SemiOt, Stop};
 use theta_sharing::Threshold;
 
@@ -26,6 +26,8 @@ enum Step {
     OpenElement,
     Multiply,
     Verify,
+    /// An opening with a product in variable time beside it.
+    Leak,
 }
 
 /// A black box that is measured.
@@ -77,6 +79,11 @@ pub(super) fn all() -> Vec<Target> {
     ]
 }
 
+/// What leaks on purpose. It has to be found in the way in which all steps of black boxes are measured.
+pub(super) fn control() -> Target {
+    target::<PassiveShamir<P256>>("control-opening", Step::Leak)
+}
+
 fn target<B: Measured>(name: &str, step: Step) -> Target {
     Target::new(name, "share zero, or random", move |trial| measure::<B>(trial, step))
 }
@@ -102,7 +109,7 @@ async fn repeat<B: Measured>(party: Party, step: Step, seed: [u8; 32]) -> Result
     let hidden = black_box.random(1).await?;
     let mut rng = ChaCha20Rng::from_seed(seed);
     let repeats = match step {
-        Step::Open | Step::OpenElement => OPENINGS,
+        Step::Open | Step::OpenElement | Step::Leak => OPENINGS,
         Step::Multiply | Step::Verify => B::PRODUCTS,
     };
     let mut times = Vec::new();
@@ -119,6 +126,14 @@ async fn repeat<B: Measured>(party: Party, step: Step, seed: [u8; 32]) -> Result
             Step::OpenElement => {
                 let element = (&share + &hidden).convert();
                 clocked(black_box.open_points(&element)).await?
+            }
+            Step::Leak => {
+                let sum = &share + &hidden;
+                let leaks = async {
+                    let _ = std::hint::black_box(P256::vartime_msm(&[value], &[P256::generator()]));
+                    black_box.open(&sum).await
+                };
+                clocked(leaks).await?
             }
             Step::Multiply => clocked(black_box.multiply(&share, &hidden)).await?,
             Step::Verify => {

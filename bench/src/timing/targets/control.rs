@@ -1,12 +1,12 @@
-//! Steps that leak on purpose. If they are not found, nothing that is not found means anything.
+//! Steps that leak on purpose, one or more for each way in which steps are measured. If they are not found, nothing that is not found means anything.
 
-use std::hint::black_box;
+use std::{hint::black_box, time::Duration};
 
 use rand_core::Rng;
 use theta_groups::{Group, P256, Scalar};
 
-use super::{Target, scalar};
-use crate::timing::dudect::Class;
+use super::{Target, black_boxes, scalar};
+use crate::timing::dudect::{Class, clocked};
 
 /// Bytes that are compared.
 const LEN: usize = 256;
@@ -31,7 +31,16 @@ pub(super) fn all() -> Vec<Target> {
         let product = |scalar| P256::vartime_msm(&[scalar], &[element]);
         trial.steps(|class, rng| Ok(scalar(class, rng)), product)
     });
-    [comparison, product].map(|target| Target { is_control: true, ..target }).into()
+    // As steps that are a part of something longer.
+    let part = Target::new("control-part", "scalar 1, or random", |trial| {
+        let element = P256::mul_base(&Scalar::random(trial.rng()));
+        trial.samples(|class, rng| {
+            let (scalar, mut spent) = (scalar(class, rng), Duration::ZERO);
+            let _ = clocked(&mut spent, || P256::vartime_msm(&[scalar], &[element]));
+            Ok(spent)
+        })
+    });
+    [comparison, product, part, black_boxes::control()].map(|target| Target { is_control: true, ..target }).into()
 }
 
 /// Compares until there is a difference.
@@ -46,8 +55,6 @@ fn are_equal(one: &[u8], other: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 

@@ -8,16 +8,13 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
-use theta_names::{FileStamp, WallTime};
+use theta_names::FileStamp;
 use theta_policy::{MOST_FILE, Policy, PolicyFileError};
 
 /// The policy in place of a file that does not exist: it names nobody, so everything is refused.
 const NOTHING: &str = "format = 1\n";
-/// A file that was changed so recently may change again without a difference in its time.
-const RECENT: Duration = Duration::from_secs(2);
 
 /// Why a policy file was not put in force.
 #[derive(Debug, thiserror::Error)]
@@ -64,26 +61,19 @@ fn read(path: &Path) -> Result<Option<String>, PolicyLoadError> {
 #[derive(Debug)]
 pub(crate) struct PolicyFile {
     path: PathBuf,
-    seen: Mutex<Option<Stamp>>,
+    seen: Mutex<Option<FileStamp>>,
     reading: Mutex<()>,
     /// Whether the log has said that the file is gone.
     gone: AtomicBool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    file: FileStamp,
-    /// Whether it was examined so soon after its last change that the time may hide another one.
-    recent: bool,
 }
 
 impl PolicyFile {
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            seen: Mutex::new(stamp(path)),
+            seen: Mutex::new(FileStamp::of(path)),
             reading: Mutex::new(()),
-            gone: AtomicBool::new(stamp(path).is_none()),
+            gone: AtomicBool::new(FileStamp::of(path).is_none()),
         }
     }
 
@@ -94,15 +84,15 @@ impl PolicyFile {
     /// Whether the file may have changed since the last call. A deleted file counts as unchanged: the policy that was
     /// read from it stays in force.
     pub(crate) fn may_have_changed(&self) -> bool {
-        let now = stamp(&self.path);
+        let now = FileStamp::of(&self.path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *seen, now);
-        now.is_some() && (before != now || before.is_some_and(|before| before.recent))
+        now.is_some() && before != now
     }
 
     /// Logs once that the file was deleted, and once that it is there again.
     pub(crate) fn tell_whether_gone(&self) {
-        let gone = stamp(&self.path).is_none();
+        let gone = FileStamp::of(&self.path).is_none();
         match (self.gone.swap(gone, Ordering::Relaxed), gone) {
             (false, true) => tracing::error!(
                 file = %self.path.display(),
@@ -133,14 +123,12 @@ impl PolicyFile {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    let file = FileStamp::of(path)?;
-    Some(Stamp { file, recent: file.is_fresh(WallTime::now(), RECENT) })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{fs, time::SystemTime};
+    use std::{
+        fs,
+        time::{Duration, SystemTime},
+    };
 
     use super::*;
 

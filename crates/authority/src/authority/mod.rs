@@ -259,8 +259,8 @@ impl Authority {
         Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })
     }
 
-    /// Counts a computation with a key's public part that this client has the node do: as a request that starts an instance, also where
-    /// no rule with a rate is about it.
+    /// Counts a computation that this client has the node do and that is no instance, with a key's public part or of the node's share of an answer: as
+    /// a request that starts an instance, also where no rule with a rate is about it.
     ///
     /// # Errors
     /// [`Refusal::Quota`]: it asks more often than the policy allows.

@@ -183,8 +183,8 @@ impl Quotas {
         Ok(self.place(&mut table, client, Held { instances: 1, statement_bytes: bytes, streams: 0 }))
     }
 
-    /// Counts a computation with a key's public part, for a client that asks this node for it. It has no place: it is over when the
-    /// answer is ready.
+    /// Counts a computation that is no instance, for a client that asks this node for it. It has no place: it is over when the answer is
+    /// ready.
     ///
     /// # Errors
     /// [`QuotaError::TooOften`].

@@ -4,7 +4,7 @@
 //! is believed if max(group k, key k) of its holders give it. A liar can claim to hold a key with a small k; so no key is
 //! believed while as many nodes as the group's k, at least one of them honest, give another key of the same name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use theta_keyfiles::PublicKeyText as _;
 use theta_names::NodeId;
@@ -95,14 +95,18 @@ impl Told {
 
     /// What the answers say of who lies, while no key is believed. `k` is the group's.
     pub(crate) fn dispute(&self, k: usize) -> KeyDispute {
-        let mut tellers: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+        let mut texts: BTreeSet<&str> = BTreeSet::new();
+        // A key has one id in all of its sharings: who gives it in another state denies nothing.
+        let mut tellers: BTreeMap<KeyId, Vec<NodeId>> = BTreeMap::new();
         for (node, claim) in &self.0 {
-            tellers.entry(&claim.text).or_default().push(*node);
+            texts.insert(&claim.text);
+            tellers.entry(*claim.public.key_id()).or_default().push(*node);
         }
-        let answers = tellers.len();
+        let keys = tellers.len();
         let (honest, others): (Vec<_>, Vec<_>) = tellers.into_values().partition(|nodes| nodes.len() >= k);
         match honest.len() {
-            _ if answers < 2 => KeyDispute::Unopposed,
+            _ if texts.len() < 2 => KeyDispute::Unopposed,
+            _ if keys < 2 => KeyDispute::Changing,
             0 => KeyDispute::Open,
             1 => {
                 let mut nodes = others.concat();
@@ -201,6 +205,24 @@ mod tests {
         assert_eq!(told.against(&lie).map(|(node, _)| node).collect::<Vec<_>>(), nodes(&[1, 3, 4]));
     }
 
+    /// One node gives the key as it was before its shares moved, or as it is after that: the key is the same, and nobody has lied.
+    #[test]
+    fn one_key_in_different_sharings_is_changing() {
+        let everybody = [1, 2, 3, 4];
+        // The secret is drawn first.
+        let (before, after) = (key(3, 4, 1), key(4, 4, 1));
+        assert!(before.key_id() == after.key_id() && before.to_bytes() != after.to_bytes());
+        let mut told = Told::default();
+        tell(&mut told, &[1, 2, 3], &before, &everybody);
+        tell(&mut told, &[4], &after, &everybody);
+        assert_eq!(told.dispute(3), KeyDispute::Changing);
+        tell(&mut told, &[3], &after, &everybody);
+        assert_eq!(told.dispute(3), KeyDispute::Changing, "two and two");
+        // Another key is denied by all of these, whatever their state.
+        tell(&mut told, &[2], &key(4, 4, 2), &everybody);
+        assert_eq!(told.dispute(3), KeyDispute::Contradicted(nodes(&[2])));
+    }
+
     /// Those that stand alone are named together.
     #[test]
     fn several_that_contradict_are_named() {
@@ -212,6 +234,7 @@ mod tests {
         let dispute = told.dispute(3);
         assert_eq!(dispute, KeyDispute::Contradicted(nodes(&[1, 5])));
         assert!(dispute.to_string().starts_with("nodes 1 and 5 contradict so many"), "{dispute}");
+        assert!(dispute.to_string().ends_with("lying, broken, behind or ahead"), "{dispute}");
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub fn read_keys(store: &Store, local: NodeId) -> Result<KeyTable, CustodyError>
 }
 
 /// The versions of a key that have public material, in ascending order. Those that `before` has at the same epoch keep
-/// their stock; others get a new one, in which there is nothing but what the store knows of quarantines.
+/// their stock; others get a new one, in which there is nothing but what is known of quarantines.
 pub(crate) fn entries(
     store: &Store,
     record: &KeyRecord,
@@ -94,15 +94,16 @@ pub(crate) fn entries(
         let (public, share) = parts(store, record, version, epoch)?;
         let error = |error| KeyTableError::HolderList { name: name.clone(), error };
         let holders = Holders::new(parties(&epoch.holders)).map_err(error)?;
+        let decided = record.effective_state(version);
         let known = before.iter().find(|entry| entry.version == version.version && entry.epoch == epoch.number);
-        // What was made with a share goes with it: those who have the presignatures of one signature have the key.
-        let known = known.filter(|_| share.is_some());
+        // The end of the shares is that of the quarantines, too.
+        let known = known.filter(|_| decided != KeyState::Destroyed);
         let stock = match known {
-            Some(entry) => Arc::clone(&entry.stock),
-            None => new_stock(store, &name, version.version, epoch.number)?,
+            // What was made with a share goes with it: those who have the presignatures of one signature have the key.
+            Some(entry) if share.is_some() => Arc::clone(&entry.stock),
+            _ => new_stock(store, &name, (version.version, epoch.number), known.map(|entry| &*entry.stock))?,
         };
         let frozen = stopped.iter().any(|stopped| stopped.covers(version.version));
-        let decided = record.effective_state(version);
         let entry = KeyEntry {
             name: name.clone(),
             version: version.version,

@@ -16,6 +16,10 @@ use super::{
 };
 use crate::{BlackBox, Mascot, Party, SemiOt, Shared, Stop};
 
+/// In so many rounds the parties of [`presign_dishonest`] find that they mean the same and have begun together. Messages of later rounds come of what is
+/// hidden: whoever falls silent then may know that a check fails, and be the only one.
+pub const ROUNDS_TO_MEET: u16 = 3;
+
 /// Makes presignatures among exactly k holders of a key, all of whom sign with each of them; and signs a digest with one tuple more if one is
 /// given. All but one of the holders may cheat: the honest ones have right presignatures or none.
 ///

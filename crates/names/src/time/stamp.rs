@@ -8,15 +8,32 @@ use std::{
 
 use super::WallTime;
 
-/// What tells a file from the one that was there before, without reading it: its number on its file system, its length, and the time of
+/// A file that was changed so recently may change again without another time: file systems count in steps of up to two seconds.
+const RECENT: Duration = Duration::from_secs(2);
+
+/// What tells a file from the one that was there before, without reading it: its number on its file system, its length, and the times of
 /// its last change. Whoever reads a file again when it changes looks at it before: then a change is seen twice rather than never.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Two stamps are equal if the file is the same. One that was taken within two seconds of a change equals none, not even itself, as the next change may
+/// have the same time: whoever compares reads the file again, until it has been left alone for a while.
+#[derive(Clone, Copy, Debug)]
 pub struct FileStamp {
     /// 0 on systems whose files have none.
     number: u64,
     len: u64,
     /// `None` on systems that do not keep it.
     modified: Option<WallTime>,
+    /// When anything about it changed last, which programs cannot set: seconds and nanoseconds, 0 on systems that do not keep it.
+    changed: (i64, i64),
+    is_recent: bool,
+}
+
+impl PartialEq for FileStamp {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { number, len, modified, changed, is_recent } = *self;
+        let is_settled = !is_recent && !other.is_recent;
+        is_settled && (number, len, modified, changed) == (other.number, other.len, other.modified, other.changed)
+    }
 }
 
 impl FileStamp {
@@ -25,25 +42,27 @@ impl FileStamp {
     pub fn of(path: &Path) -> Option<Self> {
         let data = fs::metadata(path).ok()?;
         let modified = data.modified().ok().map(WallTime::from);
-        Some(Self { number: number(&data), len: data.len(), modified })
-    }
-
-    /// Whether the file had changed so shortly before `now` that it may change again without another stamp: times of files are coarse on
-    /// some systems. A time that is not known, or in the future, counts as now.
-    #[must_use]
-    pub fn is_fresh(&self, now: WallTime, within: Duration) -> bool {
-        self.modified.and_then(|modified| now.since(modified)).is_none_or(|since| since < within)
+        let ((number, changed), is_recent) = (kept_by_unix(&data), is_recent(modified, WallTime::now()));
+        Some(Self { number, len: data.len(), modified, changed, is_recent })
     }
 }
 
+/// Whether a file had changed so shortly before `now` that it may change again without another time. A time that is not known, or in the future,
+/// counts as now.
+fn is_recent(modified: Option<WallTime>, now: WallTime) -> bool {
+    modified.and_then(|modified| now.since(modified)).is_none_or(|since| since < RECENT)
+}
+
+/// Number, and time of the last change of anything.
 #[cfg(unix)]
-fn number(data: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(data)
+fn kept_by_unix(data: &Metadata) -> (u64, (i64, i64)) {
+    use std::os::unix::fs::MetadataExt as _;
+    (data.ino(), (data.ctime(), data.ctime_nsec()))
 }
 
 #[cfg(not(unix))]
-const fn number(_: &Metadata) -> u64 {
-    0
+const fn kept_by_unix(_: &Metadata) -> (u64, (i64, i64)) {
+    (0, (0, 0))
 }
 
 #[cfg(test)]
@@ -77,12 +96,23 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_just_now_is_fresh() {
+    fn what_changed_just_now_is_recent() {
         let time = |seconds| WallTime::since_1970(Duration::from_secs(seconds));
-        let fresh =
-            |modified, now| FileStamp { number: 1, len: 2, modified }.is_fresh(time(now), Duration::from_secs(2));
-        assert!(fresh(Some(time(100)), 100) && fresh(Some(time(100)), 101) && !fresh(Some(time(100)), 102));
-        assert!(fresh(Some(time(100)), 99), "in the future");
-        assert!(fresh(None, 1_000));
+        let recent = |modified, now| is_recent(modified, time(now));
+        assert!(recent(Some(time(100)), 100) && recent(Some(time(100)), 101) && !recent(Some(time(100)), 102));
+        assert!(recent(Some(time(100)), 99), "in the future");
+        assert!(recent(None, 1_000));
+    }
+
+    /// Two writes of one length in one step of the file system's clock look alike: the second is seen because the first was recent.
+    #[test]
+    fn a_stamp_that_was_taken_soon_after_a_change_equals_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "one").unwrap();
+        let soon = FileStamp::of(&path).unwrap();
+        let [itself, settled] = [soon, FileStamp { is_recent: false, ..soon }];
+        assert!(soon != itself && Some(soon) != FileStamp::of(&path));
+        assert!(settled == FileStamp { is_recent: false, ..soon } && settled != soon && soon != settled);
     }
 }

@@ -98,9 +98,10 @@ impl Shard {
         }
         let shared = &self.worker.shared;
         let _ = key.stock.wipe_before(shared.burning.oldest(&shared.today));
+        let now = self.now.max(self.clock);
         let pause =
-            if self.is_low(key) { shared.fillings.pause(key, shared.local).saturating_add(after) } else { REVIEW };
-        let at = self.now.max(self.clock) + pause;
+            if self.is_low(key) { shared.fillings.pause(key, shared.local, now).saturating_add(after) } else { REVIEW };
+        let at = now + pause;
         let planned = self.plans.entry(key.key_id).or_insert_with(|| (at, named(key)));
         planned.0 = planned.0.min(at);
     }
@@ -165,7 +166,8 @@ impl Shard {
         debug!(instance = %id, key = %key.qualified_name(), "fills the stock of presignatures");
         let doubted = key.stock.doubted().into_iter();
         let avoided = avoided.into_iter().chain(doubted).collect();
-        let beginning = Beginning { id, initiator, now, had: key.stock.presignatures_ready() };
+        let (had, unended) = (key.stock.presignatures_ready(), key.stock.unended());
+        let beginning = Beginning { id, initiator, now, had, unended };
         self.begin_filling(key, beginning, &announcement, avoided);
         // A node that is full has no place for it now.
         if !self.worker.shared.fillings.is_under_way(key) {
@@ -222,8 +224,8 @@ impl Shard {
         if !fits || !self.has_room(&key) || !key.holders.contains(from) || self.cannot_serve() {
             return;
         }
-        let (now, had) = (self.now.max(self.clock), key.stock.presignatures_ready());
-        let beginning = Beginning { id, initiator: from, now, had };
+        let (now, had, unended) = (self.now.max(self.clock), key.stock.presignatures_ready(), key.stock.unended());
+        let beginning = Beginning { id, initiator: from, now, had, unended };
         self.begin_filling(&key, beginning, announcement, Vec::new());
     }
 
@@ -287,7 +289,11 @@ impl Shard {
             // The others may not have ended yet.
             _ => (Filled::Elsewhere, 4 * STEP),
         };
-        permit.end(local, filled, self.now.max(self.clock));
+        let (now, unended) = (self.now.max(self.clock), key.stock.unended());
+        if by.is_empty() && unended > permit.beginning().unended {
+            permit.keep_quiet(unended, now);
+        }
+        permit.end(local, filled, now);
         self.plan(key, after);
     }
 }

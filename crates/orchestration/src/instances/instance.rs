@@ -188,10 +188,10 @@ impl Instance {
                     Effect::Ask(Ask::Nonces(ask)) => {
                         supplies.extend(self.supply(self.key.stock.nonces(ask), &worker.shared))
                     }
+                    Effect::Ask(Ask::Presignatures(ecdsa::Ask::Quarantine(found))) => {
+                        worker.shared.quarantine(&self.key, &found);
+                    }
                     Effect::Ask(Ask::Presignatures(ask)) => {
-                        if let ecdsa::Ask::Quarantine(found) = &ask {
-                            worker.shared.quarantine(&self.key, found);
-                        }
                         supplies.extend(self.supply(self.key.stock.presignatures(ask), &worker.shared))
                     }
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),

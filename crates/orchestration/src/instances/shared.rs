@@ -161,9 +161,13 @@ impl Shared {
         }
     }
 
-    /// Somebody cheated among these holders. The calling thread waits until that is durable: nothing else is done with the key's programs before, so
-    /// that no restart lets them try again. A set is found once in an epoch, so this is rare.
+    /// Somebody cheated among these holders. The key's stock knows it first, so that no request that begins on another thread gives them a further
+    /// program while the store writes. Then the calling thread waits until it is durable, and does nothing else before, so that no restart lets them
+    /// try again. A set is found once in an epoch, so this is rare; what is known already changes nothing.
     pub(super) fn quarantine(&self, key: &KeyEntry, found: &ecdsa::Quarantine) {
+        if !key.stock.quarantine(found.clone()) {
+            return;
+        }
         let (name, phase) = (key.qualified_name(), &found.phase);
         warn!(key = %name, %phase, "somebody cheated: this node computes no more with these holders until the key has new shares");
         match self.quarantines.as_ref().map(|quarantines| quarantines.record(key, found)) {

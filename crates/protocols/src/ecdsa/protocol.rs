@@ -160,11 +160,19 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let may_draw = self.setting.most_kept() > 0 && self.collected.may_take(self.setting.local);
         if self.setting.digest.is_some() && may_draw {
             self.drawing = Some(self.attempt);
-            let without = self.excluded.union(&self.late).copied().collect();
-            return self.ask(stock::Ask::Draw { owner: self.setting.local, without });
+            return self.ask(stock::Ask::Draw { owner: self.setting.local, without: self.unwanted() });
         }
         let avoided = self.setting.avoided.clone();
         self.prepare(&avoided);
+    }
+
+    /// Signers that a presignature must not have. Where all must sign, nothing is gained by doing without one that is late: there is none without it, and
+    /// a program takes it, too. Its share of what is named may come later, and each holder takes out what it hears of, so that stocks stay alike.
+    fn unwanted(&self) -> BTreeSet<PartyId> {
+        if self.setting.is_fixed() {
+            return self.excluded.clone();
+        }
+        self.excluded.union(&self.late).copied().collect()
     }
 
     /// Names the holders of this attempt's program, as its coordinator.
@@ -228,6 +236,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         for step in step(run, rng) {
             match step {
                 Step::Send { to, round, payload } => {
+                    self.note_begin(attempt, round);
                     self.send(Recipient::Party(to), Body::Program { attempt, round, payload });
                 }
                 Step::Blame(party, misbehaviour) => {
@@ -249,6 +258,17 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     self.failed(attempt);
                 }
             }
+        }
+    }
+
+    /// A filling of holders all of whom it takes uses what is hidden from a message of this round on. It counts until it ends well: who has seen what the
+    /// others reveal, and falls silent, keeps to itself that a check fails, and nobody is put in quarantine. Programs that sign do not count, as somebody
+    /// has asked for each.
+    fn note_begin(&mut self, attempt: u16, round: u16) {
+        let counts = self.setting.digest.is_none() && self.setting.majority == Majority::Dishonest;
+        let Some(run) = self.runs.get_mut(&attempt).filter(|_| counts) else { return };
+        if run.note(round) {
+            self.ask(stock::Ask::Begun);
         }
     }
 
@@ -288,6 +308,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// A program has ended well.
     fn presigned(&mut self, attempt: u16, Presigned { presignatures, signature }: Presigned<GroupOf<C>>) {
         let Some(run) = self.runs.remove(&attempt) else { return };
+        if run.is_noted() {
+            self.ask(stock::Ask::EndedWell);
+        }
         if !presignatures.is_empty() {
             let presignatures = presignatures.into_iter().map(C::any).collect();
             let (most, day) = (self.setting.most_kept(), self.setting.day);
@@ -473,8 +496,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 }
                 if self.may_run(from, attempt) {
                     if self.setting.is_fixed() && self.setting.digest.is_some() {
-                        // It would have named a presignature if it had one of its own. Nobody else names those: here they would only take up room.
-                        self.ask(stock::Ask::Forget(from));
+                        // It would have named a presignature if it had one of its own. Nobody else names those: here they only take up room. But it
+                        // may have named many in vain in this request, and have others: they are wiped for new ones alone.
+                        self.ask(stock::Ask::Spare(from));
                     }
                     self.run(attempt, holders, count);
                 }

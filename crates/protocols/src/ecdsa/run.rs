@@ -7,7 +7,9 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use theta_groups::Secret;
-use theta_mpc::ecdsa::{Curve, Presigned, Presigning, presign, presign_dishonest, presign_passive, presign_semi_ot};
+use theta_mpc::ecdsa::{
+    Curve, Presigned, Presigning, ROUNDS_TO_MEET, presign, presign_dishonest, presign_passive, presign_semi_ot,
+};
 use theta_mpc::{Program, Stop};
 use theta_rounds::{Abort, Channel, Driver, Effect, Input, LockStep, Machine, Offence, PartyId, Recipient, Slot};
 use theta_sharing::{ShareIndex, Threshold};
@@ -54,6 +56,8 @@ pub(super) struct Run<G: Curve> {
     driver: Driver<LockStep<Program<Presigned<G>>>>,
     /// The round of the last message that was sent.
     round: u16,
+    /// Whether it is noted that it uses what is hidden.
+    is_noted: bool,
     security: Security,
     /// The life in which each holder began, where one life is all that is heard of it.
     lives: Option<BTreeMap<PartyId, u16>>,
@@ -114,7 +118,7 @@ impl<G: Curve> Run<G> {
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);
-        Ok(Self { holders, driver, round: 0, security: kind.1, lives })
+        Ok(Self { holders, driver, round: 0, is_noted: false, security: kind.1, lives })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {
@@ -124,6 +128,18 @@ impl<G: Curve> Run<G> {
     /// The round of the last message that was sent.
     pub(super) const fn round(&self) -> u16 {
         self.round
+    }
+
+    /// Notes that a message of this round leaves. Returns whether it is the first that comes of what is hidden, where all holders but one may cheat.
+    pub(super) fn note(&mut self, round: u16) -> bool {
+        let is_first = !self.is_noted && round > ROUNDS_TO_MEET;
+        self.is_noted |= is_first;
+        is_first
+    }
+
+    /// Whether [`Self::note`] has said so.
+    pub(super) const fn is_noted(&self) -> bool {
+        self.is_noted
     }
 
     pub(super) fn start(&mut self, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {

@@ -23,6 +23,13 @@ pub struct Quarantine {
     pub party: Option<PartyId>,
 }
 
+impl Quarantine {
+    /// Whether these holders have made it.
+    fn made(&self, presignature: &AnyPresignature) -> bool {
+        presignature.signers().map(PartyId::share).eq(self.holders.iter().copied())
+    }
+}
+
 /// What a machine asks of the stock of its key's epoch, or gives it to keep.
 #[derive(Debug)]
 pub enum Ask {
@@ -41,7 +48,8 @@ pub enum Ask {
         /// Its name.
         id: [u8; 32],
     },
-    /// Keep as many of these as there is room for; the others are wiped. No answer.
+    /// Keep as many of these as there is room for; the others are wiped, as are those that a set in quarantine has made: its program may have ended
+    /// here after the cheat was found. No answer.
     Keep {
         /// The presignatures, oldest first.
         presignatures: Vec<AnyPresignature>,
@@ -54,10 +62,15 @@ pub enum Ask {
     Doubt(Vec<PartyId>),
     /// Somebody cheated among these holders, and they make no more programs with this one. What they have made is wiped. No answer.
     Quarantine(Quarantine),
-    /// This holder lacks the presignatures of which it says what they sign: they are wiped. No answer.
-    Forget(PartyId),
+    /// This holder seems to lack the presignatures of which it says what they sign, as after a restart. They still sign if it names one, for it may
+    /// only have been hindered; but they are not counted, and where there is no room for new ones they are wiped first. No answer.
+    Spare(PartyId),
     /// These holders have just signed. No answer.
     Trust(Vec<PartyId>),
+    /// A filling by holders all of whom it takes begins to use what is hidden. No answer.
+    Begun,
+    /// Such a filling has ended well: it counts no more, and nor does one of before that did not. No answer.
+    EndedWell,
 }
 
 /// What the stock answers.
@@ -110,33 +123,49 @@ impl Used {
     }
 }
 
+/// A presignature that waits.
+struct Waiting {
+    presignature: AnyPresignature,
+    /// The day on which it was made, or an earlier one, in days since 1970.
+    day: u32,
+    /// Whether its owner seems to lack it.
+    is_spare: bool,
+}
+
 /// What one holder keeps. It starts empty.
 #[derive(Default)]
 pub(crate) struct Presignatures {
-    /// Oldest first, each with its day.
-    kept: VecDeque<(u32, AnyPresignature)>,
+    /// Oldest first.
+    kept: VecDeque<Waiting>,
     /// In how many attempts that failed lately each holder was.
     doubts: BTreeMap<PartyId, u32>,
     /// Sets of holders in which somebody cheated, in the order in which they were found.
     quarantined: Vec<Quarantine>,
+    /// Fillings that have used what is hidden and not ended well, less one for each that has.
+    unended: u32,
 }
 
 impl Presignatures {
-    /// How many wait.
+    /// Those that wait and that their owners do not seem to lack.
+    fn counted(&self) -> impl Iterator<Item = &AnyPresignature> {
+        self.kept.iter().filter(|waiting| !waiting.is_spare).map(|waiting| &waiting.presignature)
+    }
+
+    /// How many wait. Those that their owners seem to lack are not counted: they keep nobody from making others.
     pub(crate) fn ready(&self) -> usize {
-        self.kept.len()
+        self.counted().count()
     }
 
     /// Wipes those that were made before this day. Says whether there were any.
     pub(crate) fn wipe_before(&mut self, day: u32) -> bool {
         let before = self.kept.len();
-        self.kept.retain(|(made, _)| *made >= day);
+        self.kept.retain(|waiting| waiting.day >= day);
         self.kept.len() < before
     }
 
-    /// How many wait of which this party says what they sign.
+    /// How many wait of which this party says what they sign, as [`Self::ready`] counts.
     pub(crate) fn owned_by(&self, owner: PartyId) -> usize {
-        self.kept.iter().filter(|(_, presignature)| presignature.owner() == owner).count()
+        self.counted().filter(|presignature| presignature.owner() == owner).count()
     }
 
     /// Holders that were in attempts which failed lately.
@@ -149,6 +178,11 @@ impl Presignatures {
         &self.quarantined
     }
 
+    /// Fillings that have used what is hidden and not ended well, less one for each that has.
+    pub(crate) const fn unended(&self) -> u32 {
+        self.unended
+    }
+
     /// Does what is asked for.
     pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used> {
         match ask {
@@ -157,16 +191,9 @@ impl Presignatures {
                 let doubted = self.doubted();
                 served(found, Supply::Drawn { presignature: None, doubted })
             }
-            Ask::Take { owner, id } => {
-                let is_it = |(_, kept): &(u32, AnyPresignature)| kept.id() == id && kept.owner() == owner;
-                let place = self.kept.iter().position(is_it);
-                let found = place.and_then(|place| self.kept.remove(place));
-                served(found, Supply::Taken { owner, id, presignature: None })
-            }
+            Ask::Take { owner, id } => served(self.take(owner, id), Supply::Taken { owner, id, presignature: None }),
             Ask::Keep { presignatures, most, day } => {
-                // A program may make more than this stock wants: nobody gets what is there thrown away by that.
-                let room = most.saturating_sub(self.kept.len());
-                self.kept.extend(presignatures.into_iter().take(room).map(|presignature| (day, presignature)));
+                self.keep(presignatures, most, day);
                 Served::Done
             }
             Ask::Doubt(parties) => {
@@ -177,11 +204,11 @@ impl Presignatures {
                 Served::Done
             }
             Ask::Quarantine(quarantine) => {
-                self.quarantine(quarantine);
+                let _ = self.quarantine(quarantine);
                 Served::Done
             }
-            Ask::Forget(owner) => {
-                self.kept.retain(|(_, presignature)| presignature.owner() != owner);
+            Ask::Spare(owner) => {
+                self.mark(owner, true);
                 Served::Done
             }
             Ask::Trust(parties) => {
@@ -190,18 +217,58 @@ impl Presignatures {
                 }
                 Served::Done
             }
+            Ask::Begun => {
+                self.unended = self.unended.saturating_add(1);
+                Served::Done
+            }
+            Ask::EndedWell => {
+                self.unended = self.unended.saturating_sub(2);
+                Served::Done
+            }
         }
     }
 
-    /// Notes a set of holders, once, and wipes what they have made: this party does nothing more with them.
-    pub(crate) fn quarantine(&mut self, quarantine: Quarantine) {
-        let are_signers = |presignature: &AnyPresignature| {
-            presignature.signers().map(PartyId::share).eq(quarantine.holders.iter().copied())
-        };
-        self.kept.retain(|(_, presignature)| !are_signers(presignature));
-        if self.quarantined.iter().all(|known| known.holders != quarantine.holders) {
+    /// Takes out the presignature of that name, if this party says what it signs.
+    fn take(&mut self, owner: PartyId, id: [u8; 32]) -> Option<Waiting> {
+        let is_it = |waiting: &Waiting| waiting.presignature.id() == id && waiting.presignature.owner() == owner;
+        let place = self.kept.iter().position(is_it)?;
+        let taken = self.kept.remove(place)?;
+        if taken.is_spare {
+            // It has this one, so it has not lost those that were made with it.
+            self.mark(owner, false);
+        }
+        Some(taken)
+    }
+
+    /// Notes of all that wait of this owner whether it seems to lack them.
+    fn mark(&mut self, owner: PartyId, is_spare: bool) {
+        let of_owner = self.kept.iter_mut().filter(|waiting| waiting.presignature.owner() == owner);
+        of_owner.for_each(|waiting| waiting.is_spare = is_spare);
+    }
+
+    /// Keeps what there is room for, after what owners seem to lack. A program may make more than this stock wants: nobody gets anything else that is
+    /// there thrown away by that.
+    fn keep(&mut self, mut presignatures: Vec<AnyPresignature>, most: usize, day: u32) {
+        presignatures.retain(|made| self.quarantined.iter().all(|quarantine| !quarantine.made(made)));
+        let mut missing = self.kept.len().saturating_add(presignatures.len()).saturating_sub(most);
+        self.kept.retain(|waiting| {
+            let goes = waiting.is_spare && missing > 0;
+            missing -= usize::from(goes);
+            !goes
+        });
+        let room = most.saturating_sub(self.kept.len());
+        let kept = presignatures.into_iter().take(room);
+        self.kept.extend(kept.map(|presignature| Waiting { presignature, day, is_spare: false }));
+    }
+
+    /// Notes a set of holders, once, and wipes what they have made: this party does nothing more with them. Says whether it is news.
+    pub(crate) fn quarantine(&mut self, quarantine: Quarantine) -> bool {
+        self.kept.retain(|waiting| !quarantine.made(&waiting.presignature));
+        let is_news = self.quarantined.iter().all(|known| known.holders != quarantine.holders);
+        if is_news {
             self.quarantined.push(quarantine);
         }
+        is_news
     }
 
     /// Where the presignature is that an owner should use next.
@@ -214,15 +281,15 @@ impl Presignatures {
             presignature.owner() == owner && !presignature.signers().any(|signer| without.contains(&signer))
         };
         let all = self.kept.iter().enumerate();
-        all.filter(|(_, (_, presignature))| usable(presignature))
-            .min_by_key(|(_, (_, presignature))| doubts(presignature))
+        all.filter(|(_, waiting)| usable(&waiting.presignature))
+            .min_by_key(|(_, waiting)| doubts(&waiting.presignature))
             .map(|(place, _)| place)
     }
 }
 
-fn served(found: Option<(u32, AnyPresignature)>, supply: Supply) -> Served<Supply, Used> {
+fn served(found: Option<Waiting>, supply: Supply) -> Served<Supply, Used> {
     match found {
-        Some((day, presignature)) => Served::Used(Used { presignature, day, supply }),
+        Some(Waiting { presignature, day, .. }) => Served::Used(Used { presignature, day, supply }),
         None => Served::Supply(supply),
     }
 }

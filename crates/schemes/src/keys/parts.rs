@@ -40,6 +40,15 @@ pub enum PublicParts {
 }
 
 impl PublicParts {
+    /// k and n, as they are named: that there are so many shares of one key is for [`AnyPublicKey::from_bytes`](super::AnyPublicKey::from_bytes) to say.
+    #[must_use]
+    pub const fn threshold(&self) -> Threshold {
+        match self {
+            Self::Curve(key) => key.threshold,
+            Self::Rsa { threshold, .. } => *threshold,
+        }
+    }
+
     /// h, or N of an RSA key: with the suite it tells keys apart without arithmetic.
     #[must_use]
     pub fn public_key(&self) -> &[u8] {

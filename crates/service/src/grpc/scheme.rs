@@ -88,6 +88,8 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         };
         let key_use = self.node.key_use(key, asked, *slot)?;
         let granted = self.node.decide_use(&request, (signed_request, approvals), key_use).await?;
+        // It takes no place among the instances, as it is over when the answer is ready; but no client gets more by asking for shares.
+        self.node.authority.computation(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
         let certified = self.node.certified(granted, deadline::patience(request.metadata())).await?;
         let entry = Arc::clone(certified.entry());
         let share = entry.expose_share().cloned().ok_or_else(|| refusal::no_share(&entry))?;

@@ -88,6 +88,23 @@ async fn submissions_have_a_rate_and_a_burst() {
     group.shutdown().await;
 }
 
+/// Who carries shares by itself gets no more of them than by requests.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shares_of_the_scheme_api_count_as_submissions() {
+    let (group, mut greedy, _other) = group_with("limits = { submissions = \"1/h\", burst = 2 }", 1_000).await;
+    let mut scheme = ThresholdSchemeClient::new(group.channel(1).await);
+    let share = |text: &'static str| {
+        let statement = Some(v1::statement::Statement::Message(text.into()));
+        let statement = Some(v1::Statement { statement });
+        v1::CreateShareRequest { key: SIGNER.to_owned(), statement, ..Default::default() }
+    };
+    scheme.create_share(share("one")).await.unwrap();
+    greedy.sign(sign("two".to_owned(), Wait::Started)).await.unwrap();
+    let refused = scheme.create_share(share("three")).await.unwrap_err();
+    is_exhausted(&refused, "client greedy may send 1/h, burst 2: again in");
+    group.shutdown().await;
+}
+
 /// A client that may use a key may have the node compute with its public part, by no rule and so by no rule's rate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn computations_of_who_may_only_use_a_key_have_a_rate() {

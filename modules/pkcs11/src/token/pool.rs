@@ -61,14 +61,18 @@ impl Token {
         match pool.bindings.read() {
             Ok(bindings) => {
                 let bindings = Arc::new(bindings);
+                // A file that was written just now is read more than once.
+                let is_new = seen.0.is_none() || seen.1 != bindings;
                 *seen = (Some(stamp), Arc::clone(&bindings));
                 drop(seen);
                 self.catalogue.bind(bindings);
-                // It may be of a key that is new.
-                self.catalogue.expire();
+                if is_new {
+                    // It may be of a key that is new.
+                    self.catalogue.expire();
+                }
             }
             Err(error) => {
-                // What was known stays known, and the log has one line for each change.
+                // What was known stays known, and the log has one line for each change, or a few while it is recent.
                 seen.0 = Some(stamp);
                 drop(seen);
                 self.log.say(error);

@@ -7,7 +7,9 @@ use theta_ledger::{
     Action, AdoptedKey, Begun, CertifiedEntry, Entry, Host, LedgerState, MemberChange, Outcome, Verdict,
 };
 use theta_names::{KeyState, SuiteName};
-use theta_schemes::keys::AnyPublicKey;
+use theta_schemes::Suite;
+use theta_schemes::keys::PublicParts;
+use theta_sharing::Threshold;
 use theta_statements::KeyChange;
 use theta_store::Store;
 
@@ -41,7 +43,9 @@ impl Bookkeeper<'_> {
             Some(known) if known.epoch >= adopted.epoch && adopted_key(known).as_ref() != Some(adopted) => {
                 Verdict::Invalid
             }
-            Some(known) if !is_same_key(&adopted.public, &known.public) || known.delivery != adopted.delivery => {
+            Some(known)
+                if !are_of_one_key(&adopted.public, &known.public.to_bytes()) || known.delivery != adopted.delivery =>
+            {
                 Verdict::Invalid
             }
             // Its holders have said so.
@@ -60,15 +64,17 @@ impl Bookkeeper<'_> {
 
     /// Whether a ceremony's own certificate is for this key.
     fn is_certified(&self, begun: &Begun, public: &[u8], certificate: &[u8]) -> bool {
+        let Some((suite, threshold)) = named(public) else { return false };
+        if SuiteName::from(suite) != begun.suite || !is_of(threshold, begun.k, &begun.holders) {
+            return false;
+        }
         let planned = self.planned.borrow_mut().of(self.group, begun);
         let (Ok(planned), Ok(key)) = (planned, public_of(public)) else { return false };
         let (Some(encoded), Ok(quorum)) = (key.encoded(), QuorumCertificate::decode(certificate)) else {
             return false;
         };
         // What the members signed are points; the suite beside them follows from the request. A key has one binary form.
-        SuiteName::from(key.suite()) == begun.suite
-            && quorum.encode() == certificate
-            && quorum.activates(&planned.plan, &encoded)
+        quorum.encode() == certificate && quorum.activates(&planned.plan, &encoded)
     }
 }
 
@@ -128,24 +134,38 @@ pub(super) fn held_beside(table: &KeyTable, state: &LedgerState, node: u16) -> O
     held.map(|entry| entry.qualified_name())
 }
 
-/// Whether all that is said of a key goes together, and with what the ledger has of the version.
+/// Whether all that is said of a key goes together, and with what the ledger has of the version. What costs nothing is compared first:
+/// any member may propose a key, and the elements of one with many shares take long to check, those of RSA the longest.
 fn is_whole(state: &LedgerState, adopted: &AdoptedKey) -> bool {
-    let Ok(public) = public_of(&adopted.public) else { return false };
-    let threshold = public.threshold();
+    let Some((suite, threshold)) = named(&adopted.public) else { return false };
     let known = state.keys().get(&adopted.key).and_then(|line| line.versions.get(&adopted.version));
     let same = known.is_none_or(|known| {
         let same = known.suite == adopted.suite && known.delivery == adopted.delivery;
-        same && known.serving().is_none_or(|serving| is_same_key(&serving.public, &public))
+        same && known.serving().is_none_or(|serving| are_of_one_key(&serving.public, &adopted.public))
     });
-    same && SuiteName::from(public.suite()) == adopted.suite
-        && public.suite().supports(adopted.delivery)
-        && public.suite().check_threshold(threshold, adopted.delivery).is_ok()
-        && (threshold.k(), usize::from(threshold.n())) == (adopted.k, adopted.holders.len())
+    same && SuiteName::from(suite) == adopted.suite
+        && suite.supports(adopted.delivery)
+        && suite.check_threshold(threshold, adopted.delivery).is_ok()
+        && is_of(threshold, adopted.k, &adopted.holders)
+        && public_of(&adopted.public).is_ok()
 }
 
-/// Whether a public part is of this key, in whatever sharing.
-fn is_same_key(part: &[u8], public: &AnyPublicKey) -> bool {
-    public_of(part).is_ok_and(|other| other.key_id() == public.key_id())
+/// The suite, and the numbers of shares, that a public part names. Its elements are not looked at.
+fn named(part: &[u8]) -> Option<(Suite, Threshold)> {
+    let (suite, parts) = PublicParts::decode(part).ok()?;
+    Some((suite, parts.threshold()))
+}
+
+fn is_of(threshold: Threshold, k: u16, holders: &[u16]) -> bool {
+    (threshold.k(), usize::from(threshold.n())) == (k, holders.len())
+}
+
+/// Whether two public parts are of one key, in whatever sharings, if each is one of a key.
+fn are_of_one_key(one: &[u8], other: &[u8]) -> bool {
+    let (Ok((suite, one)), Ok((other_suite, other))) = (PublicParts::decode(one), PublicParts::decode(other)) else {
+        return false;
+    };
+    suite == other_suite && one.public_key() == other.public_key()
 }
 
 /// A key of this node's as the ledger has it, if it serves or did.
@@ -161,4 +181,32 @@ pub(super) fn adopted_key(entry: &KeyEntry) -> Option<AdoptedKey> {
         public: entry.public.to_bytes(),
     };
     (!matches!(entry.state, KeyState::Pending | KeyState::Destroyed)).then_some(adopted)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+    use theta_schemes::keys::deal_any;
+
+    use super::*;
+
+    /// Numbers that do not fit are refused before anybody computes with the elements.
+    #[test]
+    fn numbers_and_keys_are_compared_without_a_look_at_the_elements() {
+        let (suite, threshold) = (Suite::Cks05Ristretto255, Threshold::new(2, 4).unwrap());
+        let dealt = |seed| deal_any(suite, threshold, &mut ChaCha20Rng::seed_from_u64(seed)).0.to_bytes();
+        let (public, other) = (dealt(1), dealt(2));
+        let mut garbled = public.clone();
+        // The last byte of the last verification key, before that of a proof which there is not: it is never so high.
+        let last = garbled.len() - 2;
+        garbled[last] = 0xff;
+        assert!(public_of(&public).is_ok() && public_of(&garbled).is_err());
+        assert_eq!([&public, &garbled].map(|part| named(part)), [Some((suite, threshold)); 2]);
+        assert!(
+            is_of(threshold, 2, &[1, 2, 3, 4]) && !is_of(threshold, 3, &[1, 2, 3, 4]) && !is_of(threshold, 2, &[1, 2])
+        );
+        assert!(are_of_one_key(&public, &garbled) && !are_of_one_key(&public, &other));
+        assert_eq!(named(&public[1..]), None);
+    }
 }

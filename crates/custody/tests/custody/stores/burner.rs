@@ -58,14 +58,14 @@ fn nonces_of_a_memory_that_was_set_back_do_not_sign_again() {
     let key = *key().0.key_id();
     let used = |seed| nonces(seed, 100).into_iter().map(|used| (key, used)).collect::<Vec<_>>();
     let burner = net.custodian(1).burner();
-    assert_eq!(may_sign(&burner.burn(used(1), 100).unwrap()), [true, true]);
+    assert_eq!(may_sign(&burner.burn(used(1), 100).supplies), [true, true]);
     // The process has its memory from before; the disk has gone on.
-    assert_eq!(may_sign(&burner.burn(used(1), 100).unwrap()), [false, false]);
-    assert_eq!(may_sign(&burner.burn(used(2), 100).unwrap()), [true, true]);
+    assert_eq!(may_sign(&burner.burn(used(1), 100).supplies), [false, false]);
+    assert_eq!(may_sign(&burner.burn(used(2), 100).supplies), [true, true]);
     // After a loss of power the reopened store knows them, too.
     net.kill(1);
     net.start(1);
-    assert_eq!(may_sign(&net.custodian(1).burner().burn(used(1), 101).unwrap()), [false, false]);
+    assert_eq!(may_sign(&net.custodian(1).burner().burn(used(1), 101).supplies), [false, false]);
 }
 
 /// Nonces of a forgotten day never sign, whether they were used or not.
@@ -75,11 +75,23 @@ fn old_nonces_are_refused_by_their_day() {
     let key = *key().0.key_id();
     let used = |seed, day| nonces(seed, day).into_iter().map(|used| (key, used)).collect::<Vec<_>>();
     let burner = net.custodian(1).burner();
-    assert_eq!(may_sign(&burner.burn(used(1, 100), 101).unwrap()), [true, true], "of yesterday");
-    assert_eq!(may_sign(&burner.burn(used(1, 100), 102).unwrap()), [false, false]);
-    assert_eq!(may_sign(&burner.burn(used(3, 100), 102).unwrap()), [false, false]);
+    assert_eq!(may_sign(&burner.burn(used(1, 100), 101).supplies), [true, true], "of yesterday");
+    assert_eq!(may_sign(&burner.burn(used(1, 100), 102).supplies), [false, false]);
+    assert_eq!(may_sign(&burner.burn(used(3, 100), 102).supplies), [false, false]);
     assert_eq!(net.custodian(1).store().burn_watermark().unwrap(), 101);
     // Setting the clock back does not make them usable.
-    assert_eq!(may_sign(&burner.burn(used(3, 100), 100).unwrap()), [false, false]);
-    assert_eq!(may_sign(&burner.burn(used(4, 102), 102).unwrap()), [true, true]);
+    assert_eq!(may_sign(&burner.burn(used(3, 100), 100).supplies), [false, false]);
+    assert_eq!(may_sign(&burner.burn(used(4, 102), 102).supplies), [true, true]);
+}
+
+/// Whoever asked is answered at once, so that no machine waits for a tick to go on without them.
+#[test]
+fn a_store_that_fails_refuses_and_leaves_nobody_waiting() {
+    let mut net = Net::new(2, 4, 3);
+    let key = *key().0.key_id();
+    let burner = net.custodian(1).burner();
+    net.node(1).disk.fail_after(0);
+    let burnt = burner.burn(nonces(1, 100).into_iter().map(|used| (key, used)).collect(), 100);
+    assert_eq!(may_sign(&burnt.supplies), [false, false]);
+    assert!(burnt.failure.is_some());
 }

@@ -154,6 +154,53 @@ fn a_cheat_in_a_filling_stops_the_fillings() {
     assert!(!signs_by_a_program(&mut cluster, &[1, 2], "refreshed"));
 }
 
+/// Says nothing in programs from the round in which MACs are checked on: it sends that in an instance which nobody has.
+fn fall_silent(bytes: &Bytes) -> Bytes {
+    let mut envelope = open(bytes);
+    let is_of_program = envelope.stream == INSTANCES && (PROGRAM..=u32::from(u16::MAX)).contains(&envelope.kind);
+    if is_of_program && round_of(&envelope.payload) >= ROUND {
+        envelope.instance_id = envelope.instance_id.iter().map(|byte| !byte).collect::<Vec<u8>>().into();
+        return seal(&envelope);
+    }
+    bytes.clone()
+}
+
+fn round_of(payload: &[u8]) -> u16 {
+    payload.get(2..4).and_then(|round| round.try_into().ok()).map_or(0, u16::from_be_bytes)
+}
+
+/// Who falls silent when the others have revealed theirs keeps a failed check to itself, and nobody has asked for anything. It gets few tries.
+#[test]
+fn a_holder_that_falls_silent_in_fillings_gets_few_tries() {
+    let mut cluster = cluster(2, 2, 9);
+    cluster.liar = Some((1, fall_silent));
+    cluster.hold(&[1, 2], KeyChange::Refresh { key: name("key"), version: None });
+    // Fillings in which node 2 has used what is hidden.
+    let tries = |cluster: &Cluster| -> usize {
+        let sent = cluster.log.iter().filter(|(from, ..)| *from == 2).map(|(_, _, bytes)| open(bytes));
+        let of_program = |kind: u32| (PROGRAM..=u32::from(u16::MAX)).contains(&kind);
+        let used = sent.filter(|it| it.stream == INSTANCES && of_program(it.kind) && round_of(&it.payload) >= ROUND);
+        used.map(|it| it.instance_id).collect::<BTreeSet<Bytes>>().len()
+    };
+    rest(&mut cluster, 660);
+    let few = tries(&cluster);
+    assert!((2..=12).contains(&few), "{few} tries in eleven minutes");
+    assert!(Quarantine::of(&cluster.key(2)).is_empty(), "silence is no proof of a cheat");
+    // It is forgiven when it does its part.
+    cluster.liar = None;
+    cluster.until("stocks are full", |cluster| are_full(cluster, &[1, 2]));
+}
+
+/// Lets so many seconds pass without requests.
+fn rest(cluster: &mut Cluster, seconds: u32) {
+    let mut left = 20 * seconds;
+    while left > 0 {
+        let before = cluster.log.len();
+        cluster.turn();
+        left -= u32::from(before == cluster.log.len());
+    }
+}
+
 #[test]
 fn keys_with_passive_security_sign_also_with_new_shares() {
     for (delivery, k, n) in [(Delivery::Passive, 2, 3), (Delivery::PassiveDishonestMajority, 2, 2)] {

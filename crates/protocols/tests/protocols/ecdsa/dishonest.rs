@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use theta_protocols::ecdsa::{Majority, PROGRAM, Quarantine, keeps_stock, made_at_once};
-use theta_rounds::Abort;
-use theta_rounds::simulator::Behaviour;
+use theta_protocols::Served;
+use theta_protocols::ecdsa::{Ask, Majority, PROGRAM, Quarantine, SHARE, keeps_stock, made_at_once, most_kept};
+use theta_rounds::simulator::{Adversary, Behaviour, SimRng, Tamper};
+use theta_rounds::{Abort, PartyId, Slot};
 use theta_schemes::{Delivery, Suite};
 use theta_sharing::Threshold;
 
@@ -19,7 +20,7 @@ fn round_of(payload: &[u8]) -> u16 {
 }
 
 /// A liar that flips a bit of what it sends in one round of each program, at a place in thousandths of its length.
-fn lie_in(round: u16, place: usize) -> Box<dyn theta_rounds::simulator::Adversary> {
+fn lie_in(round: u16, place: usize) -> Box<dyn Adversary> {
     tamper(move |slot, payload: Bytes| {
         let mut payload = payload.to_vec();
         if slot.kind >= PROGRAM && payload.len() > 4 && round_of(&payload) == round {
@@ -282,6 +283,92 @@ fn what_a_restarted_holder_owned_takes_up_no_room() {
     group.check(&[message], &group.run(&[message], 1, Vec::new())).unwrap();
     assert_eq!((of_it(&group), group.ready()[1]), (0, 0));
     assert!(group.ready()[0] > 0, "its own are named, and then found wanting, one after the other");
+    for seed in 2..8 {
+        drop(group.fill((1, seed), &[], Vec::new()));
+    }
+    assert_eq!(group.ready(), [most_kept(LEVEL); 2]);
+}
+
+/// Who names a program may have presignatures all the same: those that it owns sign when it names them, and count again.
+#[test]
+fn what_a_holder_seems_to_lack_still_serves() {
+    let mut group = stocked(2);
+    assert_eq!(Group::filled_by(&group.fill((1, 1), &[], Vec::new())).len(), 2);
+    assert!(matches!(group.stocks[0].presignatures(Ask::Spare(id(2))), Served::Done));
+    assert_eq!(group.stocks[0].presignatures_of(id(2)), 0);
+    assert!(group.ready()[0] < MADE);
+    let message = (0..=u8::MAX).find(|message| group.coordinator(&[*message]) == 2).unwrap();
+    group.ticks = 0;
+    group.check(&[message], &group.run(&[message], 1, Vec::new())).unwrap();
+    assert_eq!(group.ready(), [MADE - 1; 2]);
+}
+
+/// Keeps from a party what is said of the first presignature that is named.
+fn hide_the_first_from(late: u16) -> Box<dyn Adversary> {
+    let mut first = None;
+    Box::new(Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
+        let is_hidden = slot.kind == SHARE && {
+            let named = payload.slice(..32);
+            to == id(late) && *first.get_or_insert_with(|| named.clone()) == named
+        };
+        if is_hidden { Vec::new() } else { vec![(slot, payload)] }
+    }))
+}
+
+/// A late holder makes nobody forget any: the next coordinator names another one, which all have, and not a program.
+#[test]
+fn a_late_holder_brings_no_stocks_out_of_step() {
+    let group = stocked(3);
+    for number in 1..=3 {
+        assert_eq!(Group::filled_by(&group.fill((number, number.into()), &[], Vec::new())).len(), 3);
+    }
+    let first = group.coordinator(b"m");
+    let (next, late) = (first % 3 + 1, (first + 1) % 3 + 1);
+    let owned = |owner: u16| group.stocks.iter().map(|stock| stock.presignatures_of(id(owner))).collect::<Vec<_>>();
+    let before = [next, late].map(owned);
+    assert!(before.iter().flatten().all(|count| *count > 1), "{before:?}");
+    let hindered = [first, next].map(|party| (party, hide_the_first_from(late))).into();
+    let report = group.run(b"m", 1, hindered);
+    group.check(b"m", &report).unwrap();
+    assert!([first, next].into_iter().all(|party| result_of(&report, party).is_ok()));
+    let [named, untouched] = before;
+    assert_eq!(owned(next), named.into_iter().map(|count| count - 1).collect::<Vec<_>>());
+    assert_eq!(owned(late), untouched);
+}
+
+/// A liar that says nothing from a round of each program on.
+fn silent_from(round: u16) -> Box<dyn Adversary> {
+    tamper(move |slot, payload: Bytes| {
+        let is_said = slot.kind < PROGRAM || round_of(&payload) < round;
+        if is_said { vec![(slot, payload)] } else { Vec::new() }
+    })
+}
+
+/// A holder that falls silent when what is hidden is used may know that a check fails: such fillings are counted, and one that ends well makes up
+/// for one of them.
+#[test]
+fn fillings_that_end_in_silence_are_counted() {
+    for (round, is_counted) in [(1, false), (3, false), (4, true), (40, true)] {
+        let mut group = stocked(2);
+        group.ticks = 40;
+        drop(group.fill((2, 1), &[], vec![(1, silent_from(round))]));
+        let unended = group.stocks[1].unended();
+        assert_eq!(unended > 0, is_counted, "round {round}");
+        assert!(quarantined(&group, 2).is_empty(), "silence is no proof of a cheat");
+        assert_eq!(Group::filled_by(&group.fill((2, 2), &[], Vec::new())).len(), 2);
+        assert_eq!(group.stocks[1].unended(), unended.saturating_sub(1), "round {round}");
+    }
+}
+
+/// A program may end after the cheat was found, by what another one of the same holders has shown.
+#[test]
+fn what_a_set_in_quarantine_makes_is_not_kept() {
+    let group = stocked(2);
+    let found = || Quarantine { holders: vec![id(1).share(), id(2).share()], phase: "a check".into(), party: None };
+    assert!(group.stocks[0].quarantine(found()));
+    assert!(!group.stocks[0].quarantine(found()), "it is known");
+    assert_eq!(Group::filled_by(&group.fill((2, 1), &[], Vec::new())).len(), 2);
+    assert_eq!(group.ready(), [0, MADE]);
 }
 
 /// A cheat in a filling is one as any other. What was made with it before is wiped, and nothing begins again.
