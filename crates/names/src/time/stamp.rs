@@ -113,6 +113,8 @@ mod tests {
         let soon = FileStamp::of(&path).unwrap();
         let [itself, settled] = [soon, FileStamp { is_recent: false, ..soon }];
         assert!(soon != itself && Some(soon) != FileStamp::of(&path));
-        assert!(settled == FileStamp { is_recent: false, ..soon } && settled != soon && soon != settled);
+        assert_eq!(settled, FileStamp { is_recent: false, ..soon });
+        assert_ne!(settled, soon);
+        assert_ne!(soon, settled);
     }
 }
