@@ -11,6 +11,7 @@
 mod agent;
 mod certificates;
 mod contents;
+mod encodings;
 mod issuer;
 mod lists;
 mod manifests;
