@@ -1,7 +1,11 @@
 //! What an agent has agreed to, so that no number is used twice and no key signs two things; and which statements of members have counted, so that
 //! none comes back that another has taken the place of. A line for each.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 /// A serial number, the number of a manifest or of a list: 20 bytes, big-endian.
 pub type Number = [u8; 20];
@@ -51,6 +55,8 @@ pub enum Entry {
         file: String,
         /// When it ends, in seconds since 1970.
         until: i64,
+        /// The identifier of the certified key.
+        key: Number,
     },
     /// A list of revoked certificates.
     List {
@@ -60,6 +66,15 @@ pub enum Entry {
         number: Number,
         /// SHA-256 of what was to be signed.
         digest: Digest,
+        /// When it begins (thisUpdate), in seconds since 1970.
+        from: i64,
+    },
+    /// A certificate that a list revokes, and that was agreed to before.
+    Revoked {
+        /// Whose.
+        authority: String,
+        /// Its serial number.
+        serial: Number,
     },
     /// A manifest.
     Manifest {
@@ -69,6 +84,12 @@ pub enum Entry {
         number: Number,
         /// SHA-256 of its content.
         digest: Digest,
+        /// The identifier of the key that signs it.
+        key: Number,
+        /// When it begins (thisUpdate), in seconds since 1970.
+        from: i64,
+        /// When the next one is due (nextUpdate), in seconds since 1970.
+        until: i64,
     },
     /// The content that an object's key signs.
     Content {
@@ -91,14 +112,17 @@ pub enum Entry {
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Certificate { authority, serial, digest, file, until } => {
-                write!(f, "certificate {authority} {} {} {file} {until}", hex::encode(serial), hex::encode(digest))
+            Self::Certificate { authority, serial, digest, file, until, key } => {
+                let [serial, digest, key] = [&serial[..], digest, key].map(hex::encode);
+                write!(f, "certificate {authority} {serial} {digest} {file} {until} {key}")
             }
-            Self::List { authority, number, digest } => {
-                write!(f, "list {authority} {} {}", hex::encode(number), hex::encode(digest))
+            Self::List { authority, number, digest, from } => {
+                write!(f, "list {authority} {} {} {from}", hex::encode(number), hex::encode(digest))
             }
-            Self::Manifest { authority, number, digest } => {
-                write!(f, "manifest {authority} {} {}", hex::encode(number), hex::encode(digest))
+            Self::Revoked { authority, serial } => write!(f, "revoked {authority} {}", hex::encode(serial)),
+            Self::Manifest { authority, number, digest, key, from, until } => {
+                let [number, digest, key] = [&number[..], digest, key].map(hex::encode);
+                write!(f, "manifest {authority} {number} {digest} {key} {from} {until}")
             }
             Self::Content { key, digest } => write!(f, "content {} {}", hex::encode(key), hex::encode(digest)),
             Self::Statement { member, subject, counted: Counted { number, digest, until } } => {
@@ -123,21 +147,31 @@ impl FromStr for Entry {
     fn from_str(line: &str) -> Result<Self, ()> {
         let words: Vec<_> = line.split(' ').collect();
         let read = || match *words.as_slice() {
-            ["certificate", authority, serial, digest, file, until] => Some(Self::Certificate {
+            ["certificate", authority, serial, digest, file, until, key] => Some(Self::Certificate {
                 authority: authority.to_owned(),
                 serial: digits(serial)?,
                 digest: digits(digest)?,
                 file: file.to_owned(),
                 until: until.parse().ok()?,
+                key: digits(key)?,
             }),
-            ["list", authority, number, digest] => {
-                let (number, digest) = (digits(number)?, digits(digest)?);
-                Some(Self::List { authority: authority.to_owned(), number, digest })
+            ["list", authority, number, digest, from] => Some(Self::List {
+                authority: authority.to_owned(),
+                number: digits(number)?,
+                digest: digits(digest)?,
+                from: from.parse().ok()?,
+            }),
+            ["revoked", authority, serial] => {
+                Some(Self::Revoked { authority: authority.to_owned(), serial: digits(serial)? })
             }
-            ["manifest", authority, number, digest] => {
-                let (number, digest) = (digits(number)?, digits(digest)?);
-                Some(Self::Manifest { authority: authority.to_owned(), number, digest })
-            }
+            ["manifest", authority, number, digest, key, from, until] => Some(Self::Manifest {
+                authority: authority.to_owned(),
+                number: digits(number)?,
+                digest: digits(digest)?,
+                key: digits(key)?,
+                from: from.parse().ok()?,
+                until: until.parse().ok()?,
+            }),
             ["content", key, digest] => Some(Self::Content { key: digits(key)?, digest: digits(digest)? }),
             ["statement", member, subject, number, digest, until] => {
                 let until = if until == NO_END { None } else { Some(until.parse().ok()?) };
@@ -159,6 +193,39 @@ pub struct Certified {
     pub file: String,
     /// When it ends, in seconds since 1970.
     pub until: i64,
+    /// The identifier of the certified key.
+    pub key: Number,
+}
+
+/// The last list of an authority, or what a manifest has in common with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Last {
+    /// Its number.
+    pub number: Number,
+    /// SHA-256 of what was to be signed; of a manifest, of its content.
+    pub digest: Digest,
+    /// When it begins, in seconds since 1970.
+    pub from: i64,
+}
+
+/// The last manifest of an authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastManifest {
+    /// What lists have as well.
+    pub last: Last,
+    /// The identifier of the key that signs it.
+    pub key: Number,
+    /// When the next one is due, in seconds since 1970.
+    pub until: i64,
+}
+
+/// What a key of the pool is for, as soon as it has signed or was certified.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// One content, by its SHA-256.
+    Content(Digest),
+    /// The manifests of this authority.
+    Manifests(String),
 }
 
 /// What was agreed to of one authority.
@@ -166,8 +233,9 @@ pub struct Certified {
 pub struct Issued {
     certificates: BTreeMap<Number, Certified>,
     newest: BTreeMap<String, Number>,
-    list: Option<(Number, Digest)>,
-    manifest: Option<(Number, Digest)>,
+    revoked: BTreeSet<Number>,
+    list: Option<Last>,
+    manifest: Option<LastManifest>,
 }
 
 impl Issued {
@@ -189,23 +257,31 @@ impl Issued {
         file.and_then(|file| self.newest.get(file)) == Some(serial)
     }
 
-    /// Number and digest of the last list.
+    /// Whether a list that was agreed to revokes the certificate with this serial number, which was agreed to before that list.
     #[must_use]
-    pub fn list(&self) -> Option<&(Number, Digest)> {
+    pub fn is_revoked(&self, serial: &Number) -> bool {
+        self.revoked.contains(serial)
+    }
+
+    /// How many certificates of a file there are that have not ended, and that no list revokes.
+    #[must_use]
+    pub fn standing(&self, file: &str, now: i64) -> usize {
+        let stands = |(serial, certified): &(&Number, &Certified)| {
+            certified.file == file && certified.until > now && !self.is_revoked(serial)
+        };
+        self.certificates.iter().filter(stands).count()
+    }
+
+    /// The last list.
+    #[must_use]
+    pub fn list(&self) -> Option<&Last> {
         self.list.as_ref()
     }
 
-    /// Number and digest of the last manifest.
+    /// The last manifest.
     #[must_use]
-    pub fn manifest(&self) -> Option<&(Number, Digest)> {
+    pub fn manifest(&self) -> Option<&LastManifest> {
         self.manifest.as_ref()
-    }
-}
-
-/// Keeps the higher one.
-fn raise(last: &mut Option<(Number, Digest)>, number: Number, digest: Digest) {
-    if last.is_none_or(|(last, _)| last <= number) {
-        *last = Some((number, digest));
     }
 }
 
@@ -213,7 +289,9 @@ fn raise(last: &mut Option<(Number, Digest)>, number: Number, digest: Digest) {
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     issued: BTreeMap<String, Issued>,
-    contents: BTreeMap<Number, Digest>,
+    purposes: BTreeMap<Number, Purpose>,
+    /// How many keys there are for each purpose.
+    keys: BTreeMap<Purpose, usize>,
     /// By members and what statements are about.
     counted: BTreeMap<String, BTreeMap<String, Counted>>,
 }
@@ -222,20 +300,28 @@ impl Memory {
     /// Takes one more.
     pub fn learn(&mut self, entry: Entry) {
         match entry {
-            Entry::Certificate { authority, serial, digest, file, until } => {
+            Entry::Certificate { authority, serial, digest, file, until, key } => {
                 let issued = self.issued.entry(authority).or_default();
                 issued.newest.insert(file.clone(), serial);
-                issued.certificates.insert(serial, Certified { digest, file, until });
+                issued.certificates.insert(serial, Certified { digest, file, until, key });
             }
-            Entry::List { authority, number, digest } => {
-                raise(&mut self.issued.entry(authority).or_default().list, number, digest);
+            Entry::List { authority, number, digest, from } => {
+                let list = &mut self.issued.entry(authority).or_default().list;
+                if list.is_none_or(|before| before.number <= number) {
+                    *list = Some(Last { number, digest, from });
+                }
             }
-            Entry::Manifest { authority, number, digest } => {
-                raise(&mut self.issued.entry(authority).or_default().manifest, number, digest);
+            Entry::Revoked { authority, serial } => {
+                self.issued.entry(authority).or_default().revoked.insert(serial);
             }
-            Entry::Content { key, digest } => {
-                self.contents.insert(key, digest);
+            Entry::Manifest { authority, number, digest, key, from, until } => {
+                self.bind(key, Purpose::Manifests(authority.clone()));
+                let manifest = &mut self.issued.entry(authority).or_default().manifest;
+                if manifest.is_none_or(|before| before.last.number <= number) {
+                    *manifest = Some(LastManifest { last: Last { number, digest, from }, key, until });
+                }
             }
+            Entry::Content { key, digest } => self.bind(key, Purpose::Content(digest)),
             Entry::Statement { member, subject, counted } => {
                 let last = self.counted.entry(member).or_default().entry(subject).or_insert(counted);
                 if last.rank() < counted.rank() {
@@ -243,6 +329,14 @@ impl Memory {
                 }
             }
         }
+    }
+
+    fn bind(&mut self, key: Number, purpose: Purpose) {
+        if let Some(before) = self.purposes.insert(key, purpose.clone()) {
+            self.keys.entry(before).and_modify(|count| *count = count.saturating_sub(1));
+        }
+        let count = self.keys.entry(purpose).or_default();
+        *count = count.saturating_add(1);
     }
 
     /// Whether this was agreed to before, just so.
@@ -253,13 +347,17 @@ impl Memory {
                 .of(authority)
                 .and_then(|issued| issued.certificate(serial))
                 .is_some_and(|old| old.digest == *digest),
-            Entry::List { authority, number, digest } => {
-                self.of(authority).and_then(Issued::list) == Some(&(*number, *digest))
+            Entry::List { authority, number, digest, from } => {
+                let list = Last { number: *number, digest: *digest, from: *from };
+                self.of(authority).and_then(Issued::list) == Some(&list)
             }
-            Entry::Manifest { authority, number, digest } => {
-                self.of(authority).and_then(Issued::manifest) == Some(&(*number, *digest))
+            Entry::Revoked { authority, serial } => self.of(authority).is_some_and(|issued| issued.is_revoked(serial)),
+            Entry::Manifest { authority, number, digest, key, from, until } => {
+                let last = Last { number: *number, digest: *digest, from: *from };
+                let manifest = LastManifest { last, key: *key, until: *until };
+                self.of(authority).and_then(Issued::manifest) == Some(&manifest)
             }
-            Entry::Content { key, digest } => self.content(key) == Some(digest),
+            Entry::Content { key, digest } => self.purpose(key) == Some(&Purpose::Content(*digest)),
             Entry::Statement { member, subject, counted } => self.counted(member, subject) == Some(counted),
         }
     }
@@ -270,10 +368,16 @@ impl Memory {
         self.issued.get(authority)
     }
 
-    /// The content that this key has signed.
+    /// What this key of the pool is for.
     #[must_use]
-    pub fn content(&self, key: &Number) -> Option<&Digest> {
-        self.contents.get(key)
+    pub fn purpose(&self, key: &Number) -> Option<&Purpose> {
+        self.purposes.get(key)
+    }
+
+    /// How many keys are for this.
+    #[must_use]
+    pub fn keys_for(&self, purpose: &Purpose) -> usize {
+        self.keys.get(purpose).copied().unwrap_or_default()
     }
 
     /// The highest statement of a member about something that has counted.
@@ -294,18 +398,26 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn entries() -> [Entry; 6] {
+    fn entries() -> [Entry; 7] {
         let authority = || "acme".to_owned();
-        let file = "a.roa".to_owned();
+        let (file, until) = ("a.roa".to_owned(), -5);
         let statement = |subject: &str, until| Entry::Statement {
             member: "acme".to_owned(),
             subject: subject.to_owned(),
             counted: Counted { number: u64::MAX, digest: [9; 32], until },
         };
         [
-            Entry::Certificate { authority: authority(), serial: [1; 20], digest: [2; 32], file, until: -5 },
-            Entry::List { authority: authority(), number: [3; 20], digest: [4; 32] },
-            Entry::Manifest { authority: authority(), number: [5; 20], digest: [6; 32] },
+            Entry::Certificate { authority: authority(), serial: [1; 20], digest: [2; 32], file, until, key: [7; 20] },
+            Entry::List { authority: authority(), number: [3; 20], digest: [4; 32], from: 1 },
+            Entry::Revoked { authority: authority(), serial: [1; 20] },
+            Entry::Manifest {
+                authority: authority(),
+                number: [5; 20],
+                digest: [6; 32],
+                key: [9; 20],
+                from: 2,
+                until: 3,
+            },
             Entry::Content { key: [7; 20], digest: [8; 32] },
             statement("aspa-1", Some(7)),
             statement("aspa-2", None),
@@ -343,18 +455,34 @@ mod tests {
     #[test]
     fn the_highest_number_and_the_last_certificate_count() {
         let mut memory = Memory::default();
-        let list = |number| Entry::List { authority: "a".to_owned(), number: [number; 20], digest: [0; 32] };
+        let list = |number| Entry::List { authority: "a".to_owned(), number: [number; 20], digest: [0; 32], from: 0 };
         [list(2), list(1)].into_iter().for_each(|entry| memory.learn(entry));
-        assert_eq!(memory.of("a").unwrap().list(), Some(&([2; 20], [0; 32])));
+        assert_eq!(memory.of("a").unwrap().list(), Some(&Last { number: [2; 20], digest: [0; 32], from: 0 }));
         let certificate = |serial| Entry::Certificate {
             authority: "a".to_owned(),
             serial: [serial; 20],
             digest: [0; 32],
             file: "f".to_owned(),
-            until: 0,
+            until: 1,
+            key: [0; 20],
         };
         [certificate(1), certificate(2)].into_iter().for_each(|entry| memory.learn(entry));
         let issued = memory.of("a").unwrap();
         assert!(issued.is_newest(&[2; 20]) && !issued.is_newest(&[1; 20]) && !issued.is_newest(&[3; 20]));
+        assert_eq!((issued.standing("f", 0), issued.standing("f", 1), issued.standing("g", 0)), (2, 0, 0));
+        memory.learn(Entry::Revoked { authority: "a".to_owned(), serial: [1; 20] });
+        assert_eq!(memory.of("a").unwrap().standing("f", 0), 1);
+    }
+
+    #[test]
+    fn keys_are_counted_by_what_they_are_for() {
+        let mut memory = Memory::default();
+        let content = |key| Entry::Content { key: [key; 20], digest: [0; 32] };
+        let (one, manifests) = (Purpose::Content([0; 32]), Purpose::Manifests("a".to_owned()));
+        [content(1), content(2), content(1)].into_iter().for_each(|entry| memory.learn(entry));
+        assert_eq!((memory.keys_for(&one), memory.keys_for(&manifests)), (2, 0));
+        let (number, digest, key) = ([0; 20], [0; 32], [3; 20]);
+        memory.learn(Entry::Manifest { authority: "a".to_owned(), number, digest, key, from: 0, until: 0 });
+        assert_eq!((memory.purpose(&key), memory.keys_for(&manifests)), (Some(&manifests), 1));
     }
 }

@@ -2,7 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use rpki::{crypto::PublicKey, repository::cert::TbsCert};
+use rpki::{
+    crypto::PublicKey,
+    repository::{
+        cert::TbsCert,
+        crl::{RevokedCertificates, TbsCertList},
+    },
+};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -112,11 +118,22 @@ pub fn entries(key: &str, bytes: &[u8], facts: &Facts<'_>) -> Vec<Entry> {
             vec![certified(issuer, &certificate, digest, facts.registry)]
         }
         (Some(issuer), _, Object::List(list)) => {
-            vec![Entry::List { authority: issuer.name.clone(), number: list.crl_number().into_array(), digest }]
+            let (number, from) = (list.crl_number().into_array(), list.this_update().timestamp());
+            let mut entries = vec![Entry::List { authority: issuer.name.clone(), number, digest, from }];
+            entries.extend(revoked(issuer, &list, facts));
+            entries
         }
         (None, Some(public), Object::Attributes(attributes)) => signed(public, attributes, facts),
         _ => Vec::new(),
     }
+}
+
+/// Those that were seen here of the certificates that a list revokes.
+fn revoked(issuer: &Authority, list: &TbsCertList<RevokedCertificates>, facts: &Facts<'_>) -> Vec<Entry> {
+    let Some(issued) = facts.memory.of(&issuer.name) else { return Vec::new() };
+    let serials = list.revoked_certs().iter().map(|entry| Number::from(entry.user_certificate.into_array()));
+    let seen = serials.filter(|serial| issued.certificate(serial).is_some());
+    seen.map(|serial| Entry::Revoked { authority: issuer.name.clone(), serial }).collect()
 }
 
 fn certified(issuer: &Authority, certificate: &TbsCert, digest: Digest, registry: &Registry) -> Entry {
@@ -133,24 +150,31 @@ fn certified(issuer: &Authority, certificate: &TbsCert, digest: Digest, registry
         (None, None) => hex::encode(Number::from(key.key_identifier())),
     };
     let serial = certificate.serial_number().into_array();
-    let until = certificate.validity().not_after().timestamp();
-    Entry::Certificate { authority: issuer.name.clone(), serial, digest, file, until }
+    let (authority, until) = (issuer.name.clone(), certificate.validity().not_after().timestamp());
+    Entry::Certificate { authority, serial, digest, file, until, key: key.key_identifier().into() }
+}
+
+/// A key stays bound to what it was for first: certificates are for that.
+fn content(key: &PublicKey, digest: Digest, facts: &Facts<'_>) -> Option<Entry> {
+    let key = Number::from(key.key_identifier());
+    facts.memory.purpose(&key).is_none().then_some(Entry::Content { key, digest })
 }
 
 fn signed(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Vec<Entry> {
-    let key = Number::from(key.key_identifier());
-    // A key stays bound to the first content that it has signed: certificates are for that one.
-    let content = facts.memory.content(&key).is_none().then_some(Entry::Content { key, digest: attributes.digest });
-    let manifest = if attributes.kind == Kind::Manifest { manifest(attributes.digest, facts) } else { None };
-    content.into_iter().chain(manifest).collect()
+    let entry = match attributes.kind {
+        Kind::Manifest => manifest(key, attributes.digest, facts),
+        Kind::Roa | Kind::Aspa => None,
+    };
+    entry.or_else(|| content(key, attributes.digest, facts)).into_iter().collect()
 }
 
 /// The manifest with this digest, if it can be seen: its list of revoked certificates says whose it is.
-fn manifest(digest: Digest, facts: &Facts<'_>) -> Option<Entry> {
+fn manifest(key: &PublicKey, digest: Digest, facts: &Facts<'_>) -> Option<Entry> {
     let content = read_manifest(&facts.store.content(&digest).ok()?)?;
     let name = |file: &[u8]| String::from_utf8_lossy(file).into_owned();
     let files: BTreeSet<_> = content.iter().map(|entry| name(&entry.into_pair().0)).collect();
     let issuer = facts.registry.authorities.iter().find(|authority| files.contains(&authority.list_name()))?;
-    let number = content.manifest_number().into_array();
-    Some(Entry::Manifest { authority: issuer.name.clone(), number, digest })
+    let (authority, number) = (issuer.name.clone(), content.manifest_number().into_array());
+    let (from, until) = (content.this_update().timestamp(), content.next_update().timestamp());
+    Some(Entry::Manifest { authority, number, digest, key: key.key_identifier().into(), from, until })
 }

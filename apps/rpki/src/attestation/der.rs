@@ -1,19 +1,25 @@
-//! As much of DER as the contents of ROAs and ASPAs take. What is read is written again and compared, so reading is lenient and writing
-//! decides what there is.
+//! As much of DER as the contents of ROAs and ASPAs, and the parts of objects that the library leaves as it found them, take. What is read is
+//! written again and compared, so reading is lenient and writing decides what there is.
 
 /// INTEGER.
-pub(super) const INTEGER: u8 = 0x02;
+pub(crate) const INTEGER: u8 = 0x02;
 /// BIT STRING.
-pub(super) const BIT_STRING: u8 = 0x03;
+pub(crate) const BIT_STRING: u8 = 0x03;
 /// OCTET STRING.
-pub(super) const OCTET_STRING: u8 = 0x04;
+pub(crate) const OCTET_STRING: u8 = 0x04;
+/// OBJECT IDENTIFIER.
+pub(crate) const OBJECT_IDENTIFIER: u8 = 0x06;
 /// SEQUENCE.
-pub(super) const SEQUENCE: u8 = 0x30;
+pub(crate) const SEQUENCE: u8 = 0x30;
+/// SET, and SET OF.
+pub(crate) const SET: u8 = 0x31;
+/// The tag [0], of a primitive value.
+pub(crate) const PRIMITIVE_0: u8 = 0x80;
 /// The tag [0], of a constructed value.
-pub(super) const CONTEXT_0: u8 = 0xa0;
+pub(crate) const CONTEXT_0: u8 = 0xa0;
 
 /// Takes a value with this tag from the beginning. `None`: there is none.
-pub(super) fn take<'a>(bytes: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
+pub(crate) fn take<'a>(bytes: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     let (found, rest) = bytes.split_first()?;
     if *found != tag {
         return None;
@@ -35,7 +41,7 @@ pub(super) fn take<'a>(bytes: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
 }
 
 /// Takes an INTEGER of 0 to 2^32 - 1.
-pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u32> {
+pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u32> {
     let digits = take(bytes, INTEGER)?;
     if digits.is_empty() || digits.len() > 5 {
         return None;
@@ -45,7 +51,7 @@ pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u32> {
 }
 
 /// A value: tag, length, and the parts one after another.
-pub(super) fn value(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn value(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let digits = length.to_be_bytes();
     let digits: Vec<u8> = digits.iter().copied().skip_while(|digit| *digit == 0).collect();
@@ -65,7 +71,7 @@ pub(super) fn value(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// An INTEGER.
-pub(super) fn number(number: u32) -> Vec<u8> {
+pub(crate) fn number(number: u32) -> Vec<u8> {
     let mut digits: Vec<u8> = number.to_be_bytes().iter().copied().skip_while(|digit| *digit == 0).collect();
     // The first bit is the sign.
     if digits.first().is_none_or(|digit| *digit >= 0x80) {

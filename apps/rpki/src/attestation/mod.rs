@@ -1,7 +1,7 @@
 //! What a member of a registry may state: which network may announce its prefixes (a ROA, RFC 9582), and which networks are its
 //! providers (an ASPA, draft-ietf-sidrops-aspa-profile). Each has one encoding, so two agents that know the same statements expect the same bytes.
 
-mod der;
+pub(crate) mod der;
 
 use std::{collections::BTreeSet, fmt, net::IpAddr, str::FromStr};
 

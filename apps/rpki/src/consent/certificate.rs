@@ -1,19 +1,27 @@
 //! Certificates: of authorities, and of the keys of signed objects (RFC 6487).
 
 use rpki::{
-    crypto::PublicKey,
     repository::{
         cert::{KeyUsage, Overclaim, TbsCert},
-        resources::ResourceSet,
+        resources::{IpResources, ResourceSet},
     },
     uri::{Https, Rsync},
 };
 
-use super::{Consent, Facts, Published, Refusal, words};
+use super::{Consent, Facts, Published, Refusal, bounds, manifest, outlasts, time, words};
 use crate::{
-    memory::{Digest, Entry},
-    registry::Authority,
+    memory::{Digest, Entry, Issued, Number, Purpose},
+    registry::{Authority, Registry},
 };
+
+/// What a certificate is, if it may be signed.
+struct Fitting {
+    what: String,
+    /// The file that it is for, or is in.
+    file: String,
+    /// What the certified key is for from then on.
+    bound: Option<Entry>,
+}
 
 /// Decides about a certificate that an authority is to sign.
 pub(super) fn certificate(
@@ -23,7 +31,7 @@ pub(super) fn certificate(
     facts: &Facts<'_>,
 ) -> Result<Consent, Refusal> {
     common(issuer, certificate)?;
-    let (what, file) = match certificate.key_usage() {
+    let Fitting { what, file, bound } = match certificate.key_usage() {
         KeyUsage::Ca => authority(issuer, certificate, facts)?,
         KeyUsage::Ee => object(issuer, certificate, facts)?,
     };
@@ -32,9 +40,18 @@ pub(super) fn certificate(
     if serial == [0; 20] || before.is_some_and(|before| before.digest != digest) {
         return Err(Refusal::Number { what: "serial number", number: words(serial) });
     }
-    let until = certificate.validity().not_after().timestamp();
-    let entry = Entry::Certificate { authority: issuer.name.clone(), serial, digest, file, until };
-    Ok(Consent { what, entries: vec![entry] })
+    if before.is_none() {
+        bounds::certificate(issuer, &file, facts)?;
+    }
+    let (authority, until) = (issuer.name.clone(), certificate.validity().not_after().timestamp());
+    let key = identifier(certificate);
+    let mut entries = vec![Entry::Certificate { authority, serial, digest, file, until, key }];
+    entries.extend(bound);
+    Ok(Consent { what, entries })
+}
+
+fn identifier(certificate: &TbsCert) -> Number {
+    certificate.subject_public_key_info().key_identifier().into()
 }
 
 fn profile(good: bool, what: &'static str) -> Result<(), Refusal> {
@@ -42,7 +59,7 @@ fn profile(good: bool, what: &'static str) -> Result<(), Refusal> {
 }
 
 /// What is the same in all certificates.
-fn common(issuer: &Authority, certificate: &TbsCert) -> Result<(), Refusal> {
+pub(super) fn common(issuer: &Authority, certificate: &TbsCert) -> Result<(), Refusal> {
     let key = certificate.subject_public_key_info();
     profile(*certificate.issuer() == issuer.public.to_subject_name(), "issuer")?;
     profile(*certificate.subject() == key.to_subject_name(), "subject")?;
@@ -53,7 +70,7 @@ fn common(issuer: &Authority, certificate: &TbsCert) -> Result<(), Refusal> {
 }
 
 /// Whether a certificate that is not the anchor's own points to its issuer.
-fn pointers(issuer: &Authority, certificate: &TbsCert) -> Result<(), Refusal> {
+pub(super) fn pointers(issuer: &Authority, certificate: &TbsCert) -> Result<(), Refusal> {
     let identifier = Some(issuer.public.key_identifier());
     profile(certificate.authority_key_identifier() == identifier, "authority key identifier")?;
     let list = issuer.address(&issuer.list_name());
@@ -69,19 +86,50 @@ fn resources(certificate: &TbsCert) -> Option<ResourceSet> {
     Some(ResourceSet::new(blocks, v4.into(), v6.into()))
 }
 
-/// Whether a certificate has these resources, all of them and no others.
-fn same(certificate: &TbsCert, held: &ResourceSet, of: &impl ToString) -> Result<(), Refusal> {
+/// Whether a certificate has these resources, all of them and no others. What it has none of it does not mention: an extension that is there
+/// and empty is the same set, and relying parties refuse it (RFC 6487, sections 4.8.10 and 4.8.11).
+pub(super) fn same(certificate: &TbsCert, held: &ResourceSet, of: &impl ToString) -> Result<(), Refusal> {
     let claimed = resources(certificate).ok_or(Refusal::Profile("inheritance of resources"))?;
-    if claimed == *held {
-        return Ok(());
+    if claimed != *held {
+        return Err(Refusal::Resources { claimed: claimed.to_string(), of: of.to_string(), held: held.to_string() });
     }
-    Err(Refusal::Resources { claimed: claimed.to_string(), of: of.to_string(), held: held.to_string() })
+    let exact = *certificate.as_resources() == held.to_as_resources()
+        && *certificate.v4_resources() == held.to_ip_resources_v4()
+        && *certificate.v6_resources() == held.to_ip_resources_v6();
+    profile(exact, EXTENSION)
+}
+
+/// What is wrong with resources that are right, and written in another way.
+const EXTENSION: &str = "extension of resources, of which one is there and empty,";
+
+/// Whether resources of some kind are there and empty.
+pub(super) fn empty(certificate: &TbsCert) -> Result<(), Refusal> {
+    let addresses =
+        |resources: &IpResources| resources.is_present() && resources.to_blocks().is_ok_and(|blocks| blocks.is_empty());
+    let numbers = certificate.as_resources();
+    let networks = numbers.is_present() && numbers.to_blocks().is_ok_and(|blocks| blocks.is_empty());
+    let empty = networks || addresses(certificate.v4_resources()) || addresses(certificate.v6_resources());
+    profile(!empty, EXTENSION)
 }
 
 /// A certificate for an authority: the anchor's own, or one that it gives to another.
-fn authority(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Result<(String, String), Refusal> {
+fn authority(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Result<Fitting, Refusal> {
+    let subject = of_authority(issuer, certificate, facts)?;
+    let validity = certificate.validity();
+    facts.lasts(validity.not_before(), validity.not_after(), facts.registry.terms.longest_authority)?;
+    let what = format!("the certificate of the authority {}", subject.name);
+    Ok(Fitting { what, file: subject.certificate_name(), bound: None })
+}
+
+/// The authority that a certificate is for, if the certificate has what follows from today's data, whenever it was signed.
+pub(super) fn of_authority<'a>(
+    issuer: &Authority,
+    certificate: &TbsCert,
+    facts: &Facts<'a>,
+) -> Result<&'a Authority, Refusal> {
+    let registry: &'a Registry = facts.registry;
     let key = certificate.subject_public_key_info();
-    let subject = facts.registry.authorities.iter().find(|authority| authority.public == *key);
+    let subject = registry.authorities.iter().find(|authority| authority.public == *key);
     let subject = subject.ok_or(Refusal::Profile("public key"))?;
     if subject.name == issuer.name {
         profile(issuer.parent.is_none(), "issuer")?;
@@ -101,16 +149,13 @@ fn authority(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Re
     let notify = subject.notify.as_ref().map(Https::as_str);
     profile(certificate.rpki_notify().map(Https::as_str) == notify, "address of notifications")?;
     profile(certificate.signed_object().is_none(), "address of an object")?;
-    same(certificate, &facts.registry.resources(subject), &subject.name)?;
-    let validity = certificate.validity();
-    facts.lasts(validity.not_before(), validity.not_after(), facts.registry.terms.longest_authority)?;
-    Ok((format!("the certificate of the authority {}", subject.name), subject.certificate_name()))
+    same(certificate, &registry.resources(subject), &subject.name)?;
+    Ok(subject)
 }
 
 /// A certificate for the key of a signed object.
-fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Result<(String, String), Refusal> {
-    let key = certificate.subject_public_key_info();
-    profile(facts.pool.has(key), "public key")?;
+fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Result<Fitting, Refusal> {
+    profile(facts.pool.has(certificate.subject_public_key_info()), "public key")?;
     pointers(issuer, certificate)?;
     profile(certificate.basic_ca().is_none(), "basic constraints")?;
     let authority = certificate.ca_repository().is_some() || certificate.rpki_manifest().is_some();
@@ -118,13 +163,9 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
     let address = certificate.signed_object().ok_or(Refusal::Profile("address of the object"))?;
     let file = address.as_str().strip_prefix(issuer.repository.as_str());
     let file = file.ok_or(Refusal::Profile("address of the object"))?.to_owned();
-    let (what, digest) = if file == issuer.manifest_name() {
-        let inherits = certificate.as_resources().is_inherited()
-            && certificate.v4_resources().is_inherited()
-            && certificate.v6_resources().is_inherited();
-        profile(inherits, "inheritance of resources")?;
-        let last = facts.memory.of(&issuer.name).and_then(|issued| issued.manifest());
-        (format!("the manifest of {}", issuer.name), last.map(|(_, digest)| *digest))
+    let (what, bound) = if file == issuer.manifest_name() {
+        of_manifest(issuer, certificate, facts)?;
+        (format!("the manifest of {}", issuer.name), None)
     } else {
         let publishes = facts.publishes(issuer);
         let Some(Published::Attestation(attestation)) = publishes.get(&file) else {
@@ -133,19 +174,32 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
             return Err(Refusal::Unauthorised(format!("the object {file}")));
         };
         same(certificate, &attestation.resources(), attestation)?;
-        (attestation.to_string(), Some(attestation.digest()))
+        let (key, digest) = (identifier(certificate), attestation.digest());
+        bounds::key(&key, &Purpose::Content(digest), facts)?;
+        (attestation.to_string(), Some(Entry::Content { key, digest }))
     };
-    signs(key, digest, facts)?;
     let validity = certificate.validity();
     facts.lasts(validity.not_before(), validity.not_after(), facts.registry.terms.longest_object)?;
-    Ok((format!("the certificate of the key of {what}"), file))
+    Ok(Fitting { what: format!("the certificate of the key of {what}"), file, bound })
 }
 
-/// Whether a key has signed, if anything, the content that it is certified for.
-fn signs(key: &PublicKey, digest: Option<Digest>, facts: &Facts<'_>) -> Result<(), Refusal> {
-    let signed = facts.memory.content(&key.key_identifier().into());
-    match (signed, digest) {
-        (Some(signed), Some(digest)) if *signed != digest => Err(Refusal::SecondContent),
-        _ => Ok(()),
+/// Whether a certificate is for the key that has signed the last manifest, lasts as long as that, and is not revoked by the list on it.
+fn of_manifest(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Result<(), Refusal> {
+    let inherits = certificate.as_resources().is_inherited()
+        && certificate.v4_resources().is_inherited()
+        && certificate.v6_resources().is_inherited();
+    profile(inherits, "inheritance of resources")?;
+    let key = identifier(certificate);
+    let purpose = Purpose::Manifests(issuer.name.clone());
+    if facts.memory.purpose(&key).is_some_and(|before| *before != purpose) {
+        return Err(Refusal::SecondContent);
     }
+    let signed = facts.memory.of(&issuer.name).and_then(Issued::manifest).filter(|signed| signed.key == key);
+    let signed = signed.ok_or_else(|| Refusal::Unsigned(issuer.name.clone()))?;
+    let failed = |reason| Refusal::Object { file: issuer.manifest_name(), reason };
+    outlasts(certificate.validity().not_after(), time(signed.until)).map_err(failed)?;
+    if manifest::revokes(issuer, &signed.last.digest, certificate.serial_number(), facts)? {
+        return Err(failed("the list on it revokes the serial number of its certificate".to_owned()));
+    }
+    Ok(())
 }

@@ -3,32 +3,38 @@
 use std::collections::BTreeMap;
 
 use rpki::repository::{
-    Cert, Crl, ResourceCert, cert::TbsCert, manifest::ManifestContent, resources::ResourceSet, sigobj::SignedObject,
-    tal::TalInfo, x509::Serial,
+    Cert, Crl, ResourceCert,
+    cert::TbsCert,
+    manifest::ManifestContent,
+    sigobj::SignedObject,
+    tal::TalInfo,
+    x509::{Serial, Time},
 };
 
-use super::{Consent, Facts, Published, Refusal, above};
+use super::{Consent, Facts, Published, Refusal, bounds, canonical, certificate, outlasts, words};
 use crate::{
     attestation::Attestation,
-    memory::{Digest, Entry},
-    objects::read_manifest,
+    memory::{Digest, Entry, Issued, LastManifest, Number, Purpose},
+    objects::{Attributes, Kind, read_manifest},
     registry::Authority,
 };
 
-/// Decides about the content of a manifest. Every file on it is looked at.
-pub(super) fn manifest(bytes: &[u8], digest: Digest, facts: &Facts<'_>) -> Result<Consent, Refusal> {
-    let content = read_manifest(bytes).ok_or(Refusal::Form)?;
+/// Decides about a manifest that a key is to sign. Every file on it is looked at, and has to be good until the next manifest is due.
+pub(super) fn manifest(key: Number, attributes: Attributes, facts: &Facts<'_>) -> Result<Consent, Refusal> {
+    let (bytes, content) = read(&attributes.digest, facts)?;
+    if canonical::manifest(&content) != bytes {
+        return Err(Refusal::Form);
+    }
     let mut files = files(&content)?;
     // The list of revoked certificates says whose manifest it is.
     let issuer = facts.registry.authorities.iter().find(|authority| files.contains_key(&authority.list_name()));
     let issuer = issuer.ok_or(Refusal::Profile("list of revoked certificates"))?;
     facts.settled(issuer)?;
     facts.lasts(content.this_update(), content.next_update(), facts.registry.terms.longest_list)?;
-    let number = content.manifest_number().into_array();
-    let issued = facts.memory.of(&issuer.name);
-    above("the manifest's number", number, digest, issued.and_then(|issued| issued.manifest()))?;
+    follows(issuer, &content, attributes, facts)?;
+    let next = content.next_update();
     let list = files.remove(&issuer.list_name()).ok_or(Refusal::Profile("list of revoked certificates"))?;
-    let list = current_list(issuer, &list, facts)?;
+    let list = current_list(issuer, &list, next, facts)?;
     let publishes = facts.publishes(issuer);
     if let Some((_, missing)) = publishes.iter().find(|(file, _)| !files.contains_key(*file)) {
         return Err(withdraws(issuer, missing));
@@ -37,24 +43,88 @@ pub(super) fn manifest(bytes: &[u8], digest: Digest, facts: &Facts<'_>) -> Resul
         return Err(Refusal::Foreign(foreign.clone()));
     }
     // Who publishes nothing yet may have no certificate yet.
-    let above = if files.is_empty() { None } else { Some(certificate_of(issuer, facts)?) };
+    let above = if files.is_empty() { None } else { Some(certificate_of(issuer, next, facts)?) };
     for (file, digest) in &files {
         let (Some(published), Some(above)) = (publishes.get(file), above.as_ref()) else {
             return Err(Refusal::Foreign(file.clone()));
         };
         let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;
-        let serial = match published {
+        let good = match published {
             Published::Attestation(attestation) => signed(issuer, file, attestation, &bytes, above, facts),
-            Published::Authority(child) => authority(child, &bytes, above, facts),
+            Published::Authority(child) => authority(issuer, child, &bytes, above, facts),
         };
         let failed = |reason| Refusal::Object { file: file.clone(), reason };
-        if list.contains(serial.map_err(failed)?) {
+        let certificate = good.map_err(failed)?;
+        if list.contains(certificate.serial_number()) {
             return Err(failed("its certificate is revoked".to_owned()));
         }
+        outlasts(certificate.validity().not_after(), next).map_err(failed)?;
     }
-    let entry = Entry::Manifest { authority: issuer.name.clone(), number, digest };
+    certified(issuer, &key, &list, next, facts)?;
+    bounds::key(&key, &Purpose::Manifests(issuer.name.clone()), facts)?;
+    let (number, digest) = (content.manifest_number().into_array(), attributes.digest);
+    let (from, until) = (content.this_update().timestamp(), next.timestamp());
+    let entry = Entry::Manifest { authority: issuer.name.clone(), number, digest, key, from, until };
     let what = format!("the manifest of {} with {} files", issuer.name, files.len().saturating_add(1));
     Ok(Consent { what, entries: vec![entry] })
+}
+
+/// The content of a manifest, as it is in the store and as it was understood.
+fn read(digest: &Digest, facts: &Facts<'_>) -> Result<(Vec<u8>, ManifestContent), Refusal> {
+    let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;
+    let content = read_manifest(&bytes).ok_or(Refusal::Form)?;
+    Ok((bytes, content))
+}
+
+/// Whether a manifest comes after the last one. Relying parties keep the one that they have if another one does not begin later.
+fn follows(
+    issuer: &Authority,
+    content: &ManifestContent,
+    attributes: Attributes,
+    facts: &Facts<'_>,
+) -> Result<(), Refusal> {
+    let last = facts.memory.of(&issuer.name).and_then(Issued::manifest).map(|LastManifest { last, .. }| last);
+    // The same one may be asked about again.
+    if last.is_some_and(|last| last.digest == attributes.digest) {
+        return Ok(());
+    }
+    bounds::number("the manifest's number", content.manifest_number().into_array(), last, facts)?;
+    match last {
+        Some(last) if content.this_update().timestamp() <= last.from => {
+            Err(Refusal::Time("beginning is not after that of the last manifest"))
+        }
+        Some(last) if attributes.time < last.from => {
+            Err(Refusal::Time("signing time is before the beginning of the last manifest"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether no certificate is known here that would end the manifest before its time: its key may have one for an earlier manifest.
+fn certified(issuer: &Authority, key: &Number, list: &Crl, next: Time, facts: &Facts<'_>) -> Result<(), Refusal> {
+    let file = issuer.manifest_name();
+    let revoked = |serial: Number| Serial::from_array(serial).is_ok_and(|serial| list.contains(serial));
+    let mut certificates = facts.memory.of(&issuer.name).into_iter().flat_map(Issued::certificates);
+    let short = certificates.find(|&(serial, certified)| {
+        let current = certified.until > facts.now && !revoked(*serial);
+        certified.key == *key && certified.file == file && current && certified.until < next.timestamp()
+    });
+    let Some((serial, _)) = short else { return Ok(()) };
+    let serial = words(*serial);
+    let reason =
+        format!("its key's certificate {serial} ends before the manifest's next update: another key may sign it");
+    Err(Refusal::Object { file, reason })
+}
+
+/// Whether the list on a manifest that was agreed to has this serial number.
+pub(super) fn revokes(issuer: &Authority, digest: &Digest, serial: Serial, facts: &Facts<'_>) -> Result<bool, Refusal> {
+    let (_, content) = read(digest, facts)?;
+    let files = files(&content)?;
+    let list = files.get(&issuer.list_name()).ok_or(Refusal::Profile("list of revoked certificates"))?;
+    let bytes = facts.store.content(list).map_err(Refusal::Unseen)?;
+    let failed = |error: String| Refusal::Object { file: issuer.list_name(), reason: error };
+    let list = Crl::decode(bytes.as_slice()).map_err(|error| failed(error.to_string()))?;
+    Ok(list.contains(serial))
 }
 
 /// The files with their digests.
@@ -84,42 +154,48 @@ fn withdraws(issuer: &Authority, missing: &Published<'_>) -> Refusal {
     }
 }
 
-/// The list on the manifest, if it is good and none is newer.
-fn current_list(issuer: &Authority, digest: &Digest, facts: &Facts<'_>) -> Result<Crl, Refusal> {
+/// The list on the manifest, if it is good, none is newer, and it lasts until the next manifest is due.
+fn current_list(issuer: &Authority, digest: &Digest, next: Time, facts: &Facts<'_>) -> Result<Crl, Refusal> {
     let failed = |reason: String| Refusal::Object { file: issuer.list_name(), reason };
     let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;
     let mut list = Crl::decode(bytes.as_slice()).map_err(|error| failed(error.to_string()))?;
     list.verify_signature(&issuer.public).map_err(|error| failed(error.to_string()))?;
+    if !canonical::is_list(&bytes, &list) {
+        return Err(failed(canonical::FORM.to_owned()));
+    }
     if list.next_update().timestamp() <= facts.now {
         return Err(failed("it is not current any more".to_owned()));
     }
-    let last = facts.memory.of(&issuer.name).and_then(|issued| issued.list());
-    if last.is_some_and(|(last, _)| list.crl_number().into_array() < *last) {
+    let last = facts.memory.of(&issuer.name).and_then(Issued::list);
+    if last.is_some_and(|last| list.crl_number().into_array() < last.number) {
         return Err(failed("there is a newer one".to_owned()));
     }
+    outlasts(list.next_update(), next).map_err(failed)?;
     // Every file's certificate is looked for in it.
     list.cache_serials();
     Ok(list)
 }
 
-/// The certificate of an authority, with those above it.
-fn certificate_of(authority: &Authority, facts: &Facts<'_>) -> Result<ResourceCert, Refusal> {
+/// The certificate of an authority, with those above it, all of which last until the next manifest is due.
+fn certificate_of(authority: &Authority, next: Time, facts: &Facts<'_>) -> Result<ResourceCert, Refusal> {
     let failed = |reason: String| Refusal::Object { file: authority.certificate_name(), reason };
     let bytes = facts.store.published(authority.certificate.as_str()).map_err(Refusal::Unseen)?;
     let certificate = Cert::decode(bytes.as_slice()).map_err(|error| failed(error.to_string()))?;
     if *certificate.subject_public_key_info() != authority.public {
         return Err(failed("it is of another key".to_owned()));
     }
+    certificate::empty(&certificate).map_err(|refusal| failed(refusal.to_string()))?;
+    outlasts(certificate.validity().not_after(), next).map_err(failed)?;
     let parent = authority.parent.as_deref().and_then(|parent| facts.registry.authority(parent));
     let validated = match parent {
         // A parent comes before its children, so this ends.
-        Some(parent) => certificate.validate_ca_at(&certificate_of(parent, facts)?, true, facts.time()),
+        Some(parent) => certificate.validate_ca_at(&certificate_of(parent, next, facts)?, true, facts.time()),
         None => certificate.validate_ta_at(TalInfo::from_name(authority.name.clone()).into_arc(), true, facts.time()),
     };
     validated.map_err(|error| failed(error.to_string()))
 }
 
-/// Whether a file is this object, good, in its place; the serial number of its certificate.
+/// Whether a file is this object, good, in its place; its certificate.
 fn signed(
     issuer: &Authority,
     file: &str,
@@ -127,44 +203,49 @@ fn signed(
     bytes: &[u8],
     above: &ResourceCert,
     facts: &Facts<'_>,
-) -> Result<Serial, String> {
+) -> Result<ResourceCert, String> {
     let object = SignedObject::decode(bytes, true).map_err(|error| error.to_string())?;
     if object.content().to_bytes() != attestation.encode() {
         return Err(format!("its content is not {attestation}"));
     }
-    let kind = match attestation {
-        Attestation::Roa { .. } => *object.content_type() == rpki::oid::ROUTE_ORIGIN_AUTHZ,
-        Attestation::Aspa { .. } => *object.content_type() == rpki::oid::CT_ASPA,
+    let (kind, identifier) = match attestation {
+        Attestation::Roa { .. } => (Kind::Roa, rpki::oid::ROUTE_ORIGIN_AUTHZ),
+        Attestation::Aspa { .. } => (Kind::Aspa, rpki::oid::CT_ASPA),
     };
-    if !kind {
+    if *object.content_type() != identifier {
         return Err("it is an object of another kind".to_owned());
     }
-    let certificate: &TbsCert = object.cert();
-    if certificate.signed_object().map(|address| address.as_str()) != Some(issuer.address(file).as_str()) {
+    if !canonical::is_object(bytes, &object, kind) {
+        return Err(canonical::FORM.to_owned());
+    }
+    let signer: &TbsCert = object.cert();
+    if signer.signed_object().map(|address| address.as_str()) != Some(issuer.address(file).as_str()) {
         return Err("its certificate is for another file".to_owned());
     }
-    let serial = certificate.serial_number();
-    let certificate = object.validate_at(above, true, facts.time()).map_err(|error| error.to_string())?;
-    let (v4, v6) = (certificate.v4_resources().clone(), certificate.v6_resources().clone());
-    let claimed = ResourceSet::new(certificate.as_resources().clone(), v4.into(), v6.into());
-    if claimed != attestation.resources() {
-        return Err(format!("its certificate has {claimed}"));
-    }
-    Ok(serial)
+    let fits = certificate::common(issuer, signer)
+        .and_then(|()| certificate::pointers(issuer, signer))
+        .and_then(|()| certificate::same(signer, &attestation.resources(), attestation));
+    fits.map_err(|refusal| refusal.to_string())?;
+    object.validate_at(above, true, facts.time()).map_err(|error| error.to_string())
 }
 
-/// Whether a file is the certificate of this authority; its serial number.
-fn authority(child: &Authority, bytes: &[u8], above: &ResourceCert, facts: &Facts<'_>) -> Result<Serial, String> {
+/// Whether a file is the certificate of this authority, with what today's data have; that certificate.
+fn authority(
+    issuer: &Authority,
+    child: &Authority,
+    bytes: &[u8],
+    above: &ResourceCert,
+    facts: &Facts<'_>,
+) -> Result<ResourceCert, String> {
     let certificate = Cert::decode(bytes).map_err(|error| error.to_string())?;
     if *certificate.subject_public_key_info() != child.public {
         return Err("it is of another key".to_owned());
     }
-    let claimed = ResourceSet::try_from(&certificate).map_err(|error| error.to_string())?;
-    let held = facts.registry.resources(child);
-    if claimed != held {
-        return Err(format!("it has {claimed}; {} has {held}", child.name));
+    if !canonical::is_certificate(bytes, &certificate) {
+        return Err(canonical::FORM.to_owned());
     }
-    let serial = certificate.serial_number();
-    certificate.validate_ca_at(above, true, facts.time()).map_err(|error| error.to_string())?;
-    Ok(serial)
+    let fits =
+        certificate::common(issuer, &certificate).and_then(|()| certificate::of_authority(issuer, &certificate, facts));
+    fits.map_err(|refusal| refusal.to_string())?;
+    certificate.validate_ca_at(above, true, facts.time()).map_err(|error| error.to_string())
 }

@@ -1,6 +1,8 @@
 //! Whether a registry consents to what its node is asked to sign: a function of its own data, its members' statements, what it has agreed
 //! to before, and the object, all of which it sees.
 
+mod bounds;
+mod canonical;
 mod certificate;
 mod list;
 mod manifest;
@@ -21,7 +23,7 @@ use theta_names::WallTime;
 pub use self::refusal::Refusal;
 use crate::{
     attestation::Attestation,
-    memory::{Entry, Memory},
+    memory::{Entry, Memory, Number, Purpose},
     objects::{Attributes, Kind, Object},
     registry::{Authority, Pool, Registry},
     statements::Authorised,
@@ -81,8 +83,7 @@ impl Facts<'_> {
     }
 
     fn time(&self) -> Time {
-        let since = Duration::from_secs(u64::try_from(self.now).unwrap_or_default());
-        Time::from(SystemTime::from(WallTime::since_1970(since)))
+        time(self.now)
     }
 
     /// Whether something begins now, as far as clocks agree, and lasts so long at most.
@@ -113,12 +114,18 @@ pub fn consent(key: &str, bytes: &[u8], facts: &Facts<'_>) -> Result<Consent, Re
     if let Some(authority) = facts.registry.authority_of_key(key) {
         return match object {
             Object::Certificate(certificate) => certificate::certificate(authority, &certificate, digest, facts),
+            Object::List(list) if canonical::list(&list) != bytes => Err(Refusal::Form),
             Object::List(list) => list::list(authority, &list, digest, facts),
             Object::Attributes(_) => Err(purpose("an authority", "objects")),
         };
     }
     let Some(public) = facts.pool.key(key) else { return Err(Refusal::Key(key.to_owned())) };
     match object {
+        Object::Attributes(Attributes { kind, digest, time: at })
+            if canonical::attributes(kind, &digest, time(at)) != bytes =>
+        {
+            Err(Refusal::Form)
+        }
         Object::Attributes(attributes) => content(public, attributes, facts),
         Object::Certificate(_) => Err(purpose("one object", "certificates")),
         Object::List(_) => Err(purpose("one object", "lists of revoked certificates")),
@@ -130,20 +137,13 @@ fn content(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Result
     if (attributes.time - facts.now).abs() > facts.registry.terms.clocks {
         return Err(Refusal::Time("signing time is not now"));
     }
-    let entry = Entry::Content { key: key.key_identifier().into(), digest: attributes.digest };
-    let key: [u8; 20] = key.key_identifier().into();
-    if facts.memory.content(&key).is_some_and(|before| *before != attributes.digest) {
-        return Err(Refusal::SecondContent);
+    let (key, digest): (Number, _) = (key.key_identifier().into(), attributes.digest);
+    if attributes.kind == Kind::Manifest {
+        return manifest::manifest(key, attributes, facts);
     }
-    let mut consent = match attributes.kind {
-        Kind::Manifest => {
-            let bytes = facts.store.content(&attributes.digest).map_err(Refusal::Unseen)?;
-            manifest::manifest(&bytes, attributes.digest, facts)?
-        }
-        kind => Consent { what: attested(kind, &attributes, facts)?.to_string(), entries: Vec::new() },
-    };
-    consent.entries.push(entry);
-    Ok(consent)
+    let what = attested(attributes.kind, &attributes, facts)?.to_string();
+    bounds::key(&key, &Purpose::Content(digest), facts)?;
+    Ok(Consent { what, entries: vec![Entry::Content { key, digest }] })
 }
 
 /// The content of a ROA or an ASPA, if it is authorised. What is authorised is known here, so its digest is recognised; any other content is
@@ -172,13 +172,17 @@ fn words(serial: [u8; 20]) -> String {
     Serial::from_array(serial).map_or_else(|_| hex::encode(serial), |serial| serial.to_string())
 }
 
-/// Whether a number is above the last one, or the same thing is asked about again.
-fn above(
-    what: &'static str,
-    number: [u8; 20],
-    digest: [u8; 32],
-    last: Option<&([u8; 20], [u8; 32])>,
-) -> Result<(), Refusal> {
-    let good = last.is_none_or(|(last, before)| number > *last || (number == *last && digest == *before));
-    if good { Ok(()) } else { Err(Refusal::Number { what, number: words(number) }) }
+fn time(seconds: i64) -> Time {
+    let since = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+    Time::from(SystemTime::from(WallTime::since_1970(since)))
+}
+
+/// Whether something that is on a manifest lasts until the next one is due. Relying parties look at each thing when they use it, so what ends
+/// before goes while the manifest that has it is current.
+fn outlasts(end: Time, next: Time) -> Result<(), String> {
+    if end >= next {
+        return Ok(());
+    }
+    let (end, next) = (end.to_rfc3339(), next.to_rfc3339());
+    Err(format!("it ends at {end}, before the manifest's next update at {next}"))
 }

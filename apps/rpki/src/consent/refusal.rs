@@ -35,6 +35,32 @@ pub enum Refusal {
         /// The number.
         number: String,
     },
+    /// The number would use up those of others.
+    #[error("{what} {number} is above {highest}, the highest one that may be used now")]
+    High {
+        /// Which number.
+        what: &'static str,
+        /// The number.
+        number: String,
+        /// What it may be now.
+        highest: String,
+    },
+    /// There are as many of something as there may be.
+    #[error("there are {most} {what} already")]
+    Full {
+        /// What there are so many of.
+        what: String,
+        /// How many.
+        most: usize,
+    },
+    /// As many keys are for something as may be.
+    #[error("{most} keys sign that already, and no other one is taken for it; {usable}")]
+    Keys {
+        /// How many.
+        most: usize,
+        /// Which one may be used.
+        usable: String,
+    },
     /// The resources are not those of the member, or of the object.
     #[error("it claims {claimed}; {of} has {held}")]
     Resources {
@@ -78,9 +104,6 @@ pub enum Refusal {
         /// The file that it is for.
         file: String,
     },
-    /// A certificate would be revoked of which nothing is known here.
-    #[error("it revokes {0}, and no certificate with that number was seen here")]
-    RevokesUnknown(String),
     /// A certificate would be good again, or still, whose object was withdrawn.
     #[error("it does not revoke {serial}, the certificate of {file}, which was withdrawn")]
     Spares {
@@ -89,9 +112,14 @@ pub enum Refusal {
         /// The file that it was for.
         file: String,
     },
-    /// The key has signed, or is certified for, another content.
+    /// The key has signed, or is certified for, another content, or the manifests of an authority.
     #[error("this key of an object is for another content already")]
     SecondContent,
+    /// A manifest's key would be certified before the registry knows which manifest it signs.
+    #[error(
+        "its key has not signed the last manifest of {0} that was agreed to here: a manifest's attributes are signed first, its certificate then"
+    )]
+    Unsigned(String),
     /// What the signature covers cannot be seen.
     #[error("what it covers cannot be seen: {0}")]
     Unseen(String),

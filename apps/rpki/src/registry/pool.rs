@@ -33,6 +33,11 @@ impl Pool {
         self.0.get(name)
     }
 
+    /// The keys with their names.
+    pub fn keys(&self) -> impl Iterator<Item = (&str, &PublicKey)> {
+        self.0.iter().map(|(name, key)| (name.as_str(), key))
+    }
+
     /// Whether this is one of them.
     #[must_use]
     pub fn has(&self, key: &PublicKey) -> bool {

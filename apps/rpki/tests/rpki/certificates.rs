@@ -3,9 +3,11 @@
 use rpki::repository::{
     cert::{Overclaim, TbsCert},
     resources::ResourceSet,
+    x509::Serial,
 };
+use theta_rpki::registry::Registry;
 
-use crate::issuer::{World, keys, rsync, tbs};
+use crate::issuer::{World, keys, no_addresses, registry_text, rsync, tbs};
 
 #[test]
 fn authorities_are_certified_as_the_data_have_it() {
@@ -65,4 +67,32 @@ fn serial_numbers_and_times_are_used_once_and_are_of_now() {
     world.refused("rpki-ta", &tbs(&other), "end is later");
     world.now += 1_000;
     world.refused("rpki-ta", &tbs(&other), "beginning is not now");
+}
+
+/// One issuer would have a certificate that relying parties refuse: what the member has none of is mentioned, and empty.
+#[test]
+fn what_a_member_has_none_of_is_not_mentioned() {
+    let mut world = World::new();
+    let text = registry_text().replace("v6 = [\"2001:db8::/32\"]\n", "");
+    assert_ne!(text, registry_text());
+    world.registry = Registry::parse(&text).unwrap();
+    let good = world.authority_certificate(world.acme(), 2);
+    let mut bent = good.clone();
+    bent.set_v6_resources(no_addresses());
+    world.refused("rpki-ta", &tbs(&bent), "one is there and empty");
+    world.ask("rpki-ta", &tbs(&good)).unwrap();
+}
+
+#[test]
+fn serial_numbers_have_159_bits() {
+    let mut world = World::new();
+    let mut certificate = world.authority_certificate(world.acme(), 2);
+    certificate.set_serial_number(Serial::from_array([0x7f; 20]).unwrap());
+    let good = tbs(&certificate);
+    let head = [&[2_u8, 20][..], &[0x7f; 20]].concat();
+    let at = good.windows(head.len()).position(|window| window == head).unwrap();
+    let mut bent = good.clone();
+    bent[at + 2] = 0xff;
+    world.refused("rpki-ta", &bent, "these bytes are no certificate");
+    world.ask("rpki-ta", &good).unwrap();
 }

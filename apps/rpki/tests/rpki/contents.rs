@@ -1,8 +1,9 @@
 //! ROAs and ASPAs: what their keys sign, and what their keys are certified for.
 
 use rpki::repository::resources::ResourceSet;
+use theta_rpki::memory::Entry;
 
-use crate::issuer::{World, aspa, keys, roa, time};
+use crate::issuer::{World, aspa, keys, no_addresses, roa, time};
 
 #[test]
 fn what_a_member_has_stated_is_signed() {
@@ -116,4 +117,73 @@ fn keys_sign_what_they_are_for() {
         }
         world.refused("rpki-acme", &[&bytes[..], &[0]].concat(), "these bytes are no certificate");
     }
+}
+
+/// A certificate binds a key as its signature does.
+#[test]
+fn a_certified_key_signs_nothing_else() {
+    let mut world = World::new();
+    let (one, two) = (roa(64_496, &["192.0.2.0/24"]), aspa(&[1]));
+    world.state(&one, true);
+    world.state(&two, true);
+    let (_, first) = world.object(&one, keys().objects[0], 1);
+    let (_, second) = world.object(&two, keys().objects[0], 2);
+    world.ask("rpki-acme", &first[1]).unwrap();
+    world.refused("rpki-ee-0", &second[0], "for another content already");
+    world.refused("rpki-acme", &second[1], "for another content already");
+    world.ask("rpki-ee-0", &first[0]).unwrap();
+}
+
+/// One issuer would have a certificate that relying parties refuse, and that has what the object has.
+#[test]
+fn what_an_object_has_none_of_is_not_mentioned() {
+    let mut world = World::new();
+    let attestation = roa(64_496, &["192.0.2.0/24"]);
+    world.state(&attestation, true);
+    let (_, asked) =
+        world.object_with(&attestation, keys().objects[0], 1, |builder| builder.set_v6_resources(no_addresses()));
+    world.refused("rpki-acme", &asked[1], "one is there and empty");
+    let (_, asked) = world.object(&attestation, keys().objects[0], 1);
+    world.ask("rpki-acme", &asked[1]).unwrap();
+}
+
+/// One issuer would fill the memories of all.
+#[test]
+fn certificates_of_a_file_are_counted() {
+    let mut world = World::new();
+    let attestation = roa(64_496, &["192.0.2.0/24"]);
+    world.state(&attestation, true);
+    for serial in 1..=64 {
+        let (_, asked) = world.object(&attestation, keys().objects[0], serial);
+        world.ask("rpki-acme", &asked[1]).unwrap();
+        // The same again is not one more.
+        world.ask("rpki-acme", &asked[1]).unwrap();
+    }
+    let (_, asked) = world.object(&attestation, keys().objects[0], 65);
+    world.refused("rpki-acme", &asked[1], "there are 64 certificates");
+    // Those that were replaced may be revoked, so that nobody is kept from renewing an object.
+    let replaced: Vec<_> = (1..64).collect();
+    let (list, _) = world.list(1, &replaced);
+    world.ask("rpki-acme", &list).unwrap();
+    world.ask("rpki-acme", &asked[1]).unwrap();
+}
+
+/// One issuer would have all keys of the pool for one content.
+#[test]
+fn keys_of_a_content_are_counted() {
+    let mut world = World::new();
+    let attestation = roa(64_496, &["192.0.2.0/24"]);
+    world.state(&attestation, true);
+    let digest = attestation.digest();
+    (1..=7).for_each(|key| world.memory.learn(Entry::Content { key: [key; 20], digest }));
+    let (_, first) = world.object(&attestation, keys().objects[0], 1);
+    world.ask("rpki-ee-0", &first[0]).unwrap();
+    let (_, other) = world.object(&attestation, keys().objects[1], 2);
+    world.refused("rpki-ee-1", &other[0], "8 keys sign that already, and no other one is taken for it; rpki-ee-0 may");
+    world.refused("rpki-acme", &other[1], "8 keys sign that already");
+    // One of them may sign it again, and be certified again.
+    world.now += 1;
+    let (_, again) = world.object(&attestation, keys().objects[0], 3);
+    world.ask("rpki-ee-0", &again[0]).unwrap();
+    world.ask("rpki-acme", &again[1]).unwrap();
 }

@@ -7,8 +7,8 @@ use base64ct::{Base64, Encoding as _};
 use bytes::Bytes;
 use rpki::{
     crypto::{
-        DigestAlgorithm, KeyIdentifier, PublicKey, PublicKeyFormat, Signature, SignatureAlgorithm, Signer,
-        SigningError,
+        DigestAlgorithm, KeyIdentifier, PublicKey, PublicKeyFormat, RpkiSignatureAlgorithm, Signature,
+        SignatureAlgorithm, Signer, SigningError,
         signer::KeyError,
         softsigner::{KeyId, SoftSigner},
     },
@@ -18,6 +18,7 @@ use rpki::{
         cert::{KeyUsage, Overclaim, TbsCert},
         crl::{CrlEntry, TbsCertList},
         manifest::{FileAndHash, ManifestContent},
+        resources::{AddressFamily, IpResources},
         sigobj::{SignedObject, SignedObjectBuilder},
         x509::{Serial, Time, Validity},
     },
@@ -60,6 +61,11 @@ pub(crate) fn keys() -> &'static Keys {
 impl Keys {
     pub(crate) fn public(&self, key: KeyId) -> PublicKey {
         self.signer.get_key_info(&key).unwrap()
+    }
+
+    /// A signature under some bytes, whoever has agreed.
+    pub(crate) fn sign(&self, key: KeyId, bytes: &[u8]) -> Vec<u8> {
+        self.signer.sign(&key, RpkiSignatureAlgorithm::default(), bytes).unwrap().value().to_vec()
     }
 }
 
@@ -197,6 +203,8 @@ pub(crate) struct World {
     pub(crate) shelf: Shelf,
     pub(crate) memory: Memory,
     pub(crate) now: i64,
+    /// How long after now manifests begin, in seconds.
+    pub(crate) ahead: i64,
 }
 
 impl World {
@@ -208,6 +216,7 @@ impl World {
             shelf: Shelf::default(),
             memory: Memory::default(),
             now: Time::now().timestamp(),
+            ahead: 0,
         }
     }
 
@@ -286,17 +295,18 @@ impl World {
         self.ask("rpki-ta", &tbs(&anchor)).unwrap();
         let acme = self.authority_certificate(self.acme(), 2);
         self.ask("rpki-ta", &tbs(&acme)).unwrap();
-        let recorder = Recorder::new(keys().foreign);
-        let mut last = None;
-        for (of, certificate) in [("ta", anchor), ("acme", acme)] {
-            let certificate = certificate.into_cert(&recorder, &keys().anchor).unwrap();
-            let address = self.registry.authority(of).unwrap().certificate.to_string();
-            let bytes = certificate.to_captured().into_bytes();
-            self.shelf.put(&bytes);
-            self.shelf.published.insert(address, bytes.to_vec());
-            last = Some(certificate);
-        }
-        last.unwrap()
+        self.publish("ta", anchor);
+        self.publish("acme", acme)
+    }
+
+    /// Signs the certificate of an authority, whoever has agreed, and publishes it.
+    pub(crate) fn publish(&mut self, of: &str, certificate: TbsCert) -> Cert {
+        let certificate = certificate.into_cert(&Recorder::new(keys().foreign), &keys().anchor).unwrap();
+        let address = self.registry.authority(of).unwrap().certificate.to_string();
+        let bytes = certificate.to_captured().into_bytes();
+        self.shelf.put(&bytes);
+        self.shelf.published.insert(address, bytes.to_vec());
+        certificate
     }
 
     /// An object as an issuer makes it: the object, and the two things that it has signed: attributes, certificate.
@@ -315,7 +325,7 @@ impl World {
             Attestation::Roa { .. } => rpki::oid::ROUTE_ORIGIN_AUTHZ,
             Attestation::Aspa { .. } => rpki::oid::CT_ASPA,
         };
-        let mut builder = self.builder(&attestation.file_name(), serial);
+        let mut builder = self.builder(self.acme(), &attestation.file_name(), serial);
         let resources = attestation.resources();
         match attestation {
             Attestation::Roa { .. } => {
@@ -331,14 +341,13 @@ impl World {
         (object, recorder.asked.into_inner())
     }
 
-    fn builder(&self, file: &str, serial: u64) -> SignedObjectBuilder {
-        let acme = self.acme();
+    fn builder(&self, issuer: &Authority, file: &str, serial: u64) -> SignedObjectBuilder {
         let mut builder = SignedObjectBuilder::new(
             serial.into(),
             self.validity(30 * DAY),
-            rsync(&acme.address(&acme.list_name())),
-            acme.certificate.clone(),
-            rsync(&acme.address(file)),
+            rsync(&issuer.address(&issuer.list_name())),
+            issuer.certificate.clone(),
+            rsync(&issuer.address(file)),
         );
         builder.set_signing_time(time(self.now));
         builder
@@ -352,10 +361,14 @@ impl World {
         self.shelf.put(&object.encode_ref().to_captured(Mode::Der).into_bytes())
     }
 
-    /// A list of revoked certificates of the member's authority: what is to be signed, and the file.
+    /// A list of revoked certificates of the member's authority, for a day: what is to be signed, and the file.
     pub(crate) fn list(&self, number: u64, revoked: &[u64]) -> (Vec<u8>, Vec<u8>) {
-        let public = &self.acme().public;
-        let (from, until) = (time(self.now), time(self.now + DAY));
+        self.list_of("acme", number, revoked, DAY)
+    }
+
+    pub(crate) fn list_of(&self, of: &str, number: u64, revoked: &[u64], seconds: i64) -> (Vec<u8>, Vec<u8>) {
+        let public = &self.registry.authority(of).unwrap().public;
+        let (from, until) = (time(self.now), time(self.now + seconds));
         let entries: Vec<_> = revoked.iter().map(|serial| CrlEntry::new(Serial::from(*serial), from)).collect();
         let identifier: KeyIdentifier = public.key_identifier();
         let list = TbsCertList::new(
@@ -368,11 +381,11 @@ impl World {
             number.into(),
         );
         let recorder = Recorder::new(keys().foreign);
-        let list = list.into_crl(&recorder, &keys().acme).unwrap();
+        let list = list.into_crl(&recorder, &key_of(of)).unwrap();
         (recorder.asked.into_inner().remove(0), list.to_captured().into_bytes().to_vec())
     }
 
-    /// The attributes and the certificate of a manifest with these files, whose content is on the shelf.
+    /// The attributes and the certificate of a manifest of the member's authority with these files, for a day, whose content is on the shelf.
     pub(crate) fn manifest(
         &mut self,
         number: u64,
@@ -380,15 +393,32 @@ impl World {
         key: usize,
         serial: u64,
     ) -> Vec<Vec<u8>> {
+        self.manifest_of("acme", number, files, (key, serial), DAY)
+    }
+
+    pub(crate) fn manifest_of(
+        &mut self,
+        of: &str,
+        number: u64,
+        files: &[(String, Digest)],
+        (key, serial): (usize, u64),
+        seconds: i64,
+    ) -> Vec<Vec<u8>> {
         let entries: Vec<_> = files.iter().map(|(file, digest)| FileAndHash::new(file.clone(), *digest)).collect();
-        let (from, until) = (time(self.now), time(self.now + DAY));
+        let from = self.now + self.ahead;
+        let (from, until) = (time(from), time(from + seconds));
         let content = ManifestContent::new(number.into(), from, until, DigestAlgorithm::sha256(), entries.iter());
         self.shelf.put(&content.encode_ref().to_captured(Mode::Der).into_bytes());
         let recorder = Recorder::new(keys().objects[key]);
-        let builder = self.builder(&self.acme().manifest_name(), serial);
-        content.into_manifest(builder, &recorder, &keys().acme).unwrap();
+        let issuer = self.registry.authority(of).unwrap();
+        let builder = self.builder(issuer, &issuer.manifest_name(), serial);
+        content.into_manifest(builder, &recorder, &key_of(of)).unwrap();
         recorder.asked.into_inner()
     }
+}
+
+fn key_of(authority: &str) -> KeyId {
+    if authority == "ta" { keys().anchor } else { keys().acme }
 }
 
 pub(crate) fn time(seconds: i64) -> Time {
@@ -403,4 +433,14 @@ pub(crate) fn rsync(text: &str) -> uri::Rsync {
 /// What a signature of a certificate covers.
 pub(crate) fn tbs(certificate: &TbsCert) -> Vec<u8> {
     certificate.encode_ref().to_captured(Mode::Der).into_bytes().to_vec()
+}
+
+/// A certificate, read from what its signature covers.
+pub(crate) fn read(bytes: &[u8]) -> TbsCert {
+    Mode::Der.decode(bytes, TbsCert::from_constructed).unwrap()
+}
+
+/// An extension of IPv6 addresses that is there and has none. The library writes none, and reads it.
+pub(crate) fn no_addresses() -> IpResources {
+    Mode::Der.decode(b"\x30\x00".as_slice(), |content| IpResources::take_from(content, AddressFamily::Ipv6)).unwrap()
 }

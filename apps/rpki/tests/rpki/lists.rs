@@ -19,8 +19,6 @@ fn nothing_that_stands_is_revoked() {
         let (asked, _) = world.list(1, revoked);
         world.refused("rpki-acme", &asked, "which nobody has withdrawn");
     }
-    let (asked, _) = world.list(1, &[99]);
-    world.refused("rpki-acme", &asked, "it revokes 99, and no certificate with that number was seen here");
     let (asked, _) = world.list(1, &[]);
     world.ask("rpki-acme", &asked).unwrap();
 }
@@ -55,4 +53,43 @@ fn numbers_rise_and_times_are_of_now() {
     world.refused("rpki-acme", &other, "the list's number 5 was used before");
     world.now += 1_000;
     world.refused("rpki-acme", &lower, "beginning is not now");
+}
+
+/// An agent was absent when a certificate was signed, and others, who were there, have seen that it was withdrawn.
+#[test]
+fn what_was_never_seen_may_be_revoked() {
+    let mut world = world();
+    let (asked, _) = world.list(1, &[99]);
+    assert_eq!(world.ask("rpki-acme", &asked).unwrap().what, "the list of 1 revoked certificates of acme");
+    let (asked, _) = world.list(2, &[11, 99]);
+    world.refused("rpki-acme", &asked, "it revokes 11");
+}
+
+/// One issuer would use up all numbers: nothing is above the last one.
+#[test]
+fn numbers_are_not_used_up() {
+    let mut world = world();
+    let highest = u64::try_from(world.now + 600).unwrap() << 20;
+    for number in [highest + 1, u64::MAX] {
+        let (asked, _) = world.list(number, &[]);
+        world.refused("rpki-acme", &asked, &format!("is above {highest}, the highest one that may be used now"));
+    }
+    let (asked, _) = world.list(highest, &[]);
+    world.ask("rpki-acme", &asked).unwrap();
+    world.now += 1;
+    let (asked, _) = world.list(highest + 1, &[]);
+    world.ask("rpki-acme", &asked).unwrap();
+}
+
+#[test]
+fn a_list_does_not_begin_before_the_last_one() {
+    let mut world = world();
+    let (asked, _) = world.list(1, &[]);
+    world.ask("rpki-acme", &asked).unwrap();
+    world.now -= 1;
+    let (asked, _) = world.list(2, &[]);
+    world.refused("rpki-acme", &asked, "its beginning is before that of the last list");
+    world.now += 1;
+    let (asked, _) = world.list(2, &[]);
+    world.ask("rpki-acme", &asked).unwrap();
 }

@@ -12,6 +12,7 @@ mod agent;
 mod certificates;
 mod commands;
 mod contents;
+mod encodings;
 mod issuer;
 mod lists;
 mod manifests;
