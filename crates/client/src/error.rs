@@ -400,8 +400,14 @@ impl Problem {
     }
 }
 
+/// Whether a node says that it is to be asked again: it has not caught up with its group yet, or it has no room for the request now.
+pub(crate) fn is_for_later(status: &tonic::Status) -> bool {
+    is_not_ready(status)
+        || (status.code() == tonic::Code::ResourceExhausted && status.metadata().contains_key("theta-busy"))
+}
+
 /// Whether a node says that it has not caught up with its group yet.
-pub(crate) fn is_not_ready(status: &tonic::Status) -> bool {
+fn is_not_ready(status: &tonic::Status) -> bool {
     status.code() == tonic::Code::Unavailable && status.metadata().contains_key("theta-not-ready")
 }
 

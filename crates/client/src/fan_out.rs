@@ -9,7 +9,7 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use crate::{Client, ClientError, Connection, NodeProblem, Problem, error::is_not_ready, keys::renewal::Under};
+use crate::{Client, ClientError, Connection, NodeProblem, Problem, error::is_for_later, keys::renewal::Under};
 
 /// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that
 /// it receives itself, and the nodes that have not answered yet may need its share.
@@ -18,7 +18,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// How long a good answer of the other nodes has to come after one could not be reached, before the client looks for new members.
 const SOON: Duration = Duration::from_millis(100);
 
-/// How long a node is left alone that is not ready yet.
+/// How long a node is left alone that is not ready yet, or busy.
 pub(crate) const AGAIN: Duration = Duration::from_millis(300);
 
 /// What one node answered.
@@ -75,7 +75,8 @@ where
     receiver
 }
 
-/// Asks a node again as long as it says that it has not caught up with its group, and there is time.
+/// Asks a node again as long as it says that it has not caught up with its group, or has no room for the request, and there is time. Were a busy node left
+/// out, nodes that are busy with different requests of many would all wait for shares that nobody was asked for.
 async fn until_ready<T, F>(
     call: Arc<impl Fn(Connection) -> F>,
     connection: Connection,
@@ -87,7 +88,7 @@ where
     let began = Instant::now();
     loop {
         match call(connection.clone()).await {
-            Err(status) if is_not_ready(&status) && began.elapsed() + AGAIN + AGAIN < patience => {
+            Err(status) if is_for_later(&status) && began.elapsed() + AGAIN + AGAIN < patience => {
                 time::sleep(AGAIN).await;
             }
             answer => return answer,

@@ -19,7 +19,7 @@ use super::{Coin, Unchecked, drawn_coin, unchecked, unwrapped, verified};
 use crate::{
     Answer, Client, ClientError, Connection, Problem,
     credentials::Enclosed,
-    error::is_not_ready,
+    error::is_for_later,
     fan_out::{AGAIN, GRACE, Question, Reply, first_good},
     keys::renewal::Under,
 };
@@ -186,12 +186,12 @@ impl Questions {
         }
     }
 
-    /// Asks again what the node was not ready for, while there is time. What is still open then has the status that is returned, or no answer.
+    /// Asks again what the node was not ready for, or had no room for, while there is time. What is still open then has the status that is returned, or no answer.
     async fn until_ready(&self, token: &Enclosed, patience: Duration, open: &mut Vec<usize>) -> Result<(), Status> {
         let began = Instant::now();
         loop {
             match self.ask(token, patience.saturating_sub(began.elapsed()), open).await {
-                Err(status) if is_not_ready(&status) && began.elapsed() + AGAIN + AGAIN < patience => {
+                Err(status) if is_for_later(&status) && began.elapsed() + AGAIN + AGAIN < patience => {
                     time::sleep(AGAIN).await;
                 }
                 ended => return ended,
@@ -206,7 +206,7 @@ impl Questions {
         let items = items.map(|request| v1::BatchItem { request: Some(request) }).collect();
         let request = token.request(v1::BatchRequest { items }, patience);
         let mut answers = self.connection.protocol().batch(request).await?.into_inner();
-        let mut not_ready = None;
+        let mut later = None;
         // One more than were asked for, which is the end of the stream; a node that sends on is not heard.
         for _ in 0..=sent.len() {
             let Some(v1::BatchAnswer { item, answer }) = answers.message().await? else { break };
@@ -215,7 +215,7 @@ impl Questions {
             let Some(place) = place.filter(|place| open.contains(place)) else { continue };
             let told = told(answer);
             match told {
-                Err(status) if is_not_ready(&status) => not_ready = Some(status),
+                Err(status) if is_for_later(&status) => later = Some(status),
                 told => {
                     open.retain(|open| *open != place);
                     let reply = match told {
@@ -226,7 +226,7 @@ impl Questions {
                 }
             }
         }
-        not_ready.map_or(Ok(()), Err)
+        later.map_or(Ok(()), Err)
     }
 
     /// If nobody waits any more, nothing is lost.

@@ -31,6 +31,9 @@ const AT_FAULT: &str = "theta-at-fault";
 /// Metadata of a node that has not caught up with its group: ask again.
 const NOT_READY: &str = "theta-not-ready";
 
+/// Metadata of a node that has no room for the request now: ask again.
+const BUSY: &str = "theta-busy";
+
 /// A status inside an answer: what the request's own status would be.
 pub(crate) fn enclosed(status: &Status) -> v1::Refused {
     let metadata = status.metadata().iter().filter_map(|entry| match entry {
@@ -70,6 +73,13 @@ pub(crate) fn key_ref(text: &str) -> Result<KeyRef, Status> {
 pub(crate) fn not_ready(problem: impl Into<String>) -> Status {
     let mut status = Status::unavailable(short(problem.into()));
     note(&mut status, NOT_READY, "1");
+    status
+}
+
+/// This node has no room for the request now: it will have some when it has answered others.
+pub(crate) fn busy(problem: impl Into<String>) -> Status {
+    let mut status = Status::resource_exhausted(short(problem.into()));
+    note(&mut status, BUSY, "1");
     status
 }
 
@@ -259,6 +269,9 @@ mod tests {
         let noted = status.metadata().get("theta-not-ready").map(|value| value.to_str().unwrap());
         assert_eq!((status.code(), status.message(), noted), (Code::Unavailable, "ask again", Some("1")));
         assert!(status.metadata().get(REASON).is_none(), "it is no denial");
+        let status = busy("ask again");
+        let noted = status.metadata().get("theta-busy").map(|value| value.to_str().unwrap());
+        assert_eq!((status.code(), status.message(), noted), (Code::ResourceExhausted, "ask again", Some("1")));
     }
 
     /// Codes, words and metadata that clients rely on.

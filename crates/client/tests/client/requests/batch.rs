@@ -1,5 +1,7 @@
 //! Many requests in one call.
 
+use std::num::NonZeroUsize;
+
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{Client, ClientError, Problem};
@@ -9,7 +11,7 @@ use theta_schemes::Suite;
 
 use crate::{
     fake::{FakeGroup, adopt, key, outcome},
-    group::{CIPHER, COIN, SIGNER, TestGroup},
+    group::{CIPHER, COIN, Prepared, SIGNER, TestGroup},
     liar,
     requests::with_other_api,
 };
@@ -112,6 +114,32 @@ async fn a_liar_is_named_for_each_lie_and_every_result_is_right() {
         let coin = answer.unwrap().result;
         group.public(COIN).verify(name, &coin.value, &coin.proof).unwrap();
     }
+    group.shutdown().await;
+}
+
+/// Nodes have room for two of these calls at one time, each for other ones. Were those without room not asked again, calls would wait in vain for
+/// their shares.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_for_more_than_there_is_room_for_gets_all() {
+    let few = |_, config: &mut theta_service::NodeConfig| {
+        config.limits.max_client_requests = NonZeroUsize::new(20).unwrap();
+    };
+    let group = Prepared::new(2, 4).start(few, |_, node| node).await;
+    let client = Client::open(&group.client_folder()).unwrap();
+    // Of four nodes' eight places six calls have two at least once, so that one is answered and gives its places to others.
+    let calls = (0..6).map(|call| {
+        let (client, messages) = (client.clone(), texts(10, &format!("call {call}")));
+        tokio::spawn(async move { client.sign_all(SIGNER, &messages).await.unwrap() })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        let answers = call.await.unwrap();
+        assert_eq!(answers.len(), 10);
+        answers.into_iter().for_each(|answer| drop(answer.unwrap()));
+    }
+    // More than there is ever room for is not waited with.
+    let many = client.sign_all(SIGNER, &texts(21, "many")).await.unwrap();
+    let Err(ClientError::NoAnswer { nodes, .. }) = &many[0] else { panic!("{:?}", many[0]) };
+    assert!(nodes[0].problem.to_string().contains("send smaller ones"), "{nodes:?}");
     group.shutdown().await;
 }
 

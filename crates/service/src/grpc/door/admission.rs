@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tonic::Status;
 
 use super::{
+    super::refusal,
     book::{Book, Bounds, Owner, Refused},
     connections::Connection,
 };
@@ -103,6 +104,13 @@ impl Place {
     /// # Errors
     /// Its client has no room for them, or it has no client.
     pub(crate) fn counts_as(&self, requests: usize) -> Result<(), Status> {
+        let most = self.admission.bounds.client_requests;
+        if requests > most {
+            // Whoever waited for room would wait for ever.
+            return Err(Status::resource_exhausted(format!(
+                "this node answers {most} requests of this caller at one time, and the batch has {requests}: send smaller ones"
+            )));
+        }
         self.book().widen(self.number, requests).map_err(|refused| self.status(refused))
     }
 
@@ -180,7 +188,7 @@ impl Drop for Place {
 impl Refused {
     fn status(self, bounds: &Bounds) -> Status {
         const THEN: &str = "try again in a moment or ask another node";
-        Status::resource_exhausted(match self {
+        let words = match self {
             Self::Requests => format!("this node is answering {} requests, its limit: {THEN}", bounds.requests),
             Self::OwnRequests => format!("this node is answering as many requests of this caller as it will: {THEN}"),
             Self::Bytes => {
@@ -190,6 +198,8 @@ impl Refused {
                 format!("this node holds as many bytes of this caller's requests and answers as it will: {THEN}")
             }
             Self::Shed => format!("the request was late, and made room for others: {THEN}"),
-        })
+        };
+        // One that was late is not told to come again by itself: it may be what keeps the node busy.
+        if self == Self::Shed { Status::resource_exhausted(words) } else { refusal::busy(words) }
     }
 }
