@@ -8,8 +8,9 @@ use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
 use tonic::{Request, Response, Status};
 
 use crate::{
-    consent::{Terms, consent},
+    consent::{Terms, consent, consent_to_previous},
     digests::{Current, Recogniser},
+    previous::{Before, Previous},
     sources::{Known, SourceError, Sources, Stamps, Watched},
     transfer::tsig::KeyError,
 };
@@ -34,6 +35,18 @@ struct State {
     /// Counts the changes.
     changes: u64,
     known: Result<Arc<Known>, String>,
+    previous: Previous,
+}
+
+/// What an agent knows when it is asked.
+struct Now {
+    known: Arc<Known>,
+    /// How often that has changed.
+    changes: u64,
+    /// What it knew just before, the newest first.
+    before: Vec<Before>,
+    /// In seconds since 1970.
+    time: u64,
 }
 
 /// An operator's agent. It reads its files again when they change.
@@ -58,16 +71,20 @@ impl Agent {
             Err(SourceError::Transfer(words)) => Err(words),
             known => Ok(Arc::new(known?)),
         };
-        let state = Arc::new(Mutex::new(State { stamps, changes: 0, known }));
+        let mut previous = Previous::new(sources.terms.previous_seconds);
+        previous.change(known.as_deref().ok(), WallTime::now().seconds());
+        let state = Arc::new(Mutex::new(State { stamps, changes: 0, known, previous }));
         let recogniser = Arc::new(Recogniser::new(sources.guesses));
         Ok(Self { terms: sources.terms, watched: Arc::new(watched), state, recogniser })
     }
 
-    /// What it knows now, and how often that has changed. A zone that has become unreadable is not guessed.
-    fn known(&self) -> Result<(Arc<Known>, u64), String> {
+    /// What it knows now. A zone that has become unreadable is not guessed.
+    fn now(&self) -> Result<Now, String> {
         let stamps = self.watched.stamps();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.stamps != stamps {
+        let state = &mut *state;
+        let has_changed = state.stamps != stamps;
+        if has_changed {
             state.stamps = stamps;
             state.changes = state.changes.wrapping_add(1);
             state.known = self.watched.load().map(Arc::new).map_err(|error| error.to_string());
@@ -75,7 +92,28 @@ impl Agent {
                 tracing::error!("{error}; nothing is consented to until that is mended");
             }
         }
-        state.known.clone().map(|known| (known, state.changes))
+        // A large zone is read for seconds, and whoever asks has waited.
+        let time = WallTime::now().seconds();
+        if has_changed {
+            state.previous.change(state.known.as_deref().ok(), time);
+        }
+        let before = state.previous.copies(time);
+        state.known.clone().map(|known| Now { known, changes: state.changes, before, time })
+    }
+
+    /// Decides about bytes by the copy in force, and by those of before about what a signer takes away.
+    fn consent_now(&self, bytes: &[u8], now: &Now) -> Result<(), String> {
+        let Now { known, before, time, .. } = now;
+        let Err(objection) = consent(bytes, &known.zone, &known.denial, &known.keys, &self.terms, *time) else {
+            return Ok(());
+        };
+        let previous = before.iter().find_map(|Before { zone, denial }| {
+            consent_to_previous(bytes, zone, denial, &known.keys, &self.terms, *time)
+        });
+        if matches!(previous, Some(Ok(()))) {
+            tracing::info!("consented to a record of the copy before: {objection}");
+        }
+        previous.unwrap_or(Err(objection))
     }
 
     /// Whether it consents.
@@ -83,14 +121,13 @@ impl Agent {
     /// # Errors
     /// Its objection.
     fn decide(&self, operation: &str, statement: &[u8]) -> Result<(), String> {
-        let (known, number) = self.known()?;
-        let now = WallTime::now().seconds();
-        let decide = |bytes: &[u8]| consent(bytes, &known.zone, &known.denial, &known.keys, &self.terms, now);
+        let now = self.now()?;
+        let decide = |bytes: &[u8]| self.consent_now(bytes, &now);
         match operation {
             "sign" => decide(statement),
             "sign-digest" => {
-                let current = Current { candidates: &known.candidates, number };
-                decide(&self.recogniser.recognise(statement, current, now)?)
+                let current = Current { candidates: &now.known.candidates, number: now.changes };
+                decide(&self.recogniser.recognise(statement, current, now.time)?)
             }
             _ => Err(format!("{operation} is nothing that a zone needs: this agent consents to sign and sign-digest")),
         }

@@ -13,6 +13,8 @@ use crate::{
 
 /// Clocks of operators may be so far apart, in seconds; signers put the beginning some time back besides.
 const CLOCKS: i64 = 3_600;
+/// For how many seconds agents look at copies of before if nobody says otherwise ([`Terms::previous_seconds`]).
+pub const PREVIOUS_SECONDS: u32 = 120;
 /// The length of the numbers at the end of a SOA record, of which the first is the serial (RFC 1035, section 3.3.13).
 pub const START_NUMBERS: usize = 20;
 
@@ -27,13 +29,25 @@ pub struct Terms {
     pub ahead_of_keys: u32,
     /// Times to live in seconds that keys may have, beside those that they usually have ([`ttl::of_keys`]).
     pub key_ttls: Vec<u32>,
+    /// For how many seconds after another copy has come into force denials and the start of authority of the one before may be signed
+    /// ([`consent_to_previous`]); with 0 they are not.
+    pub previous_seconds: u32,
+    /// How far from now a signature of these may end, in seconds.
+    pub longest_of_previous: u32,
 }
 
 impl Terms {
     /// Signatures may be valid for so many seconds, and nothing else is said.
     #[must_use]
     pub const fn lasting(longest: u32) -> Self {
-        Self { longest, longest_of_keys: longest, ahead_of_keys: 0, key_ttls: Vec::new() }
+        Self {
+            longest,
+            longest_of_keys: longest,
+            ahead_of_keys: 0,
+            key_ttls: Vec::new(),
+            previous_seconds: PREVIOUS_SECONDS,
+            longest_of_previous: longest,
+        }
     }
 }
 
@@ -52,6 +66,38 @@ pub fn consent(
     terms: &Terms,
     now: u64,
 ) -> Result<(), Objection> {
+    let set = signed(bytes, zone, keys, terms, now)?;
+    if is_of_keys(&set) { of_keys(&set, zone, keys, &terms.key_ttls) } else { of_zone(&set, zone, denial) }
+}
+
+/// Decides by a copy that was in force just before, about bytes to which [`consent`] has an objection. A signer that changes a zone may have the
+/// denials and the start of authority that it takes away signed once more: these and nothing else (`spec/dnssec.md`, The copy before).
+/// `None`: that copy has no such record, so that the first objection stands. Otherwise it has, and may object all the same.
+#[must_use]
+pub fn consent_to_previous(
+    bytes: &[u8],
+    before: &Zone,
+    denial: &Denial,
+    keys: &Keys,
+    terms: &Terms,
+    now: u64,
+) -> Option<Result<(), Objection>> {
+    let set = signed(bytes, before, keys, terms, now).ok()?;
+    if !matches!(set.rtype, rtype::NSEC | rtype::NSEC3 | rtype::SOA) {
+        return None;
+    }
+    of_zone(&set, before, denial).ok()?;
+    let (ends, longest) = (after(set.expiration, now), terms.longest_of_previous);
+    // The signer's clock may be ahead.
+    if ends <= CLOCKS.saturating_add(longest.into()) {
+        return Some(Ok(()));
+    }
+    let of = format!("{} {} is of the copy before", set.owner, shown(set.rtype));
+    Some(Err(format!("{of}, and its signature would end in {ends} seconds, more than {longest} (--lifetime)")))
+}
+
+/// The record set that a signature is to cover, if the signature is one of the zone's, whatever the records are.
+fn signed(bytes: &[u8], zone: &Zone, keys: &Keys, terms: &Terms, now: u64) -> Result<SignedSet, Objection> {
     let Some(set) = SignedSet::read(bytes) else {
         return Err("this is no record set as DNSSEC signs it".to_owned());
     };
@@ -71,11 +117,15 @@ pub fn consent(
     if !set.owner.is_in(zone.apex()) {
         return Err(format!("{} is not in the zone {}", set.owner, zone.apex()));
     }
+    Ok(set)
+}
+
+/// Whether the zone has these records, or they follow from it.
+fn of_zone(set: &SignedSet, zone: &Zone, denial: &Denial) -> Result<(), Objection> {
     match set.rtype {
-        rtype::DNSKEY | rtype::CDNSKEY | rtype::CDS => of_keys(&set, zone, keys, &terms.key_ttls),
-        rtype::NSEC | rtype::NSEC3 | rtype::NSEC3PARAM => of_denial(&set, zone, denial),
-        rtype::SOA => of_start(&set, zone),
-        _ => of_records(&set, zone),
+        rtype::NSEC | rtype::NSEC3 | rtype::NSEC3PARAM => of_denial(set, zone, denial),
+        rtype::SOA => of_start(set, zone),
+        _ => of_records(set, zone),
     }
 }
 

@@ -7,7 +7,7 @@
 //! - [`denial`]: how the zone denies names, which a signer adds.
 //! - [`keys`]: the keys that may be in the zone.
 //! - [`ttl`]: the times to live of what a signer adds.
-//! - [`consent`]: whether the two agree.
+//! - [`consent`]: whether the two agree; `previous`: copies that were in force just before, by which it may decide for a while.
 //! - [`digests`]: which record set a digest is of, for algorithms whose signers send digests.
 //! - [`agent`]: asks by nodes, over a socket.
 
@@ -17,6 +17,7 @@ pub mod denial;
 pub mod digests;
 pub mod keys;
 pub mod owner;
+mod previous;
 pub mod signed;
 pub mod sources;
 pub mod transfer;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use clap::{Parser, Subcommand};
 use theta_dnssec::{
     agent::{Agent, AgentError},
-    consent::Terms,
+    consent::{PREVIOUS_SECONDS, Terms},
     denial::hashed::Parameters,
     digests::Guesses,
     sources::{CopyFrom, Sources},
@@ -83,6 +83,10 @@ of signatures with --lifetime if it is another one than 14 days.")]
         /// How many days ahead signatures of the zone's keys may be made, by a key that is kept offline
         #[arg(long, value_name = "DAYS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=3_650))]
         key_days_ahead: u32,
+        /// For how many seconds after the copy has changed NSEC, NSEC3 and SOA records of the one before may be signed, as Knot asks with Ed25519
+        /// before it makes the new ones; 0 refuses that
+        #[arg(long, value_name = "SECONDS", default_value_t = PREVIOUS_SECONDS, value_parser = clap::value_parser!(u32).range(0..=86_400))]
+        previous_seconds: u32,
         /// After how many days the name server's signatures end; several, if it changes them
         #[arg(
             long, value_name = "DAYS", default_values_t = [14], value_delimiter = ',',
@@ -115,6 +119,7 @@ fn run(command: Command) -> Result<(), AgentError> {
         most_days,
         most_key_days,
         key_days_ahead,
+        previous_seconds,
         lifetime,
         key_ttl,
         most_hashes,
@@ -128,9 +133,13 @@ fn run(command: Command) -> Result<(), AgentError> {
         // The arguments have one of the two.
         None => CopyFrom::File(zone_file.unwrap_or_default()),
     };
-    let [longest, longest_of_keys, ahead_of_keys] =
-        [most_days, most_key_days.unwrap_or(most_days), key_days_ahead].map(|days| days.saturating_mul(86_400));
-    let terms = Terms { longest, longest_of_keys, ahead_of_keys, key_ttls: key_ttl };
+    // A signer that has a record of before signed anew does so for its lifetime of signatures.
+    let previous_days = lifetime.iter().copied().max().unwrap_or(most_days);
+    let [longest, longest_of_keys, ahead_of_keys, longest_of_previous] =
+        [most_days, most_key_days.unwrap_or(most_days), key_days_ahead, previous_days]
+            .map(|days| days.saturating_mul(86_400));
+    let terms =
+        Terms { longest, longest_of_keys, ahead_of_keys, key_ttls: key_ttl, previous_seconds, longest_of_previous };
     let most_blocks = most_hashes.saturating_mul(1_000_000);
     let guesses = Guesses { most_blocks, ..Guesses::of_days(&lifetime) };
     let agent = Agent::open(Sources { origin, zone, keys, nsec3, terms, guesses })?;

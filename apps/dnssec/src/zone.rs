@@ -85,7 +85,7 @@ pub struct Set {
 }
 
 /// A zone without signatures, and without what a signer adds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
     apex: Owner,
     names: BTreeMap<Owner, BTreeMap<u16, Set>>,

@@ -21,7 +21,7 @@ use crate::{
     zones::{KEYS, NONE, ZONE, key_lines, record, signed, www},
 };
 
-async fn ask(agent: &Agent, operation: &str, statement: &[u8]) -> Result<(), String> {
+pub(crate) async fn ask(agent: &Agent, operation: &str, statement: &[u8]) -> Result<(), String> {
     let statement = statement.to_vec().into();
     let request = ConsentRequest { operation: operation.to_owned(), statement, ..ConsentRequest::default() };
     let ConsentResponse { consents, reason } = agent.consent(Request::new(request)).await.unwrap().into_inner();

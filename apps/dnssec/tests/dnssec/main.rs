@@ -13,6 +13,7 @@ mod differences;
 mod digests;
 mod name_servers;
 mod nsec3;
+mod previous;
 mod primary;
 mod roles;
 mod standards;

@@ -1,6 +1,6 @@
 //! Operators who do not trust the name server: their nodes sign what is in their own copies of the zone.
 
-use std::fs;
+use std::{fs, ops::RangeInclusive};
 
 use theta_dnssec::{
     agent::Agent,
@@ -71,24 +71,35 @@ struct Algorithm<'a> {
     objection: &'static str,
 }
 
-/// A zone that is signed, its name server, and the agents of the nodes 2 to 4. Node 1 lets everything pass.
+/// A zone that is signed, its name server, and the agents of some nodes. Others let everything pass.
 struct Zone {
     knot: Knot,
     agents: Vec<ZoneAgent>,
     group: Group,
 }
 
-/// Has the zone of these records signed with keys of a pool; with NSEC3, if there are parameters for it.
-fn signed_zone(algorithm: &Algorithm<'_>, records: &str, nsec3: Option<&Parameters>) -> Zone {
+/// All nodes but the first.
+const OTHERS: RangeInclusive<u16> = 2..=4;
+
+/// Has the zone of these records signed with keys of a pool, where these nodes ask agents; with NSEC3, if there are parameters for it.
+fn signed_zone(
+    algorithm: &Algorithm<'_>,
+    nodes: RangeInclusive<u16>,
+    records: &str,
+    nsec3: Option<&Parameters>,
+) -> Zone {
     let suite = algorithm.suite;
     let [one, two] = [1, 2].map(|number| format!("zone-{suite}-{number}"));
     let group = pooled(&format!("{one}={suite},{two}={suite}"), "");
     let key = |name: &str| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
     group.file("zone.keys", key(&one) + &key(&two));
-    let agents: Vec<ZoneAgent> = (2..=4).map(|node| zone_agent(&group, node, records, nsec3.cloned())).collect();
-    let explain = format!("policy explain --ask 4 --client client --key {one} --operation {}", algorithm.operation);
-    let explain: Vec<&str> = explain.split(' ').collect();
-    until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
+    let agents: Vec<ZoneAgent> = nodes.clone().map(|node| zone_agent(&group, node, records, nsec3.cloned())).collect();
+    for node in nodes {
+        let operation = algorithm.operation;
+        let explain = format!("policy explain --ask {node} --client client --key {one} --operation {operation}");
+        let explain: Vec<&str> = explain.split(' ').collect();
+        until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
+    }
 
     let knot = start_with(&group, algorithm.knot, records);
     until("nobody objects, and the zone is signed", PATIENCE, || {
@@ -98,22 +109,24 @@ fn signed_zone(algorithm: &Algorithm<'_>, records: &str, nsec3: Option<&Paramete
     Zone { knot, agents, group }
 }
 
+/// Adds a record to the zone; whether the server could sign that.
+fn set(knot: &Knot, record: &[&str]) -> bool {
+    let add = [&["zone-set", "example."][..], record].concat();
+    assert!(knot.tell(&["zone-begin", "example."]) && knot.tell(&add), "{}", knot.said());
+    // A transaction that cannot be signed is over.
+    knot.tell(&["zone-commit", "example."])
+}
+
 /// The name server is one of the operators', or has been taken over: what is not in the others' copies of the zone is not signed. Node 1
 /// lets everything pass.
 fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
     let Algorithm { number, .. } = algorithm;
-    let Zone { group, knot, agents } = signed_zone(algorithm, RECORDS, None);
+    let Zone { group, knot, agents } = signed_zone(algorithm, OTHERS, RECORDS, None);
     knot.verify().unwrap();
     let signed = format!("A {number} 2 ");
     assert!(knot.ask("www.example.").unwrap().contains(&signed), "{}", knot.said());
     let before = fs::read_to_string(knot.zone_file()).unwrap();
-    let set = |name: &str, address: &str| {
-        assert!(
-            knot.tell(&["zone-begin", "example."]) && knot.tell(&["zone-set", "example.", name, "1", "A", address])
-        );
-        knot.tell(&["zone-commit", "example."])
-    };
-    assert!(!set("victim", "192.0.2.66"), "{}", knot.said());
+    assert!(!set(&knot, &["victim", "1", "A", "192.0.2.66"]), "{}", knot.said());
     assert_eq!(fs::read_to_string(knot.zone_file()).unwrap(), before, "the old zone is served");
     assert_eq!(knot.ask("victim.example.").unwrap(), "");
     assert!(log(&group).contains("agent zone refuses it"), "{}", log(&group));
@@ -126,21 +139,47 @@ fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
     for node in 2..=4 {
         fs::write(group.node_dir(node).join("example.zone"), format!("{RECORDS}mail 1 A 192.0.2.7\n")).unwrap();
     }
-    until("the new record is signed", PATIENCE, || set("mail", "192.0.2.7"));
+    until("the new record is signed", PATIENCE, || set(&knot, &["mail", "1", "A", "192.0.2.7"]));
     assert!(knot.ask("mail.example.").unwrap().contains(&signed), "{}", knot.said());
     knot.verify().unwrap();
     drop(agents);
 }
 
+const ED25519: Algorithm<'static> = Algorithm {
+    number: "15",
+    knot: "ed25519",
+    suite: "frost-ed25519",
+    operation: "sign",
+    objection: "there is no victim.example. A in the zone",
+};
+
 #[test]
 fn nobody_signs_what_is_not_in_the_operators_copies_of_the_zone() {
-    nobody_signs_foreign_records(&Algorithm {
-        number: "15",
-        knot: "ed25519",
-        suite: "frost-ed25519",
-        operation: "sign",
-        objection: "there is no victim.example. A in the zone",
-    });
+    nobody_signs_foreign_records(&ED25519);
+}
+
+/// Nobody lets everything pass. Knot has the denials of before signed once more, which are in no copy any more: that of the top, since the new name
+/// is the first after it, and that of a name that gets another type of records.
+#[test]
+fn first_names_and_new_types_are_signed_where_all_nodes_ask_agents() {
+    let Zone { group, knot, agents } = signed_zone(&ED25519, 1..=4, RECORDS, None);
+    knot.verify().unwrap();
+    let mut records = RECORDS.to_owned();
+    for record in [["b", "1", "A", "192.0.2.7"], ["www", "1", "TXT", "new"], ["a", "1", "A", "192.0.2.8"]] {
+        records = format!("{records}{}\n", record.join(" "));
+        for node in 1..=4 {
+            fs::write(group.node_dir(node).join("example.zone"), &records).unwrap();
+        }
+        until("the change is signed", PATIENCE, || set(&knot, &record));
+        knot.verify().unwrap();
+    }
+    for name in ["a.example.", "b.example.", "www.example."] {
+        assert!(knot.ask(name).unwrap().contains("A 15 2 "), "{name}: {}", knot.said());
+    }
+    // What is in no copy, and was in none, is refused by all.
+    assert!(!set(&knot, &["c", "1", "A", "192.0.2.66"]), "{}", knot.said());
+    assert_eq!(knot.ask("c.example.").unwrap(), "");
+    drop(agents);
 }
 
 /// The nodes see digests alone, and their agents find out what they are of.
@@ -161,7 +200,7 @@ const NSEC3: &str = "\n    nsec3: on\n    nsec3-salt-length: 0";
 /// A zone that denies names by their hashes. These lines of Knot's policy make it another ring, with what the operators say of that.
 fn hashes_are_those_of_the_copies(algorithm: &Algorithm<'_>, others: &[(&str, &str)]) {
     let records = format!("{RECORDS}{MORE}");
-    let Zone { group, knot, agents } = signed_zone(algorithm, &records, Some(&Parameters::default()));
+    let Zone { group, knot, agents } = signed_zone(algorithm, OTHERS, &records, Some(&Parameters::default()));
     knot.verify().unwrap();
     let before = fs::read_to_string(knot.zone_file()).unwrap();
     assert!(before.contains("NSEC3PARAM\t1 0 0 -") && !before.contains("\tNSEC\t"), "{before}");
@@ -185,13 +224,7 @@ fn hashes_are_those_of_the_copies(algorithm: &Algorithm<'_>, others: &[(&str, &s
 
 #[test]
 fn a_zone_with_nsec3_is_signed_from_the_operators_copies() {
-    let algorithm = Algorithm {
-        number: "15",
-        knot: &format!("ed25519{NSEC3}"),
-        suite: "frost-ed25519",
-        operation: "sign",
-        objection: "there is no victim.example. A in the zone",
-    };
+    let algorithm = Algorithm { knot: &format!("ed25519{NSEC3}"), ..ED25519 };
     let opt_out = "the NSEC3 record has opt-out: delegations could be added that nobody has signed";
     let other =
         "the NSEC3 record has 5 iterations and no salt, and the operators have agreed on 0 iterations and no salt";
