@@ -195,6 +195,15 @@ impl Sources {
         Ok(Known { registry, stated, overrides, pool, stamps })
     }
 
+    /// Reads what an issuer has to know as well: the registry's data, what its members have stated, and the keys of objects.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    pub fn read(&self) -> Result<(Registry, Stated, Pool), SourceError> {
+        let Known { registry, stated, pool, .. } = self.load()?;
+        Ok((registry, stated, pool))
+    }
+
     /// Complains of statements that are in no member's folder.
     fn misplaced(&self) -> Result<(), SourceError> {
         let listed = list(&self.statements, MOST_STATEMENTS);

@@ -31,6 +31,13 @@ pub(super) fn manifest(key: Number, attributes: Attributes, facts: &Facts<'_>) -
     let issuer = issuer.ok_or(Refusal::Profile("list of revoked certificates"))?;
     facts.settled(issuer)?;
     facts.lasts(content.this_update(), content.next_update(), facts.registry.terms.longest_list)?;
+    // One of seconds would take all that is on it away when it ends, until somebody issues the next.
+    let lasts = content.next_update().timestamp().saturating_sub(content.this_update().timestamp());
+    if lasts < facts.registry.terms.longest_list / 2 {
+        return Err(Refusal::Time(
+            "end comes too soon: a manifest lasts half as long as the registry's terms permit, at least",
+        ));
+    }
     follows(issuer, &content, attributes, facts)?;
     let next = content.next_update();
     let list = files.remove(&issuer.list_name()).ok_or(Refusal::Profile("list of revoked certificates"))?;

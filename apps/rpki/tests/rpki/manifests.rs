@@ -137,8 +137,8 @@ fn short() -> (World, Vec<(String, Digest)>) {
     world.certify();
     let attestation = roa(64_496, &["192.0.2.0/24"]);
     world.state(&attestation, true);
-    let hour = world.validity(3_600);
-    let (object, asked) = world.object_with(&attestation, keys().objects[0], 11, |builder| builder.set_validity(hour));
+    let brief = world.validity(DAY + 3_600);
+    let (object, asked) = world.object_with(&attestation, keys().objects[0], 11, |builder| builder.set_validity(brief));
     world.ask("rpki-acme", &asked[1]).unwrap();
     let files = vec![(attestation.file_name(), world.shelf.put(&file(&object))), list(&mut world, 1, &[])];
     (world, files)
@@ -147,38 +147,52 @@ fn short() -> (World, Vec<(String, Digest)>) {
 /// One registry would take a ROA away while the manifest that has it is current.
 #[test]
 fn objects_last_until_the_next_manifest() {
-    let (mut world, files) = short();
-    let asked = world.manifest(1, &files, 2, 21);
+    let (mut world, mut files) = short();
+    files[1].1 = world.shelf.put(&world.list_of("acme", 1, &[], 2 * DAY).1);
+    let asked = world.manifest_of("acme", 1, &files, (2, 21), 2 * DAY);
     world.refused("rpki-ee-2", &asked[0], &format!("{}: it ends at ", files[0].0));
     // Whoever has nothing else makes a manifest that ends as early.
-    let asked = world.manifest_of("acme", 1, &files, (2, 21), 3_600);
+    let asked = world.manifest_of("acme", 1, &files, (2, 21), DAY + 3_600);
     world.ask("rpki-ee-2", &asked[0]).unwrap();
     world.ask("rpki-acme", &asked[1]).unwrap();
+}
+
+/// One registry would take all away that is on a manifest, until somebody issues the next one.
+#[test]
+fn a_manifest_lasts_for_a_while() {
+    let (mut world, files) = world();
+    for seconds in [10, DAY - 1] {
+        let asked = world.manifest_of("acme", 1, &files, (2, 21), seconds);
+        world.refused("rpki-ee-2", &asked[0], "its end comes too soon");
+    }
+    let asked = world.manifest_of("acme", 1, &files, (2, 21), DAY);
+    world.ask("rpki-ee-2", &asked[0]).unwrap();
 }
 
 #[test]
 fn the_list_lasts_until_the_next_manifest() {
     let (mut world, mut files) = world();
-    let (_, early) = world.list_of("acme", 1, &[], DAY - 1);
+    let (_, early) = world.list_of("acme", 1, &[], DAY);
     files[2].1 = world.shelf.put(&early);
-    let asked = world.manifest(1, &files, 2, 21);
+    let asked = world.manifest_of("acme", 1, &files, (2, 21), DAY + 1);
     world.refused("rpki-ee-2", &asked[0], "acme.crl: it ends at ");
-    let asked = world.manifest_of("acme", 1, &files, (2, 21), DAY - 1);
+    let asked = world.manifest(1, &files, 2, 21);
     world.ask("rpki-ee-2", &asked[0]).unwrap();
 }
 
 #[test]
 fn authorities_last_until_the_next_manifest() {
-    let (mut world, files) = world();
+    let (mut world, mut files) = world();
+    files[2].1 = world.shelf.put(&world.list_of("acme", 1, &[], 2 * DAY).1);
     for (of, serial) in [("acme", 5), ("ta", 6)] {
         let authority = world.registry.authority(of).unwrap();
         let good = world.authority_certificate(authority, serial);
         let mut early = good.clone();
-        early.set_validity(world.validity(DAY / 2));
+        early.set_validity(world.validity(DAY));
         world.publish(of, early);
-        let asked = world.manifest(1, &files, 2, 21);
+        let asked = world.manifest_of("acme", 1, &files, (2, 21), 2 * DAY);
         world.refused("rpki-ee-2", &asked[0], &format!("{of}.cer: it ends at "));
-        let asked = world.manifest_of("acme", 1, &files, (2, 21), DAY / 2);
+        let asked = world.manifest(1, &files, 2, 21);
         let memory = world.memory.clone();
         world.ask("rpki-ee-2", &asked[0]).unwrap();
         world.memory = memory;
@@ -293,15 +307,16 @@ fn a_key_signs_the_next_manifest_if_its_certificates_last() {
     let (mut world, mut files) = world();
     let (_, long) = world.list_of("acme", 1, &[], 2 * DAY);
     files[2].1 = world.shelf.put(&long);
-    let asked = world.manifest_of("acme", 1, &files, (2, 21), 3_600);
+    let first = DAY + 3_600;
+    let asked = world.manifest_of("acme", 1, &files, (2, 21), first);
     world.ask("rpki-ee-2", &asked[0]).unwrap();
-    let mut hour = read(&asked[1]);
-    hour.set_validity(world.validity(3_600));
-    world.ask("rpki-acme", &tbs(&hour)).unwrap();
+    let mut brief = read(&asked[1]);
+    brief.set_validity(world.validity(first));
+    world.ask("rpki-acme", &tbs(&brief)).unwrap();
     world.now += 1;
-    let asked = world.manifest(2, &files, 2, 22);
+    let asked = world.manifest_of("acme", 2, &files, (2, 22), first);
     world.refused("rpki-ee-2", &asked[0], "certificate 21 ends before the manifest's next update");
-    let asked = world.manifest_of("acme", 2, &files, (2, 22), 3_599);
+    let asked = world.manifest(2, &files, 2, 22);
     world.ask("rpki-ee-2", &asked[0]).unwrap();
     world.now += 1;
     let asked = world.manifest(3, &files, 3, 23);

@@ -1,0 +1,138 @@
+//! ROAs and ASPAs: each content has a key of the pool, and its certificate is renewed before a manifest would outlast it.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use rpki::repository::sigobj::SignedObject;
+use theta_rpki::{attestation::Attestation, registry::Authority};
+
+use super::{IssueError, Issuer, NO_KEY, Run, serial};
+use crate::{
+    hands::Key,
+    made::{self, MakeError, Stamp},
+    state::{Certified, Kept},
+};
+
+/// So many are asked for before it is written down what has come of it.
+const ROUND: usize = 256;
+/// An object is made anew when its certificate lasts no longer than so many manifests.
+const MANIFESTS_AHEAD: i64 = 2;
+
+/// An object that is to be made.
+struct Task<'a> {
+    authority: &'a Authority,
+    attestation: &'a Attestation,
+    key: Key<'a>,
+    stamp: Stamp,
+}
+
+impl<'a> Run<'a> {
+    /// Makes what is authorised and not there, or not for long.
+    pub(super) fn make_objects(&mut self) -> Result<(), IssueError> {
+        let (registry, authorised) = (self.issuer.registry, self.issuer.authorised);
+        let mut due = Vec::new();
+        for authority in &registry.authorities {
+            let stated: Vec<_> = authority.member.iter().flat_map(|member| authorised.of(member)).collect();
+            let files: BTreeSet<_> = stated.iter().map(|attestation| attestation.file_name()).collect();
+            self.known().of(&authority.name).objects.retain(|file, _| files.contains(file));
+            due.extend(stated.into_iter().filter(|one| !self.is_there(authority, one)).map(|one| (authority, one)));
+        }
+        let all = due.len();
+        for (round, due) in due.chunks(ROUND).enumerate() {
+            if all > ROUND {
+                tracing::info!("{} of {all} objects are made", round.saturating_mul(ROUND));
+            }
+            self.make_round(due)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an object is there, with today's addresses, and lasts.
+    fn is_there(&mut self, authority: &Authority, attestation: &Attestation) -> bool {
+        let (output, now, terms) = (self.issuer.output, self.issuer.now, self.issuer.registry.terms);
+        let file = attestation.file_name();
+        let Some(kept) = self.known().of(&authority.name).objects.get(&file) else { return false };
+        let enough = now.saturating_add(terms.longest_list.saturating_mul(MANIFESTS_AHEAD));
+        if kept.until <= enough {
+            return false;
+        }
+        let Some(Ok(object)) = output.find(&kept.digest).map(|bytes| SignedObject::decode(bytes.as_slice(), true))
+        else {
+            return false;
+        };
+        let certificate = object.cert();
+        let is = |found: Option<&rpki::uri::Rsync>, wanted: &str| found.is_some_and(|found| found.as_str() == wanted);
+        is(certificate.signed_object(), &authority.address(&file))
+            && is(certificate.crl_uri(), &authority.address(&authority.list_name()))
+            && is(certificate.ca_issuer(), authority.certificate.as_str())
+            && certificate.authority_key_identifier() == Some(authority.public.key_identifier())
+    }
+
+    fn make_round(&mut self, due: &[(&'a Authority, &'a Attestation)]) -> Result<(), IssueError> {
+        let mut tasks = Vec::new();
+        for &(authority, attestation) in due {
+            match self.task(authority, attestation) {
+                Ok(Some(task)) => tasks.push(task),
+                Ok(None) => self.fail(authority, &attestation.file_name(), &NO_KEY),
+                Err(error) => self.fail(authority, &attestation.file_name(), &error),
+            }
+        }
+        // What is asked for is written down first.
+        self.state.save()?;
+        for (task, made) in tasks.iter().zip(sign_all(&self.issuer, &tasks)) {
+            let file = task.attestation.file_name();
+            match made {
+                Ok(bytes) => {
+                    let digest = self.issuer.output.put(&bytes)?;
+                    self.signed(task.authority, task.stamp.serial);
+                    let kept = Kept { digest, until: task.stamp.until };
+                    self.known().of(&task.authority.name).objects.insert(file, kept);
+                    self.report.objects = self.report.objects.saturating_add(1);
+                }
+                Err(error) => self.fail(task.authority, &file, &error),
+            }
+        }
+        Ok(self.state.save()?)
+    }
+
+    /// What is to be made, with a key and numbers that are noted. `None`: there is no key.
+    fn task(&mut self, authority: &'a Authority, attestation: &'a Attestation) -> Result<Option<Task<'a>>, MakeError> {
+        let purpose = hex::encode(attestation.digest());
+        let Some((name, public)) = self.key(&purpose, |_| true) else { return Ok(None) };
+        let (now, serial) = (self.issuer.now, serial()?);
+        let until = now.saturating_add(self.issuer.registry.terms.longest_object);
+        let (file, key) = (attestation.file_name(), name.to_owned());
+        let asked = Certified { serial, file, until, key, is_signed: false };
+        self.known().of(&authority.name).certificates.push(asked);
+        let stamp = Stamp { now, until, serial };
+        Ok(Some(Task { authority, attestation, key: Key { name, public }, stamp }))
+    }
+}
+
+/// Has objects signed, some at once; the files in the order of the tasks.
+fn sign_all(issuer: &Issuer<'_>, tasks: &[Task<'_>]) -> Vec<Result<Vec<u8>, MakeError>> {
+    let next = AtomicUsize::new(0);
+    let made = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(Task { authority, attestation, key, stamp }) = tasks.get(number) else { return };
+            let object = made::object(issuer.hands, authority, attestation, *key, *stamp);
+            made.lock().unwrap_or_else(PoisonError::into_inner).push((number, object));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..issuer.most.min(tasks.len()) {
+            scope.spawn(work);
+        }
+    });
+    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.sort_by_key(|(number, _)| *number);
+    made.into_iter().map(|(_, object)| object).collect()
+}

@@ -1,0 +1,155 @@
+//! `theta-rpki-issuer`: makes what is to be published, has the nodes sign it, and leaves it in a folder.
+
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
+
+use clap::Parser;
+use theta_client::{OpenError, blocking::Client};
+use theta_names::WallTime;
+use theta_rpki::{
+    sources::{SourceError, Sources},
+    statements::Authorised,
+};
+use theta_rpki_issuer::{
+    issue::{IssueError, Issuer, Report},
+    output::Output,
+    state::{StateError, StateFile},
+};
+
+/// Issues certificates, ROAs, ASPAs, lists and manifests for an RPKI that several registries run together
+///
+/// What is to be published follows from the registry's data and the members' statements. The nodes sign each thing only if their own registries'
+/// agents find the same (theta-rpki agent). It has no key, and may be run by any registry, by one at a time.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "\
+Examples:
+  theta-rpki-issuer --registry registry.toml --statements statements/ --pool pool.keys --store /srv/rpki --state issued --client issuer.client --new-state
+  theta-rpki-issuer --registry registry.toml --statements statements/ --pool pool.keys --store /srv/rpki --state issued --client issuer.client --every 60
+
+The first run begins the state; later ones go on with it. The store is the folder that agents read (--store of theta-rpki agent); what is in its rsync/ is
+what theta-rpki-publication publishes. It may be ended at any time: the next run goes on. Exit code 1: something was not signed, and is said.
+docs/guides/rpki-issuer.md says how it fits together."
+)]
+struct Arguments {
+    /// The registry's data: members, authorities
+    #[arg(long, value_name = "FILE")]
+    registry: PathBuf,
+    /// The folder of members' signed statements, with a folder for each member
+    #[arg(long, value_name = "FOLDER")]
+    statements: PathBuf,
+    /// The keys of signed objects: on each line a name at the nodes and a public key in base64
+    #[arg(long, value_name = "FILE")]
+    pool: PathBuf,
+    /// The folder that agents read, and whose rsync/ is published
+    #[arg(long, value_name = "FOLDER")]
+    store: PathBuf,
+    /// The file of what was asked for; it is never to be lost or set back
+    #[arg(long, value_name = "FILE")]
+    state: PathBuf,
+    /// Begin a new state, where nothing was ever issued
+    #[arg(long)]
+    new_state: bool,
+    /// The client file of this issuer, or its client directory
+    #[arg(long, value_name = "FILE", env = "THETA_CLIENT")]
+    client: PathBuf,
+    /// How many objects are signed at once
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    at_once: u16,
+    /// Go on, and look for what is due so often; without it there is one run
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    every: Option<u32>,
+    /// Print what each run did as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why it ends.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("{}: {reason}", path.display())]
+    Client { path: PathBuf, reason: Box<OpenError> },
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    #[error("cannot say what was done: {0}")]
+    Answer(#[from] io::Error),
+    #[error("not signed: {0}, as said above; what was published before still is")]
+    Unsigned(usize),
+}
+
+fn main() -> ExitCode {
+    theta_agent::program(|arguments: Arguments| run(&arguments))
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let client = Client::open(&arguments.client)
+        .map_err(|reason| Failure::Client { path: arguments.client.clone(), reason: reason.into() })?;
+    let mut state = StateFile::open(&arguments.state, arguments.new_state)?;
+    let Some(every) = arguments.every else {
+        let report = issue(arguments, &client, &mut state)?;
+        say(&report, arguments.json)?;
+        return if report.failures.is_empty() { Ok(()) } else { Err(Failure::Unsigned(report.failures.len())) };
+    };
+    loop {
+        // What cannot be read now may be mended until the next time; a state that cannot be written may not.
+        match issue(arguments, &client, &mut state) {
+            Ok(report) => say(&report, arguments.json)?,
+            Err(Failure::Source(error)) => tracing::error!("{error}"),
+            Err(error) => return Err(error),
+        }
+        thread::sleep(Duration::from_secs(every.into()));
+    }
+}
+
+fn issue(arguments: &Arguments, client: &Client, state: &mut StateFile) -> Result<Report, Failure> {
+    let Arguments { registry, statements, pool, store, .. } = arguments;
+    let sources = Sources {
+        registry: registry.clone(),
+        statements: statements.clone(),
+        overrides: None,
+        pool: pool.clone(),
+        store: store.clone(),
+    };
+    let (registry, stated, pool) = sources.read()?;
+    let now = i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX);
+    let issuer = Issuer {
+        registry: &registry,
+        authorised: &Authorised::at(&stated.counting, now),
+        pool: &pool,
+        hands: client,
+        output: &Output::new(store),
+        most: arguments.at_once.into(),
+        now,
+    };
+    Ok(issuer.run(state)?)
+}
+
+fn say(report: &Report, json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if json {
+        serde_json::to_writer(&mut out, report)?;
+        writeln!(out)?;
+        return out.flush();
+    }
+    let Report { certificates, objects, published, failures } = report;
+    for one in published.iter().filter(|one| one.is_new) {
+        writeln!(out, "{} has a new manifest with {} files", one.authority, one.files)?;
+    }
+    writeln!(
+        out,
+        "{certificates} new certificates of authorities, {objects} new objects, {} authorities published, {} things not signed",
+        published.len(),
+        failures.len()
+    )?;
+    out.flush()
+}

@@ -1,0 +1,147 @@
+//! What runs make, in time and after whatever happens.
+
+use std::collections::BTreeSet;
+
+use theta_rpki::attestation::Attestation;
+use theta_rpki_issuer::state::{StateError, StateFile};
+
+use crate::world::{DAY, HOUR, World, roa};
+
+fn aspa() -> Attestation {
+    Attestation::aspa(64_496, [64_497].into()).unwrap()
+}
+
+fn told(words: &[&str]) -> BTreeSet<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn what_members_state_is_published_and_nothing_is_made_twice() {
+    let mut world = World::new();
+    world.state_that(&roa(64_496, &["192.0.2.0/24-26", "2001:db8::/32"]), true);
+    world.state_that(&aspa(), true);
+    let report = world.run_well();
+    assert_eq!((report.certificates, report.objects), (2, 2));
+    assert!(report.published.iter().all(|published| published.is_new));
+    assert_eq!(world.validated(), told(&["AS64496", "ASPA"]));
+
+    world.now += 60;
+    let report = world.run_well();
+    assert_eq!((report.certificates, report.objects), (0, 0));
+    assert!(report.published.iter().all(|published| !published.is_new), "{report:?}");
+}
+
+#[test]
+fn what_is_withdrawn_goes_and_what_is_new_comes() {
+    let mut world = World::new();
+    let (first, second) = (roa(64_496, &["192.0.2.0/24"]), roa(64_500, &["192.0.2.0/25"]));
+    world.state_that(&first, true);
+    world.run_well();
+    world.state_that(&second, true);
+    world.state_that(&first, false);
+    world.now += 5;
+    let report = world.run_well();
+    assert_eq!(report.objects, 1);
+    assert_eq!(world.validated(), told(&["AS64500"]));
+    assert_eq!(world.files("repo/acme"), [second.file_name().as_str(), "acme.crl", "acme.mft"]);
+    // What the registry holds against it is what it has to have: it revokes the first.
+    world.state_that(&first, true);
+    world.now += 5;
+    assert_eq!(world.run_well().objects, 1, "granted again, it has a new certificate");
+    assert_eq!(world.validated(), told(&["AS64496", "AS64500"]));
+}
+
+/// A month in which nothing happens, looked at every hour.
+#[test]
+fn manifests_are_renewed_in_time_with_few_keys_and_little_room() {
+    let mut world = World::with_pool(6);
+    world.state_that(&roa(64_496, &["192.0.2.0/24"]), true);
+    world.run_well();
+    let (mut manifests, end) = (0, world.now + 30 * DAY);
+    while world.now < end {
+        world.now += HOUR;
+        let report = world.run_well();
+        assert!(report.published.iter().all(|published| published.until > world.now + DAY - HOUR - 2), "{report:?}");
+        manifests += report.published.iter().filter(|published| published.is_new).count();
+    }
+    assert_eq!(world.validated(), told(&["AS64496"]));
+    // Half of 48 hours are over after 24.
+    assert!((58..=62).contains(&manifests), "{manifests}");
+    assert!(world.contents() < 20, "{}", world.contents());
+}
+
+/// After a year the object's certificate is near its end.
+#[test]
+fn objects_are_renewed_before_a_manifest_outlasts_them() {
+    let mut world = World::new();
+    world.state_that(&roa(64_496, &["192.0.2.0/24"]), true);
+    world.run_well();
+    world.now += 364 * DAY;
+    world.state_that(&roa(64_496, &["192.0.2.0/24"]), true);
+    assert_eq!(world.run_well().objects, 0);
+    world.now += 33 * DAY;
+    assert_eq!(world.run_well().objects, 1);
+    assert_eq!(world.validated(), told(&["AS64496"]));
+}
+
+/// Whatever is the last thing that is signed before a crash, the next run goes on.
+#[test]
+fn it_goes_on_after_a_crash_at_any_step() {
+    for signatures in 0..10 {
+        let mut world = World::new();
+        world.state_that(&roa(64_496, &["192.0.2.0/24"]), true);
+        *world.left.lock().unwrap() = signatures;
+        assert!(!world.run().failures.is_empty(), "{signatures}");
+        *world.left.lock().unwrap() = usize::MAX;
+        world.now += 1;
+        world.run_well();
+        assert_eq!(world.validated(), told(&["AS64496"]), "{signatures}");
+        // And one while something is published already: a new ROA, an old one withdrawn.
+        world.state_that(&roa(64_500, &["192.0.2.0/25"]), true);
+        world.state_that(&roa(64_496, &["192.0.2.0/24"]), false);
+        world.now += 1;
+        *world.left.lock().unwrap() = signatures;
+        let report = world.run();
+        assert_eq!(report.failures.is_empty(), signatures >= 5, "{signatures} {report:?}");
+        *world.left.lock().unwrap() = usize::MAX;
+        world.now += 1;
+        world.run_well();
+        assert_eq!(world.validated(), told(&["AS64500"]), "{signatures}");
+    }
+}
+
+#[test]
+fn what_one_authority_lacks_stops_no_other() {
+    let mut world = World::new();
+    world.state_that(&roa(64_496, &["192.0.2.0/24"]), true);
+    world.broken = Some("rpki-acme");
+    let report = world.run();
+    assert!(report.failures.iter().all(|failure| failure.authority == "acme"), "{report:?}");
+    assert_eq!(report.failures[0].reason, "too few nodes answer");
+    assert_eq!(report.published.iter().map(|published| published.authority.as_str()).collect::<Vec<_>>(), ["ta"]);
+    world.broken = None;
+    world.run_well();
+    assert_eq!(world.validated(), told(&["AS64496"]));
+}
+
+#[test]
+fn an_empty_pool_is_said() {
+    let mut world = World::with_pool(2);
+    for asn in [64_496, 64_500, 64_501] {
+        world.state_that(&roa(asn, &["192.0.2.0/24"]), true);
+    }
+    let report = world.run();
+    assert!(report.failures.iter().any(|failure| failure.reason.starts_with("the pool has no key left")), "{report:?}");
+}
+
+#[test]
+fn a_state_is_one_issuers_and_is_not_begun_anew_in_silence() {
+    let world = World::new();
+    let state = StateFile::open(&world.state(), false).unwrap();
+    assert!(matches!(StateFile::open(&world.state(), false), Err(StateError::Busy(_))));
+    drop(state);
+    assert!(matches!(StateFile::open(&world.state(), true), Err(StateError::Exists(_))));
+    std::fs::write(world.state(), "{}").unwrap();
+    assert!(matches!(StateFile::open(&world.state(), false), Err(StateError::Text { .. })));
+    assert!(matches!(StateFile::open(&world.path().join("none"), false), Err(StateError::Missing(_))));
+}

@@ -1,0 +1,254 @@
+//! An RPKI of a trust anchor and one member. A registry consents, and signers in memory sign what it has consented to.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{Mutex, OnceLock},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use base64ct::{Base64, Encoding as _};
+use rpki::{
+    crypto::{
+        PublicKeyFormat, RpkiSignatureAlgorithm, Signer as _,
+        softsigner::{KeyId, SoftSigner},
+    },
+    repository::{Cert, Manifest, Roa, sigobj::SignedObject, tal::TalInfo, x509::Time},
+};
+use tempfile::TempDir;
+use theta_rpki::{
+    attestation::Attestation,
+    consent::{Facts, consent},
+    memory::Memory,
+    registry::{Pool, Registry},
+    statements::{Authorised, Statement},
+    store::Folder,
+};
+use theta_rpki_issuer::{
+    hands::{Hands, Unsigned},
+    issue::{Issuer, Report},
+    output::Output,
+    state::StateFile,
+};
+use theta_rpki_publication::{check, objects::Objects};
+
+pub(crate) const HOUR: i64 = 3_600;
+pub(crate) const DAY: i64 = 24 * HOUR;
+
+/// Keys in memory, made once for all tests: of the anchor, of the member's authority, and of objects.
+struct Keys {
+    signer: SoftSigner,
+    named: Vec<(String, KeyId)>,
+}
+
+fn keys() -> &'static Keys {
+    static KEYS: OnceLock<Keys> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let signer = SoftSigner::new();
+        let names = ["rpki-ta", "rpki-acme"].map(str::to_owned).into_iter();
+        let names = names.chain((0..8).map(|number| format!("rpki-ee-{number}")));
+        let named = names.map(|name| (name, signer.create_key(PublicKeyFormat::Rsa).unwrap())).collect();
+        Keys { signer, named }
+    })
+}
+
+impl Keys {
+    fn id(&self, name: &str) -> KeyId {
+        self.named.iter().find(|(named, _)| named == name).unwrap().1
+    }
+
+    fn base64(&self, name: &str) -> String {
+        Base64::encode_string(&self.signer.get_key_info(&self.id(name)).unwrap().to_info_bytes())
+    }
+}
+
+fn registry_text() -> String {
+    let key = "3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29";
+    format!(
+        "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nv4 = [\"192.0.2.0/24\"]\nv6 = [\"2001:db8::/32\"]\nkeys = [\"{key}\"]\n\n\
+         [[authority]]\nname = \"ta\"\nkey = \"rpki-ta\"\npublic = \"{}\"\n\
+         certificate = \"rsync://rpki.example/ta/ta.cer\"\nrepository = \"rsync://rpki.example/repo/ta/\"\n\n\
+         [[authority]]\nname = \"acme\"\nkey = \"rpki-acme\"\npublic = \"{}\"\nparent = \"ta\"\nmember = \"acme\"\n\
+         certificate = \"rsync://rpki.example/repo/ta/acme.cer\"\nrepository = \"rsync://rpki.example/repo/acme/\"\n",
+        keys().base64("rpki-ta"),
+        keys().base64("rpki-acme"),
+    )
+}
+
+fn time(seconds: i64) -> Time {
+    Time::from(UNIX_EPOCH + Duration::from_secs(seconds.try_into().unwrap()))
+}
+
+pub(crate) fn roa(asn: u32, prefixes: &[&str]) -> Attestation {
+    Attestation::roa(asn, prefixes.iter().map(|prefix| prefix.parse().unwrap()).collect()).unwrap()
+}
+
+/// A registry with an issuer, and the time.
+pub(crate) struct World {
+    registry: Registry,
+    statements: Vec<Statement>,
+    pool: Pool,
+    folder: TempDir,
+    memory: Mutex<Memory>,
+    pub(crate) now: i64,
+    /// A key that signs nothing.
+    pub(crate) broken: Option<&'static str>,
+    /// After so many signatures nothing more is signed.
+    pub(crate) left: Mutex<usize>,
+}
+
+impl Hands for World {
+    fn sign(&self, key: &str, bytes: &[u8]) -> Result<Vec<u8>, Unsigned> {
+        let mut memory = self.memory.lock().unwrap();
+        if self.broken == Some(key) {
+            return Err(Unsigned("too few nodes answer".to_owned()));
+        }
+        let authorised = Authorised::at(&self.statements, self.now);
+        let facts = Facts {
+            registry: &self.registry,
+            authorised: &authorised,
+            pool: &self.pool,
+            store: &Folder::new(self.store()),
+            memory: &memory,
+            now: self.now,
+        };
+        let consent = consent(key, bytes, &facts).map_err(|refusal| Unsigned(refusal.to_string()))?;
+        consent.entries.into_iter().for_each(|entry| memory.learn(entry));
+        // It is after the consent that something fails: what was agreed to is known to the registry, and the issuer has no signature.
+        let mut left = self.left.lock().unwrap();
+        *left = left.checked_sub(1).ok_or_else(|| Unsigned("the issuer crashed".to_owned()))?;
+        let keys = keys();
+        let signature = keys.signer.sign(&keys.id(key), RpkiSignatureAlgorithm::default(), bytes).unwrap();
+        Ok(signature.value().to_vec())
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with_pool(8)
+    }
+
+    pub(crate) fn with_pool(keys_of_objects: usize) -> Self {
+        let pool: String = (0..keys_of_objects)
+            .map(|number| format!("rpki-ee-{number} {}\n", keys().base64(&format!("rpki-ee-{number}"))))
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        drop(StateFile::open(&folder.path().join("state"), true).unwrap());
+        Self {
+            registry: Registry::parse(&registry_text()).unwrap(),
+            statements: Vec::new(),
+            pool: Pool::parse(&pool).unwrap(),
+            folder,
+            memory: Mutex::default(),
+            now: Time::now().timestamp(),
+            broken: None,
+            left: Mutex::new(usize::MAX),
+        }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    /// The member states something, for a year.
+    pub(crate) fn state_that(&mut self, attestation: &Attestation, grant: bool) {
+        let number = u64::try_from(self.statements.len()).unwrap();
+        let (from, until) = (self.now - 10, grant.then_some(self.now + 365 * DAY));
+        let (rpki, member, attestation) = ("example".to_owned(), "acme".to_owned(), attestation.clone());
+        self.statements.push(Statement { rpki, member, number, from, until, attestation });
+    }
+
+    /// A run of a program that is started for it.
+    pub(crate) fn run(&self) -> Report {
+        let mut state = StateFile::open(&self.state(), false).unwrap();
+        let issuer = Issuer {
+            registry: &self.registry,
+            authorised: &Authorised::at(&self.statements, self.now),
+            pool: &self.pool,
+            hands: self,
+            output: &Output::new(&self.store()),
+            most: 3,
+            now: self.now,
+        };
+        issuer.run(&mut state).unwrap()
+    }
+
+    /// A run that does all there is to do.
+    #[track_caller]
+    pub(crate) fn run_well(&self) -> Report {
+        let report = self.run();
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        report
+    }
+
+    fn published(&self, address: &str) -> Vec<u8> {
+        let path = self.store().join("rsync").join(address.strip_prefix("rsync://").unwrap());
+        std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// What a router would be told, from the anchor down: the library believes nothing that is not signed; and the publisher finds nothing wrong.
+    #[track_caller]
+    pub(crate) fn validated(&self) -> BTreeSet<String> {
+        let now = UNIX_EPOCH + Duration::from_secs(self.now.try_into().unwrap());
+        let all = Objects::read(&self.store().join("rsync")).unwrap();
+        let checked = check::check(&all, None, &[], now).unwrap();
+        assert!(checked.warnings.is_empty(), "{:?}", checked.warnings);
+        assert_eq!(checked.points.len(), 2);
+
+        let at = time(self.now);
+        let anchor = Cert::decode(self.published("rsync://rpki.example/ta/ta.cer").as_slice()).unwrap();
+        let anchor = anchor.validate_ta_at(TalInfo::from_name("ta".to_owned()).into_arc(), true, at).unwrap();
+        let acme = Cert::decode(self.published("rsync://rpki.example/repo/ta/acme.cer").as_slice()).unwrap();
+        let acme = acme.validate_ca_at(&anchor, true, at).unwrap();
+        let manifest = Manifest::decode(self.published("rsync://rpki.example/repo/acme/acme.mft").as_slice(), true);
+        let (_, content) = manifest.unwrap().validate_at(&acme, true, at).unwrap();
+        assert!(content.next_update() > at);
+        let mut payloads = BTreeSet::new();
+        for entry in content.iter() {
+            let name = String::from_utf8(entry.file().to_vec()).unwrap();
+            let bytes = self.published(&format!("rsync://rpki.example/repo/acme/{name}"));
+            entry_hash(&content, &name, &bytes);
+            if name.ends_with(".crl") {
+                continue;
+            }
+            let object = SignedObject::decode(bytes.as_slice(), true).unwrap();
+            object.validate_at(&acme, true, at).unwrap();
+            payloads.insert(match Roa::decode(bytes.as_slice(), true) {
+                Ok(roa) => roa.content().as_id().to_string(),
+                Err(_) => "ASPA".to_owned(),
+            });
+        }
+        payloads
+    }
+
+    /// How many files are found by their digests.
+    pub(crate) fn contents(&self) -> usize {
+        std::fs::read_dir(self.store().join("sha256")).unwrap().count()
+    }
+
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        let folder = self.store().join("rsync/rpki.example").join(folder);
+        let mut names: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+#[track_caller]
+fn entry_hash(content: &rpki::repository::manifest::ManifestContent, name: &str, bytes: &[u8]) {
+    use sha2::Digest as _;
+    let entry = content.iter().find(|entry| entry.file().as_ref() == name.as_bytes()).unwrap();
+    let digest: Vec<u8> = entry.hash().to_vec();
+    assert_eq!(digest, sha2::Sha256::digest(bytes).to_vec(), "{name}");
+}
