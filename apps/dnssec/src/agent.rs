@@ -1,6 +1,9 @@
 //! Nodes ask over a socket (`theta.agent.v1.Agent`).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use theta_agent::SocketError;
 use theta_names::WallTime;
@@ -14,6 +17,9 @@ use crate::{
     sources::{Known, SourceError, Sources, Stamps, Watched},
     transfer::tsig::KeyError,
 };
+
+/// Files that may have changed unseen, since they had changed just before, are read again so often at most.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// Why an agent does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +42,8 @@ struct State {
     changes: u64,
     known: Result<Arc<Known>, String>,
     previous: Previous,
+    /// When the files were read last.
+    read: Instant,
 }
 
 /// What an agent knows when it is asked.
@@ -73,7 +81,7 @@ impl Agent {
         };
         let mut previous = Previous::new(sources.terms.previous_seconds);
         previous.change(known.as_deref().ok(), WallTime::now().seconds());
-        let state = Arc::new(Mutex::new(State { stamps, changes: 0, known, previous }));
+        let state = Arc::new(Mutex::new(State { stamps, changes: 0, known, previous, read: Instant::now() }));
         let recogniser = Arc::new(Recogniser::new(sources.guesses));
         Ok(Self { terms: sources.terms, watched: Arc::new(watched), state, recogniser })
     }
@@ -83,9 +91,11 @@ impl Agent {
         let stamps = self.watched.stamps();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
-        let has_changed = state.stamps != stamps;
+        // A file that has just changed may change again unseen, so it is read again; but not for each of the thousands of requests that follow.
+        let was_read = state.stamps.look_like(&stamps) && state.read.elapsed() < AGAIN;
+        let has_changed = state.stamps != stamps && !was_read;
         if has_changed {
-            state.stamps = stamps;
+            (state.stamps, state.read) = (stamps, Instant::now());
             state.changes = state.changes.wrapping_add(1);
             state.known = self.watched.load().map(Arc::new).map_err(|error| error.to_string());
             if let Err(error) = &state.known {

@@ -115,6 +115,21 @@ pub(crate) struct Stamps {
     keys: Option<FileStamp>,
 }
 
+impl Stamps {
+    /// Whether nothing tells them apart, though a file may have changed so recently that another change may be behind that.
+    pub(crate) fn look_like(&self, other: &Self) -> bool {
+        let files = |one: Option<FileStamp>, other: Option<FileStamp>| match (one, other) {
+            (Some(one), Some(other)) => one.looks_like(&other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let zones = match (&self.zone, &other.zone) {
+            (ZoneStamp::File(one), ZoneStamp::File(other)) => files(*one, *other),
+            (one, other) => one == other,
+        };
+        zones && files(self.keys, other.keys)
+    }
+}
+
 #[derive(Debug, PartialEq)]
 enum ZoneStamp {
     File(Option<FileStamp>),

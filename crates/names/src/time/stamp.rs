@@ -30,13 +30,19 @@ pub struct FileStamp {
 
 impl PartialEq for FileStamp {
     fn eq(&self, other: &Self) -> bool {
-        let Self { number, len, modified, changed, is_recent } = *self;
-        let is_settled = !is_recent && !other.is_recent;
-        is_settled && (number, len, modified, changed) == (other.number, other.len, other.modified, other.changed)
+        let is_settled = !self.is_recent && !other.is_recent;
+        is_settled && self.looks_like(other)
     }
 }
 
 impl FileStamp {
+    /// Whether nothing tells them apart. If one of them was taken soon after a change, another change may be behind that all the same.
+    #[must_use]
+    pub fn looks_like(&self, other: &Self) -> bool {
+        let Self { number, len, modified, changed, is_recent: _ } = *self;
+        (number, len, modified, changed) == (other.number, other.len, other.modified, other.changed)
+    }
+
     /// Of the file with this path, or the one that it leads to; `None` if there is none, or this process may not know.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
@@ -113,6 +119,7 @@ mod tests {
         let soon = FileStamp::of(&path).unwrap();
         let [itself, settled] = [soon, FileStamp { is_recent: false, ..soon }];
         assert!(soon != itself && Some(soon) != FileStamp::of(&path));
+        assert!(soon.looks_like(&itself) && soon.looks_like(&settled));
         assert_eq!(settled, FileStamp { is_recent: false, ..soon });
         assert_ne!(settled, soon);
         assert_ne!(soon, settled);

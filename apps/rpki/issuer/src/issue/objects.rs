@@ -83,8 +83,11 @@ impl<'a> Run<'a> {
                 Err(error) => self.fail(authority, &attestation.file_name(), &error),
             }
         }
-        // What is asked for is written down first.
+        // What is asked for is written down first. Agents know contents that they consent to; of others they can say what they are.
         self.state.save()?;
+        for task in &tasks {
+            self.issuer.output.put(&task.attestation.encode())?;
+        }
         for (task, made) in tasks.iter().zip(sign_all(&self.issuer, &tasks)) {
             let file = task.attestation.file_name();
             match made {

@@ -1,0 +1,63 @@
+//! Five registries run an RPKI together: nodes, agents, issuers and a publisher as processes, members' signed statements as files. `rpki-client` judges
+//! what comes out, from the trust anchor's locator to validated payloads.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::zombie_processes,
+    reason = "the helpers of tests are test code, too"
+)]
+
+#[path = "../cli/harness.rs"]
+#[allow(dead_code, reason = "the tests of the command line use the rest")]
+mod harness;
+mod registries;
+#[path = "../cli/run.rs"]
+mod run;
+
+use self::registries::{Registries, origins};
+
+/// What a member states is published, by any issuer and while two registries are away; what a member has not stated is not, and does not go either.
+#[test]
+fn no_registry_alone_forges_or_withdraws_a_route_origin() {
+    let mut registries = Registries::new();
+    registries.grant("1.toml", "AS64496", "192.0.2.0/24");
+    let said = registries.issue("registry.toml", "statements", "issued").ok();
+    assert!(said.contains("2 new certificates of authorities, 1 new objects, 2 authorities published"), "{said}");
+    registries.publish().ok();
+    let first = origins(&[(64_496, "192.0.2.0/24")]);
+    assert_eq!(registries.validated(), first);
+
+    // One registry would have it gone: to its issuer nobody has ever stated anything.
+    std::fs::create_dir_all(registries.path().join("nothing/acme")).unwrap();
+    std::fs::copy(registries.path().join("issued"), registries.path().join("issued-otherwise")).unwrap();
+    let said = registries.issue("registry.toml", "nothing", "issued-otherwise").fails();
+    assert!(said.contains("it revokes") && said.contains("which nobody has withdrawn"), "{said}");
+    // Or another network in its place: to its issuer the key of the member is another.
+    registries.forge("AS666", "192.0.2.0/24");
+    let said = registries.issue("forged.toml", "forged", "issued-otherwise").fails();
+    assert!(said.contains("is authorised by no member's statement that counts now"), "{said}");
+    registries.publish().ok();
+    assert_eq!(registries.validated(), first, "what was published stays");
+    let refused = registries.refused(2);
+    assert!(refused.contains("agent rpki refuses it") && refused.contains("rpki-"), "{refused}");
+
+    // Two registries are away, and the member grants another one.
+    registries.kill(4);
+    registries.kill(5);
+    registries.grant("2.toml", "AS64500", "192.0.2.0/25");
+    registries.issue("registry.toml", "statements", "issued").ok();
+    registries.publish().ok();
+    let both = origins(&[(64_496, "192.0.2.0/24"), (64_500, "192.0.2.0/25")]);
+    assert_eq!(registries.validated(), both);
+
+    // The member withdraws the first; those that were away are back, and know nothing of what was signed meanwhile.
+    registries.restart(4);
+    registries.restart(5);
+    registries.withdraw("3.toml", "AS64496", "192.0.2.0/24");
+    registries.issue("registry.toml", "statements", "issued").ok();
+    registries.publish().ok();
+    assert_eq!(registries.validated(), origins(&[(64_500, "192.0.2.0/25")]));
+}

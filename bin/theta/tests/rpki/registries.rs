@@ -1,0 +1,282 @@
+//! Five registries on this machine, and relying parties.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use theta_knot::{places::Places, server::free_port};
+
+use crate::harness::{EXE, Group};
+
+/// Private keys of RSA whose primes are safe, none of them for anything but tests.
+const KEYS: &str = include_str!("../../../../modules/pkcs11/tests/pkcs11/krill/keys.pem");
+const END: &str = "-----END PRIVATE KEY-----\n";
+/// The keys of objects.
+const OBJECTS: usize = 10;
+/// How long something may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is announced: by which network, which prefix.
+pub(crate) type Origins = BTreeSet<(u64, String)>;
+
+pub(crate) fn origins(all: &[(u64, &str)]) -> Origins {
+    all.iter().map(|(asn, prefix)| (*asn, (*prefix).to_owned())).collect()
+}
+
+/// A program of this workspace, in a directory.
+fn program(folder: &Path, name: &str, words: &str) -> Command {
+    let built = Path::new(EXE).with_file_name(name);
+    assert!(built.is_file(), "{} is missing: cargo build --workspace --bins makes it", built.display());
+    let mut command = Command::new(built);
+    command.current_dir(folder).args(words.split_whitespace()).env_remove("THETA_CLIENT").env("NO_COLOR", "1");
+    command.stdin(Stdio::null());
+    command
+}
+
+/// What a program said, and whether it has done what it should.
+pub(crate) struct Said(bool, String);
+
+impl Said {
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert!(self.0, "{}", self.1);
+        self.1
+    }
+
+    #[track_caller]
+    pub(crate) fn fails(self) -> String {
+        assert!(!self.0, "{}", self.1);
+        self.1
+    }
+}
+
+fn said(mut command: Command) -> Said {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    Said(output.status.success(), text)
+}
+
+fn is_root() -> bool {
+    said({
+        let mut id = Command::new("id");
+        id.arg("-u");
+        id
+    })
+    .1
+    .trim()
+        == "0"
+}
+
+/// The registries' processes. They end when this is dropped.
+pub(crate) struct Registries {
+    group: Group,
+    agents: Vec<Child>,
+    rsync: Child,
+}
+
+impl Drop for Registries {
+    fn drop(&mut self) {
+        for child in self.agents.iter_mut().chain([&mut self.rsync]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Registries {
+    /// With keys of a trust anchor, a member's authority and objects that no registry has, and one agent each, of which all know the same.
+    pub(crate) fn new() -> Self {
+        let mut group = Group::made_with(&["--nodes", "5", "--threshold", "3", "--no-keys"]);
+        let names = ["rpki-ta", "rpki-acme"].map(str::to_owned).into_iter();
+        let names: Vec<_> = names.chain((0..OBJECTS).map(|number| format!("rpki-ee-{number}"))).collect();
+        for (key, name) in KEYS.split_inclusive(END).zip(&names) {
+            group.file("rsa.pem", key);
+            group.theta(&["keys", "import", "--name", name, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
+        }
+        let numbers: Vec<_> = group.numbers().collect();
+        numbers.iter().for_each(|node| let_agents_decide(&group, *node));
+        group.start_all();
+        let public = |name: &str| {
+            let pem = group.theta(&["keys", "export", name]).ok().text();
+            pem.lines().filter(|line| !line.starts_with('-')).collect::<String>()
+        };
+        let pool = names[2..].iter().map(|name| format!("{name} {}\n", public(name))).collect::<String>();
+        group.file("pool.keys", pool);
+        let path = group.path().to_owned();
+        fs::create_dir_all(path.join("statements/acme")).unwrap();
+        ["cache", "out", "pub"].iter().for_each(|name| fs::create_dir(path.join(name)).unwrap());
+        let key = said(program(&path, "theta-rpki", "key new --out ann.key --json")).ok();
+        let key: Value = serde_json::from_str(key.lines().next().unwrap()).unwrap();
+        let port = free_port().unwrap();
+        let host = format!("rsync://localhost:{port}");
+        let text = registry(&host, key["key"].as_str().unwrap(), &public("rpki-ta"), &public("rpki-acme"));
+        group.file("registry.toml", text);
+        group.file("ta.tal", format!("{host}/ta/ta.cer\n\n{}\n", public("rpki-ta")));
+        let rsync = serve(&group, port);
+        let agents = numbers.iter().map(|node| agent(&group, *node)).collect();
+        Self { group, agents, rsync }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.group.path()
+    }
+
+    /// The member grants a ROA, and all registries get that.
+    pub(crate) fn grant(&self, file: &str, network: &str, prefix: &str) {
+        self.state("grant", file, network, prefix);
+    }
+
+    /// The member withdraws it.
+    pub(crate) fn withdraw(&self, file: &str, network: &str, prefix: &str) {
+        self.state("withdraw", file, network, prefix);
+    }
+
+    fn state(&self, act: &str, file: &str, network: &str, prefix: &str) {
+        let words = format!(
+            "statement {act} --registry registry.toml --member acme --roa {network} --prefix {prefix} --key ann.key --out statements/acme/{file}"
+        );
+        said(program(self.path(), "theta-rpki", &words)).ok();
+        self.wait();
+    }
+
+    /// Somebody states something with another key, in a registry's data where that is the member's.
+    pub(crate) fn forge(&self, network: &str, prefix: &str) {
+        let key = said(program(self.path(), "theta-rpki", "key new --out forger.key --json")).ok();
+        let key: Value = serde_json::from_str(key.lines().next().unwrap()).unwrap();
+        let data = fs::read_to_string(self.path().join("registry.toml")).unwrap();
+        let before = data.lines().find(|line| line.starts_with("keys = ")).unwrap();
+        let data = data.replace(before, &format!("keys = [\"{}\"]", key["key"].as_str().unwrap()));
+        self.group.file("forged.toml", data);
+        fs::create_dir_all(self.path().join("forged/acme")).unwrap();
+        let words = format!(
+            "statement grant --registry forged.toml --member acme --roa {network} --prefix {prefix} --key forger.key --out forged/acme/1.toml"
+        );
+        said(program(self.path(), "theta-rpki", &words)).ok();
+    }
+
+    /// A run of an issuer that knows these data, these statements and this state, which is begun if it is not there.
+    pub(crate) fn issue(&self, registry: &str, statements: &str, state: &str) -> Said {
+        let begin = if self.path().join(state).exists() { "" } else { "--new-state" };
+        let words = format!(
+            "--registry {registry} --statements {statements} --pool pool.keys --store store --state {state} --client theta-group/client {begin}"
+        );
+        said(program(self.path(), "theta-rpki-issuer", &words))
+    }
+
+    /// A run of the publisher.
+    pub(crate) fn publish(&self) -> Said {
+        let words = "publish --objects store/rsync --output pub --base https://localhost/rrdp/";
+        said(program(self.path(), "theta-rpki-publication", words))
+    }
+
+    /// Manifests are told apart by their seconds; agents look at their files once in one.
+    fn wait(&self) {
+        sleep(Duration::from_millis(2_100));
+    }
+
+    /// What a node has refused.
+    pub(crate) fn refused(&self, node: u16) -> String {
+        let node = node.to_string();
+        self.group.theta(&["audit", "show", "--node", &node, "--refused", "--last", "20"]).ok().text()
+    }
+
+    pub(crate) fn kill(&mut self, node: u16) {
+        self.group.kill(node);
+    }
+
+    pub(crate) fn restart(&mut self, node: u16) {
+        self.group.start(node);
+        self.group.await_up(node);
+    }
+
+    /// What a router would be told by `rpki-client`, which starts from the locator and believes nothing that is not signed.
+    pub(crate) fn validated(&self) -> Origins {
+        let places = Places::of_this_machine();
+        places.check(&["rpki-client", "rsync"]).unwrap();
+        let (client, rsync) = (places.command("rpki-client"), places.command("rsync"));
+        let (client, rsync) = (client.get_program(), rsync.get_program());
+        // As root it would become a user of its own, which few systems have.
+        let mut command = Command::new(if is_root() { "unshare".as_ref() } else { client });
+        if is_root() {
+            command.arg("--user").arg(client);
+        }
+        places.with_libraries(&mut command);
+        command.current_dir(self.path()).args(["-R", "-j", "-e"]).arg(rsync);
+        command.args(["-t", "ta.tal", "-d", "cache", "out"]);
+        let said = said(command).ok();
+        let report: Value = serde_json::from_slice(&fs::read(self.path().join("out/json")).unwrap()).unwrap();
+        let told = &report["metadata"];
+        for (what, how_many) in
+            [("invalidcertificates", 0), ("failedmanifests", 0), ("invalidroas", 0), ("tals", 1), ("certificates", 2)]
+        {
+            assert_eq!(told[what], how_many, "{what}: {said} {told}");
+        }
+        let payloads = report["roas"].as_array().unwrap();
+        payloads.iter().map(|it| (it["asn"].as_u64().unwrap(), it["prefix"].as_str().unwrap().to_owned())).collect()
+    }
+}
+
+/// The issuer gets signatures of what the registry's agent consents to, and of nothing else.
+fn let_agents_decide(group: &Group, node: u16) {
+    let policy = group.node_dir(node).join("policy.toml");
+    let socket = group.node_dir(node).join("rpki.sock");
+    let rule = format!(
+        "\n[[agent]]\nname = \"rpki\"\nsocket = \"{}\"\ntimeout_ms = 20000\n\n[[rule]]\nname = \"rpki\"\neffect = \"allow\"\nclients = [\"client\"]\n\
+         keys = [\"rpki-*\"]\noperations = [\"sign\"]\nagent = \"rpki\"\n\n",
+        socket.display()
+    );
+    let text = fs::read_to_string(&policy).unwrap();
+    // Before the rule that allows everything, which then is about everything else.
+    let place = text.find("[[rule]]").unwrap();
+    fs::write(&policy, [&text[..place], &rule, &text[place..]].concat()).unwrap();
+}
+
+fn registry(host: &str, member: &str, anchor: &str, acme: &str) -> String {
+    format!(
+        "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nv4 = [\"192.0.2.0/24\"]\nv6 = [\"2001:db8::/32\"]\nkeys = [\"{member}\"]\n\n\
+         [[authority]]\nname = \"ta\"\nkey = \"rpki-ta\"\npublic = \"{anchor}\"\n\
+         certificate = \"{host}/ta/ta.cer\"\nrepository = \"{host}/repo/ta/\"\n\n\
+         [[authority]]\nname = \"acme\"\nkey = \"rpki-acme\"\npublic = \"{acme}\"\nparent = \"ta\"\nmember = \"acme\"\n\
+         certificate = \"{host}/repo/ta/acme.cer\"\nrepository = \"{host}/repo/acme/\"\n"
+    )
+}
+
+/// A registry's agent, with a memory of its own.
+fn agent(group: &Group, node: u16) -> Child {
+    let own = group.node_dir(node);
+    let (socket, memory): (PathBuf, PathBuf) = (own.join("rpki.sock"), own.join("rpki.memory"));
+    let words = format!(
+        "agent --registry registry.toml --statements statements --pool pool.keys --store store --memory {} --new-memory --socket {}",
+        memory.display(),
+        socket.display()
+    );
+    let log = fs::File::create(own.join("rpki.log")).unwrap();
+    let child = program(group.path(), "theta-rpki", &words).stderr(log).spawn().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while !socket.exists() {
+        let log = fs::read_to_string(own.join("rpki.log")).unwrap_or_default();
+        assert!(Instant::now() < deadline, "the agent of node {node} does not serve: {log}");
+        sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+/// What is published, for readers.
+fn serve(group: &Group, port: u16) -> Child {
+    let places = Places::of_this_machine();
+    places.check(&["rsync"]).unwrap();
+    let (owner, shown) = (if is_root() { "uid = 0\ngid = 0\n" } else { "" }, group.path().display());
+    let place = format!("{shown}/pub/rsync/current/localhost:{port}");
+    group
+        .file("rsyncd.conf", format!("use chroot = no\n{owner}[repo]\npath = {place}/repo\n[ta]\npath = {place}/ta\n"));
+    let mut rsync = places.command("rsync");
+    rsync.args(["--daemon", "--no-detach", "--address=127.0.0.1", "--config=rsyncd.conf"]);
+    rsync.arg(format!("--port={port}")).current_dir(group.path()).stdin(Stdio::null());
+    rsync.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
