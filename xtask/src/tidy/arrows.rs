@@ -142,7 +142,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("theta-dnssec", &["theta-agent", "theta-names", "theta-wire"]),
     ("theta-rpki", &["theta-agent", "theta-groups", "theta-names", "theta-statements", "theta-wire"]),
     // Makes what the agents consent to; a client of the nodes.
-    ("theta-rpki-issuer", &["theta-agent", "theta-client", "theta-names", "theta-rpki", "theta-rpki-publication"]),
+    ("theta-rpki-issuer", &["theta-agent", "theta-client", "theta-names", "theta-rpki"]),
     // A publisher of files, which knows nothing of ours.
     ("theta-rpki-publication", &["theta-names"]),
     // Programs of others: it knows nothing of ours.
