@@ -31,7 +31,6 @@ use rand_chacha::{
     ChaCha20Rng,
     rand_core::{Rng as _, SeedableRng as _},
 };
-
 use theta_pkcs11::ffi::C_GetInterface;
 
 use crate::host::{Backing, Host};
