@@ -28,11 +28,13 @@ impl Hosts {
         let knot = "the PKCS#11 module and zones with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
         let rpki =
             "the PKCS#11 module with Krill: Debian's packages rpki-client and rsync are missing and cannot be had";
+        let routes = "an RPKI of five registries, from statement to validated route: Debian's packages rpki-client and rsync are missing and cannot be had";
         let parts = [
             (self.tool, ("opensc::", tool)),
             (self.provider, ("pkcs11_provider::", provider)),
             (self.knot, ("knot::", knot)),
             (self.rpki, ("krill::", rpki)),
+            (self.rpki, ("no_registry_alone_", routes)),
         ];
         parts.into_iter().filter(|(is_there, _)| !is_there).map(|(_, left_out)| left_out).collect()
     }

@@ -51,6 +51,8 @@ struct Real {
     hosts: debian::Hosts,
     /// `None`: it is in PATH.
     krill: Option<PathBuf>,
+    /// A Python with `python-pkcs11`.
+    python: Option<PathBuf>,
 }
 
 impl Real {
@@ -61,6 +63,7 @@ impl Real {
             cometbft: log.step("CometBFT", || tools::cometbft(root))?,
             hosts: log.step("programs that know tokens", tools::pkcs11_hosts)?,
             krill: log.step("Krill", || tools::krill(root))?,
+            python: log.step("python-pkcs11", tools::python_pkcs11)?,
         })
     }
 
@@ -76,7 +79,8 @@ impl Real {
         };
         tests.envs(self.hosts.unpacked.as_ref().map(|unpacked| ("THETA_PKCS11_HOSTS", unpacked)));
         tests.envs(self.krill.as_ref().map(|programs| ("THETA_KRILL", programs)));
-        let left_out = self.hosts.left_out();
+        tests.envs(self.python.as_ref().map(|python| ("THETA_PYTHON_PKCS11", python)));
+        let left_out = self.left_out();
         if !left_out.is_empty() {
             tests.arg("--");
             left_out.iter().for_each(|(module, _)| {
@@ -86,6 +90,14 @@ impl Real {
         tests
     }
 
+    /// The modules of tests of hosts that cannot run, and what is not tested for that.
+    fn left_out(&self) -> Vec<(&'static str, &'static str)> {
+        let no_python =
+            "the PKCS#11 module with Python: the package python-pkcs11 is missing, and cannot be installed by pip";
+        let python = self.python.is_none().then_some(("python_pkcs11::", no_python));
+        self.hosts.left_out().into_iter().chain(python).collect()
+    }
+
     /// What was left out, and for want of what.
     fn not_tested(&self) -> impl Iterator<Item = String> {
         let no_go = [
@@ -93,7 +105,7 @@ impl Real {
             "signatures of ECDSA by Go's library (interop/verify-ecdsa)",
         ];
         let no_go = no_go.into_iter().filter(|_| !self.go).map(|what| format!("{what}: go is missing"));
-        let no_hosts = self.hosts.left_out().into_iter().map(|(_, what)| what.to_owned());
+        let no_hosts = self.left_out().into_iter().map(|(_, what)| what.to_owned());
         let no_chain = self.cometbft.is_none().then(|| format!("a chain (apps/chain/tests): {NO_GO}"));
         no_go.chain(no_hosts).chain(no_chain)
     }

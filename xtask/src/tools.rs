@@ -11,6 +11,7 @@ use crate::{debian, steps::run};
 
 const DENY_VERSION: &str = "0.20.2";
 const KRILL_VERSION: &str = "0.16.1";
+const PYTHON_PKCS11_VERSION: &str = "0.10.0";
 /// The same as `theta_chain::net::COMETBFT`, which looks for it there.
 const COMETBFT_VERSION: &str = "0.38.26";
 
@@ -126,6 +127,31 @@ pub(crate) fn krill(root: &Path) -> Result<Option<PathBuf>, String> {
     install.args(["--no-default-features", "--features", "hsm"]);
     run(root, install)?;
     if runs(Some(&built)) { Ok(Some(built)) } else { Err("Krill was built but does not run".to_owned()) }
+}
+
+/// The Python that has `python-pkcs11`: that of PATH, or an environment of its own into which pip installs it; `None` where it cannot be had.
+pub(crate) fn python_pkcs11() -> Result<Option<PathBuf>, String> {
+    let succeeds = |python: &Path, words: &[&str]| {
+        let output = Command::new(python).args(words).stdin(Stdio::null()).output();
+        output.is_ok_and(|it| it.status.success())
+    };
+    // Older ones do not know the curve.
+    let has_it = |python: &Path| succeeds(python, &["-c", "import pkcs11; pkcs11.KeyType.EC_EDWARDS"]);
+    let kept = cache()?.join(format!("python-pkcs11-{PYTHON_PKCS11_VERSION}"));
+    let (given, own) = (PathBuf::from("python3"), kept.join("bin").join("python3"));
+    if let Some(found) = [&given, &own].into_iter().find(|python| has_it(python)) {
+        return Ok(Some(found.clone()));
+    }
+    println!(
+        "installing python-pkcs11 {PYTHON_PKCS11_VERSION} into {}, once: a program in Python signs with the PKCS#11 module",
+        kept.display()
+    );
+    let package = format!("python-pkcs11=={PYTHON_PKCS11_VERSION}");
+    // Nothing is compiled: where there is no finished package, it is left out.
+    let install = ["-m", "pip", "install", "--quiet", "--only-binary", ":all:", &package];
+    let is_there =
+        succeeds(&given, &["-m", "venv", &kept.to_string_lossy()]) && succeeds(&own, &install) && has_it(&own);
+    Ok(is_there.then_some(own))
 }
 
 /// Whether this system allows the networks that tests of `theta-wan` make. Where it does not, the reason is returned.

@@ -4,8 +4,7 @@
 //! PKCS#11 2.40 and 3.0. Each token is a group, and its objects are the group's live keys. `docs/guides/pkcs11.md` says how to use it,
 //! `docs/adr/0052-pkcs11-module.md` why it is as it is.
 //!
-//! - [`ffi`] is the border to C: all `unsafe` is there, and what passes it is copied and bounded. `interface` has the tables of
-//!   functions.
+//! - [`ffi`] is the border to C: all `unsafe` is there, and what passes it is copied and bounded.
 //! - `process` is what there is once in each process, also after `fork`; `sessions` the state of the host's sessions.
 //! - `token` asks the group, and gives hosts keys of a pool that make their own; `catalogue` knows its keys, `objects` shows them as
 //!   attributes, `mechanisms` says what of them is served, `generation` reads what kind of key a host wants.
@@ -17,7 +16,6 @@
 mod catalogue;
 pub mod ffi;
 mod generation;
-mod interface;
 mod log;
 mod mechanisms;
 mod objects;

@@ -33,10 +33,12 @@ const MOST_OBJECTS: usize = 256;
 /// The longest message in bytes: what fits into a message to a node (32 MiB), with what belongs to it.
 pub(crate) const MOST_MESSAGE: usize = 31 << 20;
 
+/// The last handle of a session. A host that ends and begins anew gets others than before, so that an old one means nothing.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
 /// All sessions of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    next: AtomicU64,
     open: RwLock<BTreeMap<CK_SESSION_HANDLE, Arc<Session>>>,
 }
 
@@ -78,7 +80,7 @@ impl Sessions {
             return Err(Refusal(CKR_SESSION_COUNT));
         }
         // Zero is no handle.
-        let handle = self.next.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let handle = LAST.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let session = Session {
             slot,
             writable,

@@ -268,6 +268,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
             "theta-keyfiles",
             "theta-payload",
+            "theta-pkcs11",
             "theta-schemes",
             "theta-sharing",
             "theta-groups",

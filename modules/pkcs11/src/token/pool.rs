@@ -292,8 +292,10 @@ impl Token {
     fn change(&self, object: &Object, change: impl FnOnce(&mut Binding) -> &'static str) -> Outcome<()> {
         let pool = self.config.pool.as_ref().ok_or(Refusal(CKR_ACTION_PROHIBITED))?;
         let (locked, mut bindings) = self.lock(pool)?;
-        let bound = bindings.of(object.key.public.key_id().as_bytes()).filter(|it| it.state == State::Bound).cloned();
-        // Another program may have destroyed it.
+        // Another program may have destroyed the key, or its public object alone.
+        let is_there =
+            |it: &&Binding| it.state == State::Bound && (object.class == Class::Private || it.public.is_some());
+        let bound = bindings.of(object.key.public.key_id().as_bytes()).filter(is_there).cloned();
         let mut binding = bound.ok_or(Refusal(CKR_OBJECT_HANDLE_INVALID))?;
         let words = change(&mut binding);
         bindings.put(binding);

@@ -25,5 +25,6 @@ mod nodes;
 mod opensc;
 mod pkcs11_provider;
 mod pool;
+mod python_pkcs11;
 #[path = "../../../../bin/theta/tests/cli/run.rs"]
 mod run;
