@@ -3,7 +3,7 @@
 
 #![no_main]
 
-#[path = "../../modules/pkcs11/tests/misuse/host/mod.rs"]
+#[path = "../../../modules/pkcs11/tests/misuse/host/mod.rs"]
 mod host;
 
 use std::fs;
