@@ -91,6 +91,7 @@ Examples:
   cargo run --release -- demo --keep    leave the network running, to try the other commands on it
   cargo run --release -- demo --chain   a CometBFT chain whose transactions are encrypted until they are ordered
   cargo run --release -- demo --dns     a zone that three operators sign, and that none of them can falsify
+  cargo run --release -- demo --rpki    routes that five registries sign, and that none of them can forge or withdraw
 
 Everything is real: each node is a process of its own, all speak mutually authenticated TLS 1.3 on loopback.")]
 struct DemoArgs {
@@ -121,6 +122,9 @@ struct DemoArgs {
     /// Show a zone instead, which three operators sign with Knot DNS, none of whom has its keys: the program theta-dnssec-demo
     #[arg(long, conflicts_with_all = ["file", "nodes", "threshold", "rounds", "all", "keep", "chain"])]
     dns: bool,
+    /// Show an RPKI instead, whose routes none of five registries can forge or withdraw: the program theta-rpki-demo
+    #[arg(long, conflicts_with_all = ["file", "nodes", "threshold", "rounds", "all", "keep", "chain", "dns"])]
+    rpki: bool,
 }
 
 /// `theta-demo demo`.
@@ -130,6 +134,9 @@ fn run(args: &DemoArgs, output: Output) -> Result<(), Failure> {
     }
     if args.dns {
         return other::DNS.run(args.dir.as_deref(), output);
+    }
+    if args.rpki {
+        return other::RPKI.run(args.dir.as_deref(), output);
     }
     let material = Material::load(args.file.as_deref())?;
     let keys = if args.all { every::keys()? } else { plan::default_keys() };

@@ -27,6 +27,12 @@ pub(super) const DNS: Other = Other {
     how: "build it (cargo build --release -p theta-dnssec-demo -p theta-pkcs11), or let cargo xtask dns build it and unpack Knot DNS",
 };
 
+/// `theta-demo demo --rpki`.
+pub(super) const RPKI: Other = Other {
+    program: "theta-rpki-demo",
+    how: "build it (cargo build --release -p theta-rpki-demo), or let cargo xtask rpki build it and unpack rpki-client",
+};
+
 impl Other {
     /// Hands over to it.
     pub(super) fn run(&self, dir: Option<&Path>, output: Output) -> Result<(), Failure> {

@@ -17,6 +17,9 @@ pub(crate) struct Hosts {
     pub(crate) rpki: bool,
 }
 
+/// Why there is no demonstration of an RPKI.
+pub(crate) const NO_RPKI: &str = "Debian's packages rpki-client and rsync are missing and cannot be had: install them";
+
 /// Why there is no demonstration with Knot DNS.
 pub(crate) const NO_KNOT: &str = "Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had: install Knot DNS and ldns-verify-zone";
 

@@ -28,6 +28,7 @@ Commands:
   monitoring  Alerts and dashboard of monitoring/, with a real Prometheus that watches a group whose nodes die (a minute)
   chain   A CometBFT chain whose transactions are encrypted until they are ordered (release build); --json for programs
   dns     A zone that three operators sign with Knot DNS, none of whom has its keys (release build); --json for programs
+  rpki    Routes that five registries sign, and that none of them can forge or withdraw (release build); --json for programs
   help    This text
 
 Environment for `test`:
@@ -64,13 +65,14 @@ fn main() -> ExitCode {
         Some("monitoring") => steps::monitoring(&root),
         Some("chain") => steps::chain(&root, &arguments.collect::<Vec<_>>()),
         Some("dns") => steps::dns(&root, &arguments.collect::<Vec<_>>()),
+        Some("rpki") => steps::rpki(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
         Some(other) => {
             eprintln!(
-                "error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, monitoring, chain, dns, help"
+                "error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, monitoring, chain, dns, rpki, help"
             );
             return ExitCode::from(2);
         }

@@ -174,6 +174,18 @@ pub(crate) fn dns(root: &Path, arguments: &[String]) -> Result<(), String> {
     run(root, command)
 }
 
+/// Shows the RPKI of `apps/rpki`, in the release build.
+pub(crate) fn rpki(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let hosts = tools::pkcs11_hosts()?;
+    if !hosts.rpki {
+        return Err(debian::NO_RPKI.to_owned());
+    }
+    cargo(root, &["build", "--quiet", "--release", "--package", "theta-rpki-demo"])?;
+    let mut command = Command::new(target(root).join("release").join("theta-rpki-demo"));
+    command.arg("demo").args(arguments).envs(hosts.unpacked.map(|folder| ("THETA_PKCS11_HOSTS", folder)));
+    run(root, command)
+}
+
 fn check_monitoring(root: &Path) -> Result<(), String> {
     let Some(programs) = tools::prometheus()? else {
         println!(

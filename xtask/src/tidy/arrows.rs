@@ -227,6 +227,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Operators with a node each, their agents and a name server: by the commands of people, and the agent's library.
     ("theta-dnssec-demo", &["theta", "theta-agent", "theta-cluster", "theta-dnssec", "theta-knot"]),
+    // Registries with a node each, their agents, an issuer, a publisher and readers: by the libraries of these.
+    (
+        "theta-rpki-demo",
+        &[
+            "theta",
+            "theta-agent",
+            "theta-client",
+            "theta-cluster",
+            "theta-groups",
+            "theta-knot",
+            "theta-names",
+            "theta-rpki",
+            "theta-rpki-issuer",
+            "theta-rpki-publication",
+            "theta-statements",
+        ],
+    ),
     (
         "theta-bench",
         &[

@@ -224,8 +224,11 @@ fn program(places: &Places, folder: &Path, name: &str) -> Command {
     command
 }
 
-/// Starts a program that ends when this process does. What it says goes to a file.
-fn tied(program: &Command, output: &Path) -> Result<Child, KnotError> {
+/// Starts a program that ends when this process does, or when its standard input is closed. What it says goes to a file.
+///
+/// # Errors
+/// [`KnotError`].
+pub fn tied(program: &Command, output: &Path) -> Result<Child, KnotError> {
     let file = |path: &Path| {
         let opened = File::options().create(true).append(true).open(path);
         opened.map_err(|reason| KnotError::File { path: path.to_owned(), reason })
