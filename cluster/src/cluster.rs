@@ -54,7 +54,7 @@ impl Site for Loopback {
 /// Node processes and their directory. Dropping it kills them all.
 pub struct Cluster {
     site: Box<dyn Site>,
-    program: PathBuf,
+    pub(crate) program: PathBuf,
     dir: PathBuf,
     lifetime: Lifetime,
     nodes: Vec<NodeProcess>,

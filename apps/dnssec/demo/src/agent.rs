@@ -3,18 +3,17 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    thread,
 };
 
 use clap::Args;
 use theta::{connect, exit::Failure};
+use theta_cluster::end_of_input;
 use theta_dnssec::{
     agent::Agent,
     consent::Terms,
     digests::Guesses,
     sources::{CopyFrom, Sources},
 };
-use tokio::sync::oneshot;
 
 /// The zone's name.
 pub(crate) const ZONE: &str = "example.";
@@ -41,17 +40,11 @@ pub(crate) struct AgentArgs {
 pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).init();
     let agent = Agent::open(sources(&args.dir)).map_err(failed)?;
-    let (ended, end_of_input) = oneshot::channel::<()>();
-    thread::spawn(move || {
-        // An error ends the input as well.
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        let _ = ended.send(());
-    });
     let socket = args.dir.join(SOCKET);
     connect::runtime()?.block_on(async {
         tokio::select! {
             served = theta_agent::serve(agent, &socket) => served.map_err(failed),
-            _ = end_of_input => Ok(()),
+            () = end_of_input() => Ok(()),
         }
     })
 }

@@ -1,15 +1,15 @@
 //! The agent of one registry, as a process of its own. It is the one of `theta-rpki agent`, and ends with the demonstration.
 
-use std::{io, path::PathBuf, thread};
+use std::{io, path::PathBuf};
 
 use clap::Args;
 use theta::{connect, exit::Failure};
+use theta_cluster::end_of_input;
 use theta_rpki::{
     agent::{Agent, Pace},
     kept::Kept,
     sources::Sources,
 };
-use tokio::sync::oneshot;
 
 /// The registry's data, in its directory.
 pub(crate) const DATA: &str = "registry.toml";
@@ -48,17 +48,11 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     let kept = Kept::begin(&args.dir.join(MEMORY)).map_err(|error| Failure::Failed(error.to_string()))?;
     let agent = Agent::open(sources(&args.dir), kept, Pace::default());
     let agent = agent.map_err(|error| Failure::Failed(error.to_string()))?;
-    let (ended, end_of_input) = oneshot::channel::<()>();
-    thread::spawn(move || {
-        // An error ends the input as well.
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        let _ = ended.send(());
-    });
     let socket = args.dir.join(SOCKET);
     connect::runtime()?.block_on(async {
         tokio::select! {
             served = theta_agent::serve(agent, &socket) => served.map_err(|error| Failure::Failed(error.to_string())),
-            _ = end_of_input => Ok(()),
+            () = end_of_input() => Ok(()),
         }
     })
 }

@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
 use theta::{
     exit::{Failure, reason},
     group::plan::Plan,
@@ -238,28 +237,17 @@ impl Registries {
 
     /// What a command of `theta` prints, run in the directory of all by the group's own client.
     fn theta(&self, words: &[&str]) -> Result<String, Failure> {
-        let mut theta = Command::new(&self.program);
-        theta.args(words).current_dir(&self.dir).stdin(Stdio::null());
-        theta.env("THETA_CLIENT", self.group.client_dir()).env_remove("THETA_TOKEN_FILE");
-        let output = theta.output().map_err(|error| self.not_started(&error))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(Failure::Failed(format!("theta {}: {said}", words.join(" "))))
+        self.group.theta(&self.dir, words)
     }
 
     /// How often a node has refused to sign something, as its log has it.
     pub(crate) fn refusals(&self, node: u16) -> Result<usize, Failure> {
-        let node = node.to_string();
-        let shown = self.theta(&[&SHOW_REFUSED[..], &["--last", "10000", "--node", &node, "--json"]].concat())?;
-        let records: Vec<Value> = serde_json::from_str(&shown).map_err(Failure::internal)?;
-        Ok(records.len())
+        self.group.refusals(&self.dir, node, &ASKED)
     }
 
     /// The last time, as `theta audit show` shows it.
     pub(crate) fn last_refusal(&self, node: u16) -> Result<String, Failure> {
-        self.theta(&[&SHOW_REFUSED[..], &["--last", "1", "--node", &node.to_string()]].concat())
+        self.group.last_refusal(&self.dir, node, &ASKED)
     }
 
     /// The directory of all, which is absolute.
@@ -291,7 +279,7 @@ impl Drop for Registries {
 }
 
 /// What the issuer asked for and did not get.
-const SHOW_REFUSED: [&str; 5] = ["audit", "show", "--refused", "--operation", "sign"];
+const ASKED: [&str; 2] = ["--operation", "sign"];
 
 /// The rules of every node, with the socket of its registry's agent.
 const RULES: &str = r#"[[agent]]
