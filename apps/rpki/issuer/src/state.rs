@@ -46,12 +46,16 @@ pub struct Certified {
     pub serial: u64,
     /// The file that it is for, or is in.
     pub file: String,
+    /// When it begins, in seconds since 1970.
+    pub from: i64,
     /// When it ends, in seconds since 1970.
     pub until: i64,
     /// The name of the certified key, if it is one of the pool.
     pub key: String,
     /// Whether it was signed. One that was not may be known to agents all the same.
     pub is_signed: bool,
+    /// Whether a list revokes it to make room for another one of the same file.
+    pub is_revoked: bool,
 }
 
 /// An object that is there.

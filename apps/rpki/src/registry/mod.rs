@@ -112,6 +112,9 @@ fn read_terms(text: &TermsText) -> Terms {
     }
 }
 
+/// So many times as long as lists certificates have to last.
+const LISTS_AT_LEAST: i64 = 4;
+
 /// A registry's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
@@ -154,7 +157,15 @@ impl Registry {
         }
         let operators = text.operators.map(|keys| KeySet::parse(&keys.keys, keys.need));
         let operators = operators.transpose().map_err(|error| wrong("operators", error.to_string()))?;
-        Ok(Self { name: rpki, terms: read_terms(&text.terms), members, authorities, operators })
+        let terms = read_terms(&text.terms);
+        // Certificates are renewed in their time, and lists in theirs: else nothing on a manifest would outlast it.
+        if terms.longest_object.min(terms.longest_authority) < terms.longest_list.saturating_mul(LISTS_AT_LEAST) {
+            return Err(wrong(
+                "terms",
+                "certificates last four times as long as lists, at least (authority_days, object_days, list_hours)",
+            ));
+        }
+        Ok(Self { name: rpki, terms, members, authorities, operators })
     }
 
     /// The authority with this name.

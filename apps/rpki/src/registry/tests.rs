@@ -65,6 +65,7 @@ fn mistakes_are_explained() {
         ("handle", "handel", "handel"),
         ("name = \"example\"", "", "name"),
         ("name = \"example\"", "name = \"An example\"", "a to z"),
+        ("[[member]]", "[terms]\nobject_days = 7\n\n[[member]]", "four times as long as lists"),
     ] {
         let wrong = text().replace(from, to);
         assert_ne!(wrong, text(), "{from}");

@@ -3,11 +3,8 @@
 use rpki::repository::{Cert, x509::Validity};
 use theta_rpki::registry::Authority;
 
-use super::{IssueError, Run, serial};
-use crate::{
-    made::{self, MakeError, time},
-    state::Certified,
-};
+use super::{IssueError, Run};
+use crate::made::{self, MakeError, Stamp, time};
 
 /// A certificate of an authority is renewed when less than this part of its time is left.
 const RENEWED_AT: i64 = 4;
@@ -41,13 +38,11 @@ impl Run<'_> {
     }
 
     fn new_certificate(&mut self, of: &Authority, issuer: &Authority) -> Result<(), Problem> {
-        let (now, serial) = (self.issuer.now, serial()?);
-        let until = now.saturating_add(self.issuer.registry.terms.longest_authority);
+        self.make_room(issuer, &of.certificate_name())?;
+        let lasts = self.issuer.registry.terms.longest_authority;
+        let Stamp { now, until, serial } = self.asked(issuer, &of.certificate_name(), "", lasts)?;
         let validity = Validity::new(time(now), time(until));
         let wanted = made::certificate(self.issuer.registry, of, issuer, serial.into(), validity)?;
-        let (file, key) = (of.certificate_name(), String::new());
-        let asked = Certified { serial, file, until, key, is_signed: false };
-        self.known().of(&issuer.name).certificates.push(asked);
         self.state.save().map_err(IssueError::from)?;
         let bytes = made::sign_certificate(self.issuer.hands, issuer, wanted)?;
         self.signed(issuer, serial);

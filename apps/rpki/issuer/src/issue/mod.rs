@@ -16,9 +16,9 @@ use theta_rpki::{
 
 use crate::{
     hands::Hands,
-    made::MakeError,
+    made::{MakeError, Stamp},
     output::Output,
-    state::{State, StateError, StateFile},
+    state::{Certified, State, StateError, StateFile},
 };
 
 /// What an issuer knows, and who signs for it.
@@ -166,6 +166,26 @@ impl<'a> Run<'a> {
             self.known().needed = needed;
         }
         Ok(self.state.save()?)
+    }
+}
+
+impl Run<'_> {
+    /// Numbers and times for a certificate, which are noted: those of the last try if that is so recent that agents still take them, since they count
+    /// the certificates of a file and take the same one again.
+    fn asked(&mut self, of: &Authority, file: &str, key: &str, lasts: i64) -> Result<Stamp, MakeError> {
+        let (now, recent) = (self.issuer.now, self.issuer.registry.terms.clocks / 2);
+        let certificates = &mut self.known().of(&of.name).certificates;
+        let before = certificates.iter().rfind(|certified| certified.file == file);
+        let again = |certified: &&Certified| {
+            !certified.is_signed && certified.key == key && (0..=recent).contains(&now.saturating_sub(certified.from))
+        };
+        if let Some(Certified { serial, from, until, .. }) = before.filter(again) {
+            return Ok(Stamp { now: *from, until: *until, serial: *serial });
+        }
+        let (serial, until) = (serial()?, now.saturating_add(lasts));
+        let (file, key) = (file.to_owned(), key.to_owned());
+        certificates.push(Certified { serial, file, from: now, until, key, is_signed: false, is_revoked: false });
+        Ok(Stamp { now, until, serial })
     }
 }
 

@@ -12,11 +12,11 @@ use std::{
 use rpki::repository::sigobj::SignedObject;
 use theta_rpki::{attestation::Attestation, registry::Authority};
 
-use super::{IssueError, Issuer, NO_KEY, Run, serial};
+use super::{IssueError, Issuer, NO_KEY, Run, authorities::Problem};
 use crate::{
     hands::Key,
     made::{self, MakeError, Stamp},
-    state::{Certified, Kept},
+    state::Kept,
 };
 
 /// So many are asked for before it is written down what has come of it.
@@ -80,7 +80,8 @@ impl<'a> Run<'a> {
             match self.task(authority, attestation) {
                 Ok(Some(task)) => tasks.push(task),
                 Ok(None) => self.fail(authority, &attestation.file_name(), &NO_KEY),
-                Err(error) => self.fail(authority, &attestation.file_name(), &error),
+                Err(Problem::Made(error)) => self.fail(authority, &attestation.file_name(), &error),
+                Err(Problem::Run(error)) => return Err(error),
             }
         }
         // What is asked for is written down first. Agents know contents that they consent to; of others they can say what they are.
@@ -105,15 +106,12 @@ impl<'a> Run<'a> {
     }
 
     /// What is to be made, with a key and numbers that are noted. `None`: there is no key.
-    fn task(&mut self, authority: &'a Authority, attestation: &'a Attestation) -> Result<Option<Task<'a>>, MakeError> {
+    fn task(&mut self, authority: &'a Authority, attestation: &'a Attestation) -> Result<Option<Task<'a>>, Problem> {
+        self.make_room(authority, &attestation.file_name())?;
         let purpose = hex::encode(attestation.digest());
         let Some((name, public)) = self.key(&purpose, |_| true) else { return Ok(None) };
-        let (now, serial) = (self.issuer.now, serial()?);
-        let until = now.saturating_add(self.issuer.registry.terms.longest_object);
-        let (file, key) = (attestation.file_name(), name.to_owned());
-        let asked = Certified { serial, file, until, key, is_signed: false };
-        self.known().of(&authority.name).certificates.push(asked);
-        let stamp = Stamp { now, until, serial };
+        let lasts = self.issuer.registry.terms.longest_object;
+        let stamp = self.asked(authority, &attestation.file_name(), name, lasts)?;
         Ok(Some(Task { authority, attestation, key: Key { name, public }, stamp }))
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use rpki::repository::Cert;
 use theta_rpki::registry::Authority;
 
-use super::{IssueError, NO_KEY, Published, Run, authorities::Problem, serial};
+use super::{IssueError, Issuer, NO_KEY, Published, Run, authorities::Problem, serial};
 use crate::{
     hands::{Key, Unsigned},
     made::{self, Stamp},
@@ -18,6 +18,8 @@ use crate::{
 
 /// The highest number that an agent permits rises by two to the power of this in each second (`spec/rpki.md`).
 const NUMBERS_A_SECOND: u32 = 20;
+/// So many tries for a certificate may stand beside the last one: half of what agents permit.
+const MOST_TRIES: usize = 32;
 
 /// What is to be published by an authority.
 struct Point {
@@ -97,20 +99,20 @@ impl<'a> Run<'a> {
         let standing = issued.certificates.iter().filter(|certified| certified.until > now);
         let withdrawn = standing.filter(|certified| !wanted(&certified.file)).map(|certified| certified.serial);
         let withdrawn = withdrawn.collect();
-        let replaced = replaced(&issued.certificates, &of.manifest_name());
+        let mut replaced = replaced(&issued.certificates, &of.manifest_name());
+        let revoked = issued.certificates.iter().filter(|certified| certified.is_revoked && certified.until > now);
+        replaced.extend(revoked.map(|certified| certified.serial));
         Ok(Point { files, ends, withdrawn, replaced })
     }
 
     /// Has a list and a manifest signed.
     fn renew(&mut self, of: &Authority, point: &Point) -> Result<Current, Problem> {
-        let (now, terms) = (self.issuer.now, self.issuer.registry.terms);
+        let (now, number) = (self.issuer.now, self.next_number(of));
         let issued = self.known().of(&of.name);
         // Relying parties keep the manifest that they have if the next one does not begin later.
         let from = now.max(issued.from.saturating_add(1));
-        let first = u64::try_from(now).unwrap_or_default() << NUMBERS_A_SECOND;
-        let number = first.max(issued.number.saturating_add(1));
-        let until = point.ends.min(from.saturating_add(terms.longest_list));
-        (issued.number, issued.from) = (number, from);
+        issued.from = from;
+        let until = point.ends.min(from.saturating_add(self.issuer.registry.terms.longest_list));
         let (key, stamp) = self.manifest_key(of, point, (from, until))?;
         // What is asked for is written down first.
         self.state.save().map_err(IssueError::from)?;
@@ -132,6 +134,43 @@ impl<'a> Run<'a> {
         Ok(current)
     }
 
+    /// The number of the next list and manifest, which is noted.
+    fn next_number(&mut self, of: &Authority) -> u64 {
+        let first = u64::try_from(self.issuer.now).unwrap_or_default() << NUMBERS_A_SECOND;
+        let issued = self.known().of(&of.name);
+        issued.number = first.max(issued.number.saturating_add(1));
+        issued.number
+    }
+
+    /// Agents take so many certificates of a file that have not ended. Where many tries came to nothing, a list revokes all but the last of them; it is not
+    /// published by itself.
+    pub(super) fn make_room(&mut self, of: &Authority, file: &str) -> Result<(), Problem> {
+        let Issuer { registry, authorised, now, .. } = self.issuer;
+        let certificates = &self.known().of(&of.name).certificates;
+        let stands = |certified: &&Certified| certified.until > now && !certified.is_revoked;
+        let tries: Vec<u64> =
+            certificates.iter().filter(|it| it.file == file).filter(stands).map(|it| it.serial).collect();
+        let Some((_, older)) = tries.split_last().filter(|(_, older)| older.len() >= MOST_TRIES) else { return Ok(()) };
+        let mut wanted = BTreeSet::from([of.manifest_name(), of.certificate_name()]);
+        wanted.extend(of.member.iter().flat_map(|member| authorised.of(member)).map(|one| one.file_name()));
+        wanted.extend(registry.children(of).map(Authority::certificate_name));
+        let goes = |it: &&Certified| it.is_revoked || older.contains(&it.serial) || !wanted.contains(&it.file);
+        let mut revoked: BTreeSet<u64> =
+            certificates.iter().filter(|it| it.until > now).filter(goes).map(|it| it.serial).collect();
+        revoked.extend(replaced(certificates, &of.manifest_name()));
+        let number = self.next_number(of);
+        // A list begins no earlier than the last one.
+        let from = now.max(self.known().of(&of.name).from);
+        self.state.save().map_err(IssueError::from)?;
+        let revoked: Vec<u64> = revoked.into_iter().collect();
+        let until = from.saturating_add(registry.terms.longest_list);
+        made::list(self.issuer.hands, of, number, (from, until), &revoked)?;
+        for certified in &mut self.known().of(&of.name).certificates {
+            certified.is_revoked |= older.contains(&certified.serial);
+        }
+        Ok(self.state.save().map_err(IssueError::from)?)
+    }
+
     /// A key for the next manifest, of which no certificate that stands ends before it, since agents refuse that; and its certificate's numbers,
     /// which are noted.
     fn manifest_key(
@@ -151,8 +190,9 @@ impl<'a> Run<'a> {
         };
         let key = self.key(&format!("manifests of {}", of.name), may);
         let (name, public) = key.ok_or_else(|| Problem::Made(Unsigned(NO_KEY.to_owned()).into()))?;
-        let serial = serial()?;
-        let asked = Certified { serial, file: file.clone(), until, key: name.to_owned(), is_signed: false };
+        let (serial, key) = (serial()?, name.to_owned());
+        let asked =
+            Certified { serial, file: file.clone(), from: now, until, key, is_signed: false, is_revoked: false };
         self.known().of(&of.name).certificates.push(asked);
         Ok((Key { name, public }, Stamp { now, until, serial }))
     }

@@ -110,6 +110,38 @@ fn it_goes_on_after_a_crash_at_any_step() {
     }
 }
 
+/// Agents count the certificates of a file that have not ended, and know of each that they have consented to, signed or not.
+#[test]
+fn it_goes_on_after_days_in_which_too_few_nodes_answered() {
+    let mut world = World::new();
+    world.state_that(&roa(64_496, &["192.0.2.0/24"]), true);
+    *world.left.lock().unwrap() = 0;
+    for _ in 0..300 {
+        world.now += 301;
+        assert!(!world.run().failures.is_empty());
+        // The lists that make room are signed.
+        *world.left.lock().unwrap() = 0;
+        if world.tries() > 33 {
+            *world.left.lock().unwrap() = 1;
+        }
+    }
+    *world.left.lock().unwrap() = usize::MAX;
+    world.now += 301;
+    world.run_well();
+    assert_eq!(world.validated(), told(&["AS64496"]));
+    // Of a ROA alone, whose key signs and whose authority does not.
+    world.state_that(&roa(64_500, &["192.0.2.0/25"]), true);
+    for _ in 0..100 {
+        world.now += 301;
+        *world.left.lock().unwrap() = 1;
+        assert!(!world.run().failures.is_empty());
+    }
+    *world.left.lock().unwrap() = usize::MAX;
+    world.now += 301;
+    world.run_well();
+    assert_eq!(world.validated(), told(&["AS64496", "AS64500"]));
+}
+
 #[test]
 fn what_one_authority_lacks_stops_no_other() {
     let mut world = World::new();

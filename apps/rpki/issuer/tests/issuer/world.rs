@@ -230,6 +230,14 @@ impl World {
         std::fs::read_dir(self.store().join("sha256")).unwrap().count()
     }
 
+    /// How many certificates of the anchor the issuer has asked for that no list revokes.
+    pub(crate) fn tries(&self) -> usize {
+        let state = StateFile::open(&self.state(), false).unwrap();
+        let issued = state.state.authorities.get("ta");
+        let standing = issued.into_iter().flat_map(|issued| &issued.certificates);
+        standing.filter(|certified| certified.file == "ta.cer" && !certified.is_revoked).count()
+    }
+
     pub(crate) fn files(&self, folder: &str) -> Vec<String> {
         let folder = self.store().join("rsync/rpki.example").join(folder);
         let mut names: Vec<_> = std::fs::read_dir(folder)
