@@ -5,7 +5,7 @@
 //! - [`import_key`] shares a private key that OpenSSL, `ssh-keygen` or another tool wrote.
 //!
 //! This crate knows the formats of files alone: what stores and ledgers have is binary
-//! ([`AnyPublicKey::to_bytes`]). `theta-schemes` knows the parts of a key and checks that they belong together
+//! ([`AnyPublicKey::to_bytes`], [`AnyKeyShare::to_bytes`]). `theta-schemes` knows the parts of a key and checks that they belong together
 //! ([`theta_schemes::keys::PublicParts`]).
 
 mod error;

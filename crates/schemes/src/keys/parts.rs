@@ -6,7 +6,7 @@ use theta_groups::DecodeError;
 use theta_names::codec::{self, Reader, Writer};
 use theta_sharing::{EncodedKey, ShareIndex, Threshold};
 
-use super::PublicKeyError;
+use super::{KeyId, PublicKeyError};
 use crate::{Suite, UnknownSuite};
 
 /// The version of the binary form of public material. No text begins with this byte.
@@ -176,6 +176,31 @@ pub enum ShareError {
     /// The secret does not fit the party's verification key, or there is no such party.
     #[error("the secret does not fit the verification key of party {0}")]
     Mismatch(ShareIndex),
+}
+
+/// Why bytes are not the binary form of a share of a key. Never shows a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShareBytesError {
+    /// They begin with another format.
+    #[error("it is in format {0}, and this build reads format 1: use the release that wrote it")]
+    Format(u8),
+    /// The fields are not what a writer writes.
+    #[error(transparent)]
+    Fields(#[from] codec::DecodeError),
+    /// The share is of another key.
+    #[error(
+        "it is of key {}, and the public part beside it is that of key {}",
+        .found.abbreviated(), .expected.abbreviated()
+    )]
+    OtherKey {
+        /// The id in the bytes.
+        found: KeyId,
+        /// The id of the key that it should be a share of.
+        expected: KeyId,
+    },
+    /// The secret is not the one of the party.
+    #[error(transparent)]
+    Share(#[from] ShareError),
 }
 
 impl Suite {
