@@ -9,7 +9,6 @@ use rand_chacha::rand_core::SeedableRng;
 use theta_authority::Gate;
 use theta_custody::{DealtKey, KeyTable, Roster, import_dealt};
 use theta_groups::{Secret, modular::Integer};
-use theta_keyfiles::KeyShareText as _;
 use theta_names::{Holders, NodeId};
 use theta_orchestration::OrchestratorConfig;
 use theta_policy::{MemorySlots, Policy};
@@ -37,8 +36,8 @@ fn rsa_primes() -> Result<RsaPrimes, Failed> {
     RsaPrimes::new(prime("p")?, prime("q")?).map_err(|error| error.to_string())
 }
 
-/// A public key and the files of its shares, which are kept as text because shares cannot be cloned.
-type Dealt = Arc<(AnyPublicKey, Vec<Secret<String>>)>;
+/// A public key and its shares, which are kept as bytes because shares cannot be cloned.
+type Dealt = Arc<(AnyPublicKey, Vec<Secret<Vec<u8>>>)>;
 
 /// The parameters of a dealt key: its suite, k and n.
 type Kind = (&'static str, u16, u16);
@@ -99,7 +98,6 @@ fn dealt(suite: Suite, k: u16, n: u16) -> Result<Dealt, Failed> {
         return Ok(Arc::clone(dealt));
     }
     let threshold = Threshold::new(k, n).map_err(|error| error.to_string())?;
-    let name = name_of(suite)?;
     // Each suite has a key of its own, because a secret serves one purpose.
     let mut rng = seeded(1, u64::from(n));
     let place = Suite::ALL.iter().position(|other| *other == suite).unwrap_or(0);
@@ -109,7 +107,7 @@ fn dealt(suite: Suite, k: u16, n: u16) -> Result<Dealt, Failed> {
     } else {
         deal_any(suite, threshold, &mut rng)
     };
-    let dealt = Arc::new((public, shares.iter().map(|share| share.to_text(&name)).collect()));
+    let dealt = Arc::new((public, shares.iter().map(AnyKeyShare::to_bytes).collect()));
     all.insert((suite.name(), k, n), Arc::clone(&dealt));
     Ok(dealt)
 }
@@ -183,8 +181,8 @@ impl Setup {
     }
 
     fn share(node: u16, held: &HeldKey, dealt: &Dealt) -> Option<AnyKeyShare> {
-        let text = dealt.1.get(usize::from(node) - 1).filter(|_| held.lost_by != Some(node))?;
-        AnyKeyShare::from_text(text.expose(), &dealt.0).ok().map(|(_, share)| share)
+        let bytes = dealt.1.get(usize::from(node) - 1).filter(|_| held.lost_by != Some(node))?;
+        AnyKeyShare::from_bytes(&dealt.0, bytes.expose()).ok()
     }
 
     /// The key table of a node without a custodian.

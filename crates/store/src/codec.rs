@@ -12,8 +12,9 @@ use crate::StoreError;
 /// The version of every record, and of the store and the backup that they form: records of different versions do not
 /// work together. Version 1 had no holders in an epoch, no identity, and remembered no peers; in 2 openings formed no
 /// chain, and neither forks nor contradictions were remembered; in 3 the subject of a ceremony had its public key as
-/// text; in 4 no key had a delivery; in 5 the public parts of keys were text, and a key had room for the name of a policy.
-pub(crate) const RECORD_VERSION: u8 = 6;
+/// text; in 4 no key had a delivery; in 5 the public parts of keys were text, and a key had room for the name of a policy;
+/// in 6 shares were text.
+pub(crate) const RECORD_VERSION: u8 = 7;
 
 /// A buffer that is wiped, also where it is moved as it grows.
 pub(crate) struct Wiped(Secret<Vec<u8>>);

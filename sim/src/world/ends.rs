@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_custody::{CeremonyState, SlotQuorum};
-use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
+use theta_keyfiles::PublicKeyText as _;
 use theta_names::{Epoch, KeyState, Version};
 use theta_orchestration::{Culprit, NodeOffence};
 use theta_schemes::keys::{AnyKeyShare, KeyName};
@@ -290,7 +290,7 @@ impl World<'_> {
                 }
                 let Some(share) = entry.expose_share().filter(|_| !quorum || entry.epoch == newest) else { continue };
                 let place = entry.holders.iter().position(|holder| holder.get() == node);
-                let belongs = AnyKeyShare::from_text(share.to_text(&entry.name).expose(), &entry.public).is_ok();
+                let belongs = AnyKeyShare::from_bytes(&entry.public, share.to_bytes().expose()).is_ok();
                 if !belongs || place != Some(share.index().position()) {
                     let text = format!("node {node} has a false share of key {}", key.0);
                     return self.watch.violated(Invariant::Shares, text);

@@ -5,7 +5,6 @@ use std::{io::BufReader, path::PathBuf};
 use clap::Args;
 use serde::Serialize;
 use theta_groups::Secret;
-use theta_keyfiles::KeyShareText as _;
 use theta_names::{Epoch, Version};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_store::{BackupReport, EpochRecord, check_backup};
@@ -121,7 +120,7 @@ pub(crate) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
 fn fits(epoch: &EpochRecord, share: &Secret<Vec<u8>>) -> bool {
     let read = || {
         let public = AnyPublicKey::from_bytes(&epoch.public).ok()?;
-        AnyKeyShare::from_text(std::str::from_utf8(share.expose()).ok()?, &public).ok()
+        AnyKeyShare::from_bytes(&public, share.expose()).ok()
     };
     read().is_some()
 }

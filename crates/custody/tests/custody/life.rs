@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use theta_custody::{CeremonyError, CeremonyState, CustodyEffect, ResolveError};
-use theta_keyfiles::KeyShareText as _;
 use theta_names::{Epoch, KeyState, ShareIndex, Version};
 use theta_payload::split_ciphertext;
 use theta_schemes::keys::SchemeError;
@@ -164,7 +163,7 @@ fn a_lost_share_is_found_again() {
     net.create("zone", BLS, 2, &[4, 3, 2, 1]);
     net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
     let share = net.entry(3, "zone").expose_share().cloned().unwrap();
-    let text = share.to_text(&name("zone"));
+    let bytes = share.to_bytes();
     net.lose_everything(3);
     assert!(net.custodian(3).keys().is_empty());
     let change = KeyChange::Recover { key: name("zone"), version: None, node: 3 };
@@ -174,7 +173,7 @@ fn a_lost_share_is_found_again() {
     assert!(net.until(60, over), "{:?}", (1..=4).map(|node| net.state(node, &id)).collect::<Vec<_>>());
     let entry = net.entry(3, "zone");
     assert_eq!((entry.epoch, entry.version), (Epoch::new(1), Version::FIRST));
-    assert_eq!(entry.expose_share().unwrap().to_text(&name("zone")).expose(), text.expose());
+    assert_eq!(entry.expose_share().unwrap().to_bytes().expose(), bytes.expose());
     check_signature(&net, &[3, 1], "zone", &entry.public);
     // No share is lost any more.
     let again = net.request(KeyChange::Recover { key: name("zone"), version: None, node: 3 });

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use theta_custody::{
     Custodian, CustodyError, DealtKey, KeyTable, KeyTableError, ResolveError, import_dealt, read_keys,
 };
-use theta_keyfiles::PublicKeyText as _;
+use theta_groups::Secret;
+use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_names::{Delivery, Epoch, Holders, NodeId, Purpose, Version};
 use theta_schemes::Suite;
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, PublicBytesError, deal_any, import_any};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, PublicBytesError, ShareBytesError, deal_any, import_any};
 use theta_sharing::Threshold;
 use theta_statements::KeyChange;
 use theta_store::{EpochRecord, KeyError, Options, Store, disk::SimulatedDisk};
@@ -79,25 +80,30 @@ fn a_dealt_ecdsa_key_takes_an_honest_majority() {
     KeyTable::new([(name("gold"), public, shares.remove(0))]).unwrap();
 }
 
-/// The store takes any bytes; who reads a key in them names the key.
-#[test]
-fn a_public_part_in_text_is_refused() {
-    let store = store();
-    let (public, _) = deal(Suite::Sg02P256, 2);
+/// Writes the key `files` as the store takes it, which takes any bytes.
+fn write(store: &Store, public: Vec<u8>, share: Option<Secret<Vec<u8>>>) {
     let epoch = EpochRecord {
         number: Epoch::FIRST,
         k: 2,
         n: 4,
         holders: vec![1, 2, 3, 4],
-        public: public.to_text(&name("files")).into_bytes(),
+        public,
         certificate: Vec::new(),
         created: 1_795_000_000,
     };
     let written: Result<_, KeyError> = store.write(|tx| {
         tx.create_key(&name("files"), Purpose::Decrypt)?;
-        tx.import_version(&name("files"), ("sg02-p256", Delivery::All), epoch, None)
+        tx.import_version(&name("files"), ("sg02-p256", Delivery::All), epoch, share)
     });
     assert_eq!(written.unwrap(), Version::FIRST);
+}
+
+/// Who reads a key in the bytes of a store names the key.
+#[test]
+fn a_public_part_in_text_is_refused() {
+    let store = store();
+    let (public, _) = deal(Suite::Sg02P256, 2);
+    write(&store, public.to_text(&name("files")).into_bytes(), None);
     let problem = |error| match error {
         CustodyError::Public { error, .. } => *error,
         other => panic!("{other}"),
@@ -107,6 +113,28 @@ fn a_public_part_in_text_is_refused() {
     assert_eq!(problem(error), PublicBytesError::Format(b'#'));
     let error = import(&store, "other", &public, None, &[1, 2, 3, 4].map(party)).unwrap_err();
     assert_eq!(problem(error), PublicBytesError::Format(b'#'));
+}
+
+/// Stores of before had the text of the `.share` file there.
+#[test]
+fn a_share_in_text_is_refused() {
+    let (store, (public, shares)) = (store(), deal(Suite::Sg02P256, 2));
+    let text = shares[0].to_text(&name("files"));
+    write(&store, public.to_bytes(), Some(Secret::new(text.expose().as_bytes().to_vec())));
+    let error = read_keys(&store, party(1)).unwrap_err();
+    assert!(error.to_string().starts_with("key files@1 in the store: its share: it is in format 35"), "{error}");
+    match error {
+        CustodyError::Content { error, .. } => assert_eq!(*error, ShareBytesError::Format(b'#')),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_share_is_stored_in_its_binary_form() {
+    let (store, (public, shares)) = (store(), deal(Suite::Sg02P256, 2));
+    import(&store, "files", &public, Some(&shares[0]), &[1, 2, 3, 4].map(party)).unwrap();
+    let stored = store.share(&name("files"), Version::FIRST, Epoch::FIRST).unwrap().unwrap();
+    assert_eq!(stored.expose(), shares[0].to_bytes().expose());
 }
 
 #[test]

@@ -17,7 +17,6 @@ use rand_core::SeedableRng;
 use theta_authority::KeyRequest;
 use theta_custody::KeyTable;
 use theta_groups::{Secret, modular::Integer};
-use theta_keyfiles::KeyShareText as _;
 use theta_names::{Delivery, Epoch};
 use theta_orchestration::{Finished, InstanceId, OrchestratorConfig};
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
@@ -45,7 +44,7 @@ pub(crate) struct Group {
 pub(crate) struct Key {
     pub(crate) name: KeyName,
     pub(crate) public: AnyPublicKey,
-    shares: Vec<Secret<String>>,
+    shares: Vec<Secret<Vec<u8>>>,
 }
 
 pub(crate) struct Node {
@@ -87,13 +86,13 @@ impl Key {
         } else {
             deal_any(suite, threshold, &mut rng())
         };
-        let shares = shares.iter().map(|share| share.to_text(&name)).collect();
+        let shares = shares.iter().map(AnyKeyShare::to_bytes).collect();
         Self { name, public, shares }
     }
 
     pub(crate) fn share(&self, node: u16) -> AnyKeyShare {
-        let text = self.shares[usize::from(node) - 1].expose();
-        AnyKeyShare::from_text(text, &self.public).unwrap().1
+        let bytes = self.shares[usize::from(node) - 1].expose();
+        AnyKeyShare::from_bytes(&self.public, bytes).unwrap()
     }
 }
 
