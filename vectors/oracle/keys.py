@@ -79,7 +79,8 @@ def share_bytes(public, share):
     # The file names its key, which has so many parties.
     assert (share["suite"], share["key_id"]) == (public["suite"], public["key_id"])
     assert 1 <= share["index"] <= public["n"]
-    return bytes([1]) + bytes.fromhex(share["key_id"]) + share["index"].to_bytes(2, "big") + bytes.fromhex(share["secret"])
+    head = bytes([1]) + bytes.fromhex(share["key_id"]) + share["index"].to_bytes(2, "big")
+    return head + bytes.fromhex(share["secret"])
 
 
 def with_files():
@@ -95,7 +96,8 @@ def with_files():
 
 def known_parts():
     """The known answers: the public parts of all keys in `vectors/`."""
-    return {"keys": {name: public_part(tomllib.loads(vector["public_key_file"])).hex() for name, vector in with_files()}}
+    part = lambda vector: public_part(tomllib.loads(vector["public_key_file"])).hex()
+    return {"keys": {name: part(vector) for name, vector in with_files()}}
 
 
 def known_shares():
