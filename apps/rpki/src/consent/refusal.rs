@@ -96,14 +96,9 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: String,
     },
-    /// A certificate would be revoked that is still wanted.
-    #[error("it revokes {serial}, the certificate of {file}, which nobody has withdrawn")]
-    Revokes {
-        /// The certificate's serial number.
-        serial: String,
-        /// The file that it is for.
-        file: String,
-    },
+    /// An entry of a list is none.
+    #[error("its entry for the serial number {0} is 0, there twice, or of a later time")]
+    Revocation(String),
     /// A certificate would be good again, or still, whose object was withdrawn.
     #[error("it does not revoke {serial}, the certificate of {file}, which was withdrawn")]
     Spares {
