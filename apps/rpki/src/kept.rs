@@ -67,6 +67,32 @@ fn lock(file: &File, path: &Path) -> Result<(), MemoryError> {
     }
 }
 
+/// What whole lines say, and how many bytes they are.
+///
+/// # Errors
+/// The number of a line that is none.
+fn learnt(text: &str) -> Result<(Memory, usize), usize> {
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let mut lines = text.get(..whole).unwrap_or_default().lines();
+    if lines.next() != Some(FIRST) {
+        return Err(1);
+    }
+    let mut memory = Memory::default();
+    for (line, number) in lines.zip(2_usize..) {
+        memory.learn(line.parse::<Entry>().map_err(|()| number)?);
+    }
+    Ok((memory, whole))
+}
+
+/// What is in the file of a memory, or in a copy of it, which an agent may go on writing meanwhile.
+///
+/// # Errors
+/// [`MemoryError`].
+pub fn look(path: &Path) -> Result<Memory, MemoryError> {
+    let text = fs::read_to_string(path).map_err(|reason| MemoryError::File { path: path.to_owned(), reason })?;
+    learnt(&text).map(|(memory, _)| memory).map_err(|line| MemoryError::Line { path: path.to_owned(), line })
+}
+
 impl Kept {
     /// Begins a memory, where there is none.
     ///
@@ -112,16 +138,7 @@ impl Kept {
         lock(&file, path)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let wrong = |line| MemoryError::Line { path: path.to_owned(), line };
-        let mut lines = text.get(..whole).unwrap_or_default().lines();
-        if lines.next() != Some(FIRST) {
-            return Err(wrong(1));
-        }
-        let mut memory = Memory::default();
-        for (line, number) in lines.zip(2..) {
-            memory.learn(line.parse::<Entry>().map_err(|()| wrong(number))?);
-        }
+        let (memory, whole) = learnt(&text).map_err(|line| MemoryError::Line { path: path.to_owned(), line })?;
         let length = u64::try_from(whole).unwrap_or(u64::MAX);
         // What was left of a line would spoil the next one. What was read may not be on the disk yet, if whoever wrote it was killed.
         file.set_len(length).and_then(|()| file.sync_all()).map_err(failed)?;
@@ -206,6 +223,7 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 3, "each once, after the first line");
         fs::write(&path, format!("{text}list acme 00")).unwrap();
+        assert!(look(&path).unwrap().knows(&content(2)), "while it is written");
         let mut kept = Kept::open(&path).unwrap();
         assert!([content(1), content(2)].iter().all(|entry| kept.memory().knows(entry)));
         kept.remember(&[content(3)]).unwrap();

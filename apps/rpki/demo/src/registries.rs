@@ -18,7 +18,7 @@ use theta_cluster::{Cluster, Lifetime};
 use theta_names::WallTime;
 use theta_rpki::{
     registry::{Pool, Registry},
-    statements::{Authorised, Stated},
+    statements::Stated,
 };
 use theta_rpki_issuer::{
     issue::{Issuer, Report},
@@ -210,8 +210,9 @@ impl Registries {
     ) -> Result<Report, Failure> {
         let client = Client::open(&self.group.client_dir()).map_err(failed)?;
         let now = i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX);
-        let (authorised, output) = (Authorised::at(&stated.counting, now), Output::new(&self.dir.join(STORE)));
-        let issuer = Issuer { registry, authorised: &authorised, pool, hands: &client, output: &output, most: 8, now };
+        let (authorised, output) = (state.authorised(stated, now).map_err(failed)?, Output::new(&self.dir.join(STORE)));
+        let (hands, output, after_break) = (&client, &output, false);
+        let issuer = Issuer { registry, authorised: &authorised, pool, hands, output, most: 8, now, after_break };
         issuer.run(state).map_err(failed)
     }
 

@@ -20,7 +20,7 @@ use rpki::{
 use sha2::{Digest as _, Sha256};
 use theta_names::WallTime;
 
-pub use self::refusal::Refusal;
+pub use self::refusal::{Refusal, blames_key};
 use crate::{
     attestation::{Attestation, aspa_file, roa_file},
     memory::{Entry, Memory, Number},

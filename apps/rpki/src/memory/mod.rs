@@ -241,8 +241,7 @@ impl Memory {
             }
             Entry::Manifest { authority, number, digest, key, from, until } => {
                 let last = Last { number: *number, digest: *digest, from: *from };
-                let same =
-                    |before: &LastManifest| before.last == last && before.key == *key && before.until == *until;
+                let same = |before: &LastManifest| before.last == last && before.key == *key && before.until == *until;
                 self.of(authority).and_then(Issued::manifest).is_some_and(same)
             }
             Entry::Content { key, digest, .. } => self.purpose(key) == Some(&Purpose::Content(*digest)),

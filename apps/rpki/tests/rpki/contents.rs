@@ -205,8 +205,16 @@ fn objects_of_a_member_are_counted() {
         world.ask(&format!("rpki-ee-{key}"), &asked[0]).unwrap();
     }
     let (_, asked) = world.object(&two, keys().objects[2], 2);
-    world.refused("rpki-ee-2", &asked[0], "there are 1 different objects of acme, as many as the registry's data permit");
-    world.refused("rpki-acme", &asked[1], "there are 1 different objects of acme, as many as the registry's data permit");
+    world.refused(
+        "rpki-ee-2",
+        &asked[0],
+        "there are 1 different objects of acme, as many as the registry's data permit",
+    );
+    world.refused(
+        "rpki-acme",
+        &asked[1],
+        "there are 1 different objects of acme, as many as the registry's data permit",
+    );
     world.registry = Registry::parse(&text.replace("objects = 1", "objects = 2")).unwrap();
     world.ask("rpki-ee-2", &asked[0]).unwrap();
 }

@@ -7,6 +7,7 @@ use rpki::{
 };
 use theta_rpki::{
     attestation::Attestation,
+    consent::blames_key,
     memory::{Digest, Memory},
     registry::Registry,
 };
@@ -316,6 +317,7 @@ fn a_key_signs_the_next_manifest_if_its_certificates_last() {
     world.now += 1;
     let asked = world.manifest_of("acme", 2, &files, (2, 22), first);
     world.refused("rpki-ee-2", &asked[0], "certificate 21 ends before the manifest's next update");
+    assert!(blames_key(&world.ask("rpki-ee-2", &asked[0]).unwrap_err().to_string()));
     let other = world.manifest_of("acme", 2, &files, (3, 22), first);
     let memory = world.memory.clone();
     world.ask("rpki-ee-3", &other[0]).unwrap();
