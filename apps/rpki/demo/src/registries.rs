@@ -23,7 +23,7 @@ use theta_rpki::{
 use theta_rpki_issuer::{
     issue::{Issuer, Report},
     output::Output,
-    state::StateFile,
+    state::{State, StateFile},
 };
 use theta_rpki_publication::{
     disk::Files,
@@ -216,10 +216,14 @@ impl Registries {
         issuer.run(state).map_err(failed)
     }
 
-    /// Begins another issuer's state where one is.
+    /// Begins another issuer's state where one is, which pretends that no member has ever stated anything.
     pub(crate) fn copy_state(&self, from: &str, to: &str) -> Result<(), Failure> {
         let (from, to) = (self.dir.join(from), self.dir.join(to));
-        fs::copy(&from, &to).map(drop).map_err(|error| Failure::writing(&to, &error))
+        let text = fs::read(&from).map_err(|error| Failure::writing(&from, &error))?;
+        let mut state: State = serde_json::from_slice(&text).map_err(failed)?;
+        state.counted.clear();
+        let text = serde_json::to_vec(&state).map_err(failed)?;
+        fs::write(&to, text).map_err(|error| Failure::writing(&to, &error))
     }
 
     /// Has what is finished published.
