@@ -102,6 +102,8 @@ struct Run<'a> {
     issuer: Issuer<'a>,
     state: &'a mut StateFile,
     keyring: Keyring<'a>,
+    /// The digests of what this run has put where agents find it, signed or not.
+    put: BTreeSet<String>,
     report: Report,
 }
 
@@ -123,7 +125,7 @@ impl Issuer<'_> {
         }
         state.state.ran = self.now;
         let keyring = Keyring::new(self.pool, &state.state);
-        let mut run = Run { issuer: *self, state, keyring, report: Report::default() };
+        let mut run = Run { issuer: *self, state, keyring, put: BTreeSet::new(), report: Report::default() };
         run.forget();
         for authority in &self.registry.authorities {
             run.certify(authority)?;
@@ -161,9 +163,16 @@ impl<'a> Run<'a> {
         self.report.failures.push(Failure { authority: of.name.clone(), file: file.to_owned(), reason });
     }
 
-    /// Takes away what neither this run nor the one before needs: an agent may still look at what the last one made.
+    /// Puts something where agents find it by its SHA-256, which it returns in hexadecimal digits.
+    fn put(&mut self, bytes: &[u8]) -> Result<String, IssueError> {
+        let digest = self.issuer.output.put(bytes)?;
+        self.put.insert(digest.clone());
+        Ok(digest)
+    }
+
+    /// Takes away what neither this run nor the one before needs: an agent may still look at what the last one made, or asked for in vain.
     fn sweep(&mut self) -> Result<(), IssueError> {
-        let mut needed = BTreeSet::new();
+        let mut needed = std::mem::take(&mut self.put);
         for issued in self.known().authorities.values() {
             needed.extend(issued.objects.values().chain(issued.children.values()).map(|kept| kept.digest.clone()));
             if let Some(current) = &issued.current {

@@ -90,13 +90,13 @@ impl<'a> Run<'a> {
         // What is asked for is written down first. Agents know contents that they consent to; of others they can say what they are.
         self.state.save()?;
         for task in &tasks {
-            self.issuer.output.put(&task.attestation.encode())?;
+            self.put(&task.attestation.encode())?;
         }
         for (task, made) in tasks.iter().zip(sign_all(&self.issuer, &tasks)) {
             let file = task.attestation.file_name();
             match made {
                 Ok(bytes) => {
-                    let digest = self.issuer.output.put(&bytes)?;
+                    let digest = self.put(&bytes)?;
                     self.signed(task.authority, task.stamp.serial);
                     let kept = Kept { digest, until: task.stamp.until };
                     self.known().of(&task.authority.name).objects.insert(file, kept);

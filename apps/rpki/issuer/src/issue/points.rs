@@ -142,17 +142,16 @@ impl<'a> Run<'a> {
         // What is asked for is written down first.
         self.state.save().map_err(IssueError::from)?;
 
-        let (hands, output) = (self.issuer.hands, self.issuer.output);
-        let put = |bytes: &[u8]| output.put(bytes).map_err(IssueError::from);
-        let list = put(&made::list(hands, of, number, (from, until), &revoked)?)?;
+        let hands = self.issuer.hands;
+        let list = self.put(&made::list(hands, of, number, (from, until), &revoked)?)?;
         let on_it = files.iter().map(|(file, digest)| (file.clone(), digest)).chain([(of.list_name(), &list)]);
         let on_it = on_it.map(|(file, digest)| (file, hex::decode(digest).unwrap_or_default())).collect();
         let manifest = made::manifest_content(number, (from, until), &on_it);
-        let content = put(&made::manifest_bytes(&manifest))?;
+        let content = self.put(&made::manifest_bytes(&manifest))?;
         let manifest = made::manifest(hands, of, manifest, key, stamp).inspect_err(|error| {
             self.doubt(key.name, &error.to_string());
         })?;
-        let manifest = put(&manifest)?;
+        let manifest = self.put(&manifest)?;
         self.signed(of, stamp.serial);
         let current = Current { from, until, files: files.clone(), list, content, manifest };
         let issued = self.known().of(&of.name);
