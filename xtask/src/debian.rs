@@ -78,6 +78,24 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
     Ok(Hosts { unpacked: Some(kept.to_owned()), tool, provider, knot, rpki })
 }
 
+/// SoftHSM, unpacked into this folder if the system has none. Whether it is there.
+pub(crate) fn softhsm(kept: &Path) -> Result<bool, String> {
+    let runs = |kept: Option<&Path>| {
+        let mut command = program(kept, "bin", "softhsm2-util");
+        command.arg("--version");
+        command.output().is_ok_and(|it| it.status.success())
+    };
+    if runs(None) || runs(Some(kept)) {
+        return Ok(true);
+    }
+    println!(
+        "unpacking Debian's softhsm2 into {}, once: a name server is measured with it beside groups",
+        kept.display()
+    );
+    unpack(kept, &["softhsm2", "libsofthsm2"])?;
+    Ok(runs(Some(kept)))
+}
+
 /// These packages, and those of their libraries that few systems have: their names differ by release.
 fn with_libraries_of(packages: &[String]) -> Vec<String> {
     const RARE: [&str; 12] = [

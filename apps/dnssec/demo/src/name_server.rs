@@ -116,7 +116,7 @@ impl NameServer {
     }
 }
 
-fn failure(error: &KnotError) -> Failure {
+pub(crate) fn failure(error: &KnotError) -> Failure {
     match error {
         // Who runs this can mend it.
         KnotError::Missing { .. } => Failure::Usage(error.to_string()),

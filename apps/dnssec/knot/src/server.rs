@@ -217,10 +217,11 @@ fn write(path: &Path, text: &str) -> Result<(), KnotError> {
     fs::write(path, text).map_err(|reason| KnotError::File { path: path.to_owned(), reason })
 }
 
-/// A program in the server's folder, with the PKCS#11 module's configuration.
+/// A program in the server's folder, with the configuration of PKCS#11 modules: of the group's, and of SoftHSM.
 fn program(places: &Places, folder: &Path, name: &str) -> Command {
     let mut command = places.command(name);
     command.current_dir(folder).env("THETA_PKCS11_CONFIG", folder.join("pkcs11.toml")).env_remove("THETA_CLIENT");
+    command.env("SOFTHSM2_CONF", folder.join("softhsm2.conf"));
     command
 }
 
