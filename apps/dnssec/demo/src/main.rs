@@ -3,6 +3,7 @@
 //! It does everything that `theta` does, so that the story needs one program besides Knot, and the PKCS#11 module that Knot loads.
 
 mod agent;
+mod knot_failure;
 mod measure;
 mod name_server;
 mod operators;

@@ -12,7 +12,7 @@ use super::{
     point::Point,
     signer::{GroupSigner, SOFTHSM, Signer},
 };
-use crate::name_server::failure;
+use crate::knot_failure::failure;
 
 /// An algorithm, as Knot calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -14,7 +14,7 @@ use theta_knot::{
 };
 
 use super::{Row, grid::Algorithm, signer::Signer};
-use crate::{agent::ZONE, name_server::failure};
+use crate::{agent::ZONE, knot_failure::failure};
 
 /// What is measured.
 pub(super) struct Point<'a> {

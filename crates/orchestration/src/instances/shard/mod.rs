@@ -1,5 +1,6 @@
 //! The instances that one CPU thread owns.
 
+mod filling;
 mod machines;
 mod together;
 
@@ -18,11 +19,12 @@ use theta_schemes::Unproven;
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, warn};
 
+use filling::Plans;
+
 use super::{
     backlog::{Backlog, BacklogLimits, Early},
     command::{Command, Submission},
     ending::{self, Audience, Ending},
-    filling::Plans,
     instance::{Instance, Worker},
     results::{Record, ResultLimits, Results},
     shared::{ShardLoad, Shared, Ticks},
