@@ -46,7 +46,8 @@ impl Point<'_> {
         let records = records(self.names);
         let setup = Setup { folder: self.folder, zone: ZONE, records: &records, config: &config };
         let (cpu, began) = (signer.node_us(), Instant::now());
-        let knot = Knot::start(self.places, setup).map_err(|error| failure(&error))?;
+        let started = Knot::start_within(self.places, setup, self.patience);
+        let knot = started.map_err(|error| failure(&error))?;
         let objection = self.await_signed(&knot)?;
         let is_finished = objection.is_none();
         let took = began.elapsed();
