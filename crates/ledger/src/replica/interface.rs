@@ -118,7 +118,7 @@ impl ReplicaOffence {
 pub enum Memory {
     /// It has.
     Kept,
-    /// Nobody has confirmed it yet. The node votes when somebody has: see [`Replica::confirm`].
+    /// Nobody has confirmed it yet. The node votes when somebody has: see [`Replica::confirm`](super::Replica::confirm).
     Unconfirmed,
     /// The store was lost or set back. The node votes again at heights at which it cannot have voted.
     Lost,
