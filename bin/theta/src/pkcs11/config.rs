@@ -201,7 +201,7 @@ fn bind(token: &str, uri: &str) -> String {
          key-store \"threshold\" {{\n    directory \"keys\";\n    pkcs11-uri \"pkcs11:token={token}{uri}\";\n  }};\n  \
          dnssec-policy \"threshold\" {{\n    keys {{\n{ksk}{zsk}    }};\n  }};\n  \
          zone \"ZONE\" {{\n    type primary;\n    file \"ZONE.zone\";\n    dnssec-policy \"threshold\";\n    inline-signing yes;\n  }};\n\
-         and, for a key that is there already (of P-256, or of RSA; BIND finds none of Ed25519)\n  \
+         and, for a key that is there already (of P-256, or of RSA: those of Ed25519 BIND wants to write down)\n  \
          dnssec-keyfromlabel -a ECDSAP256SHA256 -l 'pkcs11:token={token};object=KEY{uri}' ZONE\n\n"
     )
 }
