@@ -1,4 +1,4 @@
-"""Key files, the binary form of public parts, and secret sharing: spec/keys.md."""
+"""Key files, the binary form of public parts and shares, and secret sharing: spec/keys.md."""
 
 import json
 import tomllib
@@ -73,10 +73,16 @@ def public_part(public):
     return part + b"\1" + len(proof).to_bytes(4, "big") + proof
 
 
+def share_part(share):
+    """The binary form of what a share's file says."""
+    secret = bytes.fromhex(share["secret"])
+    return bytes([1]) + bytes.fromhex(share["key_id"]) + share["index"].to_bytes(2, "big") + secret
+
+
 def known_parts():
-    """The known answers: the public parts of all keys in `vectors/`. Run this file to print them."""
+    """The known answers: the public parts and shares of all keys in `vectors/`. Run this file to print them."""
     vectors = Path(__file__).resolve().parent.parent
-    parts = {}
+    parts, shares = {}, {}
     for path in sorted(vectors.glob("*/*.json")):
         if path.parent.name == "keys":
             continue
@@ -84,15 +90,16 @@ def known_parts():
         if isinstance(vector, dict) and "public_key_file" in vector:
             name = path.relative_to(vectors).as_posix()
             parts[name] = public_part(tomllib.loads(vector["public_key_file"])).hex()
-    return {"keys": parts}
+            shares[name] = [share_part(tomllib.loads(text)).hex() for text in vector["share_files"]]
+    return {"keys": parts, "shares": shares}
 
 
 def check(file):
-    """The public part of every key that has a file."""
+    """The public part of every key that has a file, and its shares."""
     expected = known_parts()
     if file != expected:
-        raise ValueError("a public part")
-    return f"{len(expected['keys'])} public parts"
+        raise ValueError("a public part or a share")
+    return f"{len(expected['keys'])} public parts with {sum(map(len, expected['shares'].values()))} shares"
 
 
 def key_id(suite, public_key):

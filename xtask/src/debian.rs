@@ -102,6 +102,24 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
     })
 }
 
+/// SoftHSM, unpacked into this folder if the system has none. Whether it is there.
+pub(crate) fn softhsm(kept: &Path) -> Result<bool, String> {
+    let runs = |kept: Option<&Path>| {
+        let mut command = program(kept, "bin", "softhsm2-util");
+        command.arg("--version");
+        command.output().is_ok_and(|it| it.status.success())
+    };
+    if runs(None) || runs(Some(kept)) {
+        return Ok(true);
+    }
+    println!(
+        "unpacking Debian's softhsm2 into {}, once: a name server is measured with it beside groups",
+        kept.display()
+    );
+    unpack(kept, &["softhsm2", "libsofthsm2"])?;
+    Ok(runs(Some(kept)))
+}
+
 /// A program of this folder, with the libraries that are there, or of PATH.
 fn program(kept: Option<&Path>, folder: &str, name: &str) -> Command {
     let mut command =

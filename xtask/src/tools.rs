@@ -76,6 +76,11 @@ pub(crate) fn pkcs11_hosts() -> Result<debian::Hosts, String> {
     debian::pkcs11_hosts(&cache()?.join("pkcs11-hosts"))
 }
 
+/// Makes sure that SoftHSM is there, if it can be had.
+pub(crate) fn softhsm() -> Result<bool, String> {
+    debian::softhsm(&cache()?.join("pkcs11-hosts"))
+}
+
 /// The program of CometBFT: from PATH if that has version 0.38, else built from its sources by Go; `None` where there is no Go to build it.
 pub(crate) fn cometbft(root: &Path) -> Result<Option<PathBuf>, String> {
     let runs = |program: &Path| {

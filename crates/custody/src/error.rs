@@ -1,12 +1,11 @@
 //! Why a custodian refuses. Each text is one line, with what would help.
 
 use theta_ceremonies::{JoinError, PlanError};
-use theta_keyfiles::KeyFileError;
 use theta_ledger::GenesisError;
 use theta_names::codec::DecodeError;
 use theta_names::{KeyRef, NodeId};
 use theta_rounds::Malformed;
-use theta_schemes::keys::{KeyName, PublicBytesError};
+use theta_schemes::keys::{KeyName, PublicBytesError, ShareBytesError};
 use theta_schemes::{Suite, UnfitThreshold, UnknownSuite, UnsupportedDelivery};
 use theta_store::{JournalError, KeyError, StoreError};
 
@@ -25,12 +24,12 @@ pub enum CustodyError {
     #[error("the journal of a ceremony: {0}")]
     Journal(#[from] JournalError),
     /// A share in the store, or one to be stored, is not of its key.
-    #[error("key {key} in the store: {error}")]
-    Content {
+    #[error("key {key} in the store: its share: {error}")]
+    Share {
         /// Which key, and which version if that is known.
         key: KeyRef,
         /// What is wrong with it.
-        error: Box<KeyFileError>,
+        error: Box<ShareBytesError>,
     },
     /// The public part of a key in the store does not decode.
     #[error("key {key} in the store: its public part: {error}")]

@@ -13,7 +13,7 @@ use crate::StoreError;
 /// work together. Version 1 had no holders in an epoch, no identity, and remembered no peers; in 2 openings formed no
 /// chain, and neither forks nor contradictions were remembered; in 3 the subject of a ceremony had its public key as
 /// text; in 4 no key had a delivery; in 5 the public parts of keys were text, and a key had room for the name of a policy.
-pub(crate) const RECORD_VERSION: u8 = 6;
+pub(crate) const RECORD_VERSION: u8 = 7;
 
 /// A buffer that is wiped, also where it is moved as it grows.
 pub(crate) struct Wiped(Secret<Vec<u8>>);

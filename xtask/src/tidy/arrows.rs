@@ -38,7 +38,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-store",
             "theta-policy",
             "theta-protocols",
-            "theta-keyfiles",
             "theta-ceremonies",
             "theta-ledger",
             "theta-schemes",

@@ -9,7 +9,6 @@ use theta_store::{EpochRecord, Frozen, Incarnation, KeyError, KeyStates, Transac
 
 use super::message::{Id, Message};
 use crate::CustodyError;
-use crate::keys::share_bytes;
 use crate::request::{CustodyEffect, To};
 
 /// Changes and effects.
@@ -150,7 +149,7 @@ impl Record {
 impl KeyWrite {
     fn apply(&self, transaction: &mut Transaction<'_>) -> Result<(), CustodyError> {
         let Self { name, suite, delivery, version, epoch, share } = self;
-        let share = share.as_ref().map(|share| share_bytes(name, share));
+        let share = share.as_ref().map(AnyKeyShare::to_bytes);
         let record = match transaction.key(name) {
             Ok(record) => Some(record),
             Err(KeyError::Unknown(_)) => None,

@@ -12,5 +12,5 @@ pub use entry::KeyEntry;
 pub use error::{KeyTableError, ResolveError};
 pub use quarantines::Quarantines;
 pub use stored::{DealtKey, import_dealt, read_keys};
-pub(crate) use stored::{entries, epoch_of, share_bytes};
+pub(crate) use stored::{entries, epoch_of};
 pub use table::KeyTable;

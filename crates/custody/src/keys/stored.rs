@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use theta_groups::Secret;
-use theta_keyfiles::{KeyFileError, KeyShareText as _};
 use theta_names::{Delivery, Epoch, Holders, KeyName, KeyRef, KeyState, NodeId, Version};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, PublicBytesError};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, PublicBytesError, ShareBytesError};
 use theta_store::{EpochRecord, KeyRecord, Store, VersionRecord};
 
 use super::quarantines::new_stock;
@@ -44,13 +42,12 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, Custod
     let no_majority = |reason| KeyTableError::UnfitThreshold { name: name.clone(), reason };
     suite.check_threshold(public.threshold(), delivery).map_err(no_majority)?;
     if let Some(share) = share {
-        let text = share.to_text(name);
         // A mismatch of files shows now, and not when the node starts.
-        AnyKeyShare::from_text(text.expose(), public).map_err(|error| content(name, None, error))?;
+        AnyKeyShare::from_bytes(share.to_bytes().expose(), public).map_err(|error| misfit_share(name, None, error))?;
     }
     check_new_key(store, name, public)?;
     let epoch = epoch_of(Epoch::FIRST, public, holders.nodes(), Vec::new(), created);
-    let share = share.map(|share| share_bytes(name, share));
+    let share = share.map(AnyKeyShare::to_bytes);
     store.write(|transaction| {
         let known = store.key(name)?.is_some();
         if !known {
@@ -136,24 +133,19 @@ fn parts(
     version: &VersionRecord,
     epoch: &EpochRecord,
 ) -> Result<(AnyPublicKey, Option<AnyKeyShare>), CustodyError> {
-    let wrong = |error| content(&record.name, Some(version.version), error);
+    let wrong = |error| misfit_share(&record.name, Some(version.version), error);
     let public =
         AnyPublicKey::from_bytes(&epoch.public).map_err(|error| misread(&record.name, version.version, error))?;
     if record.effective_state(version) == KeyState::Destroyed {
         return Ok((public, None));
     }
     let Some(share) = store.share(&record.name, version.version, epoch.number)? else { return Ok((public, None)) };
-    let share = core::str::from_utf8(share.expose()).map_err(|_| wrong(not_text()))?;
-    let (_, share) = AnyKeyShare::from_text(share, &public).map_err(wrong)?;
+    let share = AnyKeyShare::from_bytes(share.expose(), &public).map_err(wrong)?;
     Ok((public, Some(share)))
 }
 
-fn not_text() -> KeyFileError {
-    KeyFileError::Syntax { line: 1, problem: "not text".to_owned() }
-}
-
-fn content(name: &KeyName, version: Option<Version>, error: KeyFileError) -> CustodyError {
-    CustodyError::Content { key: KeyRef { name: name.clone(), version }, error: Box::new(error) }
+fn misfit_share(name: &KeyName, version: Option<Version>, error: ShareBytesError) -> CustodyError {
+    CustodyError::Share { key: KeyRef { name: name.clone(), version }, error: Box::new(error) }
 }
 
 /// The public part of a version that does not decode.
@@ -172,9 +164,4 @@ pub(crate) fn epoch_of(
 ) -> EpochRecord {
     let (threshold, public) = (public.threshold(), public.to_bytes());
     EpochRecord { number, k: threshold.k(), n: threshold.n(), holders: numbers(holders), public, certificate, created }
-}
-
-/// A share in the store's encoding.
-pub(crate) fn share_bytes(name: &KeyName, share: &AnyKeyShare) -> Secret<Vec<u8>> {
-    Secret::new(share.to_text(name).expose().as_bytes().to_vec())
 }

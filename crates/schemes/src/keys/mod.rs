@@ -20,7 +20,7 @@ pub use encoded::proof_of_possession;
 pub use error::PublicKeyError;
 pub use id::KeyId;
 pub use material::{PublicMaterial, SecretMaterial};
-pub use parts::{KeyKind, Part, PartsError, PublicBytesError, PublicParts, ShareError};
+pub use parts::{KeyKind, Part, PartsError, PublicBytesError, PublicParts, ShareBytesError, ShareError};
 pub use public::PublicKeySet;
 pub use scheme::KeyScheme;
 pub use share::KeyShare;

@@ -6,7 +6,7 @@ use theta_groups::DecodeError;
 use theta_names::codec::{self, Reader, Writer};
 use theta_sharing::{EncodedKey, ShareIndex, Threshold};
 
-use super::PublicKeyError;
+use super::{KeyId, PublicKeyError};
 use crate::{Suite, UnknownSuite};
 
 /// The version of the binary form of public material. No text begins with this byte.
@@ -176,6 +176,36 @@ pub enum ShareError {
     /// The secret does not fit the party's verification key, or there is no such party.
     #[error("the secret does not fit the verification key of party {0}")]
     Mismatch(ShareIndex),
+}
+
+/// Why bytes are not the binary form of a party's share of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShareBytesError {
+    /// They begin with another format.
+    #[error("it is in format {0}, and this build reads format 1: use the release that wrote it")]
+    Format(u8),
+    /// There are too few bytes, or too many.
+    #[error("it has {got} bytes, and a share of this key has {expected}")]
+    Length {
+        /// How many a share of the key has.
+        expected: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// It is of another key.
+    #[error("it is a share of the key {}, and not of {}", .found.abbreviated(), .expected.abbreviated())]
+    OtherKey {
+        /// Of which key it is.
+        found: KeyId,
+        /// Of which it would have to be.
+        expected: KeyId,
+    },
+    /// The key has no such party.
+    #[error("it is the share of party {0}, which the key does not have")]
+    Index(u16),
+    /// The secret is none, or not the party's.
+    #[error(transparent)]
+    Share(#[from] ShareError),
 }
 
 impl Suite {

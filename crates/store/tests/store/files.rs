@@ -205,10 +205,10 @@ fn a_store_of_a_later_release_is_refused_not_misread() {
     transaction.commit().unwrap();
     drop(database);
     let error = Store::open_on(disk.backend(), &key(), Options::default().named("x.store")).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 9, known: 6, .. }), "{error}");
+    assert!(matches!(error, StoreError::Format { found: 9, known: 7, .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        "x.store: format 9 is not known to this build, which reads format 6: use the release that wrote it"
+        "x.store: format 9 is not known to this build, which reads format 7: use the release that wrote it"
     );
 }
 

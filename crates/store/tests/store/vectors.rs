@@ -1,4 +1,4 @@
-//! The stored format as in `vectors/store/v6`: this code reads it and writes the same bytes. Versions 1 to 5 are
+//! The stored format as in `vectors/store/v7`: this code reads it and writes the same bytes. Versions 1 to 6 are
 //! refused by their numbers, never misread.
 
 use std::{fs, path::Path};
@@ -15,7 +15,7 @@ use theta_store::{
 use crate::{burn_id, epoch, name, secret, seeded, version};
 
 const SEED: u64 = 2026;
-const TODAY: u8 = 6;
+const TODAY: u8 = 7;
 
 fn passphrase() -> SealingKey {
     let cost = Argon2Cost { memory: 64, passes: 2, lanes: 2 };
@@ -206,27 +206,27 @@ fn a_head_or_record_of_a_later_version_is_refused() {
             {
                 let mut rows = write.open_table(definition).unwrap();
                 let mut value = rows.get(key).unwrap().unwrap().value().to_vec();
-                value[0] = 7;
+                value[0] = 8;
                 rows.insert(key, value.as_slice()).unwrap();
             }
             write.commit().unwrap();
         })
     };
     let error = open(&later("head", b"store")).unwrap_err();
-    assert!(matches!(error, StoreError::Format { found: 7, known: 6, .. }), "{error}");
+    assert!(matches!(error, StoreError::Format { found: 8, known: 7, .. }), "{error}");
     let store = open(&later("keys", b"zone")).unwrap();
     let error = store.key(&name("zone")).unwrap_err();
-    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 7 }), "{error}");
+    assert!(matches!(error, StoreError::RecordVersion { table: "keys", found: 8 }), "{error}");
 }
 
-/// Only development builds wrote versions 1 to 5; they are not carried over.
+/// Only development builds wrote versions 1 to 6; they are not carried over.
 #[test]
 fn the_formats_before_are_refused_by_their_numbers() {
-    for version in [1, 2, 3, 4, 5] {
+    for version in [1, 2, 3, 4, 5, 6] {
         let error = open(&disk_of(version, |_| {})).unwrap_err();
-        assert!(matches!(error, StoreError::Format { found, known: 6, .. } if found == version), "{error}");
+        assert!(matches!(error, StoreError::Format { found, known: 7, .. } if found == version), "{error}");
         let backup = hex::decode(vector(version)["backup"].as_str().unwrap()).unwrap();
         let error = check_backup(backup.as_slice(), &passphrase(), &mut |_, _, _, _| true).unwrap_err();
-        assert!(matches!(error, StoreError::Format { found, known: 6, .. } if found == version), "{error}");
+        assert!(matches!(error, StoreError::Format { found, known: 7, .. } if found == version), "{error}");
     }
 }

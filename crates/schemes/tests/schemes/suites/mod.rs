@@ -10,4 +10,5 @@ mod keys;
 mod known_answers;
 mod public_bytes;
 mod random_bytes;
+mod share_bytes;
 mod standard_bls;

@@ -1,5 +1,9 @@
 //! The instances that one CPU thread owns.
 
+mod filling;
+mod machines;
+mod together;
+
 use core::{cmp::Reverse, time::Duration};
 use std::{
     collections::{BinaryHeap, HashMap},
@@ -8,26 +12,25 @@ use std::{
     time,
 };
 
-use theta_custody::KeyEntry;
 use theta_names::{Delivery, NodeId};
-use theta_protocols::{AnyMachine, Options, Outcome, Supply, ecdsa, frost};
-use theta_rounds::{Abort, Bug, Input};
-use theta_schemes::{Unproven, check_together, prove_together};
+use theta_protocols::{AnyMachine, Outcome, Supply};
+use theta_rounds::{Abort, Input};
+use theta_schemes::Unproven;
 use tokio::{sync::watch, time::Instant};
 use tracing::{debug, warn};
+
+use filling::Plans;
 
 use super::{
     backlog::{Backlog, BacklogLimits, Early},
     command::{Command, Submission},
     ending::{self, Audience, Ending},
-    filling::Plans,
-    instance::{Instance, Sent, Worker},
+    instance::{Instance, Worker},
     results::{Record, ResultLimits, Results},
     shared::{ShardLoad, Shared, Ticks},
 };
 use crate::{
     Asker, Finished, InstanceError, InstanceId, InstanceSnapshot, SubmitError,
-    asked::Asked,
     entropy::Entropy,
     filling::FillingPermit,
     hedge::Hedge,
@@ -147,82 +150,6 @@ impl Shard {
         self.fill();
     }
 
-    /// Whether the requests that wait for their proofs have to begin before this is done: it may be about one of them.
-    fn must_begin_before(&self, command: &Command) -> bool {
-        match command {
-            _ if self.unproven.is_empty() => false,
-            Command::Submit(_) => self.unproven.len() >= CLAIMS,
-            Command::Message { .. } | Command::Supply { .. } | Command::Mail => false,
-            _ => true,
-        }
-    }
-
-    fn is_unproven(&self, id: &InstanceId) -> bool {
-        self.unproven.iter().any(|waiting| waiting.submission.id == *id)
-    }
-
-    /// Checks the proofs of the requests that wait, all together, and begins those whose proofs hold. An invalid request leaves no
-    /// trace.
-    fn begin_proven(&mut self) {
-        if self.unproven.is_empty() {
-            return;
-        }
-        let (waiting, machines): (Vec<_>, Vec<_>) = core::mem::take(&mut self.unproven)
-            .into_iter()
-            .map(|Waiting { submission, permit, took, machine }| ((submission, permit, took), machine))
-            .unzip();
-        let (began, count) = (time::Instant::now(), waiting.len());
-        let metrics = &self.worker.shared.metrics;
-        metrics.proofs.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
-        metrics.proof_checks.inc();
-        let proven = catch_unwind(AssertUnwindSafe(|| prove_together(machines, &mut self.worker.rng)));
-        let share = u32::try_from(count).ok().and_then(|count| began.elapsed().checked_div(count)).unwrap_or_default();
-        let panicked = || (0..count).map(|_| Err(SubmitError::Bug(Bug("a request's validation panicked")))).collect();
-        let proven: Vec<_> = match proven {
-            Ok(proven) => proven.into_iter().map(|machine| machine.map_err(SubmitError::Request)).collect(),
-            Err(_) => panicked(),
-        };
-        for ((submission, permit, took), machine) in waiting.into_iter().zip(proven) {
-            self.begin(submission, permit, machine, took.saturating_add(share));
-        }
-    }
-
-    /// Checks the results that wait, until there are none: instances may go on to others.
-    fn check_claims(&mut self) {
-        while !self.worker.claims.is_empty() {
-            let (ids, claims): (Vec<_>, Vec<_>) = core::mem::take(&mut self.worker.claims).into_iter().unzip();
-            let metrics = &self.worker.shared.metrics;
-            metrics.claims.inc_by(u64::try_from(ids.len()).unwrap_or(u64::MAX));
-            metrics.checks.inc();
-            let began = time::Instant::now();
-            let checked = catch_unwind(AssertUnwindSafe(|| check_together(&claims, &mut self.worker.rng)));
-            let took = u32::try_from(ids.len()).ok().and_then(|count| began.elapsed().checked_div(count));
-            match checked {
-                Ok(verdicts) => {
-                    for (id, right) in ids.into_iter().zip(verdicts) {
-                        self.take_verdict(id, right, took.unwrap_or_default());
-                    }
-                }
-                Err(_) => {
-                    for id in ids {
-                        self.finish(id, Err(Abort::Bug(Bug("checking results panicked"))));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Tells an instance whether its result is right; `took` is its part of the time for the check.
-    fn take_verdict(&mut self, id: InstanceId, right: bool, took: time::Duration) {
-        let Some(instance) = self.running.get_mut(&id) else { return };
-        let began = time::Instant::now();
-        let end = instance.step(Input::Supply(Supply::Checked(right)), &mut self.worker);
-        instance.metrics.stage(Stage::Combining, Some(&id), took.saturating_add(began.elapsed()));
-        if let Some(result) = end {
-            self.finish(id, result);
-        }
-    }
-
     /// Carries out a command.
     fn handle(&mut self, command: Command) {
         // If the caller has gone away, sending the reply fails, which is no error.
@@ -321,83 +248,6 @@ impl Shard {
         self.heirs.remove(&id);
         let instance = self.instance(id, asked, key, machine, audience, (permit, bytes));
         self.launch(Instance { submitted, asker, ..instance });
-    }
-
-    /// An instance whose time begins now.
-    pub(super) fn instance(
-        &self,
-        id: InstanceId,
-        asked: Asked,
-        key: Arc<KeyEntry>,
-        machine: AnyMachine,
-        audience: Audience,
-        permits: (Permit, Permit),
-    ) -> Instance {
-        let Shared { metrics, config, .. } = &*self.worker.shared;
-        Instance {
-            id,
-            asked,
-            metrics: Arc::clone(metrics.suite(key.suite)),
-            key,
-            machine,
-            audience,
-            joined: Vec::new(),
-            heard: Vec::new(),
-            sent: Sent::default(),
-            culprits: Vec::new(),
-            submitted: time::Instant::now(),
-            began: self.now,
-            deadline: self.now + config.instance_ttl,
-            wake: self.now,
-            patience: config.resend_after,
-            hedged: false,
-            permits: Some(permits),
-            asker: None,
-            filling: None,
-        }
-    }
-
-    /// Checks a request and sets up its protocol.
-    pub(super) fn machine(&mut self, key: &KeyEntry, asked: &Asked) -> Result<AnyMachine, SubmitError> {
-        let machine = self.unproven_machine(key, asked)?;
-        let proven = catch_unwind(AssertUnwindSafe(|| prove_together(vec![machine], &mut self.worker.rng).pop()));
-        match proven {
-            Ok(Some(machine)) => machine.map_err(SubmitError::Request),
-            _ => Err(SubmitError::Bug(Bug("a request's validation panicked"))),
-        }
-    }
-
-    /// The same without the check of a proof that may wait for others.
-    fn unproven_machine(&self, key: &KeyEntry, asked: &Asked) -> Result<Unproven<AnyMachine>, SubmitError> {
-        let Some(share) = key.expose_share() else {
-            return Err(SubmitError::Bug(Bug("a key without a share was chosen")));
-        };
-        let shared = &self.worker.shared;
-        let (per_peer, day) = (shared.config.nonces_per_peer, shared.burning.day(&shared.today));
-        let frost = frost::Options { per_peer, day, seed: asked.seed.clone() };
-        let ecdsa = self.ecdsa_options(key);
-        let options = Options { delivery: key.delivery, frost, ecdsa };
-        let started = catch_unwind(AssertUnwindSafe(|| {
-            theta_protocols::start_unproven(&key.public, share, asked.statement.as_statement(), options)
-        }));
-        match started {
-            Ok(machine) => machine.map_err(SubmitError::Request),
-            Err(_) => Err(SubmitError::Bug(Bug("a request's validation panicked"))),
-        }
-    }
-
-    /// Sets up the protocol that makes presignatures for this node's stock of a key.
-    pub(super) fn filling_machine(&self, key: &KeyEntry, filling: &ecdsa::Filling) -> Option<AnyMachine> {
-        ecdsa::fill(&key.public, key.expose_share()?, filling, &self.ecdsa_options(key))
-    }
-
-    /// How ECDSA goes about signatures and presignatures of a key.
-    fn ecdsa_options(&self, key: &KeyEntry) -> ecdsa::Options {
-        let shared = &self.worker.shared;
-        let (majority, security) = (ecdsa::Majority::of(key.delivery), ecdsa::Security::of(key.delivery));
-        let day = shared.burning.day(&shared.today);
-        let quarantined = key.stock.quarantined();
-        ecdsa::Options { level: shared.stock_level(key), day, epoch: key.epoch, majority, security, quarantined }
     }
 
     /// Starts an instance with a new machine, and gives it the messages that have come for it.
