@@ -4,6 +4,7 @@
 
 mod debian;
 mod fuzz;
+mod packages;
 mod sim;
 mod steps;
 mod tidy;

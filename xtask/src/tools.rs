@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{debian, steps::run};
+use crate::{debian, packages, steps::run};
 
 const DENY_VERSION: &str = "0.20.2";
 const KRILL_VERSION: &str = "0.16.1";
@@ -67,7 +67,7 @@ pub(crate) fn prometheus() -> Result<Option<PathBuf>, String> {
         return Ok(Some(found));
     }
     println!("unpacking Debian's prometheus into {}, once: it checks the alerts and the dashboard", kept.display());
-    debian::unpack(&kept, &["prometheus"])?;
+    packages::unpack(&kept, &["prometheus"])?;
     Ok(runs(&programs).then_some(programs))
 }
 
