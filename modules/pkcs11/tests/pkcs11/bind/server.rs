@@ -159,13 +159,16 @@ impl Bind {
     }
 
     /// Has the verifier of another house look at the whole zone, as a secondary server gets it, until it is content: BIND signs a part after
-    /// the other.
-    pub(super) fn verify(&self) {
+    /// the other. What it has looked at.
+    pub(super) fn verify(&self) -> String {
+        let mut zone = String::new();
         until("the whole zone is signed well", PATIENCE, || {
-            self.write("transferred.zone", &succeeds(self.dig(&["example", "AXFR", "+onesoa"])));
+            zone = succeeds(self.dig(&["example", "AXFR", "+onesoa"]));
+            self.write("transferred.zone", &zone);
             let output = self.tool("ldns-verify-zone", &["transferred.zone"]).output().unwrap();
             String::from_utf8_lossy(&output.stdout).contains("Zone is verified and complete")
         });
+        zone
     }
 
     /// Has BIND's validator, which starts from the key of the zone's keys, look at a name.
