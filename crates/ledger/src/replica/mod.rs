@@ -4,6 +4,7 @@
 //! this node wants it, its [`Host`] says. It decides one height after the other, each by an [`Agreement`]; it works while somebody wants
 //! something decided, and otherwise says every [`STATUS_TICKS`] ticks how far it is.
 
+mod deciding;
 mod gathering;
 mod interface;
 mod judging;
@@ -13,21 +14,22 @@ mod pending;
 mod receive;
 mod said;
 mod seats;
+mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use theta_agreement::{Agreement, Ballot, Electorate, MemberKeys, VoteCertificate, VoteKind};
+use theta_agreement::{Agreement, Ballot, Electorate, MemberKeys, VoteKind};
 use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use crate::sitting::{MachineKey, Sitting};
-use crate::{Action, CertifiedEntry, Consent, Digest, Entry, LedgerError, LedgerState, Warrant};
+use crate::{Action, Consent, Digest, Entry, LedgerState, Warrant};
+use deciding::begin;
 use gathering::Gathering;
-use judging::{Bounds, Chamber, fits};
-use message::{Message, Vote};
+use judging::{Bounds, fits};
 use peers::Peers;
-use pending::{Inserted, Pending, Source, Terms, Wanted};
+use pending::{Inserted, Pending, Source, Terms};
 
 pub use interface::{DropReason, Effect, Host, Input, Memory, Recipient, ReplicaOffence};
 pub use message::MOST_MESSAGE;
@@ -37,8 +39,6 @@ pub use said::Said;
 pub(crate) const STATUS_TICKS: u64 = 8;
 /// Ticks between repeating what others may not have got.
 const REPEAT_TICKS: u64 = 4;
-/// Ticks between showing the prevotes of the present view to those who were restarted in it.
-const POLKA_TICKS: u64 = 4 * REPEAT_TICKS;
 
 /// One member's replica of the ledger.
 pub struct Replica {
@@ -272,13 +272,6 @@ impl Replica {
         true
     }
 
-    fn tell(&self, digest: &Digest, out: &mut Vec<Effect>) {
-        let own = self.keys.as_ref().map(|keys| keys.party().node());
-        if let Some(wanted) = self.pending.get(digest) {
-            self.tell_proposers(candidate(&wanted, own), out);
-        }
-    }
-
     fn tick(&mut self, now: u64, host: &dyn Host, out: &mut Vec<Effect>) {
         (self.now, self.ticks) = (now, self.ticks.saturating_add(1));
         self.peers.tick();
@@ -333,173 +326,4 @@ impl Replica {
         let bounds = self.bounds();
         self.pending.is_ready((self.time(), since), |action, reason, time| bounds.allow(action, reason, time))
     }
-
-    /// Tells how far this node is. With it goes what the other one has drawn at its start, so that it can tell this from what was said
-    /// before.
-    fn send_status(&self, to: Vec<NodeId>, out: &mut Vec<Effect>) {
-        let own = self.keys.as_ref().map(|keys| keys.party().node());
-        let (height, session) = (self.state.height(), self.session);
-        let members = self.sitting.members();
-        let is_other = |node: &NodeId| Some(*node) != own && members.contains(&PartyId::of_node(*node));
-        let key = self.keys.as_ref().and_then(|keys| keys.member().verifying_key().bytes().try_into().ok());
-        let machine = key.unwrap_or_default();
-        for node in to.into_iter().filter(is_other) {
-            let (echo, spoken) = (self.peers.session(node), self.spoken());
-            let message = Message::Status { height, session, echo, spoken, machine };
-            out.push(Effect::Send(Recipient::One(node), message.encode()));
-        }
-    }
-
-    /// What this node says in its view and voted in the one before, and what locked it or others. A member that lacks votes to leave a
-    /// view is one view behind at most: from two on more than t honest ones are ahead of it, and it follows them. Among many what is on
-    /// its way is not repeated, and who has nothing to say says so in turn.
-    fn votes(&self) -> Option<Message> {
-        let (view, patience) = (self.agreement.view(), self.patience());
-        let due = |ballot: &Ballot| {
-            let now = ballot.view == view;
-            let before = ballot.view.saturating_add(1) == view && ballot.kind != VoteKind::Proposal;
-            (now || before) && self.gathering.is_old(*ballot, self.ticks, patience)
-        };
-        let votes: Vec<Vote> =
-            self.said.values().filter(|said| due(&said.vote.ballot)).map(|said| said.vote.clone()).collect();
-        // In its own view the prevotes themselves are on their way, if nobody was restarted.
-        let (old, turn) = (self.ticks.is_multiple_of(POLKA_TICKS), self.has_turn());
-        let polka = self.polka().filter(|(certificate, _)| (certificate.view() < view || old) && turn);
-        (turn || polka.is_some() || !votes.is_empty()).then(|| Message::Votes {
-            height: self.sitting.height(),
-            votes,
-            polka,
-        })
-    }
-
-    fn polka(&self) -> Option<message::Polka> {
-        let certificate = self.agreement.polka()?;
-        Some((certificate.clone(), self.agreement.value(certificate.digest())?.to_vec()))
-    }
-
-    /// Says what there is to say, and takes what is decided.
-    fn settle(&mut self, host: &dyn Host, out: &mut Vec<Effect>) {
-        loop {
-            let (state, sitting, warrants) = (&self.state, &self.sitting, self.warrants.as_slice());
-            let bounds = Bounds { state, sitting, warrants, latest: self.latest() };
-            let mut chamber = Chamber { bounds, pending: &self.pending, host, now: self.now };
-            if let Some((ballot, body)) = self.agreement.next(&mut chamber) {
-                self.say(ballot, body, out);
-                continue;
-            }
-            self.show_quorums(out);
-            let oldest = self.agreement.oldest_view();
-            self.heard.retain(|(_, ballot, _), _| ballot.view >= oldest);
-            // Precommits for values stay: an entry that has one of this node's must not surprise it.
-            self.said.retain(|ballot, said| {
-                ballot.view >= oldest || (ballot.kind == VoteKind::Precommit && !said.vote.body.is_empty())
-            });
-            let decided = self.agreement.decision().zip(self.agreement.decided_value());
-            let Some((certificate, value)) = decided else { return };
-            // Honest members have read it before they voted for it.
-            let Ok(entry) = Entry::decode(value) else { return };
-            let certified = self.certified(entry, certificate.clone());
-            if let Err(error) = self.take_entry(certified, out) {
-                out.push(Effect::Undecided(error));
-                return self.begin_again();
-            }
-            self.send_status(self.heralds(), out);
-        }
-    }
-
-    fn say(&mut self, ballot: Ballot, body: Vec<u8>, out: &mut Vec<Effect>) {
-        let Some(keys) = self.keys.clone() else { return };
-        if self.said.contains_key(&ballot) {
-            return;
-        }
-        let signature = self.sitting.sign(&keys, ballot, &body);
-        self.agreement.take(&self.sitting, (keys.party(), ballot), &body, &signature);
-        let locks = ballot.kind == VoteKind::Precommit && !body.is_empty();
-        let polka = if locks { self.polka() } else { None };
-        let said = Said { height: self.sitting.height(), vote: Vote { ballot, body, signature }, polka };
-        out.push(Effect::Record(said.clone()));
-        let vote = said.vote.clone();
-        self.said.insert(ballot, said);
-        self.tell_vote(vote, out);
-    }
-
-    /// Begins the height anew, as after a restart: with what this node has said, and without what it has heard, which the others repeat.
-    fn begin_again(&mut self) {
-        self.agreement = begin(&self.sitting, self.keys.as_deref(), self.memory, &self.said);
-        self.heard.clear();
-        self.ignored.clear();
-    }
-
-    /// Takes the next entry, and begins the height after it.
-    fn take_entry(&mut self, certified: CertifiedEntry, out: &mut Vec<Effect>) -> Result<(), LedgerError> {
-        self.state.advance(&certified)?;
-        self.forget_machines(&certified.entry.action);
-        if self.is_unremembered(&certified.certificate) && self.lose_memory() {
-            out.push(Effect::Forgot);
-        }
-        if matches!(certified.entry.action, Action::Members(_)) {
-            self.pending.forget_consents();
-        }
-        let action = certified.entry.action.digest();
-        out.push(Effect::Decided(Box::new(certified)));
-        self.pending.remove(&action);
-        for (action, refusal, own) in self.pending.retain(|action, reason| Terms::of(&self.state, action, reason)) {
-            if own {
-                out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
-            }
-        }
-        self.sitting = self.next_sitting();
-        if let Memory::From(height) = self.memory
-            && self.sitting.height() >= height
-        {
-            (self.memory, self.forgot_below, self.owes_remembering) = (Memory::Kept, height.saturating_sub(1), true);
-        }
-        let owes = self.owes_remembering && self.memory == Memory::Kept;
-        if owes && self.state.running().keys().all(|number| *number >= self.forgot_below) {
-            self.owes_remembering = false;
-            out.push(Effect::Remembers);
-        }
-        let votes = |keys: &&Arc<MemberKeys>| self.memory == Memory::Kept && self.sitting.seats(keys);
-        let voter = self.keys.as_ref().filter(votes).map(|keys| keys.party());
-        self.agreement = Agreement::new(&self.sitting, voter);
-        self.said.clear();
-        self.heard.clear();
-        self.ignored.clear();
-        self.distrusted.clear();
-        self.gathering.begin(self.ticks);
-        Ok(())
-    }
-
-    /// Whether a certificate has this node's own vote, which is not among what it has said.
-    fn is_unremembered(&self, certificate: &VoteCertificate) -> bool {
-        let own = self.keys.as_ref().is_some_and(|keys| self.sitting.has_vote_of(keys, certificate));
-        own && !self.said.contains_key(&certificate.ballot())
-    }
-}
-
-/// The agreement on the entry of a height at which this node has said this.
-fn begin(sitting: &Sitting, keys: Option<&MemberKeys>, memory: Memory, said: &BTreeMap<Ballot, Said>) -> Agreement {
-    let recalls = matches!(memory, Memory::Kept | Memory::Unconfirmed);
-    let mut agreement = Agreement::new(sitting, keys.filter(|_| recalls).map(MemberKeys::party));
-    let mut said: Vec<&Said> = said.values().collect();
-    said.sort_by_key(|said| (said.vote.ballot.view, said.vote.ballot.kind));
-    for said in said {
-        let Vote { ballot, body, signature } = &said.vote;
-        agreement.recall(sitting, *ballot, body, signature);
-        if let Some((certificate, value)) = &said.polka {
-            agreement.take_polka(certificate.clone(), value);
-        }
-    }
-    // A machine that votes by a warrant has said something, and votes again when it has the warrant again.
-    if memory == Memory::Unconfirmed || !keys.is_some_and(|keys| sitting.seats(keys)) {
-        agreement.abstain();
-    }
-    agreement
-}
-
-/// What others are told of an action that waits: with this node's own consent, since the others tell theirs.
-fn candidate(wanted: &Wanted<'_>, own: Option<NodeId>) -> Vec<u8> {
-    let (action, reason) = (wanted.action.clone(), wanted.reason.to_vec());
-    let consents = wanted.consents.iter().filter(|consent| Some(consent.node) == own).copied().collect();
-    Message::Candidate { action, reason, consents }.encode()
 }
