@@ -48,7 +48,7 @@ fuzz_target!(init: plant("key_files", seeds()), |bytes: &[u8]| {
         assert_eq!(public.to_bytes(), bytes);
     }
     for (public, ..) in KEYS.iter() {
-        if let Ok(share) = AnyKeyShare::from_bytes(public, bytes) {
+        if let Ok(share) = AnyKeyShare::from_bytes(bytes, public) {
             assert_eq!(share.to_bytes().expose(), bytes);
         }
     }

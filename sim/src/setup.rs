@@ -182,7 +182,7 @@ impl Setup {
 
     fn share(node: u16, held: &HeldKey, dealt: &Dealt) -> Option<AnyKeyShare> {
         let bytes = dealt.1.get(usize::from(node) - 1).filter(|_| held.lost_by != Some(node))?;
-        AnyKeyShare::from_bytes(&dealt.0, bytes.expose()).ok()
+        AnyKeyShare::from_bytes(bytes.expose(), &dealt.0).ok()
     }
 
     /// The key table of a node without a custodian.

@@ -1,7 +1,6 @@
-"""Key files, the binary forms of public parts and shares, and secret sharing: spec/keys.md."""
+"""Key files, the binary form of public parts and shares, and secret sharing: spec/keys.md."""
 
 import json
-import sys
 import tomllib
 from itertools import combinations
 from pathlib import Path
@@ -74,55 +73,33 @@ def public_part(public):
     return part + b"\1" + len(proof).to_bytes(4, "big") + proof
 
 
-def share_bytes(public, share):
-    """The binary form of what a share file says."""
-    # The file names its key, which has so many parties.
-    assert (share["suite"], share["key_id"]) == (public["suite"], public["key_id"])
-    assert 1 <= share["index"] <= public["n"]
-    head = bytes([1]) + bytes.fromhex(share["key_id"]) + share["index"].to_bytes(2, "big")
-    return head + bytes.fromhex(share["secret"])
+def share_part(share):
+    """The binary form of what a share's file says."""
+    secret = bytes.fromhex(share["secret"])
+    return bytes([1]) + bytes.fromhex(share["key_id"]) + share["index"].to_bytes(2, "big") + secret
 
 
-def with_files():
-    """The vectors that have a key's public file, by their names."""
+def known_parts():
+    """The known answers: the public parts and shares of all keys in `vectors/`. Run this file to print them."""
     vectors = Path(__file__).resolve().parent.parent
+    parts, shares = {}, {}
     for path in sorted(vectors.glob("*/*.json")):
         if path.parent.name == "keys":
             continue
         vector = json.loads(path.read_text())
         if isinstance(vector, dict) and "public_key_file" in vector:
-            yield path.relative_to(vectors).as_posix(), vector
-
-
-def known_parts():
-    """The known answers: the public parts of all keys in `vectors/`."""
-    part = lambda vector: public_part(tomllib.loads(vector["public_key_file"])).hex()
-    return {"keys": {name: part(vector) for name, vector in with_files()}}
-
-
-def known_shares():
-    """The known answers: the shares of all keys in `vectors/` that have files of them, from party 1 on."""
-    shares = {}
-    for name, vector in with_files():
-        public = tomllib.loads(vector["public_key_file"])
-        files = [tomllib.loads(text) for text in vector.get("share_files", [])]
-        if files:
-            shares[name] = [share_bytes(public, file).hex() for file in files]
-    return {"shares": shares}
-
-
-# What a file of this folder may have. Run this file with one of the names to print it.
-KNOWN = {"keys": known_parts, "shares": known_shares}
+            name = path.relative_to(vectors).as_posix()
+            parts[name] = public_part(tomllib.loads(vector["public_key_file"])).hex()
+            shares[name] = [share_part(tomllib.loads(text)).hex() for text in vector["share_files"]]
+    return {"keys": parts, "shares": shares}
 
 
 def check(file):
-    """The public part of every key that has a file, or all shares that have one."""
-    (topic,) = file
-    expected = KNOWN[topic]()
+    """The public part of every key that has a file, and its shares."""
+    expected = known_parts()
     if file != expected:
-        raise ValueError("a public part" if topic == "keys" else "a share")
-    of = len(expected[topic])
-    return f"{of} public parts" if topic == "keys" else f"shares of {of} keys"
+        raise ValueError("a public part or a share")
+    return f"{len(expected['keys'])} public parts with {sum(map(len, expected['shares'].values()))} shares"
 
 
 def key_id(suite, public_key):
@@ -149,4 +126,4 @@ def interpolate(order, values):
 
 
 if __name__ == "__main__":
-    print(json.dumps(KNOWN[sys.argv[1]](), indent=2))
+    print(json.dumps(known_parts(), indent=2))

@@ -1,5 +1,5 @@
-//! Programs of other people that checks run: taken from PATH, or from Debian's packages, which are unpacked into the user's cache folder
-//! without any rights.
+//! Programs of other people that the tests of the PKCS#11 module run: taken from PATH, or from Debian's packages, which are unpacked into
+//! the user's cache folder.
 
 use std::{
     env, fs,
@@ -7,13 +7,16 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Where `pkcs11-tool`, OpenSSL's provider, Knot DNS and rpki-client are.
+use crate::packages::{unpack, unpack_all, unpack_newer, with_libraries_of};
+
+/// Where `pkcs11-tool`, OpenSSL's provider, Knot DNS, BIND and rpki-client are.
 pub(crate) struct Hosts {
     /// The folder into which they were unpacked; `None` if the system has them.
     pub(crate) unpacked: Option<PathBuf>,
     pub(crate) tool: bool,
     pub(crate) provider: bool,
     pub(crate) knot: bool,
+    pub(crate) bind: bool,
     pub(crate) rpki: bool,
 }
 
@@ -24,11 +27,25 @@ pub(crate) const NO_RPKI: &str = "Debian's packages rpki-client and rsync are mi
 pub(crate) const NO_KNOT: &str = "Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had: install Knot DNS and ldns-verify-zone";
 
 impl Hosts {
+    /// Those of this folder, or of the system.
+    fn of(kept: Option<&Path>) -> Self {
+        Self {
+            unpacked: kept.map(Path::to_owned),
+            tool: tool_runs(kept),
+            provider: provider_loads(kept),
+            knot: knot_runs(kept),
+            bind: bind_runs(kept),
+            rpki: rpki_runs(kept),
+        }
+    }
+
     /// The modules of tests that cannot run without what is missing, and what is not tested for that.
     pub(crate) fn left_out(&self) -> Vec<(&'static str, &'static str)> {
         let tool = "the PKCS#11 module with pkcs11-tool: it is missing, and Debian's package opensc cannot be had";
         let provider = "the PKCS#11 module with OpenSSL: Debian's package pkcs11-provider is missing and cannot be had";
         let knot = "the PKCS#11 module and zones with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
+        let bind = "the PKCS#11 module with BIND: version 9.20 (Debian's packages bind9, bind9-utils and bind9-dnsutils, from backports where the release has \
+                    an older one), pkcs11-provider or ldnsutils are missing and cannot be had";
         let rpki =
             "the PKCS#11 module with Krill: Debian's packages rpki-client and rsync are missing and cannot be had";
         let routes = "an RPKI of five registries, from statement to validated route: Debian's packages rpki-client and rsync are missing and cannot be had";
@@ -36,6 +53,8 @@ impl Hosts {
             (self.tool, ("opensc::", tool)),
             (self.provider, ("pkcs11_provider::", provider)),
             (self.knot, ("knot::", knot)),
+            // Its keys are there by the provider, and its zones are verified as those of Knot.
+            (self.bind && self.provider && self.knot, ("bind::", bind)),
             (self.rpki, ("krill::", rpki)),
             (self.rpki, ("no_registry_alone_", routes)),
         ];
@@ -45,72 +64,60 @@ impl Hosts {
 
 /// The hosts of the PKCS#11 module: those of the system, or unpacked into this folder.
 pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
-    let (tool, provider, knot, rpki) = (tool_runs(None), provider_loads(None), knot_runs(None), rpki_runs(None));
-    if tool && provider && knot && rpki {
-        return Ok(Hosts { unpacked: None, tool, provider, knot, rpki });
+    let own = Hosts::of(None);
+    if own.tool && own.provider && own.knot && own.bind && own.rpki {
+        return Ok(own);
     }
+    let place = kept.display();
     if !tool_runs(Some(kept)) || !provider_loads(Some(kept)) {
-        println!(
-            "unpacking Debian's opensc and pkcs11-provider into {}, once: they test the PKCS#11 module",
-            kept.display()
-        );
+        println!("unpacking Debian's opensc and pkcs11-provider into {place}, once: they test the PKCS#11 module");
         unpack(kept, &["opensc", "opensc-pkcs11", "libeac3", "pkcs11-provider"])?;
     }
     if !knot_runs(Some(kept)) {
         println!(
-            "unpacking Debian's knot, knot-dnsutils and ldnsutils into {}, once: a name server tests the module",
-            kept.display()
+            "unpacking Debian's knot, knot-dnsutils and ldnsutils into {place}, once: a name server tests the module"
         );
-        let packages = ["knot", "knot-dnsutils", "ldnsutils"].map(str::to_owned);
-        let packages = with_libraries_of(&packages);
-        unpack(kept, &packages.iter().map(String::as_str).collect::<Vec<_>>())?;
+        unpack_all(kept, &with_libraries_of(&["knot", "knot-dnsutils", "ldnsutils"]))?;
+    }
+    if !bind_runs(Some(kept)) {
+        println!(
+            "unpacking Debian's bind9 (9.20), bind9-utils and bind9-dnsutils into {place}, once: it makes its keys by the module"
+        );
+        unpack_newer(kept, &["bind9", "bind9-libs", "bind9-utils", "bind9-dnsutils"], has_key_stores)?;
     }
     if !rpki_runs(Some(kept)) {
         println!(
-            "unpacking Debian's rpki-client and rsync into {}, once: they judge what Krill signs with the module",
-            kept.display()
+            "unpacking Debian's rpki-client and rsync into {place}, once: they judge what Krill signs with the module"
         );
-        let packages = with_libraries_of(&["rpki-client", "rsync"].map(str::to_owned));
-        unpack(kept, &packages.iter().map(String::as_str).collect::<Vec<_>>())?;
+        unpack_all(kept, &with_libraries_of(&["rpki-client", "rsync"]))?;
     }
-    let (tool, provider) = (tool || tool_runs(Some(kept)), provider || provider_loads(Some(kept)));
-    let (knot, rpki) = (knot || knot_runs(Some(kept)), rpki || rpki_runs(Some(kept)));
-    Ok(Hosts { unpacked: Some(kept.to_owned()), tool, provider, knot, rpki })
+    let found = Hosts::of(Some(kept));
+    Ok(Hosts {
+        unpacked: found.unpacked,
+        tool: own.tool || found.tool,
+        provider: own.provider || found.provider,
+        knot: own.knot || found.knot,
+        bind: own.bind || found.bind,
+        rpki: own.rpki || found.rpki,
+    })
 }
 
-/// These packages, and those of their libraries that few systems have: their names differ by release.
-fn with_libraries_of(packages: &[String]) -> Vec<String> {
-    const RARE: [&str; 12] = [
-        "libknot",
-        "libdnssec",
-        "libzscanner",
-        "liburcu",
-        "liblmdb",
-        "libxdp",
-        "libbpf",
-        "libfstrm",
-        "libprotobuf-c",
-        "libldns",
-        "libtls",
-        "libpopt",
-    ];
-    let mut all = packages.to_vec();
-    let mut from = 0;
-    // A library may need others.
-    while from < all.len() {
-        let depends = Command::new("apt-cache")
-            .args(["depends", "--important"])
-            .args(all.get(from..).unwrap_or_default())
-            .output();
-        from = all.len();
-        let told = depends.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        for name in told.lines().filter_map(|line| line.trim().strip_prefix("Depends: ")) {
-            if RARE.iter().any(|rare| name.starts_with(rare)) && !all.iter().any(|known| known == name) {
-                all.push(name.to_owned());
-            }
-        }
+/// SoftHSM, unpacked into this folder if the system has none. Whether it is there.
+pub(crate) fn softhsm(kept: &Path) -> Result<bool, String> {
+    let runs = |kept: Option<&Path>| {
+        let mut command = program(kept, "bin", "softhsm2-util");
+        command.arg("--version");
+        command.output().is_ok_and(|it| it.status.success())
+    };
+    if runs(None) || runs(Some(kept)) {
+        return Ok(true);
     }
-    all
+    println!(
+        "unpacking Debian's softhsm2 into {}, once: a name server is measured with it beside groups",
+        kept.display()
+    );
+    unpack(kept, &["softhsm2", "libsofthsm2"])?;
+    Ok(runs(Some(kept)))
 }
 
 /// A program of this folder, with the libraries that are there, or of PATH.
@@ -138,6 +145,27 @@ fn knot_runs(kept: Option<&Path>) -> bool {
             program(kept, folder, name).arg(version).output().is_ok_and(|it| it.status.success())
         },
     )
+}
+
+/// Whether BIND with key stores and its tools run, from this folder or from PATH.
+fn bind_runs(kept: Option<&Path>) -> bool {
+    let mut named = program(kept, "sbin", "named");
+    named.arg("-v");
+    // BIND 9.20.23-1 (Stable Release) <id:>
+    let is_new = told(named).split_whitespace().nth(1).is_some_and(has_key_stores);
+    // Their options that tell a version differ; this one all refuse, if they start.
+    let starts = |folder: &str, name: &str| {
+        let mut command = program(kept, folder, name);
+        command.arg("--help");
+        command.output().is_ok_and(|it| it.status.code() == Some(1))
+    };
+    is_new && starts("sbin", "rndc") && ["nsupdate", "delv", "dig"].iter().all(|name| starts("bin", name))
+}
+
+/// Whether this is a version of BIND with key stores, which came with 9.20.
+fn has_key_stores(version: &str) -> bool {
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(9), Some(20))
 }
 
 /// Whether the validator of the RPKI and its transport run, from this folder or from PATH. As root the validator only says that it
@@ -180,69 +208,21 @@ fn provider_loads(kept: Option<&Path>) -> bool {
     }
 }
 
-/// Unpacks packages; those that cannot be had are left out.
-pub(crate) fn unpack(kept: &Path, packages: &[&str]) -> Result<(), String> {
-    fs::create_dir_all(kept).map_err(|error| format!("{}: {error}", kept.display()))?;
-    let quietly = |program: &str, words: &[&str]| {
-        let done = Command::new(program).args(words).current_dir(kept).stdin(Stdio::null()).output();
-        done.is_ok_and(|output| output.status.success())
-    };
-    let missing: Vec<&str> =
-        packages.iter().copied().filter(|package| !quietly("apt-get", &["download", package])).collect();
-    if !missing.is_empty() {
-        // A machine that is new has no lists of packages; renewing them takes rights, and is tried only then.
-        let renewed = quietly("apt-get", &["update"]);
-        let missing = missing.into_iter().filter(|package| !(renewed && quietly("apt-get", &["download", package])));
-        let missing: Vec<&str> = missing.collect();
-        if !missing.is_empty() && backports(kept, quietly) {
-            for package in missing {
-                quietly(
-                    "apt-get",
-                    &[&private(kept).each_ref().map(String::as_str)[..], &["download", package]].concat(),
-                );
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_stores_came_with_bind_9_20() {
+        for (version, has) in [
+            ("9.20.23-1~deb13u1~bpo12+1-Debian", true),
+            ("9.21.3", true),
+            ("10.0.0", true),
+            ("9.18.41-1~deb12u1-Debian", false),
+            ("9.9.5", false),
+            ("utility", false),
+        ] {
+            assert_eq!(has_key_stores(version), has, "{version}");
         }
     }
-    let files = fs::read_dir(kept).ok().into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
-    for package in files.filter(|path| path.extension().is_some_and(|ending| ending == "deb")) {
-        let shown = package.to_string_lossy().into_owned();
-        if !quietly("dpkg-deb", &["-x", &shown, "."]) {
-            return Err(format!("{shown} cannot be unpacked: remove it, and try again"));
-        }
-    }
-    Ok(())
-}
-
-/// Options with which apt keeps lists of its own in this folder, so that nothing of the system changes.
-fn private(kept: &Path) -> [String; 4] {
-    let apt = kept.join("apt");
-    let option = |name: &str, path: &Path| format!("-o{name}={}", path.display());
-    [
-        option("Dir::Etc::sourcelist", &apt.join("sources.list")),
-        option("Dir::Etc::sourceparts", Path::new("-")),
-        option("Dir::State::lists", &apt.join("lists")),
-        option("Dir::Cache", &apt.join("cache")),
-    ]
-}
-
-/// Gets the lists of Debian's backports from where the system has its packages; whether that worked.
-fn backports(kept: &Path, quietly: impl Fn(&str, &[&str]) -> bool) -> bool {
-    let known = Command::new("apt-get")
-        .args(["indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"])
-        .output();
-    let Ok(known) = known else { return false };
-    let known = String::from_utf8_lossy(&known.stdout).into_owned();
-    let keys = Path::new("/usr/share/keyrings/debian-archive-keyring.gpg");
-    let signed = if keys.is_file() { format!("[signed-by={}] ", keys.display()) } else { String::new() };
-    let mut lines = known.lines().filter_map(|line| {
-        let (address, release) = line.split_once(' ')?;
-        let plain = address.ends_with("/debian/") && !release.contains('-');
-        plain.then(|| format!("deb {signed}{address} {release}-backports main\n"))
-    });
-    let apt = kept.join("apt");
-    let made =
-        ["lists/partial", "cache/archives/partial"].iter().all(|folder| fs::create_dir_all(apt.join(folder)).is_ok());
-    let Some(line) = lines.next().filter(|_| made) else { return false };
-    fs::write(apt.join("sources.list"), line).is_ok()
-        && quietly("apt-get", &[&private(kept).each_ref().map(String::as_str)[..], &["update"]].concat())
 }

@@ -163,6 +163,19 @@ pub(crate) fn chain(root: &Path, arguments: &[String]) -> Result<(), String> {
 
 /// Shows the zone of `apps/dnssec`, in the release build.
 pub(crate) fn dns(root: &Path, arguments: &[String]) -> Result<(), String> {
+    zone(root, "demo", arguments)
+}
+
+/// Measures how fast Knot signs zones with keys of groups, beside SoftHSM and keys in files, in the release build.
+pub(crate) fn real_dns(root: &Path, arguments: &[String]) -> Result<(), String> {
+    if !tools::softhsm()? {
+        println!("SoftHSM cannot be had: it is left out");
+    }
+    let sizes = ["--names", "1000,100000", "--algorithms", "ecdsap256sha256,ed25519,rsasha256"].map(str::to_owned);
+    zone(root, "measure", if arguments.is_empty() { &sizes } else { arguments })
+}
+
+fn zone(root: &Path, what: &str, arguments: &[String]) -> Result<(), String> {
     let hosts = tools::pkcs11_hosts()?;
     if !hosts.knot {
         return Err(debian::NO_KNOT.to_owned());
@@ -170,7 +183,7 @@ pub(crate) fn dns(root: &Path, arguments: &[String]) -> Result<(), String> {
     let packages = ["--package", "theta-dnssec-demo", "--package", "theta-pkcs11"];
     cargo(root, &[&["build", "--quiet", "--release"][..], &packages].concat())?;
     let mut command = Command::new(target(root).join("release").join("theta-dnssec-demo"));
-    command.arg("demo").args(arguments).envs(hosts.unpacked.map(|folder| ("THETA_PKCS11_HOSTS", folder)));
+    command.arg(what).args(arguments).envs(hosts.unpacked.map(|folder| ("THETA_PKCS11_HOSTS", folder)));
     run(root, command)
 }
 

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{debian, steps::run};
+use crate::{debian, packages, steps::run};
 
 const DENY_VERSION: &str = "0.20.2";
 const KRILL_VERSION: &str = "0.16.1";
@@ -67,13 +67,18 @@ pub(crate) fn prometheus() -> Result<Option<PathBuf>, String> {
         return Ok(Some(found));
     }
     println!("unpacking Debian's prometheus into {}, once: it checks the alerts and the dashboard", kept.display());
-    debian::unpack(&kept, &["prometheus"])?;
+    packages::unpack(&kept, &["prometheus"])?;
     Ok(runs(&programs).then_some(programs))
 }
 
 /// Programs that use the PKCS#11 module, for its tests.
 pub(crate) fn pkcs11_hosts() -> Result<debian::Hosts, String> {
     debian::pkcs11_hosts(&cache()?.join("pkcs11-hosts"))
+}
+
+/// Makes sure that SoftHSM is there, if it can be had.
+pub(crate) fn softhsm() -> Result<bool, String> {
+    debian::softhsm(&cache()?.join("pkcs11-hosts"))
 }
 
 /// The program of CometBFT: from PATH if that has version 0.38, else built from its sources by Go; `None` where there is no Go to build it.

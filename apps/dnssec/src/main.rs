@@ -1,6 +1,6 @@
 //! `theta-dnssec`: programs for operators who sign a zone together.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 use theta_dnssec::{
@@ -42,7 +42,8 @@ The node's policy names the socket, and the rule that lets the name server sign 
   agent = \"zone\"
 
 The zone file is the operator's own copy, from its own source, without signatures. It and the keys are read again when they change.
-In its place, --primary 192.0.2.53:53 --tsig transfer.key transfers the copy from the operator's own name server.
+In its place, --primary 192.0.2.53:53 --tsig transfer.key transfers the copy from the operator's own name server, and with --notify 192.0.2.7:5353
+as soon as it tells that the zone has changed.
 The keys are those that may be in the zone, one on each line, as theta keys export NAME --format dnskey prints them; ksk before one says
 that it signs the zone's keys alone, zsk that it does not.
 The zone is signed with NSEC, or with NSEC3 if --nsec3 says how names are hashed: --nsec3 0 is what RFC 9276 recommends, and in Knot
@@ -62,6 +63,9 @@ of signatures with --lifetime if it is another one than 14 days.")]
         /// After how many seconds the primary is asked again whether the zone has changed
         #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
         refresh: u64,
+        /// Where the primary tells that the zone has changed (NOTIFY, by UDP and TCP, signed with the same key); more than once for several
+        #[arg(long, value_name = "ADDRESS:PORT", requires = "primary")]
+        notify: Vec<SocketAddr>,
         /// The zone's name, with its dot
         #[arg(long, value_name = "NAME")]
         origin: String,
@@ -112,6 +116,7 @@ fn run(command: Command) -> Result<(), AgentError> {
         primary,
         tsig,
         refresh,
+        notify,
         origin,
         keys,
         nsec3,
@@ -125,11 +130,10 @@ fn run(command: Command) -> Result<(), AgentError> {
         most_hashes,
     } = command;
     let zone = match primary.zip(tsig) {
-        Some((address, tsig)) => CopyFrom::Primary(Box::new(Primary {
-            address,
-            key: Key::read(&tsig)?,
-            refresh: Duration::from_secs(refresh),
-        })),
+        Some((address, tsig)) => {
+            let (key, refresh) = (Key::read(&tsig)?, Duration::from_secs(refresh));
+            CopyFrom::Primary(Box::new(Primary { address, key, refresh }), notify)
+        }
         // The arguments have one of the two.
         None => CopyFrom::File(zone_file.unwrap_or_default()),
     };

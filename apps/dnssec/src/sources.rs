@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -16,7 +17,7 @@ use crate::{
     },
     digests::{Guesses, candidates::Candidates},
     keys::{Keys, MOST_KEYS},
-    transfer::{Copy, Primary},
+    transfer::{Copy, Primary, notify::ListenError},
     zone::{MOST_FILE, Zone, ZoneError},
 };
 
@@ -25,8 +26,8 @@ use crate::{
 pub enum CopyFrom {
     /// A zone file.
     File(PathBuf),
-    /// A name server of the operator's own.
-    Primary(Box<Primary>),
+    /// A name server of the operator's own, and where it may tell that the zone has changed.
+    Primary(Box<Primary>, Vec<SocketAddr>),
 }
 
 /// What an operator's agent knows.
@@ -74,6 +75,9 @@ pub enum SourceError {
     /// Two names have one hash.
     #[error(transparent)]
     Collision(#[from] Collision),
+    /// Nothing can be told where it was to be.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// The zone was not transferred.
     #[error("{0}")]
     Transfer(String),
@@ -160,9 +164,13 @@ impl Watched {
     pub(crate) fn new(sources: &Sources) -> Result<Self, SourceError> {
         let zone = match &sources.zone {
             CopyFrom::File(path) => ZoneSource::File(path.clone()),
-            CopyFrom::Primary(primary) => {
+            CopyFrom::Primary(primary, notified_at) => {
                 let origin = Zone::origin(&sources.origin).map_err(SourceError::Origin)?;
-                ZoneSource::Transferred(Copy::follow(primary.as_ref().clone(), origin))
+                let copy = Copy::follow(primary.as_ref().clone(), origin);
+                for address in notified_at {
+                    copy.listen(*address)?;
+                }
+                ZoneSource::Transferred(copy)
             }
         };
         let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.terms.key_ttls.clone());

@@ -1,7 +1,7 @@
 //! The file of a memory: a line for each thing that was agreed to, or that has counted, on the disk before anybody hears of it.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
@@ -9,7 +9,7 @@ use std::{
 use crate::memory::{Entry, Memory};
 
 /// The first line, by which a memory that holds nothing yet is told from one that was lost.
-const FIRST: &str = "memory v1";
+const FIRST: &str = "memory v2";
 
 /// Why a memory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +67,32 @@ fn lock(file: &File, path: &Path) -> Result<(), MemoryError> {
     }
 }
 
+/// What whole lines say, and how many bytes they are.
+///
+/// # Errors
+/// The number of a line that is none.
+fn learnt(text: &str) -> Result<(Memory, usize), usize> {
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let mut lines = text.get(..whole).unwrap_or_default().lines();
+    if lines.next() != Some(FIRST) {
+        return Err(1);
+    }
+    let mut memory = Memory::default();
+    for (line, number) in lines.zip(2_usize..) {
+        memory.learn(line.parse::<Entry>().map_err(|()| number)?);
+    }
+    Ok((memory, whole))
+}
+
+/// What is in the file of a memory, or in a copy of it, which an agent may go on writing meanwhile.
+///
+/// # Errors
+/// [`MemoryError`].
+pub fn look(path: &Path) -> Result<Memory, MemoryError> {
+    let text = fs::read_to_string(path).map_err(|reason| MemoryError::File { path: path.to_owned(), reason })?;
+    learnt(&text).map(|(memory, _)| memory).map_err(|line| MemoryError::Line { path: path.to_owned(), line })
+}
+
 impl Kept {
     /// Begins a memory, where there is none.
     ///
@@ -77,10 +103,21 @@ impl Kept {
             io::ErrorKind::AlreadyExists => MemoryError::Exists(path.to_owned()),
             _ => MemoryError::File { path: path.to_owned(), reason },
         };
-        let mut file = File::options().read(true).append(true).create_new(true).open(path).map_err(failed)?;
+        // It gets its name when its first line is on the disk: after a crash there is a memory, or none.
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".new");
+        let draft = Path::new(&draft);
+        match fs::remove_file(draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let mut file = File::options().read(true).append(true).create_new(true).open(draft).map_err(failed)?;
         lock(&file, path)?;
         let text = format!("{FIRST}\n");
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        // Unlike renaming, this fails where there is one.
+        let named = fs::hard_link(draft, path);
+        fs::remove_file(draft).and(named).map_err(failed)?;
         // Its name is on the disk only with its folder.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
@@ -101,16 +138,7 @@ impl Kept {
         lock(&file, path)?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let wrong = |line| MemoryError::Line { path: path.to_owned(), line };
-        let mut lines = text.get(..whole).unwrap_or_default().lines();
-        if lines.next() != Some(FIRST) {
-            return Err(wrong(1));
-        }
-        let mut memory = Memory::default();
-        for (line, number) in lines.zip(2..) {
-            memory.learn(line.parse::<Entry>().map_err(|()| wrong(number))?);
-        }
+        let (memory, whole) = learnt(&text).map_err(|line| MemoryError::Line { path: path.to_owned(), line })?;
         let length = u64::try_from(whole).unwrap_or(u64::MAX);
         // What was left of a line would spoil the next one. What was read may not be on the disk yet, if whoever wrote it was killed.
         file.set_len(length).and_then(|()| file.sync_all()).map_err(failed)?;
@@ -152,12 +180,10 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn content(key: u8) -> Entry {
-        Entry::Content { key: [key; 20], digest: [8; 32] }
+        Entry::Content { key: [key; 20], digest: [8; 32], authority: "acme".to_owned() }
     }
 
     #[test]
@@ -166,8 +192,11 @@ mod tests {
         let path = folder.path().join("memory");
         assert!(matches!(Kept::open(&path), Err(MemoryError::Missing(_))));
         assert!(!path.exists());
+        // What a crash has left of one that was begun.
+        fs::write(folder.path().join("memory.new"), "mem").unwrap();
         drop(Kept::begin(&path).unwrap());
         assert!(matches!(Kept::begin(&path), Err(MemoryError::Exists(_))), "what is known is not thrown away either");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         drop(Kept::open(&path).unwrap());
         fs::write(&path, "").unwrap();
         assert!(matches!(Kept::open(&path), Err(MemoryError::Line { line: 1, .. })), "emptied");
@@ -194,6 +223,7 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 3, "each once, after the first line");
         fs::write(&path, format!("{text}list acme 00")).unwrap();
+        assert!(look(&path).unwrap().knows(&content(2)), "while it is written");
         let mut kept = Kept::open(&path).unwrap();
         assert!([content(1), content(2)].iter().all(|entry| kept.memory().knows(entry)));
         kept.remember(&[content(3)]).unwrap();

@@ -115,7 +115,10 @@ pub fn entries(key: &str, bytes: &[u8], facts: &Facts<'_>) -> Vec<Entry> {
     let digest = Sha256::digest(bytes).into();
     match (facts.registry.authority_of_key(key), facts.pool.key(key), object) {
         (Some(issuer), _, Object::Certificate(certificate)) => {
-            vec![certified(issuer, &certificate, digest, facts.registry)]
+            let serial = certificate.serial_number().into_array();
+            // So that lists have to revoke it, if nobody has authorised what it is for.
+            let published = Entry::Published { authority: issuer.name.clone(), serial };
+            vec![certified(issuer, &certificate, digest, facts.registry), published]
         }
         (Some(issuer), _, Object::List(list)) => {
             let (number, from) = (list.crl_number().into_array(), list.this_update().timestamp());
@@ -150,14 +153,19 @@ fn certified(issuer: &Authority, certificate: &TbsCert, digest: Digest, registry
         (None, None) => hex::encode(Number::from(key.key_identifier())),
     };
     let serial = certificate.serial_number().into_array();
-    let (authority, until) = (issuer.name.clone(), certificate.validity().not_after().timestamp());
-    Entry::Certificate { authority, serial, digest, file, until, key: key.key_identifier().into() }
+    let (authority, validity) = (issuer.name.clone(), certificate.validity());
+    let (from, until) = (validity.not_before().timestamp(), validity.not_after().timestamp());
+    Entry::Certificate { authority, serial, digest, file, from, until, key: key.key_identifier().into() }
 }
+
+/// In the place of an authority's name: what operators permit is no member's object.
+const NOBODY: &str = "*";
 
 /// A key stays bound to what it was for first: certificates are for that.
 fn content(key: &PublicKey, digest: Digest, facts: &Facts<'_>) -> Option<Entry> {
     let key = Number::from(key.key_identifier());
-    facts.memory.purpose(&key).is_none().then_some(Entry::Content { key, digest })
+    let authority = NOBODY.to_owned();
+    facts.memory.purpose(&key).is_none().then_some(Entry::Content { key, digest, authority })
 }
 
 fn signed(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Vec<Entry> {

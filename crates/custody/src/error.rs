@@ -25,7 +25,7 @@ pub enum CustodyError {
     Journal(#[from] JournalError),
     /// A share in the store, or one to be stored, is not of its key.
     #[error("key {key} in the store: its share: {error}")]
-    Content {
+    Share {
         /// Which key, and which version if that is known.
         key: KeyRef,
         /// What is wrong with it.

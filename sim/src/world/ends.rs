@@ -290,7 +290,7 @@ impl World<'_> {
                 }
                 let Some(share) = entry.expose_share().filter(|_| !quorum || entry.epoch == newest) else { continue };
                 let place = entry.holders.iter().position(|holder| holder.get() == node);
-                let belongs = AnyKeyShare::from_bytes(&entry.public, share.to_bytes().expose()).is_ok();
+                let belongs = AnyKeyShare::from_bytes(share.to_bytes().expose(), &entry.public).is_ok();
                 if !belongs || place != Some(share.index().position()) {
                     let text = format!("node {node} has a false share of key {}", key.0);
                     return self.watch.violated(Invariant::Shares, text);

@@ -3,6 +3,8 @@
 //! It does everything that `theta` does, so that the story needs one program besides Knot, and the PKCS#11 module that Knot loads.
 
 mod agent;
+mod knot_failure;
+mod measure;
 mod name_server;
 mod operators;
 mod show;
@@ -23,12 +25,13 @@ use theta::{
 };
 use theta_cluster::this_program;
 
-use self::{agent::AgentArgs, story::Stage};
+use self::{agent::AgentArgs, measure::MeasureArgs, story::Stage};
 
 /// The agent of one operator. A name that no typing error comes near to, so that it is never suggested.
 const AGENT: &str = "_x_agent";
 
-const MORE: &str = "Every command but demo is theta's: cargo build --release makes target/release/theta, the product.";
+const MORE: &str =
+    "Every command but demo and measure is theta's: cargo build --release makes target/release/theta, the product.";
 
 /// A zone that three operators sign with Knot DNS, on this machine; none of them has its keys.
 #[derive(Debug, Parser)]
@@ -54,6 +57,8 @@ struct Cli {
 enum Command {
     /// Have a zone signed by three operators, and watch the one who runs the name server fail to falsify it
     Demo(DemoArgs),
+    /// Measure how fast Knot DNS signs zones with keys of groups, beside SoftHSM and keys in files
+    Measure(MeasureArgs),
     /// The agent of one operator, who has a copy of the zone
     #[command(hide = true, name = AGENT)]
     Agent(AgentArgs),
@@ -83,6 +88,7 @@ fn main() -> ExitCode {
         let output = Output::new(cli.json);
         match cli.command {
             Command::Demo(args) => demo(&args, output),
+            Command::Measure(args) => measure::run(&args, output),
             Command::Agent(args) => agent::run(&args),
             Command::Product(command) => command.run(output),
         }

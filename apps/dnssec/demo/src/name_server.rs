@@ -4,7 +4,6 @@ use std::{fs, path::Path, time::Duration};
 
 use theta::exit::Failure;
 use theta_knot::{
-    KnotError,
     config::signing,
     places::Places,
     server::{Knot, PROGRAMS, Setup},
@@ -12,6 +11,7 @@ use theta_knot::{
 
 use crate::{
     agent::ZONE,
+    knot_failure::failure,
     operators::{NAME_SERVERS_CLIENT, Operators, POOL},
 };
 
@@ -113,13 +113,5 @@ impl NameServer {
     pub(crate) fn last_error(&self) -> String {
         let said = self.0.said();
         said.lines().rev().find(|line| line.contains("error:")).unwrap_or("it says nothing").to_owned()
-    }
-}
-
-fn failure(error: &KnotError) -> Failure {
-    match error {
-        // Who runs this can mend it.
-        KnotError::Missing { .. } => Failure::Usage(error.to_string()),
-        _ => Failure::Failed(error.to_string()),
     }
 }

@@ -19,7 +19,7 @@ const KEPT: &str = "thetacrypt/pkcs11-hosts";
 const DAEMONS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Debian's packages of the programs that are asked for.
-const PACKAGES: [(&str, &str); 10] = [
+const PACKAGES: [(&str, &str); 15] = [
     ("knotd", "knot"),
     ("knotc", "knot"),
     ("keymgr", "knot"),
@@ -28,6 +28,11 @@ const PACKAGES: [(&str, &str); 10] = [
     ("ldns-verify-zone", "ldnsutils"),
     ("softhsm2-util", "softhsm2"),
     ("pkcs11-tool", "opensc"),
+    ("named", "bind9"),
+    ("rndc", "bind9-utils"),
+    ("nsupdate", "bind9-dnsutils"),
+    ("delv", "bind9-dnsutils"),
+    ("dig", "bind9-dnsutils"),
     ("rpki-client", "rpki-client"),
     ("rsync", "rsync"),
 ];

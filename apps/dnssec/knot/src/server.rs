@@ -59,6 +59,14 @@ impl Knot {
     /// # Errors
     /// [`KnotError`]: a program is missing, the folder cannot be written, or the server does not start.
     pub fn start(places: &Places, setup: Setup<'_>) -> Result<Self, KnotError> {
+        Self::start_within(places, setup, START)
+    }
+
+    /// The same with this patience: while the server signs for the first time it may take no commands.
+    ///
+    /// # Errors
+    /// Those of [`Knot::start`].
+    pub fn start_within(places: &Places, setup: Setup<'_>, patience: Duration) -> Result<Self, KnotError> {
         places.check(&PROGRAMS)?;
         let Setup { folder, zone, records, config } = setup;
         for name in ["run", "db", "zones"] {
@@ -74,12 +82,12 @@ impl Knot {
         knotd.args(CONFIG);
         let server = tied(&knotd, &folder.join("knotd.out"))?;
         let mut knot = Self { places: places.clone(), folder, zone: zone.to_owned(), port, server };
-        knot.await_ready()?;
+        knot.await_ready(patience)?;
         Ok(knot)
     }
 
-    fn await_ready(&mut self) -> Result<(), KnotError> {
-        let deadline = Instant::now() + START;
+    fn await_ready(&mut self, patience: Duration) -> Result<(), KnotError> {
+        let deadline = Instant::now() + patience;
         loop {
             let mut status = program(&self.places, &self.folder, "knotc");
             status.args(CONFIG).arg("status").stdin(Stdio::null());
@@ -90,7 +98,7 @@ impl Knot {
                 return Err(KnotError::Ended(self.last_words()));
             }
             if Instant::now() > deadline {
-                return Err(self.late("the name server takes commands", START));
+                return Err(self.late("the name server takes commands", patience));
             }
             sleep(GLANCE);
         }
@@ -217,10 +225,11 @@ fn write(path: &Path, text: &str) -> Result<(), KnotError> {
     fs::write(path, text).map_err(|reason| KnotError::File { path: path.to_owned(), reason })
 }
 
-/// A program in the server's folder, with the PKCS#11 module's configuration.
+/// A program in the server's folder, with the configuration of PKCS#11 modules: of the group's, and of SoftHSM.
 fn program(places: &Places, folder: &Path, name: &str) -> Command {
     let mut command = places.command(name);
     command.current_dir(folder).env("THETA_PKCS11_CONFIG", folder.join("pkcs11.toml")).env_remove("THETA_CLIENT");
+    command.env("SOFTHSM2_CONF", folder.join("softhsm2.conf"));
     command
 }
 

@@ -4,22 +4,26 @@
 //! - [`tsig`]: signatures of messages.
 //! - `connection`: messages over TCP.
 //! - `answers`: what is asked, and the records that answer it.
+//! - [`notify`]: what a primary tells when the zone has changed.
 //! - `axfr`: how a zone arrives; `ixfr`: how what has changed of it does.
 
 mod answers;
 mod axfr;
 mod connection;
 mod ixfr;
+pub mod notify;
 pub mod tsig;
 
 use std::{
     io,
+    net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread,
     time::{Duration, Instant},
 };
 
 use ixfr::Changes;
+use notify::{ListenError, News};
 use tsig::{Key, TsigError};
 
 use crate::{
@@ -88,6 +92,7 @@ pub struct Copy {
     primary: Primary,
     origin: Owner,
     state: Mutex<State>,
+    news: Arc<News>,
 }
 
 impl Copy {
@@ -97,11 +102,21 @@ impl Copy {
         let zone = Err(format!("{origin} has not been transferred from {} yet", primary.address));
         let reached = Instant::now();
         let state = Mutex::new(State { zone, transfers: 0, differences: 0, changes: 0, reached, trouble: None });
-        let copy = Arc::new(Self { primary, origin, state });
+        let news = Arc::new(News::default());
+        let copy = Arc::new(Self { primary, origin, state, news: Arc::clone(&news) });
         let weak = Arc::downgrade(&copy);
         // It waits for a socket, and for seconds to pass: no thread of those that answer nodes.
-        thread::spawn(move || keep(&weak));
+        thread::spawn(move || keep(&weak, &news));
         copy
+    }
+
+    /// Listens for what the primary tells, by UDP and TCP: then it is asked at once, though not more than once a second. The address, of which the port is
+    /// chosen by the system if it is 0.
+    ///
+    /// # Errors
+    /// [`ListenError`].
+    pub fn listen(&self, address: SocketAddr) -> Result<SocketAddr, ListenError> {
+        notify::listen(address, self.origin.clone(), self.primary.key.clone(), Arc::clone(&self.news))
     }
 
     /// The zone as it was transferred last.
@@ -224,11 +239,12 @@ impl State {
 }
 
 /// Asks again and again, until nobody has the copy.
-fn keep(copy: &Weak<Copy>) {
+fn keep(copy: &Weak<Copy>, news: &News) {
     while let Some(copy) = copy.upgrade() {
+        let asked = Instant::now();
         copy.refresh();
         let refresh = copy.primary.refresh;
         drop(copy);
-        thread::sleep(refresh);
+        news.wait(refresh, asked);
     }
 }

@@ -183,19 +183,18 @@ pub(super) struct Sequence<'a> {
 impl<'a> Sequence<'a> {
     /// Signs a question, which has no additional records yet.
     pub(super) fn request(key: &'a Key, message: &mut Vec<u8>, now: u64) -> Self {
-        let id = message.first_chunk().copied().unwrap_or_default();
-        let unsigned = Data { time: now, fudge: FUDGE, mac: &[], id, error: 0, other: &[] };
-        let mac = hmac::sign(&key.secret, &[&message[..], &key.variables(&unsigned)].concat());
-        let mac = mac.as_ref();
-        let length = u16::try_from(mac.len()).unwrap_or(u16::MAX).to_be_bytes();
-        let data = [ALGORITHM_NAME, &unsigned.timers(), &length, mac, &id, &[0; 4]].concat();
-        message.extend(key.name.wire());
-        message
-            .extend([Rtype::TSIG.to_int().to_be_bytes(), Class::ANY.to_int().to_be_bytes(), [0; 2], [0; 2]].concat());
-        message.extend(u16::try_from(data.len()).unwrap_or(u16::MAX).to_be_bytes());
-        message.extend(data);
-        message.iter_mut().skip(HEADER - 1).take(1).for_each(|count| *count = 1);
-        Self { key, context: after(key, mac), is_first: true, unsigned: 0 }
+        let mac = sign(key, hmac::Context::with_key(&key.secret), message, now);
+        Self { key, context: after(key, mac.as_ref()), is_first: true, unsigned: 0 }
+    }
+
+    /// What somebody else asks, who signs with this key: [`Sequence::answer`] checks it.
+    pub(super) fn asked(key: &'a Key) -> Self {
+        Self { key, context: hmac::Context::with_key(&key.secret), is_first: true, unsigned: 0 }
+    }
+
+    /// Signs the answer to what was asked and was good; it has no additional records yet.
+    pub(super) fn reply(self, message: &mut Vec<u8>, now: u64) {
+        let _ = sign(self.key, self.context, message, now);
     }
 
     /// Checks the next message of the answer. The first is signed itself; others may be covered by a later one.
@@ -238,6 +237,24 @@ impl<'a> Sequence<'a> {
     }
 }
 
+/// Signs a message after what is in the context already.
+fn sign(key: &Key, mut context: hmac::Context, message: &mut Vec<u8>, now: u64) -> hmac::Tag {
+    let id = message.first_chunk().copied().unwrap_or_default();
+    let unsigned = Data { time: now, fudge: FUDGE, mac: &[], id, error: 0, other: &[] };
+    context.update(message);
+    context.update(&key.variables(&unsigned));
+    let tag = context.sign();
+    let mac = tag.as_ref();
+    let length = u16::try_from(mac.len()).unwrap_or(u16::MAX).to_be_bytes();
+    let data = [ALGORITHM_NAME, &unsigned.timers(), &length, mac, &id, &[0; 4]].concat();
+    message.extend(key.name.wire());
+    message.extend([Rtype::TSIG.to_int().to_be_bytes(), Class::ANY.to_int().to_be_bytes(), [0; 2], [0; 2]].concat());
+    message.extend(u16::try_from(data.len()).unwrap_or(u16::MAX).to_be_bytes());
+    message.extend(data);
+    message.iter_mut().skip(HEADER - 1).take(1).for_each(|count| *count = 1);
+    tag
+}
+
 /// What follows a signature is signed together with it (RFC 8945, section 5.3).
 fn after(key: &Key, mac: &[u8]) -> hmac::Context {
     let mut context = hmac::Context::with_key(&key.secret);
@@ -261,7 +278,8 @@ fn signature(message: &Message<[u8]>) -> Result<Option<(usize, Owner, Vec<u8>)>,
         let (name, _) = Owner::read(name.as_slice()).ok_or(TsigError::Malformed)?;
         let mut data = Vec::new();
         record.data().compose_rdata(&mut data).map_err(|_| TsigError::Malformed)?;
-        let good = section.next().is_none() && record.class() == Class::ANY;
+        // Class and time to live are what the signature covers in their place (RFC 8945, section 4.2).
+        let good = section.next().is_none() && record.class() == Class::ANY && record.ttl().as_secs() == 0;
         return if good { Ok(Some((start, name, data))) } else { Err(TsigError::Malformed) };
     }
 }

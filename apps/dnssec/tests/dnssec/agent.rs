@@ -85,7 +85,7 @@ async fn nothing_is_consented_to_without_a_primary() {
     };
     let agent = Agent::open(Sources {
         origin: "example.".to_owned(),
-        zone: CopyFrom::Primary(Box::new(primary)),
+        zone: CopyFrom::Primary(Box::new(primary), Vec::new()),
         keys,
         nsec3: None,
         terms: Terms::lasting(35 * 86_400),

@@ -18,12 +18,12 @@ use theta_cluster::{Cluster, Lifetime};
 use theta_names::WallTime;
 use theta_rpki::{
     registry::{Pool, Registry},
-    statements::{Authorised, Stated},
+    statements::Stated,
 };
 use theta_rpki_issuer::{
     issue::{Issuer, Report},
     output::Output,
-    state::StateFile,
+    state::{State, StateFile},
 };
 use theta_rpki_publication::{
     disk::Files,
@@ -210,15 +210,20 @@ impl Registries {
     ) -> Result<Report, Failure> {
         let client = Client::open(&self.group.client_dir()).map_err(failed)?;
         let now = i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX);
-        let (authorised, output) = (Authorised::at(&stated.counting, now), Output::new(&self.dir.join(STORE)));
-        let issuer = Issuer { registry, authorised: &authorised, pool, hands: &client, output: &output, most: 8, now };
+        let (authorised, output) = (state.authorised(stated, now).map_err(failed)?, Output::new(&self.dir.join(STORE)));
+        let (hands, output, after_break) = (&client, &output, false);
+        let issuer = Issuer { registry, authorised: &authorised, pool, hands, output, most: 8, now, after_break };
         issuer.run(state).map_err(failed)
     }
 
-    /// Begins another issuer's state where one is.
+    /// Begins another issuer's state where one is, which pretends that no member has ever stated anything.
     pub(crate) fn copy_state(&self, from: &str, to: &str) -> Result<(), Failure> {
         let (from, to) = (self.dir.join(from), self.dir.join(to));
-        fs::copy(&from, &to).map(drop).map_err(|error| Failure::writing(&to, &error))
+        let text = fs::read(&from).map_err(|error| Failure::writing(&from, &error))?;
+        let mut state: State = serde_json::from_slice(&text).map_err(failed)?;
+        state.counted.clear();
+        let text = serde_json::to_vec(&state).map_err(failed)?;
+        fs::write(&to, text).map_err(|error| Failure::writing(&to, &error))
     }
 
     /// Has what is finished published.

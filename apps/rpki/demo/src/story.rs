@@ -109,7 +109,7 @@ impl Scene {
     async fn withdraw_alone(&mut self) -> Result<Row, Failure> {
         self.show.act(format_args!("Registry {TAKEN_OVER} is taken over, and would have {} gone", shown(FIRST)));
         self.registries.forget(TAKEN_OVER).await?;
-        self.refused("would withdraw", format!("without {}", shown(FIRST)), "which nobody has withdrawn")
+        self.refused("would withdraw", format!("without {}", shown(FIRST)), "is missing, and acme has not withdrawn it")
     }
 
     /// Or another network in its place: in that registry's data the member has another key, which states that.

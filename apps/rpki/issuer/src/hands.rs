@@ -40,7 +40,8 @@ pub(crate) struct Pair<'a> {
 
 impl Pair<'_> {
     fn signature<A: SignatureAlgorithm>(&self, key: &str, algorithm: A, data: &[u8]) -> Result<Signature<A>, Unsigned> {
-        Ok(Signature::new(algorithm, self.hands.sign(key, data)?.into()))
+        let signed = self.hands.sign(key, data).map_err(|Unsigned(reason)| Unsigned(format!("{key}: {reason}")))?;
+        Ok(Signature::new(algorithm, signed.into()))
     }
 }
 

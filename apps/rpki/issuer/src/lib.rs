@@ -5,10 +5,14 @@
 //! - [`hands`]: who signs.
 //! - `made`: certificates, objects, lists and manifests, as agents know them.
 //! - [`issue`]: what is due, and in which order it is made.
-//! - [`state`]: what was asked for, so that nothing is used twice; [`output`]: the folder that agents and publishers read.
+//! - [`state`]: what was asked for, so that nothing is used twice; `learn`: what is taken of it from an agent's memory; [`output`]: the folder that agents and
+//!   publishers read.
 
 pub mod hands;
 pub mod issue;
+mod learn;
 mod made;
 pub mod output;
 pub mod state;
+
+pub use self::learn::Learnt;

@@ -1,6 +1,9 @@
 //! What agents know how to recognise, made as they expect it: all of it follows from the registry's data, but for numbers and times.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use rpki::{
@@ -23,7 +26,10 @@ use theta_rpki::{
     registry::{Authority, Registry},
 };
 
-use crate::hands::{Hands, Key, Pair, Unsigned};
+use crate::{
+    hands::{Hands, Key, Pair, Unsigned},
+    state::SerialNumber,
+};
 
 /// Why something is not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +40,9 @@ pub(crate) enum MakeError {
     /// An address of the registry's data and a file make none together.
     #[error("{0} is no address")]
     Address(String),
+    /// A number of the state is none.
+    #[error("{0} is no serial number")]
+    Serial(String),
 }
 
 impl From<SigningError<Unsigned>> for MakeError {
@@ -48,6 +57,11 @@ impl From<SigningError<Unsigned>> for MakeError {
 pub(crate) fn time(seconds: i64) -> Time {
     let since = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
     Time::from(std::time::SystemTime::from(WallTime::since_1970(since)))
+}
+
+/// A serial number as the library has it.
+pub(crate) fn serial(SerialNumber(number): SerialNumber) -> Result<Serial, MakeError> {
+    Serial::from_array(number).map_err(|_| MakeError::Serial(hex::encode(number)))
 }
 
 fn address(of: &Authority, file: &str) -> Result<Rsync, MakeError> {
@@ -116,12 +130,12 @@ pub(crate) struct Stamp {
     /// When its certificate ends.
     pub(crate) until: i64,
     /// The certificate's serial number.
-    pub(crate) serial: u64,
+    pub(crate) serial: SerialNumber,
 }
 
 fn builder(issuer: &Authority, file: &str, stamp: Stamp) -> Result<SignedObjectBuilder, MakeError> {
     let mut builder = SignedObjectBuilder::new(
-        stamp.serial.into(),
+        serial(stamp.serial)?,
         Validity::new(time(stamp.now), time(stamp.until)),
         address(issuer, &issuer.list_name())?,
         issuer.certificate.clone(),
@@ -163,9 +177,10 @@ pub(crate) fn list(
     issuer: &Authority,
     number: u64,
     (from, until): (i64, i64),
-    revoked: &[u64],
+    revoked: &BTreeSet<SerialNumber>,
 ) -> Result<Vec<u8>, MakeError> {
-    let entries: Vec<_> = revoked.iter().map(|serial| CrlEntry::new(Serial::from(*serial), time(from))).collect();
+    let entries = revoked.iter().map(|number| Ok(CrlEntry::new(serial(*number)?, time(from))));
+    let entries: Vec<_> = entries.collect::<Result<_, MakeError>>()?;
     let list = TbsCertList::new(
         Default::default(),
         issuer.public.to_subject_name(),

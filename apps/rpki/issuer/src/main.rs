@@ -12,10 +12,11 @@ use clap::Parser;
 use theta_client::{OpenError, blocking::Client};
 use theta_names::WallTime;
 use theta_rpki::{
+    kept::{self, MemoryError},
     sources::{SourceError, Sources},
-    statements::Authorised,
 };
 use theta_rpki_issuer::{
+    Learnt,
     issue::{IssueError, Issuer, Report},
     output::Output,
     state::{StateError, StateFile},
@@ -33,7 +34,7 @@ Examples:
   theta-rpki-issuer --registry registry.toml --statements statements/ --pool pool.keys --store /srv/rpki --state issued --client issuer.client --new-state
   theta-rpki-issuer --registry registry.toml --statements statements/ --pool pool.keys --store /srv/rpki --state issued --client issuer.client --every 60
 
-The first run begins the state; later ones go on with it. The store is the folder that agents read (--store of theta-rpki agent); what is in its rsync/ is
+The first run begins the state; later ones go on with it. If it is lost, a new one begins with what an agent remembers (--new-state --from-memory agreed). The store is the folder that agents read (--store of theta-rpki agent); what is in its rsync/ is
 what theta-rpki-publication publishes. It may be ended at any time: the next run goes on. Exit code 1: something was not signed, and is said.
 docs/guides/rpki-issuer.md says how it fits together."
 )]
@@ -56,6 +57,13 @@ struct Arguments {
     /// Begin a new state, where nothing was ever issued
     #[arg(long)]
     new_state: bool,
+    /// Take what an agent remembers, from the file of its memory or a copy of it: where the state was lost or is an old one, or others have had things signed that
+    /// it does not know of. More than once for several agents
+    #[arg(long, value_name = "FILE")]
+    from_memory: Vec<PathBuf>,
+    /// The last run was more than 45 days ago, and the clock is right
+    #[arg(long)]
+    after_break: bool,
     /// The client file of this issuer, or its client directory
     #[arg(long, value_name = "FILE", env = "THETA_CLIENT")]
     client: PathBuf,
@@ -80,6 +88,8 @@ enum Failure {
     #[error("{}: {reason}", path.display())]
     Client { path: PathBuf, reason: Box<OpenError> },
     #[error(transparent)]
+    Memory(#[from] MemoryError),
+    #[error(transparent)]
     Issue(#[from] IssueError),
     #[error("cannot say what was done: {0}")]
     Answer(#[from] io::Error),
@@ -95,15 +105,20 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let client = Client::open(&arguments.client)
         .map_err(|reason| Failure::Client { path: arguments.client.clone(), reason: reason.into() })?;
     let mut state = StateFile::open(&arguments.state, arguments.new_state)?;
+    learn(arguments, &mut state)?;
+    let mut after_break = arguments.after_break;
     let Some(every) = arguments.every else {
-        let report = issue(arguments, &client, &mut state)?;
+        let report = issue(arguments, &client, &mut state, after_break)?;
         say(&report, arguments.json)?;
         return if report.failures.is_empty() { Ok(()) } else { Err(Failure::Unsigned(report.failures.len())) };
     };
     loop {
         // What cannot be read now may be mended until the next time; a state that cannot be written may not.
-        match issue(arguments, &client, &mut state) {
-            Ok(report) => say(&report, arguments.json)?,
+        match issue(arguments, &client, &mut state, after_break) {
+            Ok(report) => {
+                after_break = false;
+                say(&report, arguments.json)?;
+            }
             Err(Failure::Source(error)) => tracing::error!("{error}"),
             Err(error) => return Err(error),
         }
@@ -111,25 +126,44 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn issue(arguments: &Arguments, client: &Client, state: &mut StateFile) -> Result<Report, Failure> {
+fn sources(arguments: &Arguments) -> Sources {
     let Arguments { registry, statements, pool, store, .. } = arguments;
-    let sources = Sources {
+    Sources {
         registry: registry.clone(),
         statements: statements.clone(),
         overrides: None,
         pool: pool.clone(),
         store: store.clone(),
-    };
-    let (registry, stated, pool) = sources.read()?;
-    let now = i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX);
+    }
+}
+
+fn now() -> i64 {
+    i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX)
+}
+
+fn learn(arguments: &Arguments, state: &mut StateFile) -> Result<(), Failure> {
+    for path in &arguments.from_memory {
+        let (registry, _, pool) = sources(arguments).read()?;
+        let Learnt { certificates, keys } = state.state.learn(&kept::look(path)?, &registry, &pool, now());
+        state.save()?;
+        tracing::info!("{}: {certificates} certificates and {keys} keys that were not known", path.display());
+    }
+    Ok(())
+}
+
+fn issue(arguments: &Arguments, client: &Client, state: &mut StateFile, after_break: bool) -> Result<Report, Failure> {
+    let (registry, stated, pool) = sources(arguments).read()?;
+    let now = now();
+    let authorised = state.authorised(&stated, now)?;
     let issuer = Issuer {
         registry: &registry,
-        authorised: &Authorised::at(&stated.counting, now),
+        authorised: &authorised,
         pool: &pool,
         hands: client,
-        output: &Output::new(store),
+        output: &Output::new(&arguments.store),
         most: arguments.at_once.into(),
         now,
+        after_break,
     };
     Ok(issuer.run(state)?)
 }

@@ -8,12 +8,16 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use theta_rpki::{
+    memory::{Entry, Memory, Number},
+    statements::{Authorised, Stated},
+};
 
 /// Why the state cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// There is none, and one that was lost is not begun anew in silence.
-    #[error("there is no {}: bring it back from where it is; only where nothing was ever issued begin a new one (--new-state)", .0.display())]
+    #[error("there is no {}: bring it back from where it is; if it is lost, begin a new one with what an agent remembers (--new-state --from-memory FILE); only where nothing was ever issued begin one without", .0.display())]
     Missing(PathBuf),
     /// A new one was to be begun in the place of another.
     #[error("there is a {} already: it goes on without --new-state", .0.display())]
@@ -39,11 +43,32 @@ pub enum StateError {
     },
 }
 
+/// The serial number of a certificate, in 40 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SerialNumber(pub Number);
+
+impl TryFrom<String> for SerialNumber {
+    type Error = hex::FromHexError;
+
+    fn try_from(digits: String) -> Result<Self, hex::FromHexError> {
+        let mut number = [0; 20];
+        hex::decode_to_slice(digits, &mut number)?;
+        Ok(Self(number))
+    }
+}
+
+impl From<SerialNumber> for String {
+    fn from(SerialNumber(number): SerialNumber) -> Self {
+        hex::encode(number)
+    }
+}
+
 /// A certificate that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certified {
     /// Its serial number.
-    pub serial: u64,
+    pub serial: SerialNumber,
     /// The file that it is for, or is in.
     pub file: String,
     /// When it begins, in seconds since 1970.
@@ -54,16 +79,16 @@ pub struct Certified {
     pub key: String,
     /// Whether it was signed. One that was not may be known to agents all the same.
     pub is_signed: bool,
-    /// Whether a list revokes it to make room for another one of the same file.
+    /// Whether a list that was signed revokes it.
     pub is_revoked: bool,
 }
 
-/// An object that is there.
+/// An object or a certificate that is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// SHA-256 of the file, in hexadecimal digits.
     pub digest: String,
-    /// When its certificate ends, in seconds since 1970.
+    /// When its certificate, or it, ends, in seconds since 1970.
     pub until: i64,
 }
 
@@ -76,8 +101,6 @@ pub struct Current {
     pub until: i64,
     /// Its files with their digests, but for the list.
     pub files: BTreeMap<String, String>,
-    /// The serial numbers that its list revokes of what is published no more.
-    pub withdrawn: BTreeSet<u64>,
     /// The digest of the list.
     pub list: String,
     /// The digest of the manifest's content.
@@ -93,10 +116,12 @@ pub struct Issued {
     pub number: u64,
     /// When the last manifest that was asked for begins, in seconds since 1970.
     pub from: i64,
-    /// The certificates that have not ended.
+    /// The certificates that have not ended, or not long ago.
     pub certificates: Vec<Certified>,
     /// The objects, by their files.
     pub objects: BTreeMap<String, Kept>,
+    /// The last certificates of the authorities below, by their files.
+    pub children: BTreeMap<String, Kept>,
     /// What is published.
     pub current: Option<Current>,
 }
@@ -106,21 +131,34 @@ pub struct Issued {
 pub struct State {
     /// The version of this file.
     pub format: u32,
+    /// When the last run was, in seconds since 1970; 0 if there was none.
+    pub ran: i64,
     /// By authorities.
     pub authorities: BTreeMap<String, Issued>,
     /// What keys of the pool are for: the SHA-256 of a content, or `manifests of` an authority.
     pub keys: BTreeMap<String, String>,
+    /// Keys that agents have refused for what they were to be for, with the times in seconds since 1970: others are taken before them.
+    pub doubted: BTreeMap<String, i64>,
+    /// Which statements of members have decided, as an agent's memory has them, by members and what they are about.
+    pub counted: BTreeMap<String, String>,
     /// The digests that the last run needed.
     pub needed: BTreeSet<String>,
 }
 
 /// The version that this program writes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 impl State {
     /// What is known of an authority.
     pub fn of(&mut self, authority: &str) -> &mut Issued {
         self.authorities.entry(authority.to_owned()).or_default()
+    }
+
+    /// The statements that have decided.
+    pub(crate) fn statements(&self) -> Memory {
+        let mut memory = Memory::default();
+        self.counted.values().filter_map(|line| line.parse().ok()).for_each(|entry| memory.learn(entry));
+        memory
     }
 }
 
@@ -173,11 +211,35 @@ impl StateFile {
         let text = serde_json::to_vec(&self.state).map_err(|error| failed(error.into()))?;
         crate::output::write(&self.path, &text).map_err(failed)
     }
+
+    /// What members have authorised at a time, in seconds since 1970. What has decided before is known, as agents know it, so that nothing comes back
+    /// or goes with a file.
+    ///
+    /// # Errors
+    /// [`StateError::File`].
+    pub fn authorised(&mut self, stated: &Stated, now: i64) -> Result<Authorised, StateError> {
+        let (standing, entries) = stated.standing(&self.state.statements(), now);
+        for entry in &entries {
+            if let Entry::Statement { member, subject, .. } = entry {
+                self.state.counted.insert(format!("{member} {subject}"), entry.to_string());
+            }
+        }
+        if !entries.is_empty() {
+            self.save()?;
+        }
+        Ok(standing.authorised)
+    }
 }
 
 fn read(text: &str) -> Result<State, String> {
     let state: State = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if state.format == FORMAT { Ok(state) } else { Err(format!("this program reads format {FORMAT} alone")) }
+    if state.format != FORMAT {
+        return Err(format!("this program reads format {FORMAT} alone"));
+    }
+    match state.counted.values().find(|line| !matches!(line.parse(), Ok(Entry::Statement { .. }))) {
+        Some(line) => Err(format!("{line} is no statement that has decided")),
+        None => Ok(state),
+    }
 }
 
 /// Writes to the disk before it returns.

@@ -218,10 +218,9 @@ impl Attestation {
     /// The name of the object's file: so a certificate for the object's key says which content it is for.
     #[must_use]
     pub fn file_name(&self) -> String {
-        let digits: String = hex::encode(self.digest()).chars().take(40).collect();
         match self {
-            Self::Roa { .. } => format!("{digits}.roa"),
-            Self::Aspa { .. } => format!("{digits}.asa"),
+            Self::Roa { .. } => roa_file(&self.digest()),
+            Self::Aspa { .. } => aspa_file(&self.digest()),
         }
     }
 
@@ -265,6 +264,22 @@ impl fmt::Display for Attestation {
             more => write!(f, " and {more} more"),
         }
     }
+}
+
+fn digits(digest: &[u8; 32]) -> String {
+    hex::encode(digest).chars().take(40).collect()
+}
+
+/// The name of the file with the ROA whose content has this SHA-256.
+#[must_use]
+pub fn roa_file(content: &[u8; 32]) -> String {
+    format!("{}.roa", digits(content))
+}
+
+/// The name of the file with the ASPA whose content has this SHA-256.
+#[must_use]
+pub fn aspa_file(content: &[u8; 32]) -> String {
+    format!("{}.asa", digits(content))
 }
 
 #[cfg(test)]

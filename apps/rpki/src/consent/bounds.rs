@@ -1,18 +1,21 @@
-//! What one issuer can use up at most of what all need: numbers, keys of the pool, and lines of the memory. None of it can be used up so that others
-//! find nothing left.
+//! What one issuer can use up at most of what all need: numbers, keys of the pool, and lines of the memory. What it has used up in a day is there again
+//! a day later; keys that it had bound to contents and manifests are for those, and usable for them.
 
 use super::{Facts, Refusal, words};
 use crate::{
-    memory::{Last, Number, Purpose},
+    memory::{Digest, Issued, Last, Number, Purpose},
     registry::Authority,
 };
 
-/// So many keys are for one content, or for the manifests of one authority; they may sign it again.
-pub(super) const MOST_KEYS: usize = 8;
-/// So many certificates of a file stand at once.
+/// So many keys are for the manifests of one authority; they may sign them again.
+const MOST_MANIFEST_KEYS: usize = 8;
+/// So many keys are for one content. One is enough, but for an issuer that does not know which.
+const MOST_OBJECT_KEYS: usize = 4;
+/// So many certificates of a file begin in a day, but for those that are revoked: whoever has filled that keeps others from it for a day.
 const MOST_CERTIFICATES: usize = 64;
-/// So many certificates of a manifest stand at once. Each manifest has one, and few end before the next list.
-const MOST_OF_MANIFEST: usize = 1_000;
+const DAY: i64 = 86_400;
+/// So many certificates are for the keys of one manifest. It takes one.
+const MOST_OF_MANIFEST: usize = 4;
 /// The highest number rises by two to the power of this in each second.
 const NUMBERS_A_SECOND: u32 = 20;
 
@@ -46,26 +49,52 @@ pub(super) fn number(
 
 /// Whether an authority may sign one more certificate for a file.
 pub(super) fn certificate(issuer: &Authority, file: &str, facts: &Facts<'_>) -> Result<(), Refusal> {
-    let most = if file == issuer.manifest_name() { MOST_OF_MANIFEST } else { MOST_CERTIFICATES };
-    let standing = facts.memory.of(&issuer.name).map_or(0, |issued| issued.standing(file, facts.now));
-    if standing < most {
+    let issued = facts.memory.of(&issuer.name);
+    if file == issuer.manifest_name() {
+        let of_last = issued.and_then(Issued::manifest).map_or(0, |manifest| manifest.certificates);
+        if of_last < MOST_OF_MANIFEST {
+            return Ok(());
+        }
+        return Err(Refusal::Full { what: format!("certificates for the last {file}"), most: MOST_OF_MANIFEST });
+    }
+    let standing = issued.map_or(0, |issued| issued.standing(file, facts.now.saturating_sub(DAY)));
+    if standing < MOST_CERTIFICATES {
         return Ok(());
     }
-    Err(Refusal::Full { what: format!("certificates of {file} that have neither ended nor been revoked"), most })
+    let what = format!("certificates of {file} that have begun within a day and are not revoked");
+    Err(Refusal::Full { what, most: MOST_CERTIFICATES })
+}
+
+/// Whether a key may be for the manifests of an authority.
+pub(super) fn manifest_key(issuer: &Authority, key: &Number, facts: &Facts<'_>) -> Result<(), Refusal> {
+    purpose(key, &Purpose::Manifests(issuer.name.clone()), MOST_MANIFEST_KEYS, facts)
+}
+
+/// Whether a key may be for a content of an authority's objects. A content that has no key yet is one more of those that its member may have. (Contents are
+/// counted, and not keys: whoever asks can have a content take keys, but not have a member state more.)
+pub(super) fn object_key(issuer: &Authority, key: &Number, content: Digest, facts: &Facts<'_>) -> Result<(), Refusal> {
+    let content = Purpose::Content(content);
+    purpose(key, &content, MOST_OBJECT_KEYS, facts)?;
+    let most = facts.registry.objects(issuer);
+    if facts.memory.keys_for(&content) > 0 || facts.memory.contents_of(&issuer.name) < most {
+        return Ok(());
+    }
+    let what = format!("different objects of {}, as many as the registry's data permit (objects)", issuer.name);
+    Err(Refusal::Full { what, most })
 }
 
 /// Whether a key may be for this: it is for nothing else, and it or another one is not too many.
-pub(super) fn key(key: &Number, purpose: &Purpose, facts: &Facts<'_>) -> Result<(), Refusal> {
+fn purpose(key: &Number, purpose: &Purpose, most: usize, facts: &Facts<'_>) -> Result<(), Refusal> {
     match facts.memory.purpose(key) {
         Some(before) if before == purpose => Ok(()),
         Some(_) => Err(Refusal::SecondContent),
-        None if facts.memory.keys_for(purpose) < MOST_KEYS => Ok(()),
+        None if facts.memory.keys_for(purpose) < most => Ok(()),
         None => {
             let fits = |key: Number| facts.memory.purpose(&key) == Some(purpose);
             let found = facts.pool.keys().find(|(_, public)| fits(public.key_identifier().into()));
             let usable =
                 found.map_or_else(|| "none of them is in the pool".to_owned(), |(name, _)| format!("{name} may"));
-            Err(Refusal::Keys { most: MOST_KEYS, usable })
+            Err(Refusal::Keys { most, usable })
         }
     }
 }

@@ -10,7 +10,7 @@ use rpki::{
 
 use super::{Consent, Facts, Published, Refusal, bounds, manifest, outlasts, time, words};
 use crate::{
-    memory::{Digest, Entry, Issued, Number, Purpose},
+    memory::{Digest, Entry, Issued, Number},
     registry::{Authority, Registry},
 };
 
@@ -43,9 +43,10 @@ pub(super) fn certificate(
     if before.is_none() {
         bounds::certificate(issuer, &file, facts)?;
     }
-    let (authority, until) = (issuer.name.clone(), certificate.validity().not_after().timestamp());
+    let (authority, validity) = (issuer.name.clone(), certificate.validity());
+    let (from, until) = (validity.not_before().timestamp(), validity.not_after().timestamp());
     let key = identifier(certificate);
-    let mut entries = vec![Entry::Certificate { authority, serial, digest, file, until, key }];
+    let mut entries = vec![Entry::Certificate { authority, serial, digest, file, from, until, key }];
     entries.extend(bound);
     Ok(Consent { what, entries })
 }
@@ -116,7 +117,14 @@ pub(super) fn empty(certificate: &TbsCert) -> Result<(), Refusal> {
 fn authority(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Result<Fitting, Refusal> {
     let subject = of_authority(issuer, certificate, facts)?;
     let validity = certificate.validity();
-    facts.lasts(validity.not_before(), validity.not_after(), facts.registry.terms.longest_authority)?;
+    let longest = facts.registry.terms.longest_authority;
+    facts.lasts(validity.not_before(), validity.not_after(), longest)?;
+    // One of minutes would take away all that is below it, where it takes the place of one that lasts.
+    if validity.not_after().timestamp().saturating_sub(validity.not_before().timestamp()) < longest / 2 {
+        return Err(Refusal::Time(
+            "end comes too soon: an authority's certificate lasts half as long as the registry's terms permit, at least",
+        ));
+    }
     let what = format!("the certificate of the authority {}", subject.name);
     Ok(Fitting { what, file: subject.certificate_name(), bound: None })
 }
@@ -167,37 +175,39 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
         of_manifest(issuer, certificate, facts)?;
         (format!("the manifest of {}", issuer.name), None)
     } else {
-        let publishes = facts.publishes(issuer);
-        let Some(Published::Attestation(attestation)) = publishes.get(&file) else {
+        let Some(Published::Attestation(attestation)) = facts.published(issuer, &file) else {
             // What is not known to be authorised may be.
             facts.settled(issuer)?;
             return Err(Refusal::Unauthorised(format!("the object {file}")));
         };
         same(certificate, &attestation.resources(), attestation)?;
         let (key, digest) = (identifier(certificate), attestation.digest());
-        bounds::key(&key, &Purpose::Content(digest), facts)?;
-        (attestation.to_string(), Some(Entry::Content { key, digest }))
+        bounds::object_key(issuer, &key, digest, facts)?;
+        let authority = issuer.name.clone();
+        (attestation.to_string(), Some(Entry::Content { key, digest, authority }))
     };
     let validity = certificate.validity();
     facts.lasts(validity.not_before(), validity.not_after(), facts.registry.terms.longest_object)?;
     Ok(Fitting { what: format!("the certificate of the key of {what}"), file, bound })
 }
 
-/// Whether a certificate is for the key that has signed the last manifest, lasts as long as that, and is not revoked by the list on it.
+/// Whether a certificate is for the key that has signed the last manifest, lasts as long as that and no longer (RFC 9286, section 5.1), and is not revoked
+/// by the list on it.
 fn of_manifest(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Result<(), Refusal> {
     let inherits = certificate.as_resources().is_inherited()
         && certificate.v4_resources().is_inherited()
         && certificate.v6_resources().is_inherited();
     profile(inherits, "inheritance of resources")?;
     let key = identifier(certificate);
-    let purpose = Purpose::Manifests(issuer.name.clone());
-    if facts.memory.purpose(&key).is_some_and(|before| *before != purpose) {
-        return Err(Refusal::SecondContent);
-    }
+    bounds::manifest_key(issuer, &key, facts)?;
     let signed = facts.memory.of(&issuer.name).and_then(Issued::manifest).filter(|signed| signed.key == key);
     let signed = signed.ok_or_else(|| Refusal::Unsigned(issuer.name.clone()))?;
     let failed = |reason| Refusal::Object { file: issuer.manifest_name(), reason };
-    outlasts(certificate.validity().not_after(), time(signed.until)).map_err(failed)?;
+    let (end, until) = (certificate.validity().not_after(), time(signed.until));
+    outlasts(end, until).map_err(failed)?;
+    if end != until {
+        return Err(failed(format!("its certificate ends after its next update at {}", until.to_rfc3339())));
+    }
     if manifest::revokes(issuer, &signed.last.digest, certificate.serial_number(), facts)? {
         return Err(failed("the list on it revokes the serial number of its certificate".to_owned()));
     }

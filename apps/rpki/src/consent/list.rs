@@ -10,8 +10,7 @@ use crate::{
     registry::Authority,
 };
 
-/// Decides about a list that an authority is to sign: of what was seen here it revokes what was withdrawn or replaced, all that was withdrawn,
-/// and nothing else.
+/// Decides about a list that an authority is to sign: it revokes all that was published and withdrawn.
 pub(super) fn list(
     issuer: &Authority,
     list: &TbsCertList<RevokedCertificates>,
@@ -34,7 +33,7 @@ pub(super) fn list(
             return Err(Refusal::Time("beginning is before that of the last list"));
         }
     }
-    let revoked: BTreeSet<_> = list.revoked_certs().iter().map(|entry| entry.user_certificate.into_array()).collect();
+    let revoked = revoked(list)?;
     facts.settled(issuer)?;
     let mut entries = vec![Entry::List { authority: issuer.name.clone(), number, digest, from }];
     entries.extend(check(issuer, &revoked, facts)?);
@@ -42,25 +41,32 @@ pub(super) fn list(
     Ok(Consent { what, entries })
 }
 
-/// Compares what is revoked with what is known, which is what a list of all certificates would be compared with at an agent that was never absent.
-/// A serial number that was never seen here says nothing: no manifest has an object whose certificate is on its list.
+/// The serial numbers on a list: of certificates, each once, revoked by the time at which the list begins.
+fn revoked(list: &TbsCertList<RevokedCertificates>) -> Result<BTreeSet<Number>, Refusal> {
+    let mut revoked = BTreeSet::new();
+    for entry in list.revoked_certs().iter() {
+        let serial: Number = entry.user_certificate.into_array();
+        if serial == [0; 20] || entry.revocation_date > list.this_update() || !revoked.insert(serial) {
+            return Err(Refusal::Revocation(words(serial)));
+        }
+    }
+    Ok(revoked)
+}
+
+/// Compares what is revoked with what is known. A list is good if it has all that was published and withdrawn since. It may have more: no manifest has an
+/// object whose certificate is on its list, so what should stand stands by another certificate, or by the next list. (To refuse what revokes the last certificate that
+/// is known here would let an agent that was absent refuse lists for ever. To demand what was never published would let whoever had it signed keep its number to
+/// himself, and so stop the authority.)
 fn check(issuer: &Authority, revoked: &BTreeSet<Number>, facts: &Facts<'_>) -> Result<Vec<Entry>, Refusal> {
-    let publishes = facts.publishes(issuer);
     let wanted = |file: &str| {
-        publishes.contains_key(file) || file == issuer.manifest_name() || file == issuer.certificate_name()
+        facts.published(issuer, file).is_some() || file == issuer.manifest_name() || file == issuer.certificate_name()
     };
     let Some(issued) = facts.memory.of(&issuer.name) else { return Ok(Vec::new()) };
-    let mut entries = Vec::new();
-    for (serial, certified) in revoked.iter().filter_map(|serial| Some((serial, issued.certificate(serial)?))) {
-        if wanted(&certified.file) && issued.is_newest(serial) {
-            return Err(Refusal::Revokes { serial: words(*serial), file: certified.file.clone() });
-        }
-        entries.push(Entry::Revoked { authority: issuer.name.clone(), serial: *serial });
-    }
-    for (serial, certified) in issued.certificates() {
-        if certified.until > facts.now && !wanted(&certified.file) && !revoked.contains(serial) {
+    for (serial, certified) in issued.certificates().filter(|(serial, _)| issued.is_published(serial)) {
+        if certified.until > facts.now && !revoked.contains(serial) && !wanted(&certified.file) {
             return Err(Refusal::Spares { serial: words(*serial), file: certified.file.clone() });
         }
     }
-    Ok(entries)
+    let seen = revoked.iter().filter(|serial| issued.certificate(serial).is_some());
+    Ok(seen.map(|serial| Entry::Revoked { authority: issuer.name.clone(), serial: *serial }).collect())
 }

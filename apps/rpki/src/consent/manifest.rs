@@ -14,7 +14,7 @@ use rpki::repository::{
 use super::{Consent, Facts, Published, Refusal, bounds, canonical, certificate, outlasts, words};
 use crate::{
     attestation::Attestation,
-    memory::{Digest, Entry, Issued, LastManifest, Number, Purpose},
+    memory::{Digest, Entry, Issued, LastManifest, Number},
     objects::{Attributes, Kind, read_manifest},
     registry::Authority,
 };
@@ -51,6 +51,7 @@ pub(super) fn manifest(key: Number, attributes: Attributes, facts: &Facts<'_>) -
     }
     // Who publishes nothing yet may have no certificate yet.
     let above = if files.is_empty() { None } else { Some(certificate_of(issuer, next, facts)?) };
+    let mut entries = Vec::new();
     for (file, digest) in &files {
         let (Some(published), Some(above)) = (publishes.get(file), above.as_ref()) else {
             return Err(Refusal::Foreign(file.clone()));
@@ -66,14 +67,16 @@ pub(super) fn manifest(key: Number, attributes: Attributes, facts: &Facts<'_>) -
             return Err(failed("its certificate is revoked".to_owned()));
         }
         outlasts(certificate.validity().not_after(), next).map_err(failed)?;
+        let serial = certificate.serial_number().into_array();
+        entries.push(Entry::Published { authority: issuer.name.clone(), serial });
     }
     certified(issuer, &key, &list, next, facts)?;
-    bounds::key(&key, &Purpose::Manifests(issuer.name.clone()), facts)?;
+    bounds::manifest_key(issuer, &key, facts)?;
     let (number, digest) = (content.manifest_number().into_array(), attributes.digest);
     let (from, until) = (content.this_update().timestamp(), next.timestamp());
-    let entry = Entry::Manifest { authority: issuer.name.clone(), number, digest, key, from, until };
+    entries.push(Entry::Manifest { authority: issuer.name.clone(), number, digest, key, from, until });
     let what = format!("the manifest of {} with {} files", issuer.name, files.len().saturating_add(1));
-    Ok(Consent { what, entries: vec![entry] })
+    Ok(Consent { what, entries })
 }
 
 /// The content of a manifest, as it is in the store and as it was understood.

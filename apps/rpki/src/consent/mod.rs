@@ -20,10 +20,10 @@ use rpki::{
 use sha2::{Digest as _, Sha256};
 use theta_names::WallTime;
 
-pub use self::refusal::Refusal;
+pub use self::refusal::{Refusal, blames_key};
 use crate::{
-    attestation::Attestation,
-    memory::{Entry, Memory, Number, Purpose},
+    attestation::{Attestation, aspa_file, roa_file},
+    memory::{Entry, Memory, Number},
     objects::{Attributes, Kind, Object},
     registry::{Authority, Pool, Registry},
     statements::Authorised,
@@ -64,20 +64,23 @@ enum Published<'a> {
 }
 
 impl Facts<'_> {
-    /// What the members of an authority have authorised.
-    fn attestations<'b>(&'b self, of: &'b Authority) -> impl Iterator<Item = &'b Attestation> {
-        of.member.iter().flat_map(move |member| self.authorised.of(member))
-    }
-
     /// Whether it is known what the member of an authority has authorised.
     fn settled(&self, of: &Authority) -> Result<(), Refusal> {
         let reason = of.member.as_deref().and_then(|member| self.authorised.unsettled(member));
         reason.map_or(Ok(()), |reason| Err(Refusal::Unsettled(reason.to_owned())))
     }
 
+    /// What an authority publishes now in the file with this name.
+    fn published<'b>(&'b self, of: &'b Authority, file: &str) -> Option<Published<'b>> {
+        let attestation = of.member.as_deref().and_then(|member| self.authorised.file(member, file));
+        let child = || self.registry.children(of).find(|child| child.certificate_name() == file);
+        attestation.map(Published::Attestation).or_else(|| child().map(Published::Authority))
+    }
+
     /// What an authority publishes now, by the names of the files.
     fn publishes<'b>(&'b self, of: &'b Authority) -> BTreeMap<String, Published<'b>> {
-        let attestations = self.attestations(of).map(|one| (one.file_name(), Published::Attestation(one)));
+        let attestations = of.member.iter().flat_map(|member| self.authorised.files(member));
+        let attestations = attestations.map(|(file, one)| (file.to_owned(), Published::Attestation(one)));
         let children = self.registry.children(of).map(|child| (child.certificate_name(), Published::Authority(child)));
         attestations.chain(children).collect()
     }
@@ -141,24 +144,29 @@ fn content(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Result
     if attributes.kind == Kind::Manifest {
         return manifest::manifest(key, attributes, facts);
     }
-    let what = attested(attributes.kind, &attributes, facts)?.to_string();
-    bounds::key(&key, &Purpose::Content(digest), facts)?;
-    Ok(Consent { what, entries: vec![Entry::Content { key, digest }] })
+    let (issuer, attestation) = attested(attributes.kind, &attributes, facts)?;
+    bounds::object_key(issuer, &key, digest, facts)?;
+    let authority = issuer.name.clone();
+    Ok(Consent { what: attestation.to_string(), entries: vec![Entry::Content { key, digest, authority }] })
 }
 
-/// The content of a ROA or an ASPA, if it is authorised. What is authorised is known here, so its digest is recognised; any other content is
-/// looked at to say what it is.
-fn attested<'a>(kind: Kind, attributes: &Attributes, facts: &'a Facts<'_>) -> Result<&'a Attestation, Refusal> {
-    let fits = |one: &Attestation| match one {
-        Attestation::Roa { .. } => kind == Kind::Roa,
-        Attestation::Aspa { .. } => kind == Kind::Aspa,
-    };
-    let all = facts.registry.authorities.iter().flat_map(move |authority| facts.attestations(authority));
-    let mut fitting = all.filter(|one| fits(one));
-    if let Some(found) = fitting.find(|one| one.digest() == attributes.digest) {
+/// The content of a ROA or an ASPA, if it is authorised, and whose object it is. What is authorised is known here, so its digest is recognised; any
+/// other content is looked at to say what it is.
+fn attested<'a>(
+    kind: Kind,
+    attributes: &Attributes,
+    facts: &'a Facts<'_>,
+) -> Result<(&'a Authority, &'a Attestation), Refusal> {
+    let digest = &attributes.digest;
+    let file = if kind == Kind::Roa { roa_file(digest) } else { aspa_file(digest) };
+    let mut found = facts.registry.authorities.iter().filter_map(|authority| {
+        let attestation = facts.authorised.file(authority.member.as_deref()?, &file)?;
+        (attestation.digest() == *digest).then_some((authority, attestation))
+    });
+    if let Some(found) = found.next() {
         return Ok(found);
     }
-    let bytes = facts.store.content(&attributes.digest).map_err(Refusal::Unseen)?;
+    let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;
     let read = if kind == Kind::Roa { Attestation::decode_roa(&bytes) } else { Attestation::decode_aspa(&bytes) };
     Err(read.map_or(Refusal::Form, |read| Refusal::Unauthorised(read.to_string())))
 }

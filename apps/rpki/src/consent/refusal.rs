@@ -96,14 +96,9 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: String,
     },
-    /// A certificate would be revoked that is still wanted.
-    #[error("it revokes {serial}, the certificate of {file}, which nobody has withdrawn")]
-    Revokes {
-        /// The certificate's serial number.
-        serial: String,
-        /// The file that it is for.
-        file: String,
-    },
+    /// An entry of a list is none.
+    #[error("its entry for the serial number {0} is 0, there twice, or of a later time")]
+    Revocation(String),
     /// A certificate would be good again, or still, whose object was withdrawn.
     #[error("it does not revoke {serial}, the certificate of {file}, which was withdrawn")]
     Spares {
@@ -123,4 +118,28 @@ pub enum Refusal {
     /// What the signature covers cannot be seen.
     #[error("what it covers cannot be seen: {0}")]
     Unseen(String),
+}
+
+/// In the words of each refusal that is of the key which was chosen for an object or a manifest: another one may do.
+const OF_THE_KEY: [&str; 3] =
+    ["for another content already", "no other one is taken for it", "another key may sign it"];
+
+/// Whether an objection, which may be among other words, is to the key that an issuer has chosen.
+#[must_use]
+pub fn blames_key(objection: &str) -> bool {
+    OF_THE_KEY.iter().any(|words| objection.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_of_the_key_is_said_so() {
+        let usable = "rpki-ee-3 may".to_owned();
+        for refusal in [Refusal::SecondContent, Refusal::Keys { most: 4, usable }] {
+            assert!(blames_key(&format!("node 2: {refusal}; node 3: {refusal}")));
+        }
+        assert!(!blames_key(&Refusal::Form.to_string()));
+    }
 }

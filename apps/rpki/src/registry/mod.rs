@@ -40,6 +40,8 @@ pub struct Member {
     pub resources: ResourceSet,
     /// Its keys, of which some number signs what it states.
     pub keys: KeySet,
+    /// So many different objects it may have at most, over all time: each has a key of the pool, which is for nothing else afterwards.
+    pub objects: usize,
 }
 
 /// A certification authority: the trust anchor, or one with the resources of a member.
@@ -92,7 +94,7 @@ impl Authority {
 /// What is demanded of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// How long an authority's certificate may be valid, in seconds.
+    /// How long an authority's certificate may be valid, in seconds. It is for half as long at least.
     pub longest_authority: i64,
     /// How long the certificate of a signed object's key may be valid, in seconds.
     pub longest_object: i64,
@@ -189,6 +191,13 @@ impl Registry {
         }
     }
 
+    /// How many different objects an authority may have, over all time.
+    #[must_use]
+    pub fn objects(&self, of: &Authority) -> usize {
+        let member = of.member.as_ref().and_then(|handle| self.members.get(handle));
+        member.map_or(0, |member| member.objects)
+    }
+
     /// The authorities that this one certifies.
     pub fn children(&self, of: &Authority) -> impl Iterator<Item = &Authority> {
         let name = of.name.clone();
@@ -214,7 +223,7 @@ fn read_member(text: &MemberText) -> Result<Member, RegistryError> {
         return Err(failed("it holds nothing".to_owned()));
     }
     let keys = KeySet::parse(&text.keys, text.need).map_err(|error: KeySetError| failed(error.to_string()))?;
-    Ok(Member { resources, keys })
+    Ok(Member { resources, keys, objects: text.objects })
 }
 
 fn read_authority(text: AuthorityText) -> Result<Authority, RegistryError> {

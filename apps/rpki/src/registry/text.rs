@@ -43,6 +43,13 @@ pub(super) struct MemberText {
     pub(super) keys: Vec<String>,
     #[serde(default = "one")]
     pub(super) need: usize,
+    #[serde(default = "objects")]
+    pub(super) objects: usize,
+}
+
+/// More than nearly all members have, and few enough that no member takes all keys.
+fn objects() -> usize {
+    1_000
 }
 
 fn one() -> usize {

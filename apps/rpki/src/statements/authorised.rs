@@ -106,7 +106,8 @@ impl Standing {
 /// What members have authorised, at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authorised {
-    by_member: BTreeMap<String, BTreeSet<Attestation>>,
+    /// By members, and the names of files.
+    by_member: BTreeMap<String, BTreeMap<String, Attestation>>,
     unsettled: BTreeMap<String, String>,
 }
 
@@ -122,13 +123,26 @@ impl Authorised {
     /// Takes what a statement that decides grants, if it does.
     fn take(&mut self, statement: &Statement, now: i64) {
         if statement.until.is_some_and(|until| now < until) {
-            self.by_member.entry(statement.member.clone()).or_default().insert(statement.attestation.clone());
+            let of_member = self.by_member.entry(statement.member.clone()).or_default();
+            of_member.insert(statement.attestation.file_name(), statement.attestation.clone());
         }
     }
 
     /// What this member has authorised.
     pub fn of(&self, member: &str) -> impl Iterator<Item = &Attestation> {
-        self.by_member.get(member).into_iter().flatten()
+        self.files(member).map(|(_, attestation)| attestation)
+    }
+
+    /// The same, with the names of the files.
+    pub fn files(&self, member: &str) -> impl Iterator<Item = (&str, &Attestation)> {
+        let of_member = self.by_member.get(member).into_iter().flatten();
+        of_member.map(|(file, attestation)| (file.as_str(), attestation))
+    }
+
+    /// What this member has authorised that is in the file with this name.
+    #[must_use]
+    pub fn file(&self, member: &str, file: &str) -> Option<&Attestation> {
+        self.by_member.get(member)?.get(file)
     }
 
     /// Why it is not known what this member has authorised, if it is not.

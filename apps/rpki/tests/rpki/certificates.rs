@@ -56,7 +56,7 @@ fn serial_numbers_and_times_are_used_once_and_are_of_now() {
     world.ask("rpki-ta", &tbs(&good)).unwrap();
     world.ask("rpki-ta", &tbs(&good)).unwrap();
     let mut other = good;
-    other.set_validity(world.validity(86_400));
+    other.set_validity(world.validity(1_001 * 86_400));
     world.refused("rpki-ta", &tbs(&other), "serial number 2 was used before");
     other.set_serial_number(0_u64);
     world.refused("rpki-ta", &tbs(&other), "serial number 0");
@@ -67,6 +67,37 @@ fn serial_numbers_and_times_are_used_once_and_are_of_now() {
     world.refused("rpki-ta", &tbs(&other), "end is later");
     world.now += 1_000;
     world.refused("rpki-ta", &tbs(&other), "beginning is not now");
+}
+
+/// One registry would end all that is below a certificate, the anchor's own as well, by one that takes its place and ends in minutes.
+#[test]
+fn an_authoritys_certificate_lasts() {
+    let mut world = World::new();
+    for (of, serial) in [("ta", 1), ("acme", 2)] {
+        let authority = world.registry.authority(of).unwrap();
+        let mut brief = world.authority_certificate(authority, serial);
+        for seconds in [120, 915 * 86_400 - 1] {
+            brief.set_validity(world.validity(seconds));
+            world.refused("rpki-ta", &tbs(&brief), "an authority's certificate lasts half as long");
+        }
+        brief.set_validity(world.validity(915 * 86_400));
+        world.ask("rpki-ta", &tbs(&brief)).unwrap();
+    }
+}
+
+/// Whoever may ask has certificates signed for a file until no more are taken: for the others that is over a day later.
+#[test]
+fn certificates_of_a_file_are_counted_by_the_day() {
+    let mut world = World::new();
+    for serial in 1..=64 {
+        let certificate = world.authority_certificate(world.acme(), serial);
+        world.ask("rpki-ta", &tbs(&certificate)).unwrap();
+    }
+    let more = world.authority_certificate(world.acme(), 65);
+    world.refused("rpki-ta", &tbs(&more), "there are 64 certificates of acme.cer that have begun within a day");
+    world.now += 86_401;
+    let more = world.authority_certificate(world.acme(), 65);
+    world.ask("rpki-ta", &tbs(&more)).unwrap();
 }
 
 /// One issuer would have a certificate that relying parties refuse: what the member has none of is mentioned, and empty.

@@ -1,9 +1,9 @@
 //! ROAs and ASPAs: what their keys sign, and what their keys are certified for.
 
 use rpki::repository::resources::ResourceSet;
-use theta_rpki::memory::Entry;
+use theta_rpki::{memory::Entry, registry::Registry};
 
-use crate::issuer::{World, aspa, keys, no_addresses, roa, time};
+use crate::issuer::{World, aspa, keys, no_addresses, registry_text, roa, time};
 
 #[test]
 fn what_a_member_has_stated_is_signed() {
@@ -175,15 +175,46 @@ fn keys_of_a_content_are_counted() {
     let attestation = roa(64_496, &["192.0.2.0/24"]);
     world.state(&attestation, true);
     let digest = attestation.digest();
-    (1..=7).for_each(|key| world.memory.learn(Entry::Content { key: [key; 20], digest }));
+    for key in 1..=3 {
+        world.memory.learn(Entry::Content { key: [key; 20], digest, authority: "acme".to_owned() });
+    }
     let (_, first) = world.object(&attestation, keys().objects[0], 1);
     world.ask("rpki-ee-0", &first[0]).unwrap();
     let (_, other) = world.object(&attestation, keys().objects[1], 2);
-    world.refused("rpki-ee-1", &other[0], "8 keys sign that already, and no other one is taken for it; rpki-ee-0 may");
-    world.refused("rpki-acme", &other[1], "8 keys sign that already");
+    world.refused("rpki-ee-1", &other[0], "4 keys sign that already, and no other one is taken for it; rpki-ee-0 may");
+    world.refused("rpki-acme", &other[1], "4 keys sign that already");
     // One of them may sign it again, and be certified again.
     world.now += 1;
     let (_, again) = world.object(&attestation, keys().objects[0], 3);
     world.ask("rpki-ee-0", &again[0]).unwrap();
     world.ask("rpki-acme", &again[1]).unwrap();
+}
+
+/// One member would have all keys of the pool. Others have theirs, and whoever asks cannot use up a member's.
+#[test]
+fn objects_of_a_member_are_counted() {
+    let mut world = World::new();
+    let text = registry_text().replace("need = 2\n\n[[authority]]", "need = 2\nobjects = 1\n\n[[authority]]");
+    assert_ne!(text, registry_text());
+    world.registry = Registry::parse(&text).unwrap();
+    let (one, two) = (roa(64_496, &["192.0.2.0/24"]), aspa(&[1]));
+    world.state(&one, true);
+    world.state(&two, true);
+    for key in 0..=1 {
+        let (_, asked) = world.object(&one, keys().objects[key], 1);
+        world.ask(&format!("rpki-ee-{key}"), &asked[0]).unwrap();
+    }
+    let (_, asked) = world.object(&two, keys().objects[2], 2);
+    world.refused(
+        "rpki-ee-2",
+        &asked[0],
+        "there are 1 different objects of acme, as many as the registry's data permit",
+    );
+    world.refused(
+        "rpki-acme",
+        &asked[1],
+        "there are 1 different objects of acme, as many as the registry's data permit",
+    );
+    world.registry = Registry::parse(&text.replace("objects = 1", "objects = 2")).unwrap();
+    world.ask("rpki-ee-2", &asked[0]).unwrap();
 }

@@ -267,7 +267,7 @@ impl World {
         let mut certificate = TbsCert::new(
             serial.into(),
             issuer.public.to_subject_name(),
-            self.validity(365 * DAY),
+            self.validity(1_000 * DAY),
             None,
             of.public.clone(),
             KeyUsage::Ca,
@@ -367,9 +367,21 @@ impl World {
     }
 
     pub(crate) fn list_of(&self, of: &str, number: u64, revoked: &[u64], seconds: i64) -> (Vec<u8>, Vec<u8>) {
+        let revoked: Vec<_> = revoked.iter().map(|serial| (*serial, self.now)).collect();
+        self.list_with(of, number, &revoked, seconds)
+    }
+
+    /// A list whose certificates were revoked at this time.
+    pub(crate) fn list_revoked_at(&self, number: u64, revoked: &[u64], at: i64) -> (Vec<u8>, Vec<u8>) {
+        let revoked: Vec<_> = revoked.iter().map(|serial| (*serial, at)).collect();
+        self.list_with("acme", number, &revoked, DAY)
+    }
+
+    fn list_with(&self, of: &str, number: u64, revoked: &[(u64, i64)], seconds: i64) -> (Vec<u8>, Vec<u8>) {
         let public = &self.registry.authority(of).unwrap().public;
         let (from, until) = (time(self.now), time(self.now + seconds));
-        let entries: Vec<_> = revoked.iter().map(|serial| CrlEntry::new(Serial::from(*serial), from)).collect();
+        let entries = revoked.iter().map(|(serial, at)| CrlEntry::new(Serial::from(*serial), time(*at)));
+        let entries: Vec<_> = entries.collect();
         let identifier: KeyIdentifier = public.key_identifier();
         let list = TbsCertList::new(
             Default::default(),
@@ -411,7 +423,8 @@ impl World {
         self.shelf.put(&content.encode_ref().to_captured(Mode::Der).into_bytes());
         let recorder = Recorder::new(keys().objects[key]);
         let issuer = self.registry.authority(of).unwrap();
-        let builder = self.builder(issuer, &issuer.manifest_name(), serial);
+        let mut builder = self.builder(issuer, &issuer.manifest_name(), serial);
+        builder.set_validity(Validity::new(time(self.now), until));
         content.into_manifest(builder, &recorder, &key_of(of)).unwrap();
         recorder.asked.into_inner()
     }

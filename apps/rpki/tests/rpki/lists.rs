@@ -2,32 +2,28 @@
 
 use crate::issuer::{World, aspa, roa};
 
+/// A member with a ROA and an ASPA, which are published.
 fn world() -> World {
     let mut world = World::new();
+    world.certify();
     world.state(&roa(64_496, &["192.0.2.0/24"]), true);
     world.state(&aspa(&[1]), true);
-    world.issue(&roa(64_496, &["192.0.2.0/24"]), 0, 11);
-    world.issue(&aspa(&[1]), 1, 12);
+    let all = [(roa(64_496, &["192.0.2.0/24"]), 0, 11), (aspa(&[1]), 1, 12)];
+    let mut files: Vec<_> =
+        all.iter().map(|(one, key, serial)| (one.file_name(), world.issue(one, *key, *serial))).collect();
+    let (_, list) = world.list(1, &[]);
+    files.push(("acme.crl".to_owned(), world.shelf.put(&list)));
+    let manifest = world.manifest(1, &files, 2, 21);
+    world.ask("rpki-ee-2", &manifest[0]).unwrap();
+    world.ask("rpki-acme", &manifest[1]).unwrap();
     world
-}
-
-/// One registry would take a member's ROA out of use.
-#[test]
-fn nothing_that_stands_is_revoked() {
-    let mut world = world();
-    for revoked in [&[11][..], &[12], &[11, 12]] {
-        let (asked, _) = world.list(1, revoked);
-        world.refused("rpki-acme", &asked, "which nobody has withdrawn");
-    }
-    let (asked, _) = world.list(1, &[]);
-    world.ask("rpki-acme", &asked).unwrap();
 }
 
 /// One registry would keep in use what a member has withdrawn.
 #[test]
-fn what_was_withdrawn_or_replaced_is_revoked() {
+fn what_was_withdrawn_is_revoked() {
     let mut world = world();
-    world.issue(&aspa(&[1]), 2, 13);
+    world.issue(&aspa(&[1]), 3, 13);
     world.state(&roa(64_496, &["192.0.2.0/24"]), false);
     for revoked in [&[][..], &[12]] {
         let (asked, _) = world.list(1, revoked);
@@ -35,8 +31,34 @@ fn what_was_withdrawn_or_replaced_is_revoked() {
     }
     let (asked, _) = world.list(1, &[11, 12]);
     world.ask("rpki-acme", &asked).unwrap();
-    let (asked, _) = world.list(2, &[11, 13]);
-    world.refused("rpki-acme", &asked, "it revokes 13");
+    // And stays so while it has not ended.
+    let (asked, _) = world.list(2, &[12]);
+    world.refused("rpki-acme", &asked, "it does not revoke 11");
+}
+
+/// Whoever had a certificate signed and tells nobody its number stops no list when the ROA that it was for is withdrawn.
+#[test]
+fn what_was_never_published_need_not_be_revoked() {
+    let mut world = world();
+    let third = roa(64_496, &["2001:db8::/32"]);
+    world.state(&third, true);
+    world.issue(&third, 3, 14);
+    world.state(&third, false);
+    let (asked, _) = world.list(1, &[]);
+    world.ask("rpki-acme", &asked).unwrap();
+}
+
+#[test]
+fn entries_are_of_certificates_once_and_of_the_past() {
+    let mut world = world();
+    for revoked in [&[0][..], &[12, 13, 12]] {
+        let (asked, _) = world.list(1, revoked);
+        world.refused("rpki-acme", &asked, &format!("its entry for the serial number {} is", revoked[0]));
+    }
+    let (asked, _) = world.list_revoked_at(1, &[12], world.now + 1);
+    world.refused("rpki-acme", &asked, "its entry for the serial number 12 is");
+    let (asked, _) = world.list_revoked_at(1, &[12], world.now - 1_000);
+    world.ask("rpki-acme", &asked).unwrap();
 }
 
 #[test]
@@ -61,8 +83,6 @@ fn what_was_never_seen_may_be_revoked() {
     let mut world = world();
     let (asked, _) = world.list(1, &[99]);
     assert_eq!(world.ask("rpki-acme", &asked).unwrap().what, "the list of 1 revoked certificates of acme");
-    let (asked, _) = world.list(2, &[11, 99]);
-    world.refused("rpki-acme", &asked, "it revokes 11");
 }
 
 /// One issuer would use up all numbers: nothing is above the last one.

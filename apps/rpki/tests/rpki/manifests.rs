@@ -7,6 +7,7 @@ use rpki::{
 };
 use theta_rpki::{
     attestation::Attestation,
+    consent::blames_key,
     memory::{Digest, Memory},
     registry::Registry,
 };
@@ -211,6 +212,8 @@ fn the_manifests_own_certificate_lasts() {
     let mut early = read(&asked[1]);
     early.set_validity(world.validity(DAY - 1));
     world.refused("rpki-acme", &tbs(&early), "acme.mft: it ends at ");
+    early.set_validity(world.validity(DAY + 1));
+    world.refused("rpki-acme", &tbs(&early), "acme.mft: its certificate ends after its next update");
     world.ask("rpki-acme", &asked[1]).unwrap();
 }
 
@@ -310,35 +313,55 @@ fn a_key_signs_the_next_manifest_if_its_certificates_last() {
     let first = DAY + 3_600;
     let asked = world.manifest_of("acme", 1, &files, (2, 21), first);
     world.ask("rpki-ee-2", &asked[0]).unwrap();
-    let mut brief = read(&asked[1]);
-    brief.set_validity(world.validity(first));
-    world.ask("rpki-acme", &tbs(&brief)).unwrap();
+    world.ask("rpki-acme", &asked[1]).unwrap();
     world.now += 1;
     let asked = world.manifest_of("acme", 2, &files, (2, 22), first);
     world.refused("rpki-ee-2", &asked[0], "certificate 21 ends before the manifest's next update");
+    assert!(blames_key(&world.ask("rpki-ee-2", &asked[0]).unwrap_err().to_string()));
+    let other = world.manifest_of("acme", 2, &files, (3, 22), first);
+    let memory = world.memory.clone();
+    world.ask("rpki-ee-3", &other[0]).unwrap();
+    world.memory = memory;
+    files[2] = list(&mut world, 2, &[21]);
     let asked = world.manifest(2, &files, 2, 22);
     world.ask("rpki-ee-2", &asked[0]).unwrap();
-    world.now += 1;
-    let asked = world.manifest(3, &files, 3, 23);
-    world.ask("rpki-ee-3", &asked[0]).unwrap();
 }
 
 /// One issuer would fill the memories of all.
 #[test]
 fn certificates_of_a_manifest_are_counted() {
-    let (mut world, files) = world();
+    let (mut world, mut files) = world();
     let asked = world.manifest(1, &files, 2, 21);
     world.ask("rpki-ee-2", &asked[0]).unwrap();
     let mut certificate = read(&asked[1]);
-    for serial in 1_001..=2_000_u64 {
+    for serial in 1_001..=1_004_u64 {
         certificate.set_serial_number(serial);
         world.ask("rpki-acme", &tbs(&certificate)).unwrap();
     }
-    world.refused("rpki-acme", &asked[1], "there are 1000 certificates of acme.mft");
-    let replaced: Vec<_> = (1_001..2_000).collect();
-    let (revoking, _) = world.list(2, &replaced);
-    world.ask("rpki-acme", &revoking).unwrap();
+    world.refused("rpki-acme", &asked[1], "there are 4 certificates for the last acme.mft");
+    // The next manifest is not kept from anybody by that.
+    world.now += 1;
+    files[2] = list(&mut world, 2, &[1_001, 1_002, 1_003, 1_004]);
+    let asked = world.manifest(2, &files, 2, 22);
+    world.ask("rpki-ee-2", &asked[0]).unwrap();
     world.ask("rpki-acme", &asked[1]).unwrap();
+}
+
+/// Whoever may ask has a list signed that revokes what stands: nothing goes by that.
+#[test]
+fn a_list_that_revokes_what_stands_takes_nothing_away() {
+    let (mut world, mut files) = world();
+    let (asked, revoking) = world.list(2, &[11, 12]);
+    world.ask("rpki-acme", &asked).unwrap();
+    files[2].1 = world.shelf.put(&revoking);
+    let asked = world.manifest(1, &files, 2, 21);
+    world.refused("rpki-ee-2", &asked[0], "its certificate is revoked");
+    // The next list does not.
+    let (asked, next) = world.list(3, &[]);
+    world.ask("rpki-acme", &asked).unwrap();
+    files[2].1 = world.shelf.put(&next);
+    let asked = world.manifest(1, &files, 2, 21);
+    world.ask("rpki-ee-2", &asked[0]).unwrap();
 }
 
 /// One issuer would keep a member's old certificate, which points to where nothing is published any more.

@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -40,6 +41,9 @@ impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (sources, memory) = sources(folder.path());
+        // A certificate with the number 1 was on a manifest.
+        let mut known = fs::File::options().append(true).open(&memory).unwrap();
+        writeln!(known, "published acme {:0>40}", 1).unwrap();
         let (world, attestation) = (World::new(), roa(64_496, &["192.0.2.0/24"]));
         let asked = world.object(&attestation, keys().objects[0], 1).1.remove(1);
         Self { _folder: folder, sources, memory, world, attestation, asked }

@@ -12,7 +12,6 @@ use std::{
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use theta_sharing::Threshold;
 
 pub(crate) use self::deal::{DEFAULT_BITS, DealtKey, ExistingGroup, ModulusArgs, deal, one_secret};
 pub use self::layout::create;
@@ -153,11 +152,6 @@ fn init(args: InitArgs, output: Output) -> Result<(), Failure> {
     let keys = if args.no_keys { Vec::new() } else { args.keys };
     let bits = args.modulus.bits(&keys)?;
     let seal = args.seal.made_absolute()?;
-    // Numbers that do not go together are refused with the plan.
-    let keys: Vec<KeySpec> = match Threshold::new(args.threshold, args.nodes) {
-        Ok(threshold) => keys.into_iter().map(|key| key.implied(threshold)).collect(),
-        Err(_) => keys,
-    };
     let plan = Plan::new(args.nodes, args.threshold, keys)?.with_modulus_bits(bits).with_seal(seal);
     let addresses = plan::addresses(args.nodes, &args.host, args.base_port)?;
     for key in plan.keys().iter().filter(|key| key.delivery().has_dishonest_majority()) {

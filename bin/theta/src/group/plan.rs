@@ -110,11 +110,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Checks that the numbers and names fit together.
+    /// Checks that the numbers and names fit together. Keys for which nobody has chosen a delivery get the one that the threshold implies.
     pub fn new(nodes: u16, threshold: u16, keys: Vec<KeySpec>) -> Result<Self, Failure> {
         let threshold = Threshold::new(threshold, nodes)
             .map_err(|error| Failure::Usage(format!("--threshold {threshold} --nodes {nodes}: {error}")))?;
         check_names(&keys)?;
+        let keys: Vec<_> = keys.into_iter().map(|key| key.implied(threshold)).collect();
         keys.iter().try_for_each(|key| key.check_threshold(threshold))?;
         Ok(Self { threshold, keys, modulus_bits: DEFAULT_BITS, seal: SealWord::default() })
     }

@@ -173,10 +173,7 @@ impl Host {
                  policy:\n    - id: threshold\n      keystore: threshold\n      algorithm: ed25519\n  \
                  zone:\n    - domain: ZONE\n      dnssec-signing: on\n      dnssec-policy: threshold\n\n"
             ),
-            Self::Bind => format!(
-                "BIND 9.20, with the openssl.cnf of above. Keys are made by theta keys create, and taken by dnssec-keyfromlabel\n  \
-                 dnssec-keyfromlabel -a ECDSAP256SHA256 -l 'pkcs11:token={token};object=KEY{uri}' ZONE\n\n"
-            ),
+            Self::Bind => bind(token, &uri),
             Self::Krill => {
                 // It logs in only where it is given a PIN, and has no other place for it.
                 let pin = if given.is_empty() { "" } else { "  user_pin = \"PIN\"\n" };
@@ -192,4 +189,19 @@ impl Host {
             ),
         }
     }
+}
+
+/// What BIND needs. It makes keys of Ed25519 itself, whatever its policy says of a key store.
+fn bind(token: &str, uri: &str) -> String {
+    let key =
+        |role: &str| format!("      {role} key-store \"threshold\" lifetime unlimited algorithm ecdsap256sha256;\n");
+    let (ksk, zsk) = (key("ksk"), key("zsk"));
+    format!(
+        "BIND 9.20, with what OpenSSL 3 needs named by $OPENSSL_CONF: named.conf. It makes its keys by itself, where the module's configuration has a pool\n  \
+         key-store \"threshold\" {{\n    directory \"keys\";\n    pkcs11-uri \"pkcs11:token={token}{uri}\";\n  }};\n  \
+         dnssec-policy \"threshold\" {{\n    keys {{\n{ksk}{zsk}    }};\n  }};\n  \
+         zone \"ZONE\" {{\n    type primary;\n    file \"ZONE.zone\";\n    dnssec-policy \"threshold\";\n    inline-signing yes;\n  }};\n\
+         and, for a key that is there already (of P-256, or of RSA: those of Ed25519 BIND wants to write down)\n  \
+         dnssec-keyfromlabel -a ECDSAP256SHA256 -l 'pkcs11:token={token};object=KEY{uri}' ZONE\n\n"
+    )
 }

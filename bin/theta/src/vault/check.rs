@@ -120,7 +120,7 @@ pub(crate) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
 fn fits(epoch: &EpochRecord, share: &Secret<Vec<u8>>) -> bool {
     let read = || {
         let public = AnyPublicKey::from_bytes(&epoch.public).ok()?;
-        AnyKeyShare::from_bytes(&public, share.expose()).ok()
+        AnyKeyShare::from_bytes(share.expose(), &public).ok()
     };
     read().is_some()
 }

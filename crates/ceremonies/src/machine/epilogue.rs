@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use super::{Ceremony, messages};
+use super::Ceremony;
+use super::sending::messages;
 use crate::bulletin_board::{Item, rewrite};
 use crate::electorate::value_digest;
 use crate::plan::Aim;

@@ -14,13 +14,15 @@
 mod certifier;
 mod early;
 mod entry;
+mod interface;
 mod message;
 mod promise;
 mod races;
 mod refusal;
 mod tally;
 
-pub use certifier::{Certifier, CertifierEffect, CertifierLimits, PromiseOffence, Ticket};
+pub use certifier::Certifier;
+pub use interface::{CertifierEffect, CertifierLimits, PromiseOffence, Ticket};
 pub use promise::{Equivocation, Promise, Subject};
 pub use races::{Races, claim_of};
 pub use refusal::SlotRefusal;

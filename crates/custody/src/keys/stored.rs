@@ -41,13 +41,13 @@ pub fn import_dealt(store: &Store, key: &DealtKey<'_>) -> Result<Version, Custod
     suite.check_delivery(delivery).map_err(misfit)?;
     let no_majority = |reason| KeyTableError::UnfitThreshold { name: name.clone(), reason };
     suite.check_threshold(public.threshold(), delivery).map_err(no_majority)?;
-    let share = share.map(AnyKeyShare::to_bytes);
-    if let Some(share) = &share {
-        // A mismatch of what was dealt shows now, and not when the node starts.
-        AnyKeyShare::from_bytes(public, share.expose()).map_err(|error| content(name, None, error))?;
+    if let Some(share) = share {
+        // A mismatch of files shows now, and not when the node starts.
+        AnyKeyShare::from_bytes(share.to_bytes().expose(), public).map_err(|error| misfit_share(name, None, error))?;
     }
     check_new_key(store, name, public)?;
     let epoch = epoch_of(Epoch::FIRST, public, holders.nodes(), Vec::new(), created);
+    let share = share.map(AnyKeyShare::to_bytes);
     store.write(|transaction| {
         let known = store.key(name)?.is_some();
         if !known {
@@ -133,20 +133,19 @@ fn parts(
     version: &VersionRecord,
     epoch: &EpochRecord,
 ) -> Result<(AnyPublicKey, Option<AnyKeyShare>), CustodyError> {
+    let wrong = |error| misfit_share(&record.name, Some(version.version), error);
     let public =
         AnyPublicKey::from_bytes(&epoch.public).map_err(|error| misread(&record.name, version.version, error))?;
     if record.effective_state(version) == KeyState::Destroyed {
         return Ok((public, None));
     }
     let Some(share) = store.share(&record.name, version.version, epoch.number)? else { return Ok((public, None)) };
-    let share = AnyKeyShare::from_bytes(&public, share.expose());
-    let share = share.map_err(|error| content(&record.name, Some(version.version), error))?;
+    let share = AnyKeyShare::from_bytes(share.expose(), &public).map_err(wrong)?;
     Ok((public, Some(share)))
 }
 
-/// A share that is not one of its key.
-fn content(name: &KeyName, version: Option<Version>, error: ShareBytesError) -> CustodyError {
-    CustodyError::Content { key: KeyRef { name: name.clone(), version }, error: Box::new(error) }
+fn misfit_share(name: &KeyName, version: Option<Version>, error: ShareBytesError) -> CustodyError {
+    CustodyError::Share { key: KeyRef { name: name.clone(), version }, error: Box::new(error) }
 }
 
 /// The public part of a version that does not decode.

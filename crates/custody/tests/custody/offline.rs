@@ -124,7 +124,7 @@ fn a_share_in_text_is_refused() {
     let error = read_keys(&store, party(1)).unwrap_err();
     assert!(error.to_string().starts_with("key files@1 in the store: its share: it is in format 35"), "{error}");
     match error {
-        CustodyError::Content { error, .. } => assert_eq!(*error, ShareBytesError::Format(b'#')),
+        CustodyError::Share { error, .. } => assert_eq!(*error, ShareBytesError::Format(b'#')),
         other => panic!("{other}"),
     }
 }
@@ -145,7 +145,7 @@ fn what_does_not_belong_together_is_not_imported() {
     let (of_other_suite, _) = deal(Suite::Cks05P256, 3);
     for wrong in [&other, &of_other_suite] {
         let error = import(&store, "files", wrong, Some(&shares[0]), &holders).unwrap_err();
-        assert!(matches!(error, CustodyError::Content { .. }), "{error}");
+        assert!(matches!(error, CustodyError::Share { .. }), "{error}");
     }
     for wrong in [&holders[..3], &[1, 2, 3, 4, 5].map(party)] {
         let error = import(&store, "files", &public, Some(&shares[0]), wrong).unwrap_err();

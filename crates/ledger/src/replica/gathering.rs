@@ -15,7 +15,8 @@ use theta_rounds::PartyId;
 
 use super::message::{Message, Vote};
 use super::pending::MOST_TOLD;
-use super::{Effect, REPEAT_TICKS, Recipient, Replica, ReplicaOffence, STATUS_TICKS, candidate};
+use super::telling::candidate;
+use super::{Effect, REPEAT_TICKS, Recipient, Replica, ReplicaOffence, STATUS_TICKS};
 
 /// Up to so many members nothing is gathered.
 const FEW: usize = 12;

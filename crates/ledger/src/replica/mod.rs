@@ -4,31 +4,34 @@
 //! this node wants it, its [`Host`] says. It decides one height after the other, each by an [`Agreement`]; it works while somebody wants
 //! something decided, and otherwise says every [`STATUS_TICKS`] ticks how far it is.
 
+mod deciding;
 mod gathering;
+mod interface;
+mod judging;
 mod message;
 mod peers;
 mod pending;
 mod receive;
 mod said;
 mod seats;
+mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use theta_agreement::{Agreement, Ballot, Electorate, Judge, MemberKeys, Verdict, VoteCertificate, VoteKind};
+use theta_agreement::{Agreement, Ballot, Electorate, MemberKeys, VoteKind};
 use theta_names::NodeId;
 use theta_rounds::PartyId;
 
 use crate::sitting::{MachineKey, Sitting};
-use crate::{
-    Action, CertifiedEntry, Consent, Demand, Digest, Entry, LedgerError, LedgerState, MOST_ENTRY, MemberChange,
-    StandIn, Warrant, WarrantRefusal,
-};
+use crate::{Action, Consent, Digest, Entry, LedgerState, Warrant};
+use deciding::begin;
 use gathering::Gathering;
-use message::{Message, Vote};
+use judging::{Bounds, fits};
 use peers::Peers;
-use pending::{Inserted, Pending, Source, Terms, Wanted};
+use pending::{Inserted, Pending, Source, Terms};
 
+pub use interface::{DropReason, Effect, Host, Input, Memory, Recipient, ReplicaOffence};
 pub use message::MOST_MESSAGE;
 pub use said::Said;
 
@@ -36,134 +39,6 @@ pub use said::Said;
 pub(crate) const STATUS_TICKS: u64 = 8;
 /// Ticks between repeating what others may not have got.
 const REPEAT_TICKS: u64 = 4;
-/// Ticks between showing the prevotes of the present view to those who were restarted in it.
-const POLKA_TICKS: u64 = 4 * REPEAT_TICKS;
-/// How far from this node's clock an entry's time may be, in seconds. Time is needed for what ends, such as consents, and must not stop a group
-/// some of whose clocks are wrong. Consents last longer.
-const APART: u64 = 2 * 86_400;
-
-/// Room for the consents of 1,024 nodes, and the rest of an entry.
-const MOST_CONSENTS: usize = 1024 * 74 + 64;
-
-/// What a replica asks of the node that it runs in.
-pub trait Host {
-    /// Whether this node wants the entry, which follows from the state: its own policy, or that the entry proves itself.
-    fn judge(&self, state: &LedgerState, entry: &Entry) -> Verdict;
-    /// The certified entry of a height, as it was given out with [`Effect::Decided`].
-    fn entry(&self, height: u64) -> Option<CertifiedEntry>;
-}
-
-/// What happens to a replica.
-#[derive(Clone, Debug)]
-pub enum Input<'a> {
-    /// Time passes; in seconds since 1970.
-    Tick(u64),
-    /// A connection to this node stands.
-    Connected(NodeId),
-    /// A message of another replica, of any content, from the node that the transport authenticated.
-    Message(NodeId, &'a [u8]),
-    /// This node wants an action decided. For [`Action`]s of clients, [`Host::judge`] must say so, too.
-    Propose(Action, Vec<u8>),
-    /// An operator brings a warrant, under which another machine votes in the place of one that is gone.
-    Warrant(Warrant),
-    /// The same for an action that follows from what many members have, so that they all want it without being told.
-    Expect(Action),
-    /// This node wants an action decided no more, whoever told it of that.
-    Withdraw(Digest),
-    /// Entries one after the other, from whoever had them: those that follow and are certified are taken, and prove themselves.
-    Entries(Vec<CertifiedEntry>),
-}
-
-/// To whom a message goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recipient {
-    /// All other members.
-    All,
-    /// One of them.
-    One(NodeId),
-}
-
-/// What a replica wants done, in this order.
-#[derive(Clone, Debug)]
-pub enum Effect {
-    /// Make it durable before anything that follows leaves the node.
-    Record(Said),
-    /// Send a message; a lost one costs time only.
-    Send(Recipient, Vec<u8>),
-    /// This node votes again after it had lost its memory: it need not be told of that at its next start.
-    Remembers,
-    /// The store lacks what this node has said, as an entry shows: the node must be told so at each start until it remembers.
-    Forgot,
-    /// An entry was decided. Make it durable; what was recorded of its height may go.
-    Decided(Box<CertifiedEntry>),
-    /// A peer says that a client has asked for an action, and this node's consent would count: if its policy grants what the client
-    /// signed, the host proposes it as if the client had asked here.
-    Asked(Action, Vec<u8>),
-    /// Nothing comes of an action that this node wanted decided.
-    Dropped(Action, DropReason),
-    /// These warrants serve, and those of before no more: make that durable with what this input changed, since only who has them can tell
-    /// others after a restart.
-    Warrants(Vec<Warrant>),
-    /// A warrant that an operator brought does not serve.
-    Unserving(WarrantRefusal),
-    /// The votes of a quorum have come together that decide nothing, which is a fault of ours: the height begins anew, as after a restart.
-    Undecided(LedgerError),
-    /// A member did what nobody honest does.
-    Blame(NodeId, ReplicaOffence),
-}
-
-/// Why nothing comes of an action.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DropReason {
-    /// Something else was decided first, and it does not follow any more.
-    Refused(crate::Refusal),
-    /// Too few members agreed to it in time.
-    TooFew,
-    /// It is longer than an entry can be.
-    TooLong,
-    /// Too much waits already.
-    Full,
-}
-
-/// What a member did to this one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReplicaOffence {
-    /// It voted for two things under one ballot; both votes are signed by it.
-    #[error("it said two things under one ballot at height {0}")]
-    Equivocation(u64),
-    /// It sent a vote that it did not sign.
-    #[error("it sent a vote with a false signature")]
-    FalseSignature,
-    /// It showed prevotes that are no quorum's.
-    #[error("it showed prevotes that are false, or too few")]
-    FalsePrevotes,
-    /// It signed what cannot be read.
-    #[error("it sent what no honest member sends: {0}")]
-    Malformed(&'static str),
-    /// It passed on an entry that is not certified.
-    #[error("it passed on an entry that is not certified: {0}")]
-    FalseEntry(LedgerError),
-}
-
-impl ReplicaOffence {
-    /// Whether it is one under the keys that are known here alone.
-    const fn is_of_signatures(&self) -> bool {
-        matches!(self, Self::FalseSignature | Self::FalsePrevotes)
-    }
-}
-
-/// Whether a store has all that its node has said in the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    /// It has.
-    Kept,
-    /// Nobody has confirmed it yet. The node votes when somebody has: see [`Replica::confirm`].
-    Unconfirmed,
-    /// The store was lost or set back. The node votes again at heights at which it cannot have voted.
-    Lost,
-    /// From this height on.
-    From(u64),
-}
 
 /// One member's replica of the ledger.
 pub struct Replica {
@@ -397,13 +272,6 @@ impl Replica {
         true
     }
 
-    fn tell(&self, digest: &Digest, out: &mut Vec<Effect>) {
-        let own = self.keys.as_ref().map(|keys| keys.party().node());
-        if let Some(wanted) = self.pending.get(digest) {
-            self.tell_proposers(candidate(&wanted, own), out);
-        }
-    }
-
     fn tick(&mut self, now: u64, host: &dyn Host, out: &mut Vec<Effect>) {
         (self.now, self.ticks) = (now, self.ticks.saturating_add(1));
         self.peers.tick();
@@ -457,271 +325,5 @@ impl Replica {
     fn is_ready(&self, since: u64) -> bool {
         let bounds = self.bounds();
         self.pending.is_ready((self.time(), since), |action, reason, time| bounds.allow(action, reason, time))
-    }
-
-    /// Tells how far this node is. With it goes what the other one has drawn at its start, so that it can tell this from what was said
-    /// before.
-    fn send_status(&self, to: Vec<NodeId>, out: &mut Vec<Effect>) {
-        let own = self.keys.as_ref().map(|keys| keys.party().node());
-        let (height, session) = (self.state.height(), self.session);
-        let members = self.sitting.members();
-        let is_other = |node: &NodeId| Some(*node) != own && members.contains(&PartyId::of_node(*node));
-        let key = self.keys.as_ref().and_then(|keys| keys.member().verifying_key().bytes().try_into().ok());
-        let machine = key.unwrap_or_default();
-        for node in to.into_iter().filter(is_other) {
-            let (echo, spoken) = (self.peers.session(node), self.spoken());
-            let message = Message::Status { height, session, echo, spoken, machine };
-            out.push(Effect::Send(Recipient::One(node), message.encode()));
-        }
-    }
-
-    /// What this node says in its view and voted in the one before, and what locked it or others. A member that lacks votes to leave a
-    /// view is one view behind at most: from two on more than t honest ones are ahead of it, and it follows them. Among many what is on
-    /// its way is not repeated, and who has nothing to say says so in turn.
-    fn votes(&self) -> Option<Message> {
-        let (view, patience) = (self.agreement.view(), self.patience());
-        let due = |ballot: &Ballot| {
-            let now = ballot.view == view;
-            let before = ballot.view.saturating_add(1) == view && ballot.kind != VoteKind::Proposal;
-            (now || before) && self.gathering.is_old(*ballot, self.ticks, patience)
-        };
-        let votes: Vec<Vote> =
-            self.said.values().filter(|said| due(&said.vote.ballot)).map(|said| said.vote.clone()).collect();
-        // In its own view the prevotes themselves are on their way, if nobody was restarted.
-        let (old, turn) = (self.ticks.is_multiple_of(POLKA_TICKS), self.has_turn());
-        let polka = self.polka().filter(|(certificate, _)| (certificate.view() < view || old) && turn);
-        (turn || polka.is_some() || !votes.is_empty()).then(|| Message::Votes {
-            height: self.sitting.height(),
-            votes,
-            polka,
-        })
-    }
-
-    fn polka(&self) -> Option<message::Polka> {
-        let certificate = self.agreement.polka()?;
-        Some((certificate.clone(), self.agreement.value(certificate.digest())?.to_vec()))
-    }
-
-    /// Says what there is to say, and takes what is decided.
-    fn settle(&mut self, host: &dyn Host, out: &mut Vec<Effect>) {
-        loop {
-            let (state, sitting, warrants) = (&self.state, &self.sitting, self.warrants.as_slice());
-            let bounds = Bounds { state, sitting, warrants, latest: self.latest() };
-            let mut chamber = Chamber { bounds, pending: &self.pending, host, now: self.now };
-            if let Some((ballot, body)) = self.agreement.next(&mut chamber) {
-                self.say(ballot, body, out);
-                continue;
-            }
-            self.show_quorums(out);
-            let oldest = self.agreement.oldest_view();
-            self.heard.retain(|(_, ballot, _), _| ballot.view >= oldest);
-            // Precommits for values stay: an entry that has one of this node's must not surprise it.
-            self.said.retain(|ballot, said| {
-                ballot.view >= oldest || (ballot.kind == VoteKind::Precommit && !said.vote.body.is_empty())
-            });
-            let decided = self.agreement.decision().zip(self.agreement.decided_value());
-            let Some((certificate, value)) = decided else { return };
-            // Honest members have read it before they voted for it.
-            let Ok(entry) = Entry::decode(value) else { return };
-            let certified = self.certified(entry, certificate.clone());
-            if let Err(error) = self.take_entry(certified, out) {
-                out.push(Effect::Undecided(error));
-                return self.begin_again();
-            }
-            self.send_status(self.heralds(), out);
-        }
-    }
-
-    fn say(&mut self, ballot: Ballot, body: Vec<u8>, out: &mut Vec<Effect>) {
-        let Some(keys) = self.keys.clone() else { return };
-        if self.said.contains_key(&ballot) {
-            return;
-        }
-        let signature = self.sitting.sign(&keys, ballot, &body);
-        self.agreement.take(&self.sitting, (keys.party(), ballot), &body, &signature);
-        let locks = ballot.kind == VoteKind::Precommit && !body.is_empty();
-        let polka = if locks { self.polka() } else { None };
-        let said = Said { height: self.sitting.height(), vote: Vote { ballot, body, signature }, polka };
-        out.push(Effect::Record(said.clone()));
-        let vote = said.vote.clone();
-        self.said.insert(ballot, said);
-        self.tell_vote(vote, out);
-    }
-
-    /// Begins the height anew, as after a restart: with what this node has said, and without what it has heard, which the others repeat.
-    fn begin_again(&mut self) {
-        self.agreement = begin(&self.sitting, self.keys.as_deref(), self.memory, &self.said);
-        self.heard.clear();
-        self.ignored.clear();
-    }
-
-    /// Takes the next entry, and begins the height after it.
-    fn take_entry(&mut self, certified: CertifiedEntry, out: &mut Vec<Effect>) -> Result<(), LedgerError> {
-        self.state.advance(&certified)?;
-        self.forget_machines(&certified.entry.action);
-        if self.is_unremembered(&certified.certificate) && self.lose_memory() {
-            out.push(Effect::Forgot);
-        }
-        if matches!(certified.entry.action, Action::Members(_)) {
-            self.pending.forget_consents();
-        }
-        let action = certified.entry.action.digest();
-        out.push(Effect::Decided(Box::new(certified)));
-        self.pending.remove(&action);
-        for (action, refusal, own) in self.pending.retain(|action, reason| Terms::of(&self.state, action, reason)) {
-            if own {
-                out.push(Effect::Dropped(action, DropReason::Refused(refusal)));
-            }
-        }
-        self.sitting = self.next_sitting();
-        if let Memory::From(height) = self.memory
-            && self.sitting.height() >= height
-        {
-            (self.memory, self.forgot_below, self.owes_remembering) = (Memory::Kept, height.saturating_sub(1), true);
-        }
-        let owes = self.owes_remembering && self.memory == Memory::Kept;
-        if owes && self.state.running().keys().all(|number| *number >= self.forgot_below) {
-            self.owes_remembering = false;
-            out.push(Effect::Remembers);
-        }
-        let votes = |keys: &&Arc<MemberKeys>| self.memory == Memory::Kept && self.sitting.seats(keys);
-        let voter = self.keys.as_ref().filter(votes).map(|keys| keys.party());
-        self.agreement = Agreement::new(&self.sitting, voter);
-        self.said.clear();
-        self.heard.clear();
-        self.ignored.clear();
-        self.distrusted.clear();
-        self.gathering.begin(self.ticks);
-        Ok(())
-    }
-
-    /// Whether a certificate has this node's own vote, which is not among what it has said.
-    fn is_unremembered(&self, certificate: &VoteCertificate) -> bool {
-        let own = self.keys.as_ref().is_some_and(|keys| self.sitting.has_vote_of(keys, certificate));
-        own && !self.said.contains_key(&certificate.ballot())
-    }
-}
-
-/// The agreement on the entry of a height at which this node has said this.
-fn begin(sitting: &Sitting, keys: Option<&MemberKeys>, memory: Memory, said: &BTreeMap<Ballot, Said>) -> Agreement {
-    let recalls = matches!(memory, Memory::Kept | Memory::Unconfirmed);
-    let mut agreement = Agreement::new(sitting, keys.filter(|_| recalls).map(MemberKeys::party));
-    let mut said: Vec<&Said> = said.values().collect();
-    said.sort_by_key(|said| (said.vote.ballot.view, said.vote.ballot.kind));
-    for said in said {
-        let Vote { ballot, body, signature } = &said.vote;
-        agreement.recall(sitting, *ballot, body, signature);
-        if let Some((certificate, value)) = &said.polka {
-            agreement.take_polka(certificate.clone(), value);
-        }
-    }
-    // A machine that votes by a warrant has said something, and votes again when it has the warrant again.
-    if memory == Memory::Unconfirmed || !keys.is_some_and(|keys| sitting.seats(keys)) {
-        agreement.abstain();
-    }
-    agreement
-}
-
-/// What others are told of an action that waits: with this node's own consent, since the others tell theirs.
-fn candidate(wanted: &Wanted<'_>, own: Option<NodeId>) -> Vec<u8> {
-    let (action, reason) = (wanted.action.clone(), wanted.reason.to_vec());
-    let consents = wanted.consents.iter().filter(|consent| Some(consent.node) == own).copied().collect();
-    Message::Candidate { action, reason, consents }.encode()
-}
-
-/// Whether an entry has room for an action and its reason, beside the consents that it may have.
-fn fits(action: &Action, reason: &[u8], demand: &Demand) -> bool {
-    let consents = if demand.needed == 0 { 0 } else { MOST_CONSENTS };
-    action.encode().len().saturating_add(reason.len()).saturating_add(consents).saturating_add(64) <= MOST_ENTRY
-}
-
-/// What entries may be, whoever wants them, as far as is seen without a signature.
-struct Bounds<'a> {
-    state: &'a LedgerState,
-    sitting: &'a Sitting,
-    warrants: &'a [Warrant],
-    /// The latest time that the warrants allow.
-    latest: u64,
-}
-
-impl Bounds<'_> {
-    fn time(&self, now: u64) -> u64 {
-        now.min(self.latest).max(self.state.time())
-    }
-
-    /// Whether an action may be decided at this time. What may not is not proposed, however long it waits: nobody would vote for it.
-    fn allow(&self, action: &Action, reason: &[u8], time: u64) -> bool {
-        match action {
-            Action::Members(change) => {
-                self.keep_warrants(change)
-                    && self.is_newest(change, reason)
-                    && self.state.check_member_time(change, reason, time).is_ok()
-            }
-            Action::SetState(change) => self.state.check_state_time(change, time).is_ok(),
-            Action::Adopt(_) | Action::Begin(_) | Action::End { .. } => true,
-        }
-    }
-
-    /// Whether no warrant is for a machine in the same place whose card is newer: the older one may be gone, too.
-    fn is_newest(&self, change: &MemberChange, reason: &[u8]) -> bool {
-        let MemberChange::Replace { node, card } = change else { return true };
-        let newer = |other: &StandIn| other.node.get() == *node && other.card.content().made > card.content().made;
-        !Warrant::is_like(reason) || !self.warrants.iter().flat_map(Warrant::stand_ins).any(newer)
-    }
-
-    /// While machines vote in the place of others, nobody joins, and nobody leaves but the members that are stood in for. With another number of members
-    /// the warrant could be for more machines than it may be, and nothing could be decided any more.
-    fn keep_warrants(&self, change: &MemberChange) -> bool {
-        let mut stood_in_for = self.sitting.stood_in_for().peekable();
-        match change {
-            MemberChange::Add(_) => stood_in_for.peek().is_none(),
-            MemberChange::Remove { node } => {
-                stood_in_for.peek().is_none() || stood_in_for.any(|other| other.get() == *node)
-            }
-            MemberChange::Replace { .. } | MemberChange::Renew { .. } => true,
-        }
-    }
-}
-
-/// What a replica thinks of values, for the agreement.
-struct Chamber<'a> {
-    bounds: Bounds<'a>,
-    pending: &'a Pending,
-    host: &'a dyn Host,
-    now: u64,
-}
-
-impl Judge for Chamber<'_> {
-    fn propose(&mut self) -> Option<Vec<u8>> {
-        // Before the first tick there is no time to propose at.
-        if self.now == 0 {
-            return None;
-        }
-        let time = self.bounds.time(self.now);
-        let allowed = |action: &Action, reason: &[u8], time| self.bounds.allow(action, reason, time);
-        let wanted = self.pending.oldest(time, allowed)?;
-        let entry = self.bounds.state.next_entry(wanted.action.clone(), wanted.reason.to_vec(), time);
-        Some(Entry { consents: wanted.consents, ..entry }.encode())
-    }
-
-    fn judge(&mut self, value: &[u8]) -> Verdict {
-        let state = self.bounds.state;
-        match Entry::decode(value) {
-            _ if self.now == 0 => Verdict::Unknown,
-            // The time of the entry before is everybody's, whatever their clocks say.
-            Ok(entry) if entry.time > self.now.saturating_add(APART).max(state.time()) => Verdict::Invalid,
-            // Whoever dates an entry ahead destroys nothing before its time.
-            Ok(entry) if state.cuts_short(entry.time, self.now) => Verdict::Invalid,
-            // Consents that have ended are not used in an entry that says that it is older.
-            Ok(entry) if entry.time.saturating_add(APART) < self.now => Verdict::Invalid,
-            // A machine that votes by a warrant may have voted for it, and that would not count.
-            Ok(entry) if entry.time > self.bounds.latest => Verdict::Invalid,
-            Ok(entry) if !self.bounds.allow(&entry.action, &entry.reason, entry.time) => Verdict::Invalid,
-            Ok(entry) if state.check_entry(&entry).is_err() => Verdict::Invalid,
-            // It was proven above.
-            Ok(Entry { action: Action::Members(change), reason, .. }) if change.claims_proof(&reason) => Verdict::Valid,
-            Ok(entry) => self.host.judge(state, &entry),
-            Err(_) => Verdict::Invalid,
-        }
     }
 }

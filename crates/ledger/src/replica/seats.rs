@@ -9,7 +9,7 @@ use theta_rounds::PartyId;
 
 use super::message::Message;
 use super::pending::{Source, Terms};
-use super::{APART, Effect, Memory, Recipient, Replica, STATUS_TICKS, Said};
+use super::{Effect, Memory, Recipient, Replica, STATUS_TICKS, Said, judging::APART};
 use crate::founding::Card;
 use crate::sitting::Sitting;
 use crate::{Action, CertifiedEntry, Entry, MemberChange, StandIn, Warrant, WarrantRefusal};

@@ -1,16 +1,19 @@
 //! Members who come, go and change.
 
+mod own_word;
+mod replicas;
+
 use theta_agreement::MemberKeys;
 use theta_ledger::founding::{Card, CardContent, Founding, FoundingError, NodeSignatures};
 use theta_ledger::{
-    Action, CertifiedEntry, Consent, Demand, DropReason, Genesis, Input, LedgerError, LedgerState, MemberChange,
-    MemberRefusal, Outcome, Refusal, Warrant,
+    Action, CertifiedEntry, Consent, Genesis, LedgerError, LedgerState, MemberChange, MemberRefusal, Outcome, Refusal,
+    Warrant,
 };
 use theta_names::KeyState;
 use theta_statements::{KeyChange, StateChange};
 
 use crate::keys::operator;
-use crate::net::{Net, keys, keys_of, node};
+use crate::net::{keys, keys_of, node};
 use crate::states::{self, activated, consented, create, machines, set};
 
 pub(crate) fn name(number: u16) -> String {
@@ -165,84 +168,6 @@ fn no_member_has_what_another_has_or_had() {
 }
 
 #[test]
-fn a_member_renews_its_card_with_its_own_key_and_no_other() {
-    let mut state = founded(4, 2);
-    let moved = renewed(2, 5, |card| card.peer_address = "other.example:1".parse().unwrap());
-    assert_eq!(state.demand(&moved, &[]), Ok(Demand::nothing()));
-    // It has no other reason: the card is all.
-    assert_eq!(state.demand(&moved, b"because"), Err(MemberRefusal::Unproven.into()));
-    advance(&mut state, moved.clone(), &[1, 3, 4]);
-    let seat = &state.seats()[&node(2)];
-    assert_eq!((seat.card().unwrap().content().peer_address.as_str(), seat.since()), ("other.example:1", 0));
-    // An old card does not undo a newer one.
-    assert_eq!(refused(&state, &moved), MemberRefusal::OldCard(2));
-    assert_eq!(refused(&state, &renewed(2, 4, |_| ())), MemberRefusal::OldCard(2));
-    let other = |what| MemberRefusal::OtherCard { node: 2, what };
-    assert_eq!(refused(&state, &renewed(2, 9, |card| card.name = "x".parse().unwrap())), other("name"));
-    // Whoever has stolen the key of a node is not its operator from then on.
-    let thief = renewed(2, 9, |card| card.operator_key = operator("thief").id().unwrap());
-    assert_eq!(refused(&state, &thief), other("operator's key"));
-    let Action::Members(MemberChange::Renew { card, .. }) = renewed(3, 9, |_| ()) else { unreachable!() };
-    let stolen = Action::Members(MemberChange::Renew { node: 2, card });
-    assert_eq!(refused(&state, &stolen), other("key of ceremonies"));
-    // A card that was changed on the way.
-    let bytes = renewed(2, 9, |_| ()).encode();
-    let mut changed = bytes.clone();
-    *changed.last_mut().unwrap() ^= 1;
-    assert_eq!(state.check(&Action::decode(&bytes).unwrap()), Ok(()));
-    assert_eq!(refused(&state, &Action::decode(&changed).unwrap()), MemberRefusal::Signature);
-}
-
-#[test]
-fn cards_end_and_changes_are_counted() {
-    let mut state = founded(4, 2);
-    let late = state.next_entry(add(5), Vec::new(), 2_000_001);
-    let ended = Err(LedgerError::Refused(1, Refusal::Member(MemberRefusal::Ended)));
-    assert_eq!(state.check_entry(&late), ended);
-    let in_time = state.next_entry(add(5), Vec::new(), 2_000_000);
-    assert_eq!(state.check_entry(&consented(&state, in_time, &machines(&[1, 2, 3]))), Ok(()));
-    for later in 1..=8 {
-        advance(&mut state, renewed(1, later, |_| ()), &[1, 2, 3]);
-    }
-    let ninth = |time| state.check_entry(&state.next_entry(renewed(1, 9, |_| ()), Vec::new(), time));
-    let often = Err(LedgerError::Refused(9, Refusal::Member(MemberRefusal::TooOften(1))));
-    assert_eq!((ninth(NOW), ninth(NOW + 86_399), ninth(NOW + 86_400)), (often.clone(), often, Ok(())));
-    assert_eq!(state.check_entry(&state.next_entry(renewed(2, 1, |_| ()), Vec::new(), NOW)), Ok(()));
-    // Whoever has stolen a node's key cannot keep its operator from replacing the machine.
-    let replaced = consented(&state, state.next_entry(replace(1, 8), Vec::new(), NOW), &machines(&[2, 3, 4]));
-    assert_eq!(state.check_entry(&replaced), Ok(()));
-    // By its word alone twice a day; what the members agree to is not counted.
-    for machine in 8..10 {
-        assert_eq!(state.check_entry(&by_operator(&state, 1, machine)), Ok(()));
-        let entry = by_operator(&state, 1, machine);
-        let entry = states::voted_for(&state, (entry.action, NOW), entry.reason, (&[], &machines(&[2, 3, 4])));
-        state.advance(&entry).unwrap();
-    }
-    let third = state.check_entry(&by_operator(&state, 1, 10));
-    assert_eq!(third, Err(LedgerError::Refused(11, Refusal::Member(MemberRefusal::TooOften(1)))));
-    for machine in 10..16 {
-        advance(&mut state, replace(1, machine), &[2, 3, 4]);
-    }
-}
-
-#[test]
-fn a_members_own_word_fills_no_ledger() {
-    let mut state = founded(4, 2);
-    for later in 1..=40 {
-        let time = NOW + later * 50_000;
-        let action = renewed(1, later, |card| card.until = 9_000_000);
-        state.advance(&voted(&state, action, time, &machines(&[1, 2, 3]))).unwrap();
-    }
-    let next = |time| {
-        let action = renewed(1, 41, |card| card.until = 9_000_000);
-        state.check_entry(&state.next_entry(action, Vec::new(), time))
-    };
-    let often = Err(LedgerError::Refused(41, Refusal::Member(MemberRefusal::TooOften(1))));
-    let month = 30 * 86_400;
-    assert_eq!((next(NOW + 49_999 + month), next(NOW + 50_000 + month)), (often, Ok(())));
-}
-
-#[test]
 fn who_holds_a_key_does_not_leave() {
     let mut state = founded(4, 2);
     advance(&mut state, create("a", 1, 2, &[1, 2, 3]), &[1, 2, 3]);
@@ -304,26 +229,6 @@ fn the_keys_of_those_who_left_are_remembered() {
     assert_eq!(state.former(), &[(tls(2, 7), 1), ([0xee; 32], 4), (tls(4, 7), 5)].into());
 }
 
-/// A machine that nobody speaks to reads entries wherever it finds them: those that are certified it takes, and no others.
-#[test]
-fn entries_prove_themselves_whoever_had_them() {
-    let mut net = Net::of(Genesis::of(&founding(4, 2)).unwrap(), 4, 5);
-    let mut state = founded(4, 2);
-    let first = voted(&state, replace(2, 8), NOW, &machines(&[1, 3, 4]));
-    let few = voted(&state, replace(2, 8), NOW, &machines(&[1, 3]));
-    state.advance(&first).unwrap();
-    let second = voted(&state, add(5), NOW, &machines(&[1, 3, 4]));
-    let mut feed = |entries: &[&CertifiedEntry]| {
-        let entries: Vec<CertifiedEntry> = entries.iter().copied().cloned().collect();
-        net.feed(node(2), &|replica, disk| replica.handle(Input::Entries(entries.clone()), disk));
-        net.nodes[&node(2)].replica.as_ref().unwrap().state().height()
-    };
-    assert_eq!((feed(&[&few]), feed(&[&second])), (0, 0));
-    // What comes after a false one is not looked at.
-    assert_eq!(feed(&[&few, &first]), 0);
-    assert_eq!((feed(&[&first, &second]), feed(&[&first])), (2, 2));
-}
-
 #[test]
 fn what_is_read_is_what_was_written() {
     let actions = [add(5), replace(2, 8), renewed(2, 1, |_| ()), remove(3)];
@@ -332,105 +237,6 @@ fn what_is_read_is_what_was_written() {
         assert_eq!(Action::decode(&bytes).as_ref(), Ok(&action));
         assert!((0..bytes.len()).all(|len| Action::decode(&bytes[..len]).is_err()));
     }
-}
-
-#[test]
-fn an_operator_replaces_its_own_machine_and_no_other() {
-    let state = founded(4, 2);
-    let Action::Members(change) = replace(2, 8) else { unreachable!() };
-    let by = |whom: u16| operator(&name(whom)).sign(&change.signed_by_operator(state.id(), &first_key(2))).to_vec();
-    let demand = |action: &Action, reason: &[u8]| state.demand(action, reason).map(|demand| demand.needed);
-    let unproven = || Err(MemberRefusal::Unproven.into());
-    assert_eq!(demand(&replace(2, 8), &by(2)), Ok(0));
-    assert_eq!((demand(&replace(2, 8), &by(3)), demand(&replace(2, 8), &[0; 64])), (unproven(), unproven()));
-    // Without a word of its own it takes that of the members.
-    assert_eq!(demand(&replace(2, 8), &[]), Ok(3));
-    // Whoever follows the ledger sees it, whoever voted for it.
-    let mut entry = voted(&state, replace(2, 8), NOW, &machines(&[1, 2, 3]));
-    assert_eq!(state.clone().advance(&entry), Ok(()));
-    entry = states::voted_for(&state, (replace(2, 8), NOW), by(3), (&[], &machines(&[1, 2, 3])));
-    assert_eq!(state.clone().advance(&entry), Err(LedgerError::Refused(1, MemberRefusal::Unproven.into())));
-    entry = states::voted_for(&state, (replace(2, 8), NOW), by(2), (&[], &machines(&[1, 2, 3])));
-    assert_eq!(state.clone().advance(&entry), Ok(()));
-    // In another group it is nobody's word.
-    let other = operator(&name(2)).sign(&change.signed_by_operator(founded(5, 2).id(), &first_key(2)));
-    assert_eq!(demand(&replace(2, 8), &other), unproven());
-    // The rest is for each node's policy.
-    assert_eq!((demand(&remove(2), &by(2)), demand(&add(5), &by(2))), (Ok(3), Ok(3)));
-}
-
-/// What an operator signed for a machine that it then threw away is good for nothing once another one is there.
-#[test]
-fn an_operators_word_is_for_the_machine_that_it_has_now() {
-    let mut state = founded(4, 2);
-    let thrown_away = by_operator(&state, 2, 8);
-    assert_eq!(state.check_entry(&thrown_away), Ok(()));
-    advance(&mut state, replace(2, 9), &[1, 2, 3]);
-    let again = state.next_entry(thrown_away.action, thrown_away.reason, NOW);
-    assert_eq!(state.check_entry(&again), Err(LedgerError::Refused(2, MemberRefusal::Unproven.into())));
-}
-
-/// No member keeps another from coming, moving or being replaced by naming what is the other's.
-#[test]
-fn a_members_own_word_bars_nobody() {
-    let mut state = founded(4, 2);
-    let new = content_of(5, 7);
-    advance(&mut state, renewed(2, 5, |card| card.api_address = new.peer_address.clone()), &[1, 2, 3]);
-    assert_eq!(state.check(&add(5)), Ok(()));
-    // The key of another operator does not come by one's own operator's word.
-    let mut own = content_of(2, 8);
-    own.operator_key = new.operator_key;
-    let change = MemberChange::Replace { node: 2, card: sign(own, &keys_of(2, 8)) };
-    let reason = operator(&name(2)).sign(&change.signed_by_operator(state.id(), &first_key(2))).to_vec();
-    assert_eq!(state.demand(&Action::Members(change), &reason), Err(MemberRefusal::Unproven.into()));
-    assert_eq!(state.check(&add(5)), Ok(()));
-}
-
-/// A clock that is years ahead, or a thief, does not make a card that no other one follows.
-#[test]
-fn a_card_is_not_of_the_future() {
-    let state = founded(4, 2);
-    let made = |made: u64| {
-        let action = renewed(2, 5, |card| (card.made, card.until) = (made, u64::MAX));
-        state.check_entry(&state.next_entry(action, Vec::new(), NOW))
-    };
-    let future = Err(LedgerError::Refused(1, MemberRefusal::Future.into()));
-    assert_eq!((made(NOW + 172_800), made(NOW + 172_801), made(u64::MAX)), (Ok(()), future.clone(), future));
-}
-
-fn all_know(net: &Net, members: usize) -> bool {
-    net.nodes.values().filter_map(|node| node.replica.as_ref()).all(|it| it.state().members().len() == members)
-}
-
-#[test]
-fn a_group_of_replicas_takes_in_replaces_and_lets_go() {
-    let mut net = Net::of(Genesis::of(&founding(4, 2)).unwrap(), 4, 3);
-    net.ask_all(&add(5));
-    assert!(net.run_until(100, |net| net.all_at(1)));
-    // It knows the founding, and reads the rest.
-    net.join(node(5));
-    assert!(net.run_until(100, |net| net.all_at(1) && all_know(net, 5)));
-    // One loses everything. Its operator brings another machine, and nobody else is asked.
-    let Action::Members(change) = replace(3, 8) else { unreachable!() };
-    let ledger = net.genesis.id();
-    let reason = operator(&name(3)).sign(&change.signed_by_operator(&ledger, &first_key(3))).to_vec();
-    net.exchange(node(3), 8);
-    net.feed(node(3), &|replica, disk| replica.handle(Input::Propose(replace(3, 8), reason.clone()), disk));
-    assert!(net.run_until(200, |net| net.all_at(2)), "{:?}", net.nodes[&node(3)].dropped);
-    // Four of five decide, the new ones among them.
-    net.stop(node(1));
-    net.grant(2..=5, &remove(1));
-    net.ask([2, 3, 4, 5], &remove(1));
-    assert!(net.run_until(200, |net| net.all_at(3) && all_know(net, 4)));
-    // Who has left hears of it, and votes no more.
-    net.start(node(1));
-    net.ask_all(&create("a", 1, 2, &[2, 3, 4]));
-    assert!(net.run_until(200, |net| net.all_at(4)));
-    let certificate = &net.nodes[&node(2)].disk.entries[3].certificate;
-    assert!(certificate.signatures().keys().all(|party| party.get() != 1));
-    assert!(net.nodes.values().all(|node| node.blamed.is_empty()));
-    let told = net.nodes[&node(1)].dropped.iter().all(|(_, why)| matches!(why, DropReason::Refused(_)));
-    assert!(told);
 }
 
 #[test]
@@ -473,35 +279,4 @@ fn who_joins_and_leaves_takes_the_consents_of_a_quorum() {
     assert!(matches!(state.check_entry(&entry), Err(LedgerError::Refused(3, Refusal::Consents { .. }))));
     let entry = consented(&state, entry, &machines(&[1, 2, 3]));
     assert_eq!(state.check_entry(&entry), Ok(()));
-}
-
-/// A liar tells of the replacement first, with its own consent, so that its operator's word is not news.
-#[test]
-fn an_operators_word_is_news_though_the_change_is_not() {
-    let mut net = Net::of(Genesis::of(&founding(4, 2)).unwrap(), 4, 5);
-    net.stop(node(3));
-    // One member wants it by its policy: too few.
-    net.ask([4], &replace(3, 8));
-    net.grant([1, 2], &replace(3, 8));
-    net.run_until(20, |_| false);
-    assert!(net.all_at(0));
-    assert!(net.nodes[&node(1)].replica.as_ref().unwrap().wants(&replace(3, 8).digest()));
-    let Action::Members(change) = replace(3, 8) else { unreachable!() };
-    let reason = operator(&name(3)).sign(&change.signed_by_operator(&net.genesis.id(), &first_key(3))).to_vec();
-    net.feed(node(2), &|replica, disk| replica.handle(Input::Propose(replace(3, 8), reason.clone()), disk));
-    assert!(net.run_until(100, |net| net.all_at(1)));
-    assert_eq!(net.nodes[&node(1)].disk.entries[0].entry.reason, reason);
-}
-
-/// Nobody takes part in a change of members that too few want, whatever t members say.
-#[test]
-fn members_do_not_join_by_the_word_of_a_few() {
-    let mut net = Net::of(Genesis::of(&founding(4, 2)).unwrap(), 4, 6);
-    net.grant(1..=4, &add(5));
-    net.ask([1, 2], &add(5));
-    assert!(!net.run_until(60, |net| !net.all_at(0)));
-    let waits = net.nodes[&node(1)].replica.as_ref().unwrap().awaited(&add(5).digest());
-    assert_eq!(waits, [node(3), node(4)]);
-    net.ask([3], &add(5));
-    assert!(net.run_until(100, |net| net.all_at(1)));
 }

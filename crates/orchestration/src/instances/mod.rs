@@ -5,7 +5,6 @@ mod backlog;
 mod command;
 mod ending;
 mod envelope;
-mod filling;
 mod instance;
 mod moving;
 mod results;

@@ -92,7 +92,7 @@ impl Key {
 
     pub(crate) fn share(&self, node: u16) -> AnyKeyShare {
         let bytes = self.shares[usize::from(node) - 1].expose();
-        AnyKeyShare::from_bytes(&self.public, bytes).unwrap()
+        AnyKeyShare::from_bytes(bytes, &self.public).unwrap()
     }
 }
 

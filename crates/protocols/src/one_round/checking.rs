@@ -5,8 +5,8 @@ use theta_schemes::Claim;
 use theta_schemes::keys::Combined;
 use theta_sharing::ShareIndex;
 
+use super::gathering::Gathering;
 use super::message::ShareMessage;
-use super::protocol::Gathering;
 
 /// Where an unchecked result comes from.
 pub(super) enum Origin {

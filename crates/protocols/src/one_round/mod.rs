@@ -19,9 +19,11 @@
 
 mod checking;
 mod duty;
+mod gathering;
 mod message;
 mod proofs;
 mod protocol;
+mod setting;
 
 pub use message::{COMBINED, PROOF_REQUEST, PROVEN_SHARE, SHARE, ShareMessage};
 pub use protocol::OneRound;

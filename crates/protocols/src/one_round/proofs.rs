@@ -7,7 +7,7 @@ use bytes::Bytes;
 use theta_rounds::{PartyId, Replies, Slot};
 
 use super::message::{PROOF_REQUEST, ShareMessage};
-use super::protocol::Setting;
+use super::setting::Setting;
 
 /// Proves this party's share once to each party that asks.
 pub(super) struct Proofs {

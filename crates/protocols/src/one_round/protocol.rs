@@ -1,24 +1,27 @@
 //! The state machine.
 
+mod combining;
+
 use core::mem;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rand_chacha::ChaCha20Rng;
-use rand_core::{CryptoRng, SeedableRng};
+use rand_core::CryptoRng;
 use theta_groups::Secret;
 use theta_rounds::{
     Abort, Blames, Bug, Malformed, Outgoing, PartyId, ProtocolMessage, Recipient, Replies, Round, RoundProtocol, Slot,
 };
-use theta_schemes::keys::{Combined, KeyId};
-use theta_schemes::{Answer, Claim, CombineError, Delivery, Gathered, Purpose, Shares, Statement};
-use theta_sharing::{ShareIndex, Threshold};
+use theta_schemes::keys::KeyId;
+use theta_schemes::{Answer, Delivery, Gathered, Purpose, Statement};
+use theta_sharing::Threshold;
 
-use super::checking::{Checking, Origin};
+use super::checking::Checking;
 use super::duty::Duty;
+use super::gathering::{Gathering, WeightSource};
 use super::message::{COMBINED, LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
 use super::proofs::Proofs;
+use super::setting::Setting;
 use crate::{Ask, Misbehaviour, Outcome, Supply};
 
 /// One request at one party.
@@ -31,17 +34,6 @@ pub struct OneRound {
     bare: bool,
     /// The parties whose shares are no longer taken.
     excluded: BTreeSet<PartyId>,
-}
-
-/// The data that do not change during a run.
-pub(super) struct Setting {
-    local: PartyId,
-    threshold: Threshold,
-    purpose: Purpose,
-    answer: Arc<dyn Answer>,
-    share_seed: Secret<[u8; 32]>,
-    /// Whether only the makers that the request draws make shares at first.
-    quorum: bool,
 }
 
 /// The state, named for what it awaits.
@@ -58,37 +50,6 @@ enum State {
     Done(Outcome),
     /// The call that takes the reason of the failure.
     Failed(Abort),
-}
-
-/// The shares so far, and how to treat them.
-pub(super) struct Gathering {
-    shares: Box<dyn Shares>,
-    weights: WeightSource,
-    /// Whether only proven shares count: either a result was false, or neither results of this scheme nor the shares of several
-    /// requests can be checked.
-    doubts: bool,
-}
-
-/// The source of the random weights of batch verification: a seed drawn when the share is made, so that a run replays
-/// from its inputs, and a new stream for every batch.
-struct WeightSource {
-    seed: Secret<[u8; 32]>,
-    batches: u64,
-}
-
-impl WeightSource {
-    fn draw(rng: &mut dyn CryptoRng) -> Self {
-        let mut seed = Secret::new([0; 32]);
-        rng.fill_bytes(seed.expose_mut());
-        Self { seed, batches: 0 }
-    }
-
-    fn next_batch(&mut self) -> ChaCha20Rng {
-        let mut rng = ChaCha20Rng::from_seed(*self.seed.expose());
-        rng.set_stream(self.batches);
-        self.batches += 1;
-        rng
-    }
 }
 
 impl OneRound {
@@ -134,206 +95,6 @@ impl OneRound {
                 core::iter::once(Recipient::OnRequest).chain(others.copied().map(Recipient::Party)).collect()
             }
         }
-    }
-
-    /// Takes a combined value. It does not say from whose shares it was made.
-    fn take_combined(&mut self, from: PartyId, combined: &[u8]) -> Blames<Misbehaviour> {
-        if !matches!(self.state, State::AwaitingOwnShare | State::AwaitingShares(_)) {
-            return Vec::new();
-        }
-        let accepted = match Arc::clone(&self.setting.answer).accept_claim(combined) {
-            Some(claim) => claim.map(|claim| self.check(claim, Origin::Party(from))),
-            None => self.setting.answer.accept_combined(combined).map(|result| {
-                self.accept(result, Some(Secret::new(combined.to_vec())));
-            }),
-        };
-        match accepted {
-            Ok(()) => Vec::new(),
-            Err(_) => self.refuse(from),
-        }
-    }
-
-    /// The result follows from this combined value, which another party sent. A combiner tells all of it: the other one may have told nobody
-    /// else.
-    fn accept(&mut self, result: Combined, value: Option<Secret<Vec<u8>>>) {
-        self.state = announcement(result, value, Vec::new(), &self.duty);
-    }
-
-    /// A party sent a false combined value.
-    fn refuse(&mut self, from: PartyId) -> Blames<Misbehaviour> {
-        self.exclude(from);
-        vec![(from, Misbehaviour::InvalidResult)]
-    }
-
-    /// Lets a result be checked.
-    fn check(&mut self, claim: Claim, origin: Origin) {
-        let gathering = match mem::replace(&mut self.state, State::AwaitingOwnShare) {
-            State::AwaitingShares(gathering) => Some(gathering),
-            _ => None,
-        };
-        self.state = State::Checking(Checking::new(claim, origin, gathering));
-    }
-
-    /// Takes the verdict about the result that was to be checked. If it is false, goes on where it was, with what came since.
-    fn take_verdict(&mut self, right: bool) -> Blames<Misbehaviour> {
-        let checking = match mem::replace(&mut self.state, State::AwaitingOwnShare) {
-            State::Checking(checking) if checking.claim.is_none() => checking,
-            other => {
-                self.state = other;
-                return Vec::new();
-            }
-        };
-        let Checking { combined, origin, gathering, held, .. } = checking;
-        if right {
-            match origin {
-                Origin::Shares(contributors) => self.state = self.setting.done(combined, contributors, &self.duty),
-                Origin::Party(_) => {
-                    let value = self.setting.answer.combined_value(&combined);
-                    self.accept(combined, value);
-                }
-            }
-            return Vec::new();
-        }
-        if let Some(gathering) = gathering {
-            self.state = State::AwaitingShares(gathering);
-        }
-        let mut blames = match origin {
-            Origin::Party(party) => self.refuse(party),
-            Origin::Shares(_) => {
-                if let State::AwaitingShares(gathering) = &mut self.state {
-                    gathering.doubt(&self.setting, self.bare);
-                }
-                self.try_combine()
-            }
-        };
-        for (from, message) in held {
-            blames.extend(self.update(from, message).err().into_iter().flatten());
-        }
-        blames
-    }
-
-    /// Combines the shares, and tries again without the false ones until it has a result or too few shares. Blames
-    /// their senders.
-    fn try_combine(&mut self) -> Blames<Misbehaviour> {
-        let mut blames = Vec::new();
-        let setting = Arc::clone(&self.setting);
-        let needed = usize::from(setting.threshold.k());
-        let State::AwaitingShares(gathering) = &mut self.state else { return blames };
-        let end = loop {
-            let usable = if gathering.doubts { gathering.shares.proven() } else { gathering.shares.len() };
-            if usable < needed {
-                break None;
-            }
-            let certain = gathering.shares.verified() >= needed;
-            // Whoever doubts checks at once, since it has to name culprits; all others let it wait for what else is to be checked.
-            if !gathering.doubts
-                && !certain
-                && let Some(Ok((claim, contributors))) = gathering.shares.claim()
-            {
-                self.check(claim, Origin::Shares(contributors));
-                return blames;
-            }
-            if certain || (!gathering.doubts && setting.answer.is_checkable()) {
-                match gathering.shares.combine() {
-                    Ok((combined, contributors)) => break Some(setting.done(combined, contributors, &self.duty)),
-                    Err(CombineError::ResultInvalid) if !certain => {}
-                    Err(error) => break Some(State::Failed(setting.failure(&error))),
-                }
-                gathering.doubt(&setting, self.bare);
-                continue;
-            }
-            let mut rng = gathering.weights.next_batch();
-            let culprits = gathering.shares.verify(&mut rng);
-            for party in culprits.into_iter().map(PartyId::of_share) {
-                self.excluded.insert(party);
-                // This party's own share is false only on a broken machine: nobody is to blame, and the others may
-                // still get a result.
-                if party != setting.local {
-                    blames.push((party, Misbehaviour::InvalidShare));
-                }
-            }
-        };
-        match end {
-            Some(state) => self.state = state,
-            None => self.give_up_if_hopeless(),
-        }
-        blames
-    }
-
-    /// Takes a share, and combines if there are enough.
-    fn take(&mut self, from: PartyId, share: &[u8]) -> Blames<Misbehaviour> {
-        let State::AwaitingShares(gathering) = &mut self.state else { return Vec::new() };
-        let misbehaviour = match gathering.shares.put(from.share(), share) {
-            Ok(true) => return self.try_combine(),
-            Ok(false) => Misbehaviour::InvalidShare,
-            Err(error) => Misbehaviour::MalformedShare(error),
-        };
-        self.exclude(from);
-        vec![(from, misbehaviour)]
-    }
-
-    fn give_up_if_hopeless(&mut self) {
-        let needed = usize::from(self.setting.threshold.k());
-        let remaining = usize::from(self.setting.threshold.n()).saturating_sub(self.excluded.len());
-        if remaining < needed && matches!(self.state, State::AwaitingShares(_)) {
-            self.state = State::Failed(Abort::TooFewHonest { remaining, needed });
-        }
-    }
-}
-
-impl Gathering {
-    /// Forgets the share of a party.
-    pub(super) fn remove(&mut self, party: PartyId) {
-        self.shares.remove(party.share());
-    }
-
-    /// A result was false: from now on only proven shares count.
-    fn doubt(&mut self, setting: &Setting, bare: bool) {
-        self.doubts = true;
-        if bare {
-            self.shares.put_own_proof(&mut setting.share_rng());
-        }
-    }
-}
-
-impl Setting {
-    /// This party's share with its proof; the same bytes at every call.
-    pub(super) fn proven_share(&self) -> Bytes {
-        self.answer.proven_share(&mut self.share_rng()).into()
-    }
-
-    /// The state with a result that was combined here.
-    fn done(&self, result: Combined, contributors: Vec<ShareIndex>, duty: &Duty) -> State {
-        let value = if self.quorum { self.answer.combined_value(&result) } else { None };
-        announcement(result, value, contributors, duty)
-    }
-
-    fn share_rng(&self) -> ChaCha20Rng {
-        ChaCha20Rng::from_seed(*self.share_seed.expose())
-    }
-
-    /// Why verified shares do not combine. From outside, only a lying encryptor can cause this.
-    fn failure(&self, error: &CombineError) -> Abort {
-        match error {
-            CombineError::ResultInvalid if self.purpose == Purpose::Decrypt => Abort::Input(
-                "every share is right but the ciphertext does not open: whoever encrypted it made it so on purpose",
-            ),
-            CombineError::ResultInvalid => Abort::Bug(Bug("true shares give a false result")),
-            CombineError::TooFew { .. } => Abort::Bug(Bug("combined fewer than k shares")),
-            CombineError::Duplicate(_) => Abort::Bug(Bug("combined two shares of one party")),
-            CombineError::UnknownParty(_) => Abort::Bug(Bug("combined the share of a stranger")),
-        }
-    }
-}
-
-/// The state with this result. A combiner tells all; any other party tells those that ask, since the combiners may not have told them.
-fn announcement(result: Combined, value: Option<Secret<Vec<u8>>>, contributors: Vec<ShareIndex>, duty: &Duty) -> State {
-    let Combined { result, proof } = result;
-    let outcome = Outcome { result, proof, contributors };
-    let to = if matches!(duty, Duty::Combine { .. }) { Recipient::All } else { Recipient::OnRequest };
-    match value {
-        Some(combined) => State::Announcing { combined, to, outcome },
-        None => State::Done(outcome),
     }
 }
 

@@ -178,27 +178,32 @@ pub enum ShareError {
     Mismatch(ShareIndex),
 }
 
-/// Why bytes are not the binary form of a share of a key. Never shows a secret.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why bytes are not the binary form of a party's share of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShareBytesError {
     /// They begin with another format.
     #[error("it is in format {0}, and this build reads format 1: use the release that wrote it")]
     Format(u8),
-    /// The fields are not what a writer writes.
-    #[error(transparent)]
-    Fields(#[from] codec::DecodeError),
-    /// The share is of another key.
-    #[error(
-        "it is of key {}, and the public part beside it is that of key {}",
-        .found.abbreviated(), .expected.abbreviated()
-    )]
+    /// There are too few bytes, or too many.
+    #[error("it has {got} bytes, and a share of this key has {expected}")]
+    Length {
+        /// How many a share of the key has.
+        expected: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// It is of another key.
+    #[error("it is a share of the key {}, and not of {}", .found.abbreviated(), .expected.abbreviated())]
     OtherKey {
-        /// The id in the bytes.
+        /// Of which key it is.
         found: KeyId,
-        /// The id of the key that it should be a share of.
+        /// Of which it would have to be.
         expected: KeyId,
     },
-    /// The secret is not the one of the party.
+    /// The key has no such party.
+    #[error("it is the share of party {0}, which the key does not have")]
+    Index(u16),
+    /// The secret is none, or not the party's.
     #[error(transparent)]
     Share(#[from] ShareError),
 }

@@ -10,11 +10,15 @@ use theta_sharing::{ShareIndex, Threshold};
 
 use super::{KeyObject, Keyed, Primes, Registered, SchemeError};
 use crate::keys::{
-    DealError, KeyId, KeyScheme, PartsError, PublicMaterial, PublicParts, SecretMaterial, ShareError, Typed,
-    TypedKeyShare, TypedPublicKey,
+    DealError, KeyId, KeyScheme, PartsError, PublicMaterial, PublicParts, SecretMaterial, ShareBytesError, ShareError,
+    Typed, TypedKeyShare, TypedPublicKey,
 };
 use crate::signatures::sh00::{ModulusSize, RsaDealError, RsaPrimes};
 use crate::{MessageDigest, Suite};
+
+/// The format of a share's bytes, and what is before the secret in them: format, key id, index.
+const SHARE_FORMAT: u8 = 1;
+const SHARE_HEADER: usize = 1 + 32 + 2;
 
 /// The public material of a key of any suite; clones share it.
 #[derive(Clone)]
@@ -178,6 +182,45 @@ impl AnyKeyShare {
     #[must_use]
     pub fn secret_bytes(&self) -> Secret<Vec<u8>> {
         self.material().secret_bytes()
+    }
+
+    /// The one binary form of a share (`spec/keys.md`): format, key id, index, secret.
+    #[must_use]
+    pub fn to_bytes(&self) -> Secret<Vec<u8>> {
+        let secret = self.secret_bytes();
+        // Reserved at once: a vector that grows leaves copies of its content behind.
+        let mut bytes = Secret::new(Vec::with_capacity(SHARE_HEADER.saturating_add(secret.expose().len())));
+        let out = bytes.expose_mut();
+        out.push(SHARE_FORMAT);
+        out.extend_from_slice(self.key_id().as_bytes());
+        out.extend_from_slice(&self.index().get().to_be_bytes());
+        out.extend_from_slice(secret.expose());
+        bytes
+    }
+
+    /// Reads the binary form of a share of the key `public`. No copy of the secret is made but the share's own.
+    ///
+    /// # Errors
+    /// The [`ShareBytesError`] that names the first mistake.
+    pub fn from_bytes(bytes: &[u8], public: &AnyPublicKey) -> Result<Self, ShareBytesError> {
+        if let Some(format) = bytes.first().copied().filter(|format| *format != SHARE_FORMAT) {
+            return Err(ShareBytesError::Format(format));
+        }
+        let expected = SHARE_HEADER.saturating_add(public.share_secret_len());
+        let length = ShareBytesError::Length { expected, got: bytes.len() };
+        let (header, secret) = bytes.split_first_chunk::<SHARE_HEADER>().ok_or(length)?;
+        let [_, id @ .., high, low] = *header;
+        let found = KeyId::from_bytes(id);
+        if found != *public.key_id() {
+            return Err(ShareBytesError::OtherKey { found, expected: *public.key_id() });
+        }
+        if bytes.len() != expected {
+            return Err(length);
+        }
+        let number = u16::from_be_bytes([high, low]);
+        let index = ShareIndex::try_from(number).ok().filter(|index| public.threshold().contains(*index));
+        let index = index.ok_or(ShareBytesError::Index(number))?;
+        Ok(Self::from_secret(public, index, secret)?)
     }
 
     /// The share of party `index` of the key `public` that has these secret bytes, checked against the party's verification

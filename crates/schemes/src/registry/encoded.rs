@@ -1,17 +1,10 @@
 //! Keys of any suite as bytes, those on curves without their suite, and the properties of a suite that ceremonies need.
 
-use theta_groups::Secret;
-use theta_names::codec::{self, Reader, Writer};
-use theta_sharing::{EncodedKey, EncodedShare, ProofOfPossession, ShareIndex};
+use theta_sharing::{EncodedKey, EncodedShare, ProofOfPossession};
 
 use super::{AnyKeyShare, AnyPublicKey};
 use crate::Suite;
-use crate::keys::{KeyId, KeyKind, PartsError, PublicBytesError, PublicParts, ShareBytesError, ShareError};
-
-/// The version of the binary form of shares. No text begins with this byte.
-const SHARE_FORMAT: u8 = 1;
-/// Bytes before the secret of a share: format, key id, index.
-const SHARE_HEAD_LEN: usize = 1 + 32 + 2;
+use crate::keys::{KeyKind, PartsError, PublicBytesError, PublicParts, ShareError};
 
 impl AnyPublicKey {
     /// All of the public material in its binary form ([`PublicParts::encode`]): what stores and ledgers have.
@@ -45,39 +38,6 @@ impl AnyPublicKey {
 }
 
 impl AnyKeyShare {
-    /// The share in its binary form (`spec/keys.md`), which stores and backups have: format (1), key id (32), index (2), and to the
-    /// end the secret in the canonical encoding of its kind of key.
-    #[must_use]
-    pub fn to_bytes(&self) -> Secret<Vec<u8>> {
-        let secret = self.secret_bytes();
-        // Reserved at once: a vector that grows leaves copies of its content behind.
-        let mut bytes = Secret::new(Vec::with_capacity(SHARE_HEAD_LEN + secret.expose().len()));
-        let writer = Writer::onto(bytes.expose_mut()).u8(SHARE_FORMAT).raw(self.key_id().as_bytes());
-        writer.u16(self.index().get()).raw(secret.expose()).finish();
-        bytes
-    }
-
-    /// Reads what [`AnyKeyShare::to_bytes`] wrote, and checks that it is a share of `public`. No share has two binary forms: other
-    /// bytes are refused. The caller has to wipe the bytes; no copy of the secret is made but the share's own.
-    ///
-    /// # Errors
-    /// [`ShareBytesError`].
-    pub fn from_bytes(public: &AnyPublicKey, bytes: &[u8]) -> Result<Self, ShareBytesError> {
-        let mut reader = Reader::new(bytes);
-        let format = reader.u8()?;
-        if format != SHARE_FORMAT {
-            return Err(ShareBytesError::Format(format));
-        }
-        let (found, expected) = (KeyId::from_bytes(reader.array()?), *public.key_id());
-        if found != expected {
-            return Err(ShareBytesError::OtherKey { found, expected });
-        }
-        let index = ShareIndex::try_from(reader.u16()?);
-        let index = index.map_err(|_| codec::DecodeError::Field("the index of a share"))?;
-        // The rest, so that its length is that of the key's secrets or refused.
-        Ok(Self::from_secret(public, index, reader.rest())?)
-    }
-
     /// The share as bytes; `None` for RSA.
     #[must_use]
     pub fn encoded(&self) -> Option<EncodedShare> {

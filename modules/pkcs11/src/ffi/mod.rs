@@ -5,6 +5,7 @@
 //!
 //! - `memory` is what touches the host's; the other files say what is read and written there for whom.
 //! - `interface` has the tables of functions, by which hosts find the others.
+//! - `allocator` is about memory that no host sees.
 //!
 //! What all of them keep to:
 //!
@@ -21,6 +22,7 @@
 #![allow(non_snake_case, reason = "the names of the standard")]
 #![allow(clippy::missing_safety_doc, reason = "the same for all functions: the module's documentation has it")]
 
+mod allocator;
 mod general;
 mod interface;
 mod memory;

@@ -22,9 +22,16 @@ fn what_config_prints_is_a_configuration() {
     let module = module.to_str().unwrap();
     let words = ["pkcs11", "config", "--client", "host.client", "--module", module, "--label", "the token"];
     let text = group.theta(&words).ok().text();
-    for host in
-        ["pkcs11-tool", "pkcs11-provider", "ssh -I", "keystore:", "dnssec-keyfromlabel", "[[signers]]", "p11tool"]
-    {
+    for host in [
+        "pkcs11-tool",
+        "pkcs11-provider",
+        "ssh -I",
+        "keystore:",
+        "pkcs11-uri",
+        "dnssec-keyfromlabel",
+        "[[signers]]",
+        "p11tool",
+    ] {
         assert!(text.contains(host), "{host} is not in {text}");
     }
     // All of it is the module's file, as it was printed.

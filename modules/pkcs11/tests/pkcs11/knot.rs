@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const ZONE: &str = "example.";
 /// The zone before it is signed.
-const RECORDS: &str =
+pub(crate) const RECORDS: &str =
     "$ORIGIN example.\n$TTL 1\n@ SOA ns admin 1 3600 60 86400 1\n@ NS ns\nns A 127.0.0.1\nwww A 192.0.2.1\n";
 
 /// A name server of the zone, signed with keys of a group.

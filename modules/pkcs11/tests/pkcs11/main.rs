@@ -10,6 +10,7 @@
     reason = "the helpers of tests are test code, too"
 )]
 
+mod bind;
 mod calls;
 mod command;
 mod generation;

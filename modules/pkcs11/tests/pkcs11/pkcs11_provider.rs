@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Where OpenSSL looks for providers.
-fn modules() -> PathBuf {
+pub(crate) fn modules() -> PathBuf {
     let unpacked = Places::of_this_machine().libraries().into_iter().map(|folder| folder.join("ossl-modules"));
     let own = succeeds({
         let mut command = Command::new("openssl");

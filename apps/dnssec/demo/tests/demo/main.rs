@@ -14,11 +14,16 @@ mod knot;
 
 use std::{path::PathBuf, process::Command};
 
-/// The demonstration, with the module that cargo has built beside this program.
+/// The demonstration.
 fn demo() -> Command {
+    program("demo")
+}
+
+/// A command of the program, with the module that cargo has built beside this one.
+fn program(command: &str) -> Command {
     let module: PathBuf = std::env::current_exe().unwrap().with_file_name("libtheta_pkcs11.so");
     assert!(module.is_file(), "{} is missing: it is built with these tests", module.display());
-    let mut demo = Command::new(env!("CARGO_BIN_EXE_theta-dnssec-demo"));
-    demo.args(["demo", "--json", "--module"]).arg(module);
-    demo
+    let mut program = Command::new(env!("CARGO_BIN_EXE_theta-dnssec-demo"));
+    program.args([command, "--json", "--module"]).arg(module);
+    program
 }

@@ -4,16 +4,19 @@ use rpki::repository::{Cert, x509::Validity};
 use theta_rpki::registry::Authority;
 
 use super::{IssueError, Run};
-use crate::made::{self, MakeError, Stamp, time};
+use crate::{
+    made::{self, MakeError, Stamp, time},
+    state::{Kept, SerialNumber},
+};
 
 /// A certificate of an authority is renewed when less than this part of its time is left.
 const RENEWED_AT: i64 = 4;
 
 impl Run<'_> {
-    /// Makes sure that an authority has the certificate that follows from today's data, for a while yet.
+    /// Makes sure that an authority has the certificate that follows from today's data, for a while yet. If it is not signed, the one that is there stays: other
+    /// registries may not have today's data yet.
     pub(super) fn certify(&mut self, of: &Authority) -> Result<(), IssueError> {
-        let registry = self.issuer.registry;
-        let issuer = of.parent.as_deref().and_then(|parent| registry.authority(parent)).unwrap_or(of);
+        let issuer = self.above(of).unwrap_or(of);
         if self.is_certified(of, issuer) {
             return Ok(());
         }
@@ -27,9 +30,35 @@ impl Run<'_> {
         }
     }
 
-    fn is_certified(&self, of: &Authority, issuer: &Authority) -> bool {
+    /// The authority above another one.
+    fn above<'b>(&self, of: &Authority) -> Option<&'b Authority>
+    where
+        Self: 'b,
+    {
+        let registry = self.issuer.registry;
+        of.parent.as_deref().and_then(|parent| registry.authority(parent))
+    }
+
+    /// The last certificate that was made for an authority, which may not be published yet, and its SHA-256.
+    pub(super) fn last_certificate(&self, of: &Authority) -> Option<(Cert, String)> {
+        let output = self.issuer.output;
+        let parent = of.parent.as_ref().and_then(|parent| self.state.state.authorities.get(parent));
+        let made = parent.and_then(|issued| issued.children.get(&of.certificate_name()));
+        let made = made.and_then(|kept| output.find(&kept.digest));
+        let bytes = made.or_else(|| output.published(of.certificate.as_str()))?;
+        let certificate = Cert::decode(bytes.as_slice()).ok()?;
+        Some((certificate, output.put(&bytes).ok()?))
+    }
+
+    /// Whether the last certificate of an authority is another one than that which is published.
+    pub(super) fn has_new_certificate(&self, of: &Authority) -> bool {
         let published = self.issuer.output.published(of.certificate.as_str());
-        let Some(Ok(certificate)) = published.map(|bytes| Cert::decode(bytes.as_slice())) else { return false };
+        let last = self.last_certificate(of).and_then(|(_, digest)| self.issuer.output.find(&digest));
+        last.is_some() && last != published
+    }
+
+    fn is_certified(&self, of: &Authority, issuer: &Authority) -> bool {
+        let Some((certificate, _)) = self.last_certificate(of) else { return false };
         let validity = certificate.validity();
         let wanted = made::certificate(self.issuer.registry, of, issuer, certificate.serial_number(), validity);
         let left = validity.not_after().timestamp().saturating_sub(self.issuer.now);
@@ -38,22 +67,28 @@ impl Run<'_> {
     }
 
     fn new_certificate(&mut self, of: &Authority, issuer: &Authority) -> Result<(), Problem> {
-        self.make_room(issuer, &of.certificate_name())?;
+        let file = of.certificate_name();
+        self.make_room(issuer, &file)?;
         let lasts = self.issuer.registry.terms.longest_authority;
-        let Stamp { now, until, serial } = self.asked(issuer, &of.certificate_name(), "", lasts)?;
+        let Stamp { now, until, serial } = self.asked(issuer, &file, "", lasts)?;
         let validity = Validity::new(time(now), time(until));
-        let wanted = made::certificate(self.issuer.registry, of, issuer, serial.into(), validity)?;
+        let wanted = made::certificate(self.issuer.registry, of, issuer, made::serial(serial)?, validity)?;
         self.state.save().map_err(IssueError::from)?;
         let bytes = made::sign_certificate(self.issuer.hands, issuer, wanted)?;
         self.signed(issuer, serial);
-        self.issuer.output.put(&bytes).map_err(IssueError::from)?;
-        self.issuer.output.publish(of.certificate.as_str(), &bytes).map_err(IssueError::from)?;
+        let digest = self.issuer.output.put(&bytes).map_err(IssueError::from)?;
+        if issuer.name == of.name {
+            // No manifest has it.
+            self.issuer.output.publish(of.certificate.as_str(), &bytes).map_err(IssueError::from)?;
+        } else {
+            self.known().of(&issuer.name).children.insert(file, Kept { digest, until });
+        }
         self.report.certificates = self.report.certificates.saturating_add(1);
         Ok(())
     }
 
     /// Notes that a certificate was signed.
-    pub(super) fn signed(&mut self, issuer: &Authority, serial: u64) {
+    pub(super) fn signed(&mut self, issuer: &Authority, serial: SerialNumber) {
         let certificates = &mut self.known().of(&issuer.name).certificates;
         if let Some(certified) = certificates.iter_mut().find(|certified| certified.serial == serial) {
             certified.is_signed = true;

@@ -2,23 +2,25 @@
 //! those of children before those of their parents. What cannot be signed for one authority does not stop the others.
 
 mod authorities;
+mod keys;
 mod objects;
 mod points;
 
 use std::{collections::BTreeSet, io};
 
-use rpki::crypto::PublicKey;
 use serde::Serialize;
 use theta_rpki::{
     registry::{Authority, Pool, Registry},
     statements::Authorised,
 };
 
+use self::keys::Keyring;
+pub(crate) use self::keys::manifests_of;
 use crate::{
     hands::Hands,
     made::{MakeError, Stamp},
     output::Output,
-    state::{Certified, State, StateError, StateFile},
+    state::{Certified, SerialNumber, State, StateError, StateFile},
 };
 
 /// What an issuer knows, and who signs for it.
@@ -38,6 +40,8 @@ pub struct Issuer<'a> {
     pub most: usize,
     /// The time, in seconds since 1970.
     pub now: i64,
+    /// Whether the last run may be long ago.
+    pub after_break: bool,
 }
 
 /// Why a run ends before its time. What was published before still is.
@@ -49,6 +53,11 @@ pub enum IssueError {
     /// A file cannot be written or read.
     #[error("cannot write what is to be published: {0}")]
     Output(#[from] io::Error),
+    /// The time is far from that of the last run.
+    #[error(
+        "this machine's clock says that the last run was {0} days ago, and nothing is done by a clock that may be wrong: mend it, or, if that is so, say --after-break once"
+    )]
+    Clock(i64),
 }
 
 /// What a run did for one authority.
@@ -92,8 +101,17 @@ pub struct Report {
 struct Run<'a> {
     issuer: Issuer<'a>,
     state: &'a mut StateFile,
+    keyring: Keyring<'a>,
+    /// The digests of what this run has put where agents find it, signed or not.
+    put: BTreeSet<String>,
     report: Report,
 }
+
+const DAY: i64 = 86_400;
+/// A run that is so many days after the last one may be one by a wrong clock.
+const BREAK_DAYS: i64 = 45;
+/// What has ended is known for so long, in case a clock was wrong.
+const KNOWN_FOR: i64 = 60 * DAY;
 
 impl Issuer<'_> {
     /// Makes what is due.
@@ -101,14 +119,23 @@ impl Issuer<'_> {
     /// # Errors
     /// [`IssueError`]; what nodes do not sign is in the report.
     pub fn run(&self, state: &mut StateFile) -> Result<Report, IssueError> {
-        let mut run = Run { issuer: *self, state, report: Report::default() };
+        let away = self.now.saturating_sub(state.state.ran) / DAY;
+        if state.state.ran > 0 && away > BREAK_DAYS && !self.after_break {
+            return Err(IssueError::Clock(away));
+        }
+        state.state.ran = self.now;
+        let keyring = Keyring::new(self.pool, &state.state);
+        let mut run = Run { issuer: *self, state, keyring, put: BTreeSet::new(), report: Report::default() };
         run.forget();
         for authority in &self.registry.authorities {
             run.certify(authority)?;
         }
         run.make_objects()?;
-        // A parent's manifest has the certificates of its children, which stand after it.
-        for authority in self.registry.authorities.iter().rev() {
+        // A child's manifest comes before its parent's, which has its certificate; unless that is a new one, which is published with the parent's manifest, and by which
+        // the child's is judged.
+        let (after, before): (Vec<_>, Vec<_>) =
+            self.registry.authorities.iter().partition(|authority| run.has_new_certificate(authority));
+        for authority in before.into_iter().rev().chain(after) {
             run.publish(authority)?;
         }
         run.sweep()?;
@@ -122,11 +149,11 @@ impl<'a> Run<'a> {
         &mut self.state.state
     }
 
-    /// Certificates that have ended are of no interest to anybody.
+    /// Certificates that have ended long ago are of no interest to anybody.
     fn forget(&mut self) {
-        let now = self.issuer.now;
+        let since = self.issuer.now.saturating_sub(KNOWN_FOR);
         for issued in self.known().authorities.values_mut() {
-            issued.certificates.retain(|certified| certified.until > now);
+            issued.certificates.retain(|certified| certified.until > since);
         }
     }
 
@@ -136,25 +163,18 @@ impl<'a> Run<'a> {
         self.report.failures.push(Failure { authority: of.name.clone(), file: file.to_owned(), reason });
     }
 
-    fn has_failed(&self, of: &Authority) -> bool {
-        self.report.failures.iter().any(|failure| failure.authority == of.name)
+    /// Puts something where agents find it by its SHA-256, which it returns in hexadecimal digits.
+    fn put(&mut self, bytes: &[u8]) -> Result<String, IssueError> {
+        let digest = self.issuer.output.put(bytes)?;
+        self.put.insert(digest.clone());
+        Ok(digest)
     }
 
-    /// A key of the pool for this: one that is for it already, if it may be used, or one that is for nothing yet.
-    fn key(&mut self, purpose: &str, may: impl Fn(&str) -> bool) -> Option<(&'a str, &'a PublicKey)> {
-        let pool: &'a Pool = self.issuer.pool;
-        let keys = &self.known().keys;
-        let own = pool.keys().find(|(name, _)| keys.get(*name).is_some_and(|of| of == purpose) && may(name));
-        let found = own.or_else(|| pool.keys().find(|(name, _)| !keys.contains_key(*name)))?;
-        self.known().keys.insert(found.0.to_owned(), purpose.to_owned());
-        Some(found)
-    }
-
-    /// Takes away what neither this run nor the one before needs: an agent may still look at what the last one made.
+    /// Takes away what neither this run nor the one before needs: an agent may still look at what the last one made, or asked for in vain.
     fn sweep(&mut self) -> Result<(), IssueError> {
-        let mut needed = BTreeSet::new();
+        let mut needed = std::mem::take(&mut self.put);
         for issued in self.known().authorities.values() {
-            needed.extend(issued.objects.values().map(|kept| kept.digest.clone()));
+            needed.extend(issued.objects.values().chain(issued.children.values()).map(|kept| kept.digest.clone()));
             if let Some(current) = &issued.current {
                 let own = [&current.list, &current.content, &current.manifest];
                 needed.extend(current.files.values().chain(own).cloned());
@@ -177,7 +197,8 @@ impl Run<'_> {
         let certificates = &mut self.known().of(&of.name).certificates;
         let before = certificates.iter().rfind(|certified| certified.file == file);
         let again = |certified: &&Certified| {
-            !certified.is_signed && certified.key == key && (0..=recent).contains(&now.saturating_sub(certified.from))
+            let open = !certified.is_signed && !certified.is_revoked && certified.key == key;
+            open && (0..=recent).contains(&now.saturating_sub(certified.from))
         };
         if let Some(Certified { serial, from, until, .. }) = before.filter(again) {
             return Ok(Stamp { now: *from, until: *until, serial: *serial });
@@ -189,11 +210,14 @@ impl Run<'_> {
     }
 }
 
-/// A serial number that nobody has used: 63 random bits.
-fn serial() -> Result<u64, MakeError> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|error| crate::hands::Unsigned(error.to_string()))?;
-    Ok((u64::from_be_bytes(bytes) >> 1).max(1))
+/// A serial number that nobody has used: 152 random bits.
+fn serial() -> Result<SerialNumber, MakeError> {
+    let mut number = [0; 20];
+    // Above the first byte, which stays 0: the number is positive and has at most 20 bytes (RFC 5280, section 4.1.2.2).
+    if let Some((_, random)) = number.split_first_mut() {
+        getrandom::fill(random).map_err(|error| crate::hands::Unsigned(error.to_string()))?;
+    }
+    Ok(SerialNumber(number))
 }
 
 /// What is said where the pool has no more keys.

@@ -1,7 +1,6 @@
 //! ROAs and ASPAs: each content has a key of the pool, and its certificate is renewed before a manifest would outlast it.
 
 use std::{
-    collections::BTreeSet,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -38,10 +37,14 @@ impl<'a> Run<'a> {
         let (registry, authorised) = (self.issuer.registry, self.issuer.authorised);
         let mut due = Vec::new();
         for authority in &registry.authorities {
-            let stated: Vec<_> = authority.member.iter().flat_map(|member| authorised.of(member)).collect();
-            let files: BTreeSet<_> = stated.iter().map(|attestation| attestation.file_name()).collect();
-            self.known().of(&authority.name).objects.retain(|file, _| files.contains(file));
-            due.extend(stated.into_iter().filter(|one| !self.is_there(authority, one)).map(|one| (authority, one)));
+            let Some(member) = authority.member.as_deref() else { continue };
+            // What a member has stated is not known as a whole: what is there stays.
+            if authorised.unsettled(member).is_some() {
+                continue;
+            }
+            self.known().of(&authority.name).objects.retain(|file, _| authorised.file(member, file).is_some());
+            let stated = authorised.of(member).filter(|one| !self.is_there(authority, one));
+            due.extend(stated.map(|one| (authority, one)));
         }
         let all = due.len();
         for (round, due) in due.chunks(ROUND).enumerate() {
@@ -87,19 +90,22 @@ impl<'a> Run<'a> {
         // What is asked for is written down first. Agents know contents that they consent to; of others they can say what they are.
         self.state.save()?;
         for task in &tasks {
-            self.issuer.output.put(&task.attestation.encode())?;
+            self.put(&task.attestation.encode())?;
         }
         for (task, made) in tasks.iter().zip(sign_all(&self.issuer, &tasks)) {
             let file = task.attestation.file_name();
             match made {
                 Ok(bytes) => {
-                    let digest = self.issuer.output.put(&bytes)?;
+                    let digest = self.put(&bytes)?;
                     self.signed(task.authority, task.stamp.serial);
                     let kept = Kept { digest, until: task.stamp.until };
                     self.known().of(&task.authority.name).objects.insert(file, kept);
                     self.report.objects = self.report.objects.saturating_add(1);
                 }
-                Err(error) => self.fail(task.authority, &file, &error),
+                Err(error) => {
+                    self.doubt(task.key.name, &error.to_string());
+                    self.fail(task.authority, &file, &error);
+                }
             }
         }
         Ok(self.state.save()?)
@@ -109,10 +115,10 @@ impl<'a> Run<'a> {
     fn task(&mut self, authority: &'a Authority, attestation: &'a Attestation) -> Result<Option<Task<'a>>, Problem> {
         self.make_room(authority, &attestation.file_name())?;
         let purpose = hex::encode(attestation.digest());
-        let Some((name, public)) = self.key(&purpose, |_| true) else { return Ok(None) };
+        let Some(key) = self.key(&purpose) else { return Ok(None) };
         let lasts = self.issuer.registry.terms.longest_object;
-        let stamp = self.asked(authority, &attestation.file_name(), name, lasts)?;
-        Ok(Some(Task { authority, attestation, key: Key { name, public }, stamp }))
+        let stamp = self.asked(authority, &attestation.file_name(), key.name, lasts)?;
+        Ok(Some(Task { authority, attestation, key, stamp }))
     }
 }
 

@@ -9,5 +9,6 @@
     reason = "the helpers of tests are test code, too"
 )]
 
+mod others;
 mod runs;
 mod world;

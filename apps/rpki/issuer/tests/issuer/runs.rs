@@ -149,7 +149,7 @@ fn what_one_authority_lacks_stops_no_other() {
     world.broken = Some("rpki-acme");
     let report = world.run();
     assert!(report.failures.iter().all(|failure| failure.authority == "acme"), "{report:?}");
-    assert_eq!(report.failures[0].reason, "too few nodes answer");
+    assert_eq!(report.failures[0].reason, "rpki-acme: too few nodes answer");
     assert_eq!(report.published.iter().map(|published| published.authority.as_str()).collect::<Vec<_>>(), ["ta"]);
     world.broken = None;
     world.run_well();

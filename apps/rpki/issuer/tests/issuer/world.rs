@@ -18,15 +18,17 @@ use rpki::{
 use tempfile::TempDir;
 use theta_rpki::{
     attestation::Attestation,
-    consent::{Facts, consent},
-    memory::Memory,
+    consent::{Facts, Refusal, consent},
+    kept,
+    memory::{Entry, Memory},
     registry::{Pool, Registry},
-    statements::{Authorised, Statement},
+    statements::{Authorised, Stated, Statement},
     store::Folder,
 };
 use theta_rpki_issuer::{
+    Learnt,
     hands::{Hands, Unsigned},
-    issue::{Issuer, Report},
+    issue::{IssueError, Issuer, Report},
     output::Output,
     state::StateFile,
 };
@@ -87,6 +89,16 @@ pub(crate) fn roa(asn: u32, prefixes: &[&str]) -> Attestation {
 pub(crate) struct World {
     registry: Registry,
     statements: Vec<Statement>,
+    /// What the issuer has instead, if its registry is ahead of the others.
+    pub(crate) issuers: Option<Vec<Statement>>,
+    pub(crate) issuers_registry: Option<Registry>,
+    /// How far the issuer's clock is ahead, in seconds.
+    pub(crate) ahead: i64,
+    pub(crate) after_break: bool,
+    /// The registry says of every key that it is for something else.
+    pub(crate) lies: bool,
+    /// What the registry has agreed to, as its agent's file has it.
+    lines: Mutex<Vec<String>>,
     pool: Pool,
     folder: TempDir,
     memory: Mutex<Memory>,
@@ -103,6 +115,9 @@ impl Hands for World {
         if self.broken == Some(key) {
             return Err(Unsigned("too few nodes answer".to_owned()));
         }
+        if self.lies {
+            return Err(Unsigned(Refusal::SecondContent.to_string()));
+        }
         let authorised = Authorised::at(&self.statements, self.now);
         let facts = Facts {
             registry: &self.registry,
@@ -113,7 +128,12 @@ impl Hands for World {
             now: self.now,
         };
         let consent = consent(key, bytes, &facts).map_err(|refusal| Unsigned(refusal.to_string()))?;
-        consent.entries.into_iter().for_each(|entry| memory.learn(entry));
+        for entry in consent.entries {
+            if !memory.knows(&entry) {
+                self.lines.lock().unwrap().push(entry.to_string());
+            }
+            memory.learn(entry);
+        }
         // It is after the consent that something fails: what was agreed to is known to the registry, and the issuer has no signature.
         let mut left = self.left.lock().unwrap();
         *left = left.checked_sub(1).ok_or_else(|| Unsigned("the issuer crashed".to_owned()))?;
@@ -137,6 +157,12 @@ impl World {
         Self {
             registry: Registry::parse(&registry_text()).unwrap(),
             statements: Vec::new(),
+            issuers: None,
+            issuers_registry: None,
+            ahead: 0,
+            after_break: true,
+            lies: false,
+            lines: Mutex::default(),
             pool: Pool::parse(&pool).unwrap(),
             folder,
             memory: Mutex::default(),
@@ -164,17 +190,71 @@ impl World {
 
     /// A run of a program that is started for it.
     pub(crate) fn run(&self) -> Report {
+        self.try_run().unwrap()
+    }
+
+    pub(crate) fn try_run(&self) -> Result<Report, IssueError> {
+        let now = self.now + self.ahead;
         let mut state = StateFile::open(&self.state(), false).unwrap();
+        let stated =
+            Stated { counting: self.issuers.clone().unwrap_or_else(|| self.statements.clone()), ..Stated::default() };
+        let authorised = state.authorised(&stated, now).unwrap();
         let issuer = Issuer {
-            registry: &self.registry,
-            authorised: &Authorised::at(&self.statements, self.now),
+            registry: self.issuers_registry.as_ref().unwrap_or(&self.registry),
+            authorised: &authorised,
             pool: &self.pool,
             hands: self,
             output: &Output::new(&self.store()),
             most: 3,
-            now: self.now,
+            now,
+            after_break: self.after_break,
         };
-        issuer.run(&mut state).unwrap()
+        issuer.run(&mut state)
+    }
+
+    /// The state is lost, and a new one begun.
+    pub(crate) fn lose_state(&self) {
+        std::fs::remove_file(self.state()).unwrap();
+        drop(StateFile::open(&self.state(), true).unwrap());
+    }
+
+    /// The issuer takes what the registry's agent remembers.
+    pub(crate) fn learn(&self) -> Learnt {
+        let path = self.path().join("agreed");
+        std::fs::write(&path, format!("memory v2\n{}\n", self.lines.lock().unwrap().join("\n"))).unwrap();
+        let mut state = StateFile::open(&self.state(), false).unwrap();
+        let learnt = state.state.learn(&kept::look(&path).unwrap(), &self.registry, &self.pool, self.now);
+        state.save().unwrap();
+        learnt
+    }
+
+    /// Somebody else has bound a key of the pool to another content.
+    pub(crate) fn bind(&self, key: usize, content: u8) {
+        let key = self.pool.key(&format!("rpki-ee-{key}")).unwrap().key_identifier().into();
+        self.memory.lock().unwrap().learn(Entry::Content { key, digest: [content; 32], authority: "acme".to_owned() });
+    }
+
+    /// The registry's data with one prefix more for the member.
+    pub(crate) fn grown() -> Registry {
+        Registry::parse(&registry_text().replace("\"192.0.2.0/24\"", "\"192.0.2.0/24\", \"198.51.100.0/24\"")).unwrap()
+    }
+
+    pub(crate) fn set_registry(&mut self, registry: Registry) {
+        self.registry = registry;
+    }
+
+    /// All registries have heard of what the issuer has.
+    pub(crate) fn all_know(&mut self) {
+        self.statements = self.issuers.take().unwrap();
+    }
+
+    /// The registry has not heard of the last statement.
+    pub(crate) fn forget_last(&mut self) {
+        self.statements.pop();
+    }
+
+    pub(crate) fn statements(&self) -> Vec<Statement> {
+        self.statements.clone()
     }
 
     /// A run that does all there is to do.

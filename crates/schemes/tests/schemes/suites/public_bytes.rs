@@ -36,7 +36,7 @@ fn encoding(part: Part, error: DecodeError) -> PublicBytesError {
 
 #[test]
 fn keys_have_the_known_bytes() {
-    let forms = vector("keys/public.json");
+    let forms = vector("keys/binary.json");
     let mut kinds = Vec::new();
     for (file, form) in forms["keys"].as_object().unwrap() {
         let (public, bytes) = (known(file), hex::decode(form.as_str().unwrap()).unwrap());

@@ -1,6 +1,11 @@
 //! Knot DNS as an operator's own name server, from which its agent has its copy of the zone. No group takes part.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
 
 use theta_dnssec::{
     transfer::{Copy, Primary, tsig::Key},
@@ -27,8 +32,12 @@ fn config() -> String {
 
 /// An agent's copy, transferred with this key.
 fn follow(knot: &Knot, line: &str) -> Arc<Copy> {
+    follow_every(knot, line, Duration::from_millis(200))
+}
+
+fn follow_every(knot: &Knot, line: &str, refresh: Duration) -> Arc<Copy> {
     let (key, address) = (Key::parse(line).unwrap(), format!("127.0.0.1:{}", knot.port()));
-    let primary = Primary { address, key, refresh: Duration::from_millis(200) };
+    let primary = Primary { address, key, refresh };
     Copy::follow(primary, Zone::origin(ZONE).unwrap())
 }
 
@@ -77,4 +86,30 @@ fn a_copy_follows_knot() {
     drop(knot);
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(copy.zone().unwrap().serial(), changed.serial(), "the last copy stays");
+}
+
+/// A copy that is asked for once an hour changes as soon as Knot tells that the zone has.
+#[test]
+fn knot_tells_when_the_zone_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let address: SocketAddr = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let port = address.port();
+    let remote = format!("remote:\n  - id: agent\n    address: 127.0.0.1@{port}\n    key: transfer.\nzone:\n");
+    let config = config().replace("zone:\n", &remote).replace("acl: out\n", "acl: out\n    notify: agent\n");
+    let setup = Setup { folder: folder.path(), zone: ZONE, records: RECORDS, config: &config };
+    let knot = Knot::start(&Places::of_this_machine(), setup).unwrap();
+    let copy = follow_every(&knot, &format!("hmac-sha256 transfer. {SECRET}"), Duration::from_secs(3_600));
+    assert_eq!(copy.listen(address).unwrap(), address);
+    until("the zone is transferred", PATIENCE, || copy.transfers() == 1);
+    for number in 2..4_u64 {
+        for words in [
+            &["zone-begin", "example."][..],
+            &["zone-set", "example.", &format!("more-{number}"), "1", "A", "192.0.2.8"],
+            &["zone-commit", "example."],
+        ] {
+            assert!(knot.tell(words), "{}", knot.said());
+        }
+        until("the change is transferred", PATIENCE, || copy.transfers() == number);
+    }
+    assert_eq!((copy.differences(), copy.zone().unwrap().serial()), (2, Some(3)));
 }

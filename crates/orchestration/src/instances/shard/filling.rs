@@ -19,15 +19,15 @@ use theta_schemes::keys::{KeyId, KeyName};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::{
-    ending::{Audience, Ending},
-    envelope::{Announcement, Content},
-    instance::Instance,
-    shard::Shard,
-};
+use super::Shard;
 use crate::{
     asked::Asked,
     filling::{Beginning, Filled, FillingPermit, STEP},
+    instances::{
+        ending::{Audience, Ending},
+        envelope::{Announcement, Content},
+        instance::Instance,
+    },
 };
 
 /// The most fillings of keys that a thread begins at once, and the most in which it takes part.
@@ -70,7 +70,7 @@ impl Shard {
     }
 
     /// The entries of a key have changed.
-    pub(super) fn plan_changed(&mut self, name: &KeyName) {
+    pub(in crate::instances) fn plan_changed(&mut self, name: &KeyName) {
         self.plans.retain(|_, (_, key)| key.name != *name);
         for key in self.worker.shared.keys.versions(name.as_str()) {
             self.plan_here(&key);

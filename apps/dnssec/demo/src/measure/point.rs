@@ -1,0 +1,140 @@
+//! One point: a zone is signed from nothing, and then changed.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use theta::exit::Failure;
+use theta_knot::{
+    KnotError,
+    places::Places,
+    server::{Knot, Setup},
+};
+
+use super::{Row, grid::Algorithm, signer::Signer};
+use crate::{agent::ZONE, knot_failure::failure};
+
+/// What is measured.
+pub(super) struct Point<'a> {
+    pub(super) places: &'a Places,
+    /// The server's, which is empty.
+    pub(super) folder: &'a Path,
+    pub(super) algorithm: Algorithm,
+    pub(super) names: usize,
+    pub(super) threads: u16,
+    pub(super) changes: u16,
+    pub(super) patience: Duration,
+}
+
+/// How long is waited before the server's log is looked at.
+const GLANCE: Duration = Duration::from_secs(1);
+
+/// The zone before it is signed: so many names with an address beside the zone's own records.
+fn records(names: usize) -> String {
+    let hosts: String = (0..names)
+        .map(|number| format!("host-{number} A 192.{}.{}.{}\n", number >> 16 & 255, number >> 8 & 255, number & 255))
+        .collect();
+    format!("$ORIGIN example.\n$TTL 1\n@ SOA ns admin 1 3600 60 86400 1\n@ NS ns\nns A 127.0.0.1\n{hosts}")
+}
+
+impl Point<'_> {
+    pub(super) fn measure(&self, signer: &Signer) -> Result<Row, Failure> {
+        let algorithm = format!("{}\n    signing-threads: {}", self.algorithm, self.threads);
+        let config = signer.config(self.places, self.folder, &algorithm)?;
+        let records = records(self.names);
+        let setup = Setup { folder: self.folder, zone: ZONE, records: &records, config: &config };
+        let (cpu, began) = (signer.node_us(), Instant::now());
+        let started = Knot::start_within(self.places, setup, self.patience);
+        let knot = started.map_err(|error| failure(&error))?;
+        let objection = self.await_signed(&knot)?;
+        let is_finished = objection.is_none();
+        let took = began.elapsed();
+        let mut signatures = signatures(&knot)?;
+        let a_second = rate(signatures, took);
+        let mut row = Row {
+            signer: signer.name(),
+            algorithm: self.algorithm.to_string(),
+            names: self.names,
+            signatures,
+            objection,
+            signed_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            a_second,
+            change_ms: None,
+            node_us: None,
+        };
+        if is_finished {
+            knot.verify().map_err(|error| failure(&error))?;
+            row.change_ms = Some(self.change(&knot)?);
+            // Of the zone's start, a changed name and its denial, each time, as Knot has to sign them.
+            signatures = signatures.saturating_add(usize::from(self.changes).saturating_mul(SIGNED_BY_CHANGE));
+        }
+        let used = signer.node_us().zip(cpu).map(|(after, before)| after.saturating_sub(before));
+        row.node_us = used.map(|used| per(used, signatures));
+        Ok(row)
+    }
+
+    /// Waits until the zone is signed; why it is not.
+    fn await_signed(&self, knot: &Knot) -> Result<Option<String>, Failure> {
+        let began = Instant::now();
+        loop {
+            match knot.await_signed(GLANCE) {
+                Ok(()) => return Ok(None),
+                Err(KnotError::Late { .. }) => {}
+                Err(error) => return Err(failure(&error)),
+            }
+            // It tries again after minutes, with what did not work.
+            if let Some(line) = knot.said().lines().find(|line| line.contains("error:")) {
+                return Ok(Some(line.to_owned()));
+            }
+            if began.elapsed() >= self.patience {
+                return Ok(Some("not in time".to_owned()));
+            }
+        }
+    }
+
+    /// The median of what changes take: each gives a name that is there another address.
+    fn change(&self, knot: &Knot) -> Result<f64, Failure> {
+        let mut took = Vec::new();
+        for number in 0..self.changes {
+            let address = format!("198.51.{}.{}", number >> 8, number & 255);
+            let began = Instant::now();
+            let done = knot.tell(&["zone-begin", ZONE])
+                && knot.tell(&["zone-unset", ZONE, "host-0", "A"])
+                && knot.tell(&["zone-set", ZONE, "host-0", "1", "A", &address])
+                && knot.tell(&["zone-commit", ZONE]);
+            if !done {
+                return Err(Failure::Failed(format!(
+                    "Knot does not take a change: {}",
+                    knot.said().lines().last().unwrap_or_default()
+                )));
+            }
+            took.push(began.elapsed());
+        }
+        took.sort();
+        let median = took.get(took.len() / 2).copied().unwrap_or_default();
+        Ok(median.as_secs_f64() * 1_000.0)
+    }
+}
+
+/// A changed address and the SOA record. The denial of the name stays as it is.
+const SIGNED_BY_CHANGE: usize = 2;
+
+/// The signatures in the server's file of the zone.
+fn signatures(knot: &Knot) -> Result<usize, Failure> {
+    let file = knot.zone_file();
+    let text = fs::read_to_string(&file).map_err(|error| Failure::reading(&file, &error))?;
+    Ok(text.lines().filter(|line| line.contains("\tRRSIG\t")).count())
+}
+
+fn rate(signatures: usize, took: Duration) -> f64 {
+    f64::from(u32::try_from(signatures).unwrap_or(u32::MAX)) / took.as_secs_f64().max(0.001)
+}
+
+/// Microseconds for each.
+fn per(used: u64, signatures: usize) -> f64 {
+    let [used, signatures] = [used, u64::try_from(signatures).unwrap_or(u64::MAX)]
+        .map(|count| f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+    used / signatures.max(1.0)
+}

@@ -1,0 +1,157 @@
+//! Who signs: a group, SoftHSM, or Knot itself.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use theta::{exit::Failure, group::plan::Plan};
+use theta_cluster::{Cluster, Lifetime};
+use theta_knot::{config::signing, places::Places};
+
+use super::grid::{Algorithm, GroupSize};
+use crate::agent::ZONE;
+
+/// The tool of SoftHSM.
+pub(super) const SOFTHSM: &str = "softhsm2-util";
+/// Its module, below folders of libraries.
+const SOFTHSM_MODULE: &str = "softhsm/libsofthsm2.so";
+const PIN: &str = "1234";
+/// How long nodes may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What `getconf CLK_TCK` says on every Linux that there is: the kernel counts the CPU of processes in hundredths of seconds.
+const TICKS_A_SECOND: u64 = 100;
+
+/// A group with keys that Knot takes from its pool.
+pub(super) struct GroupSigner {
+    group: Cluster,
+    dir: PathBuf,
+    size: GroupSize,
+    module: Option<PathBuf>,
+}
+
+impl GroupSigner {
+    /// Makes it in a directory that must not exist, and starts it.
+    pub(super) async fn start(
+        program: &Path,
+        dir: &Path,
+        size: GroupSize,
+        algorithms: &[Algorithm],
+        module: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        fs::create_dir(dir).map_err(|error| Failure::writing(dir, &error))?;
+        let mut keys = Vec::new();
+        // Knot takes one for the zone's keys, and one for everything else.
+        for (algorithm, number) in algorithms.iter().flat_map(|algorithm| [(algorithm, 1), (algorithm, 2)]) {
+            let suite = algorithm.suite();
+            keys.push(format!("zone-{suite}-{number}={suite}").parse().map_err(Failure::internal)?);
+        }
+        let plan = Plan::new(size.n, size.k, keys)?;
+        let mut group = Cluster::create(program.to_owned(), &dir.join("group"), &plan, Lifetime::Tied)?;
+        group.start_all()?;
+        group.listening(PATIENCE).await?;
+        let absolute = |module: &Path| module.canonicalize().map_err(|error| Failure::reading(module, &error));
+        let module = module.map(absolute).transpose()?;
+        Ok(Self { group, dir: dir.to_owned(), size, module })
+    }
+
+    /// CPU of all nodes until now, in microseconds.
+    fn cpu_us(&self) -> u64 {
+        self.group.pids().iter().map(|(_, pid)| cpu_ticks(*pid)).sum::<u64>().saturating_mul(1_000_000 / TICKS_A_SECOND)
+    }
+
+    fn config(&self, folder: &Path, algorithm: &str) -> Result<String, Failure> {
+        let client = self.group.client_dir();
+        let client = client.to_string_lossy();
+        let mut words = vec!["pkcs11", "config", "--client", &client, "--pool", "zone"];
+        let module = self.module.as_ref().map(|module| module.to_string_lossy());
+        if let Some(module) = &module {
+            words.extend(["--module", &**module]);
+        }
+        let file = folder.join("pkcs11.toml");
+        fs::write(&file, self.group.theta(&self.dir, &words)?).map_err(|error| Failure::writing(&file, &error))?;
+        words.push("knot");
+        Ok(signing(&self.group.theta(&self.dir, &words)?, ZONE, algorithm))
+    }
+}
+
+/// User and system time of a process, all of its threads (proc_pid_stat(5), fields 14 and 15); 0 of one that is gone.
+fn cpu_ticks(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The second field is a name in parentheses, which may have spaces.
+    let fields = text.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
+    fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
+/// Who signs.
+pub(super) enum Signer {
+    Group(GroupSigner),
+    Softhsm,
+    Files,
+}
+
+impl Signer {
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Group(group) => format!("{} of {}", group.size.k, group.size.n),
+            Self::Softhsm => "SoftHSM".to_owned(),
+            Self::Files => "files".to_owned(),
+        }
+    }
+
+    /// CPU of a node until now, in microseconds, on average over nodes.
+    pub(super) fn node_us(&self) -> Option<u64> {
+        match self {
+            Self::Group(group) => Some(group.cpu_us() / u64::from(group.size.n)),
+            Self::Softhsm | Self::Files => None,
+        }
+    }
+
+    /// What `knot.conf` has about keys, policy and zone; the files that it takes are made in the server's folder.
+    pub(super) fn config(&self, places: &Places, folder: &Path, algorithm: &str) -> Result<String, Failure> {
+        match self {
+            Self::Group(group) => group.config(folder, algorithm),
+            Self::Softhsm => softhsm(places, folder, algorithm),
+            Self::Files => Ok(plain(algorithm, "")),
+        }
+    }
+}
+
+/// A policy with the times of the group's, and a zone with it.
+fn plain(algorithm: &str, keystore: &str) -> String {
+    format!(
+        "policy:\n  - id: measured\n    algorithm: {algorithm}\n    dnskey-ttl: 1\n    zone-max-ttl: 1\n    propagation-delay: 1\n{keystore}\
+         zone:\n  - domain: {ZONE}\n    dnssec-signing: on\n    dnssec-policy: measured\n"
+    )
+}
+
+/// A new token in the server's folder.
+fn softhsm(places: &Places, folder: &Path, algorithm: &str) -> Result<String, Failure> {
+    let missing = || {
+        Failure::Failed(format!("SoftHSM's module ({SOFTHSM_MODULE}) is missing: install Debian's package softhsm2"))
+    };
+    let folders = places
+        .libraries()
+        .into_iter()
+        .chain(["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"].map(PathBuf::from));
+    let module =
+        folders.map(|folder| folder.join(SOFTHSM_MODULE)).find(|module| module.is_file()).ok_or_else(missing)?;
+    let tokens = folder.join("tokens");
+    fs::create_dir(&tokens).map_err(|error| Failure::writing(&tokens, &error))?;
+    let file = folder.join("softhsm2.conf");
+    let text = format!("directories.tokendir = {}\nobjectstore.backend = file\nlog.level = ERROR\n", tokens.display());
+    fs::write(&file, text).map_err(|error| Failure::writing(&file, &error))?;
+    let mut tool = places.command(SOFTHSM);
+    tool.env("SOFTHSM2_CONF", &file).arg("--module").arg(&module);
+    tool.args(["--init-token", "--free", "--label", "measured", "--pin", PIN, "--so-pin", PIN]);
+    let output = tool.output().map_err(|error| Failure::Failed(format!("{SOFTHSM} does not start: {error}")))?;
+    if !output.status.success() {
+        return Err(Failure::Failed(format!("{SOFTHSM}: {}", String::from_utf8_lossy(&output.stderr).trim())));
+    }
+    let keystore = format!(
+        "keystore:\n  - id: softhsm\n    backend: pkcs11\n    config: \"pkcs11:token=measured;pin-value={PIN} {}\"\n",
+        module.display()
+    );
+    Ok(format!("{keystore}{}", plain(algorithm, "    keystore: softhsm\n")))
+}

@@ -1,0 +1,293 @@
+//! What an agent has agreed to, so that no number is used twice and no key signs two things; and which statements of members have counted, so that
+//! none comes back that another has taken the place of. A line for each.
+
+mod entry;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::entry::Entry;
+
+/// A serial number, the number of a manifest or of a list: 20 bytes, big-endian.
+pub type Number = [u8; 20];
+/// SHA-256.
+pub type Digest = [u8; 32];
+
+/// A statement that decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The member's number.
+    pub number: u64,
+    /// SHA-256 of what the member signed.
+    pub digest: Digest,
+    /// When it ends, in seconds since 1970; of a withdrawal `None`.
+    pub until: Option<i64>,
+}
+
+impl Counted {
+    /// By what two about the same are ordered: the higher one decides.
+    #[must_use]
+    pub fn rank(&self) -> (u64, Digest) {
+        (self.number, self.digest)
+    }
+
+    /// Whether it grants something now.
+    #[must_use]
+    pub fn grants(&self, now: i64) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+}
+
+/// A certificate that was agreed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certified {
+    /// SHA-256 of what was to be signed.
+    pub digest: Digest,
+    /// The name of the file that it is for, or is in.
+    pub file: String,
+    /// When it begins, in seconds since 1970.
+    pub from: i64,
+    /// When it ends, in seconds since 1970.
+    pub until: i64,
+    /// The identifier of the certified key.
+    pub key: Number,
+}
+
+/// The last list of an authority, or what a manifest has in common with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Last {
+    /// Its number.
+    pub number: Number,
+    /// SHA-256 of what was to be signed; of a manifest, of its content.
+    pub digest: Digest,
+    /// When it begins, in seconds since 1970.
+    pub from: i64,
+}
+
+/// The last manifest of an authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastManifest {
+    /// What lists have as well.
+    pub last: Last,
+    /// The identifier of the key that signs it.
+    pub key: Number,
+    /// When the next one is due, in seconds since 1970.
+    pub until: i64,
+    /// How many certificates there are for its keys.
+    pub certificates: usize,
+}
+
+/// What a key of the pool is for, as soon as it has signed or was certified.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// One content, by its SHA-256.
+    Content(Digest),
+    /// The manifests of this authority.
+    Manifests(String),
+}
+
+/// What was agreed to of one authority.
+#[derive(Clone, Debug, Default)]
+pub struct Issued {
+    certificates: BTreeMap<Number, Certified>,
+    /// The serial numbers of the certificates for each file, in the order in which they were agreed to.
+    files: BTreeMap<String, Vec<Number>>,
+    revoked: BTreeSet<Number>,
+    published: BTreeSet<Number>,
+    list: Option<Last>,
+    manifest: Option<LastManifest>,
+}
+
+impl Issued {
+    fn certify(&mut self, serial: Number, certified: Certified) {
+        let (file, key) = (certified.file.clone(), certified.key);
+        // The same one may be agreed to again.
+        if self.certificates.insert(serial, certified).is_some() {
+            return;
+        }
+        self.files.entry(file).or_default().push(serial);
+        if let Some(manifest) = self.manifest.as_mut().filter(|manifest| manifest.key == key) {
+            manifest.certificates = manifest.certificates.saturating_add(1);
+        }
+    }
+
+    /// The certificate with this serial number.
+    #[must_use]
+    pub fn certificate(&self, serial: &Number) -> Option<&Certified> {
+        self.certificates.get(serial)
+    }
+
+    /// All of its certificates, by their serial numbers.
+    pub fn certificates(&self) -> impl Iterator<Item = (&Number, &Certified)> {
+        self.certificates.iter()
+    }
+
+    /// Whether a list that was agreed to revokes the certificate with this serial number, which was agreed to before that list.
+    #[must_use]
+    pub fn is_revoked(&self, serial: &Number) -> bool {
+        self.revoked.contains(serial)
+    }
+
+    /// Whether the certificate with this serial number was on a manifest that was agreed to, or operators have permitted it.
+    #[must_use]
+    pub fn is_published(&self, serial: &Number) -> bool {
+        self.published.contains(serial)
+    }
+
+    /// How many certificates of a file begin later than this, in seconds since 1970, and are revoked by no list.
+    #[must_use]
+    pub fn standing(&self, file: &str, since: i64) -> usize {
+        let of_file = self.files.get(file).into_iter().flatten().filter(|serial| !self.is_revoked(serial));
+        of_file.filter_map(|serial| self.certificate(serial)).filter(|certified| certified.from > since).count()
+    }
+
+    /// The last list.
+    #[must_use]
+    pub fn list(&self) -> Option<&Last> {
+        self.list.as_ref()
+    }
+
+    /// The last manifest.
+    #[must_use]
+    pub fn manifest(&self) -> Option<&LastManifest> {
+        self.manifest.as_ref()
+    }
+}
+
+/// All that was agreed to, and what has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    issued: BTreeMap<String, Issued>,
+    purposes: BTreeMap<Number, Purpose>,
+    /// How many keys there are for each purpose.
+    keys: BTreeMap<Purpose, usize>,
+    /// How many contents of each authority's objects have a key.
+    contents: BTreeMap<String, usize>,
+    /// By members and what statements are about.
+    counted: BTreeMap<String, BTreeMap<String, Counted>>,
+}
+
+impl Memory {
+    /// Takes one more.
+    pub fn learn(&mut self, entry: Entry) {
+        match entry {
+            Entry::Certificate { authority, serial, digest, file, from, until, key } => {
+                self.issued.entry(authority).or_default().certify(serial, Certified { digest, file, from, until, key });
+            }
+            Entry::List { authority, number, digest, from } => {
+                let list = &mut self.issued.entry(authority).or_default().list;
+                if list.is_none_or(|before| before.number <= number) {
+                    *list = Some(Last { number, digest, from });
+                }
+            }
+            Entry::Revoked { authority, serial } => {
+                self.issued.entry(authority).or_default().revoked.insert(serial);
+            }
+            Entry::Published { authority, serial } => {
+                self.issued.entry(authority).or_default().published.insert(serial);
+            }
+            Entry::Manifest { authority, number, digest, key, from, until } => {
+                self.bind(key, Purpose::Manifests(authority.clone()));
+                let manifest = &mut self.issued.entry(authority).or_default().manifest;
+                if manifest.is_none_or(|before| before.last.number <= number) {
+                    // The same one may be signed by another key.
+                    let same = manifest.filter(|before| before.last.digest == digest);
+                    let certificates = same.map_or(0, |before| before.certificates);
+                    *manifest = Some(LastManifest { last: Last { number, digest, from }, key, until, certificates });
+                }
+            }
+            Entry::Content { key, digest, authority } => {
+                let purpose = Purpose::Content(digest);
+                let is_new = self.keys_for(&purpose) == 0;
+                self.bind(key, purpose);
+                if is_new {
+                    let count = self.contents.entry(authority).or_default();
+                    *count = count.saturating_add(1);
+                }
+            }
+            Entry::Statement { member, subject, counted } => {
+                let last = self.counted.entry(member).or_default().entry(subject).or_insert(counted);
+                if last.rank() < counted.rank() {
+                    *last = counted;
+                }
+            }
+        }
+    }
+
+    fn bind(&mut self, key: Number, purpose: Purpose) {
+        if let Some(before) = self.purposes.insert(key, purpose.clone()) {
+            self.keys.entry(before).and_modify(|count| *count = count.saturating_sub(1));
+        }
+        let count = self.keys.entry(purpose).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// Whether this was agreed to before, just so.
+    #[must_use]
+    pub fn knows(&self, entry: &Entry) -> bool {
+        match entry {
+            Entry::Certificate { authority, serial, digest, .. } => self
+                .of(authority)
+                .and_then(|issued| issued.certificate(serial))
+                .is_some_and(|old| old.digest == *digest),
+            Entry::List { authority, number, digest, from } => {
+                let list = Last { number: *number, digest: *digest, from: *from };
+                self.of(authority).and_then(Issued::list) == Some(&list)
+            }
+            Entry::Revoked { authority, serial } => self.of(authority).is_some_and(|issued| issued.is_revoked(serial)),
+            Entry::Published { authority, serial } => {
+                self.of(authority).is_some_and(|issued| issued.is_published(serial))
+            }
+            Entry::Manifest { authority, number, digest, key, from, until } => {
+                let last = Last { number: *number, digest: *digest, from: *from };
+                let same = |before: &LastManifest| before.last == last && before.key == *key && before.until == *until;
+                self.of(authority).and_then(Issued::manifest).is_some_and(same)
+            }
+            Entry::Content { key, digest, .. } => self.purpose(key) == Some(&Purpose::Content(*digest)),
+            Entry::Statement { member, subject, counted } => self.counted(member, subject) == Some(counted),
+        }
+    }
+
+    /// What was agreed to of this authority.
+    #[must_use]
+    pub fn of(&self, authority: &str) -> Option<&Issued> {
+        self.issued.get(authority)
+    }
+
+    /// What this key of the pool is for.
+    #[must_use]
+    pub fn purpose(&self, key: &Number) -> Option<&Purpose> {
+        self.purposes.get(key)
+    }
+
+    /// How many keys are for this.
+    #[must_use]
+    pub fn keys_for(&self, purpose: &Purpose) -> usize {
+        self.keys.get(purpose).copied().unwrap_or_default()
+    }
+
+    /// How many contents of this authority's objects have a key.
+    #[must_use]
+    pub fn contents_of(&self, authority: &str) -> usize {
+        self.contents.get(authority).copied().unwrap_or_default()
+    }
+
+    /// What keys are for, by their identifiers.
+    pub fn purposes(&self) -> impl Iterator<Item = (&Number, &Purpose)> {
+        self.purposes.iter()
+    }
+
+    /// The highest statement of a member about something that has counted.
+    #[must_use]
+    pub fn counted(&self, member: &str, subject: &str) -> Option<&Counted> {
+        self.counted.get(member)?.get(subject)
+    }
+
+    /// The highest statements of members that have counted: the member, what it is about, which it is.
+    pub fn statements(&self) -> impl Iterator<Item = (&str, &str, &Counted)> {
+        self.counted.iter().flat_map(|(member, all)| {
+            all.iter().map(move |(subject, counted)| (member.as_str(), subject.as_str(), counted))
+        })
+    }
+}

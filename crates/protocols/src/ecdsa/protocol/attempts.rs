@@ -1,0 +1,112 @@
+//! Attempts, each with a coordinator: what it does in its turn, and when the next one has its own.
+
+use std::collections::BTreeSet;
+
+use theta_rounds::{PartyId, Recipient};
+use theta_sharing::ShareIndex;
+
+use super::{FILLING_ATTEMPTS, RobustEcdsa, State};
+use crate::ecdsa::{curves::StockCurve, message::Body, stock};
+
+impl<C: StockCurve> RobustEcdsa<C> {
+    /// Does what a coordinator does, if it is this party's turn.
+    pub(super) fn turn(&mut self) {
+        for _ in 0..self.setting.threshold.n() {
+            let coordinator = self.setting.coordinator(self.attempt);
+            if !self.excluded.contains(&coordinator) {
+                break;
+            }
+            self.attempt = self.attempt.saturating_add(1);
+        }
+        if self.setting.digest.is_none() && self.attempt >= FILLING_ATTEMPTS {
+            return self.end(State::Filled(Vec::new()));
+        }
+        if self.setting.coordinator(self.attempt) != self.setting.local {
+            return;
+        }
+        // Others take out no more of one owner's, and hear no more shares of one party.
+        let may_draw = self.setting.most_kept() > 0 && self.collected.may_take(self.setting.local);
+        if self.setting.digest.is_some() && may_draw {
+            self.drawing = Some(self.attempt);
+            return self.ask(stock::Ask::Draw { owner: self.setting.local, without: self.unwanted() });
+        }
+        let avoided = self.setting.avoided.clone();
+        self.prepare(&avoided);
+    }
+
+    /// Signers that a presignature must not have. Where all must sign, nothing is gained by doing without one that is late: there is none without it, and
+    /// a program takes it, too. Its share of what is named may come later, and each holder takes out what it hears of, so that stocks stay alike.
+    fn unwanted(&self) -> BTreeSet<PartyId> {
+        if self.setting.is_fixed() {
+            return self.excluded.clone();
+        }
+        self.excluded.union(&self.late).copied().collect()
+    }
+
+    /// Names the holders of this attempt's program, as its coordinator.
+    pub(super) fn prepare(&mut self, doubted: &[PartyId]) {
+        let Some(rng) = self.rng.as_mut() else { return };
+        let (failures, late, quarantined) = (&self.failures, &self.late, &self.setting.quarantined);
+        let may_run = |holders: &[ShareIndex]| quarantined.iter().all(|it| it.holders != holders);
+        let chosen = self.setting.choose(&self.excluded, failures, late, doubted, may_run, &mut **rng);
+        let Some(holders) = chosen else { return };
+        let (attempt, count) = (self.attempt, self.setting.count());
+        if self.setting.digest.is_none() && count == 0 {
+            // Whoever keeps no stock of this key has nothing to fill it with.
+            return self.end(State::Filled(Vec::new()));
+        }
+        self.send(Recipient::All, Body::Prepare { attempt, count, holders: holders.clone() });
+        self.run(attempt, holders, count);
+    }
+
+    /// A program came to nothing, and it is not known whose fault that was. Whoever is missing here may wait for another one.
+    pub(super) fn note_failure(&mut self, holders: &[ShareIndex]) {
+        for holder in holders {
+            let failures = self.failures.entry(PartyId::of_share(*holder)).or_default();
+            *failures = failures.saturating_add(1);
+        }
+    }
+
+    pub(super) fn doubt(&mut self, parties: Vec<PartyId>) {
+        let others: Vec<PartyId> = parties.into_iter().filter(|party| *party != self.setting.local).collect();
+        if !others.is_empty() {
+            self.ask(stock::Ask::Doubt(others));
+        }
+    }
+
+    /// An attempt has come to nothing.
+    pub(super) fn failed(&mut self, attempt: u16) {
+        if self.is_running() && attempt == self.attempt {
+            self.advance();
+        }
+    }
+
+    /// Goes on to the next coordinator.
+    pub(super) fn advance(&mut self) {
+        let coordinator = self.setting.coordinator(self.attempt);
+        let mut late: BTreeSet<PartyId> = self.collected.missing(coordinator).collect();
+        match self.runs.get(&self.attempt) {
+            Some(run) => late.extend(run.missing()),
+            None if late.is_empty() && coordinator != self.setting.local => drop(late.insert(coordinator)),
+            None => {}
+        }
+        if let Some(holders) = self.runs.get(&self.attempt).map(|run| run.holders().to_vec()) {
+            self.note_failure(&holders);
+        }
+        late.remove(&self.setting.local);
+        self.doubt(late.iter().copied().collect());
+        self.late.extend(late);
+        self.next_attempt();
+    }
+
+    /// Begins the attempt of the next coordinator.
+    pub(super) fn next_attempt(&mut self) {
+        self.attempt = self.attempt.saturating_add(1);
+        (self.ticks, self.round) = (0, 0);
+        let oldest = self.attempt.saturating_sub(1);
+        let setting = &self.setting;
+        // Those of others go on: they may have failed nowhere but here.
+        self.runs.retain(|attempt, _| *attempt >= oldest || setting.coordinator(*attempt) != setting.local);
+        self.turn();
+    }
+}

@@ -1,0 +1,198 @@
+//! Programs that make presignatures: which this party takes part in, what comes of them, and what their messages wait for.
+
+use core::mem;
+use std::borrow::Cow;
+
+use rand_chacha::ChaCha20Rng;
+use theta_mpc::ecdsa::Presigned;
+use theta_rounds::{Abort, Bug, Evidence as _, PartyId, Recipient};
+use theta_sharing::ShareIndex;
+
+use super::{GroupOf, RobustEcdsa, State};
+use crate::ecdsa::{
+    Majority, Quarantine,
+    curves::StockCurve,
+    message::{Body, Signed},
+    run::{Round, Run, Step},
+    stock,
+};
+
+/// The most messages of one party that wait for their program to be named, and their bytes.
+const EARLY: (usize, usize) = (4, 1 << 16);
+/// The most programs that one coordinator names in an instance.
+const MOST_PREPARED: usize = 32;
+
+impl<C: StockCurve> RobustEcdsa<C> {
+    /// Takes part in the program of an attempt, if this party is one of its holders.
+    pub(super) fn run(&mut self, attempt: u16, holders: Vec<ShareIndex>, count: u16) {
+        if self.runs.contains_key(&attempt) {
+            return;
+        }
+        let takes_part = holders.contains(&self.setting.local.share());
+        if !takes_part {
+            // Others make presignatures; those are of no use here.
+            // What this party is making already it goes on with, whatever a later coordinator names.
+            if self.setting.digest.is_none() && self.runs.is_empty() {
+                self.end(State::Filled(holders));
+            }
+            return;
+        }
+        if !self.may_run_with(&holders) {
+            return;
+        }
+        let setting = self.setting.presigning(holders, count);
+        let kind = (self.setting.majority, self.setting.security);
+        match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting) {
+            Ok(run) => drop(self.runs.insert(attempt, run)),
+            Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
+        }
+        self.step(attempt, |run, rng| run.start(rng));
+        let waiting = |(from, kept): (&PartyId, &Vec<(u16, Round)>)| {
+            let of_attempt = kept.iter().filter(|(of, _)| *of == attempt);
+            of_attempt.map(|(_, message)| (*from, message.clone())).collect::<Vec<_>>()
+        };
+        let early: Vec<_> = self.early.iter().flat_map(waiting).collect();
+        self.early.values_mut().for_each(|kept| kept.retain(|(of, ..)| *of != attempt));
+        for (from, message) in early {
+            self.step(attempt, |run, rng| run.receive(from, message, rng));
+        }
+    }
+
+    /// Lets a program do a step, and carries out what comes of it.
+    fn step(
+        &mut self,
+        attempt: u16,
+        step: impl FnOnce(&mut Run<GroupOf<C>>, &mut ChaCha20Rng) -> Vec<Step<GroupOf<C>>>,
+    ) {
+        let (Some(run), Some(rng)) = (self.runs.get_mut(&attempt), self.rng.as_mut()) else { return };
+        for step in step(run, rng) {
+            match step {
+                Step::Send { to, round, payload } => {
+                    self.note_begin(attempt, round);
+                    self.send(Recipient::Party(to), Body::Program { attempt, round, payload });
+                }
+                Step::Blame(party, misbehaviour) => {
+                    self.quarantine(attempt, misbehaviour.name(), Some(party));
+                    self.blames.push((party, misbehaviour));
+                }
+                Step::Ended(Ok(presigned)) => self.presigned(attempt, presigned),
+                Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
+                Step::Ended(Err(abort)) => {
+                    if let Abort::Cheated(phase) = abort
+                        && phase != theta_mpc::BEGAN_APART
+                    {
+                        self.quarantine(attempt, phase, None);
+                    }
+                    if let Some(run) = self.runs.remove(&attempt) {
+                        self.note_failure(run.holders());
+                        self.doubt(run.holders().iter().copied().map(PartyId::of_share).collect());
+                    }
+                    self.failed(attempt);
+                }
+            }
+        }
+    }
+
+    /// A filling of holders all of whom it takes uses what is hidden from a message of this round on. It counts until it ends well: who has seen what the
+    /// others reveal, and falls silent, keeps to itself that a check fails, and nobody is put in quarantine. Programs that sign do not count, as somebody
+    /// has asked for each.
+    fn note_begin(&mut self, attempt: u16, round: u16) {
+        let counts = self.setting.digest.is_none() && self.setting.majority == Majority::Dishonest;
+        let Some(run) = self.runs.get_mut(&attempt).filter(|_| counts) else { return };
+        if run.note(round) {
+            self.ask(stock::Ask::Begun);
+        }
+    }
+
+    /// Whether a program of these holders may run with this party: nobody is known to have cheated among them.
+    fn may_run_with(&self, holders: &[ShareIndex]) -> bool {
+        self.setting.quarantined.iter().all(|quarantine| quarantine.holders != holders)
+    }
+
+    /// Somebody cheated in the program of an attempt. Where it takes every one of its holders, they make no other one: each gives a cheat one more
+    /// guess at what the honest ones hide, and it would never end.
+    fn quarantine(&mut self, attempt: u16, phase: &'static str, party: Option<PartyId>) {
+        let Some(run) = self.runs.get(&attempt).filter(|_| self.setting.majority == Majority::Dishonest) else {
+            return;
+        };
+        let holders = run.holders().to_vec();
+        if !self.may_run_with(&holders) {
+            return;
+        }
+        // Of two, it is the other one.
+        let others = || holders.iter().copied().map(PartyId::of_share).filter(|party| *party != self.setting.local);
+        let party = party.or_else(|| others().next().filter(|_| holders.len() == 2));
+        let quarantine = Quarantine { holders, phase: Cow::Borrowed(phase), party };
+        self.setting.quarantined.push(quarantine.clone());
+        self.ask(stock::Ask::Quarantine(quarantine));
+        self.give_up_without_a_set();
+    }
+
+    /// Ends if there is no set of holders any more with which this party could make a program.
+    pub(super) fn give_up_without_a_set(&mut self) {
+        let last = self.setting.quarantined.last();
+        let Some(Quarantine { phase, party, .. }) = last.cloned() else { return };
+        if !self.setting.has_any(&self.excluded, |holders| self.may_run_with(holders)) {
+            self.fail(Abort::Quarantined { phase, party });
+        }
+    }
+
+    /// A program has ended well.
+    fn presigned(&mut self, attempt: u16, Presigned { presignatures, signature }: Presigned<GroupOf<C>>) {
+        let Some(run) = self.runs.remove(&attempt) else { return };
+        if run.is_noted() {
+            self.ask(stock::Ask::EndedWell);
+        }
+        if !presignatures.is_empty() {
+            let presignatures = presignatures.into_iter().map(C::any).collect();
+            let (most, day) = (self.setting.most_kept(), self.setting.day);
+            self.ask(stock::Ask::Keep { presignatures, most, day });
+        }
+        let signers = run.holders().to_vec();
+        self.ask(stock::Ask::Trust(signers.iter().copied().map(PartyId::of_share).collect()));
+        match signature {
+            Some(signature) => {
+                let signed = Signed { bytes: self.setting.encode(signature), signers };
+                if self.setting.coordinator(attempt) == self.setting.local {
+                    self.tell_others(&signed);
+                }
+                self.announce(signed);
+            }
+            None => self.end(State::Filled(signers)),
+        }
+    }
+
+    /// Whether to take part in a coordinator's program. Clocks are not the same, and attempts fail here and not there: it may be one of a later
+    /// attempt, or of an earlier one. Of each coordinator there is one program at a time, the latest.
+    pub(super) fn may_run(&mut self, coordinator: PartyId, attempt: u16) -> bool {
+        let named = self.prepared.entry(coordinator).or_insert((0, attempt));
+        let is_news = named.0 == 0 || attempt > named.1;
+        if !is_news || named.0 >= MOST_PREPARED {
+            return false;
+        }
+        let before = mem::replace(named, (named.0 + 1, attempt)).1;
+        if before < attempt {
+            self.runs.remove(&before);
+        }
+        true
+    }
+
+    /// Takes a message of a program, or keeps it until the program is named.
+    pub(super) fn take_round(&mut self, from: PartyId, attempt: u16, message: Round) {
+        if self.runs.contains_key(&attempt) {
+            return self.step(attempt, |run, rng| run.receive(from, message, rng));
+        }
+        let current = self.attempt;
+        let kept = self.early.entry(from).or_default();
+        kept.push((attempt, message));
+        // The nearest attempts are the ones that count. A liar that names programs far ahead makes honest parties send messages of those, too.
+        while kept.len() > EARLY.0 || kept.iter().map(|(_, it)| it.payload.len()).sum::<usize>() > EARLY.1 {
+            let last = kept
+                .iter()
+                .enumerate()
+                .max_by_key(|(place, (attempt, it))| (attempt.abs_diff(current), it.round, *place));
+            let Some(place) = last.map(|(place, _)| place) else { return };
+            kept.remove(place);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Signatures: from presignatures and their signers' shares, and who is told of them.
+
+use theta_mpc::ecdsa::vartime_combine;
+use theta_rounds::{Action, Outgoing, PartyId, Recipient, Slot};
+
+use super::{GroupOf, RobustEcdsa, State};
+use crate::ecdsa::{
+    Security,
+    collected::Complete,
+    curves::{AnyPresignature, StockCurve},
+    message::{Body, EcdsaMessage, SIGNATURE, Signed},
+    stock,
+};
+
+impl<C: StockCurve> RobustEcdsa<C> {
+    /// Takes a presignature out of the stock's answer, and sends this party's share. Returns whether it serves this key; one that does not is
+    /// wiped.
+    pub(super) fn sign(&mut self, presignature: AnyPresignature) -> bool {
+        let (Some(presignature), Some(message)) = (C::of(presignature), self.setting.message()) else { return false };
+        // A stock belongs to a key, whose security never changes: this is for mistakes of ours, which could cost the key.
+        if presignature.is_active() != (self.setting.security == Security::Active) {
+            return false;
+        }
+        let (id, element) = (presignature.id(), *presignature.element());
+        let signers = presignature.signers().iter().copied().map(PartyId::of_share).collect();
+        self.collected.know(id, element, signers, PartyId::of_share(presignature.owner()));
+        if let Some(share) = presignature.share(&message) {
+            // From here on it is public.
+            let share = *share.expose();
+            self.send(Recipient::All, Body::Share { id, element, share });
+            // This party names no more than it has turns.
+            let _ = self.collected.add(self.setting.local, id, element, share);
+        }
+        self.combine(&id);
+        true
+    }
+
+    /// Makes the signature, if all shares of a presignature are there.
+    pub(super) fn combine(&mut self, id: &[u8; 32]) {
+        let Some(Complete { element, first, shares }) = self.collected.complete(id, self.setting.needed()) else {
+            return;
+        };
+        let Some(message) = self.setting.message() else { return };
+        let signers: Vec<PartyId> = shares.iter().map(|(party, _)| *party).collect();
+        let public_key = self.setting.public.public_key();
+        let sum = shares.into_iter().map(|(_, share)| share);
+        match vartime_combine::<GroupOf<C>>(public_key, &element, &message, sum) {
+            Some(signature) => {
+                let indices = signers.iter().map(|party| party.share()).collect();
+                let signed = Signed { bytes: self.setting.encode(signature), signers: indices };
+                self.ask(stock::Ask::Trust(signers));
+                self.announce(signed);
+            }
+            // One of them has lied, and it cannot be told which: the masks hide it.
+            None => {
+                self.doubt(signers);
+                if self.setting.coordinator(self.attempt) == first {
+                    self.advance();
+                }
+            }
+        }
+    }
+
+    /// Ends with a signature, which whoever lacks it can have.
+    pub(super) fn announce(&mut self, signed: Signed) {
+        self.send(Recipient::OnRequest, Body::Signature(signed.clone()));
+        self.end(State::Signed(signed));
+    }
+
+    /// Tells those who had no part in a program: they wait for the signature. Holders end with the program; before that, they would not keep what it
+    /// has made.
+    pub(super) fn tell_others(&mut self, signed: &Signed) {
+        let others: Vec<PartyId> =
+            self.setting.others().filter(|party| !signed.signers.contains(&party.share())).collect();
+        let slot = Slot { kind: SIGNATURE, number: self.number.wrapping_add(1) };
+        for party in others {
+            // The same message for all of them, and for who asks for it: see `announce`.
+            let message = EcdsaMessage { slot, body: Body::Signature(signed.clone()) };
+            self.out.push(Action::Send(Outgoing { to: Recipient::Party(party), message }));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! One BIND with one zone: its files, its process, and the tools that talk to it.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use theta_knot::{
+    places::Places,
+    server::{free_port, tied},
+};
+
+use crate::{
+    group::{host_program, module, succeeds, until},
+    harness::Group,
+    knot::RECORDS,
+    pkcs11_provider::modules,
+};
+
+/// How long the server has for what it does at once.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Who may tell the server what to do: it listens on loopback alone, while a test lasts.
+const KEY: &str =
+    "key \"rndc\" {\n  algorithm hmac-sha256;\n  secret \"YW4gZXhhbXBsZSdzIHNlY3JldCwgb2YgMzIgYnl0ZXM=\";\n};\n";
+
+/// Times such that a change of keys lasts seconds.
+const TIMES: &str = "dnskey-ttl 1; max-zone-ttl 1; publish-safety 1; retire-safety 1; zone-propagation-delay 1; \
+                     parent-ds-ttl 1; parent-propagation-delay 1;";
+
+/// A name server of the zone `example`, on loopback. It ends when this is dropped, and when this process ends.
+pub(super) struct Bind {
+    places: Places,
+    folder: PathBuf,
+    port: u16,
+    /// Ends, and its program with it, when its standard input is closed.
+    server: Child,
+}
+
+/// What `theta pkcs11 config` prints for a host, without its words for people.
+fn printed(group: &Group, host: &str) -> String {
+    let module = module().display().to_string();
+    let words = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "zone", host];
+    let text = group.theta(&words).ok().text();
+    let lines = text.lines().skip(1).map_while(|line| line.strip_prefix("  "));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// What is printed for BIND, with these keys in the place of the printed ones if there are some.
+fn policy_and_zone(group: &Group, keys: Option<&str>) -> String {
+    let text = printed(group, "bind").replace("ZONE", "example");
+    let policy = "dnssec-policy \"threshold\" {";
+    assert_eq!(text.matches(policy).count(), 1, "{text}");
+    let zone = "inline-signing yes;";
+    assert_eq!(text.matches(zone).count(), 1, "{text}");
+    let text = text.replace(policy, &format!("{policy}\n  {TIMES}"));
+    let more = "allow-update { 127.0.0.1; };\n  allow-transfer { 127.0.0.1; };\n  checkds no;";
+    let text = text.replace(zone, &format!("{zone}\n  {more}"));
+    match keys {
+        None => text,
+        Some(keys) => {
+            let (head, rest) = text.split_once("keys {\n").unwrap();
+            let (_, tail) = rest.split_once("  };\n").unwrap();
+            format!("{head}keys {{ {keys} }};\n{tail}")
+        }
+    }
+}
+
+impl Bind {
+    /// A server with the keys that `theta pkcs11 config bind` prints, or with others, which signs the zone with them. `signed` is how its
+    /// signatures begin.
+    pub(super) fn start(group: &Group, keys: Option<&str>, signed: &str) -> Self {
+        let places = Places::of_this_machine();
+        places.check(&["named", "rndc", "nsupdate", "delv", "dig", "ldns-verify-zone"]).unwrap();
+        let (folder, port, control) = (group.path().join("bind"), free_port().unwrap(), free_port().unwrap());
+        fs::create_dir_all(folder.join("keys")).unwrap();
+        fs::write(folder.join("example.zone"), RECORDS).unwrap();
+        let config = format!(
+            "{KEY}options {{\n  directory \"{}\";\n  pid-file none;\n  session-keyfile none;\n  listen-on port {port} {{ 127.0.0.1; }};\n  \
+             listen-on-v6 {{ none; }};\n  recursion no;\n  dnssec-validation no;\n  notify no;\n}};\n\
+             controls {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }} keys {{ \"rndc\"; }}; }};\n{}",
+            folder.display(),
+            policy_and_zone(group, keys)
+        );
+        group.file("bind/named.conf", config);
+        let default = "default-key \"rndc\"; default-server 127.0.0.1;";
+        group.file("bind/rndc.conf", format!("{KEY}options {{ {default} default-port {control}; }};\n"));
+        group.file("bind/openssl.cnf", printed(group, "openssl"));
+        let mut named = host_program(group, "named");
+        named.args(["-g", "-c"]).arg(folder.join("named.conf"));
+        named.env("OPENSSL_CONF", folder.join("openssl.cnf")).env("OPENSSL_MODULES", modules());
+        let server = tied(&named, &folder.join("named.log")).unwrap();
+        let mut bind = Self { places, folder, port, server };
+        until("the zone is signed", PATIENCE, || {
+            assert_eq!(bind.server.try_wait().unwrap(), None, "BIND has ended: {}", bind.said());
+            bind.ask("www.example").contains(signed)
+        });
+        bind
+    }
+
+    /// What it has written to its log so far.
+    pub(super) fn said(&self) -> String {
+        fs::read_to_string(self.folder.join("named.log")).unwrap_or_default()
+    }
+
+    /// What its files of private keys say.
+    pub(super) fn key_files(&self) -> Vec<String> {
+        let files = fs::read_dir(self.folder.join("keys")).unwrap().map(|entry| entry.unwrap().path());
+        let private = files.filter(|path| path.extension().is_some_and(|ending| ending == "private"));
+        private.map(|path| fs::read_to_string(path).unwrap()).collect()
+    }
+
+    /// One of the tools, in the server's folder.
+    fn tool(&self, name: &str, words: &[&str]) -> Command {
+        let mut tool = self.places.command(name);
+        tool.args(words).current_dir(&self.folder).stdin(Stdio::null());
+        tool
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.folder.join(name), text).unwrap();
+    }
+
+    fn dig(&self, words: &[&str]) -> Command {
+        let port = self.port.to_string();
+        self.tool("dig", &[&["@127.0.0.1", "-p", &port, "+tries=1", "+time=10"][..], words].concat())
+    }
+
+    /// The addresses of a name as the server tells them, with their signature; nothing if it does not answer.
+    pub(super) fn ask(&self, name: &str) -> String {
+        let output = self.dig(&[name, "A", "+dnssec", "+short"]).output().unwrap();
+        if output.status.success() { String::from_utf8_lossy(&output.stdout).into_owned() } else { String::new() }
+    }
+
+    /// Adds an address by a dynamic update, which the server has taken when this ends, and signs after.
+    pub(super) fn update(&self, name: &str) {
+        let words =
+            format!("server 127.0.0.1 {}\nzone example\nupdate add {name}.example 1 A 192.0.2.7\nsend\n", self.port);
+        self.write("update", &words);
+        succeeds(self.tool("nsupdate", &["-v", "update"]));
+    }
+
+    /// Tells the server to do something; what it says.
+    pub(super) fn tell(&self, words: &[&str]) -> String {
+        succeeds(self.tool("rndc", &[&["-c", "rndc.conf"][..], words].concat()))
+    }
+
+    /// The tag of the key that signs the zone.
+    pub(super) fn zone_key(&self) -> Option<String> {
+        let status = self.tell(&["dnssec", "-status", "example"]);
+        // key: 40559 (ECDSAP256SHA256), ZSK
+        //   zone signing:   yes - since ...
+        let mut keys = status.split("\nkey: ").skip(1);
+        let signs =
+            |key: &&str| key.lines().any(|line| line.trim_start().starts_with("zone signing:") && line.contains("yes"));
+        keys.find(signs)?.split_whitespace().next().map(str::to_owned)
+    }
+
+    /// Has the verifier of another house look at the whole zone, as a secondary server gets it, until it is content: BIND signs a part after
+    /// the other. What it has looked at.
+    pub(super) fn verify(&self) -> String {
+        let mut zone = String::new();
+        until("the whole zone is signed well", PATIENCE, || {
+            zone = succeeds(self.dig(&["example", "AXFR", "+onesoa"]));
+            self.write("transferred.zone", &zone);
+            let output = self.tool("ldns-verify-zone", &["transferred.zone"]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).contains("Zone is verified and complete")
+        });
+        zone
+    }
+
+    /// Has BIND's validator, which starts from the key of the zone's keys, look at a name.
+    pub(super) fn validate(&self, name: &str) {
+        let keys = succeeds(self.dig(&["example", "DNSKEY", "+short"]));
+        let key = keys.lines().find(|line| line.starts_with("257 ")).unwrap();
+        // 257 3 13 KEY, the last of it in several words.
+        let words: Vec<&str> = key.split(' ').collect();
+        let (numbers, key) = (words[..3].join(" "), words[3..].concat());
+        let anchor = format!("trust-anchors {{ example. static-key {numbers} \"{key}\"; }};\n");
+        self.write("anchor", &anchor);
+        let port = self.port.to_string();
+        let words = ["@127.0.0.1", "-p", &port, "-a", "anchor", "+root=example", name, "A"];
+        let said = succeeds(self.tool("delv", &words));
+        assert!(said.contains("; fully validated"), "{said}");
+    }
+}
+
+impl Drop for Bind {
+    fn drop(&mut self) {
+        // Closes its standard input first. Nothing can be done about one that has ended by itself.
+        let _ = self.server.wait();
+    }
+}
