@@ -56,7 +56,7 @@ def addresses(turn, lane, part, blocks, passes, count):
 
 
 def reference(word, place, lanes, length):
-    """The lane and column of the block that is mixed in (section 3.4.2). A place: pass, lane, part, number in the part."""
+    """The lane and column of the block that is mixed in (section 3.4.2), by pass, lane, part and number in the part."""
     turn, lane, part, number = place
     segment = length // 4
     first, second = word & 0xFFFFFFFF, word >> 32
