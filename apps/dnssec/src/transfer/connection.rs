@@ -1,15 +1,15 @@
 //! Messages over TCP (RFC 1035, section 4.2.2), bounded in bytes and time.
 
 use std::{
-    io::{self, Read as _, Write as _},
+    io,
     net::{TcpStream, ToSocketAddrs as _},
     time::{Duration, Instant},
 };
 
-use super::TransferError;
-
-/// How long the other side may take to answer a connection, or to send the next bytes.
-const SILENCE: Duration = Duration::from_secs(10);
+use super::{
+    TransferError,
+    framing::{SILENCE, fill, send},
+};
 
 pub(super) struct Connection {
     stream: TcpStream,
@@ -35,8 +35,7 @@ impl Connection {
     }
 
     pub(super) fn send(&mut self, message: &[u8]) -> Result<(), TransferError> {
-        let length = u16::try_from(message.len()).unwrap_or(u16::MAX).to_be_bytes();
-        self.stream.write_all(&[&length[..], message].concat()).map_err(TransferError::Connection)
+        send(&mut self.stream, message).map_err(TransferError::Connection)
     }
 
     /// The next message.
@@ -50,24 +49,11 @@ impl Connection {
         Ok(message)
     }
 
-    /// Whoever sends a byte now and then gains no time.
-    fn fill(&mut self, mut bytes: &mut [u8]) -> Result<(), TransferError> {
-        while !bytes.is_empty() {
-            let left = self.deadline.saturating_duration_since(Instant::now()).min(SILENCE);
-            if left.is_zero() {
-                return Err(TransferError::Late);
-            }
-            self.stream.set_read_timeout(Some(left)).map_err(TransferError::Connection)?;
-            match self.stream.read(bytes) {
-                Ok(0) => return Err(TransferError::Ended),
-                Ok(read) => bytes = bytes.get_mut(read..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    return Err(TransferError::Late);
-                }
-                Err(error) => return Err(TransferError::Connection(error)),
-            }
-        }
-        Ok(())
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), TransferError> {
+        fill(&mut self.stream, bytes, self.deadline).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => TransferError::Late,
+            io::ErrorKind::UnexpectedEof => TransferError::Ended,
+            _ => TransferError::Connection(error),
+        })
     }
 }

@@ -2,7 +2,7 @@
 //! primary is kept away expires.
 //!
 //! - [`tsig`]: signatures of messages.
-//! - `connection`: messages over TCP.
+//! - `connection`: messages over TCP; `framing`: how TCP carries them.
 //! - `answers`: what is asked, and the records that answer it.
 //! - [`notify`]: what a primary tells when the zone has changed.
 //! - `axfr`: how a zone arrives; `ixfr`: how what has changed of it does.
@@ -10,6 +10,7 @@
 mod answers;
 mod axfr;
 mod connection;
+mod framing;
 mod ixfr;
 pub mod notify;
 pub mod tsig;

@@ -1,7 +1,7 @@
 //! Where a primary tells it: UDP, and TCP, which some primaries use.
 
 use std::{
-    io::{self, Read as _, Write as _},
+    io,
     net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
     sync::{
         Arc, Mutex, PoisonError,
@@ -14,7 +14,13 @@ use std::{
 use theta_names::WallTime;
 
 use super::{News, Said, hear};
-use crate::{owner::Owner, transfer::tsig::Key};
+use crate::{
+    owner::Owner,
+    transfer::{
+        framing::{fill, send},
+        tsig::Key,
+    },
+};
 
 /// The longest message: a question with a record of SOA as a hint, and a signature, has a few hundred bytes.
 const MOST: usize = 4_096;
@@ -124,37 +130,20 @@ impl Ear {
     }
 
     fn serve(&self, mut stream: TcpStream, from: SocketAddr) -> io::Result<()> {
-        let began = Instant::now();
+        let deadline = Instant::now().checked_add(LONGEST).ok_or(io::ErrorKind::TimedOut)?;
         stream.set_write_timeout(Some(LONGEST))?;
         for _ in 0..MOST_MESSAGES {
             let mut length = [0; 2];
-            fill(&mut stream, &mut length, began)?;
+            fill(&mut stream, &mut length, deadline)?;
             let length = usize::from(u16::from_be_bytes(length));
             if length > MOST {
                 return Ok(());
             }
             let mut message = vec![0; length];
-            fill(&mut stream, &mut message, began)?;
+            fill(&mut stream, &mut message, deadline)?;
             let Some(answer) = self.take(&message, from) else { return Ok(()) };
-            let length = u16::try_from(answer.len()).unwrap_or(u16::MAX).to_be_bytes();
-            stream.write_all(&[&length[..], &answer].concat())?;
+            send(&mut stream, &answer)?;
         }
         Ok(())
     }
-}
-
-/// Whoever sends a byte now and then gains no time.
-fn fill(stream: &mut TcpStream, mut bytes: &mut [u8], began: Instant) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let left = LONGEST.saturating_sub(began.elapsed());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(bytes)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => bytes = bytes.get_mut(read..).unwrap_or_default(),
-        }
-    }
-    Ok(())
 }
