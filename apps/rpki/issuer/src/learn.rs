@@ -54,9 +54,8 @@ impl State {
         let before = self.statements();
         for (member, subject, counted) in memory.statements() {
             if before.counted(member, subject).is_none_or(|before| before.rank() < counted.rank()) {
-                let (of, about) = (member.to_owned(), subject.to_owned());
-                let entry = Entry::Statement { member: of, subject: about, counted: *counted };
-                self.counted.insert(format!("{member} {subject}"), entry.to_string());
+                let (member, subject) = (member.to_owned(), subject.to_owned());
+                self.count(&Entry::Statement { member, subject, counted: *counted });
             }
         }
         learnt

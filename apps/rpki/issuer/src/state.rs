@@ -83,12 +83,12 @@ pub struct Certified {
     pub is_revoked: bool,
 }
 
-/// An object or a certificate that is there.
+/// An object that is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// SHA-256 of the file, in hexadecimal digits.
     pub digest: String,
-    /// When its certificate, or it, ends, in seconds since 1970.
+    /// When its certificate ends, in seconds since 1970.
     pub until: i64,
 }
 
@@ -120,8 +120,8 @@ pub struct Issued {
     pub certificates: Vec<Certified>,
     /// The objects, by their files.
     pub objects: BTreeMap<String, Kept>,
-    /// The last certificates of the authorities below, by their files.
-    pub children: BTreeMap<String, Kept>,
+    /// The SHA-256 of the last certificates of the authorities below, in hexadecimal digits, by their files.
+    pub children: BTreeMap<String, String>,
     /// What is published.
     pub current: Option<Current>,
 }
@@ -152,6 +152,13 @@ impl State {
     /// What is known of an authority.
     pub fn of(&mut self, authority: &str) -> &mut Issued {
         self.authorities.entry(authority.to_owned()).or_default()
+    }
+
+    /// Notes that a statement has decided, in the place of the one about the same before it.
+    pub(crate) fn count(&mut self, entry: &Entry) {
+        if let Entry::Statement { member, subject, .. } = entry {
+            self.counted.insert(format!("{member} {subject}"), entry.to_string());
+        }
     }
 
     /// The statements that have decided.
@@ -219,11 +226,7 @@ impl StateFile {
     /// [`StateError::File`].
     pub fn authorised(&mut self, stated: &Stated, now: i64) -> Result<Authorised, StateError> {
         let (standing, entries) = stated.standing(&self.state.statements(), now);
-        for entry in &entries {
-            if let Entry::Statement { member, subject, .. } = entry {
-                self.state.counted.insert(format!("{member} {subject}"), entry.to_string());
-            }
-        }
+        entries.iter().for_each(|entry| self.state.count(entry));
         if !entries.is_empty() {
             self.save()?;
         }

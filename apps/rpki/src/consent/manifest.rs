@@ -196,8 +196,7 @@ fn certificate_of(authority: &Authority, next: Time, facts: &Facts<'_>) -> Resul
     }
     certificate::empty(&certificate).map_err(|refusal| failed(refusal.to_string()))?;
     outlasts(certificate.validity().not_after(), next).map_err(failed)?;
-    let parent = authority.parent.as_deref().and_then(|parent| facts.registry.authority(parent));
-    let validated = match parent {
+    let validated = match facts.registry.parent(authority) {
         // A parent comes before its children, so this ends.
         Some(parent) => certificate.validate_ca_at(&certificate_of(parent, next, facts)?, true, facts.time()),
         None => certificate.validate_ta_at(TalInfo::from_name(authority.name.clone()).into_arc(), true, facts.time()),

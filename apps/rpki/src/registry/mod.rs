@@ -198,6 +198,12 @@ impl Registry {
         member.map_or(0, |member| member.objects)
     }
 
+    /// The authority that certifies this one; of a trust anchor `None`.
+    #[must_use]
+    pub fn parent(&self, of: &Authority) -> Option<&Authority> {
+        of.parent.as_deref().and_then(|parent| self.authority(parent))
+    }
+
     /// The authorities that this one certifies.
     pub fn children(&self, of: &Authority) -> impl Iterator<Item = &Authority> {
         let name = of.name.clone();

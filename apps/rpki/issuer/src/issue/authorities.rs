@@ -6,7 +6,7 @@ use theta_rpki::registry::Authority;
 use super::{IssueError, Run};
 use crate::{
     made::{self, MakeError, Stamp, time},
-    state::{Kept, SerialNumber},
+    state::SerialNumber,
 };
 
 /// A certificate of an authority is renewed when less than this part of its time is left.
@@ -16,7 +16,8 @@ impl Run<'_> {
     /// Makes sure that an authority has the certificate that follows from today's data, for a while yet. If it is not signed, the one that is there stays: other
     /// registries may not have today's data yet.
     pub(super) fn certify(&mut self, of: &Authority) -> Result<(), IssueError> {
-        let issuer = self.above(of).unwrap_or(of);
+        let registry = self.issuer.registry;
+        let issuer = registry.parent(of).unwrap_or(of);
         if self.is_certified(of, issuer) {
             return Ok(());
         }
@@ -30,31 +31,20 @@ impl Run<'_> {
         }
     }
 
-    /// The authority above another one.
-    fn above<'b>(&self, of: &Authority) -> Option<&'b Authority>
-    where
-        Self: 'b,
-    {
-        let registry = self.issuer.registry;
-        of.parent.as_deref().and_then(|parent| registry.authority(parent))
-    }
-
-    /// The last certificate that was made for an authority, which may not be published yet, and its SHA-256.
-    pub(super) fn last_certificate(&self, of: &Authority) -> Option<(Cert, String)> {
+    /// The last certificate that was made for an authority, which may not be published yet, and its bytes.
+    pub(super) fn last_certificate(&self, of: &Authority) -> Option<(Cert, Vec<u8>)> {
         let output = self.issuer.output;
         let parent = of.parent.as_ref().and_then(|parent| self.state.state.authorities.get(parent));
         let made = parent.and_then(|issued| issued.children.get(&of.certificate_name()));
-        let made = made.and_then(|kept| output.find(&kept.digest));
+        let made = made.and_then(|digest| output.find(digest));
         let bytes = made.or_else(|| output.published(of.certificate.as_str()))?;
-        let certificate = Cert::decode(bytes.as_slice()).ok()?;
-        Some((certificate, output.put(&bytes).ok()?))
+        Some((Cert::decode(bytes.as_slice()).ok()?, bytes))
     }
 
     /// Whether the last certificate of an authority is another one than that which is published.
     pub(super) fn has_new_certificate(&self, of: &Authority) -> bool {
-        let published = self.issuer.output.published(of.certificate.as_str());
-        let last = self.last_certificate(of).and_then(|(_, digest)| self.issuer.output.find(&digest));
-        last.is_some() && last != published
+        let last = self.last_certificate(of).map(|(_, bytes)| bytes);
+        last.is_some() && last != self.issuer.output.published(of.certificate.as_str())
     }
 
     fn is_certified(&self, of: &Authority, issuer: &Authority) -> bool {
@@ -81,7 +71,7 @@ impl Run<'_> {
             // No manifest has it.
             self.issuer.output.publish(of.certificate.as_str(), &bytes).map_err(IssueError::from)?;
         } else {
-            self.known().of(&issuer.name).children.insert(file, Kept { digest, until });
+            self.known().of(&issuer.name).children.insert(file, digest);
         }
         self.report.certificates = self.report.certificates.saturating_add(1);
         Ok(())

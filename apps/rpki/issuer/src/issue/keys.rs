@@ -36,22 +36,17 @@ impl<'a> Keyring<'a> {
         ring
     }
 
-    /// A key for this: one that is for it already, unless agents have refused it; else one that is for nothing yet. Those that were refused come last, the
-    /// last one of them at the very end: an agent may have been wrong, or lied.
+    /// A key for this: one that is for it already, unless agents have refused it; else one that is for nothing yet. Those that were refused come after the
+    /// others, the longest ago first: an agent may have been wrong, or lied.
     fn take(&mut self, purpose: &str) -> Option<&'a str> {
         let own = self.own.get(purpose).and_then(BTreeSet::first).copied();
         let free = self.free.first().copied();
-        let (_, name) = match (own, free) {
-            (Some(own), Some(free)) if own.0 <= free.0 => own,
-            (Some(own), None) => own,
-            (_, free) => {
-                let ranked = free?;
-                self.free.remove(&ranked);
-                self.own.entry(purpose.to_owned()).or_default().insert(ranked);
-                ranked
-            }
-        };
-        Some(name)
+        // Of two that were doubted at the same time, or never, the own one.
+        let taken = own.into_iter().chain(free).min_by_key(|(doubted, _)| *doubted)?;
+        if self.free.remove(&taken) {
+            self.own.entry(purpose.to_owned()).or_default().insert(taken);
+        }
+        Some(taken.1)
     }
 }
 

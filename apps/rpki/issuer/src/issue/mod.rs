@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
     fn sweep(&mut self) -> Result<(), IssueError> {
         let mut needed = std::mem::take(&mut self.put);
         for issued in self.known().authorities.values() {
-            needed.extend(issued.objects.values().chain(issued.children.values()).map(|kept| kept.digest.clone()));
+            needed.extend(issued.objects.values().map(|kept| &kept.digest).chain(issued.children.values()).cloned());
             if let Some(current) = &issued.current {
                 let own = [&current.list, &current.content, &current.manifest];
                 needed.extend(current.files.values().chain(own).cloned());

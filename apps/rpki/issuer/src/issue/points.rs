@@ -45,7 +45,7 @@ impl<'a> Run<'a> {
     }
 
     fn bring_out(&mut self, of: &Authority) -> Result<Option<Published>, Problem> {
-        let files = self.files(of);
+        let files = self.files(of)?;
         let known = self.known().of(&of.name).current.clone();
         let unsettled = of.member.as_deref().and_then(|member| self.issuer.authorised.unsettled(member));
         if let Some(reason) = unsettled {
@@ -96,15 +96,15 @@ impl<'a> Run<'a> {
     }
 
     /// What an authority has now: objects, and the certificates of authorities below it. One that has none yet is not there.
-    fn files(&mut self, of: &Authority) -> Files {
+    fn files(&mut self, of: &Authority) -> Result<Files, Problem> {
         let objects = &self.known().of(&of.name).objects;
         let mut files: Files = objects.iter().map(|(file, kept)| (file.clone(), kept.digest.clone())).collect();
         for child in self.issuer.registry.children(of) {
-            if let Some((_, digest)) = self.last_certificate(child) {
-                files.insert(child.certificate_name(), digest);
+            if let Some((_, bytes)) = self.last_certificate(child) {
+                files.insert(child.certificate_name(), self.put(&bytes)?);
             }
         }
-        files
+        Ok(files)
     }
 
     fn look(&self, of: &Authority, files: &Files) -> Result<Looked, Problem> {
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
         let mut above = Some(of);
         while let Some(authority) = above {
             looked.ends = looked.ends.min(end_of(output, authority)?);
-            above = authority.parent.as_deref().and_then(|parent| registry.authority(parent));
+            above = registry.parent(authority);
         }
         for (file, digest) in files {
             let lost = || Problem::Made(Unsigned(format!("{file} is lost: there is no sha256/{digest}")).into());
