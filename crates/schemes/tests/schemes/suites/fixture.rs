@@ -1,13 +1,22 @@
 //! Fixtures for the tests of all suites.
 
+use std::{fs, path::Path};
+
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use serde_json::Value;
 use theta_groups::bls12_381::{G1, G2};
 use theta_groups::{Ed448, Ed25519, Group, P256, Ristretto255, Scalar, Secp256k1, bn254};
 use theta_payload::{Aead, Encrypt, split_ciphertext};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, SchemeError, deal_any};
 use theta_schemes::{Purpose, StatementBytes, Suite, VerifyError};
 use theta_sharing::{ShareIndex, Threshold};
+
+/// A file of vectors/.
+pub(crate) fn vector(file: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
 
 pub(crate) fn rng(seed: u64) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)

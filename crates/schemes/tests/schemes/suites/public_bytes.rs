@@ -1,20 +1,12 @@
 //! The binary form of public parts: what is known of it, and that a key has no other.
 
-use std::{fs, path::Path};
-
-use serde_json::Value;
 use theta_groups::DecodeError;
 use theta_keyfiles::PublicKeyText;
 use theta_names::codec;
 use theta_schemes::keys::{AnyPublicKey, KeyKind, Part, PartsError, PublicBytesError, PublicKeyError};
 use theta_schemes::{Suite, UnknownSuite};
 
-use crate::suites::fixture::{curve_suites, key};
-
-fn vector(file: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
+use crate::suites::fixture::{curve_suites, key, vector};
 
 /// The key whose `.pub` file a vector has.
 fn known(file: &str) -> AnyPublicKey {

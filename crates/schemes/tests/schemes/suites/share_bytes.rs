@@ -1,20 +1,12 @@
 //! The binary form of shares: what is known of it, and that a share has no other.
 
-use std::{fs, path::Path};
-
-use serde_json::Value;
 use theta_groups::{DecodeError, Secret};
 use theta_keyfiles::{KeyShareText as _, PublicKeyText as _};
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, ShareBytesError, ShareError, import_any};
 use theta_sharing::Threshold;
 
-use crate::suites::fixture::{curve_suites, index, key, rng};
-
-fn vector(file: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
+use crate::suites::fixture::{curve_suites, index, key, rng, vector};
 
 fn same(one: &AnyKeyShare, other: &AnyKeyShare) -> bool {
     (one.suite(), one.key_id(), one.index()) == (other.suite(), other.key_id(), other.index())
