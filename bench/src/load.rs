@@ -148,8 +148,8 @@ fn measure(args: &LoadArgs, session: &Session, pids: &[(u16, u32)], output: Outp
     session.block_on(drive::warm_up(session.client(), &pool))?;
     output::note(format_args!("{} with the key {} for {}", args.operation, key.name, units::human(args.duration)));
 
-    let before: Vec<Option<Duration>> = pids.iter().map(|(_, pid)| process::cpu_time(*pid)).collect();
-    let own_before = process::cpu_time(std::process::id());
+    let before: Vec<Option<Duration>> = pids.iter().map(|(_, pid)| theta_cluster::cpu_time(*pid)).collect();
+    let own_before = theta_cluster::cpu_time(std::process::id());
     let run = session.block_on(drive::run(session.client(), &pool, pace, args.duration))?;
     let own = cpu_since(own_before, std::process::id());
     // Nodes whose answers were not needed may still be at work for the last requests.
@@ -176,7 +176,7 @@ fn measure(args: &LoadArgs, session: &Session, pids: &[(u16, u32)], output: Outp
 }
 
 fn cpu_since(before: Option<Duration>, pid: u32) -> Option<Duration> {
-    process::cpu_time(pid)?.checked_sub(before?)
+    theta_cluster::cpu_time(pid)?.checked_sub(before?)
 }
 
 fn requests_at(rate: NonZeroU32, duration: Duration) -> u32 {

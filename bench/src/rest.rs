@@ -17,7 +17,6 @@ use tokio::time::{self, Instant};
 
 use super::{
     drive::{self, Pace},
-    process,
     requests::{Operation, Pool},
 };
 
@@ -190,7 +189,7 @@ async fn first_answer(session: &Session, pool: &Pool, begin: Instant) -> Result<
 }
 
 fn cpu_of_all(pids: &[(u16, u32)]) -> f64 {
-    pids.iter().filter_map(|(_, pid)| process::cpu_time(*pid)).map(|cpu| cpu.as_secs_f64()).sum()
+    pids.iter().filter_map(|(_, pid)| theta_cluster::cpu_time(*pid)).map(|cpu| cpu.as_secs_f64()).sum()
 }
 
 /// What a thread has used since it began.

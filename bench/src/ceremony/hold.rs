@@ -119,7 +119,7 @@ pub(crate) fn sent(cluster: &Cluster, reach: &Reach) -> Vec<Traffic> {
 
 /// The CPU time of every node so far.
 pub(crate) fn cpu(cluster: &Cluster) -> Vec<Duration> {
-    cluster.pids().into_iter().map(|(_, pid)| process::cpu_time(pid).unwrap_or_default()).collect()
+    cluster.pids().into_iter().map(|(_, pid)| theta_cluster::cpu_time(pid).unwrap_or_default()).collect()
 }
 
 /// The most memory that any node has had.

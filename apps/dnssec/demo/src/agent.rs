@@ -17,6 +17,9 @@ use theta_dnssec::{
 
 /// The zone's name.
 pub(crate) const ZONE: &str = "example.";
+/// Its own records, beside those of its names.
+pub(crate) const RECORDS: &str =
+    "$ORIGIN example.\n$TTL 1\n@ SOA ns admin 1 3600 60 86400 1\n@ NS ns\nns A 127.0.0.1\n";
 /// The operator's own copy of the zone, in the operator's directory.
 pub(crate) const COPY: &str = "example.zone";
 /// The keys that the operators have agreed on, there.

@@ -5,6 +5,7 @@
 mod agent;
 mod knot_failure;
 mod measure;
+mod module;
 mod name_server;
 mod operators;
 mod show;

@@ -4,7 +4,6 @@ use std::{fs, path::Path, time::Duration};
 
 use theta::exit::Failure;
 use theta_knot::{
-    config::signing,
     places::Places,
     server::{Knot, PROGRAMS, Setup},
 };
@@ -12,7 +11,8 @@ use theta_knot::{
 use crate::{
     agent::ZONE,
     knot_failure::failure,
-    operators::{NAME_SERVERS_CLIENT, Operators, POOL},
+    module::configure,
+    operators::{NAME_SERVERS_CLIENT, Operators},
 };
 
 /// The algorithm as Knot calls it, and its number in signatures.
@@ -47,19 +47,10 @@ impl Plan {
 
     /// Writes the module's configuration, and has `knot.conf` made, both as `theta pkcs11 config` prints them.
     pub(crate) fn new(places: Places, operators: &Operators, module: Option<&Path>) -> Result<Self, Failure> {
-        let absolute = |module: &Path| module.canonicalize().map_err(|error| Failure::reading(module, &error));
-        let module = module.map(absolute).transpose()?;
-        let module = module.as_ref().map(|module| module.to_string_lossy());
-        let mut words = vec!["pkcs11", "config", "--client", NAME_SERVERS_CLIENT, "--pool", POOL];
-        if let Some(module) = &module {
-            words.extend(["--module", &**module]);
-        }
         let folder = operators.dir().join("name-server");
         fs::create_dir(&folder).map_err(|error| Failure::writing(&folder, &error))?;
-        let file = folder.join("pkcs11.toml");
-        fs::write(&file, operators.theta(&words)?).map_err(|error| Failure::writing(&file, &error))?;
-        words.push("knot");
-        Ok(Self { places, config: signing(&operators.theta(&words)?, ZONE, ALGORITHM) })
+        let theta = |words: &[&str]| operators.theta(words);
+        Ok(Self { places, config: configure(theta, NAME_SERVERS_CLIENT, module, &folder, ALGORITHM)? })
     }
 
     /// Starts it with a zone that is not signed yet.

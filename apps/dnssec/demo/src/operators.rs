@@ -24,9 +24,7 @@ use crate::{
 pub(crate) const OPERATORS: u16 = 3;
 /// How many of them sign.
 pub(crate) const THRESHOLD: u16 = 2;
-/// The pool of the zone's keys.
-pub(crate) const POOL: &str = "zone";
-/// Its keys: Knot takes one for the zone's keys, and one for everything else.
+/// The keys of the zone's pool: Knot takes one for the zone's keys, and one for everything else.
 pub(crate) const POOLED: [&str; 2] = ["zone-frost-ed25519-1", "zone-frost-ed25519-2"];
 /// Who asks the nodes to sign, as their policies call it.
 pub(crate) const NAME_SERVER: &str = "name-server";

@@ -10,7 +10,7 @@ use theta_cluster::Show;
 use tokio::time::sleep;
 
 use crate::{
-    agent::ZONE,
+    agent::{RECORDS, ZONE},
     name_server::{Change, NameServer, Plan},
     operators::{NAME_SERVER, OPERATORS, Operators, POOLED, THRESHOLD},
     show::{Row, table},
@@ -25,8 +25,6 @@ const VICTIM: u16 = 3;
 /// How long something may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What does not change in the zone.
-const RECORDS: &str = "$ORIGIN example.\n$TTL 1\n@ SOA ns admin 1 3600 60 86400 1\n@ NS ns\nns A 127.0.0.1\n";
 const BEFORE: Change = Change { name: "www", address: "192.0.2.1", moves: false };
 const FALSE: Change = Change { name: "www", address: "192.0.2.66", moves: true };
 const AGREED: Change = Change { name: "www", address: "192.0.2.7", moves: true };

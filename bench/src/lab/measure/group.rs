@@ -118,7 +118,7 @@ impl Group {
             load::drive_pace(*pace),
             Duration::from_millis(*milliseconds),
         ))?;
-        let client = crate::process::cpu_time(std::process::id()).unwrap_or_default();
+        let client = theta_cluster::cpu_time(std::process::id()).unwrap_or_default();
         let busy = usage::machine_busy();
         let ended = Instant::now();
         // Nodes whose answers were not needed may still be at work for the last requests.
@@ -140,7 +140,7 @@ impl Group {
             memory: memory.collect(),
             traffic: ceremony::sent(&self.cluster, &self.reach),
             nodes: ceremony::cpu(&self.cluster),
-            client: crate::process::cpu_time(std::process::id()).unwrap_or_default(),
+            client: theta_cluster::cpu_time(std::process::id()).unwrap_or_default(),
             busy: usage::machine_busy(),
             at: Instant::now(),
         }

@@ -1,6 +1,10 @@
 //! All points, one after the other.
 
-use std::{fmt, fs, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use clap::ValueEnum;
 use theta::exit::Failure;
@@ -123,27 +127,13 @@ impl Grid<'_> {
     }
 
     /// All zones and algorithms by one signer.
-    fn all(
-        &self,
-        signer: &Signer,
-        places: &Places,
-        folder: &std::path::Path,
-        rows: &mut Vec<Row>,
-    ) -> Result<(), Failure> {
+    fn all(&self, signer: &Signer, places: &Places, folder: &Path, rows: &mut Vec<Row>) -> Result<(), Failure> {
         for algorithm in &self.args.algorithms {
             for names in &self.args.names {
                 let folder = folder.join(format!("{}-{}", rows.len(), signer.name().replace(' ', "")));
                 fs::create_dir(&folder).map_err(|error| Failure::writing(&folder, &error))?;
                 self.show.say(format_args!("{}, {algorithm}, {names} names ...", signer.name()));
-                let point = Point {
-                    places,
-                    folder: &folder,
-                    algorithm: *algorithm,
-                    names: *names,
-                    threads: self.args.threads,
-                    changes: self.args.changes,
-                    patience: Duration::from_secs(self.args.patience),
-                };
+                let point = Point { places, folder: &folder, algorithm: *algorithm, names: *names, args: self.args };
                 let row = point.measure(signer)?;
                 match &row.objection {
                     None => self.show.good(format_args!(

@@ -13,8 +13,11 @@ use theta_knot::{
     server::{Knot, Setup},
 };
 
-use super::{Row, grid::Algorithm, signer::Signer};
-use crate::{agent::ZONE, knot_failure::failure};
+use super::{MeasureArgs, Row, grid::Algorithm, signer::Signer};
+use crate::{
+    agent::{RECORDS, ZONE},
+    knot_failure::failure,
+};
 
 /// What is measured.
 pub(super) struct Point<'a> {
@@ -23,9 +26,8 @@ pub(super) struct Point<'a> {
     pub(super) folder: &'a Path,
     pub(super) algorithm: Algorithm,
     pub(super) names: usize,
-    pub(super) threads: u16,
-    pub(super) changes: u16,
-    pub(super) patience: Duration,
+    /// For all points.
+    pub(super) args: &'a MeasureArgs,
 }
 
 /// How long is waited before the server's log is looked at.
@@ -36,23 +38,24 @@ fn records(names: usize) -> String {
     let hosts: String = (0..names)
         .map(|number| format!("host-{number} A 192.{}.{}.{}\n", number >> 16 & 255, number >> 8 & 255, number & 255))
         .collect();
-    format!("$ORIGIN example.\n$TTL 1\n@ SOA ns admin 1 3600 60 86400 1\n@ NS ns\nns A 127.0.0.1\n{hosts}")
+    format!("{RECORDS}{hosts}")
 }
 
 impl Point<'_> {
     pub(super) fn measure(&self, signer: &Signer) -> Result<Row, Failure> {
-        let algorithm = format!("{}\n    signing-threads: {}", self.algorithm, self.threads);
+        let algorithm = format!("{}\n    signing-threads: {}", self.algorithm, self.args.threads);
         let config = signer.config(self.places, self.folder, &algorithm)?;
         let records = records(self.names);
         let setup = Setup { folder: self.folder, zone: ZONE, records: &records, config: &config };
-        let (cpu, began) = (signer.node_us(), Instant::now());
-        let started = Knot::start_within(self.places, setup, self.patience);
+        let (cpu, began) = (signer.node_cpu(), Instant::now());
+        let patience = Duration::from_secs(self.args.patience);
+        let started = Knot::start_within(self.places, setup, patience);
         let knot = started.map_err(|error| failure(&error))?;
-        let objection = self.await_signed(&knot)?;
+        let objection = await_signed(&knot, patience)?;
         let is_finished = objection.is_none();
         let took = began.elapsed();
         let mut signatures = signatures(&knot)?;
-        let a_second = rate(signatures, took);
+        let a_second = count(signatures) / took.as_secs_f64().max(0.001);
         let mut row = Row {
             signer: signer.name(),
             algorithm: self.algorithm.to_string(),
@@ -67,37 +70,17 @@ impl Point<'_> {
         if is_finished {
             knot.verify().map_err(|error| failure(&error))?;
             row.change_ms = Some(self.change(&knot)?);
-            // Of the zone's start, a changed name and its denial, each time, as Knot has to sign them.
-            signatures = signatures.saturating_add(usize::from(self.changes).saturating_mul(SIGNED_BY_CHANGE));
+            signatures = signatures.saturating_add(usize::from(self.args.changes).saturating_mul(SIGNED_BY_CHANGE));
         }
-        let used = signer.node_us().zip(cpu).map(|(after, before)| after.saturating_sub(before));
-        row.node_us = used.map(|used| per(used, signatures));
+        let used = signer.node_cpu().zip(cpu).map(|(after, before)| after.saturating_sub(before));
+        row.node_us = used.map(|used| used.as_secs_f64() * 1e6 / count(signatures).max(1.0));
         Ok(row)
-    }
-
-    /// Waits until the zone is signed; why it is not.
-    fn await_signed(&self, knot: &Knot) -> Result<Option<String>, Failure> {
-        let began = Instant::now();
-        loop {
-            match knot.await_signed(GLANCE) {
-                Ok(()) => return Ok(None),
-                Err(KnotError::Late { .. }) => {}
-                Err(error) => return Err(failure(&error)),
-            }
-            // It tries again after minutes, with what did not work.
-            if let Some(line) = knot.said().lines().find(|line| line.contains("error:")) {
-                return Ok(Some(line.to_owned()));
-            }
-            if began.elapsed() >= self.patience {
-                return Ok(Some("not in time".to_owned()));
-            }
-        }
     }
 
     /// The median of what changes take: each gives a name that is there another address.
     fn change(&self, knot: &Knot) -> Result<f64, Failure> {
         let mut took = Vec::new();
-        for number in 0..self.changes {
+        for number in 0..self.args.changes {
             let address = format!("198.51.{}.{}", number >> 8, number & 255);
             let began = Instant::now();
             let done = knot.tell(&["zone-begin", ZONE])
@@ -118,6 +101,25 @@ impl Point<'_> {
     }
 }
 
+/// Waits until the zone is signed; why it is not.
+fn await_signed(knot: &Knot, patience: Duration) -> Result<Option<String>, Failure> {
+    let began = Instant::now();
+    loop {
+        match knot.await_signed(GLANCE) {
+            Ok(()) => return Ok(None),
+            Err(KnotError::Late { .. }) => {}
+            Err(error) => return Err(failure(&error)),
+        }
+        // It tries again after minutes, with what did not work.
+        if let Some(line) = knot.said().lines().find(|line| line.contains("error:")) {
+            return Ok(Some(line.to_owned()));
+        }
+        if began.elapsed() >= patience {
+            return Ok(Some("not in time".to_owned()));
+        }
+    }
+}
+
 /// A changed address and the SOA record. The denial of the name stays as it is.
 const SIGNED_BY_CHANGE: usize = 2;
 
@@ -128,13 +130,6 @@ fn signatures(knot: &Knot) -> Result<usize, Failure> {
     Ok(text.lines().filter(|line| line.contains("\tRRSIG\t")).count())
 }
 
-fn rate(signatures: usize, took: Duration) -> f64 {
-    f64::from(u32::try_from(signatures).unwrap_or(u32::MAX)) / took.as_secs_f64().max(0.001)
-}
-
-/// Microseconds for each.
-fn per(used: u64, signatures: usize) -> f64 {
-    let [used, signatures] = [used, u64::try_from(signatures).unwrap_or(u64::MAX)]
-        .map(|count| f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-    used / signatures.max(1.0)
+fn count(signatures: usize) -> f64 {
+    f64::from(u32::try_from(signatures).unwrap_or(u32::MAX))
 }

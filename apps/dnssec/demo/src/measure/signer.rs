@@ -7,11 +7,14 @@ use std::{
 };
 
 use theta::{exit::Failure, group::plan::Plan};
-use theta_cluster::{Cluster, Lifetime};
-use theta_knot::{config::signing, places::Places};
+use theta_cluster::{Cluster, Lifetime, cpu_time};
+use theta_knot::places::Places;
 
 use super::grid::{Algorithm, GroupSize};
-use crate::agent::ZONE;
+use crate::{
+    agent::ZONE,
+    module::{POOL, configure},
+};
 
 /// The tool of SoftHSM.
 pub(super) const SOFTHSM: &str = "softhsm2-util";
@@ -20,8 +23,6 @@ const SOFTHSM_MODULE: &str = "softhsm/libsofthsm2.so";
 const PIN: &str = "1234";
 /// How long nodes may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What `getconf CLK_TCK` says on every Linux that there is: the kernel counts the CPU of processes in hundredths of seconds.
-const TICKS_A_SECOND: u64 = 100;
 
 /// A group with keys that Knot takes from its pool.
 pub(super) struct GroupSigner {
@@ -45,43 +46,25 @@ impl GroupSigner {
         // Knot takes one for the zone's keys, and one for everything else.
         for (algorithm, number) in algorithms.iter().flat_map(|algorithm| [(algorithm, 1), (algorithm, 2)]) {
             let suite = algorithm.suite();
-            keys.push(format!("zone-{suite}-{number}={suite}").parse().map_err(Failure::internal)?);
+            keys.push(format!("{POOL}-{suite}-{number}={suite}").parse().map_err(Failure::internal)?);
         }
         let plan = Plan::new(size.n, size.k, keys)?;
         let mut group = Cluster::create(program.to_owned(), &dir.join("group"), &plan, Lifetime::Tied)?;
         group.start_all()?;
         group.listening(PATIENCE).await?;
-        let absolute = |module: &Path| module.canonicalize().map_err(|error| Failure::reading(module, &error));
-        let module = module.map(absolute).transpose()?;
-        Ok(Self { group, dir: dir.to_owned(), size, module })
+        Ok(Self { group, dir: dir.to_owned(), size, module: module.map(Path::to_owned) })
     }
 
-    /// CPU of all nodes until now, in microseconds.
-    fn cpu_us(&self) -> u64 {
-        self.group.pids().iter().map(|(_, pid)| cpu_ticks(*pid)).sum::<u64>().saturating_mul(1_000_000 / TICKS_A_SECOND)
+    /// CPU of all nodes until now.
+    fn cpu(&self) -> Duration {
+        self.group.pids().iter().filter_map(|(_, pid)| cpu_time(*pid)).sum()
     }
 
     fn config(&self, folder: &Path, algorithm: &str) -> Result<String, Failure> {
+        let theta = |words: &[&str]| self.group.theta(&self.dir, words);
         let client = self.group.client_dir();
-        let client = client.to_string_lossy();
-        let mut words = vec!["pkcs11", "config", "--client", &client, "--pool", "zone"];
-        let module = self.module.as_ref().map(|module| module.to_string_lossy());
-        if let Some(module) = &module {
-            words.extend(["--module", &**module]);
-        }
-        let file = folder.join("pkcs11.toml");
-        fs::write(&file, self.group.theta(&self.dir, &words)?).map_err(|error| Failure::writing(&file, &error))?;
-        words.push("knot");
-        Ok(signing(&self.group.theta(&self.dir, &words)?, ZONE, algorithm))
+        configure(theta, &client.to_string_lossy(), self.module.as_deref(), folder, algorithm)
     }
-}
-
-/// User and system time of a process, all of its threads (proc_pid_stat(5), fields 14 and 15); 0 of one that is gone.
-fn cpu_ticks(pid: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The second field is a name in parentheses, which may have spaces.
-    let fields = text.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
-    fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
 /// Who signs.
@@ -100,10 +83,10 @@ impl Signer {
         }
     }
 
-    /// CPU of a node until now, in microseconds, on average over nodes.
-    pub(super) fn node_us(&self) -> Option<u64> {
+    /// CPU of a node until now, on average over nodes.
+    pub(super) fn node_cpu(&self) -> Option<Duration> {
         match self {
-            Self::Group(group) => Some(group.cpu_us() / u64::from(group.size.n)),
+            Self::Group(group) => Some(group.cpu() / u32::from(group.size.n)),
             Self::Softhsm | Self::Files => None,
         }
     }
