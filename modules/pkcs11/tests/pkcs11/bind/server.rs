@@ -147,15 +147,15 @@ impl Bind {
         succeeds(self.tool("rndc", &[&["-c", "rndc.conf"][..], words].concat()))
     }
 
-    /// The tag of the key that signs the zone.
-    pub(super) fn zone_key(&self) -> Option<String> {
+    /// The tags of the keys that sign the zone.
+    pub(super) fn zone_keys(&self) -> Vec<String> {
         let status = self.tell(&["dnssec", "-status", "example"]);
         // key: 40559 (ECDSAP256SHA256), ZSK
         //   zone signing:   yes - since ...
-        let mut keys = status.split("\nkey: ").skip(1);
         let signs =
             |key: &&str| key.lines().any(|line| line.trim_start().starts_with("zone signing:") && line.contains("yes"));
-        keys.find(signs)?.split_whitespace().next().map(str::to_owned)
+        let keys = status.split("\nkey: ").skip(1).filter(signs);
+        keys.filter_map(|key| key.split_whitespace().next()).map(str::to_owned).collect()
     }
 
     /// Has the verifier of another house look at the whole zone, as a secondary server gets it, until it is content: BIND signs a part after
