@@ -9,7 +9,7 @@ use std::{
 use crate::memory::{Entry, Memory};
 
 /// The first line, by which a memory that holds nothing yet is told from one that was lost.
-const FIRST: &str = "memory v2";
+const FIRST: &str = "memory v3";
 
 /// Why a memory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn content(key: u8) -> Entry {
-        Entry::Content { key: [key; 20], digest: [8; 32], authority: "acme".to_owned() }
+        Entry::Content { key: [key; 20], digest: [8; 32], authority: "acme".to_owned(), from: 0 }
     }
 
     #[test]

@@ -115,10 +115,13 @@ pub fn entries(key: &str, bytes: &[u8], facts: &Facts<'_>) -> Vec<Entry> {
     let digest = Sha256::digest(bytes).into();
     match (facts.registry.authority_of_key(key), facts.pool.key(key), object) {
         (Some(issuer), _, Object::Certificate(certificate)) => {
-            let serial = certificate.serial_number().into_array();
+            let (serial, file) =
+                (certificate.serial_number().into_array(), file_of(issuer, &certificate, facts.registry));
+            let (authority, from, until) =
+                (issuer.name.clone(), facts.now, certificate.validity().not_after().timestamp());
             // So that lists have to revoke it, if nobody has authorised what it is for.
-            let published = Entry::Published { authority: issuer.name.clone(), serial };
-            vec![certified(issuer, &certificate, digest, facts.registry), published]
+            let published = Entry::Published { authority, serial, file: file.clone(), from, until };
+            vec![certified(issuer, &certificate, digest, file), published]
         }
         (Some(issuer), _, Object::List(list)) => {
             let (number, from) = (list.crl_number().into_array(), list.this_update().timestamp());
@@ -139,23 +142,28 @@ fn revoked(issuer: &Authority, list: &TbsCertList<RevokedCertificates>, facts: &
     seen.map(|serial| Entry::Revoked { authority: issuer.name.clone(), serial }).collect()
 }
 
-fn certified(issuer: &Authority, certificate: &TbsCert, digest: Digest, registry: &Registry) -> Entry {
+/// The file that a certificate is for, or is in.
+fn file_of(issuer: &Authority, certificate: &TbsCert, registry: &Registry) -> String {
     let key = certificate.subject_public_key_info();
     let subject = registry.authorities.iter().find(|authority| authority.public == *key);
     let address = certificate.signed_object().map(|address| address.as_str());
     // A word of a line in the memory.
     let object = address.and_then(|address| address.strip_prefix(issuer.repository.as_str()));
     let object = object.filter(|file| !file.is_empty() && file.bytes().all(|c| c.is_ascii_graphic()));
-    let file = match (subject, object) {
+    match (subject, object) {
         (Some(subject), _) => subject.certificate_name(),
         (None, Some(file)) => file.to_owned(),
         // It is for no file of this authority: no list may spare it.
         (None, None) => hex::encode(Number::from(key.key_identifier())),
-    };
+    }
+}
+
+fn certified(issuer: &Authority, certificate: &TbsCert, digest: Digest, file: String) -> Entry {
     let serial = certificate.serial_number().into_array();
     let (authority, validity) = (issuer.name.clone(), certificate.validity());
     let (from, until) = (validity.not_before().timestamp(), validity.not_after().timestamp());
-    Entry::Certificate { authority, serial, digest, file, from, until, key: key.key_identifier().into() }
+    let key = certificate.subject_public_key_info().key_identifier().into();
+    Entry::Certificate { authority, serial, digest, file, from, until, key }
 }
 
 /// In the place of an authority's name: what operators permit is no member's object.
@@ -165,7 +173,7 @@ const NOBODY: &str = "*";
 fn content(key: &PublicKey, digest: Digest, facts: &Facts<'_>) -> Option<Entry> {
     let key = Number::from(key.key_identifier());
     let authority = NOBODY.to_owned();
-    facts.memory.purpose(&key).is_none().then_some(Entry::Content { key, digest, authority })
+    facts.memory.purpose(&key).is_none().then_some(Entry::Content { key, digest, authority, from: facts.now })
 }
 
 fn signed(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Vec<Entry> {

@@ -1,21 +1,25 @@
-//! What one issuer can use up at most of what all need: numbers, keys of the pool, and lines of the memory. What it has used up in a day is there again
-//! a day later; keys that it had bound to contents and manifests are for those, and usable for them.
+//! What one issuer can use up at most of what all need: numbers, keys of the pool, and lines of the memory. What it has used up is there again a day
+//! later; keys that it had bound to contents and manifests are for those, and usable for them, unless it had them bound otherwise at each registry.
 
-use super::{Facts, Refusal, words};
+use std::collections::BTreeSet;
+
+use super::{Facts, Refusal, refusal::MAY, words};
 use crate::{
-    memory::{Digest, Issued, Last, Number, Purpose},
+    memory::{Digest, Issued, Last, LastManifest, Number, Purpose},
     registry::Authority,
 };
 
-/// So many keys are for the manifests of one authority; they may sign them again.
+/// So many keys are taken for the manifests of one authority in a day; they may sign them again.
 const MOST_MANIFEST_KEYS: usize = 8;
-/// So many keys are for one content. One is enough, but for an issuer that does not know which.
+/// So many keys are taken for one content in a day. One is enough, but for an issuer that does not know which.
 const MOST_OBJECT_KEYS: usize = 4;
 /// So many certificates of a file begin in a day, but for those that are revoked: whoever has filled that keeps others from it for a day.
 const MOST_CERTIFICATES: usize = 64;
 const DAY: i64 = 86_400;
 /// So many certificates are for the keys of one manifest. It takes one.
 const MOST_OF_MANIFEST: usize = 4;
+/// So often another key may come to sign the same manifest. It takes one.
+const MOST_CHANGES: usize = 8;
 /// The highest number rises by two to the power of this in each second.
 const NUMBERS_A_SECOND: u32 = 20;
 
@@ -65,6 +69,17 @@ pub(super) fn certificate(issuer: &Authority, file: &str, facts: &Facts<'_>) -> 
     Err(Refusal::Full { what, most: MOST_CERTIFICATES })
 }
 
+/// Whether another key may sign the last manifest of an authority: each change of keys is a line of the memory.
+pub(super) fn change(issuer: &Authority, last: &LastManifest, key: &Number) -> Result<(), Refusal> {
+    if last.key == *key || last.changes < MOST_CHANGES {
+        return Ok(());
+    }
+    Err(Refusal::Full {
+        what: format!("changes of the key of the last {}", issuer.manifest_name()),
+        most: MOST_CHANGES,
+    })
+}
+
 /// Whether a key may be for the manifests of an authority.
 pub(super) fn manifest_key(issuer: &Authority, key: &Number, facts: &Facts<'_>) -> Result<(), Refusal> {
     purpose(key, &Purpose::Manifests(issuer.name.clone()), MOST_MANIFEST_KEYS, facts)
@@ -76,11 +91,11 @@ pub(super) fn object_key(issuer: &Authority, key: &Number, content: Digest, fact
     let content = Purpose::Content(content);
     purpose(key, &content, MOST_OBJECT_KEYS, facts)?;
     let most = facts.registry.objects(issuer);
-    if facts.memory.keys_for(&content) > 0 || facts.memory.contents_of(&issuer.name) < most {
+    let has = facts.memory.contents_of(&issuer.name).map_or(0, BTreeSet::len);
+    if facts.memory.has_keys(&content) || has < most {
         return Ok(());
     }
-    let what = format!("different objects of {}, as many as the registry's data permit (objects)", issuer.name);
-    Err(Refusal::Full { what, most })
+    Err(Refusal::Objects { of: issuer.name.clone(), most })
 }
 
 /// Whether a key may be for this: it is for nothing else, and it or another one is not too many.
@@ -88,12 +103,12 @@ fn purpose(key: &Number, purpose: &Purpose, most: usize, facts: &Facts<'_>) -> R
     match facts.memory.purpose(key) {
         Some(before) if before == purpose => Ok(()),
         Some(_) => Err(Refusal::SecondContent),
-        None if facts.memory.keys_for(purpose) < most => Ok(()),
+        None if facts.memory.keys_since(purpose, facts.now.saturating_sub(DAY)) < most => Ok(()),
         None => {
             let fits = |key: Number| facts.memory.purpose(&key) == Some(purpose);
             let found = facts.pool.keys().find(|(_, public)| fits(public.key_identifier().into()));
             let usable =
-                found.map_or_else(|| "none of them is in the pool".to_owned(), |(name, _)| format!("{name} may"));
+                found.map_or_else(|| "none of them is in the pool".to_owned(), |(name, _)| format!("{name}{MAY}"));
             Err(Refusal::Keys { most, usable })
         }
     }

@@ -184,7 +184,7 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
         let (key, digest) = (identifier(certificate), attestation.digest());
         bounds::object_key(issuer, &key, digest, facts)?;
         let authority = issuer.name.clone();
-        (attestation.to_string(), Some(Entry::Content { key, digest, authority }))
+        (attestation.to_string(), Some(Entry::Content { key, digest, authority, from: facts.now }))
     };
     let validity = certificate.validity();
     facts.lasts(validity.not_before(), validity.not_after(), facts.registry.terms.longest_object)?;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use rpki::repository::crl::{RevokedCertificates, TbsCertList};
 
-use super::{Consent, Facts, Refusal, bounds, words};
+use super::{Consent, Facts, Refusal, bounds, first_of, words};
 use crate::{
-    memory::{Digest, Entry, Issued, Number},
+    memory::{Digest, Entry, Issued, Number, Published},
     registry::Authority,
 };
 
@@ -53,7 +53,7 @@ fn revoked(list: &TbsCertList<RevokedCertificates>) -> Result<BTreeSet<Number>, 
     Ok(revoked)
 }
 
-/// Compares what is revoked with what is known. A list is good if it has all that was published and withdrawn since. It may have more: no manifest has an
+/// Compares what is revoked with what is known. A list is good if it has all that was withdrawn and may be on a manifest that is not over. It may have more: no manifest has an
 /// object whose certificate is on its list, so what should stand stands by another certificate, or by the next list. (To refuse what revokes the last certificate that
 /// is known here would let an agent that was absent refuse lists for ever. To demand what was never published would let whoever had it signed keep its number to
 /// himself, and so stop the authority.)
@@ -62,10 +62,15 @@ fn check(issuer: &Authority, revoked: &BTreeSet<Number>, facts: &Facts<'_>) -> R
         facts.published(issuer, file).is_some() || file == issuer.manifest_name() || file == issuer.certificate_name()
     };
     let Some(issued) = facts.memory.of(&issuer.name) else { return Ok(Vec::new()) };
-    for (serial, certified) in issued.certificates().filter(|(serial, _)| issued.is_published(serial)) {
-        if certified.until > facts.now && !revoked.contains(serial) && !wanted(&certified.file) {
-            return Err(Refusal::Spares { serial: words(*serial), file: certified.file.clone() });
-        }
+    // The last manifest that has what was replaced began before the one that replaces it, and may last so long from there.
+    let terms = facts.registry.terms;
+    let since = facts.now.saturating_sub(terms.longest_list).saturating_sub(terms.clocks);
+    let stays =
+        |serial: &Number, one: &Published| one.until > facts.now && !revoked.contains(serial) && !wanted(&one.file);
+    let spared = || issued.exposed(since).filter(|(serial, one)| stays(serial, one));
+    if let Some((_, one)) = spared().next() {
+        let serials = first_of(spared().map(|(serial, _)| serial));
+        return Err(Refusal::Spares { serials, file: one.file.clone() });
     }
     let seen = revoked.iter().filter(|serial| issued.certificate(serial).is_some());
     Ok(seen.map(|serial| Entry::Revoked { authority: issuer.name.clone(), serial: *serial }).collect())

@@ -11,7 +11,7 @@ use rpki::repository::{
     x509::{Serial, Time},
 };
 
-use super::{Consent, Facts, Published, Refusal, bounds, canonical, certificate, outlasts, words};
+use super::{Consent, Facts, Published, Refusal, bounds, canonical, certificate, first_of, outlasts};
 use crate::{
     attestation::Attestation,
     memory::{Digest, Entry, Issued, LastManifest, Number},
@@ -38,7 +38,7 @@ pub(super) fn manifest(key: Number, attributes: Attributes, facts: &Facts<'_>) -
             "end comes too soon: a manifest lasts half as long as the registry's terms permit, at least",
         ));
     }
-    follows(issuer, &content, attributes, facts)?;
+    follows(issuer, &content, attributes, &key, facts)?;
     let next = content.next_update();
     let list = files.remove(&issuer.list_name()).ok_or(Refusal::Profile("list of revoked certificates"))?;
     let list = current_list(issuer, &list, next, facts)?;
@@ -67,8 +67,10 @@ pub(super) fn manifest(key: Number, attributes: Attributes, facts: &Facts<'_>) -
             return Err(failed("its certificate is revoked".to_owned()));
         }
         outlasts(certificate.validity().not_after(), next).map_err(failed)?;
-        let serial = certificate.serial_number().into_array();
-        entries.push(Entry::Published { authority: issuer.name.clone(), serial });
+        let (serial, until) =
+            (certificate.serial_number().into_array(), certificate.validity().not_after().timestamp());
+        let (authority, from) = (issuer.name.clone(), content.this_update().timestamp());
+        entries.push(Entry::Published { authority, serial, file: file.clone(), from, until });
     }
     certified(issuer, &key, &list, next, facts)?;
     bounds::manifest_key(issuer, &key, facts)?;
@@ -91,13 +93,15 @@ fn follows(
     issuer: &Authority,
     content: &ManifestContent,
     attributes: Attributes,
+    key: &Number,
     facts: &Facts<'_>,
 ) -> Result<(), Refusal> {
-    let last = facts.memory.of(&issuer.name).and_then(Issued::manifest).map(|LastManifest { last, .. }| last);
+    let before = facts.memory.of(&issuer.name).and_then(Issued::manifest);
     // The same one may be asked about again.
-    if last.is_some_and(|last| last.digest == attributes.digest) {
-        return Ok(());
+    if let Some(same) = before.filter(|before| before.last.digest == attributes.digest) {
+        return bounds::change(issuer, same, key);
     }
+    let last = before.map(|LastManifest { last, .. }| last);
     bounds::number("the manifest's number", content.manifest_number().into_array(), last, facts)?;
     match last {
         Some(last) if content.this_update().timestamp() <= last.from => {
@@ -114,16 +118,13 @@ fn follows(
 fn certified(issuer: &Authority, key: &Number, list: &Crl, next: Time, facts: &Facts<'_>) -> Result<(), Refusal> {
     let file = issuer.manifest_name();
     let revoked = |serial: Number| Serial::from_array(serial).is_ok_and(|serial| list.contains(serial));
-    let mut certificates = facts.memory.of(&issuer.name).into_iter().flat_map(Issued::certificates);
-    let short = certificates.find(|&(serial, certified)| {
+    let certificates = facts.memory.of(&issuer.name).into_iter().flat_map(Issued::certificates);
+    let mut short = certificates.filter(|&(serial, certified)| {
         let current = certified.until > facts.now && !revoked(*serial);
         certified.key == *key && certified.file == file && current && certified.until < next.timestamp()
     });
-    let Some((serial, _)) = short else { return Ok(()) };
-    let serial = words(*serial);
-    let reason =
-        format!("its key's certificate {serial} ends before the manifest's next update: another key may sign it");
-    Err(Refusal::Object { file, reason })
+    let serials = first_of(short.by_ref().map(|(serial, _)| serial));
+    if serials.is_empty() { Ok(()) } else { Err(Refusal::Ends { file, serials }) }
 }
 
 /// Whether the list on a manifest that was agreed to has this serial number.

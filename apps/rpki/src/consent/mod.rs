@@ -20,7 +20,7 @@ use rpki::{
 use sha2::{Digest as _, Sha256};
 use theta_names::WallTime;
 
-pub use self::refusal::{Refusal, blames_key};
+pub use self::refusal::{Refusal, blames_key, blames_quota, spared, usable_keys};
 use crate::{
     attestation::{Attestation, aspa_file, roa_file},
     memory::{Entry, Memory, Number},
@@ -147,7 +147,8 @@ fn content(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Result
     let (issuer, attestation) = attested(attributes.kind, &attributes, facts)?;
     bounds::object_key(issuer, &key, digest, facts)?;
     let authority = issuer.name.clone();
-    Ok(Consent { what: attestation.to_string(), entries: vec![Entry::Content { key, digest, authority }] })
+    let entry = Entry::Content { key, digest, authority, from: facts.now };
+    Ok(Consent { what: attestation.to_string(), entries: vec![entry] })
 }
 
 /// The content of a ROA or an ASPA, if it is authorised, and whose object it is. What is authorised is known here, so its digest is recognised; any
@@ -169,6 +170,14 @@ fn attested<'a>(
     let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;
     let read = if kind == Kind::Roa { Attestation::decode_roa(&bytes) } else { Attestation::decode_aspa(&bytes) };
     Err(read.map_or(Refusal::Form, |read| Refusal::Unauthorised(read.to_string())))
+}
+
+/// So many serial numbers are named in a refusal: its words are cut somewhere.
+const MOST_NAMED: usize = 4;
+
+/// The first of some serial numbers, in words.
+fn first_of<'a>(serials: impl Iterator<Item = &'a Number>) -> String {
+    serials.take(MOST_NAMED).copied().map(words).collect::<Vec<_>>().join(", ")
 }
 
 /// A serial number in words.

@@ -1,5 +1,9 @@
 //! Why a registry's node does not take part.
 
+use rpki::repository::x509::Serial;
+
+use crate::memory::Number;
+
 /// Why the registry does not consent, in words for the audit log and whoever asks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -53,8 +57,16 @@ pub enum Refusal {
         /// How many.
         most: usize,
     },
-    /// As many keys are for something as may be.
-    #[error("{most} keys sign that already, and no other one is taken for it; {usable}")]
+    /// A member has as many different objects as it may.
+    #[error("there are {most} different objects of {of}, as many as {QUOTA}")]
+    Objects {
+        /// Whose.
+        of: String,
+        /// How many.
+        most: usize,
+    },
+    /// As many keys were taken for something as may be.
+    #[error("{most} keys were taken for that within a day, and {NO_OTHER}{usable}")]
     Keys {
         /// How many.
         most: usize,
@@ -99,13 +111,23 @@ pub enum Refusal {
     /// An entry of a list is none.
     #[error("its entry for the serial number {0} is 0, there twice, or of a later time")]
     Revocation(String),
-    /// A certificate would be good again, or still, whose object was withdrawn.
-    #[error("it does not revoke {serial}, the certificate of {file}, which was withdrawn")]
+    /// Certificates would be good again, or still, whose objects were withdrawn.
+    #[error("it {SPARES}{serials}, certificates of {file} or others that were withdrawn")]
     Spares {
-        /// The certificate's serial number.
-        serial: String,
-        /// The file that it was for.
+        /// The certificates' serial numbers, or some of them.
+        serials: String,
+        /// The file that the first one was in.
         file: String,
+    },
+    /// Certificates of a manifest's key would end the manifest before its time.
+    #[error(
+        "{file}: {OTHER}, since its list {SPARES}{serials}, certificates of its key that end before the manifest's next update"
+    )]
+    Ends {
+        /// The manifest's file.
+        file: String,
+        /// The certificates' serial numbers, or some of them.
+        serials: String,
     },
     /// The key has signed, or is certified for, another content, or the manifests of an authority.
     #[error("this key of an object is for another content already")]
@@ -120,14 +142,43 @@ pub enum Refusal {
     Unseen(String),
 }
 
-/// In the words of each refusal that is of the key which was chosen for an object or a manifest: another one may do.
-const OF_THE_KEY: [&str; 3] =
-    ["for another content already", "no other one is taken for it", "another key may sign it"];
+/// Before serial numbers that a list should have.
+const SPARES: &str = "does not revoke ";
+/// Before the key that may be used, if there is one.
+const NO_OTHER: &str = "no other one is taken for it now; ";
+/// What another key may do.
+const OTHER: &str = "another key may sign it";
+/// Who says how many objects there may be.
+const QUOTA: &str = "the registry's data permit (objects)";
 
-/// Whether an objection, which may be among other words, is to the key that an issuer has chosen.
+/// Whether an objection, which may be among other words, is to the key that an issuer has chosen for an object or a manifest: another one may do.
 #[must_use]
 pub fn blames_key(objection: &str) -> bool {
-    OF_THE_KEY.iter().any(|words| objection.contains(words))
+    ["for another content already", NO_OTHER, OTHER].iter().any(|words| objection.contains(words))
+}
+
+/// Whether an objection, which may be among other words, is that a member has as many objects as it may.
+#[must_use]
+pub fn blames_quota(objection: &str) -> bool {
+    objection.contains(QUOTA)
+}
+
+/// The keys that may be used instead, by the words of objections.
+pub fn usable_keys(objections: &str) -> impl Iterator<Item = &str> {
+    let keys = objections.split(NO_OTHER).skip(1).filter_map(|rest| rest.split_once(MAY));
+    keys.map(|(key, _)| key).filter(|key| !key.contains(' '))
+}
+
+/// After a key that may be used.
+pub(super) const MAY: &str = " may";
+
+/// The serial numbers that a list should have, by the words of objections.
+pub fn spared(objections: &str) -> impl Iterator<Item = Number> {
+    let numbers = objections.split(SPARES).skip(1).flat_map(|rest| rest.split(", "));
+    numbers
+        .filter_map(|number| number.parse::<Serial>().ok())
+        .map(Serial::into_array)
+        .filter(|number| *number != [0; 20])
 }
 
 #[cfg(test)]
@@ -136,10 +187,30 @@ mod tests {
 
     #[test]
     fn what_is_of_the_key_is_said_so() {
-        let usable = "rpki-ee-3 may".to_owned();
+        let usable = format!("rpki-ee-3{MAY}");
         for refusal in [Refusal::SecondContent, Refusal::Keys { most: 4, usable }] {
             assert!(blames_key(&format!("node 2: {refusal}; node 3: {refusal}")));
         }
         assert!(!blames_key(&Refusal::Form.to_string()));
+        let objects = Refusal::Objects { of: "acme".to_owned(), most: 1 }.to_string();
+        assert!(blames_quota(&objects) && !blames_key(&objects));
+    }
+
+    #[test]
+    fn keys_and_numbers_are_read_from_objections() {
+        let keys = |usable: &str| Refusal::Keys { most: 4, usable: usable.to_owned() }.to_string();
+        let all = format!(
+            "node 2: {}; node 3: {}; node 4: {}",
+            keys("a may"),
+            keys("none of them is in the pool"),
+            keys("b may")
+        );
+        assert_eq!(usable_keys(&all).collect::<Vec<_>>(), ["a", "b"]);
+        let (serials, file) = ("11, 65536".to_owned(), "acme.mft".to_owned());
+        let ends = Refusal::Ends { file: file.clone(), serials: serials.clone() };
+        let spares = Refusal::Spares { file, serials: "7".to_owned() };
+        let all = format!("node 2: {ends}; node 3: {spares}; node 4: no");
+        let number = |number: u64| Serial::from(number).into_array();
+        assert_eq!(spared(&all).collect::<Vec<_>>(), [11, 65_536, 7].map(number));
     }
 }

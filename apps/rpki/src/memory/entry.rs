@@ -45,12 +45,19 @@ pub enum Entry {
         /// Its serial number.
         serial: Number,
     },
-    /// A certificate that was on a manifest, or that operators permit: when its object is withdrawn, lists have to revoke it.
+    /// A certificate that is on a manifest in the place of what was in its file before, or that operators permit: when its object is withdrawn,
+    /// lists have to revoke it.
     Published {
         /// Whose.
         authority: String,
         /// Its serial number.
         serial: Number,
+        /// The name of the file that it is in.
+        file: String,
+        /// When that manifest begins, in seconds since 1970.
+        from: i64,
+        /// When the certificate ends, in seconds since 1970.
+        until: i64,
     },
     /// A manifest.
     Manifest {
@@ -75,6 +82,8 @@ pub enum Entry {
         digest: Digest,
         /// Whose object it is.
         authority: String,
+        /// When that was agreed to, in seconds since 1970.
+        from: i64,
     },
     /// A statement of a member that decided about something.
     Statement {
@@ -98,13 +107,15 @@ impl fmt::Display for Entry {
                 write!(f, "list {authority} {} {} {from}", hex::encode(number), hex::encode(digest))
             }
             Self::Revoked { authority, serial } => write!(f, "revoked {authority} {}", hex::encode(serial)),
-            Self::Published { authority, serial } => write!(f, "published {authority} {}", hex::encode(serial)),
+            Self::Published { authority, serial, file, from, until } => {
+                write!(f, "published {authority} {} {file} {from} {until}", hex::encode(serial))
+            }
             Self::Manifest { authority, number, digest, key, from, until } => {
                 let [number, digest, key] = [&number[..], digest, key].map(hex::encode);
                 write!(f, "manifest {authority} {number} {digest} {key} {from} {until}")
             }
-            Self::Content { key, digest, authority } => {
-                write!(f, "content {} {} {authority}", hex::encode(key), hex::encode(digest))
+            Self::Content { key, digest, authority, from } => {
+                write!(f, "content {} {} {authority} {from}", hex::encode(key), hex::encode(digest))
             }
             Self::Statement { member, subject, counted: Counted { number, digest, until } } => {
                 write!(f, "statement {member} {subject} {number} {} ", hex::encode(digest))?;
@@ -146,9 +157,13 @@ impl FromStr for Entry {
             ["revoked", authority, serial] => {
                 Some(Self::Revoked { authority: authority.to_owned(), serial: digits(serial)? })
             }
-            ["published", authority, serial] => {
-                Some(Self::Published { authority: authority.to_owned(), serial: digits(serial)? })
-            }
+            ["published", authority, serial, file, from, until] => Some(Self::Published {
+                authority: authority.to_owned(),
+                serial: digits(serial)?,
+                file: file.to_owned(),
+                from: from.parse().ok()?,
+                until: until.parse().ok()?,
+            }),
             ["manifest", authority, number, digest, key, from, until] => Some(Self::Manifest {
                 authority: authority.to_owned(),
                 number: digits(number)?,
@@ -157,9 +172,12 @@ impl FromStr for Entry {
                 from: from.parse().ok()?,
                 until: until.parse().ok()?,
             }),
-            ["content", key, digest, authority] => {
-                Some(Self::Content { key: digits(key)?, digest: digits(digest)?, authority: authority.to_owned() })
-            }
+            ["content", key, digest, authority, from] => Some(Self::Content {
+                key: digits(key)?,
+                digest: digits(digest)?,
+                authority: authority.to_owned(),
+                from: from.parse().ok()?,
+            }),
             ["statement", member, subject, number, digest, until] => {
                 let until = if until == NO_END { None } else { Some(until.parse().ok()?) };
                 let counted = Counted { number: number.parse().ok()?, digest: digits(digest)?, until };

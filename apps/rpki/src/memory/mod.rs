@@ -5,7 +5,7 @@ mod entry;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 
 pub use self::entry::Entry;
 
@@ -54,6 +54,17 @@ pub struct Certified {
     pub key: Number,
 }
 
+/// A certificate that was on a manifest that was agreed to, or that operators have permitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The name of the file that it is in.
+    pub file: String,
+    /// When it ends, in seconds since 1970.
+    pub until: i64,
+    /// When the manifest begins that has another one in that file, in seconds since 1970: no later one has this one.
+    pub replaced: Option<i64>,
+}
+
 /// The last list of an authority, or what a manifest has in common with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Last {
@@ -76,6 +87,8 @@ pub struct LastManifest {
     pub until: i64,
     /// How many certificates there are for its keys.
     pub certificates: usize,
+    /// How often another key has come to sign it.
+    pub changes: usize,
 }
 
 /// What a key of the pool is for, as soon as it has signed or was certified.
@@ -94,7 +107,9 @@ pub struct Issued {
     /// The serial numbers of the certificates for each file, in the order in which they were agreed to.
     files: BTreeMap<String, Vec<Number>>,
     revoked: BTreeSet<Number>,
-    published: BTreeSet<Number>,
+    published: BTreeMap<Number, Published>,
+    /// The serial numbers of what is in each file by the last manifest that has it.
+    current: BTreeMap<String, Number>,
     list: Option<Last>,
     manifest: Option<LastManifest>,
 }
@@ -110,6 +125,15 @@ impl Issued {
         if let Some(manifest) = self.manifest.as_mut().filter(|manifest| manifest.key == key) {
             manifest.certificates = manifest.certificates.saturating_add(1);
         }
+    }
+
+    fn publish(&mut self, serial: Number, published: Published, from: i64) {
+        if let Some(before) = self.current.insert(published.file.clone(), serial).filter(|before| *before != serial)
+            && let Some(before) = self.published.get_mut(&before)
+        {
+            before.replaced = Some(from);
+        }
+        self.published.insert(serial, published);
     }
 
     /// The certificate with this serial number.
@@ -132,7 +156,12 @@ impl Issued {
     /// Whether the certificate with this serial number was on a manifest that was agreed to, or operators have permitted it.
     #[must_use]
     pub fn is_published(&self, serial: &Number) -> bool {
-        self.published.contains(serial)
+        self.published.contains_key(serial)
+    }
+
+    /// The certificates that may be on a manifest which begins after this time, in seconds since 1970.
+    pub fn exposed(&self, since: i64) -> impl Iterator<Item = (&Number, &Published)> {
+        self.published.iter().filter(move |(_, published)| published.replaced.is_none_or(|at| at > since))
     }
 
     /// How many certificates of a file begin later than this, in seconds since 1970, and are revoked by no list.
@@ -160,10 +189,10 @@ impl Issued {
 pub struct Memory {
     issued: BTreeMap<String, Issued>,
     purposes: BTreeMap<Number, Purpose>,
-    /// How many keys there are for each purpose.
-    keys: BTreeMap<Purpose, usize>,
-    /// How many contents of each authority's objects have a key.
-    contents: BTreeMap<String, usize>,
+    /// When keys were taken for each purpose, in seconds since 1970.
+    keys: BTreeMap<Purpose, Vec<i64>>,
+    /// The contents of each authority's objects that have a key.
+    contents: BTreeMap<String, BTreeSet<Digest>>,
     /// By members and what statements are about.
     counted: BTreeMap<String, BTreeMap<String, Counted>>,
 }
@@ -184,27 +213,29 @@ impl Memory {
             Entry::Revoked { authority, serial } => {
                 self.issued.entry(authority).or_default().revoked.insert(serial);
             }
-            Entry::Published { authority, serial } => {
-                self.issued.entry(authority).or_default().published.insert(serial);
+            Entry::Published { authority, serial, file, from, until } => {
+                let published = Published { file, until, replaced: None };
+                self.issued.entry(authority).or_default().publish(serial, published, from);
             }
             Entry::Manifest { authority, number, digest, key, from, until } => {
-                self.bind(key, Purpose::Manifests(authority.clone()));
+                self.bind(key, Purpose::Manifests(authority.clone()), from);
                 let manifest = &mut self.issued.entry(authority).or_default().manifest;
                 if manifest.is_none_or(|before| before.last.number <= number) {
                     // The same one may be signed by another key.
                     let same = manifest.filter(|before| before.last.digest == digest);
                     let certificates = same.map_or(0, |before| before.certificates);
-                    *manifest = Some(LastManifest { last: Last { number, digest, from }, key, until, certificates });
+                    let changes =
+                        same.map_or(0, |before| before.changes.saturating_add(usize::from(before.key != key)));
+                    let last = Last { number, digest, from };
+                    *manifest = Some(LastManifest { last, key, until, certificates, changes });
                 }
             }
-            Entry::Content { key, digest, authority } => {
+            Entry::Content { key, digest, authority, from } => {
                 let purpose = Purpose::Content(digest);
-                let is_new = self.keys_for(&purpose) == 0;
-                self.bind(key, purpose);
-                if is_new {
-                    let count = self.contents.entry(authority).or_default();
-                    *count = count.saturating_add(1);
+                if !self.has_keys(&purpose) {
+                    self.contents.entry(authority).or_default().insert(digest);
                 }
+                self.bind(key, purpose, from);
             }
             Entry::Statement { member, subject, counted } => {
                 let last = self.counted.entry(member).or_default().entry(subject).or_insert(counted);
@@ -215,12 +246,12 @@ impl Memory {
         }
     }
 
-    fn bind(&mut self, key: Number, purpose: Purpose) {
-        if let Some(before) = self.purposes.insert(key, purpose.clone()) {
-            self.keys.entry(before).and_modify(|count| *count = count.saturating_sub(1));
+    /// A key that is taken for something stays taken for it.
+    fn bind(&mut self, key: Number, purpose: Purpose, from: i64) {
+        if let btree_map::Entry::Vacant(free) = self.purposes.entry(key) {
+            free.insert(purpose.clone());
+            self.keys.entry(purpose).or_default().push(from);
         }
-        let count = self.keys.entry(purpose).or_default();
-        *count = count.saturating_add(1);
     }
 
     /// Whether this was agreed to before, just so.
@@ -236,8 +267,8 @@ impl Memory {
                 self.of(authority).and_then(Issued::list) == Some(&list)
             }
             Entry::Revoked { authority, serial } => self.of(authority).is_some_and(|issued| issued.is_revoked(serial)),
-            Entry::Published { authority, serial } => {
-                self.of(authority).is_some_and(|issued| issued.is_published(serial))
+            Entry::Published { authority, serial, file, .. } => {
+                self.of(authority).is_some_and(|issued| issued.current.get(file) == Some(serial))
             }
             Entry::Manifest { authority, number, digest, key, from, until } => {
                 let last = Last { number: *number, digest: *digest, from: *from };
@@ -261,16 +292,22 @@ impl Memory {
         self.purposes.get(key)
     }
 
-    /// How many keys are for this.
+    /// Whether there is a key for this.
     #[must_use]
-    pub fn keys_for(&self, purpose: &Purpose) -> usize {
-        self.keys.get(purpose).copied().unwrap_or_default()
+    pub fn has_keys(&self, purpose: &Purpose) -> bool {
+        self.keys.contains_key(purpose)
     }
 
-    /// How many contents of this authority's objects have a key.
+    /// How many keys were taken for this after a time, in seconds since 1970.
     #[must_use]
-    pub fn contents_of(&self, authority: &str) -> usize {
-        self.contents.get(authority).copied().unwrap_or_default()
+    pub fn keys_since(&self, purpose: &Purpose, since: i64) -> usize {
+        self.keys.get(purpose).into_iter().flatten().filter(|taken| **taken > since).count()
+    }
+
+    /// The contents of this authority's objects that have a key.
+    #[must_use]
+    pub fn contents_of(&self, authority: &str) -> Option<&BTreeSet<Digest>> {
+        self.contents.get(authority)
     }
 
     /// What keys are for, by their identifiers.

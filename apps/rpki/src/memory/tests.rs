@@ -20,9 +20,9 @@ fn entries() -> [Entry; 8] {
         },
         Entry::List { authority: authority(), number: [3; 20], digest: [4; 32], from: 1 },
         Entry::Revoked { authority: authority(), serial: [1; 20] },
-        Entry::Published { authority: authority(), serial: [1; 20] },
+        Entry::Published { authority: authority(), serial: [1; 20], file: "a.roa".to_owned(), from: -7, until },
         Entry::Manifest { authority: authority(), number: [5; 20], digest: [6; 32], key: [9; 20], from: 2, until: 3 },
-        Entry::Content { key: [7; 20], digest: [8; 32], authority: authority() },
+        Entry::Content { key: [7; 20], digest: [8; 32], authority: authority(), from: 4 },
         statement("aspa-1", Some(7)),
         statement("aspa-2", None),
     ]
@@ -76,14 +76,16 @@ fn certificate(serial: u8, from: i64, key: u8) -> Entry {
 #[test]
 fn keys_are_counted_by_what_they_are_for() {
     let mut memory = Memory::default();
-    let content = |key| Entry::Content { key: [key; 20], digest: [0; 32], authority: "a".to_owned() };
+    let content = |key, from| Entry::Content { key: [key; 20], digest: [0; 32], authority: "a".to_owned(), from };
     let (one, manifests) = (Purpose::Content([0; 32]), Purpose::Manifests("a".to_owned()));
-    [content(1), content(2), content(1)].into_iter().for_each(|entry| memory.learn(entry));
-    assert_eq!((memory.keys_for(&one), memory.keys_for(&manifests)), (2, 0));
-    assert_eq!((memory.contents_of("a"), memory.contents_of("b")), (1, 0), "two keys for one");
+    [content(1, 5), content(2, 6), content(1, 7)].into_iter().for_each(|entry| memory.learn(entry));
+    let counted = [4, 5, 6].map(|since| memory.keys_since(&one, since));
+    assert_eq!((counted, memory.keys_since(&manifests, 0)), ([2, 1, 0], 0));
+    assert!(memory.has_keys(&one) && !memory.has_keys(&manifests));
+    assert_eq!((memory.contents_of("a"), memory.contents_of("b")), (Some(&[[0; 32]].into()), None), "two keys for one");
     let (number, digest, key) = ([0; 20], [0; 32], [3; 20]);
-    memory.learn(Entry::Manifest { authority: "a".to_owned(), number, digest, key, from: 0, until: 0 });
-    assert_eq!((memory.purpose(&key), memory.keys_for(&manifests)), (Some(&manifests), 1));
+    memory.learn(Entry::Manifest { authority: "a".to_owned(), number, digest, key, from: 1, until: 0 });
+    assert_eq!((memory.purpose(&key), memory.keys_since(&manifests, 0)), (Some(&manifests), 1));
 }
 
 #[test]
@@ -100,6 +102,29 @@ fn certificates_of_the_last_manifest_are_counted_whichever_of_its_keys_they_are_
     assert_eq!(certificates(&memory), 2, "one is for another key");
     [manifest(1, 8), certificate(4, 0, 8)].into_iter().for_each(|entry| memory.learn(entry));
     assert_eq!(certificates(&memory), 3, "the same manifest, by another key");
+    assert_eq!(memory.of("a").unwrap().manifest().unwrap().changes, 1);
     memory.learn(manifest(2, 7));
     assert_eq!(certificates(&memory), 0);
+}
+
+#[test]
+fn what_is_on_manifests_is_known_until_another_takes_its_place() {
+    let mut memory = Memory::default();
+    let published = |serial: u8, file: &str, from| {
+        let (authority, file) = ("a".to_owned(), file.to_owned());
+        Entry::Published { authority, serial: [serial; 20], file, from, until: 99 }
+    };
+    for entry in [published(1, "f", 5), published(2, "g", 5), published(3, "f", 7)] {
+        assert!(!memory.knows(&entry));
+        memory.learn(entry);
+    }
+    let exposed = |memory: &Memory, since| {
+        memory.of("a").unwrap().exposed(since).map(|(serial, _)| serial[0]).collect::<Vec<_>>()
+    };
+    assert_eq!([6, 7].map(|since| exposed(&memory, since)), [vec![1, 2, 3], vec![2, 3]]);
+    assert!(memory.knows(&published(3, "f", 8)) && !memory.knows(&published(1, "f", 8)));
+    // It is there again.
+    memory.learn(published(1, "f", 9));
+    assert_eq!([8, 9].map(|since| exposed(&memory, since)), [vec![1, 2, 3], vec![1, 2]]);
+    assert!([1, 2, 3].iter().all(|serial| memory.of("a").unwrap().is_published(&[*serial; 20])));
 }

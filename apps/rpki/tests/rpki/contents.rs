@@ -3,7 +3,7 @@
 use rpki::repository::resources::ResourceSet;
 use theta_rpki::{memory::Entry, registry::Registry};
 
-use crate::issuer::{World, aspa, keys, no_addresses, registry_text, roa, time};
+use crate::issuer::{DAY, World, aspa, keys, no_addresses, registry_text, roa, time};
 
 #[test]
 fn what_a_member_has_stated_is_signed() {
@@ -176,18 +176,27 @@ fn keys_of_a_content_are_counted() {
     world.state(&attestation, true);
     let digest = attestation.digest();
     for key in 1..=3 {
-        world.memory.learn(Entry::Content { key: [key; 20], digest, authority: "acme".to_owned() });
+        world.memory.learn(Entry::Content { key: [key; 20], digest, authority: "acme".to_owned(), from: world.now });
     }
     let (_, first) = world.object(&attestation, keys().objects[0], 1);
     world.ask("rpki-ee-0", &first[0]).unwrap();
     let (_, other) = world.object(&attestation, keys().objects[1], 2);
-    world.refused("rpki-ee-1", &other[0], "4 keys sign that already, and no other one is taken for it; rpki-ee-0 may");
-    world.refused("rpki-acme", &other[1], "4 keys sign that already");
+    world.refused(
+        "rpki-ee-1",
+        &other[0],
+        "4 keys were taken for that within a day, and no other one is taken for it now; rpki-ee-0 may",
+    );
+    world.refused("rpki-acme", &other[1], "4 keys were taken for that within a day");
     // One of them may sign it again, and be certified again.
     world.now += 1;
     let (_, again) = world.object(&attestation, keys().objects[0], 3);
     world.ask("rpki-ee-0", &again[0]).unwrap();
     world.ask("rpki-acme", &again[1]).unwrap();
+    // He may have had others taken at each registry, so that no key is for it at all of them: a day later another one is taken.
+    world.now += DAY;
+    let (_, other) = world.object(&attestation, keys().objects[1], 2);
+    world.ask("rpki-ee-1", &other[0]).unwrap();
+    world.ask("rpki-acme", &other[1]).unwrap();
 }
 
 /// One member would have all keys of the pool. Others have theirs, and whoever asks cannot use up a member's.

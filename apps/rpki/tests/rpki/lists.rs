@@ -1,6 +1,9 @@
 //! Lists of revoked certificates.
 
-use crate::issuer::{World, aspa, roa};
+use rpki::repository::x509::Serial;
+use theta_rpki::memory::{Entry, Memory};
+
+use crate::issuer::{DAY, World, aspa, roa};
 
 /// A member with a ROA and an ASPA, which are published.
 fn world() -> World {
@@ -33,6 +36,42 @@ fn what_was_withdrawn_is_revoked() {
     world.ask("rpki-acme", &asked).unwrap();
     // And stays so while it has not ended.
     let (asked, _) = world.list(2, &[12]);
+    world.refused("rpki-acme", &asked, "it does not revoke 11");
+}
+
+/// One issuer would have lists grow for as long as certificates last: it has objects made anew all the time, and published.
+#[test]
+fn what_was_replaced_need_not_be_revoked_when_its_last_manifest_is_over() {
+    let mut world = world();
+    let one = roa(64_496, &["192.0.2.0/24"]);
+    world.now += 1;
+    let mut files =
+        vec![(one.file_name(), world.issue(&one, 0, 13)), (aspa(&[1]).file_name(), world.issue(&aspa(&[1]), 1, 14))];
+    let (_, list) = world.list(2, &[]);
+    files.push(("acme.crl".to_owned(), world.shelf.put(&list)));
+    let manifest = world.manifest(2, &files, 3, 22);
+    world.ask("rpki-ee-3", &manifest[0]).unwrap();
+    world.state(&one, false);
+    for (later, serials) in [(0, "11, 13"), (2 * DAY + 1_200, "13")] {
+        world.now += later;
+        let (asked, _) = world.list(3, &[]);
+        world.refused("rpki-acme", &asked, &format!("it does not revoke {serials}, certificates of"));
+    }
+    let (asked, _) = world.list(3, &[13]);
+    world.ask("rpki-acme", &asked).unwrap();
+}
+
+/// An agent was absent when a certificate was signed, and there when it came onto a manifest.
+#[test]
+fn what_was_seen_on_a_manifest_alone_is_revoked() {
+    let mut world = world();
+    let (one, authority) = (roa(64_496, &["192.0.2.0/24"]), "acme".to_owned());
+    world.memory = Memory::default();
+    let serial = Serial::from(11_u64).into_array();
+    let (file, from, until) = (one.file_name(), world.now, world.now + DAY);
+    world.memory.learn(Entry::Published { authority, serial, file, from, until });
+    world.state(&one, false);
+    let (asked, _) = world.list(1, &[]);
     world.refused("rpki-acme", &asked, "it does not revoke 11");
 }
 

@@ -316,7 +316,11 @@ fn a_key_signs_the_next_manifest_if_its_certificates_last() {
     world.ask("rpki-acme", &asked[1]).unwrap();
     world.now += 1;
     let asked = world.manifest_of("acme", 2, &files, (2, 22), first);
-    world.refused("rpki-ee-2", &asked[0], "certificate 21 ends before the manifest's next update");
+    world.refused(
+        "rpki-ee-2",
+        &asked[0],
+        "another key may sign it, since its list does not revoke 21, certificates of its key",
+    );
     assert!(blames_key(&world.ask("rpki-ee-2", &asked[0]).unwrap_err().to_string()));
     let other = world.manifest_of("acme", 2, &files, (3, 22), first);
     let memory = world.memory.clone();
@@ -345,6 +349,20 @@ fn certificates_of_a_manifest_are_counted() {
     let asked = world.manifest(2, &files, 2, 22);
     world.ask("rpki-ee-2", &asked[0]).unwrap();
     world.ask("rpki-acme", &asked[1]).unwrap();
+}
+
+/// One issuer would fill the memories of all, with two keys in turn.
+#[test]
+fn changes_of_a_manifests_key_are_counted() {
+    let (mut world, files) = world();
+    let by = [2, 3].map(|key| world.manifest(1, &files, key, 21));
+    for change in 0..=8 {
+        let key = change % 2;
+        world.ask(&format!("rpki-ee-{}", key + 2), &by[key][0]).unwrap();
+    }
+    world.refused("rpki-ee-3", &by[1][0], "there are 8 changes of the key of the last acme.mft");
+    // The last one signs it again.
+    world.ask("rpki-ee-2", &by[0][0]).unwrap();
 }
 
 /// Whoever may ask has a list signed that revokes what stands: nothing goes by that.

@@ -19,7 +19,7 @@ use theta_rpki::{
 
 use crate::{
     agent::{agent, ask, sources, statement},
-    issuer::{World, keys, registry_text, roa, signatures, tbs},
+    issuer::{DAY, World, keys, registry_text, roa, signatures, tbs},
 };
 
 /// What is said of a ROA that nobody has authorised, and of a grant that counted.
@@ -43,8 +43,9 @@ impl Place {
         let (sources, memory) = sources(folder.path());
         // A certificate with the number 1 was on a manifest.
         let mut known = fs::File::options().append(true).open(&memory).unwrap();
-        writeln!(known, "published acme {:0>40}", 1).unwrap();
         let (world, attestation) = (World::new(), roa(64_496, &["192.0.2.0/24"]));
+        let (file, from) = (attestation.file_name(), world.now);
+        writeln!(known, "published acme {:0>40} {file} {from} {}", 1, from + DAY).unwrap();
         let asked = world.object(&attestation, keys().objects[0], 1).1.remove(1);
         Self { _folder: folder, sources, memory, world, attestation, asked }
     }
