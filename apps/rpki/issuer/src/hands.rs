@@ -1,5 +1,7 @@
 //! Who signs: the nodes of the group, each of which asks its registry's agent first.
 
+use std::cell::Cell;
+
 use rpki::crypto::{PublicKey, PublicKeyFormat, Signature, SignatureAlgorithm, Signer, SigningError, signer::KeyError};
 use theta_client::blocking::Client;
 
@@ -36,9 +38,15 @@ pub(crate) struct Pair<'a> {
     pub(crate) hands: &'a dyn Hands,
     pub(crate) authority: Key<'a>,
     pub(crate) object: Option<Key<'a>>,
+    /// Whether the authority was asked.
+    pub(crate) is_asked: Cell<bool>,
 }
 
-impl Pair<'_> {
+impl<'a> Pair<'a> {
+    pub(crate) fn new(hands: &'a dyn Hands, authority: Key<'a>, object: Option<Key<'a>>) -> Self {
+        Self { hands, authority, object, is_asked: Cell::new(false) }
+    }
+
     fn signature<A: SignatureAlgorithm>(&self, key: &str, algorithm: A, data: &[u8]) -> Result<Signature<A>, Unsigned> {
         let signed = self.hands.sign(key, data).map_err(|Unsigned(reason)| Unsigned(format!("{key}: {reason}")))?;
         Ok(Signature::new(algorithm, signed.into()))
@@ -68,6 +76,7 @@ impl Signer for Pair<'_> {
         algorithm: A,
         data: &D,
     ) -> Result<Signature<A>, SigningError<Unsigned>> {
+        self.is_asked.set(true);
         Ok(self.signature(self.authority.name, algorithm, data.as_ref())?)
     }
 

@@ -39,6 +39,8 @@ impl State {
             if let Some(issued) = memory.of(&authority.name) {
                 learnt.certificates += self.learn_issued(&authority.name, issued, &names, now);
             }
+            let contents = memory.contents_of(&authority.name).into_iter().flatten().map(hex::encode);
+            self.of(&authority.name).contents.extend(contents);
         }
         for (key, purpose) in memory.purposes() {
             let Some(key) = names.get(key) else { continue };
@@ -68,6 +70,13 @@ impl State {
             known.number = known.number.max(low(&last.number).unwrap_or_default());
             known.from = known.from.max(last.from);
         }
+        // What was published since is not overwritten: it is renewed.
+        if let (Some(current), Some(last)) = (&mut known.current, manifest)
+            && hex::encode(last.digest) != current.content
+            && last.from >= current.from
+        {
+            current.until = current.from;
+        }
         let before: BTreeSet<_> = known.certificates.iter().map(|certified| certified.serial).collect();
         for (number, certified) in issued.certificates().filter(|(_, certified)| certified.until > now) {
             let serial = SerialNumber(*number);
@@ -80,10 +89,15 @@ impl State {
                 from: certified.from,
                 until: certified.until,
                 key: names.get(&certified.key).copied().unwrap_or_default().to_owned(),
-                is_signed: true,
+                is_signed: issued.is_published(number),
                 is_revoked: issued.is_revoked(number),
             });
         }
-        known.certificates.len().saturating_sub(before.len())
+        let learnt = known.certificates.len().saturating_sub(before.len());
+        let all: BTreeSet<_> = known.certificates.iter().map(|certified| certified.serial).collect();
+        let published = issued.exposed(i64::MIN).filter(|(_, published)| published.until > now);
+        let unknown = published.map(|(number, published)| (SerialNumber(*number), published.until));
+        known.told.extend(unknown.filter(|(serial, _)| !all.contains(serial)));
+        learnt
     }
 }

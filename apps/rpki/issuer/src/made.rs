@@ -37,6 +37,21 @@ pub(crate) enum MakeError {
     /// It is not signed.
     #[error(transparent)]
     Unsigned(#[from] Unsigned),
+    /// The object's own key has not signed, and no certificate was asked for.
+    #[error(transparent)]
+    Own(Unsigned),
+    /// It was asked for often, and waits.
+    #[error(
+        "{objection}; that was the answer to the last of {times} tries within a day: the next one is in {minutes} minutes (at once with --retry)"
+    )]
+    Later {
+        /// How often it was asked for.
+        times: usize,
+        /// When it will be again.
+        minutes: i64,
+        /// What was said last.
+        objection: String,
+    },
     /// An address of the registry's data and a file make none together.
     #[error("{0} is no address")]
     Address(String),
@@ -113,9 +128,17 @@ pub(crate) fn sign_certificate(
     issuer: &Authority,
     certificate: TbsCert,
 ) -> Result<Vec<u8>, MakeError> {
-    let signer = Pair { hands, authority: key_of(issuer), object: None };
+    let signer = Pair::new(hands, key_of(issuer), None);
     let certificate: Cert = certificate.into_cert(&signer, &())?;
     Ok(certificate.to_captured().as_slice().to_vec())
+}
+
+/// Why an object was not made: its own key signs first.
+fn unmade(error: SigningError<Unsigned>, signer: &Pair<'_>) -> MakeError {
+    match MakeError::from(error) {
+        MakeError::Unsigned(unsigned) if !signer.is_asked.get() => MakeError::Own(unsigned),
+        other => other,
+    }
 }
 
 fn key_of(authority: &Authority) -> Key<'_> {
@@ -166,8 +189,9 @@ pub(crate) fn object(
             oid::CT_ASPA
         }
     };
-    let signer = Pair { hands, authority: key_of(issuer), object: Some(key) };
-    let object = builder.finalize(Oid(kind.0.into()), Bytes::from(attestation.encode()), &signer, &())?;
+    let signer = Pair::new(hands, key_of(issuer), Some(key));
+    let object = builder.finalize(Oid(kind.0.into()), Bytes::from(attestation.encode()), &signer, &());
+    let object = object.map_err(|error| unmade(error, &signer))?;
     Ok(object.encode_ref().to_captured(Mode::Der).as_slice().to_vec())
 }
 
@@ -190,7 +214,7 @@ pub(crate) fn list(
         issuer.public.key_identifier(),
         number.into(),
     );
-    let signer = Pair { hands, authority: key_of(issuer), object: None };
+    let signer = Pair::new(hands, key_of(issuer), None);
     Ok(list.into_crl(&signer, &())?.to_captured().as_slice().to_vec())
 }
 
@@ -218,6 +242,7 @@ pub(crate) fn manifest(
     stamp: Stamp,
 ) -> Result<Vec<u8>, MakeError> {
     let builder = builder(issuer, &issuer.manifest_name(), stamp)?;
-    let signer = Pair { hands, authority: key_of(issuer), object: Some(key) };
-    Ok(content.into_manifest(builder, &signer, &())?.to_captured().as_slice().to_vec())
+    let signer = Pair::new(hands, key_of(issuer), Some(key));
+    let manifest = content.into_manifest(builder, &signer, &()).map_err(|error| unmade(error, &signer))?;
+    Ok(manifest.to_captured().as_slice().to_vec())
 }

@@ -17,7 +17,7 @@ use theta_rpki::{
 };
 use theta_rpki_issuer::{
     Learnt,
-    issue::{IssueError, Issuer, Report},
+    issue::{IssueError, Issuer, Report, check_clock},
     output::Output,
     state::{StateError, StateFile},
 };
@@ -64,6 +64,9 @@ struct Arguments {
     /// The last run was more than 45 days ago, and the clock is right
     #[arg(long)]
     after_break: bool,
+    /// Ask at once for what was refused often: else, after eight tries in a day, there is one in half an hour
+    #[arg(long)]
+    retry: bool,
     /// The client file of this issuer, or its client directory
     #[arg(long, value_name = "FILE", env = "THETA_CLIENT")]
     client: PathBuf,
@@ -105,8 +108,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let client = Client::open(&arguments.client)
         .map_err(|reason| Failure::Client { path: arguments.client.clone(), reason: reason.into() })?;
     let mut state = StateFile::open(&arguments.state, arguments.new_state)?;
-    learn(arguments, &mut state)?;
     let mut after_break = arguments.after_break;
+    check_clock(&state.state, now(), after_break)?;
+    learn(arguments, &mut state)?;
     let Some(every) = arguments.every else {
         let report = issue(arguments, &client, &mut state, after_break)?;
         say(&report, arguments.json)?;
@@ -145,15 +149,16 @@ fn learn(arguments: &Arguments, state: &mut StateFile) -> Result<(), Failure> {
     for path in &arguments.from_memory {
         let (registry, _, pool) = sources(arguments).read()?;
         let Learnt { certificates, keys } = state.state.learn(&kept::look(path)?, &registry, &pool, now());
-        state.save()?;
         tracing::info!("{}: {certificates} certificates and {keys} keys that were not known", path.display());
     }
-    Ok(())
+    // All of it or nothing: a new state that knows nothing of what was issued would be taken for good.
+    Ok(state.save()?)
 }
 
 fn issue(arguments: &Arguments, client: &Client, state: &mut StateFile, after_break: bool) -> Result<Report, Failure> {
     let (registry, stated, pool) = sources(arguments).read()?;
     let now = now();
+    check_clock(&state.state, now, after_break)?;
     let authorised = state.authorised(&stated, now)?;
     let issuer = Issuer {
         registry: &registry,
@@ -164,6 +169,7 @@ fn issue(arguments: &Arguments, client: &Client, state: &mut StateFile, after_br
         most: arguments.at_once.into(),
         now,
         after_break,
+        retry: arguments.retry,
     };
     Ok(issuer.run(state)?)
 }

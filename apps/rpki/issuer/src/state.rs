@@ -124,6 +124,12 @@ pub struct Issued {
     pub children: BTreeMap<String, String>,
     /// What is published.
     pub current: Option<Current>,
+    /// Serial numbers that agents have missed on a list, and when their certificates end at the latest, in seconds since 1970.
+    pub told: BTreeMap<SerialNumber, i64>,
+    /// What was said last against what is asked for again and again, by files.
+    pub objections: BTreeMap<String, String>,
+    /// The SHA-256 of contents that agents have taken a key for, in hexadecimal digits: they permit so many.
+    pub contents: BTreeSet<String>,
 }
 
 /// All of it.
@@ -146,7 +152,7 @@ pub struct State {
 }
 
 /// The version that this program writes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 impl State {
     /// What is known of an authority.
@@ -179,7 +185,7 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Opens the state, or begins a new one.
+    /// Opens the state, or begins a new one, which is there when it is [saved](Self::save) first.
     ///
     /// # Errors
     /// [`StateError`].
@@ -204,9 +210,7 @@ impl StateFile {
             }
             (Err(error), _) => return Err(failed(error)),
         };
-        let opened = Self { state, path: path.to_owned(), _lock: lock };
-        opened.save()?;
-        Ok(opened)
+        Ok(Self { state, path: path.to_owned(), _lock: lock })
     }
 
     /// Brings it to the disk, all of it or nothing.

@@ -24,7 +24,7 @@ impl Run<'_> {
         match self.new_certificate(of, issuer) {
             Ok(()) => Ok(()),
             Err(Problem::Made(error)) => {
-                self.fail(issuer, &of.certificate_name(), &error);
+                self.fail_again(issuer, &of.certificate_name(), &error);
                 Ok(())
             }
             Err(Problem::Run(error)) => Err(error),
@@ -58,7 +58,7 @@ impl Run<'_> {
 
     fn new_certificate(&mut self, of: &Authority, issuer: &Authority) -> Result<(), Problem> {
         let file = of.certificate_name();
-        self.make_room(issuer, &file)?;
+        self.wait(issuer, &file, self.recent())?;
         let lasts = self.issuer.registry.terms.longest_authority;
         let Stamp { now, until, serial } = self.asked(issuer, &file, "", lasts)?;
         let validity = Validity::new(time(now), time(until));

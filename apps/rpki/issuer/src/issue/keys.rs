@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rpki::crypto::PublicKey;
-use theta_rpki::{consent::blames_key, registry::Pool};
+use theta_rpki::{
+    consent::{blames_key, blames_quota, usable_keys},
+    registry::Pool,
+};
 
 use super::Run;
 use crate::{hands::Key, state::State};
@@ -59,18 +62,28 @@ impl<'a> Run<'a> {
         Some(Key { name, public })
     }
 
-    /// Notes that agents have refused a key for what it was to be for, if that is what they say. It is taken for free again if nothing was signed with it: it
-    /// may be for something else that is to be made.
+    /// Notes that agents have refused a key for what it was to be for, if that is what they say, or all keys. It is taken for free again if nothing was signed
+    /// with it: it may be for something else that is to be made. Which other key may be used instead they may say; it is believed once.
     pub(super) fn doubt(&mut self, key: &str, objection: &str) {
-        if !blames_key(objection) {
+        let is_full = blames_quota(objection);
+        if !blames_key(objection) && !is_full {
             return;
         }
-        let now = self.issuer.now;
+        let (now, pool) = (self.issuer.now, self.issuer.pool);
         let state = self.known();
-        state.doubted.insert(key.to_owned(), now);
+        let purpose = state.keys.get(key).cloned();
+        if !is_full {
+            state.doubted.insert(key.to_owned(), now);
+        }
         let mut certificates = state.authorities.values().flat_map(|issued| &issued.certificates);
         if !certificates.any(|certified| certified.key == key && certified.is_signed) {
             state.keys.remove(key);
+        }
+        let named = usable_keys(objection).find(|named| {
+            pool.key(named).is_some() && !state.doubted.contains_key(*named) && !state.keys.contains_key(*named)
+        });
+        if let (Some(named), Some(purpose)) = (named, purpose) {
+            state.keys.insert(named.to_owned(), purpose);
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Issuer<'a> {
     pub now: i64,
     /// Whether the last run may be long ago.
     pub after_break: bool,
+    /// Whether what was refused often is asked for at once, and not only now and then.
+    pub retry: bool,
 }
 
 /// Why a run ends before its time. What was published before still is.
@@ -104,14 +106,28 @@ struct Run<'a> {
     keyring: Keyring<'a>,
     /// The digests of what this run has put where agents find it, signed or not.
     put: BTreeSet<String>,
+    /// The authorities whose members have as many objects as agents permit.
+    full: BTreeSet<&'a str>,
     report: Report,
 }
 
 const DAY: i64 = 86_400;
 /// A run that is so many days after the last one may be one by a wrong clock.
 const BREAK_DAYS: i64 = 45;
+/// After so many tries in a day that came to nothing there is one in so many seconds: fewer than agents count in a day.
+const MOST_TRIES: usize = 8;
+const PAUSE: i64 = 1_800;
 /// What has ended is known for so long, in case a clock was wrong.
 const KNOWN_FOR: i64 = 60 * DAY;
+
+/// Refuses a time that is far from that of the last run, unless somebody has said that it may be (`after_break`). Before anything is read by it.
+///
+/// # Errors
+/// [`IssueError::Clock`].
+pub fn check_clock(state: &State, now: i64, after_break: bool) -> Result<(), IssueError> {
+    let away = now.saturating_sub(state.ran) / DAY;
+    if state.ran > 0 && away > BREAK_DAYS && !after_break { Err(IssueError::Clock(away)) } else { Ok(()) }
+}
 
 impl Issuer<'_> {
     /// Makes what is due.
@@ -119,13 +135,11 @@ impl Issuer<'_> {
     /// # Errors
     /// [`IssueError`]; what nodes do not sign is in the report.
     pub fn run(&self, state: &mut StateFile) -> Result<Report, IssueError> {
-        let away = self.now.saturating_sub(state.state.ran) / DAY;
-        if state.state.ran > 0 && away > BREAK_DAYS && !self.after_break {
-            return Err(IssueError::Clock(away));
-        }
+        check_clock(&state.state, self.now, self.after_break)?;
         state.state.ran = self.now;
         let keyring = Keyring::new(self.pool, &state.state);
-        let mut run = Run { issuer: *self, state, keyring, put: BTreeSet::new(), report: Report::default() };
+        let (put, full, report) = (BTreeSet::new(), BTreeSet::new(), Report::default());
+        let mut run = Run { issuer: *self, state, keyring, put, full, report };
         run.forget();
         for authority in &self.registry.authorities {
             run.certify(authority)?;
@@ -149,11 +163,20 @@ impl<'a> Run<'a> {
         &mut self.state.state
     }
 
-    /// Certificates that have ended long ago are of no interest to anybody.
+    /// Certificates that have ended long ago are of no interest to anybody; nor are those that were not signed, when agents count them no more. Those for
+    /// manifests are, until they end.
     fn forget(&mut self) {
-        let since = self.issuer.now.saturating_sub(KNOWN_FOR);
-        for issued in self.known().authorities.values_mut() {
-            issued.certificates.retain(|certified| certified.until > since);
+        let (now, registry) = (self.issuer.now, self.issuer.registry);
+        let (ended, tried) = (now.saturating_sub(KNOWN_FOR), now.saturating_sub(DAY));
+        for (name, issued) in &mut self.state.state.authorities {
+            let manifest = registry.authorities.iter().find(|of| of.name == *name).map(Authority::manifest_name);
+            let is_open =
+                |one: &Certified| one.from > tried || (one.until > now && Some(&one.file) == manifest.as_ref());
+            issued.certificates.retain(|one| one.until > ended && (one.is_signed || is_open(one)));
+            issued.told.retain(|_, until| *until > now);
+            let files: BTreeSet<_> =
+                issued.certificates.iter().filter(|one| !one.is_signed).map(|one| &one.file).collect();
+            issued.objections.retain(|file, _| files.contains(file));
         }
     }
 
@@ -161,6 +184,14 @@ impl<'a> Run<'a> {
         let reason = reason.to_string();
         tracing::warn!("{file} of {} is not signed: {reason}", of.name);
         self.report.failures.push(Failure { authority: of.name.clone(), file: file.to_owned(), reason });
+    }
+
+    /// The same, of what is asked for again in the next run: the reason is noted for [`Self::wait`].
+    fn fail_again(&mut self, of: &Authority, file: &str, reason: &MakeError) {
+        if !matches!(reason, MakeError::Later { .. }) {
+            self.known().of(&of.name).objections.insert(file.to_owned(), reason.to_string());
+        }
+        self.fail(of, file, reason);
     }
 
     /// Puts something where agents find it by its SHA-256, which it returns in hexadecimal digits.
@@ -190,10 +221,39 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
+    /// What was asked for often in a day, and in vain, waits: agents take so many certificates of a file in a day, and each is noted here. The last try goes on
+    /// for `again` seconds.
+    fn wait(&mut self, of: &Authority, file: &str, again: i64) -> Result<(), MakeError> {
+        let Issuer { now, retry, .. } = self.issuer;
+        let issued = self.known().of(&of.name);
+        let tries = issued.certificates.iter().filter(|one| one.file == file && !one.is_signed);
+        let tries: Vec<i64> = tries.map(|one| one.from).filter(|from| *from > now.saturating_sub(DAY)).collect();
+        let Some(last) = tries.iter().max().filter(|_| tries.len() >= MOST_TRIES && !retry) else { return Ok(()) };
+        let next = last.saturating_add(PAUSE);
+        if now >= next || now <= last.saturating_add(again) {
+            return Ok(());
+        }
+        let (times, minutes) = (tries.len(), next.saturating_sub(now).saturating_add(59) / 60);
+        let objection = issued.objections.get(file).cloned().unwrap_or_default();
+        Err(MakeError::Later { times, minutes, objection })
+    }
+
+    /// A certificate for which nobody was asked is none.
+    fn unused(&mut self, of: &Authority, serial: SerialNumber, error: &MakeError) {
+        if matches!(error, MakeError::Own(_)) {
+            self.known().of(&of.name).certificates.retain(|one| one.serial != serial);
+        }
+    }
+
+    /// For so many seconds agents take a certificate's beginning for now.
+    fn recent(&self) -> i64 {
+        self.issuer.registry.terms.clocks / 2
+    }
+
     /// Numbers and times for a certificate, which are noted: those of the last try if that is so recent that agents still take them, since they count
     /// the certificates of a file and take the same one again.
     fn asked(&mut self, of: &Authority, file: &str, key: &str, lasts: i64) -> Result<Stamp, MakeError> {
-        let (now, recent) = (self.issuer.now, self.issuer.registry.terms.clocks / 2);
+        let (now, recent) = (self.issuer.now, self.recent());
         let certificates = &mut self.known().of(&of.name).certificates;
         let before = certificates.iter().rfind(|certified| certified.file == file);
         let again = |certified: &&Certified| {
@@ -203,6 +263,8 @@ impl Run<'_> {
         if let Some(Certified { serial, from, until, .. }) = before.filter(again) {
             return Ok(Stamp { now: *from, until: *until, serial: *serial });
         }
+        self.wait(of, file, 0)?;
+        let certificates = &mut self.known().of(&of.name).certificates;
         let (serial, until) = (serial()?, now.saturating_add(lasts));
         let (file, key) = (file.to_owned(), key.to_owned());
         certificates.push(Certified { serial, file, from: now, until, key, is_signed: false, is_revoked: false });

@@ -9,11 +9,11 @@ use std::{
 };
 
 use rpki::repository::sigobj::SignedObject;
-use theta_rpki::{attestation::Attestation, registry::Authority};
+use theta_rpki::{attestation::Attestation, consent::blames_quota, registry::Authority};
 
 use super::{IssueError, Issuer, NO_KEY, Run, authorities::Problem};
 use crate::{
-    hands::Key,
+    hands::{Key, Unsigned},
     made::{self, MakeError, Stamp},
     state::Kept,
 };
@@ -99,12 +99,19 @@ impl<'a> Run<'a> {
                     let digest = self.put(&bytes)?;
                     self.signed(task.authority, task.stamp.serial);
                     let kept = Kept { digest, until: task.stamp.until };
-                    self.known().of(&task.authority.name).objects.insert(file, kept);
+                    let issued = self.known().of(&task.authority.name);
+                    issued.contents.insert(hex::encode(task.attestation.digest()));
+                    issued.objects.insert(file, kept);
                     self.report.objects = self.report.objects.saturating_add(1);
                 }
                 Err(error) => {
-                    self.doubt(task.key.name, &error.to_string());
-                    self.fail(task.authority, &file, &error);
+                    let objection = error.to_string();
+                    if blames_quota(&objection) {
+                        self.full.insert(&task.authority.name);
+                    }
+                    self.unused(task.authority, task.stamp.serial, &error);
+                    self.doubt(task.key.name, &objection);
+                    self.fail_again(task.authority, &file, &error);
                 }
             }
         }
@@ -113,12 +120,30 @@ impl<'a> Run<'a> {
 
     /// What is to be made, with a key and numbers that are noted. `None`: there is no key.
     fn task(&mut self, authority: &'a Authority, attestation: &'a Attestation) -> Result<Option<Task<'a>>, Problem> {
-        self.make_room(authority, &attestation.file_name())?;
+        self.wait(authority, &attestation.file_name(), self.recent())?;
         let purpose = hex::encode(attestation.digest());
+        self.fits(authority, &purpose)?;
         let Some(key) = self.key(&purpose) else { return Ok(None) };
         let lasts = self.issuer.registry.terms.longest_object;
         let stamp = self.asked(authority, &attestation.file_name(), key.name, lasts)?;
         Ok(Some(Task { authority, attestation, key, stamp }))
+    }
+}
+
+impl Run<'_> {
+    /// Whether a member may have a content more: agents permit so many, and a key of the pool is not taken to hear that again.
+    fn fits(&mut self, authority: &Authority, content: &str) -> Result<(), MakeError> {
+        let most = self.issuer.registry.objects(authority);
+        let is_full = self.full.contains(authority.name.as_str());
+        let contents = &self.known().of(&authority.name).contents;
+        if contents.contains(content) || (!is_full && contents.len() < most) {
+            return Ok(());
+        }
+        let reason = format!(
+            "{} has as many different objects as the registry's data permit: raise objects there, at every registry",
+            authority.name
+        );
+        Err(Unsigned(reason).into())
     }
 }
 

@@ -1,25 +1,22 @@
 //! Publication points: a list of revoked certificates, a manifest, and the files on it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rpki::repository::{Cert, sigobj::SignedObject};
-use theta_rpki::registry::Authority;
+use theta_rpki::{consent::spared, registry::Authority};
 
-use super::{IssueError, Issuer, NO_KEY, Published, Run, authorities::Problem, manifests_of, serial};
+use super::{IssueError, NO_KEY, Published, Run, authorities::Problem, manifests_of, serial};
 use crate::{
     hands::{Key, Unsigned},
     made::{self, Stamp},
     output::Output,
-    state::{Certified, Current, SerialNumber},
+    state::{Certified, Current, Issued, SerialNumber},
 };
 
 /// The highest number that an agent permits rises by two to the power of this in each second (`spec/rpki.md`).
 const NUMBERS_A_SECOND: u32 = 20;
-/// So many tries for a certificate may stand beside the last one: half of what agents permit in a day.
-const MOST_TRIES: usize = 32;
+/// So many serial numbers are taken of an authority's list from the words of agents, any of which may lie.
+const MOST_TOLD: usize = 4_096;
 
 /// Files with their digests, which are to be on a manifest beside its list.
 type Files = BTreeMap<String, String>;
@@ -116,10 +113,10 @@ impl<'a> Run<'a> {
             above = registry.parent(authority);
         }
         for (file, digest) in files {
-            let lost = || Problem::Made(Unsigned(format!("{file} is lost: there is no sha256/{digest}")).into());
-            let bytes = output.find(digest).ok_or_else(lost)?;
+            let bytes = output.find(digest).ok_or_else(|| lost(file, digest))?;
             let object = SignedObject::decode(bytes.as_slice(), true).ok().map(|object| object.cert().clone());
-            let certificate = object.map_or_else(|| Cert::decode(bytes.as_slice()), Ok).map_err(|_| lost())?;
+            let certificate =
+                object.map_or_else(|| Cert::decode(bytes.as_slice()), Ok).map_err(|_| lost(file, digest))?;
             looked.ends = looked.ends.min(certificate.validity().not_after().timestamp());
             looked.serials.insert(SerialNumber(certificate.serial_number().into_array()));
         }
@@ -143,13 +140,17 @@ impl<'a> Run<'a> {
         self.state.save().map_err(IssueError::from)?;
 
         let hands = self.issuer.hands;
-        let list = self.put(&made::list(hands, of, number, (from, until), &revoked)?)?;
+        let list = made::list(hands, of, number, (from, until), &revoked);
+        let list = list.inspect_err(|error| self.hear(of, &error.to_string()))?;
+        let list = self.put(&list)?;
         let on_it = files.iter().map(|(file, digest)| (file.clone(), digest)).chain([(of.list_name(), &list)]);
         let on_it = on_it.map(|(file, digest)| (file, hex::decode(digest).unwrap_or_default())).collect();
         let manifest = made::manifest_content(number, (from, until), &on_it);
         let content = self.put(&made::manifest_bytes(&manifest))?;
         let manifest = made::manifest(hands, of, manifest, key, stamp).inspect_err(|error| {
+            self.unused(of, stamp.serial, error);
             self.doubt(key.name, &error.to_string());
+            self.hear(of, &error.to_string());
         })?;
         let manifest = self.put(&manifest)?;
         self.signed(of, stamp.serial);
@@ -161,12 +162,15 @@ impl<'a> Run<'a> {
         Ok(current)
     }
 
-    /// The certificates of an authority that have not ended and are not in use. An anchor's own is on no list.
+    /// The certificates of an authority that were signed, have not ended, and are not in use; and those for its manifests, signed or not, since agents take no
+    /// key for the next one that has an earlier certificate. An anchor's own is on no list.
     fn revoked(&mut self, of: &Authority, used: &BTreeSet<SerialNumber>) -> BTreeSet<SerialNumber> {
         let now = self.issuer.now;
-        let certificates = self.known().of(&of.name).certificates.iter();
-        let all = certificates.filter(|one| one.until > now && one.file != of.certificate_name());
-        all.map(|one| one.serial).filter(|serial| !used.contains(serial)).collect()
+        let Issued { certificates, told, .. } = self.known().of(&of.name);
+        let goes = |one: &&Certified| one.is_signed || one.file == of.manifest_name();
+        let all = certificates.iter().filter(|one| one.until > now && one.file != of.certificate_name()).filter(goes);
+        let told = told.iter().filter(|(_, until)| **until > now).map(|(serial, _)| *serial);
+        all.map(|one| one.serial).chain(told).filter(|serial| !used.contains(serial)).collect()
     }
 
     /// The number of the next list and manifest, which is noted. One above what agents permit now was refused by them: a clock was wrong.
@@ -180,34 +184,15 @@ impl<'a> Run<'a> {
         issued.number
     }
 
-    /// Agents take so many certificates of a file in a day that are not revoked. Where many tries came to nothing, a list revokes all but the last of them; it is not
-    /// published by itself.
-    pub(super) fn make_room(&mut self, of: &Authority, file: &str) -> Result<(), Problem> {
-        let Issuer { registry, authorised, now, .. } = self.issuer;
-        let certificates = &self.known().of(&of.name).certificates;
-        let stands = |certified: &&Certified| certified.until > now && !certified.is_revoked;
-        let tries: Vec<SerialNumber> =
-            certificates.iter().filter(|it| it.file == file).filter(stands).map(|it| it.serial).collect();
-        let Some((_, older)) = tries.split_last().filter(|(_, older)| older.len() >= MOST_TRIES) else { return Ok(()) };
-        let member = of.member.as_deref();
-        let wanted = |file: &str| {
-            file == of.manifest_name()
-                || file == of.certificate_name()
-                || member.is_some_and(|member| authorised.file(member, file).is_some())
-                || registry.children(of).any(|child| child.certificate_name() == file)
-        };
-        let goes = |it: &&Certified| it.is_revoked || older.contains(&it.serial) || !wanted(&it.file);
-        let revoked = certificates.iter().filter(|it| it.until > now).filter(goes).map(|it| it.serial).collect();
-        let number = self.next_number(of);
-        // A list begins no earlier than the last one.
-        let from = now.max(self.known().of(&of.name).from);
-        self.state.save().map_err(IssueError::from)?;
-        let until = from.saturating_add(registry.terms.longest_list);
-        made::list(self.issuer.hands, of, number, (from, until), &revoked)?;
-        for certified in &mut self.known().of(&of.name).certificates {
-            certified.is_revoked |= older.contains(&certified.serial);
+    /// Notes serial numbers that agents miss on the list: those of certificates that somebody else had signed. The next list has them.
+    fn hear(&mut self, of: &Authority, objection: &str) {
+        let until = self.issuer.now.saturating_add(self.issuer.registry.terms.longest_object);
+        let told = &mut self.known().of(&of.name).told;
+        for serial in spared(objection).map(SerialNumber) {
+            if told.len() < MOST_TOLD || told.contains_key(&serial) {
+                told.insert(serial, until);
+            }
         }
-        Ok(self.state.save().map_err(IssueError::from)?)
     }
 
     /// A key for the next manifest, whose earlier certificates its list revokes; and its certificate's numbers, which are noted.
@@ -221,22 +206,27 @@ impl<'a> Run<'a> {
 
     /// Puts files where they are published: first what the manifest has, then the manifest, and then nothing else is left there.
     fn put_out(&self, of: &Authority, current: &Current, is_new: bool) -> Result<Published, Problem> {
-        self.write(of, current).map_err(IssueError::from)?;
+        self.write(of, current)?;
         Ok(Published { authority: of.name.clone(), is_new, files: current.files.len(), until: current.until })
     }
 
-    fn write(&self, of: &Authority, current: &Current) -> io::Result<()> {
+    fn write(&self, of: &Authority, current: &Current) -> Result<(), Problem> {
         let output = self.issuer.output;
         let own = [(of.list_name(), &current.list), (of.manifest_name(), &current.manifest)];
         let files = current.files.iter().map(|(file, digest)| (file.clone(), digest)).chain(own);
         let mut names = BTreeSet::new();
         for (file, digest) in files {
-            let bytes = output.find(digest).ok_or_else(|| io::Error::other(format!("{digest}, {file}, is lost")))?;
-            output.publish(&of.address(&file), &bytes)?;
+            let bytes = output.find(digest).ok_or_else(|| lost(&file, digest))?;
+            output.publish(&of.address(&file), &bytes).map_err(IssueError::from)?;
             names.insert(file);
         }
-        output.keep_only(of.repository.as_str(), &names)
+        Ok(output.keep_only(of.repository.as_str(), &names).map_err(IssueError::from)?)
     }
+}
+
+/// What is said of a file that is not where it was put. It is made anew, or, if it is still what is to be published, taken from there.
+fn lost(file: &str, digest: &str) -> Problem {
+    Problem::Made(Unsigned(format!("{file} is lost: there is no sha256/{digest}")).into())
 }
 
 /// When the certificate of an authority ends, which is published.

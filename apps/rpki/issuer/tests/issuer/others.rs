@@ -145,11 +145,63 @@ fn what_an_agent_remembers_takes_the_place_of_a_lost_state() {
     assert_eq!(world.learn().certificates, 0, "all is known");
 }
 
+/// What it had published without knowing of it the agents tell it.
+#[test]
+fn what_was_published_and_is_not_known_is_revoked_when_agents_miss_it() {
+    let mut world = world();
+    world.lose_state();
+    world.state_that(&roa(64_500, &["192.0.2.0/25"]), true);
+    world.state_that(&roa(64_496, &["192.0.2.0/24"]), false);
+    let mut said = String::new();
+    for runs in 0.. {
+        world.now += 60;
+        let report = world.run();
+        if report.failures.is_empty() {
+            break;
+        }
+        assert!(runs < 10, "{report:?}");
+        said += &report.failures.iter().map(|failure| failure.reason.as_str()).collect::<Vec<_>>().join("; ");
+    }
+    assert!(said.contains("does not revoke"), "{said}");
+    assert_eq!(world.validated(), told(&["AS64500"]));
+}
+
+/// An old state is brought back, and takes what an agent remembers: what was published meanwhile stays.
+#[test]
+fn an_old_state_brings_no_old_manifest_back() {
+    let mut world = world();
+    let old = std::fs::read(world.state()).unwrap();
+    world.state_that(&roa(64_500, &["192.0.2.0/25"]), true);
+    world.now += 5;
+    world.run_well();
+    std::fs::write(world.state(), old).unwrap();
+    world.learn();
+    // Nothing is signed, so nothing changes.
+    for broken in [Some("rpki-acme"), None] {
+        (world.broken, world.now) = (broken, world.now + 5);
+        assert_eq!(world.run().failures.is_empty(), broken.is_none());
+        assert_eq!(world.validated(), told(&["AS64496", "AS64500"]));
+    }
+}
+
+/// Others have taken as many keys for a content as agents take in a day, and it is not known which: agents say so.
+#[test]
+fn a_key_that_agents_name_is_used() {
+    let mut world = World::new();
+    let one = roa(64_496, &["192.0.2.0/24"]);
+    (4..8).for_each(|key| world.bind(key, one.digest()));
+    world.state_that(&one, true);
+    says(&world.run(), "rpki-ee-4 may");
+    world.now += 5;
+    world.run_well();
+    assert_eq!(world.validated(), told(&["AS64496"]));
+}
+
 /// Whoever could ask before has bound keys of the pool to what is not known here.
 #[test]
 fn keys_that_are_for_something_else_are_passed_over() {
     let mut world = World::new();
-    (0..5).for_each(|key| world.bind(key, 9));
+    (0..5).for_each(|key| world.bind(key, [9; 32]));
     world.state_that(&roa(64_496, &["192.0.2.0/24"]), true);
     let mut runs = 0;
     while !world.run().failures.is_empty() {

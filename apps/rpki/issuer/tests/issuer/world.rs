@@ -13,14 +13,15 @@ use rpki::{
         PublicKeyFormat, RpkiSignatureAlgorithm, Signer as _,
         softsigner::{KeyId, SoftSigner},
     },
-    repository::{Cert, Manifest, Roa, sigobj::SignedObject, tal::TalInfo, x509::Time},
+    repository::{Cert, Crl, Manifest, Roa, sigobj::SignedObject, tal::TalInfo, x509::Time},
 };
+use sha2::Digest as _;
 use tempfile::TempDir;
 use theta_rpki::{
     attestation::Attestation,
     consent::{Facts, Refusal, consent},
     kept,
-    memory::{Entry, Memory},
+    memory::{Digest, Entry, Memory},
     registry::{Pool, Registry},
     statements::{Authorised, Stated, Statement},
     store::Folder,
@@ -28,7 +29,7 @@ use theta_rpki::{
 use theta_rpki_issuer::{
     Learnt,
     hands::{Hands, Unsigned},
-    issue::{IssueError, Issuer, Report},
+    issue::{IssueError, Issuer, Report, check_clock},
     output::Output,
     state::StateFile,
 };
@@ -95,6 +96,7 @@ pub(crate) struct World {
     /// How far the issuer's clock is ahead, in seconds.
     pub(crate) ahead: i64,
     pub(crate) after_break: bool,
+    pub(crate) retry: bool,
     /// The registry says of every key that it is for something else.
     pub(crate) lies: bool,
     /// What the registry has agreed to, as its agent's file has it.
@@ -153,7 +155,7 @@ impl World {
             .map(|number| format!("rpki-ee-{number} {}\n", keys().base64(&format!("rpki-ee-{number}"))))
             .collect();
         let folder = tempfile::tempdir().unwrap();
-        drop(StateFile::open(&folder.path().join("state"), true).unwrap());
+        StateFile::open(&folder.path().join("state"), true).unwrap().save().unwrap();
         Self {
             registry: Registry::parse(&registry_text()).unwrap(),
             statements: Vec::new(),
@@ -161,6 +163,7 @@ impl World {
             issuers_registry: None,
             ahead: 0,
             after_break: true,
+            retry: false,
             lies: false,
             lines: Mutex::default(),
             pool: Pool::parse(&pool).unwrap(),
@@ -196,6 +199,7 @@ impl World {
     pub(crate) fn try_run(&self) -> Result<Report, IssueError> {
         let now = self.now + self.ahead;
         let mut state = StateFile::open(&self.state(), false).unwrap();
+        check_clock(&state.state, now, self.after_break)?;
         let stated =
             Stated { counting: self.issuers.clone().unwrap_or_else(|| self.statements.clone()), ..Stated::default() };
         let authorised = state.authorised(&stated, now).unwrap();
@@ -208,6 +212,7 @@ impl World {
             most: 3,
             now,
             after_break: self.after_break,
+            retry: self.retry,
         };
         issuer.run(&mut state)
     }
@@ -215,23 +220,29 @@ impl World {
     /// The state is lost, and a new one begun.
     pub(crate) fn lose_state(&self) {
         std::fs::remove_file(self.state()).unwrap();
-        drop(StateFile::open(&self.state(), true).unwrap());
+        StateFile::open(&self.state(), true).unwrap().save().unwrap();
     }
 
     /// The issuer takes what the registry's agent remembers.
     pub(crate) fn learn(&self) -> Learnt {
         let path = self.path().join("agreed");
-        std::fs::write(&path, format!("memory v2\n{}\n", self.lines.lock().unwrap().join("\n"))).unwrap();
+        std::fs::write(&path, format!("memory v3\n{}\n", self.lines.lock().unwrap().join("\n"))).unwrap();
         let mut state = StateFile::open(&self.state(), false).unwrap();
         let learnt = state.state.learn(&kept::look(&path).unwrap(), &self.registry, &self.pool, self.now);
         state.save().unwrap();
         learnt
     }
 
-    /// Somebody else has bound a key of the pool to another content.
-    pub(crate) fn bind(&self, key: usize, content: u8) {
+    /// Somebody else has bound a key of the pool to a content.
+    pub(crate) fn bind(&self, key: usize, digest: Digest) {
         let key = self.pool.key(&format!("rpki-ee-{key}")).unwrap().key_identifier().into();
-        self.memory.lock().unwrap().learn(Entry::Content { key, digest: [content; 32], authority: "acme".to_owned() });
+        self.memory.lock().unwrap().learn(Entry::Content { key, digest, authority: "acme".to_owned(), from: self.now });
+    }
+
+    /// The registry's data with so many objects for the member.
+    pub(crate) fn with_objects(most: usize) -> Registry {
+        Registry::parse(&registry_text().replace("handle = \"acme\"", &format!("handle = \"acme\"\nobjects = {most}")))
+            .unwrap()
     }
 
     /// The registry's data with one prefix more for the member.
@@ -305,6 +316,23 @@ impl World {
         payloads
     }
 
+    /// How many certificates the member's list revokes.
+    pub(crate) fn revoked(&self) -> usize {
+        let list = Crl::decode(self.published("rsync://rpki.example/repo/acme/acme.crl").as_slice()).unwrap();
+        list.revoked_certs().iter().count()
+    }
+
+    /// The keys of the pool that the issuer has taken for something.
+    pub(crate) fn taken(&self) -> usize {
+        StateFile::open(&self.state(), false).unwrap().state.keys.len()
+    }
+
+    /// The published file of an object is not found by its digest any more.
+    pub(crate) fn lose(&self, file: &str) {
+        let bytes = self.published(&format!("rsync://rpki.example/repo/acme/{file}"));
+        std::fs::remove_file(self.store().join("sha256").join(hex::encode(sha2::Sha256::digest(bytes)))).unwrap();
+    }
+
     /// How many files are found by their digests.
     pub(crate) fn contents(&self) -> usize {
         std::fs::read_dir(self.store().join("sha256")).unwrap().count()
@@ -335,7 +363,6 @@ impl World {
 
 #[track_caller]
 fn entry_hash(content: &rpki::repository::manifest::ManifestContent, name: &str, bytes: &[u8]) {
-    use sha2::Digest as _;
     let entry = content.iter().find(|entry| entry.file().as_ref() == name.as_bytes()).unwrap();
     let digest: Vec<u8> = entry.hash().to_vec();
     assert_eq!(digest, sha2::Sha256::digest(bytes).to_vec(), "{name}");
