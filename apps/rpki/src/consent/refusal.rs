@@ -207,7 +207,7 @@ mod tests {
         );
         assert_eq!(usable_keys(&all).collect::<Vec<_>>(), ["a", "b"]);
         let (serials, file) = ("11, 65536".to_owned(), "acme.mft".to_owned());
-        let ends = Refusal::Ends { file: file.clone(), serials: serials.clone() };
+        let ends = Refusal::Ends { file: file.clone(), serials };
         let spares = Refusal::Spares { file, serials: "7".to_owned() };
         let all = format!("node 2: {ends}; node 3: {spares}; node 4: no");
         let number = |number: u64| Serial::from(number).into_array();
