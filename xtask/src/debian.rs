@@ -57,6 +57,7 @@ impl Hosts {
             (self.bind && self.provider && self.knot, ("bind::", bind)),
             (self.rpki, ("krill::", rpki)),
             (self.rpki, ("no_registry_alone_", routes)),
+            (self.rpki, ("routinator_validates_", routes)),
         ];
         parts.into_iter().filter(|(is_there, _)| !is_there).map(|(_, left_out)| left_out).collect()
     }

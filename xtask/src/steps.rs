@@ -51,6 +51,8 @@ struct Real {
     hosts: debian::Hosts,
     /// `None`: it is in PATH.
     krill: Option<PathBuf>,
+    /// `None`: it is in PATH.
+    routinator: Option<PathBuf>,
     /// A Python with `python-pkcs11`.
     python: Option<PathBuf>,
 }
@@ -63,6 +65,7 @@ impl Real {
             cometbft: log.step("CometBFT", || tools::cometbft(root))?,
             hosts: log.step("programs that know tokens", tools::pkcs11_hosts)?,
             krill: log.step("Krill", || tools::krill(root))?,
+            routinator: log.step("Routinator", || tools::routinator(root))?,
             python: log.step("python-pkcs11", tools::python_pkcs11)?,
         })
     }
@@ -79,6 +82,7 @@ impl Real {
         };
         tests.envs(self.hosts.unpacked.as_ref().map(|unpacked| ("THETA_PKCS11_HOSTS", unpacked)));
         tests.envs(self.krill.as_ref().map(|programs| ("THETA_KRILL", programs)));
+        tests.envs(self.routinator.as_ref().map(|program| ("THETA_ROUTINATOR", program)));
         tests.envs(self.python.as_ref().map(|python| ("THETA_PYTHON_PKCS11", python)));
         let left_out = self.left_out();
         if !left_out.is_empty() {

@@ -11,6 +11,8 @@ use crate::{debian, packages, steps::run};
 
 const DENY_VERSION: &str = "0.20.2";
 const KRILL_VERSION: &str = "0.16.1";
+// 0.15.3 asks for a version of a crate that is not there.
+const ROUTINATOR_VERSION: &str = "0.15.2";
 const PYTHON_PKCS11_VERSION: &str = "0.10.0";
 /// The same as `theta_chain::net::COMETBFT`, which looks for it there.
 const COMETBFT_VERSION: &str = "0.38.26";
@@ -132,6 +134,31 @@ pub(crate) fn krill(root: &Path) -> Result<Option<PathBuf>, String> {
     install.args(["--no-default-features", "--features", "hsm"]);
     run(root, install)?;
     if runs(Some(&built)) { Ok(Some(built)) } else { Err("Krill was built but does not run".to_owned()) }
+}
+
+/// Routinator: that of PATH if it is of version 0.15, else built from its sources.
+pub(crate) fn routinator(root: &Path) -> Result<Option<PathBuf>, String> {
+    let runs = |program: &Path| {
+        let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+        output.is_ok_and(|it| it.status.success() && String::from_utf8_lossy(&it.stdout).contains(" 0.15."))
+    };
+    if runs(Path::new("routinator")) {
+        return Ok(None);
+    }
+    let kept = cache()?.join(format!("routinator-{ROUTINATOR_VERSION}"));
+    let built = kept.join("bin").join("routinator");
+    if runs(&built) {
+        return Ok(Some(built));
+    }
+    println!(
+        "building Routinator {ROUTINATOR_VERSION} into {}, once (some minutes): it validates what registries publish over RRDP",
+        kept.display()
+    );
+    let mut install = built_fast("routinator", ROUTINATOR_VERSION, &kept);
+    // Without its pages for people, and proxies by SOCKS.
+    install.arg("--no-default-features");
+    run(root, install)?;
+    if runs(&built) { Ok(Some(built)) } else { Err("Routinator was built but does not run".to_owned()) }
 }
 
 /// The Python that has `python-pkcs11`: that of PATH, or an environment of its own into which pip installs it; `None` where it cannot be had.

@@ -1,5 +1,5 @@
 //! Five registries run an RPKI together: nodes, agents, issuers and a publisher as processes, members' signed statements as files. `rpki-client` judges
-//! what comes out, from the trust anchor's locator to validated payloads.
+//! what comes out, from the trust anchor's locator to validated payloads, and so does Routinator.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,10 +14,30 @@
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 mod harness;
 mod registries;
+mod routinator;
 #[path = "../cli/run.rs"]
 mod run;
 
 use self::registries::{Registries, origins};
+
+/// Another relying party, which gets everything over TLS by RRDP, comes to the same, from a first grant to a withdrawal.
+#[test]
+fn routinator_validates_the_same_over_tls() {
+    let registries = Registries::new();
+    let mut stated = Vec::new();
+    for (file, network, prefix) in [("1.toml", 64_496, "192.0.2.0/24"), ("2.toml", 64_500, "192.0.2.0/25")] {
+        registries.grant(file, &format!("AS{network}"), prefix);
+        stated.push((network, prefix));
+        registries.issue("registry.toml", "statements", "issued").ok();
+        registries.publish().ok();
+        assert_eq!(registries.routinated(), origins(&stated));
+    }
+    assert_eq!(registries.validated(), origins(&stated));
+    registries.withdraw("3.toml", "AS64496", "192.0.2.0/24");
+    registries.issue("registry.toml", "statements", "issued").ok();
+    registries.publish().ok();
+    assert_eq!(registries.routinated(), origins(&stated[1..]));
+}
 
 /// What a member states is published, by any issuer and while two registries are away; what a member has not stated is not, and does not go either.
 #[test]

@@ -12,7 +12,10 @@ use std::{
 use serde_json::Value;
 use theta_knot::{places::Places, server::free_port};
 
-use crate::harness::{EXE, Group};
+use crate::{
+    harness::{EXE, Group},
+    routinator::Web,
+};
 
 /// Private keys of RSA whose primes are safe, none of them for anything but tests.
 const KEYS: &str = include_str!("../../../../modules/pkcs11/tests/pkcs11/krill/keys.pem");
@@ -78,6 +81,7 @@ pub(crate) struct Registries {
     group: Group,
     agents: Vec<Child>,
     rsync: Child,
+    web: Web,
 }
 
 impl Drop for Registries {
@@ -113,14 +117,19 @@ impl Registries {
         ["cache", "out", "pub"].iter().for_each(|name| fs::create_dir(path.join(name)).unwrap());
         let key = said(program(&path, "theta-rpki", "key new --out ann.key --json")).ok();
         let key: Value = serde_json::from_str(key.lines().next().unwrap()).unwrap();
-        let port = free_port().unwrap();
-        let host = format!("rsync://localhost:{port}");
-        let text = registry(&host, key["key"].as_str().unwrap(), &public("rpki-ta"), &public("rpki-acme"));
+        let (port, secure) = (free_port().unwrap(), free_port().unwrap());
+        let (host, site) = (format!("rsync://localhost:{port}"), format!("https://localhost:{secure}"));
+        let text = registry((&host, &site), key["key"].as_str().unwrap(), &public("rpki-ta"), &public("rpki-acme"));
         group.file("registry.toml", text);
-        group.file("ta.tal", format!("{host}/ta/ta.cer\n\n{}\n", public("rpki-ta")));
+        let anchor = public("rpki-ta");
+        group.file("ta.tal", format!("{host}/ta/ta.cer\n\n{anchor}\n"));
+        fs::create_dir(path.join("tals")).unwrap();
+        group.file("tals/ta.tal", format!("{site}/ta/ta.cer\n{host}/ta/ta.cer\n\n{anchor}\n"));
         let rsync = serve(&group, port);
+        let published = path.join("pub/rsync/current").join(format!("localhost:{port}")).join("ta");
+        let web = Web::serve(&path, secure, &[("rrdp", path.join("pub/rrdp")), ("ta", published)]);
         let agents = numbers.iter().map(|node| agent(&group, *node)).collect();
-        Self { group, agents, rsync }
+        Self { group, agents, rsync, web }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -171,8 +180,11 @@ impl Registries {
 
     /// A run of the publisher.
     pub(crate) fn publish(&self) -> Said {
-        let words = "publish --objects store/rsync --output pub --base https://localhost/rrdp/";
-        said(program(self.path(), "theta-rpki-publication", words))
+        let data = fs::read_to_string(self.path().join("registry.toml")).unwrap();
+        let notify = data.lines().find_map(|line| line.strip_prefix("notify = \"")).unwrap();
+        let base = notify.trim_end_matches("notification.xml\"");
+        let words = format!("publish --objects store/rsync --output pub --base {base}");
+        said(program(self.path(), "theta-rpki-publication", &words))
     }
 
     /// Manifests are told apart by their seconds; agents look at their files once in one.
@@ -193,6 +205,12 @@ impl Registries {
     pub(crate) fn restart(&mut self, node: u16) {
         self.group.start(node);
         self.group.await_up(node);
+    }
+
+    /// What a router would be told by Routinator.
+    #[track_caller]
+    pub(crate) fn routinated(&self) -> Origins {
+        self.web.validated()
     }
 
     /// What a router would be told by `rpki-client`, which starts from the locator and believes nothing that is not signed.
@@ -237,13 +255,13 @@ fn let_agents_decide(group: &Group, node: u16) {
     fs::write(&policy, [&text[..place], &rule, &text[place..]].concat()).unwrap();
 }
 
-fn registry(host: &str, member: &str, anchor: &str, acme: &str) -> String {
+fn registry((host, site): (&str, &str), member: &str, anchor: &str, acme: &str) -> String {
     format!(
         "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nv4 = [\"192.0.2.0/24\"]\nv6 = [\"2001:db8::/32\"]\nkeys = [\"{member}\"]\n\n\
          [[authority]]\nname = \"ta\"\nkey = \"rpki-ta\"\npublic = \"{anchor}\"\n\
-         certificate = \"{host}/ta/ta.cer\"\nrepository = \"{host}/repo/ta/\"\n\n\
+         certificate = \"{host}/ta/ta.cer\"\nrepository = \"{host}/repo/ta/\"\nnotify = \"{site}/rrdp/notification.xml\"\n\n\
          [[authority]]\nname = \"acme\"\nkey = \"rpki-acme\"\npublic = \"{acme}\"\nparent = \"ta\"\nmember = \"acme\"\n\
-         certificate = \"{host}/repo/ta/acme.cer\"\nrepository = \"{host}/repo/acme/\"\n"
+         certificate = \"{host}/repo/ta/acme.cer\"\nrepository = \"{host}/repo/acme/\"\nnotify = \"{site}/rrdp/notification.xml\"\n"
     )
 }
 

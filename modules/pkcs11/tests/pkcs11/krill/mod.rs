@@ -1,7 +1,8 @@
 //! Krill, the certificate authority of the RPKI, as trust anchor and as host of other authorities; `rpki-client` judges what it
-//! publishes, from the trust anchor's locator to validated payloads.
+//! publishes, from the trust anchor's locator to validated payloads, and Routinator comes to the same.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{Read, Write},
     net::{Ipv4Addr, TcpStream},
@@ -16,6 +17,7 @@ use theta_knot::{places::Places, server::free_port};
 use crate::{
     group::{configure, host_program, log, module, succeeds, until},
     harness::Group,
+    routinator::Web,
 };
 
 /// Private keys of RSA whose primes are safe. They share primes, six in all: each is a key of its own, and none is for anything but tests.
@@ -37,6 +39,7 @@ struct Krill {
     api: u16,
     server: Child,
     rsync: Child,
+    web: Option<Web>,
 }
 
 /// A program of Krill's.
@@ -56,8 +59,9 @@ fn is_root() -> bool {
 impl Krill {
     /// With a trust anchor, an authority below it that may give others all there is, and a repository.
     fn start(group: &Group) -> Self {
-        let (path, api, files) = (group.path().to_owned(), free_port().unwrap(), free_port().unwrap());
-        ["krill", "ta", "cache", "out"].iter().for_each(|name| fs::create_dir_all(path.join(name)).unwrap());
+        let path = group.path().to_owned();
+        let [api, files, secure] = std::array::from_fn(|_| free_port().unwrap());
+        ["krill", "ta", "tals", "cache", "out"].iter().for_each(|name| fs::create_dir_all(path.join(name)).unwrap());
         let (shown, module) = (path.display(), module().display().to_string());
         let signer = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "rpki", "krill"];
         let signer = group.theta(&signer).ok().text();
@@ -69,8 +73,8 @@ impl Krill {
                 "storage_uri = \"{shown}/krill/\"\nlog_type = \"file\"\nlog_file = \"{shown}/krill.log\"\nlog_level = \"info\"\n\
                  admin_token = \"secret\"\nip = \"127.0.0.1\"\nport = {api}\nhttps_mode = \"disable\"\nunix_socket_enabled = false\n\
                  service_uri = \"https://localhost:{api}/\"\nbgp_riswhois_enabled = false\n\
-                 [testbed]\nrrdp_base_uri = \"https://localhost:{api}/rrdp/\"\nrsync_jail = \"rsync://localhost:{files}/repo/\"\n\
-                 ta_uri = \"https://localhost:{api}/ta/ta.cer\"\nta_aia = \"rsync://localhost:{files}/ta/ta.cer\"\n{signer}\n"
+                 [testbed]\nrrdp_base_uri = \"https://localhost:{secure}/rrdp/\"\nrsync_jail = \"rsync://localhost:{files}/repo/\"\n\
+                 ta_uri = \"https://localhost:{secure}/ta/ta.cer\"\nta_aia = \"rsync://localhost:{files}/ta/ta.cer\"\n{signer}\n"
             ),
         );
         let owner = if is_root() { "uid = 0\ngid = 0\n" } else { "" };
@@ -87,11 +91,14 @@ impl Krill {
         let mut server = program(&path, "krill");
         server.args(["-c", "krill.conf"]).stdout(Stdio::null()).stderr(Stdio::null());
         let server = server.spawn().expect("Krill is missing: let cargo xtask test build it, or install it");
-        let krill = Self { path, api, server, rsync };
+        let mut krill = Self { path, api, server, rsync, web: None };
         until("the trust anchor has published", PATIENCE, || krill.files("mft").len() == 2);
         for name in ["ta.cer", "ta.tal"] {
             fs::write(krill.path.join("ta").join(name), krill.get(&format!("/ta/{name}"))).unwrap();
         }
+        fs::copy(krill.path.join("ta/ta.tal"), krill.path.join("tals/ta.tal")).unwrap();
+        let shown = [("rrdp", krill.path.join("krill/repo/rrdp")), ("ta", krill.path.join("ta"))];
+        krill.web = Some(Web::serve(&krill.path, secure, &shown));
         krill
     }
 
@@ -185,6 +192,11 @@ impl Krill {
         payloads.iter().map(|it| (it["asn"].as_u64().unwrap(), it["prefix"].as_str().unwrap().to_owned())).collect()
     }
 
+    /// What Routinator would tell it, which gets everything over TLS.
+    fn routinated(&self) -> BTreeSet<(u64, String)> {
+        self.web.as_ref().unwrap().validated()
+    }
+
     fn said(&self) -> String {
         fs::read_to_string(self.path.join("krill.log")).unwrap_or_default()
     }
@@ -238,5 +250,7 @@ fn krill_signs_from_the_trust_anchor_to_route_origins_with_keys_that_nobody_has(
     group.await_up(2);
     until("Krill signs again", PATIENCE, || add("10.0.2.0/24 => 64496").is_ok());
     until("both are published", PATIENCE, || krill.files("roa").len() == 2);
-    assert_eq!(krill.validated(), [first, vec![(64_496, "10.0.2.0/24".to_owned())]].concat());
+    let both = [first, vec![(64_496, "10.0.2.0/24".to_owned())]].concat();
+    assert_eq!(krill.validated(), both);
+    assert_eq!(krill.routinated(), both.into_iter().collect());
 }
