@@ -94,7 +94,7 @@ pub enum ClientError {
         rule: Option<String>,
         /// The code of the reason, which is stable, for example `no-rule`.
         reason: String,
-        /// The nodes' message.
+        /// The nodes' message; where they do not say the same, what each says.
         message: String,
     },
     /// Too many nodes do not accept connections of this client.
@@ -323,7 +323,7 @@ fn awaited(awaits: &[NodeId]) -> String {
 }
 
 /// `node 1`, or `nodes 1, 2 and 3`.
-fn listed(nodes: &[NodeId]) -> String {
+pub(crate) fn listed(nodes: &[NodeId]) -> String {
     match nodes {
         [] => "nobody".to_owned(),
         [one] => format!("node {one}"),

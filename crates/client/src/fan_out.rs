@@ -9,7 +9,11 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use crate::{Client, ClientError, Connection, NodeProblem, Problem, error::is_for_later, keys::renewal::Under};
+use crate::{
+    Client, ClientError, Connection, NodeProblem, Problem,
+    error::{is_for_later, listed},
+    keys::renewal::Under,
+};
 
 /// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that
 /// it receives itself, and the nodes that have not answered yet may need its share.
@@ -330,13 +334,35 @@ impl Problems {
             return None;
         }
         match denials.next()?.clone() {
-            Problem::Denied { rule, reason, message } => Some(ClientError::Denied { operation, rule, reason, message }),
+            Problem::Denied { rule, reason, .. } => {
+                Some(ClientError::Denied { operation, rule, reason, message: self.denials() })
+            }
             Problem::TurnedAway { certificate } => {
                 let away = self.found.iter().filter(|(_, problem)| matches!(problem, Problem::TurnedAway { .. }));
                 let nodes = away.map(|(node, _)| *node).collect();
                 Some(ClientError::TurnedAway { operation, nodes, certificate })
             }
             _ => None,
+        }
+    }
+
+    /// What the nodes say that refuse by their policies; who says what, where they do not all say the same: one of them may lie, or know less.
+    fn denials(&self) -> String {
+        let mut said: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+        for (node, problem) in &self.found {
+            if let Problem::Denied { message, .. } = problem {
+                said.entry(message).or_default().push(*node);
+            }
+        }
+        let mut said: Vec<_> = said.into_iter().collect();
+        said.sort_by_key(|(_, nodes)| nodes.first().copied());
+        match said.as_slice() {
+            [(message, _)] => (*message).to_owned(),
+            several => several
+                .iter()
+                .map(|(message, nodes)| format!("{}: {message}", listed(nodes)))
+                .collect::<Vec<_>>()
+                .join("; "),
         }
     }
 
@@ -362,4 +388,30 @@ impl Problems {
 /// The status for an answer that lacks a mandatory field.
 pub(crate) fn incomplete(what: &'static str) -> Status {
     Status::new(Code::Internal, format!("the answer has no {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(messages: &[&str]) -> String {
+        let nodes = (1_u16..).map(|number| NodeId::try_from(number).unwrap());
+        let mut problems = Problems { addresses: BTreeMap::new(), found: BTreeMap::new() };
+        for (node, message) in nodes.zip(messages) {
+            problems.addresses.insert(node, Arc::from("localhost"));
+            let (rule, reason) = (None, "agent-refuses".to_owned());
+            problems.add(node, Problem::Denied { rule, reason, message: (*message).to_owned() });
+        }
+        match problems.hopeless("sign", 2) {
+            Some(ClientError::Denied { message, .. }) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// One that lies, or knows less, does not hide what the others say.
+    #[test]
+    fn all_that_nodes_refuse_is_said() {
+        assert_eq!(refused(&["no", "no", "no"]), "no");
+        assert_eq!(refused(&["no", "a key", "no"]), "nodes 1 and 3: no; node 2: a key");
+    }
 }

@@ -37,7 +37,10 @@ impl State {
         let names: Names<'_> = pool.keys().map(|(name, public)| (public.key_identifier().into(), name)).collect();
         for authority in &registry.authorities {
             if let Some(issued) = memory.of(&authority.name) {
-                learnt.certificates += self.learn_issued(&authority.name, issued, &names, now);
+                let terms = registry.terms;
+                // Agents demand on lists what may be on a manifest since then, and nothing else: all that was ever published would outgrow them.
+                let since = now.saturating_sub(terms.longest_list).saturating_sub(terms.clocks);
+                learnt.certificates += self.learn_issued(&authority.name, issued, &names, (since, now));
             }
             let contents = memory.contents_of(&authority.name).into_iter().flatten().map(hex::encode);
             self.of(&authority.name).contents.extend(contents);
@@ -63,7 +66,7 @@ impl State {
         learnt
     }
 
-    fn learn_issued(&mut self, authority: &str, issued: &Issued, names: &Names<'_>, now: i64) -> usize {
+    fn learn_issued(&mut self, authority: &str, issued: &Issued, names: &Names<'_>, (since, now): (i64, i64)) -> usize {
         let known = self.of(authority);
         let manifest = issued.manifest().map(|manifest| manifest.last);
         for last in [issued.list().copied(), manifest].into_iter().flatten() {
@@ -78,6 +81,10 @@ impl State {
             current.until = current.from;
         }
         let before: BTreeSet<_> = known.certificates.iter().map(|certified| certified.serial).collect();
+        let exposed: BTreeMap<_, _> = issued.exposed(since).filter(|(_, published)| published.until > now).collect();
+        for one in &mut known.certificates {
+            one.is_signed |= exposed.contains_key(&one.serial.0);
+        }
         for (number, certified) in issued.certificates().filter(|(_, certified)| certified.until > now) {
             let serial = SerialNumber(*number);
             if before.contains(&serial) {
@@ -89,14 +96,14 @@ impl State {
                 from: certified.from,
                 until: certified.until,
                 key: names.get(&certified.key).copied().unwrap_or_default().to_owned(),
-                is_signed: issued.is_published(number),
+                is_signed: exposed.contains_key(number),
+                is_learnt: true,
                 is_revoked: issued.is_revoked(number),
             });
         }
         let learnt = known.certificates.len().saturating_sub(before.len());
         let all: BTreeSet<_> = known.certificates.iter().map(|certified| certified.serial).collect();
-        let published = issued.exposed(i64::MIN).filter(|(_, published)| published.until > now);
-        let unknown = published.map(|(number, published)| (SerialNumber(*number), published.until));
+        let unknown = exposed.into_iter().map(|(number, published)| (SerialNumber(*number), published.until));
         known.told.extend(unknown.filter(|(serial, _)| !all.contains(serial)));
         learnt
     }

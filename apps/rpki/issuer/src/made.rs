@@ -154,6 +154,8 @@ pub(crate) struct Stamp {
     pub(crate) until: i64,
     /// The certificate's serial number.
     pub(crate) serial: SerialNumber,
+    /// Whether nobody was asked for it before.
+    pub(crate) is_new: bool,
 }
 
 fn builder(issuer: &Authority, file: &str, stamp: Stamp) -> Result<SignedObjectBuilder, MakeError> {

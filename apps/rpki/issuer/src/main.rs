@@ -108,19 +108,19 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let client = Client::open(&arguments.client)
         .map_err(|reason| Failure::Client { path: arguments.client.clone(), reason: reason.into() })?;
     let mut state = StateFile::open(&arguments.state, arguments.new_state)?;
-    let mut after_break = arguments.after_break;
+    let (mut after_break, mut retry) = (arguments.after_break, arguments.retry);
     check_clock(&state.state, now(), after_break)?;
     learn(arguments, &mut state)?;
     let Some(every) = arguments.every else {
-        let report = issue(arguments, &client, &mut state, after_break)?;
+        let report = issue(arguments, &client, &mut state, (after_break, retry))?;
         say(&report, arguments.json)?;
         return if report.failures.is_empty() { Ok(()) } else { Err(Failure::Unsigned(report.failures.len())) };
     };
     loop {
         // What cannot be read now may be mended until the next time; a state that cannot be written may not.
-        match issue(arguments, &client, &mut state, after_break) {
+        match issue(arguments, &client, &mut state, (after_break, retry)) {
             Ok(report) => {
-                after_break = false;
+                (after_break, retry) = (false, false);
                 say(&report, arguments.json)?;
             }
             Err(Failure::Source(error)) => tracing::error!("{error}"),
@@ -155,7 +155,12 @@ fn learn(arguments: &Arguments, state: &mut StateFile) -> Result<(), Failure> {
     Ok(state.save()?)
 }
 
-fn issue(arguments: &Arguments, client: &Client, state: &mut StateFile, after_break: bool) -> Result<Report, Failure> {
+fn issue(
+    arguments: &Arguments,
+    client: &Client,
+    state: &mut StateFile,
+    (after_break, retry): (bool, bool),
+) -> Result<Report, Failure> {
     let (registry, stated, pool) = sources(arguments).read()?;
     let now = now();
     check_clock(&state.state, now, after_break)?;
@@ -169,7 +174,7 @@ fn issue(arguments: &Arguments, client: &Client, state: &mut StateFile, after_br
         most: arguments.at_once.into(),
         now,
         after_break,
-        retry: arguments.retry,
+        retry,
     };
     Ok(issuer.run(state)?)
 }

@@ -79,8 +79,17 @@ pub struct Certified {
     pub key: String,
     /// Whether it was signed. One that was not may be known to agents all the same.
     pub is_signed: bool,
+    /// Whether it is known from an agent's memory: somebody else, or a state that was lost, has asked for it.
+    pub is_learnt: bool,
     /// Whether a list that was signed revokes it.
     pub is_revoked: bool,
+}
+
+impl Certified {
+    /// One that is to be asked for.
+    pub(crate) fn asked(serial: SerialNumber, file: String, (from, until): (i64, i64), key: String) -> Self {
+        Self { serial, file, from, until, key, is_signed: false, is_learnt: false, is_revoked: false }
+    }
 }
 
 /// An object that is there.

@@ -13,7 +13,7 @@ use crate::{
 const MOST_MANIFEST_KEYS: usize = 8;
 /// So many keys are taken for one content in a day. One is enough, but for an issuer that does not know which.
 const MOST_OBJECT_KEYS: usize = 4;
-/// So many certificates of a file begin in a day, but for those that are revoked: whoever has filled that keeps others from it for a day.
+/// So many certificates of a file begin in a day: whoever has filled that keeps others from it for a day.
 const MOST_CERTIFICATES: usize = 64;
 const DAY: i64 = 86_400;
 /// So many certificates are for the keys of one manifest. It takes one.
@@ -61,11 +61,11 @@ pub(super) fn certificate(issuer: &Authority, file: &str, facts: &Facts<'_>) -> 
         }
         return Err(Refusal::Full { what: format!("certificates for the last {file}"), most: MOST_OF_MANIFEST });
     }
-    let standing = issued.map_or(0, |issued| issued.standing(file, facts.now.saturating_sub(DAY)));
-    if standing < MOST_CERTIFICATES {
+    let begun = issued.map_or(0, |issued| issued.begun(file, facts.now.saturating_sub(DAY)));
+    if begun < MOST_CERTIFICATES {
         return Ok(());
     }
-    let what = format!("certificates of {file} that have begun within a day and are not revoked");
+    let what = format!("certificates of {file} that have begun within a day");
     Err(Refusal::Full { what, most: MOST_CERTIFICATES })
 }
 

@@ -164,10 +164,10 @@ impl Issued {
         self.published.iter().filter(move |(_, published)| published.replaced.is_none_or(|at| at > since))
     }
 
-    /// How many certificates of a file begin later than this, in seconds since 1970, and are revoked by no list.
+    /// How many certificates of a file begin later than this, in seconds since 1970. Revoked ones count: a list that is published nowhere revokes as well.
     #[must_use]
-    pub fn standing(&self, file: &str, since: i64) -> usize {
-        let of_file = self.files.get(file).into_iter().flatten().filter(|serial| !self.is_revoked(serial));
+    pub fn begun(&self, file: &str, since: i64) -> usize {
+        let of_file = self.files.get(file).into_iter().flatten();
         of_file.filter_map(|serial| self.certificate(serial)).filter(|certified| certified.from > since).count()
     }
 

@@ -56,16 +56,16 @@ fn the_highest_statement_counts() {
 }
 
 #[test]
-fn the_highest_number_counts_and_certificates_stand_unless_they_are_revoked() {
+fn the_highest_number_counts_and_certificates_are_counted_by_their_beginnings() {
     let mut memory = Memory::default();
     let list = |number| Entry::List { authority: "a".to_owned(), number: [number; 20], digest: [0; 32], from: 0 };
     [list(2), list(1)].into_iter().for_each(|entry| memory.learn(entry));
     assert_eq!(memory.of("a").unwrap().list(), Some(&Last { number: [2; 20], digest: [0; 32], from: 0 }));
     [certificate(1, 5, 0), certificate(2, 6, 0)].into_iter().for_each(|entry| memory.learn(entry));
     let issued = memory.of("a").unwrap();
-    assert_eq!((issued.standing("f", 4), issued.standing("f", 5), issued.standing("g", 0)), (2, 1, 0));
+    assert_eq!((issued.begun("f", 4), issued.begun("f", 5), issued.begun("g", 0)), (2, 1, 0));
     memory.learn(Entry::Revoked { authority: "a".to_owned(), serial: [2; 20] });
-    assert_eq!(memory.of("a").unwrap().standing("f", 4), 1);
+    assert_eq!(memory.of("a").unwrap().begun("f", 4), 2);
 }
 
 fn certificate(serial: u8, from: i64, key: u8) -> Entry {

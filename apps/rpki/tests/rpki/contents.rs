@@ -161,10 +161,13 @@ fn certificates_of_a_file_are_counted() {
     }
     let (_, asked) = world.object(&attestation, keys().objects[0], 65);
     world.refused("rpki-acme", &asked[1], "there are 64 certificates");
-    // Those that were replaced may be revoked, so that nobody is kept from renewing an object.
+    // A list that he publishes nowhere makes no room for more.
     let replaced: Vec<_> = (1..64).collect();
     let (list, _) = world.list(1, &replaced);
     world.ask("rpki-acme", &list).unwrap();
+    world.refused("rpki-acme", &asked[1], "there are 64 certificates");
+    world.now += DAY;
+    let (_, asked) = world.object(&attestation, keys().objects[0], 65);
     world.ask("rpki-acme", &asked[1]).unwrap();
 }
 

@@ -60,7 +60,7 @@ impl Run<'_> {
         let file = of.certificate_name();
         self.wait(issuer, &file, self.recent())?;
         let lasts = self.issuer.registry.terms.longest_authority;
-        let Stamp { now, until, serial } = self.asked(issuer, &file, "", lasts)?;
+        let Stamp { now, until, serial, .. } = self.asked(issuer, &file, "", lasts)?;
         let validity = Validity::new(time(now), time(until));
         let wanted = made::certificate(self.issuer.registry, of, issuer, made::serial(serial)?, validity)?;
         self.state.save().map_err(IssueError::from)?;

@@ -62,6 +62,12 @@ impl<'a> Run<'a> {
         Some(Key { name, public })
     }
 
+    /// Has others taken before this key.
+    pub(super) fn set_aside(&mut self, key: &str) {
+        let now = self.issuer.now;
+        self.known().doubted.insert(key.to_owned(), now);
+    }
+
     /// Notes that agents have refused a key for what it was to be for, if that is what they say, or all keys. It is taken for free again if nothing was signed
     /// with it: it may be for something else that is to be made. Which other key may be used instead they may say; it is believed once.
     pub(super) fn doubt(&mut self, key: &str, objection: &str) {
@@ -69,12 +75,12 @@ impl<'a> Run<'a> {
         if !blames_key(objection) && !is_full {
             return;
         }
-        let (now, pool) = (self.issuer.now, self.issuer.pool);
-        let state = self.known();
-        let purpose = state.keys.get(key).cloned();
+        let pool = self.issuer.pool;
+        let purpose = self.known().keys.get(key).cloned();
         if !is_full {
-            state.doubted.insert(key.to_owned(), now);
+            self.set_aside(key);
         }
+        let state = self.known();
         let mut certificates = state.authorities.values().flat_map(|issued| &issued.certificates);
         if !certificates.any(|certified| certified.key == key && certified.is_signed) {
             state.keys.remove(key);

@@ -226,8 +226,10 @@ impl Run<'_> {
     fn wait(&mut self, of: &Authority, file: &str, again: i64) -> Result<(), MakeError> {
         let Issuer { now, retry, .. } = self.issuer;
         let issued = self.known().of(&of.name);
-        let tries = issued.certificates.iter().filter(|one| one.file == file && !one.is_signed);
-        let tries: Vec<i64> = tries.map(|one| one.from).filter(|from| *from > now.saturating_sub(DAY)).collect();
+        let tries = issued.certificates.iter().filter(|one| one.file == file && !one.is_signed && !one.is_learnt);
+        // Those of a clock that was ahead were refused.
+        let day = now.saturating_sub(DAY).saturating_add(1)..=now;
+        let tries: Vec<i64> = tries.map(|one| one.from).filter(|from| day.contains(from)).collect();
         let Some(last) = tries.iter().max().filter(|_| tries.len() >= MOST_TRIES && !retry) else { return Ok(()) };
         let next = last.saturating_add(PAUSE);
         if now >= next || now <= last.saturating_add(again) {
@@ -238,10 +240,10 @@ impl Run<'_> {
         Err(MakeError::Later { times, minutes, objection })
     }
 
-    /// A certificate for which nobody was asked is none.
-    fn unused(&mut self, of: &Authority, serial: SerialNumber, error: &MakeError) {
-        if matches!(error, MakeError::Own(_)) {
-            self.known().of(&of.name).certificates.retain(|one| one.serial != serial);
+    /// A certificate for which nobody was asked, now or before, is none.
+    fn unused(&mut self, of: &Authority, stamp: Stamp, error: &MakeError) {
+        if stamp.is_new && matches!(error, MakeError::Own(_)) {
+            self.known().of(&of.name).certificates.retain(|one| one.serial != stamp.serial);
         }
     }
 
@@ -261,14 +263,14 @@ impl Run<'_> {
             open && (0..=recent).contains(&now.saturating_sub(certified.from))
         };
         if let Some(Certified { serial, from, until, .. }) = before.filter(again) {
-            return Ok(Stamp { now: *from, until: *until, serial: *serial });
+            return Ok(Stamp { now: *from, until: *until, serial: *serial, is_new: false });
         }
         self.wait(of, file, 0)?;
         let certificates = &mut self.known().of(&of.name).certificates;
         let (serial, until) = (serial()?, now.saturating_add(lasts));
         let (file, key) = (file.to_owned(), key.to_owned());
-        certificates.push(Certified { serial, file, from: now, until, key, is_signed: false, is_revoked: false });
-        Ok(Stamp { now, until, serial })
+        certificates.push(Certified::asked(serial, file, (now, until), key));
+        Ok(Stamp { now, until, serial, is_new: true })
     }
 }
 

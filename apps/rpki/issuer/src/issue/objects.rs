@@ -15,7 +15,7 @@ use super::{IssueError, Issuer, NO_KEY, Run, authorities::Problem};
 use crate::{
     hands::{Key, Unsigned},
     made::{self, MakeError, Stamp},
-    state::Kept,
+    state::{Certified, Kept, SerialNumber},
 };
 
 /// So many are asked for before it is written down what has come of it.
@@ -43,6 +43,9 @@ impl<'a> Run<'a> {
                 continue;
             }
             self.known().of(&authority.name).objects.retain(|file, _| authorised.file(member, file).is_some());
+            for one in authorised.of(member) {
+                self.take_over(authority, one)?;
+            }
             let stated = authorised.of(member).filter(|one| !self.is_there(authority, one));
             due.extend(stated.map(|one| (authority, one)));
         }
@@ -52,6 +55,30 @@ impl<'a> Run<'a> {
                 tracing::info!("{} of {all} objects are made", round.saturating_mul(ROUND));
             }
             self.make_round(due)?;
+        }
+        Ok(())
+    }
+
+    /// Takes an object that is published and not known here: the state was lost, and what is published has to be renewed. The authority has certified its key; agents
+    /// look at the rest.
+    fn take_over(&mut self, authority: &Authority, attestation: &Attestation) -> Result<(), IssueError> {
+        let file = attestation.file_name();
+        if self.known().of(&authority.name).objects.contains_key(&file) {
+            return Ok(());
+        }
+        let Some(bytes) = self.issuer.output.published(&authority.address(&file)) else { return Ok(()) };
+        let Ok(object) = SignedObject::decode(bytes.as_slice(), true) else { return Ok(()) };
+        let certificate = object.cert();
+        let serial = SerialNumber(certificate.serial_number().into_array());
+        let is_revoked = |one: &Certified| one.serial == serial && one.is_revoked;
+        let is_good = object.content().to_bytes() == attestation.encode()
+            && self
+                .last_certificate(authority)
+                .is_some_and(|(above, _)| certificate.verify_signature(&above, true).is_ok())
+            && !self.known().of(&authority.name).certificates.iter().any(is_revoked);
+        if is_good {
+            let kept = Kept { digest: self.put(&bytes)?, until: certificate.validity().not_after().timestamp() };
+            self.known().of(&authority.name).objects.insert(file, kept);
         }
         Ok(())
     }
@@ -109,7 +136,7 @@ impl<'a> Run<'a> {
                     if blames_quota(&objection) {
                         self.full.insert(&task.authority.name);
                     }
-                    self.unused(task.authority, task.stamp.serial, &error);
+                    self.unused(task.authority, task.stamp, &error);
                     self.doubt(task.key.name, &objection);
                     self.fail_again(task.authority, &file, &error);
                 }

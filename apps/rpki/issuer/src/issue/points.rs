@@ -15,8 +15,11 @@ use crate::{
 
 /// The highest number that an agent permits rises by two to the power of this in each second (`spec/rpki.md`).
 const NUMBERS_A_SECOND: u32 = 20;
-/// So many serial numbers are taken of an authority's list from the words of agents, any of which may lie.
-const MOST_TOLD: usize = 4_096;
+/// So many serial numbers are taken of an authority's list from the words of agents, any of which may lie; and so many at once.
+const MOST_TOLD: usize = 16_384;
+const MOST_HEARD: usize = 64;
+/// So many are on a list at most: agents read 4 MiB.
+const MOST_LISTED: usize = 65_536;
 
 /// Files with their digests, which are to be on a manifest beside its list.
 type Files = BTreeMap<String, String>;
@@ -54,7 +57,7 @@ impl<'a> Run<'a> {
         };
         let is_old = old.as_ref().is_some_and(|current| self.is_half_over(current));
         // A manifest has all or nothing, so agents would refuse one without what is still to be made; unless only this registry knows of that.
-        let nothing = unsettled.is_some() || (self.lacks(of) && !is_old);
+        let nothing = unsettled.is_some() || (self.lacks(of) && old.is_some() && !is_old);
         let renewed = if nothing { None } else { Some(self.renew(of, &files)) };
         // What the other registries do not know of yet must not end what is published.
         let again = match (renewed, old) {
@@ -135,22 +138,31 @@ impl<'a> Run<'a> {
         let until = ends.min(from.saturating_add(terms.longest_list));
         let (key, stamp) = self.manifest_key(of, (from, until))?;
         serials.insert(stamp.serial);
-        let revoked = self.revoked(of, &serials);
+        let revoked = self.revoked(of, &serials, key.name);
+        if revoked.len() > MOST_LISTED {
+            self.set_aside(key.name);
+            let reason = format!(
+                "{} certificates would be on the list, more than {MOST_LISTED}; another key may need fewer",
+                revoked.len()
+            );
+            return Err(Problem::Made(Unsigned(reason).into()));
+        }
         // What is asked for is written down first.
         self.state.save().map_err(IssueError::from)?;
 
         let hands = self.issuer.hands;
         let list = made::list(hands, of, number, (from, until), &revoked);
-        let list = list.inspect_err(|error| self.hear(of, &error.to_string()))?;
+        let list = list.inspect_err(|error| self.hear(of, &error.to_string(), terms.longest_object))?;
         let list = self.put(&list)?;
         let on_it = files.iter().map(|(file, digest)| (file.clone(), digest)).chain([(of.list_name(), &list)]);
         let on_it = on_it.map(|(file, digest)| (file, hex::decode(digest).unwrap_or_default())).collect();
         let manifest = made::manifest_content(number, (from, until), &on_it);
         let content = self.put(&made::manifest_bytes(&manifest))?;
         let manifest = made::manifest(hands, of, manifest, key, stamp).inspect_err(|error| {
-            self.unused(of, stamp.serial, error);
+            self.unused(of, stamp, error);
             self.doubt(key.name, &error.to_string());
-            self.hear(of, &error.to_string());
+            // Certificates of manifests.
+            self.hear(of, &error.to_string(), terms.longest_list.saturating_add(terms.clocks));
         })?;
         let manifest = self.put(&manifest)?;
         self.signed(of, stamp.serial);
@@ -162,12 +174,12 @@ impl<'a> Run<'a> {
         Ok(current)
     }
 
-    /// The certificates of an authority that were signed, have not ended, and are not in use; and those for its manifests, signed or not, since agents take no
-    /// key for the next one that has an earlier certificate. An anchor's own is on no list.
-    fn revoked(&mut self, of: &Authority, used: &BTreeSet<SerialNumber>) -> BTreeSet<SerialNumber> {
+    /// The certificates of an authority that were signed, have not ended, and are not in use; and those for its manifests that are for the key of the next one, signed
+    /// or not, since agents do not take it otherwise. An anchor's own is on no list.
+    fn revoked(&mut self, of: &Authority, used: &BTreeSet<SerialNumber>, key: &str) -> BTreeSet<SerialNumber> {
         let now = self.issuer.now;
         let Issued { certificates, told, .. } = self.known().of(&of.name);
-        let goes = |one: &&Certified| one.is_signed || one.file == of.manifest_name();
+        let goes = |one: &&Certified| one.is_signed || (one.file == of.manifest_name() && one.key == key);
         let all = certificates.iter().filter(|one| one.until > now && one.file != of.certificate_name()).filter(goes);
         let told = told.iter().filter(|(_, until)| **until > now).map(|(serial, _)| *serial);
         all.map(|one| one.serial).chain(told).filter(|serial| !used.contains(serial)).collect()
@@ -184,14 +196,15 @@ impl<'a> Run<'a> {
         issued.number
     }
 
-    /// Notes serial numbers that agents miss on the list: those of certificates that somebody else had signed. The next list has them.
-    fn hear(&mut self, of: &Authority, objection: &str) {
-        let until = self.issuer.now.saturating_add(self.issuer.registry.terms.longest_object);
+    /// Notes serial numbers that agents miss on the list: those of certificates that somebody else had signed, which last so many seconds at most. The next list has
+    /// them. Where there are too many, those go that end first: what is missed again is said again.
+    fn hear(&mut self, of: &Authority, objection: &str, lasts: i64) {
+        let until = self.issuer.now.saturating_add(lasts);
         let told = &mut self.known().of(&of.name).told;
-        for serial in spared(objection).map(SerialNumber) {
-            if told.len() < MOST_TOLD || told.contains_key(&serial) {
-                told.insert(serial, until);
-            }
+        told.extend(spared(objection).take(MOST_HEARD).map(|serial| (SerialNumber(serial), until)));
+        while told.len() > MOST_TOLD {
+            let Some(first) = told.iter().min_by_key(|(_, until)| **until).map(|(serial, _)| *serial) else { return };
+            told.remove(&first);
         }
     }
 
@@ -199,9 +212,8 @@ impl<'a> Run<'a> {
     fn manifest_key(&mut self, of: &Authority, (now, until): (i64, i64)) -> Result<(Key<'a>, Stamp), Problem> {
         let key = self.key(&manifests_of(&of.name)).ok_or_else(|| Problem::Made(Unsigned(NO_KEY.to_owned()).into()))?;
         let (serial, file, name) = (serial()?, of.manifest_name(), key.name.to_owned());
-        let asked = Certified { serial, file, from: now, until, key: name, is_signed: false, is_revoked: false };
-        self.known().of(&of.name).certificates.push(asked);
-        Ok((key, Stamp { now, until, serial }))
+        self.known().of(&of.name).certificates.push(Certified::asked(serial, file, (now, until), name));
+        Ok((key, Stamp { now, until, serial, is_new: true }))
     }
 
     /// Puts files where they are published: first what the manifest has, then the manifest, and then nothing else is left there.

@@ -166,6 +166,23 @@ fn what_was_published_and_is_not_known_is_revoked_when_agents_miss_it() {
     assert_eq!(world.validated(), told(&["AS64500"]));
 }
 
+/// The state is lost while something is refused that only this registry has: what is published is renewed all the same.
+#[test]
+fn what_is_published_is_renewed_without_the_state_it_came_from() {
+    let mut world = world();
+    world.lose_state();
+    world.learn();
+    world.state_that(&roa(64_500, &["192.0.2.0/25"]), true);
+    world.issuers = Some(world.statements());
+    world.forget_last();
+    let report = days(&mut world, 3, &told(&["AS64496"]));
+    says(&report, "is authorised by no member's statement");
+    world.now += 5;
+    world.all_know();
+    world.run_well();
+    assert_eq!(world.validated(), told(&["AS64496", "AS64500"]));
+}
+
 /// An old state is brought back, and takes what an agent remembers: what was published meanwhile stays.
 #[test]
 fn an_old_state_brings_no_old_manifest_back() {
