@@ -97,6 +97,8 @@ impl Agent {
         if has_changed {
             (state.stamps, state.read) = (stamps, Instant::now());
             state.changes = state.changes.wrapping_add(1);
+            // Whatever happens meanwhile, what was known before is not in force any more.
+            state.known = Err("the zone could not be read".to_owned());
             state.known = self.watched.load().map(Arc::new).map_err(|error| error.to_string());
             if let Err(error) = &state.known {
                 tracing::error!("{error}; nothing is consented to until that is mended");

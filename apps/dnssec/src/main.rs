@@ -54,7 +54,7 @@ of signatures with --lifetime if it is another one than 14 days.")]
         /// The operator's own copy of the zone, unsigned
         #[arg(long, value_name = "FILE", required_unless_present = "primary", conflicts_with = "primary")]
         zone_file: Option<PathBuf>,
-        /// The operator's own name server, from which the copy is transferred instead (AXFR over TCP)
+        /// The operator's own name server, from which the copy is transferred instead (AXFR and IXFR over TCP)
         #[arg(long, value_name = "HOST:PORT", requires = "tsig")]
         primary: Option<String>,
         /// The key that the primary knows: a file that its owner alone can read, with hmac-sha256, name and secret in base64 on one line

@@ -78,6 +78,12 @@ pub enum SourceError {
     /// Nothing can be told where it was to be.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// The zone's file is being written.
+    #[error(
+        "{}: it changes while it is read, or its last line has no end: is it being written? Write it beside, and rename it",
+        .0.display()
+    )]
+    Unfinished(PathBuf),
     /// The zone was not transferred.
     #[error("{0}")]
     Transfer(String),
@@ -190,7 +196,14 @@ impl Watched {
             ZoneSource::Transferred(copy) => copy.zone().map_err(SourceError::Transfer),
             ZoneSource::File(path) => {
                 let wrong = |reason| SourceError::Zone { path: path.clone(), reason };
-                let zone = Zone::parse(&read(path)?, &self.origin).map_err(wrong)?;
+                let before = FileStamp::of(path);
+                let text = read(path)?;
+                // What is written in its place, and not beside it and renamed, is seen in parts.
+                let is_same = before.zip(FileStamp::of(path)).is_some_and(|(before, after)| before.looks_like(&after));
+                if !is_same || text.last() != Some(&b'\n') {
+                    return Err(SourceError::Unfinished(path.clone()));
+                }
+                let zone = Zone::parse(&text, &self.origin).map_err(wrong)?;
                 tracing::info!(zone = %zone.apex(), names = zone.len(), "the zone is read");
                 Ok(Arc::new(zone))
             }

@@ -94,7 +94,7 @@ impl Agent {
     /// [`AgentError`].
     pub fn open(sources: Sources, mut kept: Kept, pace: Pace) -> Result<Self, AgentError> {
         let looked = Instant::now();
-        let known = sources.load()?;
+        let known = sources.load(None)?;
         let standing = Some(stand(&known.stated, &mut kept, now())?);
         let state = State { looked, known: Ok(known), standing, kept };
         let store = Folder::new(sources.store.clone());
@@ -154,7 +154,8 @@ impl Agent {
             return;
         }
         state.standing = None;
-        state.known = self.sources.load().map_err(|error| error.to_string());
+        let before = state.known.as_ref().ok().map(|known| &known.verified);
+        state.known = self.sources.load(before).map_err(|error| error.to_string());
         if let Err(error) = &state.known {
             tracing::error!("{error}; nothing is consented to until that is mended");
         }

@@ -6,10 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::memory::{Entry, Memory};
+use crate::memory::{Entry, Memory, compact};
 
 /// The first line, by which a memory that holds nothing yet is told from one that was lost.
 const FIRST: &str = "memory v3";
+
+/// With fewer lines nothing is taken out.
+const MOST_LINES: usize = 10_000;
 
 /// Why a memory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -71,17 +74,20 @@ fn lock(file: &File, path: &Path) -> Result<(), MemoryError> {
 ///
 /// # Errors
 /// The number of a line that is none.
-fn learnt(text: &str) -> Result<(Memory, usize), usize> {
+fn read(text: &str) -> Result<(Vec<Entry>, usize), usize> {
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
     let mut lines = text.get(..whole).unwrap_or_default().lines();
     if lines.next() != Some(FIRST) {
         return Err(1);
     }
+    let entries: Result<_, usize> = lines.zip(2..).map(|(line, number)| line.parse().map_err(|()| number)).collect();
+    Ok((entries?, whole))
+}
+
+fn learnt(entries: &[Entry]) -> Memory {
     let mut memory = Memory::default();
-    for (line, number) in lines.zip(2_usize..) {
-        memory.learn(line.parse::<Entry>().map_err(|()| number)?);
-    }
-    Ok((memory, whole))
+    entries.iter().for_each(|entry| memory.learn(entry.clone()));
+    memory
 }
 
 /// What is in the file of a memory, or in a copy of it, which an agent may go on writing meanwhile.
@@ -90,7 +96,38 @@ fn learnt(text: &str) -> Result<(Memory, usize), usize> {
 /// [`MemoryError`].
 pub fn look(path: &Path) -> Result<Memory, MemoryError> {
     let text = fs::read_to_string(path).map_err(|reason| MemoryError::File { path: path.to_owned(), reason })?;
-    learnt(&text).map(|(memory, _)| memory).map_err(|line| MemoryError::Line { path: path.to_owned(), line })
+    let read = read(&text).map_err(|line| MemoryError::Line { path: path.to_owned(), line });
+    read.map(|(entries, _)| learnt(&entries))
+}
+
+/// A file with these lines, on the disk, that has no name yet but that of a draft; its length.
+fn draft(path: &Path, entries: &[Entry]) -> io::Result<(File, u64, PathBuf)> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = PathBuf::from(draft);
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::options().read(true).append(true).create_new(true).open(&draft)?;
+    let text: String =
+        [format!("{FIRST}\n")].into_iter().chain(entries.iter().map(|entry| format!("{entry}\n"))).collect();
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    Ok((file, u64::try_from(text.len()).unwrap_or(u64::MAX), draft))
+}
+
+/// A name is on the disk only with its folder.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+/// Whether a file still has this name: another agent may have put a shorter one in its place before it was locked here.
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let (own, named) = (file.metadata()?, fs::metadata(path)?);
+    Ok((own.dev(), own.ino()) == (named.dev(), named.ino()))
 }
 
 impl Kept {
@@ -104,28 +141,15 @@ impl Kept {
             _ => MemoryError::File { path: path.to_owned(), reason },
         };
         // It gets its name when its first line is on the disk: after a crash there is a memory, or none.
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".new");
-        let draft = Path::new(&draft);
-        match fs::remove_file(draft) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
-        let mut file = File::options().read(true).append(true).create_new(true).open(draft).map_err(failed)?;
+        let (file, length, draft) = draft(path, &[]).map_err(failed)?;
         lock(&file, path)?;
-        let text = format!("{FIRST}\n");
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
         // Unlike renaming, this fails where there is one.
-        let named = fs::hard_link(draft, path);
-        fs::remove_file(draft).and(named).map_err(failed)?;
-        // Its name is on the disk only with its folder.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-        let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let named = fs::hard_link(&draft, path);
+        fs::remove_file(draft).and(named).and_then(|()| sync_folder(path)).map_err(failed)?;
         Ok(Self { memory: Memory::default(), file, length, is_spoiled: false, path: path.to_owned() })
     }
 
-    /// Opens a memory. What a crash has left of a last line is taken away: the node has not heard of it.
+    /// Opens a memory. What a crash has left of a last line is taken away: the node has not heard of it. Where most of it is over, it is written anew without that.
     ///
     /// # Errors
     /// [`MemoryError`].
@@ -136,9 +160,21 @@ impl Kept {
         };
         let mut file = File::options().read(true).append(true).open(path).map_err(failed)?;
         lock(&file, path)?;
+        if !is_named(&file, path).map_err(failed)? {
+            return Err(MemoryError::Busy(path.to_owned()));
+        }
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
-        let (memory, whole) = learnt(&text).map_err(|line| MemoryError::Line { path: path.to_owned(), line })?;
+        let (entries, whole) = read(&text).map_err(|line| MemoryError::Line { path: path.to_owned(), line })?;
+        let memory = learnt(&entries);
+        let (lines, short) = (entries.len(), compact(entries, &memory));
+        if lines > MOST_LINES && short.len() < lines / 2 {
+            let (file, length, draft) = draft(path, &short).map_err(failed)?;
+            lock(&file, path)?;
+            fs::rename(draft, path).and_then(|()| sync_folder(path)).map_err(failed)?;
+            tracing::info!("{}: {} of {lines} lines are kept, the others are over", path.display(), short.len());
+            return Ok(Self { memory: learnt(&short), file, length, is_spoiled: false, path: path.to_owned() });
+        }
         let length = u64::try_from(whole).unwrap_or(u64::MAX);
         // What was left of a line would spoil the next one. What was read may not be on the disk yet, if whoever wrote it was killed.
         file.set_len(length).and_then(|()| file.sync_all()).map_err(failed)?;
@@ -251,5 +287,35 @@ mod tests {
         let mut kept = Kept::open(&path).unwrap();
         assert!(kept.memory().knows(&content(1)) && !kept.memory().knows(&content(2)));
         kept.remember(&[content(2)]).unwrap();
+    }
+
+    /// Years after, most is over; a crash while it is written anew leaves what there was.
+    #[test]
+    fn what_is_over_is_taken_out_when_it_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memory");
+        let mut kept = Kept::begin(&path).unwrap();
+        let list = |number: u32| {
+            let [a, b, c, d] = number.to_be_bytes();
+            let mut digits = [0; 20];
+            digits[..4].copy_from_slice(&[a, b, c, d]);
+            Entry::List { authority: "acme".to_owned(), number: digits, digest: [1; 32], from: i64::from(number) }
+        };
+        kept.remember(&[content(7)]).unwrap();
+        (1..=12_000).collect::<Vec<_>>().chunks(500).for_each(|some| {
+            let lists: Vec<_> = some.iter().map(|number| list(*number)).collect();
+            kept.remember(&lists).unwrap();
+        });
+        drop(kept);
+        fs::write(folder.path().join("memory.new"), "mem").unwrap();
+        let long = fs::metadata(&path).unwrap().len();
+        let mut kept = Kept::open(&path).unwrap();
+        assert!(fs::metadata(&path).unwrap().len() * 100 < long);
+        assert!(kept.memory().knows(&content(7)) && kept.memory().knows(&list(12_000)));
+        assert!(matches!(Kept::open(&path), Err(MemoryError::Busy(_))), "the new file is locked as well");
+        kept.remember(&[content(8)]).unwrap();
+        drop(kept);
+        let kept = Kept::open(&path).unwrap();
+        assert!(kept.memory().knows(&content(8)) && kept.memory().knows(&list(12_000)));
     }
 }

@@ -23,3 +23,4 @@ pub mod signatures;
 pub mod sources;
 pub mod statements;
 pub mod store;
+pub mod verified;

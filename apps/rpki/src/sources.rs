@@ -12,7 +12,8 @@ use crate::{
     files::{self, FileError, Links},
     overrides::Override,
     registry::{Pool, Registry, RegistryError},
-    statements::{Stated, Statement, StatementError},
+    statements::Stated,
+    verified::{Folder, Verified},
 };
 
 /// The most bytes of the registry's data, of the pool, and of all statements of a member.
@@ -72,7 +73,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    fn read(path: &Path, reason: &impl Display) -> Self {
+    pub(crate) fn read(path: &Path, reason: &impl Display) -> Self {
         Self::Read { path: path.to_owned(), reason: reason.to_string() }
     }
 }
@@ -93,14 +94,8 @@ pub(crate) struct Known {
     pub(crate) pool: Pool,
     /// What the files were before they were read: then a change is seen twice rather than never.
     pub(crate) stamps: Stamps,
-}
-
-/// The files of a member.
-struct Folder<'a> {
-    member: &'a str,
-    path: PathBuf,
-    /// `None`: there are too many.
-    files: Option<Vec<PathBuf>>,
+    /// What came of each statement's file, so that one that has not changed is not verified again.
+    pub(crate) verified: Verified,
 }
 
 fn stamp(path: &Path) -> Stamp {
@@ -114,7 +109,7 @@ fn named(path: &Path) -> Result<String, SourceError> {
 }
 
 /// A file of a folder, if it is a text of the length that it may have. What it says may be wrong, but what cannot be read is not guessed.
-fn found(path: &Path) -> Result<Result<String, String>, SourceError> {
+pub(crate) fn found(path: &Path) -> Result<Result<String, String>, SourceError> {
     match files::read(path, Links::Refused, MOST_STATEMENT) {
         Ok(bytes) => Ok(String::from_utf8(bytes).map_err(|error| error.to_string())),
         Err(error @ FileError::Long(_)) => Ok(Err(error.to_string())),
@@ -138,7 +133,7 @@ fn list(folder: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
     Ok(Some(files))
 }
 
-fn complain(path: &Path, reason: &impl Display) {
+pub(crate) fn complain(path: &Path, reason: &impl Display) {
     tracing::warn!("{}: {reason}; it counts for nothing", path.display());
 }
 
@@ -175,32 +170,38 @@ impl Sources {
     }
 
     /// Reads all. A statement or an override that is wrong counts for nothing and is complained of: a member must not be able to stop the
-    /// others. One that cannot be read might be right, so without it nothing is known.
-    pub(crate) fn load(&self) -> Result<Known, SourceError> {
+    /// others. One that cannot be read might be right, so without it nothing is known. What was verified `before` by the same data stands while its file has not
+    /// changed.
+    pub(crate) fn load(&self, before: Option<&Verified>) -> Result<Known, SourceError> {
         let own = self.own();
         let wrong = |reason| SourceError::Registry { path: self.registry.clone(), reason };
-        let registry = Registry::parse(&named(&self.registry)?).map_err(wrong)?;
+        let text = named(&self.registry)?;
+        let registry = Registry::parse(&text).map_err(wrong)?;
         let wrong = |line| SourceError::Pool { path: self.pool.clone(), line };
         let pool = Pool::parse(&named(&self.pool)?).map_err(wrong)?;
         self.misplaced()?;
         let (folders, files) = (self.folders(&registry)?, self.override_files()?);
         let stamps = stamps(own, &folders, &files);
         let mut stated = Stated::default();
+        let mut verified = Verified::by(&text);
+        let before = before.filter(|before| before.is_by_the_same_data(&verified));
         for folder in &folders {
-            stated.extend(statements(folder, &registry)?);
+            stated.extend(verified.statements(folder, &registry, before)?);
         }
         let overrides = overrides(&files, &registry)?;
         let (members, statements) = (registry.members.len(), stated.counting.len());
         tracing::info!(members, statements, "the registry's data are read");
-        Ok(Known { registry, stated, overrides, pool, stamps })
+        Ok(Known { registry, stated, overrides, pool, stamps, verified })
     }
 
-    /// Reads what an issuer has to know as well: the registry's data, what its members have stated, and the keys of objects.
+    /// Reads what an issuer has to know as well: the registry's data, what its members have stated, and the keys of objects. What was verified the last time is
+    /// taken from there, and kept for the next time.
     ///
     /// # Errors
     /// [`SourceError`].
-    pub fn read(&self) -> Result<(Registry, Stated, Pool), SourceError> {
-        let Known { registry, stated, pool, .. } = self.load()?;
+    pub fn read(&self, last: &mut Option<Verified>) -> Result<(Registry, Stated, Pool), SourceError> {
+        let Known { registry, stated, pool, verified, .. } = self.load(last.as_ref())?;
+        *last = Some(verified);
         Ok((registry, stated, pool))
     }
 
@@ -224,52 +225,6 @@ fn stamps(own: [Stamp; 2], folders: &[Folder<'_>], overrides: &[PathBuf]) -> Sta
     }
     all.extend(overrides.iter().map(|file| stamp(file)));
     Stamps(all)
-}
-
-/// What a member has stated, all of it or nothing: a part might lack what withdraws the rest.
-fn statements(folder: &Folder<'_>, registry: &Registry) -> Result<Stated, SourceError> {
-    let refuse = |limit: String| {
-        let reason = format!("{} has more than {limit} of statements, so none of them is looked at", folder.member);
-        tracing::error!("{}: {reason}", folder.path.display());
-        Stated { refused: [(folder.member.to_owned(), reason)].into(), ..Stated::default() }
-    };
-    let Some(files) = &folder.files else { return Ok(refuse(format!("{MOST_STATEMENTS} files"))) };
-    let mut stated = Stated::default();
-    let mut bytes = 0_u64;
-    for path in files {
-        let text = match found(path)? {
-            Ok(text) => text,
-            Err(reason) => {
-                complain(path, &reason);
-                continue;
-            }
-        };
-        bytes = bytes.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
-        if bytes > MOST_FILE {
-            return Ok(refuse(format!("{MOST_FILE} bytes")));
-        }
-        if let Err(reason) = take(&text, folder.member, registry, &mut stated) {
-            complain(path, &reason);
-        }
-    }
-    Ok(stated)
-}
-
-fn take(text: &str, member: &str, registry: &Registry, stated: &mut Stated) -> Result<(), StatementError> {
-    let (statement, signatures) = Statement::parse(text)?;
-    if statement.member != member {
-        return Err(StatementError::Wrong("it is another member's than its folder is"));
-    }
-    match statement.check(registry, &signatures) {
-        Ok(()) => stated.counting.push(statement),
-        Err(error) => {
-            if matches!(error, StatementError::Overclaim { .. }) {
-                stated.overclaimed.push(statement);
-            }
-            return Err(error);
-        }
-    }
-    Ok(())
 }
 
 fn overrides(files: &[PathBuf], registry: &Registry) -> Result<Vec<Override>, SourceError> {

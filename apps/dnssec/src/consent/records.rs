@@ -54,7 +54,10 @@ fn of_start(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
     if signed.0 == own.0 && signed.2 == own.2 && counts {
         Ok(())
     } else {
-        Err(format!("the SOA record of {} is another one here, or newer", set.owner))
+        Err(format!(
+            "the SOA record of {} is another one here, or newer: serial {} in the zone, {} to be signed",
+            set.owner, own.1, signed.1
+        ))
     }
 }
 

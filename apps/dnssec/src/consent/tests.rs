@@ -167,13 +167,18 @@ fn the_chain_is_that_of_the_copy() {
     let map = |types: &[u16]| {
         let mut map = [0; 8];
         types.iter().for_each(|kind| map[usize::from(kind / 8)] |= 0x80 >> (kind % 8));
-        [&[0, 8], &map[..]].concat()
+        let length = map.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        [&[0, u8::try_from(length).unwrap()], &map[..length]].concat()
     };
     let link = |name: &str, next: &str, types: &[u16]| SignedSet {
         ttl: 60,
         ..set(name, rtype::NSEC, &[&[owner(next).wire(), map(types)].concat()])
     };
     let www = [1, rtype::RRSIG, rtype::NSEC];
+    // The same types, in two windows with one number: resolvers that look at the first alone find that there is no address.
+    let twice = [owner("z.example").wire(), map(&www[1..]), map(&www[..1])].concat();
+    let twice = SignedSet { ttl: 60, ..set("www.example", rtype::NSEC, &[&twice]) };
+    refused(&twice, "does not say what is in the zone");
     assert_eq!(ask(&link("www.example", "z.example", &www)), Ok(()));
     assert_eq!(
         ask(&link("z.example", "example", &[28, rtype::RRSIG, rtype::NSEC])),

@@ -17,12 +17,18 @@ pub(crate) fn write(types: &BTreeSet<u16>) -> Vec<u8> {
         .collect()
 }
 
-/// The types of a map.
+/// The types of a map as it has to be written: each window once and in order, and no zeros after its last type (RFC 4034, section 4.1.2). Resolvers that meet
+/// another one may stop at the first window with its number, and so find that a type is not there which is.
 pub(crate) fn read(mut bytes: &[u8]) -> Option<BTreeSet<u16>> {
     let mut types = BTreeSet::new();
+    let mut last = None;
     while let Some((head, rest)) = bytes.split_first_chunk::<2>() {
         let [window, length] = *head;
         let (map, rest) = rest.split_at_checked(usize::from(length)).filter(|_| (1..=32).contains(&length))?;
+        if map.last() == Some(&0) || last.is_some_and(|last| window <= last) {
+            return None;
+        }
+        last = Some(window);
         for (place, byte) in (0_u16..).zip(map) {
             let set = (0_u16..8).filter(|bit| byte & (0x80 >> bit) != 0);
             types.extend(set.map(|bit| u16::from(window) * 256 + place * 8 + bit));
@@ -44,7 +50,8 @@ mod tests {
         assert_eq!(write(&types), map);
         assert_eq!(read(&map), Some(types));
         assert_eq!((write(&BTreeSet::new()), read(&[])), (Vec::new(), Some(BTreeSet::new())));
-        for bytes in [&[0][..], &[0, 0], &[0, 2, 1], &[0, 33]] {
+        let twice = [0, 1, 0x40, 0, 1, 0x01];
+        for bytes in [&[0][..], &[0, 0], &[0, 2, 1], &[0, 33], &[0, 1, 0], &[0, 2, 1, 0], &[1, 1, 1, 0, 1, 1], &twice] {
             assert_eq!(read(bytes), None, "{bytes:?}");
         }
     }

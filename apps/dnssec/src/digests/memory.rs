@@ -161,10 +161,18 @@ impl Memory {
         });
     }
 
-    /// Remembers that a digest is none; what is said of it.
-    pub(super) fn miss(&mut self, digest: Digest, work: &Work, guesses: &Guesses, now: u64) -> String {
-        self.misses.push_front((digest, now.saturating_add(MISS)));
-        self.misses.truncate(MOST_MISSES);
+    /// Remembers that a digest is none in the copy in which it was looked for, if that is still in force; what is said of it.
+    pub(super) fn miss(
+        &mut self,
+        digest: Digest,
+        work: &Work,
+        guesses: &Guesses,
+        (current, now): (Current<'_>, u64),
+    ) -> String {
+        if self.number == current.number {
+            self.misses.push_front((digest, now.saturating_add(MISS)));
+            self.misses.truncate(MOST_MISSES);
+        }
         self.missed.spend(work);
         if work.was_short() {
             format!("{NONE}, as far as {} million hashes go (--most-hashes)", guesses.most_blocks / 1_000_000)

@@ -106,7 +106,7 @@ impl Recogniser {
         let mut memory = lock(&self.memory);
         memory.count(&work, &more);
         let Some((found, tables)) = found.zip(tables) else {
-            return Err(memory.miss(digest, &work, &self.guesses, now));
+            return Err(memory.miss(digest, &work, &self.guesses, (current, now)));
         };
         memory.learn(found, tables, current);
         current.candidates.bytes(found.which, found.signer, found.moment).ok_or_else(|| memory::NONE.to_owned())

@@ -18,6 +18,7 @@ pub mod tsig;
 use std::{
     io,
     net::SocketAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread,
     time::{Duration, Instant},
@@ -168,9 +169,11 @@ impl Copy {
         expire.max(self.primary.refresh.saturating_mul(2))
     }
 
-    fn refresh(&self) {
+    /// Asks the primary; whether it has answered.
+    fn refresh(&self) -> bool {
         let (known, asked) = (self.zone().ok(), Instant::now());
         let arrived = self.ask(known.as_deref());
+        let has_answered = arrived.is_ok();
         let mut state = self.state();
         let address = &self.primary.address;
         match arrived {
@@ -182,8 +185,9 @@ impl Copy {
             }
             Err(error) => {
                 let words = format!("{} cannot be transferred from {address}: {error}", self.origin);
-                if state.transfers == 0 {
+                if state.transfers == 0 && state.zone.as_ref().err() != Some(&words) {
                     state.zone = Err(words.clone());
+                    state.changes = state.changes.wrapping_add(1);
                 }
                 // Once, and not every few seconds.
                 if state.trouble.as_ref() != Some(&words) {
@@ -193,6 +197,7 @@ impl Copy {
                 }
             }
         }
+        has_answered
     }
 
     /// What has changed since this copy, if its serial has.
@@ -239,12 +244,17 @@ impl State {
     }
 }
 
+/// How long after an attempt that has failed the primary is asked again, if that is not due before.
+const AGAIN: Duration = Duration::from_secs(10);
+
 /// Asks again and again, until nobody has the copy.
 fn keep(copy: &Weak<Copy>, news: &News) {
     while let Some(copy) = copy.upgrade() {
         let asked = Instant::now();
-        copy.refresh();
+        // A change that was told of, and was not transferred, is not told again.
+        let has_answered = catch_unwind(AssertUnwindSafe(|| copy.refresh())).unwrap_or(false);
         let refresh = copy.primary.refresh;
+        let refresh = if has_answered { refresh } else { refresh.min(AGAIN) };
         drop(copy);
         news.wait(refresh, asked);
     }

@@ -194,7 +194,7 @@ impl Registries {
 
     /// A run of an issuer that knows what this registry does, with this state, which is begun where there is none.
     pub(crate) fn issue(&self, number: u16, state: &str) -> Result<Report, Failure> {
-        let (registry, stated, pool) = sources(&self.registry(number)).read().map_err(failed)?;
+        let (registry, stated, pool) = sources(&self.registry(number)).read(&mut None).map_err(failed)?;
         let path = self.dir.join(state);
         let mut state = StateFile::open(&path, !path.exists()).map_err(failed)?;
         // The client blocks its thread, which is none of the runtime's.
@@ -212,7 +212,8 @@ impl Registries {
         let now = i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX);
         let (authorised, output) = (state.authorised(stated, now).map_err(failed)?, Output::new(&self.dir.join(STORE)));
         let (hands, output, after_break) = (&client, &output, false);
-        let issuer = Issuer { registry, authorised: &authorised, pool, hands, output, most: 8, now, after_break };
+        let issuer =
+            Issuer { registry, authorised: &authorised, pool, hands, output, most: 8, now, after_break, retry: false };
         issuer.run(state).map_err(failed)
     }
 

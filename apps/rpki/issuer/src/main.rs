@@ -14,6 +14,7 @@ use theta_names::WallTime;
 use theta_rpki::{
     kept::{self, MemoryError},
     sources::{SourceError, Sources},
+    verified::Verified,
 };
 use theta_rpki_issuer::{
     Learnt,
@@ -100,6 +101,14 @@ enum Failure {
     Unsigned(usize),
 }
 
+/// What the next run is told.
+struct Next {
+    after_break: bool,
+    retry: bool,
+    /// What members' files have come to.
+    verified: Option<Verified>,
+}
+
 fn main() -> ExitCode {
     theta_agent::program(|arguments: Arguments| run(&arguments))
 }
@@ -108,19 +117,19 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let client = Client::open(&arguments.client)
         .map_err(|reason| Failure::Client { path: arguments.client.clone(), reason: reason.into() })?;
     let mut state = StateFile::open(&arguments.state, arguments.new_state)?;
-    let (mut after_break, mut retry) = (arguments.after_break, arguments.retry);
-    check_clock(&state.state, now(), after_break)?;
+    let mut next = Next { after_break: arguments.after_break, retry: arguments.retry, verified: None };
+    check_clock(&state.state, now(), next.after_break)?;
     learn(arguments, &mut state)?;
     let Some(every) = arguments.every else {
-        let report = issue(arguments, &client, &mut state, (after_break, retry))?;
+        let report = issue(arguments, &client, &mut state, &mut next)?;
         say(&report, arguments.json)?;
         return if report.failures.is_empty() { Ok(()) } else { Err(Failure::Unsigned(report.failures.len())) };
     };
     loop {
         // What cannot be read now may be mended until the next time; a state that cannot be written may not.
-        match issue(arguments, &client, &mut state, (after_break, retry)) {
+        match issue(arguments, &client, &mut state, &mut next) {
             Ok(report) => {
-                (after_break, retry) = (false, false);
+                (next.after_break, next.retry) = (false, false);
                 say(&report, arguments.json)?;
             }
             Err(Failure::Source(error)) => tracing::error!("{error}"),
@@ -147,7 +156,7 @@ fn now() -> i64 {
 
 fn learn(arguments: &Arguments, state: &mut StateFile) -> Result<(), Failure> {
     for path in &arguments.from_memory {
-        let (registry, _, pool) = sources(arguments).read()?;
+        let (registry, _, pool) = sources(arguments).read(&mut None)?;
         let Learnt { certificates, keys } = state.state.learn(&kept::look(path)?, &registry, &pool, now());
         tracing::info!("{}: {certificates} certificates and {keys} keys that were not known", path.display());
     }
@@ -155,15 +164,10 @@ fn learn(arguments: &Arguments, state: &mut StateFile) -> Result<(), Failure> {
     Ok(state.save()?)
 }
 
-fn issue(
-    arguments: &Arguments,
-    client: &Client,
-    state: &mut StateFile,
-    (after_break, retry): (bool, bool),
-) -> Result<Report, Failure> {
-    let (registry, stated, pool) = sources(arguments).read()?;
+fn issue(arguments: &Arguments, client: &Client, state: &mut StateFile, next: &mut Next) -> Result<Report, Failure> {
+    let (registry, stated, pool) = sources(arguments).read(&mut next.verified)?;
     let now = now();
-    check_clock(&state.state, now, after_break)?;
+    check_clock(&state.state, now, next.after_break)?;
     let authorised = state.authorised(&stated, now)?;
     let issuer = Issuer {
         registry: &registry,
@@ -173,8 +177,8 @@ fn issue(
         output: &Output::new(&arguments.store),
         most: arguments.at_once.into(),
         now,
-        after_break,
-        retry,
+        after_break: next.after_break,
+        retry: next.retry,
     };
     Ok(issuer.run(state)?)
 }

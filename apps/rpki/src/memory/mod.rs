@@ -1,13 +1,14 @@
 //! What an agent has agreed to, so that no number is used twice and no key signs two things; and which statements of members have counted, so that
 //! none comes back that another has taken the place of. A line for each.
 
+mod compact;
 mod entry;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 
-pub use self::entry::Entry;
+pub use self::{compact::compact, entry::Entry};
 
 /// A serial number, the number of a manifest or of a list: 20 bytes, big-endian.
 pub type Number = [u8; 20];

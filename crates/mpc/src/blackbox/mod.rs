@@ -5,6 +5,8 @@
 //! their extension to a group of order q, where `[a]` becomes `<a>` = a G without communication and `<a>` can be opened.
 
 mod cell;
+#[cfg(test)]
+mod lies;
 mod openings;
 mod products;
 mod shared;

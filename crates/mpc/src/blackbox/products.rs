@@ -113,7 +113,7 @@ pub(crate) async fn multiply<B: Products>(
 }
 
 /// Blocks into which a list is folded at each step.
-const FOLD: usize = 8;
+pub(super) const FOLD: usize = 8;
 
 /// A public random number, which nobody can know before all honest parties have received whatever was sent before.
 ///
@@ -178,7 +178,7 @@ fn extend<S: theta_groups::Scalar, C: Cell<S>>(values: &[C], more: usize) -> Vec
 
 /// The coefficients with which a polynomial of degree below `count` is evaluated at `at` from its values at 0, 1, 2 and so
 /// on. `None` if `at` is one of them.
-fn coefficients<S: theta_groups::Scalar>(count: usize, at: S) -> Option<Vec<S>> {
+pub(super) fn coefficients<S: theta_groups::Scalar>(count: usize, at: S) -> Option<Vec<S>> {
     let points: Vec<S> = (0..count).map(|i| S::from_u64(u64::try_from(i).unwrap_or(u64::MAX))).collect();
     let mut weights: Vec<S> = points
         .iter()
@@ -211,17 +211,23 @@ async fn fold<B: Products>(
     z: B::Cell,
 ) -> Result<Claim<B::Cell>, Stop> {
     let len = xs.expose().len().div_ceil(FOLD);
-    reduce_blocks(black_box, xs, ys, z, len, FOLD).await
+    reduce_blocks(black_box, (xs, ys, z), Blocks { len, count: FOLD, masks: 0 }).await
 }
 
-/// The step of [`fold`] for `blocks` blocks of length `len`; what is missing in the last is zero.
+/// How lists are split.
+#[derive(Clone, Copy)]
+struct Blocks {
+    len: usize,
+    count: usize,
+    /// So many blocks at the front are no part of the claim: they hide the others.
+    masks: usize,
+}
+
+/// The step of [`fold`]; what is missing in the last block is zero.
 async fn reduce_blocks<B: Products>(
     black_box: &B,
-    xs: &Secret<Vec<B::Cell>>,
-    ys: &Secret<Vec<B::Cell>>,
-    z: B::Cell,
-    len: usize,
-    blocks: usize,
+    (xs, ys, z): (&Secret<Vec<B::Cell>>, &Secret<Vec<B::Cell>>, B::Cell),
+    Blocks { len, count: blocks, masks }: Blocks,
 ) -> Result<Claim<B::Cell>, Stop> {
     let at = |list: &Secret<Vec<B::Cell>>, block: usize, i: usize| {
         list.expose().get(block * len + i).copied().unwrap_or(B::Cell::ZERO)
@@ -243,7 +249,7 @@ async fn reduce_blocks<B: Products>(
     let reduced = black_box.reduce(&parts).await?;
     let (before, beyond) =
         reduced.cells().split_at_checked(blocks - 1).ok_or(Stop::Bug(Bug("products are missing")))?;
-    let last = before.iter().fold(z, |rest, value| rest.minus(value));
+    let last = before.iter().skip(masks).fold(z, |rest, value| rest.minus(value));
     let h = Secret::new(before.iter().chain([&last]).chain(beyond).copied().collect::<Vec<_>>());
 
     let place = coin(black_box).await?;
@@ -262,6 +268,10 @@ async fn reduce_blocks<B: Products>(
 
 /// The last step: at most [`FOLD`] products and one of two random numbers, which hides the rest, become one product, which
 /// is opened.
+///
+/// The random numbers' product is h(0), and no part of the claim. (If it were made a second time and added to the claim, it
+/// would be a number that whoever lies may choose when all coins but the last are known: so that it takes away what an
+/// earlier lie has put in.)
 async fn finish<B: Products>(
     black_box: &B,
     xs: Secret<Vec<B::Cell>>,
@@ -270,15 +280,12 @@ async fn finish<B: Products>(
 ) -> Result<(), Stop> {
     let masks = black_box.random(2).await?;
     let [mask_x, mask_y] = masks.cells()[..] else { return Err(Stop::Bug(Bug("masks are missing"))) };
-    let part = Secret::new(vec![B::local(&mask_x, &mask_y)]);
-    let product = black_box.reduce(&part).await?;
-    let first = product.cells().first().ok_or(Stop::Bug(Bug("a product is missing")))?;
     let with = |mask: B::Cell, list: &Secret<Vec<B::Cell>>| {
         Secret::new([mask].iter().chain(list.expose()).copied().collect::<Vec<_>>())
     };
     let (xs, ys) = (with(mask_x, &xs), with(mask_y, &ys));
-    let blocks = xs.expose().len();
-    let (x, y, z) = reduce_blocks(black_box, &xs, &ys, z.plus(first), 1, blocks).await?;
+    let blocks = Blocks { len: 1, count: xs.expose().len(), masks: 1 };
+    let (x, y, z) = reduce_blocks(black_box, (&xs, &ys, z), blocks).await?;
     let all = x.expose().iter().chain(y.expose()).chain([&z]).copied().collect::<Vec<_>>();
     let opened = black_box.open_now(&Shared::from_cells(all)).await?;
     match opened[..] {

@@ -74,6 +74,15 @@ pub(in crate::transfer) fn listen(
     Ok(bound)
 }
 
+/// One of the connections that are served at once.
+struct Place(Arc<Ear>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Ear {
     /// What is answered to a message, if anything is.
     fn take(&self, message: &[u8], from: SocketAddr) -> Option<Vec<u8>> {
@@ -120,12 +129,15 @@ impl Ear {
                 self.connections.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }
-            let this = Arc::clone(&self);
-            thread::spawn(move || {
+            let place = Place(Arc::clone(&self));
+            let serve = move || {
                 // It ends as whoever sends ends it.
-                let _ = this.serve(stream, from);
-                this.connections.fetch_sub(1, Ordering::Relaxed);
-            });
+                let _ = place.0.serve(stream, from);
+            };
+            // Without a thread the place is given back, and whoever was to be heard tells it again.
+            if thread::Builder::new().spawn(serve).is_err() {
+                thread::sleep(PAUSE);
+            }
         }
     }
 

@@ -1,0 +1,161 @@
+//! What the statements' files of members have come to. A member has thousands, and one that has not changed is not verified again when another one does.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use theta_names::FileStamp;
+
+use crate::{
+    memory::Digest,
+    registry::Registry,
+    sources::{MOST_FILE, MOST_STATEMENTS, SourceError, complain, found},
+    statements::{Stated, Statement, StatementError},
+};
+
+/// The files of a member.
+pub(crate) struct Folder<'a> {
+    pub(crate) member: &'a str,
+    pub(crate) path: PathBuf,
+    /// `None`: there are too many.
+    pub(crate) files: Option<Vec<PathBuf>>,
+}
+
+/// What a file has come to.
+#[derive(Clone, Debug)]
+enum Outcome {
+    Counts(Statement),
+    Overclaims(Statement),
+    /// It was complained of.
+    Nothing,
+}
+
+/// A file as it was before it was read.
+#[derive(Clone, Debug)]
+struct File {
+    /// By which it is told whether it has changed since. One that was changed shortly before counts as changed.
+    stamp: FileStamp,
+    bytes: u64,
+    outcome: Outcome,
+}
+
+/// All of them, by the registry's data that they were verified by.
+#[derive(Debug)]
+pub struct Verified {
+    data: Digest,
+    files: BTreeMap<PathBuf, File>,
+}
+
+impl Verified {
+    /// Nothing yet, by data with this text.
+    pub(crate) fn by(data: &str) -> Self {
+        Self { data: Sha256::digest(data).into(), files: BTreeMap::new() }
+    }
+
+    pub(crate) fn is_by_the_same_data(&self, other: &Self) -> bool {
+        self.data == other.data
+    }
+
+    /// What a member has stated, all of it or nothing: a part might lack what withdraws the rest. What was verified `before` is taken from there.
+    pub(crate) fn statements(
+        &mut self,
+        folder: &Folder<'_>,
+        registry: &Registry,
+        before: Option<&Self>,
+    ) -> Result<Stated, SourceError> {
+        let refuse = |limit: String| {
+            let reason = format!("{} has more than {limit} of statements, so none of them is looked at", folder.member);
+            tracing::error!("{}: {reason}", folder.path.display());
+            Stated { refused: [(folder.member.to_owned(), reason)].into(), ..Stated::default() }
+        };
+        let Some(files) = &folder.files else { return Ok(refuse(format!("{MOST_STATEMENTS} files"))) };
+        let mut stated = Stated::default();
+        let mut bytes = 0_u64;
+        for path in files {
+            let stamp = FileStamp::of(path);
+            let known = before.and_then(|before| before.files.get(path)).filter(|known| Some(known.stamp) == stamp);
+            let (length, outcome) = match known {
+                Some(known) => (known.bytes, known.outcome.clone()),
+                None => {
+                    let text = found(path)?;
+                    let length = text.as_ref().map_or(0, String::len);
+                    let (outcome, objection) = match text {
+                        Ok(text) => verify(&text, folder.member, registry),
+                        Err(reason) => (Outcome::Nothing, Some(reason)),
+                    };
+                    if let Some(reason) = objection {
+                        complain(path, &reason);
+                    }
+                    (u64::try_from(length).unwrap_or(u64::MAX), outcome)
+                }
+            };
+            bytes = bytes.saturating_add(length);
+            if bytes > MOST_FILE {
+                return Ok(refuse(format!("{MOST_FILE} bytes")));
+            }
+            match &outcome {
+                Outcome::Counts(statement) => stated.counting.push(statement.clone()),
+                Outcome::Overclaims(statement) => stated.overclaimed.push(statement.clone()),
+                Outcome::Nothing => {}
+            }
+            if let Some(stamp) = stamp {
+                self.files.insert(path.clone(), File { stamp, bytes: length, outcome });
+            }
+        }
+        Ok(stated)
+    }
+}
+
+/// What a text comes to, and what is to be said against it.
+fn verify(text: &str, member: &str, registry: &Registry) -> (Outcome, Option<String>) {
+    let checked = Statement::parse(text).and_then(|(statement, signatures)| {
+        if statement.member != member {
+            return Err(StatementError::Wrong("it is another member's than its folder is"));
+        }
+        let checked = statement.check(registry, &signatures);
+        Ok((statement, checked))
+    });
+    match checked {
+        Ok((statement, Ok(()))) => (Outcome::Counts(statement), None),
+        Ok((statement, Err(error @ StatementError::Overclaim { .. }))) => {
+            (Outcome::Overclaims(statement), Some(error.to_string()))
+        }
+        Ok((_, Err(error))) | Err(error) => (Outcome::Nothing, Some(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::Duration};
+
+    use super::*;
+
+    const REGISTRY: &str = "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nkeys = [\"3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29\"]\n";
+
+    /// A file that has not changed has what it had, though nobody looks into it; one that has is read, and all are by other data.
+    #[test]
+    fn what_has_not_changed_is_not_verified_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("1.toml"), folder.path().join("2.toml"));
+        [&one, &two].iter().for_each(|path| fs::write(path, "nonsense").unwrap());
+        let member =
+            Folder { member: "acme", path: folder.path().to_owned(), files: Some(vec![one.clone(), two.clone()]) };
+        let registry = Registry::parse(REGISTRY).unwrap();
+        // A stamp that was taken soon after a change counts for nothing.
+        std::thread::sleep(Duration::from_millis(2_100));
+        let mut before = Verified::by(REGISTRY);
+        before.statements(&member, &registry, None).unwrap();
+        let counts = Statement::parse(
+            "rpki = \"example\"\nmember = \"acme\"\nnumber = 1\nact = \"withdraw\"\nfrom = 5\n[roa]\nasn = 1\nprefixes = [\"192.0.2.0/24\"]\n",
+        );
+        let counts = Outcome::Counts(counts.unwrap().0);
+        before.files.values_mut().for_each(|file| file.outcome = counts.clone());
+        let counting = |before: Option<&Verified>| {
+            let mut verified = Verified::by(REGISTRY);
+            verified.statements(&member, &registry, before).unwrap().counting.len()
+        };
+        assert_eq!((counting(Some(&before)), counting(None)), (2, 0));
+        fs::write(&two, "nonsense, which is longer").unwrap();
+        assert_eq!(counting(Some(&before)), 1);
+        assert!(!before.is_by_the_same_data(&Verified::by("name = \"other\"")));
+    }
+}
