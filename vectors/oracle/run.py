@@ -60,7 +60,12 @@ def verdict(path):
 
 
 def main():
-    files = [path for folder in TOPICS for path in sorted((VECTORS / folder).glob("*.json"))]
+    if not __debug__:
+        sys.exit("Python was told to leave assertions out, which are what is checked here: run it without -O and PYTHONOPTIMIZE")
+    folders = {folder: sorted((VECTORS / folder).glob("*.json")) for folder in TOPICS}
+    if missing := [folder for folder, files in folders.items() if not files]:
+        sys.exit(f"there are no vectors in {', '.join(missing)}")
+    files = [path for files in folders.values() for path in files]
     failed = 0
     with ProcessPoolExecutor() as pool:
         for holds, line in pool.map(verdict, files):

@@ -362,7 +362,7 @@ impl Problems {
                 .iter()
                 .map(|(message, nodes)| format!("{}: {message}", listed(nodes)))
                 .collect::<Vec<_>>()
-                .join("; "),
+                .join("\n  "),
         }
     }
 
@@ -412,6 +412,6 @@ mod tests {
     #[test]
     fn all_that_nodes_refuse_is_said() {
         assert_eq!(refused(&["no", "no", "no"]), "no");
-        assert_eq!(refused(&["no", "a key", "no"]), "nodes 1 and 3: no; node 2: a key");
+        assert_eq!(refused(&["no", "a key", "no"]), "nodes 1 and 3: no\n  node 2: a key");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Scalar;
 use sha2::{Digest, Sha512};
+use zeroize::Zeroize as _;
 
 /// A hash whose input can be parsed in one way only: every part follows its label and its length, each as [`Transcript::append`]
 /// writes them.
@@ -53,9 +54,11 @@ impl Transcript {
     /// The first 32 bytes of the hash, for identifiers and 256-bit keys.
     #[must_use]
     pub fn finish32(self) -> [u8; 32] {
-        let wide = self.finish();
+        let mut wide = self.finish();
         let mut out = [0; 32];
         out.copy_from_slice(wide.split_at(32).0);
+        // It may be a key.
+        wide.zeroize();
         out
     }
 

@@ -64,7 +64,7 @@ async fn digests_and_whole_sets_are_consented_to_by_one_rule() {
     // The operator puts it into the copy.
     fs::write(&zone, format!("{ZONE}mail A 192.0.2.7\n")).unwrap();
     assert_eq!(ask(&agent, "sign-digest", &foreign).await, Ok(()));
-    fs::write(&zone, "no zone").unwrap();
+    fs::write(&zone, "no zone\n").unwrap();
     assert!(ask(&agent, "sign-digest", &foreign).await.unwrap_err().contains("the zone"));
 }
 

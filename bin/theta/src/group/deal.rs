@@ -9,7 +9,7 @@ use clap::Args;
 use rand_core::CryptoRng;
 use theta_custody::{CustodyError, KeyEntry, KeyTable, KeyTableError};
 use theta_keyfiles::PublicKeyText as _;
-use theta_names::{Delivery, NodeId, WallTime};
+use theta_names::{Delivery, Holders, NodeId, WallTime};
 use theta_network::group::GroupFile;
 use theta_schemes::{
     Suite,
@@ -79,17 +79,16 @@ pub(crate) fn deal(
 
 /// Puts a key into the stores of a group's nodes, in the order of these, and its public key into the client's directory.
 pub(super) fn put(
-    stores: &[Store],
+    (stores, holders): (&[Store], &Holders),
     client: &Path,
     (name, delivery): (&KeyName, Delivery),
     (public, shares): &DealtKey,
 ) -> Result<(), Failure> {
-    let holders = theta_names::Holders::first(public.threshold().n());
     let created = WallTime::now().seconds();
     // A signal must not leave a key at some nodes only.
     let _whole = Whole::begin()?;
     for (store, share) in stores.iter().zip(shares) {
-        let dealt = theta_custody::DealtKey { name, public, share: Some(share), delivery, holders: &holders, created };
+        let dealt = theta_custody::DealtKey { name, public, share: Some(share), delivery, holders, created };
         theta_custody::import_dealt(store, &dealt)
             .map_err(|error| Failure::Failed(format!("{}: {error}", store.place())))?;
     }
@@ -188,8 +187,9 @@ impl ExistingGroup {
     /// Puts all these keys into all stores, or none into any. Their names must be free ([`ExistingGroup::check_free`]).
     pub(crate) fn add(&self, keys: &[(&KeyName, Delivery, DealtKey)]) -> Result<(), Failure> {
         let _whole = Whole::begin()?;
+        let holders = Holders::new(self.numbers.clone()).map_err(Failure::internal)?;
         for (place, (name, delivery, key)) in keys.iter().enumerate() {
-            put(&self.stores, &self.client, (name, *delivery), key).inspect_err(|_| {
+            put((&self.stores, &holders), &self.client, (name, *delivery), key).inspect_err(|_| {
                 self.remove(name);
                 for (before, ..) in keys.iter().take(place) {
                     self.remove(before);

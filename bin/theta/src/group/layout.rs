@@ -6,7 +6,7 @@ use std::{
 };
 
 use theta_ledger::founding::Founding;
-use theta_names::{AddressError, NodeId, NodeNameError, WallTime};
+use theta_names::{AddressError, Holders, NodeId, NodeNameError, WallTime};
 use theta_service::config::{ListenConfig, NodeConfig};
 use theta_store::Store;
 
@@ -116,9 +116,10 @@ fn write_group(root: &Path, name: &str, plan: &Plan, addresses: &[Addresses]) ->
     // Beside each group file, for clients that are made with it.
     write_new(&root.join(FOUNDING), common.founding.as_bytes(), false)?;
     write_new(&root.join("client").join(FOUNDING), common.founding.as_bytes(), false)?;
+    let holders = Holders::first(plan.nodes());
     plan.keys().iter().try_for_each(|key| {
         let dealt = deal::deal(key, plan.any_k_of_n(), plan.modulus_bits(), &mut rng)?;
-        deal::put(&stores, &root.join("client"), (key.key_name(), key.delivery()), &dealt)
+        deal::put((&stores, &holders), &root.join("client"), (key.key_name(), key.delivery()), &dealt)
     })
 }
 

@@ -126,7 +126,8 @@ pub(crate) fn restore(args: &RestoreArgs, output: Output) -> Result<(), Failure>
     let source = Source::open(&args.file)?;
     // A key that seals nothing would be left behind by what fails from here on.
     let new_key = match &config.store.sealing {
-        Sealing::File(file) if !file.exists() => Some(file.clone()),
+        // A link to what is not there now, such as a disk that is not mounted, is the operator's.
+        Sealing::File(file) if file.symlink_metadata().is_err() => Some(file.clone()),
         _ => None,
     };
     let watched = new_key.as_deref().map(Unfinished::watch).transpose()?;

@@ -161,7 +161,9 @@ impl<R: Read> Opened<R> {
         let head = u32::from_be_bytes(head);
         self.last = head & LAST != 0;
         let len = usize::try_from(head & !LAST).unwrap_or(usize::MAX);
-        if !(TAG_LEN..=CHUNK_LEN + TAG_LEN).contains(&len) {
+        // Only the last one may be shorter: a backup has one form.
+        let shortest = if self.last { TAG_LEN } else { CHUNK_LEN + TAG_LEN };
+        if !(shortest..=CHUNK_LEN + TAG_LEN).contains(&len) {
             return Err(StoreError::Backup("damaged"));
         }
         self.buffer.expose_mut().clear();
