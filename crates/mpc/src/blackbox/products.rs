@@ -211,7 +211,7 @@ async fn fold<B: Products>(
     z: B::Cell,
 ) -> Result<Claim<B::Cell>, Stop> {
     let len = xs.expose().len().div_ceil(FOLD);
-    reduce_blocks(black_box, (xs, ys, z), Blocks { len, count: FOLD, masks: 0 }).await
+    reduce_blocks(black_box, [xs, ys], z, Blocks { len, count: FOLD, masks: 0 }).await
 }
 
 /// How lists are split.
@@ -226,9 +226,11 @@ struct Blocks {
 /// The step of [`fold`]; what is missing in the last block is zero.
 async fn reduce_blocks<B: Products>(
     black_box: &B,
-    (xs, ys, z): (&Secret<Vec<B::Cell>>, &Secret<Vec<B::Cell>>, B::Cell),
+    lists: [&Secret<Vec<B::Cell>>; 2],
+    z: B::Cell,
     Blocks { len, count: blocks, masks }: Blocks,
 ) -> Result<Claim<B::Cell>, Stop> {
+    let [xs, ys] = lists;
     let at = |list: &Secret<Vec<B::Cell>>, block: usize, i: usize| {
         list.expose().get(block * len + i).copied().unwrap_or(B::Cell::ZERO)
     };
@@ -285,7 +287,7 @@ async fn finish<B: Products>(
     };
     let (xs, ys) = (with(mask_x, &xs), with(mask_y, &ys));
     let blocks = Blocks { len: 1, count: xs.expose().len(), masks: 1 };
-    let (x, y, z) = reduce_blocks(black_box, (&xs, &ys, z), blocks).await?;
+    let (x, y, z) = reduce_blocks(black_box, [&xs, &ys], z, blocks).await?;
     let all = x.expose().iter().chain(y.expose()).chain([&z]).copied().collect::<Vec<_>>();
     let opened = black_box.open_now(&Shared::from_cells(all)).await?;
     match opened[..] {
