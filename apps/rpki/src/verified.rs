@@ -137,8 +137,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (folder.path().join("1.toml"), folder.path().join("2.toml"));
         [&one, &two].iter().for_each(|path| fs::write(path, "nonsense").unwrap());
-        let member =
-            Folder { member: "acme", path: folder.path().to_owned(), files: Some(vec![one.clone(), two.clone()]) };
+        let member = Folder { member: "acme", path: folder.path().to_owned(), files: Some(vec![one, two.clone()]) };
         let registry = Registry::parse(REGISTRY).unwrap();
         // A stamp that was taken soon after a change counts for nothing.
         std::thread::sleep(Duration::from_millis(2_100));
