@@ -94,7 +94,7 @@ pub enum ClientError {
         rule: Option<String>,
         /// The code of the reason, which is stable, for example `no-rule`.
         reason: String,
-        /// The nodes' message; where they do not say the same, what each says.
+        /// The nodes' message; where their agents do not say the same, what each says.
         message: String,
     },
     /// Too many nodes do not accept connections of this client.

@@ -25,6 +25,9 @@ const SOON: Duration = Duration::from_millis(100);
 /// How long a node is left alone that is not ready yet, or busy.
 pub(crate) const AGAIN: Duration = Duration::from_millis(300);
 
+/// The code of nodes whose agents refuse.
+const AGENT_REFUSES: &str = "agent-refuses";
+
 /// What one node answered.
 pub(crate) type Reply<T> = (NodeId, Result<T, Problem>);
 
@@ -346,24 +349,32 @@ impl Problems {
         }
     }
 
-    /// What the nodes say that refuse by their policies; who says what, where they do not all say the same: one of them may lie, or know less.
+    /// What the nodes say that refuse by their policies. Where their agents refuse, each has reasons of its own, and one may lie or know less: all of
+    /// those are said, and who says what. Of rules the first message is: it says what to do, and the others are like it.
     fn denials(&self) -> String {
         let mut said: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+        let mut of_rules = None;
         for (node, problem) in &self.found {
-            if let Problem::Denied { message, .. } = problem {
-                said.entry(message).or_default().push(*node);
+            if let Problem::Denied { message, reason, .. } = problem {
+                if reason == AGENT_REFUSES {
+                    said.entry(message).or_default().push(*node);
+                } else {
+                    of_rules = of_rules.or(Some(message));
+                }
             }
         }
         let mut said: Vec<_> = said.into_iter().collect();
         said.sort_by_key(|(_, nodes)| nodes.first().copied());
-        match said.as_slice() {
+        let said = match said.as_slice() {
+            [] => String::new(),
             [(message, _)] => (*message).to_owned(),
-            several => several
-                .iter()
-                .map(|(message, nodes)| format!("{}: {message}", listed(nodes)))
-                .collect::<Vec<_>>()
-                .join("\n  "),
-        }
+            several => {
+                let each = several.iter().map(|(message, nodes)| format!("{}: {message}", listed(nodes)));
+                each.collect::<Vec<_>>().join("; ")
+            }
+        };
+        let all = [Some(said).filter(|said| !said.is_empty()), of_rules.cloned()];
+        all.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
     /// The code that `quorum` or more nodes agree on, with a message, if they blame the request. Of nodes that do not know what it is about it
@@ -399,7 +410,7 @@ mod tests {
         let mut problems = Problems { addresses: BTreeMap::new(), found: BTreeMap::new() };
         for (node, message) in nodes.zip(messages) {
             problems.addresses.insert(node, Arc::from("localhost"));
-            let (rule, reason) = (None, "agent-refuses".to_owned());
+            let (rule, reason) = (None, AGENT_REFUSES.to_owned());
             problems.add(node, Problem::Denied { rule, reason, message: (*message).to_owned() });
         }
         match problems.hopeless("sign", 2) {
@@ -412,6 +423,6 @@ mod tests {
     #[test]
     fn all_that_nodes_refuse_is_said() {
         assert_eq!(refused(&["no", "no", "no"]), "no");
-        assert_eq!(refused(&["no", "a key", "no"]), "nodes 1 and 3: no\n  node 2: a key");
+        assert_eq!(refused(&["no", "a key", "no"]), "nodes 1 and 3: no; node 2: a key");
     }
 }
