@@ -128,8 +128,7 @@ mod tests {
     use std::{fs, time::Duration};
 
     use super::*;
-
-    const REGISTRY: &str = "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nkeys = [\"3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29\"]\n";
+    use crate::registry::tests::text;
 
     /// A file that has not changed has what it had, though nobody looks into it; one that has is read, and all are by other data.
     #[test]
@@ -138,10 +137,11 @@ mod tests {
         let (one, two) = (folder.path().join("1.toml"), folder.path().join("2.toml"));
         [&one, &two].iter().for_each(|path| fs::write(path, "nonsense").unwrap());
         let member = Folder { member: "acme", path: folder.path().to_owned(), files: Some(vec![one, two.clone()]) };
-        let registry = Registry::parse(REGISTRY).unwrap();
+        let data = text();
+        let registry = Registry::parse(&data).unwrap();
         // A stamp that was taken soon after a change counts for nothing.
         std::thread::sleep(Duration::from_millis(2_100));
-        let mut before = Verified::by(REGISTRY);
+        let mut before = Verified::by(&data);
         before.statements(&member, &registry, None).unwrap();
         let counts = Statement::parse(
             "rpki = \"example\"\nmember = \"acme\"\nnumber = 1\nact = \"withdraw\"\nfrom = 5\n[roa]\nasn = 1\nprefixes = [\"192.0.2.0/24\"]\n",
@@ -149,7 +149,7 @@ mod tests {
         let counts = Outcome::Counts(counts.unwrap().0);
         before.files.values_mut().for_each(|file| file.outcome = counts.clone());
         let counting = |before: Option<&Verified>| {
-            let mut verified = Verified::by(REGISTRY);
+            let mut verified = Verified::by(&data);
             verified.statements(&member, &registry, before).unwrap().counting.len()
         };
         assert_eq!((counting(Some(&before)), counting(None)), (2, 0));

@@ -298,4 +298,4 @@ fn check_authority(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

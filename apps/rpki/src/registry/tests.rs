@@ -19,7 +19,8 @@ fn keys() -> &'static [String; 2] {
     })
 }
 
-fn text() -> String {
+/// The data of a trust anchor and one member.
+pub(crate) fn text() -> String {
     let [anchor, acme] = keys();
     let key = hex::encode([7; 32]);
     format!(
