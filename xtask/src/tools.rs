@@ -10,9 +10,6 @@ use std::{
 use crate::{debian, packages, steps::run};
 
 const DENY_VERSION: &str = "0.20.2";
-const KRILL_VERSION: &str = "0.16.1";
-// 0.15.3 asks for a version of a crate that is not there.
-const ROUTINATOR_VERSION: &str = "0.15.2";
 const PYTHON_PKCS11_VERSION: &str = "0.10.0";
 /// The same as `theta_chain::net::COMETBFT`, which looks for it there.
 const COMETBFT_VERSION: &str = "0.38.26";
@@ -108,57 +105,70 @@ pub(crate) fn cometbft(root: &Path) -> Result<Option<PathBuf>, String> {
     if runs(&built) { Ok(Some(built)) } else { Err("CometBFT was built but does not run".to_owned()) }
 }
 
+/// Programs of a crate that tests run.
+struct Crate {
+    name: &'static str,
+    version: &'static str,
+    programs: &'static [&'static str],
+    /// Beside the features that it has anyway, none of which is taken.
+    features: &'static [&'static str],
+    why: &'static str,
+}
+
+impl Crate {
+    /// The folder of its programs, which are built first if they are missing; `None` if PATH has them, of the same version but for the last part.
+    fn find_or_build(&self, root: &Path) -> Result<Option<PathBuf>, String> {
+        let Self { name, version, programs, features, why } = self;
+        let series = version.rsplit_once('.').map_or(*version, |(series, _)| series);
+        let runs = |folder: &Path| {
+            programs.iter().all(|program| {
+                let output = Command::new(folder.join(program)).arg("--version").stdin(Stdio::null()).output();
+                let is_it = |said: &str| said.contains(&format!(" {series}."));
+                output.is_ok_and(|it| it.status.success() && is_it(&String::from_utf8_lossy(&it.stdout)))
+            })
+        };
+        // A name alone is looked for in PATH.
+        if runs(Path::new("")) {
+            return Ok(None);
+        }
+        let kept = cache()?.join(format!("{name}-{version}"));
+        let built = kept.join("bin");
+        if runs(&built) {
+            return Ok(Some(built));
+        }
+        println!("building {name} {version} into {}, once (some minutes): {why}", kept.display());
+        let mut install = built_fast(name, version, &kept);
+        install.args(["--no-default-features", "--features", &features.join(",")]);
+        run(root, install)?;
+        if runs(&built) { Ok(Some(built)) } else { Err(format!("{name} was built but does not run")) }
+    }
+}
+
 /// The folder of Krill's programs: from PATH if they are of version 0.16, else built from its sources.
 pub(crate) fn krill(root: &Path) -> Result<Option<PathBuf>, String> {
-    let runs = |folder: Option<&Path>| {
-        ["krill", "krillc"].iter().all(|name| {
-            let program = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
-            let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-            output.is_ok_and(|it| it.status.success() && String::from_utf8_lossy(&it.stdout).contains(" 0.16."))
-        })
+    let krill = Crate {
+        name: "krill",
+        version: "0.16.1",
+        programs: &["krill", "krillc"],
+        // Without its users' logins, which bring a quarter of its crates.
+        features: &["hsm"],
+        why: "it signs route origins with the PKCS#11 module",
     };
-    if runs(None) {
-        return Ok(None);
-    }
-    let kept = cache()?.join(format!("krill-{KRILL_VERSION}"));
-    let built = kept.join("bin");
-    if runs(Some(&built)) {
-        return Ok(Some(built));
-    }
-    println!(
-        "building Krill {KRILL_VERSION} into {}, once (some minutes): it signs route origins with the PKCS#11 module",
-        kept.display()
-    );
-    let mut install = built_fast("krill", KRILL_VERSION, &kept);
-    // Without its users' logins, which bring a quarter of its crates.
-    install.args(["--no-default-features", "--features", "hsm"]);
-    run(root, install)?;
-    if runs(Some(&built)) { Ok(Some(built)) } else { Err("Krill was built but does not run".to_owned()) }
+    krill.find_or_build(root)
 }
 
 /// Routinator: that of PATH if it is of version 0.15, else built from its sources.
 pub(crate) fn routinator(root: &Path) -> Result<Option<PathBuf>, String> {
-    let runs = |program: &Path| {
-        let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-        output.is_ok_and(|it| it.status.success() && String::from_utf8_lossy(&it.stdout).contains(" 0.15."))
+    let routinator = Crate {
+        name: "routinator",
+        // 0.15.3 asks for a version of a crate that is not there.
+        version: "0.15.2",
+        programs: &["routinator"],
+        // Without its pages for people, and proxies by SOCKS.
+        features: &[],
+        why: "it validates what registries publish over RRDP",
     };
-    if runs(Path::new("routinator")) {
-        return Ok(None);
-    }
-    let kept = cache()?.join(format!("routinator-{ROUTINATOR_VERSION}"));
-    let built = kept.join("bin").join("routinator");
-    if runs(&built) {
-        return Ok(Some(built));
-    }
-    println!(
-        "building Routinator {ROUTINATOR_VERSION} into {}, once (some minutes): it validates what registries publish over RRDP",
-        kept.display()
-    );
-    let mut install = built_fast("routinator", ROUTINATOR_VERSION, &kept);
-    // Without its pages for people, and proxies by SOCKS.
-    install.arg("--no-default-features");
-    run(root, install)?;
-    if runs(&built) { Ok(Some(built)) } else { Err("Routinator was built but does not run".to_owned()) }
+    Ok(routinator.find_or_build(root)?.map(|folder| folder.join("routinator")))
 }
 
 /// The Python that has `python-pkcs11`: that of PATH, or an environment of its own into which pip installs it; `None` where it cannot be had.

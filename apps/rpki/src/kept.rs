@@ -84,9 +84,9 @@ fn read(text: &str) -> Result<(Vec<Entry>, usize), usize> {
     Ok((entries?, whole))
 }
 
-fn learnt(entries: &[Entry]) -> Memory {
+fn learnt(entries: impl IntoIterator<Item = Entry>) -> Memory {
     let mut memory = Memory::default();
-    entries.iter().for_each(|entry| memory.learn(entry.clone()));
+    entries.into_iter().for_each(|entry| memory.learn(entry));
     memory
 }
 
@@ -97,7 +97,7 @@ fn learnt(entries: &[Entry]) -> Memory {
 pub fn look(path: &Path) -> Result<Memory, MemoryError> {
     let text = fs::read_to_string(path).map_err(|reason| MemoryError::File { path: path.to_owned(), reason })?;
     let read = read(&text).map_err(|line| MemoryError::Line { path: path.to_owned(), line });
-    read.map(|(entries, _)| learnt(&entries))
+    read.map(|(entries, _)| learnt(entries))
 }
 
 /// A file with these lines, on the disk, that has no name yet but that of a draft; its length.
@@ -166,14 +166,20 @@ impl Kept {
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
         let (entries, whole) = read(&text).map_err(|line| MemoryError::Line { path: path.to_owned(), line })?;
-        let memory = learnt(&entries);
-        let (lines, short) = (entries.len(), compact(entries, &memory));
-        if lines > MOST_LINES && short.len() < lines / 2 {
+        let lines = entries.len();
+        let (memory, short) = if lines > MOST_LINES {
+            let memory = learnt(entries.iter().cloned());
+            let short = compact(entries, &memory);
+            (memory, Some(short).filter(|short| short.len() < lines / 2))
+        } else {
+            (learnt(entries), None)
+        };
+        if let Some(short) = short {
             let (file, length, draft) = draft(path, &short).map_err(failed)?;
             lock(&file, path)?;
             fs::rename(draft, path).and_then(|()| sync_folder(path)).map_err(failed)?;
             tracing::info!("{}: {} of {lines} lines are kept, the others are over", path.display(), short.len());
-            return Ok(Self { memory: learnt(&short), file, length, is_spoiled: false, path: path.to_owned() });
+            return Ok(Self { memory: learnt(short), file, length, is_spoiled: false, path: path.to_owned() });
         }
         let length = u64::try_from(whole).unwrap_or(u64::MAX);
         // What was left of a line would spoil the next one. What was read may not be on the disk yet, if whoever wrote it was killed.

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     consent::Facts,
-    memory::{Digest, Entry, Issued, Number},
+    memory::{Digest, Entry, Number},
     objects::{Attributes, Kind, Object, read_manifest},
     registry::{Authority, Registry},
     signatures::Signed,
@@ -125,10 +125,9 @@ pub fn entries(key: &str, bytes: &[u8], facts: &Facts<'_>) -> Vec<Entry> {
         }
         (Some(issuer), _, Object::List(list)) => {
             let (number, from) = (list.crl_number().into_array(), list.this_update().timestamp());
-            let last = facts.memory.of(&issuer.name).and_then(Issued::list);
-            let is_last = last.is_none_or(|last| last.number <= number);
-            let entry = is_last.then(|| Entry::List { authority: issuer.name.clone(), number, digest, from });
-            entry.into_iter().chain(revoked(issuer, &list, facts)).collect()
+            let mut entries = vec![Entry::List { authority: issuer.name.clone(), number, digest, from }];
+            entries.extend(revoked(issuer, &list, facts));
+            entries
         }
         (None, Some(public), Object::Attributes(attributes)) => signed(public, attributes, facts),
         _ => Vec::new(),
@@ -192,10 +191,6 @@ fn manifest(key: &PublicKey, digest: Digest, facts: &Facts<'_>) -> Option<Entry>
     let files: BTreeSet<_> = content.iter().map(|entry| name(&entry.into_pair().0)).collect();
     let issuer = facts.registry.authorities.iter().find(|authority| files.contains(&authority.list_name()))?;
     let (authority, number) = (issuer.name.clone(), content.manifest_number().into_array());
-    let last = facts.memory.of(&issuer.name).and_then(Issued::manifest);
-    if last.is_some_and(|last| number < last.last.number) {
-        return None;
-    }
     let (from, until) = (content.this_update().timestamp(), content.next_update().timestamp());
     Some(Entry::Manifest { authority, number, digest, key: key.key_identifier().into(), from, until })
 }

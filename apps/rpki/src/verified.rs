@@ -1,6 +1,9 @@
 //! What the statements' files of members have come to. A member has thousands, and one that has not changed is not verified again when another one does.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use sha2::{Digest as _, Sha256};
 use theta_names::FileStamp;
@@ -75,18 +78,7 @@ impl Verified {
             let known = before.and_then(|before| before.files.get(path)).filter(|known| Some(known.stamp) == stamp);
             let (length, outcome) = match known {
                 Some(known) => (known.bytes, known.outcome.clone()),
-                None => {
-                    let text = found(path)?;
-                    let length = text.as_ref().map_or(0, String::len);
-                    let (outcome, objection) = match text {
-                        Ok(text) => verify(&text, folder.member, registry),
-                        Err(reason) => (Outcome::Nothing, Some(reason)),
-                    };
-                    if let Some(reason) = objection {
-                        complain(path, &reason);
-                    }
-                    (u64::try_from(length).unwrap_or(u64::MAX), outcome)
-                }
+                None => read(path, folder.member, registry)?,
             };
             bytes = bytes.saturating_add(length);
             if bytes > MOST_FILE {
@@ -103,6 +95,20 @@ impl Verified {
         }
         Ok(stated)
     }
+}
+
+/// How long a file is, and what it comes to; what is to be said against it is said.
+fn read(path: &Path, member: &str, registry: &Registry) -> Result<(u64, Outcome), SourceError> {
+    let text = found(path)?;
+    let length = text.as_ref().map_or(0, String::len);
+    let (outcome, objection) = match text {
+        Ok(text) => verify(&text, member, registry),
+        Err(reason) => (Outcome::Nothing, Some(reason)),
+    };
+    if let Some(reason) = objection {
+        complain(path, &reason);
+    }
+    Ok((u64::try_from(length).unwrap_or(u64::MAX), outcome))
 }
 
 /// What a text comes to, and what is to be said against it.

@@ -352,29 +352,23 @@ impl Problems {
     /// What the nodes say that refuse by their policies. Where their agents refuse, each has reasons of its own, and one may lie or know less: all of
     /// those are said, and who says what. Of rules the first message is: it says what to do, and the others are like it.
     fn denials(&self) -> String {
-        let mut said: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+        let mut said: Vec<(&str, Vec<NodeId>)> = Vec::new();
         let mut of_rules = None;
         for (node, problem) in &self.found {
-            if let Problem::Denied { message, reason, .. } = problem {
-                if reason == AGENT_REFUSES {
-                    said.entry(message).or_default().push(*node);
-                } else {
-                    of_rules = of_rules.or(Some(message));
-                }
+            let Problem::Denied { message, reason, .. } = problem else { continue };
+            if reason != AGENT_REFUSES {
+                of_rules = of_rules.or(Some(message.clone()));
+            } else if let Some((_, nodes)) = said.iter_mut().find(|(other, _)| other == message) {
+                nodes.push(*node);
+            } else {
+                said.push((message, vec![*node]));
             }
         }
-        let mut said: Vec<_> = said.into_iter().collect();
-        said.sort_by_key(|(_, nodes)| nodes.first().copied());
-        let said = match said.as_slice() {
-            [] => String::new(),
-            [(message, _)] => (*message).to_owned(),
-            several => {
-                let each = several.iter().map(|(message, nodes)| format!("{}: {message}", listed(nodes)));
-                each.collect::<Vec<_>>().join("; ")
-            }
+        let of_agents: Vec<String> = match said.as_slice() {
+            [(message, _)] => vec![(*message).to_owned()],
+            several => several.iter().map(|(message, nodes)| format!("{}: {message}", listed(nodes))).collect(),
         };
-        let all = [Some(said).filter(|said| !said.is_empty()), of_rules.cloned()];
-        all.into_iter().flatten().collect::<Vec<_>>().join("; ")
+        of_agents.into_iter().chain(of_rules).collect::<Vec<_>>().join("; ")
     }
 
     /// The code that `quorum` or more nodes agree on, with a message, if they blame the request. Of nodes that do not know what it is about it

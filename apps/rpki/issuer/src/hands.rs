@@ -35,16 +35,20 @@ pub(crate) struct Key<'a> {
 
 /// The library's signer for one thing that an authority signs, which may be an object with a key of its own.
 pub(crate) struct Pair<'a> {
-    pub(crate) hands: &'a dyn Hands,
-    pub(crate) authority: Key<'a>,
-    pub(crate) object: Option<Key<'a>>,
-    /// Whether the authority was asked.
-    pub(crate) is_asked: Cell<bool>,
+    hands: &'a dyn Hands,
+    authority: Key<'a>,
+    object: Option<Key<'a>>,
+    is_asked: Cell<bool>,
 }
 
 impl<'a> Pair<'a> {
     pub(crate) fn new(hands: &'a dyn Hands, authority: Key<'a>, object: Option<Key<'a>>) -> Self {
         Self { hands, authority, object, is_asked: Cell::new(false) }
+    }
+
+    /// Whether the authority was asked.
+    pub(crate) fn is_authority_asked(&self) -> bool {
+        self.is_asked.get()
     }
 
     fn signature<A: SignatureAlgorithm>(&self, key: &str, algorithm: A, data: &[u8]) -> Result<Signature<A>, Unsigned> {

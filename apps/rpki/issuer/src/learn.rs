@@ -37,9 +37,8 @@ impl State {
         let names: Names<'_> = pool.keys().map(|(name, public)| (public.key_identifier().into(), name)).collect();
         for authority in &registry.authorities {
             if let Some(issued) = memory.of(&authority.name) {
-                let terms = registry.terms;
                 // Agents demand on lists what may be on a manifest since then, and nothing else: all that was ever published would outgrow them.
-                let since = now.saturating_sub(terms.longest_list).saturating_sub(terms.clocks);
+                let since = now.saturating_sub(registry.terms.exposure());
                 learnt.certificates += self.learn_issued(&authority.name, issued, &names, (since, now));
             }
             let contents = memory.contents_of(&authority.name).into_iter().flatten().map(hex::encode);

@@ -136,7 +136,7 @@ pub(crate) fn sign_certificate(
 /// Why an object was not made: its own key signs first.
 fn unmade(error: SigningError<Unsigned>, signer: &Pair<'_>) -> MakeError {
     match MakeError::from(error) {
-        MakeError::Unsigned(unsigned) if !signer.is_asked.get() => MakeError::Own(unsigned),
+        MakeError::Unsigned(unsigned) if !signer.is_authority_asked() => MakeError::Own(unsigned),
         other => other,
     }
 }

@@ -119,7 +119,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut state = StateFile::open(&arguments.state, arguments.new_state)?;
     let mut next = Next { after_break: arguments.after_break, retry: arguments.retry, verified: None };
     check_clock(&state.state, now(), next.after_break)?;
-    learn(arguments, &mut state)?;
+    learn(arguments, &mut state, &mut next)?;
     let Some(every) = arguments.every else {
         let report = issue(arguments, &client, &mut state, &mut next)?;
         say(&report, arguments.json)?;
@@ -154,11 +154,13 @@ fn now() -> i64 {
     i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX)
 }
 
-fn learn(arguments: &Arguments, state: &mut StateFile) -> Result<(), Failure> {
-    for path in &arguments.from_memory {
-        let (registry, _, pool) = sources(arguments).read(&mut None)?;
-        let Learnt { certificates, keys } = state.state.learn(&kept::look(path)?, &registry, &pool, now());
-        tracing::info!("{}: {certificates} certificates and {keys} keys that were not known", path.display());
+fn learn(arguments: &Arguments, state: &mut StateFile, next: &mut Next) -> Result<(), Failure> {
+    if !arguments.from_memory.is_empty() {
+        let (registry, _, pool) = sources(arguments).read(&mut next.verified)?;
+        for path in &arguments.from_memory {
+            let Learnt { certificates, keys } = state.state.learn(&kept::look(path)?, &registry, &pool, now());
+            tracing::info!("{}: {certificates} certificates and {keys} keys that were not known", path.display());
+        }
     }
     // All of it or nothing: a new state that knows nothing of what was issued would be taken for good.
     Ok(state.save()?)

@@ -63,8 +63,7 @@ fn check(issuer: &Authority, revoked: &BTreeSet<Number>, facts: &Facts<'_>) -> R
     };
     let Some(issued) = facts.memory.of(&issuer.name) else { return Ok(Vec::new()) };
     // The last manifest that has what was replaced began before the one that replaces it, and may last so long from there.
-    let terms = facts.registry.terms;
-    let since = facts.now.saturating_sub(terms.longest_list).saturating_sub(terms.clocks);
+    let since = facts.now.saturating_sub(facts.registry.terms.exposure());
     let stays =
         |serial: &Number, one: &Published| one.until > facts.now && !revoked.contains(serial) && !wanted(&one.file);
     let spared = || issued.exposed(since).filter(|(serial, one)| stays(serial, one));

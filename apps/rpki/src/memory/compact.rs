@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Digest, Entry, Memory, Number};
+use super::{Digest, Entry, Issued, Memory, Number};
 
 /// For so many seconds after its end a certificate is known: longer than clocks are apart and manifests last.
 const KNOWN_FOR: i64 = 60 * 86_400;
@@ -67,7 +67,10 @@ impl Kept {
                 let binds = self.keys.insert(*key);
                 binds || last_manifest(memory, authority) == Some(*digest)
             }
-            Entry::List { .. } | Entry::Statement { .. } => memory.knows(entry),
+            Entry::List { authority, number, .. } => {
+                memory.of(authority).and_then(Issued::list).is_some_and(|last| last.number == *number)
+            }
+            Entry::Statement { .. } => memory.knows(entry),
             Entry::Content { .. } => true,
         }
     }
@@ -145,7 +148,7 @@ mod tests {
         assert_eq!(again, short, "no line is there twice");
         let (of, short_of) = (memory.of("acme").unwrap(), shorter.of("acme").unwrap());
         assert_eq!((of.list(), of.manifest()), (short_of.list(), short_of.manifest()));
-        let lasting = |issued: &super::super::Issued| {
+        let lasting = |issued: &Issued| {
             let lasting = issued.certificates().filter(|(_, certified)| certified.until > 1_000 * DAY);
             lasting
                 .map(|(serial, certified)| (*serial, certified.clone(), issued.is_revoked(serial)))
@@ -154,7 +157,7 @@ mod tests {
         assert_eq!(lasting(of), lasting(short_of));
         assert!(lasting(of).len() >= 9);
         for since in [0, 900 * DAY, 995 * DAY] {
-            let exposed = |issued: &super::super::Issued| {
+            let exposed = |issued: &Issued| {
                 let exposed = issued.exposed(since).filter(|(_, one)| one.until > 1_000 * DAY);
                 exposed.map(|(serial, one)| (*serial, one.clone())).collect::<Vec<_>>()
             };

@@ -255,7 +255,7 @@ impl Memory {
         }
     }
 
-    /// Whether this was agreed to before, just so.
+    /// Whether nothing would be learnt from this: it was agreed to before, just so, or is of a number below the last one.
     #[must_use]
     pub fn knows(&self, entry: &Entry) -> bool {
         match entry {
@@ -265,7 +265,8 @@ impl Memory {
                 .is_some_and(|old| old.digest == *digest),
             Entry::List { authority, number, digest, from } => {
                 let list = Last { number: *number, digest: *digest, from: *from };
-                self.of(authority).and_then(Issued::list) == Some(&list)
+                let last = self.of(authority).and_then(Issued::list);
+                last.is_some_and(|last| list.number < last.number || list == *last)
             }
             Entry::Revoked { authority, serial } => self.of(authority).is_some_and(|issued| issued.is_revoked(serial)),
             Entry::Published { authority, serial, file, .. } => {
@@ -273,8 +274,9 @@ impl Memory {
             }
             Entry::Manifest { authority, number, digest, key, from, until } => {
                 let last = Last { number: *number, digest: *digest, from: *from };
+                let old = |before: &LastManifest| last.number < before.last.number && self.purpose(key).is_some();
                 let same = |before: &LastManifest| before.last == last && before.key == *key && before.until == *until;
-                self.of(authority).and_then(Issued::manifest).is_some_and(same)
+                self.of(authority).and_then(Issued::manifest).is_some_and(|before| old(before) || same(before))
             }
             Entry::Content { key, digest, .. } => self.purpose(key) == Some(&Purpose::Content(*digest)),
             Entry::Statement { member, subject, counted } => self.counted(member, subject) == Some(counted),

@@ -60,6 +60,10 @@ fn the_highest_number_counts_and_certificates_are_counted_by_their_beginnings() 
     let mut memory = Memory::default();
     let list = |number| Entry::List { authority: "a".to_owned(), number: [number; 20], digest: [0; 32], from: 0 };
     [list(2), list(1)].into_iter().for_each(|entry| memory.learn(entry));
+    assert!(
+        [list(1), list(2)].iter().all(|entry| memory.knows(entry)) && !memory.knows(&list(3)),
+        "it is no line again"
+    );
     assert_eq!(memory.of("a").unwrap().list(), Some(&Last { number: [2; 20], digest: [0; 32], from: 0 }));
     [certificate(1, 5, 0), certificate(2, 6, 0)].into_iter().for_each(|entry| memory.learn(entry));
     let issued = memory.of("a").unwrap();
@@ -105,6 +109,8 @@ fn certificates_of_the_last_manifest_are_counted_whichever_of_its_keys_they_are_
     assert_eq!(memory.of("a").unwrap().manifest().unwrap().changes, 1);
     memory.learn(manifest(2, 7));
     assert_eq!(certificates(&memory), 0);
+    // One before the last binds a key that is free, and says nothing else.
+    assert_eq!([7, 8, 9].map(|key| memory.knows(&manifest(1, key))), [true, true, false]);
 }
 
 #[test]

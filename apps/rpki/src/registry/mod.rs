@@ -104,6 +104,14 @@ pub struct Terms {
     pub clocks: i64,
 }
 
+impl Terms {
+    /// For so many seconds after it has begun a manifest may be current, as far as clocks agree.
+    #[must_use]
+    pub const fn exposure(&self) -> i64 {
+        self.longest_list.saturating_add(self.clocks)
+    }
+}
+
 fn read_terms(text: &TermsText) -> Terms {
     let days = |days: u32| i64::from(days) * 86_400;
     Terms {

@@ -118,7 +118,10 @@ impl Registries {
         let key = said(program(&path, "theta-rpki", "key new --out ann.key --json")).ok();
         let key: Value = serde_json::from_str(key.lines().next().unwrap()).unwrap();
         let (port, secure) = (free_port().unwrap(), free_port().unwrap());
-        let (host, site) = (format!("rsync://localhost:{port}"), format!("https://localhost:{secure}"));
+        let host = format!("rsync://localhost:{port}");
+        let published = path.join("pub/rsync/current").join(format!("localhost:{port}")).join("ta");
+        let web = Web::serve(&path, secure, &[("rrdp", path.join("pub/rrdp")), ("ta", published)]);
+        let site = web.site();
         let text = registry((&host, &site), key["key"].as_str().unwrap(), &public("rpki-ta"), &public("rpki-acme"));
         group.file("registry.toml", text);
         let anchor = public("rpki-ta");
@@ -126,8 +129,6 @@ impl Registries {
         fs::create_dir(path.join("tals")).unwrap();
         group.file("tals/ta.tal", format!("{site}/ta/ta.cer\n{host}/ta/ta.cer\n\n{anchor}\n"));
         let rsync = serve(&group, port);
-        let published = path.join("pub/rsync/current").join(format!("localhost:{port}")).join("ta");
-        let web = Web::serve(&path, secure, &[("rrdp", path.join("pub/rrdp")), ("ta", published)]);
         let agents = numbers.iter().map(|node| agent(&group, *node)).collect();
         Self { group, agents, rsync, web }
     }
@@ -180,10 +181,7 @@ impl Registries {
 
     /// A run of the publisher.
     pub(crate) fn publish(&self) -> Said {
-        let data = fs::read_to_string(self.path().join("registry.toml")).unwrap();
-        let notify = data.lines().find_map(|line| line.strip_prefix("notify = \"")).unwrap();
-        let base = notify.trim_end_matches("notification.xml\"");
-        let words = format!("publish --objects store/rsync --output pub --base {base}");
+        let words = format!("publish --objects store/rsync --output pub --base {}/rrdp/", self.web.site());
         said(program(self.path(), "theta-rpki-publication", &words))
     }
 

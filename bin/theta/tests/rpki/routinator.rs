@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A web server with a certificate of its own, for `https://localhost`. It ends when this is dropped.
 pub(crate) struct Web {
     folder: PathBuf,
+    port: u16,
     server: Child,
 }
 
@@ -41,13 +42,18 @@ impl Web {
         fs::create_dir(&web).unwrap();
         shown.iter().for_each(|(name, place)| symlink(place, web.join(name)).unwrap());
         let words = format!("s_server -WWW -quiet -accept 127.0.0.1:{port} -cert ../web.crt -key ../web.key");
-        let served = Self { folder: folder.to_owned(), server: openssl(&web, &words).spawn().unwrap() };
+        let served = Self { folder: folder.to_owned(), port, server: openssl(&web, &words).spawn().unwrap() };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             assert!(Instant::now() < deadline, "the web server does not start");
             sleep(Duration::from_millis(20));
         }
         served
+    }
+
+    /// How its addresses begin.
+    pub(crate) fn site(&self) -> String {
+        format!("https://localhost:{}", self.port)
     }
 
     /// What a router would be told, from the anchor at this locator (of `tals/`) down.

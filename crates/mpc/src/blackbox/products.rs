@@ -226,11 +226,10 @@ struct Blocks {
 /// The step of [`fold`]; what is missing in the last block is zero.
 async fn reduce_blocks<B: Products>(
     black_box: &B,
-    lists: [&Secret<Vec<B::Cell>>; 2],
+    [xs, ys]: [&Secret<Vec<B::Cell>>; 2],
     z: B::Cell,
     Blocks { len, count: blocks, masks }: Blocks,
 ) -> Result<Claim<B::Cell>, Stop> {
-    let [xs, ys] = lists;
     let at = |list: &Secret<Vec<B::Cell>>, block: usize, i: usize| {
         list.expose().get(block * len + i).copied().unwrap_or(B::Cell::ZERO)
     };

@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
         let (now, registry) = (self.issuer.now, self.issuer.registry);
         let (ended, tried) = (now.saturating_sub(KNOWN_FOR), now.saturating_sub(DAY));
         for (name, issued) in &mut self.state.state.authorities {
-            let manifest = registry.authorities.iter().find(|of| of.name == *name).map(Authority::manifest_name);
+            let manifest = registry.authority(name).map(Authority::manifest_name);
             let is_open =
                 |one: &Certified| one.from > tried || (one.until > now && Some(&one.file) == manifest.as_ref());
             issued.certificates.retain(|one| one.until > ended && (one.is_signed || is_open(one)));

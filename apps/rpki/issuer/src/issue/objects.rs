@@ -155,9 +155,7 @@ impl<'a> Run<'a> {
         let stamp = self.asked(authority, &attestation.file_name(), key.name, lasts)?;
         Ok(Some(Task { authority, attestation, key, stamp }))
     }
-}
 
-impl Run<'_> {
     /// Whether a member may have a content more: agents permit so many, and a key of the pool is not taken to hear that again.
     fn fits(&mut self, authority: &Authority, content: &str) -> Result<(), MakeError> {
         let most = self.issuer.registry.objects(authority);

@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
             self.unused(of, stamp, error);
             self.doubt(key.name, &error.to_string());
             // Certificates of manifests.
-            self.hear(of, &error.to_string(), terms.longest_list.saturating_add(terms.clocks));
+            self.hear(of, &error.to_string(), terms.exposure());
         })?;
         let manifest = self.put(&manifest)?;
         self.signed(of, stamp.serial);
@@ -181,8 +181,7 @@ impl<'a> Run<'a> {
         let Issued { certificates, told, .. } = self.known().of(&of.name);
         let goes = |one: &&Certified| one.is_signed || (one.file == of.manifest_name() && one.key == key);
         let all = certificates.iter().filter(|one| one.until > now && one.file != of.certificate_name()).filter(goes);
-        let told = told.iter().filter(|(_, until)| **until > now).map(|(serial, _)| *serial);
-        all.map(|one| one.serial).chain(told).filter(|serial| !used.contains(serial)).collect()
+        all.map(|one| one.serial).chain(told.keys().copied()).filter(|serial| !used.contains(serial)).collect()
     }
 
     /// The number of the next list and manifest, which is noted. One above what agents permit now was refused by them: a clock was wrong.

@@ -39,7 +39,7 @@ struct Krill {
     api: u16,
     server: Child,
     rsync: Child,
-    web: Option<Web>,
+    web: Web,
 }
 
 /// A program of Krill's.
@@ -61,6 +61,8 @@ impl Krill {
     fn start(group: &Group) -> Self {
         let path = group.path().to_owned();
         let [api, files, secure] = std::array::from_fn(|_| free_port().unwrap());
+        let web = Web::serve(&path, secure, &[("rrdp", path.join("krill/repo/rrdp")), ("ta", path.join("ta"))]);
+        let site = web.site();
         ["krill", "ta", "tals", "cache", "out"].iter().for_each(|name| fs::create_dir_all(path.join(name)).unwrap());
         let (shown, module) = (path.display(), module().display().to_string());
         let signer = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "rpki", "krill"];
@@ -73,8 +75,8 @@ impl Krill {
                 "storage_uri = \"{shown}/krill/\"\nlog_type = \"file\"\nlog_file = \"{shown}/krill.log\"\nlog_level = \"info\"\n\
                  admin_token = \"secret\"\nip = \"127.0.0.1\"\nport = {api}\nhttps_mode = \"disable\"\nunix_socket_enabled = false\n\
                  service_uri = \"https://localhost:{api}/\"\nbgp_riswhois_enabled = false\n\
-                 [testbed]\nrrdp_base_uri = \"https://localhost:{secure}/rrdp/\"\nrsync_jail = \"rsync://localhost:{files}/repo/\"\n\
-                 ta_uri = \"https://localhost:{secure}/ta/ta.cer\"\nta_aia = \"rsync://localhost:{files}/ta/ta.cer\"\n{signer}\n"
+                 [testbed]\nrrdp_base_uri = \"{site}/rrdp/\"\nrsync_jail = \"rsync://localhost:{files}/repo/\"\n\
+                 ta_uri = \"{site}/ta/ta.cer\"\nta_aia = \"rsync://localhost:{files}/ta/ta.cer\"\n{signer}\n"
             ),
         );
         let owner = if is_root() { "uid = 0\ngid = 0\n" } else { "" };
@@ -91,14 +93,12 @@ impl Krill {
         let mut server = program(&path, "krill");
         server.args(["-c", "krill.conf"]).stdout(Stdio::null()).stderr(Stdio::null());
         let server = server.spawn().expect("Krill is missing: let cargo xtask test build it, or install it");
-        let mut krill = Self { path, api, server, rsync, web: None };
+        let krill = Self { path, api, server, rsync, web };
         until("the trust anchor has published", PATIENCE, || krill.files("mft").len() == 2);
         for name in ["ta.cer", "ta.tal"] {
             fs::write(krill.path.join("ta").join(name), krill.get(&format!("/ta/{name}"))).unwrap();
         }
         fs::copy(krill.path.join("ta/ta.tal"), krill.path.join("tals/ta.tal")).unwrap();
-        let shown = [("rrdp", krill.path.join("krill/repo/rrdp")), ("ta", krill.path.join("ta"))];
-        krill.web = Some(Web::serve(&krill.path, secure, &shown));
         krill
     }
 
@@ -194,7 +194,7 @@ impl Krill {
 
     /// What Routinator would tell it, which gets everything over TLS.
     fn routinated(&self) -> BTreeSet<(u64, String)> {
-        self.web.as_ref().unwrap().validated()
+        self.web.validated()
     }
 
     fn said(&self) -> String {
