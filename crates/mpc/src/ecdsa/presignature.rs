@@ -231,6 +231,10 @@ where
     sign(black_box, key, tuple, request).await.map(Some)
 }
 
+/// The phase of a program that ends because its parties do not mean the same. It is no proof that somebody cheated: a coordinator that has begun anew
+/// names other holders than its life before, and each may have heard of another one. Nothing that depends on a secret has left when it is found.
+pub const MEANT_APART: &str = "the parties mean different keys, requests or sets of parties";
+
 /// All compare what they mean to do. Nothing that depends on a secret has left before.
 pub(super) async fn meet<G: Curve>(party: &Party, domain: &'static str, setting: &Presigning<G>) -> Result<(), Stop> {
     let mut transcript = Transcript::new(domain)
@@ -244,11 +248,7 @@ pub(super) async fn meet<G: Curve>(party: &Party, domain: &'static str, setting:
     for holder in &setting.holders {
         transcript.append("holder", &holder.get().to_be_bytes());
     }
-    if party.agree(&transcript.finish32()).await? {
-        Ok(())
-    } else {
-        Err(Stop::Cheated("the parties mean different keys, requests or sets of parties"))
-    }
+    if party.agree(&transcript.finish32()).await? { Ok(()) } else { Err(Stop::Cheated(MEANT_APART)) }
 }
 
 /// Gives each tuple its signers and an owner among them; each two parties get a secret in common. All sets of t + 1 holders have their turn, in

@@ -184,10 +184,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     return Err(Misbehaviour::InvalidProgram);
                 }
                 if self.may_run(from, attempt) {
-                    if self.setting.is_fixed() && self.setting.digest.is_some() {
-                        // It would have named a presignature if it had one of its own. Nobody else names those: here they only take up room. But it
-                        // may have named many in vain in this request, and have others: they are wiped for new ones alone.
-                        self.ask(stock::Ask::Spare(from));
+                    // It would have named a presignature if it had one of its own that may sign: any of them, unless somebody was late before.
+                    if self.setting.is_fixed() || attempt == 0 {
+                        self.spare(from);
                     }
                     self.run(attempt, holders, count);
                 }

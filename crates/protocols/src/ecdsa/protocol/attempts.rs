@@ -74,6 +74,14 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
+    /// A coordinator has named no presignature in its turn. Nobody else names those that it owns, so that here they only take up room if it has
+    /// restarted, is down, or means to choke stocks. But it may have named many in vain in this request, or be late: they are wiped for new ones alone.
+    pub(super) fn spare(&mut self, coordinator: PartyId) {
+        if self.setting.digest.is_some() && self.setting.most_kept() > 0 {
+            self.ask(stock::Ask::Spare(coordinator));
+        }
+    }
+
     /// An attempt has come to nothing.
     pub(super) fn failed(&mut self, attempt: u16) {
         if self.is_running() && attempt == self.attempt {
@@ -87,7 +95,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let mut late: BTreeSet<PartyId> = self.collected.missing(coordinator).collect();
         match self.runs.get(&self.attempt) {
             Some(run) => late.extend(run.missing()),
-            None if late.is_empty() && coordinator != self.setting.local => drop(late.insert(coordinator)),
+            None if late.is_empty() && coordinator != self.setting.local => {
+                late.insert(coordinator);
+                // Stocks of holders all of whom sign stay alike, so they follow what all of these hear of.
+                if !self.setting.is_fixed() {
+                    self.spare(coordinator);
+                }
+            }
             None => {}
         }
         if let Some(holders) = self.runs.get(&self.attempt).map(|run| run.holders().to_vec()) {

@@ -4,7 +4,7 @@ use core::mem;
 use std::borrow::Cow;
 
 use rand_chacha::ChaCha20Rng;
-use theta_mpc::ecdsa::Presigned;
+use theta_mpc::ecdsa::{MEANT_APART, Presigned};
 use theta_rounds::{Abort, Bug, Evidence as _, PartyId, Recipient};
 use theta_sharing::ShareIndex;
 
@@ -19,8 +19,11 @@ use crate::ecdsa::{
 
 /// The most messages of one party that wait for their program to be named, and their bytes.
 const EARLY: (usize, usize) = (4, 1 << 16);
-/// The most programs that one coordinator names in an instance.
+/// The most programs that one coordinator names in an instance, where most holders are honest: they cost some kB each.
 const MOST_PREPARED: usize = 32;
+/// The most that t liars name together where all but one may cheat, though each names at least two. A program that they let fail at its end has made two
+/// honest holders of it send each other some 120 kB, and of one peer an instance takes 2 MiB.
+const MOST_PREPARED_BY_LIARS: usize = 8;
 
 impl<C: StockCurve> RobustEcdsa<C> {
     /// Takes part in the program of an attempt, if this party is one of its holders.
@@ -79,7 +82,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
                 Step::Ended(Err(abort)) => {
                     if let Abort::Cheated(phase) = abort
-                        && phase != theta_mpc::BEGAN_APART
+                        && ![theta_mpc::BEGAN_APART, MEANT_APART].contains(&phase)
                     {
                         self.quarantine(attempt, phase, None);
                     }
@@ -165,9 +168,15 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// Whether to take part in a coordinator's program. Clocks are not the same, and attempts fail here and not there: it may be one of a later
     /// attempt, or of an earlier one. Of each coordinator there is one program at a time, the latest.
     pub(super) fn may_run(&mut self, coordinator: PartyId, attempt: u16) -> bool {
+        let most = match self.setting.majority {
+            Majority::Honest => MOST_PREPARED,
+            Majority::Dishonest => {
+                MOST_PREPARED_BY_LIARS.checked_div(self.setting.threshold.t().into()).unwrap_or(MOST_PREPARED).max(2)
+            }
+        };
         let named = self.prepared.entry(coordinator).or_insert((0, attempt));
         let is_news = named.0 == 0 || attempt > named.1;
-        if !is_news || named.0 >= MOST_PREPARED {
+        if !is_news || named.0 >= most {
             return false;
         }
         let before = mem::replace(named, (named.0 + 1, attempt)).1;

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use theta_protocols::Served;
-use theta_protocols::ecdsa::{Ask, Majority, PROGRAM, Quarantine, SHARE, keeps_stock, made_at_once, most_kept};
+use theta_protocols::ecdsa::{
+    Ask, Majority, PREPARE, PROGRAM, Quarantine, SHARE, keeps_stock, made_at_once, most_kept,
+};
 use theta_rounds::simulator::{Adversary, Behaviour, SimRng, Tamper};
 use theta_rounds::{Abort, PartyId, Slot};
 use theta_schemes::{Delivery, Suite};
@@ -92,8 +94,8 @@ fn messages_of_programs_are_far_below_their_bound() {
     }
 }
 
-/// The rounds in which the holders compare what the set-up began with.
-const BEGINNING: [u16; 2] = [2, 3];
+/// The rounds in which the holders compare what they mean to do, and what the set-up began with.
+const BEGINNING: [u16; 3] = [1, 2, 3];
 
 /// One bit of any message of any round. Whoever is honest of two has a signature that verifies or stops, says who it was, and never begins again.
 #[test]
@@ -189,6 +191,38 @@ fn silence_is_no_cheat() {
         assert!((1..=3).all(|number| quarantined(&group, number).is_empty()));
         group.check(b"n", &group.run(b"n", 1, Vec::new())).unwrap();
     }
+}
+
+/// A coordinator names other holders than its life before did, and one has heard of the former alone: nobody has cheated, and all sign.
+#[test]
+fn who_means_other_holders_is_no_cheat() {
+    let mut group = Group::dishonest(Suite::EcdsaP256, 3, 4);
+    group.ticks = 80;
+    let coordinator = group.coordinator(b"m");
+    let told: Arc<Mutex<BTreeSet<PartyId>>> = Arc::default();
+    let heard = Arc::clone(&told);
+    let forgets = Tamper(move |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
+        let mut payload = payload.to_vec();
+        if slot.kind == PREPARE && payload[..2] == [0; 2] {
+            let index = |place: usize| u16::from_be_bytes([payload[6 + 2 * place], payload[7 + 2 * place]]);
+            let named: BTreeSet<u16> = (0..3).map(index).collect();
+            let missing = (1..=4).find(|number| !named.contains(number)).unwrap();
+            let first = named.iter().copied().find(|number| *number != coordinator).unwrap();
+            if to == id(first) {
+                let other = named.iter().copied().find(|number| ![coordinator, first].contains(number)).unwrap();
+                let others = named.iter().map(|number| if *number == other { missing } else { *number });
+                let others: BTreeSet<u16> = others.collect();
+                payload.truncate(6);
+                payload.extend(others.iter().flat_map(|number| number.to_be_bytes()));
+                heard.lock().unwrap().insert(to);
+            }
+        }
+        vec![(slot, payload.into())]
+    });
+    let report = group.run(b"m", 1, vec![(coordinator, Box::new(forgets))]);
+    group.check(b"m", &report).unwrap();
+    assert_eq!(told.lock().unwrap().len(), 1, "one has heard of others");
+    assert!((1..=4).all(|number| quarantined(&group, number).is_empty()));
 }
 
 /// A holder that is restarted in the middle of a program begins anew, and has cheated nobody.

@@ -148,6 +148,56 @@ fn a_restarted_holder_is_no_culprit() {
     }
 }
 
+/// A message whose first coordinator is this party.
+fn message_of(group: &Group, coordinator: u16) -> [u8; 1] {
+    let first = |message: &[u8; 1]| group.coordinator(message) == coordinator;
+    (0..=u8::MAX).map(|message| [message]).find(first).unwrap()
+}
+
+/// Whether a program runs for a message that all holders are asked to sign.
+fn takes_a_program(group: &Group, message: &[u8], seed: u64) -> bool {
+    let slots = Slots::default();
+    let spies = (1..=group.n).map(|number| (number, recorder(number, &slots))).collect();
+    group.check(message, &group.run(message, seed, spies)).unwrap();
+    let slots = slots.lock().unwrap();
+    slots.iter().any(|(_, slot)| slot.kind >= PROGRAM)
+}
+
+/// What others keep of an owner that has restarted, again and again, chokes no stock: its own requests show that it lacks them.
+#[test]
+fn an_owner_that_restarts_often_chokes_no_stock() {
+    let mut group = Group::cold(Suite::EcdsaP256, 2, 3);
+    let [of_1, of_2, of_3] = [1, 2, 3].map(|coordinator| message_of(&group, coordinator));
+    let mut programs = 0;
+    for turn in 0..20_u16 {
+        group.forget(2);
+        assert!(takes_a_program(&group, &of_2, turn.into()), "it has none");
+        drop(group.fill((turn % 3 + 1, turn.into()), &[], Vec::new()));
+        for round in 0..4 {
+            programs += [of_1, of_3].iter().filter(|message| takes_a_program(&group, *message, round)).count();
+        }
+    }
+    // Others own some that it would have to sign with, too: each of these is named in vain.
+    assert!(programs <= 40, "{programs} of 160 requests took a program");
+}
+
+/// An owner helps to make presignatures, signs with those of others, and names none of its own: there is room for others, and all is signed.
+#[test]
+fn an_owner_that_names_nothing_chokes_no_stock() {
+    let group = Group::cold(Suite::EcdsaP256, 2, 3);
+    let messages = [1, 2, 3].map(|coordinator| message_of(&group, coordinator));
+    let silent = || (2, Box::new(Behaviour::Silent) as Box<_>);
+    for turn in 0..40_u64 {
+        drop(group.fill((1, turn), &[], Vec::new()));
+        // No program could sign here.
+        group.check(&messages[1], &group.run(&messages[1], turn, vec![silent()])).unwrap();
+        assert_eq!(group.stocks[0].presignatures_of(id(2)), 0);
+        for message in [messages[0], messages[2]] {
+            let _ = takes_a_program(&group, &message, turn);
+        }
+    }
+}
+
 /// Many requests at once, each with its own coordinator: no presignature serves two.
 #[test]
 fn results_of_many_requests_are_all_different() {
