@@ -18,6 +18,8 @@ pub struct Question {
     pub node: NodeId,
     /// The client that asks.
     pub client: Name,
+    /// On whose account the agent is asked: the client's, or that of whoever brings a copy of its signed request; nobody's if that is a stranger.
+    pub account: Option<Name>,
     /// The key's name, without a version.
     pub key: Option<String>,
     /// The operation.
@@ -66,10 +68,13 @@ impl<S: theta_policy::SlotState> Gate<S> {
         let ask = asked.ask(self.group(), &enclosed.approvals);
         let asking = presented.asks(&policy, enclosed.signed.as_ref(), ask, time).ok()?;
         let agent = policy.agent_for(&asking, time)?.clone();
+        let is_copy = self.policy().state().is_copy(&asking);
+        let account = if is_copy { presented.client(&policy) } else { Some(asking.client().clone()) };
         let question = Question {
             group: self.group().to_owned(),
             node: self.node(),
             client: asking.client().clone(),
+            account,
             key: asked.key.clone(),
             operation: asked.operation,
             label: asked.label.clone(),

@@ -33,6 +33,8 @@ pub struct Asked {
     pub(crate) recorded_first: bool,
     /// Whether only what every client checks answers by is read ([`theta_policy::Policy::decide_public`]).
     pub(crate) public: bool,
+    /// Whether it has the node compute with a share: then it counts as a submission.
+    pub(crate) is_submission: bool,
 }
 
 impl core::fmt::Debug for Asked {
@@ -55,6 +57,7 @@ impl Asked {
             slot: None,
             recorded_first: false,
             public: false,
+            is_submission: false,
         }
     }
 
@@ -178,6 +181,7 @@ impl Asks for Request {
             statement: self.statement().bytes().clone(),
             parameters: self.key().parameters(seed).into(),
             slot: self.slot(),
+            is_submission: true,
             ..Asked::new(self.operation())
         }
     }

@@ -5,7 +5,7 @@ use theta_policy::{
     Answer, Caller, Decision, Policy, PolicyHandle, Recording, SlotRace, SlotScope, SlotState, Unidentified,
 };
 use theta_statements::audit::AuditRecord;
-use theta_statements::{Ask, Name, UnixTime};
+use theta_statements::{Ask, Digest, Name, UnixTime};
 
 use crate::{Asked, Asks, Denial, Granted, InstanceId, Presented, Refusal, Request, Terms};
 
@@ -36,6 +36,12 @@ pub struct Judged<R> {
     pub client: Option<Name>,
     /// The reason's name in metrics.
     pub(crate) code: &'static str,
+    /// The id of the signed request that it came in.
+    pub(crate) signed: Option<Digest>,
+    /// Whether it counts as one of the client's submissions if it is allowed.
+    pub(crate) is_submission: bool,
+    /// Whether it can be repeated without end, and lets nothing out that it has not let out before: then not each is recorded by itself.
+    pub(crate) is_repeatable: bool,
 }
 
 impl<S: SlotState> Gate<S> {
@@ -96,7 +102,16 @@ impl<S: SlotState> Gate<S> {
         let record =
             theta_policy::record_of_stranger(self.node.get(), now, ask.operation, ask.key, &error, policy.digest());
         let answer = Err(Refusal::Unidentified { error, begin: None });
-        Judged { answer, record, first: false, client: None, code: "unidentified" }
+        Judged {
+            answer,
+            record,
+            first: false,
+            client: None,
+            code: "unidentified",
+            signed: None,
+            is_submission: false,
+            is_repeatable: false,
+        }
     }
 
     fn judged<R>(
@@ -112,10 +127,10 @@ impl<S: SlotState> Gate<S> {
         let (client, code) = (asking.client().clone(), decision.reason.code());
         let first = asked.recorded_first || (asked.lets_out() && decision.recording == Recording::First);
         let (key, operation) = (asked.key.clone(), asked.operation);
-        let Decision { allowed, rule, reason, slots, .. } = decision;
+        let Decision { allowed, rule, reason, slots, is_copy, .. } = decision;
         let answer = if allowed {
             let terms = Terms { client: client.clone(), key, operation, label: asked.label.clone(), rule };
-            Ok(Granted::new(request, terms, slots))
+            Ok(Granted::new(request, terms, slots, is_copy))
         } else {
             Err(Refusal::Denied(Box::new(Denial {
                 client: client.clone(),
@@ -126,7 +141,16 @@ impl<S: SlotState> Gate<S> {
                 node: self.node,
             })))
         };
-        Judged { answer, record, first: first && allowed, client: Some(client), code }
+        Judged {
+            answer,
+            record,
+            first: first && allowed && !is_copy,
+            client: Some(client),
+            code,
+            signed: asking.signed_id(),
+            is_submission: asked.is_submission && !is_copy && !asking.is_counted(),
+            is_repeatable: is_copy || asked.public || !asked.lets_out(),
+        }
     }
 
     /// The policy in force, with its memory.
@@ -145,12 +169,17 @@ impl<S: SlotState> Gate<S> {
         &self.group
     }
 
-    /// The slots that this request would take, where the hosts' order says who is first and this node has promised nobody yet. Empty if
-    /// the policy would refuse the request: then deciding about it says why. Nothing is decided or counted.
-    #[must_use]
-    pub fn races(&self, presented: &Presented, request: &Request, now: UnixTime) -> Vec<SlotRace> {
+    /// The slots that this request would take, where the hosts' order says who is first and this node has promised nobody yet, and the client. Nothing
+    /// if the policy would refuse the request: then deciding about it says why. Claims leave for what is returned, so it has the consent of its agent and
+    /// counts for its rate; nothing is decided.
+    pub(crate) fn races(
+        &self,
+        presented: &Presented,
+        request: &Request,
+        now: UnixTime,
+    ) -> Option<(Name, Vec<SlotRace>)> {
         let policy = self.policy.current();
-        let Ok(enclosed) = presented.enclosed() else { return Vec::new() };
+        let enclosed = presented.enclosed().ok()?;
         let asked = request.asked();
         let ask = asked.ask(&self.group, &enclosed.approvals);
         let mut races = policy.races(&ask);
@@ -160,11 +189,12 @@ impl<S: SlotState> Gate<S> {
             matches!(slots.decided(SlotScope { key, rule: rule.as_str() }, *slot), Ok(None))
         });
         if races.is_empty() {
-            return races;
+            return None;
         }
-        let Ok(asking) = presented.asks(&policy, enclosed.signed.as_ref(), ask, now) else { return Vec::new() };
+        let asking = presented.asks(&policy, enclosed.signed.as_ref(), ask, now).ok()?;
         let refused = policy.explain(asking.client().as_str(), &ask, now).answer == Answer::Deny;
-        if refused { Vec::new() } else { races }
+        let runs = !refused && policy.count(&asking, now, self.policy.state());
+        runs.then(|| (asking.client().clone(), races))
     }
 
     /// Whether an allowed request like this one takes a slot.

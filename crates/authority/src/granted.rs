@@ -20,7 +20,7 @@ use theta_statements::Name;
 /// ```compile_fail,E0451
 /// use theta_authority::{Granted, Terms};
 /// fn forge<R>(request: R, terms: Terms) -> Granted<R> {
-///     Granted { request, terms, claims: Vec::new() }
+///     Granted { request, terms, claims: Vec::new(), is_copy: false }
 /// }
 /// ```
 ///
@@ -47,6 +47,7 @@ pub struct Granted<R> {
     request: R,
     terms: Terms,
     claims: Vec<SlotClaim>,
+    is_copy: bool,
 }
 
 /// Which client was allowed what, by which rule. Like [`Granted`], to which it belongs, only the gate makes it:
@@ -113,8 +114,14 @@ pub struct Asker {
 }
 
 impl<R> Granted<R> {
-    pub(crate) const fn new(request: R, terms: Terms, claims: Vec<SlotClaim>) -> Self {
-        Self { request, terms, claims }
+    pub(crate) const fn new(request: R, terms: Terms, claims: Vec<SlotClaim>, is_copy: bool) -> Self {
+        Self { request, terms, claims, is_copy }
+    }
+
+    /// Whether the client's signed request had been allowed before, and somebody has brought a copy of it.
+    #[must_use]
+    pub const fn is_copy(&self) -> bool {
+        self.is_copy
     }
 
     /// The request that was allowed.

@@ -17,6 +17,8 @@ pub struct Presented {
     approvals: Vec<Bytes>,
     /// What an agent of this node said about it.
     heard: Option<Heard>,
+    /// Whether it counts already for its rule's rate, and as a submission.
+    is_counted: bool,
 }
 
 /// What came with a request, decoded.
@@ -30,7 +32,7 @@ impl Presented {
     /// is a token, or the error of what was presented as one.
     #[must_use]
     pub const fn new(certificate: Option<[u8; 32]>, token: Option<Result<Token, TokenError>>) -> Self {
-        Self { certificate, token, signed_request: Bytes::new(), approvals: Vec::new(), heard: None }
+        Self { certificate, token, signed_request: Bytes::new(), approvals: Vec::new(), heard: None, is_counted: false }
     }
 
     /// Adds what came in the request itself, encoded: a signed request (empty if none) and approvals.
@@ -44,6 +46,16 @@ impl Presented {
     /// Adds what an agent said about the request.
     pub(crate) fn heard(self, heard: Heard) -> Self {
         Self { heard: Some(heard), ..self }
+    }
+
+    /// Whether an agent was asked.
+    pub(crate) const fn is_heard(&self) -> bool {
+        self.heard.is_some()
+    }
+
+    /// The same, counted.
+    pub(crate) fn counted(self) -> Self {
+        Self { is_counted: true, ..self }
     }
 
     /// Whether there are signatures to verify.
@@ -80,7 +92,7 @@ impl Presented {
             Some(signed) => policy.signed_request(signed, ask, now)?,
             None => self.caller(policy)?.asks(ask),
         };
-        Ok(asking.heard(self.heard.clone()))
+        Ok(asking.heard(self.heard.clone()).counted(self.is_counted))
     }
 
     /// Decodes the signed request and the approvals.

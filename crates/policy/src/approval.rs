@@ -59,10 +59,7 @@ impl fmt::Display for Consents {
 pub(crate) fn count(of: &[Approver], ask: &Ask<'_>, statement: Digest, now: UnixTime) -> Consents {
     let mut consents = Consents::default();
     for (place, approval) in ask.approvals.iter().take(MOST_APPROVALS).enumerate() {
-        match check(approval, of, ask, statement, now) {
-            Ok(approver) if consents.approvers.contains(approver) => {
-                consents.faults.push((place, ApprovalFault::Repeated(approver.clone())));
-            }
+        match check(approval, of, (ask, statement), &consents.approvers, now) {
             Ok(approver) => consents.approvers.push(approver.clone()),
             Err(fault) => consents.faults.push((place, fault)),
         }
@@ -77,8 +74,8 @@ pub(crate) fn count(of: &[Approver], ask: &Ask<'_>, statement: Digest, now: Unix
 fn check<'a>(
     approval: &Approval,
     of: &'a [Approver],
-    ask: &Ask<'_>,
-    statement: Digest,
+    (ask, statement): (&Ask<'_>, Digest),
+    counted: &[Name],
     now: UnixTime,
 ) -> Result<&'a Name, ApprovalFault> {
     let approver = of.iter().find(|approver| approver.key == *approval.approver());
@@ -94,6 +91,10 @@ fn check<'a>(
         return Err(ApprovalFault::Differs(what));
     }
     terms.validity.check_bounded(now, MOST_APPROVAL_LIFETIME)?;
+    // Whoever counts already costs no verification either.
+    if counted.contains(&approver.name) {
+        return Err(ApprovalFault::Repeated(approver.name.clone()));
+    }
     approval.check_signature().map_err(|_| ApprovalFault::FalseSignature)?;
     Ok(&approver.name)
 }

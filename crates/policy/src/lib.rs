@@ -39,6 +39,7 @@
 
 mod agent;
 mod approval;
+mod copies;
 mod file;
 mod handle;
 mod operation;

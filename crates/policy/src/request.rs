@@ -3,7 +3,7 @@
 //! Anybody can make an [`Ask`]. A [`Request`] is an ask whose client is known: only a [`Caller`], or a signature over exactly
 //! that ask, makes it from an ask, and only a policy makes callers. So no unauthenticated ask can reach a decision.
 
-use theta_statements::{Ask, Digest, Name, SignedRequestError, TokenHash, VerifyingKey};
+use theta_statements::{Ask, Digest, Name, SignedRequestError, TokenHash, UnixTime, VerifyingKey};
 
 use crate::Heard;
 
@@ -58,17 +58,47 @@ pub struct Request<'a> {
     ask: Ask<'a>,
     statement: Digest,
     heard: Option<Heard>,
+    signed: Option<(Digest, UnixTime)>,
+    is_counted: bool,
 }
 
 impl<'a> Request<'a> {
     pub(crate) fn new(caller: Caller, ask: Ask<'a>) -> Self {
-        Self { caller, ask, statement: Digest::of(ask.statement), heard: None }
+        Self { caller, ask, statement: Digest::of(ask.statement), heard: None, signed: None, is_counted: false }
     }
 
     /// The same with what an agent said about it. Whoever asked the agent vouches that it was asked about this request.
     #[must_use]
     pub fn heard(self, heard: Option<Heard>) -> Self {
         Self { heard, ..self }
+    }
+
+    /// The same as its client has signed it: the id of the signed request, and when its validity ends.
+    pub(crate) fn signed(self, id: Digest, until: UnixTime) -> Self {
+        Self { signed: Some((id, until)), ..self }
+    }
+
+    /// The id of the signed request that it came in, if it did.
+    #[must_use]
+    pub fn signed_id(&self) -> Option<Digest> {
+        self.signed.map(|(id, _)| id)
+    }
+
+    /// The id of the signed request that it came in, if it did, and when its validity ends.
+    pub(crate) const fn signed_as(&self) -> Option<(Digest, UnixTime)> {
+        self.signed
+    }
+
+    /// The same, if `is_counted` says that it was [counted](crate::Policy::count) for its rule's rate before it is decided about.
+    #[must_use]
+    pub fn counted(self, is_counted: bool) -> Self {
+        Self { is_counted, ..self }
+    }
+
+    /// Whether it was [counted](crate::Policy::count) before.
+    #[must_use]
+    pub const fn is_counted(&self) -> bool {
+        self.is_counted
     }
 
     pub(crate) const fn agent_said(&self) -> Option<&Heard> {

@@ -88,8 +88,10 @@ impl AuditLog {
     pub(crate) fn start(store: Arc<Store>) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let of_writer = Arc::clone(&shared);
-        let writer =
-            thread::Builder::new().name("theta-audit".to_owned()).spawn(move || of_writer.write_all(&store))?;
+        let writer = thread::Builder::new().name("theta-audit".to_owned()).spawn(move || {
+            let _guard = Gone(&of_writer);
+            of_writer.write_all(&store);
+        })?;
         Ok(Self { shared, writer: Mutex::new(Some(writer)) })
     }
 
@@ -153,7 +155,7 @@ impl AuditLog {
             queue.callers.push((ticket, caller));
             told
         };
-        // Whoever waits is always told, unless the writer has panicked.
+        // Whoever waits is always told.
         told.await.unwrap_or(Err(AuditUnavailable::Closed))
     }
 
@@ -186,6 +188,19 @@ impl AuditLog {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The writer ends by itself; after a panic of it there is nothing to do.
         let _ = writer.map(JoinHandle::join);
+    }
+}
+
+/// When the writer goes by a panic, as a database may cause that reads rotten pages, nobody waits for it for ever, and the node says that it cannot work.
+struct Gone<'a>(&'a Shared);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let mut queue = self.0.lock();
+            queue.failure = Some("a bug: its thread panicked; restart the node, and report it with its log".to_owned());
+            self.0.tell(queue);
+        }
     }
 }
 

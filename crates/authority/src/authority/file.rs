@@ -57,11 +57,20 @@ fn read(path: &Path) -> Result<Option<String>, PolicyLoadError> {
     Ok(Some(text))
 }
 
+/// What is known of the file.
+#[derive(Debug)]
+struct Seen {
+    /// As it was when it was last read, or found to be gone.
+    taken: Option<FileStamp>,
+    /// As it was at the last look.
+    last: Option<FileStamp>,
+}
+
 /// The file as it was when it was last examined.
 #[derive(Debug)]
 pub(crate) struct PolicyFile {
     path: PathBuf,
-    seen: Mutex<Option<FileStamp>>,
+    seen: Mutex<Seen>,
     reading: Mutex<()>,
     /// Whether the log has said that the file is gone.
     gone: AtomicBool,
@@ -71,7 +80,7 @@ impl PolicyFile {
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            seen: Mutex::new(FileStamp::of(path)),
+            seen: Mutex::new(Seen { taken: FileStamp::of(path), last: None }),
             reading: Mutex::new(()),
             gone: AtomicBool::new(FileStamp::of(path).is_none()),
         }
@@ -81,13 +90,17 @@ impl PolicyFile {
         &self.path
     }
 
-    /// Whether the file may have changed since the last call. A deleted file counts as unchanged: the policy that was
-    /// read from it stays in force.
-    pub(crate) fn may_have_changed(&self) -> bool {
+    /// Whether the file has changed since it was read, and not since the last call: it may be written in several steps, and a part of a policy may be a
+    /// policy as well, without its last rules. A deleted file counts as unchanged: the policy that was read from it stays in force.
+    pub(crate) fn has_changed(&self) -> bool {
         let now = FileStamp::of(&self.path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *seen, now);
-        now.is_some() && before != now
+        let is_settled = std::mem::replace(&mut seen.last, now) == now;
+        let has_changed = now.is_some() && seen.taken != now && is_settled;
+        if has_changed {
+            seen.taken = now;
+        }
+        has_changed
     }
 
     /// Logs once that the file was deleted, and once that it is there again.
@@ -150,17 +163,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("policy.toml");
         let file = PolicyFile::new(&path);
-        assert!(!file.may_have_changed(), "there is none");
+        let looks = |file: &PolicyFile| [file.has_changed(), file.has_changed()];
+        assert_eq!(looks(&file), [false, false], "there is none");
         fs::write(&path, "format = 1").unwrap();
-        assert!(file.may_have_changed());
+        assert_eq!(looks(&file), [false, true], "it is taken when it stays as it is");
         let old = SystemTime::now() - Duration::from_secs(100);
         File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
-        assert!(file.may_have_changed());
-        assert!(!file.may_have_changed());
-        fs::write(&path, "format =  1").unwrap();
-        assert!(file.may_have_changed());
+        assert_eq!(looks(&file), [false, true]);
+        assert_eq!(looks(&file), [false, false]);
+        // A program writes it in pieces, which are valid one by one.
+        for more in ["\n", "\n\n", "\n\n\n"] {
+            fs::write(&path, format!("format = 1{more}")).unwrap();
+            assert!(!file.has_changed(), "it is being written");
+        }
+        assert!(file.has_changed());
         fs::remove_file(&path).unwrap();
-        assert!(!file.may_have_changed());
+        assert_eq!(looks(&file), [false, false]);
         assert!(file.text().unwrap_err().to_string().contains("it is gone"));
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Grants(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     instances: HashMap<InstanceId, Vec<Terms>>,
+    /// Clients that have been given the result.
+    looked: HashMap<InstanceId, Vec<Name>>,
     /// What each client was allowed, the oldest first, and the bytes of its labels.
     clients: HashMap<Name, Allowed>,
     count: usize,
@@ -58,6 +60,7 @@ impl Inner {
             });
             if granted.is_empty() {
                 self.instances.remove(&oldest);
+                self.looked.remove(&oldest);
             }
         }
         self.count = self.count.saturating_sub(1);
@@ -73,11 +76,25 @@ impl Inner {
 }
 
 impl Grants {
+    /// Whether this client is given the result of the instance, which it was allowed, for the first time; it has been from now on.
+    pub(crate) fn is_first_look(&self, instance: &InstanceId, client: &Name) -> bool {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !inner.instances.contains_key(instance) {
+            return true;
+        }
+        let looked = inner.looked.entry(*instance).or_default();
+        let is_first = looked.iter().all(|other| other != client);
+        if is_first && looked.len() < MOST_CLIENTS {
+            looked.push(client.clone());
+        }
+        is_first
+    }
+
     pub(crate) fn add(&self, instance: InstanceId, granted: Terms) {
         // The rule is not remembered: another rule may allow the same tomorrow.
         let granted = Terms { rule: None, ..granted };
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Inner { instances, clients, count, label_bytes } = &mut *inner;
+        let Inner { instances, clients, count, label_bytes, .. } = &mut *inner;
         let all = instances.entry(instance).or_default();
         if all.contains(&granted) || all.len() >= MOST_CLIENTS {
             return;

@@ -11,7 +11,7 @@ mod grants;
 mod metrics;
 mod past;
 mod quotas;
-mod refused;
+mod repeatable;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -45,7 +45,7 @@ use self::{
     metrics::AuthorityMetrics,
     past::Past,
     quotas::Quotas,
-    refused::Refused,
+    repeatable::Repeatable,
 };
 use crate::agents::Due;
 use crate::{
@@ -64,13 +64,17 @@ pub struct Authority {
     store: Arc<Store>,
     audit: AuditLog,
     grants: Grants,
-    refused: Refused,
+    refused: Repeatable,
+    repeated: Repeatable,
     quotas: Quotas,
     metrics: AuthorityMetrics,
     disk: Disk,
     past: Past,
     agents: OnceLock<Arc<dyn Agents>>,
 }
+
+/// The reason on record, and in metrics, of a request that the policy allows and for which its client has no room.
+const QUOTA: &str = "client-quota";
 
 /// A permission, and the record that must be on the disk before it is used.
 type Decided<R> = (Granted<R>, Option<Ticket>);
@@ -117,7 +121,8 @@ impl Authority {
             store,
             audit,
             grants: Grants::default(),
-            refused: Refused::default(),
+            refused: Repeatable::of("refusals"),
+            repeated: Repeatable::of("decisions that allow this"),
             quotas: Quotas::default(),
             metrics,
             disk,
@@ -134,7 +139,7 @@ impl Authority {
     /// Asks the agent of the rule that will decide about this request, if it has one. What it says is about this request alone: it
     /// goes into the decision with it. Where nobody has asked, as when the policy changes in between, the decision refuses.
     async fn hear(self: &Arc<Self>, presented: Presented, asked: &Asked) -> Presented {
-        if !self.policy().has_agents() {
+        if presented.is_heard() || !self.policy().has_agents() {
             return presented;
         }
         let (this, about) = (Arc::clone(self), asked.clone());
@@ -184,10 +189,30 @@ impl Authority {
     }
 
     /// The slots that this request would take, where the hosts' order says who is first: that has to be waited for before
-    /// [`Authority::decide`], which promises them. May block on the disk.
-    #[must_use]
-    pub fn races(&self, presented: &Presented, request: &Request) -> Vec<SlotRace> {
-        self.gate.races(presented, request, UnixTime::now())
+    /// [`Authority::decide`], which promises them, and is to be given what is returned beside them. The rule's agent has been heard then, and the request
+    /// counts for its rate and as a submission, since the claims leave.
+    ///
+    /// # Errors
+    /// [`Refusal::Panicked`].
+    pub async fn races(
+        self: &Arc<Self>,
+        presented: Presented,
+        request: &Request,
+    ) -> Result<(Presented, Vec<SlotRace>), Refusal> {
+        let presented = self.hear(presented, &request.asked()).await;
+        let (this, request) = (Arc::clone(self), request.clone());
+        // It looks at the store, and verifies signatures.
+        let found = tokio::task::spawn_blocking(move || {
+            let found = this.gate.races(&presented, &request, UnixTime::now());
+            match found.filter(|(client, _)| this.submission(client).is_ok()) {
+                Some((_, races)) => (presented.counted(), races),
+                None => (presented, Vec::new()),
+            }
+        });
+        found.await.map_err(|error| {
+            tracing::error!(%error, "looking for races panicked");
+            Refusal::Panicked
+        })
     }
 
     /// Decides about a request and records the decision. If the request lets something out, the record is durable
@@ -252,21 +277,30 @@ impl Authority {
     pub fn account(&self, terms: &Terms, bytes: usize, load: (usize, usize)) -> Result<Asker, Refusal> {
         let client = terms.client();
         let limits = self.policy().limits_of(client);
-        let place = self
-            .quotas
-            .instance(client, &limits, bytes, load, UnixTime::now())
-            .map_err(|error| self.exhausted(error))?;
+        let place = self.quotas.instance(client, &limits, bytes, load).map_err(|error| self.exhausted(error))?;
         Ok(Asker { name: client.as_str().into(), result_bytes: limits.result_bytes, place: Arc::new(place) })
     }
 
-    /// Counts a computation that this client has the node do and that is no instance, with a key's public part or of the node's share of an answer: as
-    /// a request that starts an instance, also where no rule with a rate is about it.
+    /// Takes a place for a computation that this client has the node do and that is no instance. `load`: how many run or wait, and how many may.
+    ///
+    /// # Errors
+    /// [`Refusal::Quota`]: it has so many that others would find no place.
+    pub fn computation(&self, client: &Name, load: (usize, usize)) -> Result<Place, Refusal> {
+        self.quotas.computation(client, load).map_err(|error| self.exhausted(error))
+    }
+
+    /// Counts what a client has the node do with a key's public part, or with the policy: as a request that starts an instance, also where no rule with
+    /// a rate is about it.
     ///
     /// # Errors
     /// [`Refusal::Quota`]: it asks more often than the policy allows.
-    pub fn computation(&self, client: &Name) -> Result<(), Refusal> {
+    pub fn public_work(&self, client: &Name) -> Result<(), Refusal> {
+        self.submission(client)
+    }
+
+    fn submission(&self, client: &Name) -> Result<(), Refusal> {
         let limits = self.policy().limits_of(client);
-        self.quotas.computation(client, &limits, UnixTime::now()).map_err(|error| self.exhausted(error))
+        self.quotas.submission(client, &limits, UnixTime::now()).map_err(|error| self.exhausted(error))
     }
 
     /// Takes a place for a stream of this client.
@@ -327,7 +361,10 @@ impl Authority {
         let Some(terms) = all.into_iter().find(|terms| terms.client == *caller.client()) else {
             return Err(Refusal::OthersInstance { client: caller.client().clone() });
         };
-        self.record(self.gate.decide_result(&caller, &terms, instance, now))
+        let judged = self.gate.decide_result(&caller, &terms, instance, now);
+        // What it has been given once it may have again and again.
+        let is_repeatable = judged.answer.is_ok() && !self.grants.is_first_look(&instance, caller.client());
+        self.record(Judged { is_repeatable, first: judged.first && !is_repeatable, ..judged })
     }
 
     /// Records a decision; returns the permission.
@@ -338,13 +375,30 @@ impl Authority {
         decided.map(|(granted, first)| (granted, ticket.filter(|_| first)))
     }
 
-    /// Counts a decision. Returns its record, unless it is a refusal of too many, which are recorded at a bounded rate for each client
-    /// and for all strangers together; and the permission, with whether its record has to be durable before it is used.
+    /// Counts a decision. Returns its record, unless it is one of too many that can be had without end, which are recorded at a bounded rate for each
+    /// client and for all strangers together; and the permission, with whether its record has to be durable before it is used.
     fn counted<R>(&self, judged: Judged<R>) -> (Option<AuditRecord>, Counted<R>) {
-        let Judged { answer, record, first, client, code } = judged;
+        let Judged { answer, mut record, first, client, mut code, signed, is_submission, is_repeatable } = judged;
+        let answer = match (answer, &client) {
+            // It counts before it is on record: what is too much must not fill the disk.
+            (Ok(granted), Some(client)) if is_submission => {
+                self.submission(client).map(|()| granted).inspect_err(|refusal| {
+                    (record.allowed, code) = (false, QUOTA);
+                    record.reason = QUOTA.to_owned();
+                    record.detail = refusal.to_string();
+                })
+            }
+            (answer, _) => answer,
+        };
         self.metrics.decided(answer.is_ok(), code);
         match answer {
-            Ok(granted) => (Some(record), Ok((granted, first))),
+            Ok(granted) => {
+                if let (Some(client), Some(signed)) = (&client, &signed) {
+                    self.gate.policy().state().admit(client, signed);
+                }
+                let record = if is_repeatable { self.repeated.take(client.as_ref(), record) } else { Some(record) };
+                (record, Ok((granted, first)))
+            }
             Err(refusal) => (self.refused.take(client.as_ref(), record), Err(self.advised(refusal))),
         }
     }
@@ -407,7 +461,7 @@ impl Authority {
 
     /// Reads the file again if it changed. Blocks.
     pub fn reload_if_changed(&self) {
-        if self.file.may_have_changed() {
+        if self.file.has_changed() {
             // An invalid file has been logged.
             let _ = self.reload();
         }
@@ -418,7 +472,8 @@ impl Authority {
         self.reload_if_changed();
         self.file.tell_whether_gone();
         self.disk.look(&self.store);
-        for record in self.refused.left_over(UnixTime::now()) {
+        let now = UnixTime::now();
+        for record in self.refused.left_over(now).into_iter().chain(self.repeated.left_over(now)) {
             self.audit.append(record, false);
         }
         self.put_past_away();

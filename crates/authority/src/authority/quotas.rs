@@ -19,6 +19,7 @@ struct Held {
     instances: usize,
     statement_bytes: usize,
     streams: usize,
+    computations: usize,
 }
 
 impl Held {
@@ -27,6 +28,7 @@ impl Held {
             instances: self.instances.saturating_add(other.instances),
             statement_bytes: self.statement_bytes.saturating_add(other.statement_bytes),
             streams: self.streams.saturating_add(other.streams),
+            computations: self.computations.saturating_add(other.computations),
         }
     }
 
@@ -35,6 +37,7 @@ impl Held {
             instances: self.instances.saturating_sub(other.instances),
             statement_bytes: self.statement_bytes.saturating_sub(other.statement_bytes),
             streams: self.streams.saturating_sub(other.streams),
+            computations: self.computations.saturating_sub(other.computations),
         }
     }
 }
@@ -70,6 +73,17 @@ pub enum QuotaError {
         /// The most that it may have.
         most: usize,
     },
+    /// The node is nearly full of computations, and clients with fewer come first.
+    #[error(
+        "this node computes as much as it may, and client {client} has {held} of its computations, an even share or more: wait \
+         for some of them or ask another node"
+    )]
+    Computations {
+        /// The client.
+        client: Name,
+        /// How many of its computations run or wait.
+        held: usize,
+    },
     /// It sends requests too often.
     #[error("client {client} may send {rate}: again in {wait} ms")]
     TooOften {
@@ -101,6 +115,7 @@ impl QuotaError {
             Self::Instances { .. } => "client_instances",
             Self::Bytes { .. } => "client_statement_bytes",
             Self::Streams { .. } => "client_streams",
+            Self::Computations { .. } => "client_computations",
             Self::TooOften { .. } => "client_rate",
             Self::Full { .. } => "uneven_share",
         }
@@ -130,6 +145,22 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Whether a client may have one more of what the node has `capacity` places for: it may until seven eighths are taken, and with less than an even
+    /// share after that. One
+    /// that is alone may have all that its limits allow.
+    fn leaves_room(&self, client: &Name, of: impl Fn(&Held) -> usize, (taken, capacity): (usize, usize)) -> bool {
+        if taken < capacity.saturating_sub(capacity.div_ceil(8)) {
+            return true;
+        }
+        let others = self.held.iter().filter(|(name, held)| *name != client && of(held) > 0).count();
+        // One share is for whoever comes next.
+        let even = capacity.checked_div(others.saturating_add(2)).unwrap_or(capacity);
+        let own = self.held.get(client).map_or(0, of);
+        others == 0 || own < even.max(1)
+    }
+}
+
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Table({} clients)", self.held.len())
@@ -154,14 +185,13 @@ impl Quotas {
     /// `capacity` instances run at this node.
     ///
     /// # Errors
-    /// [`QuotaError`]: it has too many, asks too often, or the node is nearly full and others come first.
+    /// [`QuotaError`]: it has too many, or the node is nearly full and others come first.
     pub(crate) fn instance(
         &self,
         client: &Name,
         limits: &Limits,
         bytes: usize,
         (running, capacity): (usize, usize),
-        now: UnixTime,
     ) -> Result<Place, QuotaError> {
         let mut table = self.table();
         let Held { instances: held, statement_bytes, .. } = table.held.get(client).copied().unwrap_or_default();
@@ -171,24 +201,30 @@ impl Quotas {
         if statement_bytes.saturating_add(bytes) > limits.statement_bytes {
             return Err(QuotaError::Bytes { client: client.clone(), most: limits.statement_bytes });
         }
-        if running >= capacity.saturating_sub(capacity.div_ceil(8)) {
-            let others = table.held.iter().filter(|(name, held)| *name != client && held.instances > 0).count();
-            let even = capacity.checked_div(others.saturating_add(1)).unwrap_or(capacity);
-            // A client that is alone may have all that its limits allow.
-            if others > 0 && held >= even.max(1) {
-                return Err(QuotaError::Full { client: client.clone(), held });
-            }
+        if !table.leaves_room(client, |held| held.instances, (running, capacity)) {
+            return Err(QuotaError::Full { client: client.clone(), held });
         }
-        table.submit(client, limits, now)?;
-        Ok(self.place(&mut table, client, Held { instances: 1, statement_bytes: bytes, streams: 0 }))
+        Ok(self.place(&mut table, client, Held { instances: 1, statement_bytes: bytes, ..Held::default() }))
     }
 
-    /// Counts a computation that is no instance, for a client that asks this node for it. It has no place: it is over when the answer is
-    /// ready.
+    /// Takes a place for one more computation of a client that is no instance; `running` of at most `capacity` run at this node or wait.
+    ///
+    /// # Errors
+    /// [`QuotaError::Computations`]: it has so many that others would find no place.
+    pub(crate) fn computation(&self, client: &Name, load: (usize, usize)) -> Result<Place, QuotaError> {
+        let mut table = self.table();
+        let held = table.held.get(client).copied().unwrap_or_default().computations;
+        if !table.leaves_room(client, |held| held.computations, load) {
+            return Err(QuotaError::Computations { client: client.clone(), held });
+        }
+        Ok(self.place(&mut table, client, Held { computations: 1, ..Held::default() }))
+    }
+
+    /// Counts a request that has this node compute for a client.
     ///
     /// # Errors
     /// [`QuotaError::TooOften`].
-    pub(crate) fn computation(&self, client: &Name, limits: &Limits, now: UnixTime) -> Result<(), QuotaError> {
+    pub(crate) fn submission(&self, client: &Name, limits: &Limits, now: UnixTime) -> Result<(), QuotaError> {
         self.table().submit(client, limits, now)
     }
 
@@ -217,7 +253,7 @@ impl Drop for Place {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(held) = table.held.get_mut(&self.client) else { return };
         *held = held.minus(self.part);
-        if held.instances == 0 && held.streams == 0 {
+        if held.instances == 0 && held.streams == 0 && held.computations == 0 {
             table.held.remove(&self.client);
         }
     }
@@ -240,7 +276,7 @@ mod tests {
     #[test]
     fn a_client_holds_what_the_policy_gives_it_and_gives_it_back() {
         let (quotas, limits, ann) = (Quotas::default(), limits(3, 2, "1000000/s"), name("ann"));
-        let instance = |client: &Name| quotas.instance(client, &limits, 10, (0, 100), NOW);
+        let instance = |client: &Name| quotas.instance(client, &limits, 10, (0, 100));
         let places: Vec<Place> = (0..3).map(|_| instance(&ann).unwrap()).collect();
         assert_eq!(instance(&ann).unwrap_err(), QuotaError::Instances { client: ann.clone(), most: 3 });
         let bob = instance(&name("bob")).unwrap();
@@ -259,7 +295,7 @@ mod tests {
         let (many, few) = (name("many"), name("few"));
         let running = std::cell::Cell::new(0);
         let ask = |client: &Name| {
-            let place = quotas.instance(client, &limits, 10, (running.get(), 800), NOW);
+            let place = quotas.instance(client, &limits, 10, (running.get(), 800));
             // The node itself runs no more than 800.
             let place = place.ok().filter(|_| running.get() < 800);
             running.set(running.get() + usize::from(place.is_some()));
@@ -281,7 +317,7 @@ mod tests {
     #[test]
     fn bytes_of_statements_are_counted() {
         let (quotas, ann) = (Quotas::default(), name("ann"));
-        let ask = |client: &Name| quotas.instance(client, &Limits::DEFAULT, 15 << 20, (0, 10_000), NOW);
+        let ask = |client: &Name| quotas.instance(client, &Limits::DEFAULT, 15 << 20, (0, 10_000));
         let places: Vec<Place> = (0..100).filter_map(|_| ask(&ann).ok()).collect();
         assert_eq!(places.len(), 4);
         assert_eq!(ask(&ann).unwrap_err().name(), "client_statement_bytes");
@@ -291,26 +327,30 @@ mod tests {
     }
 
     #[test]
-    fn submissions_have_a_rate() {
+    fn submissions_have_a_rate_and_no_place() {
         let (quotas, limits, ann) = (Quotas::default(), limits(1_000, 10, "10/s"), name("ann"));
-        let ask = |now| quotas.instance(&ann, &limits, 10, (0, 10_000), now);
-        let taken = (0..100_000).filter(|_| ask(NOW).is_ok()).count();
-        assert_eq!(taken, 10);
-        assert!(matches!(ask(NOW).unwrap_err(), QuotaError::TooOften { wait: 100, .. }));
-        assert!(ask(UnixTime(NOW.0 + 100)).is_ok());
-        assert!(quotas.instance(&name("bob"), &limits, 10, (0, 10_000), NOW).is_ok());
-    }
-
-    /// What a node computes with a public key alone is counted with the rest, and holds no place.
-    #[test]
-    fn computations_count_as_submissions() {
-        let (quotas, limits, ann) = (Quotas::default(), limits(1_000, 10, "10/s"), name("ann"));
-        let compute = |client: &Name, now| quotas.computation(client, &limits, now);
-        assert_eq!((0..100).filter(|_| compute(&ann, NOW).is_ok()).count(), 10);
+        let ask = |client: &Name, now| quotas.submission(client, &limits, now);
+        assert_eq!((0..100_000).filter(|_| ask(&ann, NOW).is_ok()).count(), 10);
         assert!(quotas.table().held.is_empty());
         let refused = QuotaError::TooOften { client: ann.clone(), rate: limits.submissions, wait: 100 };
-        assert_eq!(compute(&ann, NOW), Err(refused.clone()));
-        assert_eq!(quotas.instance(&ann, &limits, 10, (0, 10_000), NOW).unwrap_err(), refused);
-        assert_eq!((compute(&name("bob"), NOW), compute(&ann, UnixTime(NOW.0 + 100))), (Ok(()), Ok(())));
+        assert_eq!(ask(&ann, NOW), Err(refused));
+        assert_eq!((ask(&name("bob"), NOW), ask(&ann, UnixTime(NOW.0 + 100))), (Ok(()), Ok(())));
+    }
+
+    /// Two clients fill a node with computations that take long: a third one has its share all the same.
+    #[test]
+    fn computations_leave_room_for_others() {
+        let (quotas, running) = (Quotas::default(), std::cell::Cell::new(0));
+        let compute = |client: &str| {
+            let place =
+                quotas.computation(&name(client), (running.get(), 1_024)).ok().filter(|_| running.get() < 1_024);
+            running.set(running.get() + usize::from(place.is_some()));
+            place
+        };
+        let taken: Vec<Option<Place>> = (0..10_000).flat_map(|_| [compute("ann"), compute("bob")]).collect();
+        let eves: Vec<Place> = (0..100).filter_map(|_| compute("eve")).collect();
+        assert_eq!((taken.iter().flatten().count(), eves.len()), (896, 100));
+        drop((taken, eves));
+        assert!(quotas.table().held.is_empty());
     }
 }

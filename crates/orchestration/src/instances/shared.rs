@@ -8,7 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use theta_custody::{KeyEntry, KeyTable, Members, Quarantines, Standing, StoreStanding};
 use theta_names::NodeId;
-use theta_network::{SendError, Transport};
+use theta_network::{SendError, Transport, doorway::Occasionally};
 use theta_protocols::ecdsa;
 use theta_schemes::MadeAhead;
 use tokio::{sync::watch, time::Instant};
@@ -78,6 +78,8 @@ pub(crate) struct Shared {
     /// Records used nonces, if the node is configured to.
     pub(crate) burning: Burning,
     pub(crate) today: Today,
+    /// Lines about instances that fail: a client can make as many fail as it likes.
+    pub(crate) failures: Occasionally,
 }
 
 /// A failure that may pass. Checking that there is none takes no lock.

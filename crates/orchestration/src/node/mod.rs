@@ -66,6 +66,7 @@ fn share(
         fillings: Arc::default(),
         burning,
         today: Today::default(),
+        failures: theta_network::doorway::Occasionally::default(),
         config,
         keys,
         transport,

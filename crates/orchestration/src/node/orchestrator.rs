@@ -262,6 +262,12 @@ impl Orchestrator {
         self.shared.metrics.suite(suite).stage(stage, instance, elapsed);
     }
 
+    /// How many of [these computations](Self::compute) run or wait, and how many may.
+    #[must_use]
+    pub fn computations(&self) -> (usize, usize) {
+        (self.shared.computations.used(), self.shared.computations.limit())
+    }
+
     /// Runs a computation on the CPU threads, with a random number generator. If the future is dropped before the
     /// computation starts, it never does.
     ///

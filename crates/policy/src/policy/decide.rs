@@ -2,20 +2,22 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use theta_statements::{Ask, Name, UnixTime};
+use theta_statements::{Ask, Digest, Name, UnixTime};
 
 use super::rule::Mismatch;
 use super::{Effect, Policy, Reason, Recording, Rule, SigningRule};
 use crate::Request;
 use crate::agent::{Agent, Heard};
 use crate::approval::{Consents, count};
+use crate::copies::Copies;
 use crate::rate::{Rate, RateAnswer, RateLimiter};
 use crate::slots::{SlotClaim, SlotStanding, SlotState};
 
-/// A node's memory between decisions: rates are lost on a restart, slots are kept for ever. It outlives policies.
+/// A node's memory between decisions: rates and signed requests are lost on a restart, slots are kept for ever. It outlives policies.
 #[derive(Debug, Default)]
 pub struct State<S> {
     rates: Mutex<RateLimiter>,
+    copies: Mutex<Copies>,
     slots: S,
 }
 
@@ -23,7 +25,7 @@ impl<S: SlotState> State<S> {
     /// A state with this memory of slots and unused rates.
     #[must_use]
     pub fn new(slots: S) -> Self {
-        Self { rates: Mutex::default(), slots }
+        Self { rates: Mutex::default(), copies: Mutex::default(), slots }
     }
 
     /// The memory of slots.
@@ -33,6 +35,34 @@ impl<S: SlotState> State<S> {
 
     pub(crate) fn keep_rules(&self, keep: impl Fn(&Name) -> bool) {
         self.rates.lock().unwrap_or_else(PoisonError::into_inner).keep_rules(keep);
+    }
+
+    /// Whether this very signed request was admitted before: then this is a copy, whoever has brought it.
+    #[must_use]
+    pub fn is_copy(&self, request: &Request<'_>) -> bool {
+        let copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        request.signed_as().is_some_and(|(id, _)| copies.is_admitted(request.client(), &id))
+    }
+
+    /// Notes that a request that was decided about is carried out: copies of it are ones of that.
+    pub fn admit(&self, client: &Name, signed: &Digest) {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner).admit(client, signed);
+    }
+
+    /// Counts a request for its rule's rate. Of a signed one copies go around, and whoever has seen it can bring more: they cost its signer nothing.
+    fn count(&self, rule: &Rule, request: &Request<'_>, now: UnixTime) -> Result<(), Reason> {
+        let take = || rule.rate.map_or(Ok(()), |rate| self.take(&rule.name, request.client(), rate, now));
+        if request.is_counted() {
+            return Ok(());
+        }
+        let Some((id, until)) = request.signed_as() else { return take() };
+        // The lock is held while the rate is taken: of two copies that come at once one counts, and neither passes if it may not.
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        if !copies.contains(request.client(), &id) {
+            take()?;
+            copies.add(request.client(), id, until, now);
+        }
+        Ok(())
     }
 
     fn take(&self, rule: &Name, client: &Name, rate: Rate, now: UnixTime) -> Result<(), Reason> {
@@ -61,18 +91,21 @@ pub struct Decision {
     /// The slots that an allowed request needs. Nothing that depends on a secret may leave the node for the request before all of
     /// them are certified.
     pub slots: Vec<SlotClaim>,
+    /// Whether it is a copy of a signed request that was [admitted](State::admit) before.
+    pub is_copy: bool,
 }
 
 impl Decision {
     /// Allowed by a rule whose conditions are not asked about.
     fn allowed(rule: &Rule) -> Self {
         let (rule, recording) = (Some(rule.name.clone()), rule.recording);
-        Self { allowed: true, rule, reason: Reason::Allowed, approvers: Vec::new(), recording, slots: Vec::new() }
+        let reason = Reason::Allowed;
+        Self { allowed: true, rule, reason, approvers: Vec::new(), recording, slots: Vec::new(), is_copy: false }
     }
 
     const fn refused(rule: Option<Name>, reason: Reason) -> Self {
         let recording = Recording::Soon;
-        Self { allowed: false, rule, reason, approvers: Vec::new(), recording, slots: Vec::new() }
+        Self { allowed: false, rule, reason, approvers: Vec::new(), recording, slots: Vec::new(), is_copy: false }
     }
 }
 
@@ -89,7 +122,8 @@ impl Policy {
     /// that matches decides; if one of its conditions fails, the request is refused without asking a later rule. If no rule
     /// matches, the request is refused.
     ///
-    /// Conditions are checked in this order: agent, rate, approvals, signing rules. A request that fails at a later one has still used
+    /// Conditions are checked in this order: agent, rate, approvals, signing rules. A signed request counts for a rate once, however often and by whomever
+    /// it is brought. A request that fails at a later one has still used
     /// the earlier ones: a request that is refused for lack of approvals counts for its rate. Slots come last, because they may
     /// wait for the disk. A slot that this node gave to another message does not refuse the request: [`Decision::slots`] then
     /// tells that the request needs a certificate for the slot.
@@ -99,10 +133,11 @@ impl Policy {
             Err((rule, reason)) => return Decision::refused(rule, reason),
         };
         let (decided_by, recording) = (Some(rule.name.clone()), rule.recording);
+        let is_copy = state.is_copy(request);
         match self.check_conditions(rule, request, now, state) {
             Ok((approvers, slots)) => {
                 let reason = slots.iter().find_map(conditional).unwrap_or(Reason::Allowed);
-                Decision { allowed: true, rule: decided_by, reason, approvers, recording, slots }
+                Decision { allowed: true, rule: decided_by, reason, approvers, recording, slots, is_copy }
             }
             Err(reason) => Decision::refused(decided_by, reason),
         }
@@ -128,6 +163,13 @@ impl Policy {
     #[must_use]
     pub fn agent_for(&self, request: &Request<'_>, now: UnixTime) -> Option<&Agent> {
         self.deciding_rule(request, now).ok()?.agent.as_ref()
+    }
+
+    /// Counts a request for which something leaves before it is decided about, if its agent consents and its rate allows it: whether that is so. The
+    /// decision is to be made about the same request, as [counted](Request::counted).
+    pub fn count<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> bool {
+        let Ok(rule) = self.deciding_rule(request, now) else { return false };
+        consented(rule, request).is_ok() && state.count(rule, request, now).is_ok()
     }
 
     /// Whether any rule has an agent.
@@ -183,17 +225,8 @@ impl Policy {
         state: &State<S>,
     ) -> Result<(Vec<Name>, Vec<SlotClaim>), Reason> {
         // First of all, so that what an agent refuses takes nothing.
-        if let Some(agent) = &rule.agent {
-            let agent = agent.name.clone();
-            match request.agent_said().filter(|heard| *heard.agent() == agent).map(Heard::answer) {
-                Some(Ok(())) => {}
-                Some(Err(objection)) => return Err(Reason::AgentObjects { agent, objection: objection.clone() }),
-                None => return Err(Reason::AgentUnasked { agent }),
-            }
-        }
-        if let Some(rate) = rule.rate {
-            state.take(&rule.name, request.client(), rate, now)?;
-        }
+        consented(rule, request)?;
+        state.count(rule, request, now)?;
         let consents = match &rule.approvals {
             None => Consents::default(),
             Some(quorum) => {
@@ -212,6 +245,17 @@ impl Policy {
             |(signing, slot): (&SigningRule, u64)| signing.take(request.ask(), request.statement(), slot, &state.slots);
         let slots = found.into_iter().map(take).collect::<Result<_, _>>()?;
         Ok((consents.approvers, slots))
+    }
+}
+
+/// Whether the rule's agent, if it has one, consents.
+fn consented(rule: &Rule, request: &Request<'_>) -> Result<(), Reason> {
+    let Some(agent) = &rule.agent else { return Ok(()) };
+    let agent = agent.name.clone();
+    match request.agent_said().filter(|heard| *heard.agent() == agent).map(Heard::answer) {
+        Some(Ok(())) => Ok(()),
+        Some(Err(objection)) => Err(Reason::AgentObjects { agent, objection: objection.clone() }),
+        None => Err(Reason::AgentUnasked { agent }),
     }
 }
 

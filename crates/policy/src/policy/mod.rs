@@ -124,7 +124,7 @@ impl Policy {
         let signer = *signed.signer();
         let caller = self.caller(Credential::Key(signer)).ok_or(Unidentified::Key(signer))?;
         signed.verify(&ask, now)?;
-        Ok(Request::new(caller, ask))
+        Ok(Request::new(caller, ask).signed(signed.id(), signed.terms().validity.until))
     }
 
     fn caller(&self, credential: Credential) -> Option<Caller> {

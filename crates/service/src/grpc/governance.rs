@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_authority::{BringWarrant, Look, PruneAudit, PruneError, reason_of};
+use theta_authority::{Authority, BringWarrant, Look, PruneAudit, PruneError, reason_of};
 use theta_custody::{MembersError, MembersState};
 use theta_names::{Label, Operation};
 use theta_orchestration::{ChangeMembersError, NoCustodian};
@@ -12,19 +12,13 @@ use theta_statements::audit::Checkpoint;
 use theta_statements::{
     Approval, Ask, Digest, MOST_MEMBER_CHANGE, MOST_MEMBER_PROOF, MemberRequest, TakeBackRequest, UnixTime,
 };
-use theta_store::{AuditRecord, Store};
 use theta_wire::v1;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, codegen::BoxStream};
 
 use super::keys::nonce_of;
 use super::{gate::Arrival, refusal, state::NodeState};
 
-/// The number of records read from the store at a time.
-const CHUNK: usize = 256;
-/// Bytes of the ledger that are read from the store at a time.
-const LEDGER_CHUNK: usize = 1 << 20;
+mod reading;
 
 /// Serves `theta.v1.Governance`.
 pub(crate) struct Governance {
@@ -48,21 +42,7 @@ impl v1::governance_server::Governance for Governance {
         let v1::ReadAuditRequest { from, count } = *request.get_ref();
         // The request keeps its place under the node's bounds while its records are read.
         let place = request.extensions().get::<Arrival>().cloned();
-        let authority = Arc::clone(&self.node.authority);
-        let (entries, stream) = mpsc::channel(CHUNK);
-        tokio::task::spawn_blocking(move || {
-            let most = if count == 0 { u64::MAX } else { count };
-            let sent = authority
-                .flush()
-                .map_err(|refusal| refusal::gate(&refusal))
-                .and_then(|()| send(authority.store(), from, most, &entries));
-            if let Err(refusal) = sent {
-                // Fails only if the client has gone.
-                let _ = entries.blocking_send(Err(refusal));
-            }
-            drop((place, stream_place));
-        });
-        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+        Ok(Response::new(reading::records(Arc::clone(&self.node.authority), (from, count), (place, stream_place))))
     }
 
     async fn read_ledger(
@@ -71,34 +51,9 @@ impl v1::governance_server::Governance for Governance {
     ) -> Result<Response<BoxStream<v1::LedgerEntry>>, Status> {
         let granted = self.node.decide_plain(&request, Look::Ledger).await?;
         let stream_place = self.node.stream(granted.client())?;
-        let mut after = request.get_ref().after;
         let place = request.extensions().get::<Arrival>().cloned();
-        let authority = Arc::clone(&self.node.authority);
-        let (entries, stream) = mpsc::channel(CHUNK);
-        tokio::task::spawn_blocking(move || {
-            loop {
-                let read = authority.store().ledger_entries(after, LEDGER_CHUNK).map_err(|error| {
-                    tracing::error!(%error, "the ledger cannot be read");
-                    Status::unavailable("the ledger of this node cannot be read: see the node's log")
-                });
-                let chunk = match read {
-                    Ok(chunk) if chunk.is_empty() => break,
-                    Ok(chunk) => chunk,
-                    Err(refusal) => {
-                        // Fails only if the client is gone.
-                        let _ = entries.blocking_send(Err(refusal));
-                        break;
-                    }
-                };
-                after = after.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
-                let mut sent = chunk.into_iter().map(|entry| v1::LedgerEntry { entry: entry.into() });
-                if sent.any(|entry| entries.blocking_send(Ok(entry)).is_err()) {
-                    break;
-                }
-            }
-            drop((place, stream_place));
-        });
-        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+        let store = Arc::clone(self.node.authority.store());
+        Ok(Response::new(reading::entries(store, request.get_ref().after, (place, stream_place))))
     }
 
     async fn prune_audit(
@@ -173,42 +128,19 @@ impl v1::governance_server::Governance for Governance {
         &self,
         request: Request<v1::ExplainPolicyRequest>,
     ) -> Result<Response<v1::ExplainPolicyResponse>, Status> {
-        let _ = self.node.decide_plain(&request, Look::Policy).await?;
-        let v1::ExplainPolicyRequest { client, operation, key, label, statement, slot, approvals, at } =
-            request.into_inner();
-        let operation: Operation =
-            operation.parse().map_err(|error: theta_names::OperationError| refusal::invalid(error.to_string()))?;
-        let approvals = approvals
-            .iter()
-            .take(theta_statements::MOST_APPROVALS)
-            .map(|bytes| Approval::decode(bytes))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| refusal::invalid(format!("not an approval: {error}")))?;
-        let authority = &self.node.authority;
-        let policy = authority.policy();
-        let ask = Ask {
-            key: Some(key.as_str()).filter(|key| !key.is_empty()),
-            label: Label::new(&*label).map_err(|error| refusal::invalid(error.to_string()))?,
-            statement: &statement,
-            slot,
-            approvals: &approvals,
-            ..Ask::new(authority.group(), operation)
-        };
-        let at = if at == 0 { UnixTime::now() } else { UnixTime(at.min(UnixTime::LAST.0)) };
-        let explanation = policy.explain(&client, &ask, at);
-        let json = serde_json::to_string(&explanation)
-            .map_err(|error| Status::internal(format!("bug: an explanation is no JSON: {error}")))?;
-        let answer = match explanation.answer {
-            Answer::Allow => "allow",
-            Answer::Deny => "deny",
-            Answer::Depends => "depends",
-        };
-        Ok(Response::new(v1::ExplainPolicyResponse {
-            text: explanation.to_string(),
-            json,
-            answer: answer.to_owned(),
-            policy: Bytes::copy_from_slice(&policy.digest().0),
-        }))
+        let granted = self.node.decide_plain(&request, Look::Policy).await?;
+        self.node.authority.public_work(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
+        // The request keeps its place under the node's bounds until it is done, also if its caller does not wait.
+        let place = request.extensions().get::<Arrival>().cloned();
+        let (authority, asked) = (Arc::clone(&self.node.authority), request.into_inner());
+        // It verifies signatures and digests the statement.
+        let explained = tokio::task::spawn_blocking(move || {
+            let explained = explain(&authority, asked);
+            drop(place);
+            explained
+        });
+        let explained = explained.await;
+        explained.map_err(|error| Status::internal(format!("bug: explaining panicked: {error}")))?.map(Response::new)
     }
 
     async fn get_policy(
@@ -225,6 +157,43 @@ impl v1::governance_server::Governance for Governance {
     }
 }
 
+/// What the policy says about a request that somebody might make. Blocks.
+fn explain(authority: &Authority, asked: v1::ExplainPolicyRequest) -> Result<v1::ExplainPolicyResponse, Status> {
+    let v1::ExplainPolicyRequest { client, operation, key, label, statement, slot, approvals, at } = asked;
+    let operation: Operation =
+        operation.parse().map_err(|error: theta_names::OperationError| refusal::invalid(error.to_string()))?;
+    let approvals = approvals
+        .iter()
+        .take(theta_statements::MOST_APPROVALS)
+        .map(|bytes| Approval::decode(bytes))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| refusal::invalid(format!("not an approval: {error}")))?;
+    let policy = authority.policy();
+    let ask = Ask {
+        key: Some(key.as_str()).filter(|key| !key.is_empty()),
+        label: Label::new(&*label).map_err(|error| refusal::invalid(error.to_string()))?,
+        statement: &statement,
+        slot,
+        approvals: &approvals,
+        ..Ask::new(authority.group(), operation)
+    };
+    let at = if at == 0 { UnixTime::now() } else { UnixTime(at.min(UnixTime::LAST.0)) };
+    let explanation = policy.explain(&client, &ask, at);
+    let json = serde_json::to_string(&explanation)
+        .map_err(|error| Status::internal(format!("bug: an explanation is no JSON: {error}")))?;
+    let answer = match explanation.answer {
+        Answer::Allow => "allow",
+        Answer::Deny => "deny",
+        Answer::Depends => "depends",
+    };
+    Ok(v1::ExplainPolicyResponse {
+        text: explanation.to_string(),
+        json,
+        answer: answer.to_owned(),
+        policy: Bytes::copy_from_slice(&policy.digest().0),
+    })
+}
+
 fn not_pruned(error: &PruneError) -> Status {
     match error {
         PruneError::Store(error) => {
@@ -233,43 +202,6 @@ fn not_pruned(error: &PruneError) -> Status {
         }
         PruneError::Unrecorded(refusal) => refusal::gate(refusal),
         _ => Status::failed_precondition(refusal::short(error.to_string())),
-    }
-}
-
-/// Sends records until there are no more, enough were sent, or nobody wants them. Blocks.
-fn send(
-    store: &Store,
-    from: u64,
-    most: u64,
-    entries: &mpsc::Sender<Result<v1::AuditEntry, Status>>,
-) -> Result<(), Status> {
-    let (mut next, mut left) = (from, most);
-    while left > 0 {
-        let chunk = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
-        let records = store.audit(next, chunk).map_err(|error| {
-            tracing::error!(%error, "the audit log cannot be read");
-            Status::unavailable("the audit log of this node cannot be read: see the node's log")
-        })?;
-        if records.is_empty() {
-            return Ok(());
-        }
-        for record in records {
-            (next, left) = (record.index.saturating_add(1), left.saturating_sub(1));
-            if entries.blocking_send(Ok(entry(record))).is_err() {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
-fn entry(record: AuditRecord) -> v1::AuditEntry {
-    let AuditRecord { index, previous, hash, body } = record;
-    v1::AuditEntry {
-        sequence: index,
-        previous: Bytes::copy_from_slice(&previous),
-        hash: Bytes::copy_from_slice(&hash),
-        record: body.into(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use theta_authority::{AuditUnavailable, Denial, Refusal, Terms};
+use theta_authority::{AuditUnavailable, Denial, QuotaError, Refusal, Terms};
 use theta_names::{KeyRef, KeyRefError, Operation};
 use theta_orchestration::{ComputeError, InstanceError, InstanceId, KeyEntry, ResolveError, SlotRefusal, SubmitError};
 use theta_policy::Reason;
@@ -108,6 +108,10 @@ pub(crate) fn gate(refusal: &Refusal) -> Status {
     if let Some(reason) = refusal.code() {
         note(&mut status, REASON, reason);
     }
+    // Others have what there is for now.
+    if matches!(refusal, Refusal::Quota(QuotaError::Full { .. } | QuotaError::Computations { .. })) {
+        note(&mut status, BUSY, "1");
+    }
     note_rule(&mut status, refusal.rule());
     status
 }
@@ -203,7 +207,7 @@ pub(crate) fn request(error: &RequestError) -> Status {
 pub(crate) fn compute(error: &ComputeError) -> Status {
     let message = short(error.to_string());
     match error {
-        ComputeError::Overloaded(_) => Status::resource_exhausted(message),
+        ComputeError::Overloaded(_) => busy(message),
         ComputeError::ShuttingDown => Status::unavailable(format!("{message}: ask another node")),
         ComputeError::Panicked => Status::internal(message),
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_authority::KeyRequest;
+use theta_authority::{KeyRequest, Place};
 use theta_orchestration::KeyEntry;
 use theta_payload::{Aead, Encrypt as _, EncryptError, Header, sealed_len};
 use theta_schemes::{
@@ -32,25 +32,26 @@ impl Scheme {
         Self { node }
     }
 
-    /// A key for public computations, for callers that may see it and have not had too many of them.
-    async fn key<T>(&self, request: &Request<T>, key: &str) -> Result<Arc<KeyEntry>, Status> {
+    /// A key for a public computation, and its place, for callers that may see it and have not had too many of them.
+    async fn key<T>(&self, request: &Request<T>, key: &str) -> Result<(Arc<KeyEntry>, Place), Status> {
         self.node.key_to_compute_with(request, key).await
     }
 
     /// The public part of a key.
-    async fn public_key<T>(&self, request: &Request<T>, key: &str) -> Result<AnyPublicKey, Status> {
-        Ok(self.key(request, key).await?.public.clone())
+    async fn public_key<T>(&self, request: &Request<T>, key: &str) -> Result<(AnyPublicKey, Place), Status> {
+        let (entry, place) = self.key(request, key).await?;
+        Ok((entry.public.clone(), place))
     }
 }
 
 #[tonic::async_trait]
 impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
     async fn encrypt(&self, request: Request<v1::EncryptRequest>) -> Result<Response<v1::EncryptResponse>, Status> {
-        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let (public, place) = self.public_key(&request, &request.get_ref().key).await?;
         let v1::EncryptRequest { key: _, plaintext, label, aead } = request.into_inner();
         let aead = parse_aead(&aead)?;
         let encrypt = move |rng: &mut dyn rand_core::CryptoRng| public.encrypt(&plaintext, &label, aead, rng);
-        let ciphertext = self.node.compute(encrypt).await?.map_err(|error| match error {
+        let ciphertext = self.node.compute_at(place, encrypt).await?.map_err(|error| match error {
             EncryptError::Request(error) => refusal::request(&error),
             EncryptError::Io(error) => refusal::invalid(error.to_string()),
         })?;
@@ -61,7 +62,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         &self,
         request: Request<v1::VerifyCiphertextRequest>,
     ) -> Result<Response<v1::VerifyCiphertextResponse>, Status> {
-        let public = self.public_key(&request, &request.get_ref().key).await?;
+        let (public, place) = self.public_key(&request, &request.get_ref().key).await?;
         let v1::VerifyCiphertextRequest { key: _, ciphertext } = request.into_inner();
         let check = move |_: &mut dyn rand_core::CryptoRng| {
             let parsed = header_of(&ciphertext).map_err(|error| error.to_string())?;
@@ -70,7 +71,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
             check_payload(&header, ciphertext.get(parsed.bytes().len()..).unwrap_or_default())?;
             Ok::<_, String>(Bytes::copy_from_slice(header.label().bytes()))
         };
-        Ok(Response::new(match self.node.compute(check).await? {
+        Ok(Response::new(match self.node.compute_at(place, check).await? {
             Ok(label) => v1::VerifyCiphertextResponse { valid: true, reason: String::new(), label },
             Err(reason) => v1::VerifyCiphertextResponse { valid: false, reason, label: Bytes::new() },
         }))
@@ -88,8 +89,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         };
         let key_use = self.node.key_use(key, asked, *slot)?;
         let granted = self.node.decide_use(&request, (signed_request, approvals), key_use).await?;
-        // It takes no place among the instances, as it is over when the answer is ready; but no client gets more by asking for shares.
-        self.node.authority.computation(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
+        let place = self.node.computation(granted.client())?;
         let certified = self.node.certified(granted, deadline::patience(request.metadata())).await?;
         let entry = Arc::clone(certified.entry());
         let share = entry.expose_share().cloned().ok_or_else(|| refusal::no_share(&entry))?;
@@ -98,7 +98,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
             let statement = certified.request().statement().as_statement();
             certified.entry().public.create_share(&share, statement, rng)
         };
-        let share = self.node.compute(create).await?.map_err(|error| shares::refusal(&error, &entry))?;
+        let share = self.node.compute_at(place, create).await?.map_err(|error| shares::refusal(&error, &entry))?;
         Ok(Response::new(v1::CreateShareResponse { node, share: share.into() }))
     }
 
@@ -106,14 +106,14 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
         &self,
         request: Request<v1::VerifyShareRequest>,
     ) -> Result<Response<v1::VerifyShareResponse>, Status> {
-        let entry = self.key(&request, &request.get_ref().key).await?;
+        let (entry, place) = self.key(&request, &request.get_ref().key).await?;
         let v1::VerifyShareRequest { key: _, statement, node, share } = request.into_inner();
         let (statement, index) = (parse_statement(statement)?, shares::index(&entry, node)?);
         let verify = {
             let public = entry.public.clone();
             move |rng: &mut dyn rand_core::CryptoRng| public.verify_share(&statement, index, &share, rng)
         };
-        match self.node.compute(verify).await? {
+        match self.node.compute_at(place, verify).await? {
             Ok(()) => Ok(Response::new(v1::VerifyShareResponse { valid: true, reason: String::new() })),
             Err(error @ (SchemeError::FalseShares(_) | SchemeError::MalformedShare { .. })) => {
                 Ok(Response::new(v1::VerifyShareResponse { valid: false, reason: shares::words(&error, &entry)? }))
@@ -123,7 +123,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
     }
 
     async fn combine(&self, request: Request<v1::CombineRequest>) -> Result<Response<v1::CombineResponse>, Status> {
-        let entry = self.key(&request, &request.get_ref().key).await?;
+        let (entry, place) = self.key(&request, &request.get_ref().key).await?;
         let v1::CombineRequest { key: _, statement, shares } = request.into_inner();
         let statement = parse_statement(statement)?;
         let threshold = entry.public.threshold();
@@ -150,7 +150,7 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
                 public.combine(&statement, &shares, rng)
             }
         };
-        let combined = self.node.compute(combine).await?;
+        let combined = self.node.compute_at(place, combine).await?;
         let Combined { result, proof } = combined.map_err(|error| shares::refusal(&error, &entry))?;
         let result = Bytes::copy_from_slice(result.expose());
         let outcome = v1::Outcome { result, proof: proof.into(), contributors, culprits: Vec::new() };
@@ -158,11 +158,11 @@ impl v1::threshold_scheme_server::ThresholdScheme for Scheme {
     }
 
     async fn verify(&self, request: Request<v1::VerifyRequest>) -> Result<Response<v1::VerifyResponse>, Status> {
-        let entry = self.key(&request, &request.get_ref().key).await?;
+        let (entry, place) = self.key(&request, &request.get_ref().key).await?;
         let public = entry.public.clone();
         let v1::VerifyRequest { key: _, message, result, proof } = request.into_inner();
         let verify = move |_: &mut dyn rand_core::CryptoRng| public.verify(&message, &result, &proof);
-        match self.node.compute(verify).await? {
+        match self.node.compute_at(place, verify).await? {
             Ok(()) => Ok(Response::new(v1::VerifyResponse { valid: true, reason: String::new() })),
             Err(SchemeError::Verify(reason)) => {
                 Ok(Response::new(v1::VerifyResponse { valid: false, reason: reason.to_string() }))

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Request as KeyUse, Seed};
+use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Presented, Request as KeyUse, Seed};
 use theta_names::{KeyRef, WallTime};
 use theta_network::{GroupTransport, PeerState, Transport};
 use theta_orchestration::{
@@ -60,10 +60,19 @@ impl NodeState {
         enclosed: (&Bytes, &[Bytes]),
         asks: R,
     ) -> Result<Granted<R>, Status> {
-        let presented = door::presented(request).with(enclosed.0, enclosed.1);
+        self.decide_presented(request, door::presented(request).with(enclosed.0, enclosed.1), asks).await
+    }
+
+    async fn decide_presented<T, R: Asks + Send + 'static>(
+        &self,
+        request: &Request<T>,
+        presented: Presented,
+        asks: R,
+    ) -> Result<Granted<R>, Status> {
         let granted = self.authority.decide(presented, asks).await.map_err(|refusal| refusal::gate(&refusal))?;
         // A client that a signature has identified has had a stranger's place so far, or that of the caller that relays.
-        if let Some(arrival) = request.extensions().get::<Arrival>() {
+        // Anybody who has seen its request can bring copies of it: they stay with whoever does.
+        if let Some(arrival) = request.extensions().get::<Arrival>().filter(|_| !granted.is_copy()) {
             arrival.recognised(granted.client())?;
         }
         Ok(granted)
@@ -117,8 +126,10 @@ impl NodeState {
         key_use: KeyUse,
     ) -> Result<Granted<KeyUse>, Status> {
         self.may_take_slots(&key_use)?;
-        self.first_in_the_order(request, enclosed, &key_use).await?;
-        self.decide_seated(request, enclosed, key_use).await
+        let presented = door::presented(request).with(enclosed.0, enclosed.1);
+        let presented = self.first_in_the_order(request, presented, &key_use).await?;
+        self.seated()?;
+        self.decide_presented(request, presented, key_use).await
     }
 
     /// Refuses a request that takes a slot while this node's store is not confirmed.
@@ -138,28 +149,24 @@ impl NodeState {
     }
 
     /// Waits until the host's order says that this message is the first for its slots, where a signing rule wants that: then every node
-    /// promises the same, and no race makes a slot void.
+    /// promises the same, and no race makes a slot void. Returns what is to be decided by then.
     ///
     /// # Errors
     /// The refusal. Nothing was promised.
     pub(crate) async fn first_in_the_order<T>(
         &self,
         request: &Request<T>,
-        enclosed: (&Bytes, &[Bytes]),
+        presented: Presented,
         key_use: &KeyUse,
-    ) -> Result<(), Status> {
+    ) -> Result<Presented, Status> {
         let key = key_use.key().name.as_str();
         if !self.authority.policy().may_race(Some(key), key_use.operation()) {
-            return Ok(());
+            return Ok(presented);
         }
-        let (presented, authority) =
-            (door::presented(request).with(enclosed.0, enclosed.1), Arc::clone(&self.authority));
-        let asked = key_use.clone();
-        // It looks at the store, and verifies signatures.
-        let races = tokio::task::spawn_blocking(move || authority.races(&presented, &asked)).await;
-        let races = races.map_err(|error| Status::internal(format!("bug: looking for races panicked: {error}")))?;
+        let raced = self.authority.races(presented, key_use).await;
+        let (presented, races) = raced.map_err(|refusal| refusal::gate(&refusal))?;
         if races.is_empty() {
-            return Ok(());
+            return Ok(presented);
         }
         let Some(host) = &self.host else {
             return Err(Status::unavailable(
@@ -168,7 +175,8 @@ impl NodeState {
             ));
         };
         let patience = deadline::patience(request.metadata()).unwrap_or(LONGEST_RACE).min(LONGEST_RACE);
-        host.is_first(races, patience).await.map_err(|error| refusal::not_first(&error))
+        host.is_first(races, patience).await.map_err(|error| refusal::not_first(&error))?;
+        Ok(presented)
     }
 
     /// Refuses if this machine is not its member's: not yet, or not any more.
@@ -243,7 +251,7 @@ impl NodeState {
         self.key_entry(&key)
     }
 
-    /// A key to compute with, for a caller that may see it. The computation counts for the caller, as an instance would.
+    /// A key to compute with, for a caller that may see it, and a place for the computation. It counts for the caller, as an instance would.
     ///
     /// # Errors
     /// The refusal, or there is no such key.
@@ -251,10 +259,19 @@ impl NodeState {
         &self,
         request: &Request<T>,
         key: &str,
-    ) -> Result<Arc<KeyEntry>, Status> {
+    ) -> Result<(Arc<KeyEntry>, Place), Status> {
         let (granted, key) = self.may_see(request, key).await?;
-        self.authority.computation(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
-        self.key_entry(&key)
+        self.authority.public_work(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
+        Ok((self.key_entry(&key)?, self.computation(granted.client())?))
+    }
+
+    /// A place for a computation of this client.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) fn computation(&self, client: &Name) -> Result<Place, Status> {
+        let place = self.authority.computation(client, self.orchestrator.computations());
+        place.map_err(|refusal| refusal::gate(&refusal))
     }
 
     /// Decides whether a caller may see a key.
@@ -287,6 +304,20 @@ impl NodeState {
         computation: impl FnOnce(&mut dyn CryptoRng) -> T + Send + 'static,
     ) -> Result<T, Status> {
         self.orchestrator.compute(computation).await.map_err(|error| refusal::compute(&error))
+    }
+
+    /// Runs a computation that has a place.
+    pub(crate) async fn compute_at<T: Send + 'static>(
+        &self,
+        place: Place,
+        computation: impl FnOnce(&mut dyn CryptoRng) -> T + Send + 'static,
+    ) -> Result<T, Status> {
+        self.compute(move |rng| {
+            let result = computation(rng);
+            drop(place);
+            result
+        })
+        .await
     }
 
     /// Opens a ciphertext, whose header is parsed already, with the payload key that is the result of an instance.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use theta_network::Identity;
 use theta_statements::audit::AuditRecord;
 use theta_wire::{
     agent::{
@@ -28,7 +29,8 @@ struct Zone;
 impl Agent for Zone {
     async fn consent(&self, request: Request<ConsentRequest>) -> Result<Response<ConsentResponse>, Status> {
         let ConsentRequest { group, client, key, operation, statement, time_ms, .. } = request.into_inner();
-        assert_eq!((group.as_str(), client.as_str(), key.as_str()), ("test", "tester", SIGNER));
+        assert_eq!((group.as_str(), key.as_str()), ("test", SIGNER));
+        assert!(["tester", "other"].contains(&client.as_str()), "{client}");
         assert!(operation == "sign" && time_ms > 1_700_000_000_000, "{operation} {time_ms}");
         if statement.starts_with(b"slow") {
             time::sleep(Duration::from_secs(5)).await;
@@ -194,5 +196,39 @@ async fn an_agent_that_is_away_refuses_and_comes_back() {
         answer.unwrap();
     }
     drop(agents);
+    group.shutdown().await;
+}
+
+/// A client that asks for what the agent takes long to look at keeps nobody else from it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_clients_questions_keep_no_other_client_from_an_agent() {
+    let prepared = Prepared::new(2, 4);
+    let made = Identity::generate("other").unwrap();
+    let other = Identity::from_pem(&made.certificate_pem, &made.key_pem).unwrap();
+    let socket = socket(prepared.folder.path(), 1);
+    let agent = format!("[[agent]]\nname = \"zone\"\nsocket = \"{}\"\ntimeout_ms = 1000\n\n", socket.display());
+    let text = prepared.open_policy().replace("clients = [\"tester\"]", "clients = [\"*\"]\nagent = \"zone\"");
+    let text = text.replace("operations = [\"*\"]", "operations = [\"sign\"]");
+    let client = format!("[[client]]\nname = \"other\"\ncertificates = [\"{}\"]\n\n", other.fingerprint());
+    prepared.write_policy(&text.replacen("format = 1\n", &format!("format = 1\n{agent}{client}"), 1));
+    let group = prepared.start(|_, _| {}, |_, node| node).await;
+    let _agent = serve(&socket);
+
+    let greedy = Protocol::new(group.channel(1).await);
+    let mut flood = Vec::new();
+    for number in 0..400 {
+        let mut node = greedy.clone();
+        let message = format!("slow {number}").into();
+        let request = SignRequest { key: SIGNER.to_owned(), message, ..Default::default() };
+        flood.push(tokio::spawn(async move { node.sign(request).await.is_ok() }));
+    }
+    time::sleep(Duration::from_millis(300)).await;
+    let mut node = Protocol::new(group.channel_as(1, &other).await.unwrap());
+    let message = Bytes::from_static(b"www.example. A 192.0.2.9");
+    let request = SignRequest { key: SIGNER.to_owned(), message, wait: v1::Wait::Started.into(), ..Default::default() };
+    node.sign(request).await.unwrap();
+    for asked in flood {
+        assert!(!asked.await.unwrap());
+    }
     group.shutdown().await;
 }

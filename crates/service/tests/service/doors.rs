@@ -19,7 +19,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::Code;
 
 use crate::{
-    group::{CIPHER, Prepared, TestGroup},
+    group::{CIPHER, COIN, Prepared, TestGroup},
     sound::{eventually, works},
 };
 
@@ -328,5 +328,41 @@ async fn a_slow_reader_that_reads_gets_its_answer() {
         body.flow_control().release_capacity(length).unwrap();
     }
     assert!(read > ANSWER, "{read}");
+    group.shutdown().await;
+}
+
+/// Two clients read the log as slowly as they can, in as many streams as they may have: nothing else waits for them, not even a new policy.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_readers_of_the_log_hold_up_nothing() {
+    let (group, other) = group(|limits| limits.max_in_flight = size(10_000)).await;
+    let protocol = v1::threshold_protocol_client::ThresholdProtocolClient::new(group.channel(1).await);
+    for number in 0..400 {
+        let name = format!("coin {number}").into();
+        let request =
+            v1::FlipCoinRequest { key: COIN.to_owned(), name, wait: v1::Wait::Started.into(), ..Default::default() };
+        protocol.clone().flip_coin(request).await.unwrap();
+    }
+    let mut streams = Vec::new();
+    for channel in [group.channel(1).await, group.channel_as(1, &other).await.unwrap()] {
+        let governance = v1::governance_client::GovernanceClient::new(channel);
+        for _ in 0..256 {
+            let asked = v1::ReadAuditRequest { from: 0, count: 0 };
+            streams.push(governance.clone().read_audit(asked).await.unwrap().into_inner());
+        }
+    }
+    time::sleep(Duration::from_secs(1)).await;
+    // Both need a thread that may block.
+    let mut governance = v1::governance_client::GovernanceClient::new(group.channel(1).await);
+    let asked = v1::ExplainPolicyRequest {
+        client: "other".to_owned(),
+        operation: "sign".to_owned(),
+        key: COIN.to_owned(),
+        ..Default::default()
+    };
+    let explained = time::timeout(Duration::from_secs(10), governance.explain_policy(asked)).await;
+    assert_eq!(explained.expect("a thread is free").unwrap().into_inner().answer, "allow");
+    let reloaded = group.set_policy(1, "format = 1\n");
+    time::timeout(Duration::from_secs(20), reloaded).await.expect("the policy is read again");
+    drop(streams);
     group.shutdown().await;
 }

@@ -13,13 +13,13 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_custody::{KeyTable, StoreSlots};
 use theta_groups::Secret;
 use theta_names::{NodeId, SlotOrder};
-use theta_policy::{SlotDecision, SlotScope, SlotStanding, SlotState};
+use theta_policy::{Agent, Heard, SlotDecision, SlotScope, SlotStanding, SlotState};
 use theta_statements::Digest;
 use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry, verify};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
 use super::{Authority, audit::AuditLog};
-use crate::{Asks, AuditUnavailable, KeyRequest, Look, Presented, Refusal, Request};
+use crate::{Agents, Asks, AuditUnavailable, Hearing, KeyRequest, Look, Presented, Question, Refusal, Request};
 
 /// The fingerprint of the client's certificate.
 const CERTIFICATE: [u8; 32] = [0xc0; 32];
@@ -358,6 +358,102 @@ async fn a_known_client_without_rights_does_not_fill_the_log() {
     assert_eq!(entries.len() - refused.len(), 5, "what is allowed is always recorded");
 }
 
+/// Looking costs nothing and can be done without end: not each look is on record, though it is allowed.
+#[tokio::test]
+async fn a_client_that_looks_all_the_time_does_not_fill_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = simulated(&SimulatedDisk::default());
+    // The rule's rate is one of signatures.
+    let authority = open(folder.path(), &(policy().0 + "rate = \"1/day\"\n"), Arc::clone(&store));
+    let began = Instant::now();
+    for _ in 0..3_000 {
+        let _ = authority.decide(client(), Look::Key("chain".parse().unwrap())).await.unwrap();
+        let _ = authority.decide(client(), Look::Ledger).await.unwrap();
+    }
+    let seconds = usize::try_from(began.elapsed().as_secs()).unwrap() + 2;
+    authority.look_after();
+    authority.flush().unwrap();
+    let entries = log(&store);
+    assert!(entries.len() <= 21 * seconds, "{} records in {seconds} s", entries.len());
+    let last = &entries.last().unwrap().record;
+    assert!(
+        last.allowed && last.detail.contains("more decisions that allow this of the same second"),
+        "{}",
+        last.detail
+    );
+}
+
+/// What a client may not send is refused before it is on record as allowed, and refusals are recorded at a rate.
+#[tokio::test]
+async fn submissions_over_their_rate_do_not_fill_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = simulated(&SimulatedDisk::default());
+    let text = policy().0.replace("[[rule]]", "limits = { submissions = \"5/h\" }\n[[rule]]");
+    let authority = open(folder.path(), &text, Arc::clone(&store));
+    let began = Instant::now();
+    let mut allowed = 0;
+    for _ in 0..2_000 {
+        match authority.decide(client(), sign("a", 1)).await {
+            Ok(_) => allowed += 1,
+            Err(refused) => assert!(matches!(refused, Refusal::Quota(_)), "{refused}"),
+        }
+    }
+    let seconds = usize::try_from(began.elapsed().as_secs()).unwrap() + 2;
+    authority.flush().unwrap();
+    let entries = log(&store);
+    assert_eq!((allowed, entries.iter().filter(|entry| entry.record.allowed).count()), (5, 5));
+    let refused = entries.iter().find(|entry| !entry.record.allowed).unwrap();
+    assert_eq!(refused.record.reason, "client-quota");
+    assert!(refused.record.detail.contains("client c may send 5/h"), "{}", refused.record.detail);
+    assert!(entries.len() <= 5 + 21 * seconds, "{} records in {seconds} s", entries.len());
+}
+
+/// Claims leave the node before it decides: what its rule refuses then must claim nothing, and they count for its rate.
+#[tokio::test]
+async fn races_count_for_their_rules_rate_and_once() {
+    let (folder, (rules, signing)) = (tempfile::tempdir().unwrap(), policy());
+    let text = format!("{rules}rate = \"1/day\"\n{signing}race = \"ordered\"\n");
+    let authority = open(folder.path(), &text, simulated(&SimulatedDisk::default()));
+    let (presented, races) = authority.races(client(), &sign("one", 1)).await.unwrap();
+    assert_eq!(races.len(), 1);
+    for slot in 2..100 {
+        assert!(authority.races(client(), &sign("other", slot)).await.unwrap().1.is_empty(), "it has claimed today");
+    }
+    let refused = authority.decide(client(), sign("other", 2)).await.unwrap_err();
+    assert_eq!(refused.code(), Some("too-often"), "{refused}");
+    let granted = authority.decide(presented, sign("one", 1)).await.unwrap();
+    assert_eq!(granted.claims()[0].standing, SlotStanding::Taken);
+}
+
+/// The agent of a rule that races is heard before anything is claimed.
+#[tokio::test]
+async fn what_an_agent_does_not_consent_to_claims_nothing() {
+    let (folder, (rules, signing)) = (tempfile::tempdir().unwrap(), policy());
+    let text = rules.replace("[[rule]]", "[[agent]]\nname = \"a\"\nsocket = \"/nowhere\"\n[[rule]]");
+    let text = format!("{text}agent = \"a\"\n{signing}race = \"ordered\"\n");
+    let authority = open(folder.path(), &text, simulated(&SimulatedDisk::default()));
+    authority.ask_agents_by(Arc::new(Likes("good")));
+    let (presented, races) = authority.races(client(), &sign("bad", 1)).await.unwrap();
+    assert!(races.is_empty());
+    let refused = authority.decide(presented, sign("bad", 1)).await.unwrap_err();
+    assert_eq!(refused.code(), Some("agent-refuses"), "{refused}");
+    let (presented, races) = authority.races(client(), &sign("good", 1)).await.unwrap();
+    assert_eq!(races.len(), 1);
+    let _ = authority.decide(presented, sign("good", 1)).await.unwrap();
+}
+
+/// An agent that consents to one message.
+#[derive(Debug)]
+struct Likes(&'static str);
+
+impl Agents for Likes {
+    fn ask<'a>(&'a self, agent: &'a Agent, question: Question) -> Hearing<'a> {
+        let name = agent.name().clone();
+        let consents = question.statement == self.0.as_bytes();
+        Box::pin(async move { if consents { Heard::consent(name) } else { Heard::refusal(name, "no") } })
+    }
+}
+
 /// What a node claims in the order of its host: a slot that an allowed request would take, and only as long as the node has promised it to
 /// nobody. To look promises nothing and is not on record.
 #[tokio::test]
@@ -365,26 +461,27 @@ async fn races_are_those_of_allowed_requests_for_slots_that_nobody_has() {
     let (folder, (rules, signing)) = (tempfile::tempdir().unwrap(), policy());
     let store = simulated(&SimulatedDisk::default());
     let authority = open(folder.path(), &format!("{rules}{signing}race = \"ordered\"\n"), Arc::clone(&store));
-    let races = |presented, request: &Request| authority.races(&presented, request);
     let (one, other) = (sign("one", 7), sign("other", 7));
+    let mut found = Vec::new();
     for request in [&one, &other] {
-        let [race] = &races(client(), request)[..] else { panic!("one rule is about this key") };
+        let races = authority.races(client(), request).await.unwrap().1;
+        let [race] = &races[..] else { panic!("one rule is about this key") };
         assert_eq!((race.key.as_str(), race.rule.as_str(), race.slot), ("chain", "s", 7));
+        found.push(race.digest);
     }
-    assert_ne!(races(client(), &one), races(client(), &other), "they are for different messages");
-    assert!(
-        races(from(Some([1; 32])), &one).is_empty() && races(from(None), &one).is_empty(),
-        "strangers race for nothing"
-    );
+    assert_ne!(found[0], found[1], "they are for different messages");
+    for stranger in [from(Some([1; 32])), from(None)] {
+        assert!(authority.races(stranger, &one).await.unwrap().1.is_empty(), "strangers race for nothing");
+    }
     let no_slot = Request::new(&KeyTable::default(), "chain".parse().unwrap(), KeyRequest::Sign(Bytes::new())).unwrap();
-    assert!(races(client(), &no_slot).is_empty());
+    assert!(authority.races(client(), &no_slot).await.unwrap().1.is_empty());
     authority.flush().unwrap();
     assert!(log(&store).is_empty());
     let granted = authority.decide(client(), one).await.unwrap();
     assert_eq!(granted.claims()[0].standing, SlotStanding::Taken);
-    assert!(races(client(), &other).is_empty(), "it is promised");
-    assert!(!races(client(), &sign("other", 8)).is_empty());
+    assert!(authority.races(client(), &other).await.unwrap().1.is_empty(), "it is promised");
+    assert!(!authority.races(client(), &sign("other", 8)).await.unwrap().1.is_empty());
     // Without an order nobody races.
     let plain = open(folder.path(), &with_slots(), simulated(&SimulatedDisk::default()));
-    assert!(plain.races(&client(), &sign("one", 7)).is_empty());
+    assert!(plain.races(client(), &sign("one", 7)).await.unwrap().1.is_empty());
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use theta_names::Delivery;
 use theta_protocols::Outcome;
 use theta_rounds::{Abort, Input};
-use tracing::warn;
 
 use super::Shard;
 use crate::{
@@ -43,7 +42,7 @@ impl Shard {
             }
             Err(abort) => {
                 metrics.ended(Ended::Aborted);
-                warn!(instance = %id, %abort, "an instance failed");
+                self.worker.shared.failures.warn(format_args!("instance {id} failed: {abort}"));
                 (Err(InstanceError::Aborted(abort)), 0)
             }
         };
@@ -74,7 +73,7 @@ impl Shard {
         let resumable = instance.filling.is_none();
         if resumable {
             instance.metrics.ended(Ended::Expired);
-            warn!(instance = %id, reason = text, "an instance ran out of time");
+            self.worker.shared.failures.warn(format_args!("instance {id} ran out of time: {text}"));
         }
         self.end(*instance, &Err(InstanceError::Expired(text)), 0, resumable);
     }

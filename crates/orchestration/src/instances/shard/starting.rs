@@ -9,7 +9,7 @@ use theta_schemes::Unproven;
 
 use super::{Shard, Waiting};
 use crate::{
-    InstanceId, SubmitError,
+    InstanceError, InstanceId, SubmitError,
     instances::{
         command::Submission,
         ending::{Audience, Ending},
@@ -50,12 +50,16 @@ impl Shard {
         }
     }
 
-    /// The ending of an instance that runs or has a result; a repeated request joins it.
+    /// The ending of an instance that runs or has a result; a repeated request joins it. It does not join one that ended because its key could not be used:
+    /// the key can again, or the request would not be here.
     fn joinable(&self, id: &InstanceId) -> Option<Ending> {
         if let Some(instance) = self.running.get(id) {
             return Some(instance.audience.ending.clone());
         }
-        self.record(id).filter(|record| record.expired.is_none()).map(|record| record.ending.clone())
+        let has_ended = |record: &&Record| {
+            record.expired.is_none() && !matches!(record.ending.get(), Some(Err(InstanceError::Key(_))))
+        };
+        self.record(id).filter(has_ended).map(|record| record.ending.clone())
     }
 
     /// Starts an instance, or lets it wait until its proof has been checked with those of others. An invalid request leaves no trace.

@@ -78,6 +78,8 @@ struct Entry {
     since: Instant,
     received: usize,
     stage: Stage,
+    /// Whether a stranger brought it, and its client is known by its signature alone: it may be held up by whom its client does not know.
+    is_brought: bool,
     /// Dropping it notifies the body.
     _shed: oneshot::Sender<()>,
 }
@@ -143,7 +145,9 @@ impl Book {
         self.change(&owner, |usage| usage.requests = usage.requests.saturating_add(1));
         let connection = Arc::clone(connection);
         let stage = Stage::Arriving;
-        let entry = Entry { owner, connection, requests: 1, bytes: 0, since: now, received: 0, stage, _shed: shed };
+        let is_brought = false;
+        let entry =
+            Entry { owner, connection, requests: 1, bytes: 0, since: now, received: 0, stage, is_brought, _shed: shed };
         self.entries.insert(number, entry);
         Ok((number, told))
     }
@@ -262,6 +266,7 @@ impl Book {
         self.room_for_bytes(number, &after, bytes)?;
         let Some(entry) = self.entries.get_mut(&number) else { return Err(Refused::Shed) };
         entry.owner = after.clone();
+        entry.is_brought = true;
         self.change(&before, |usage| {
             *usage =
                 Usage { requests: usage.requests.saturating_sub(requests), bytes: usage.bytes.saturating_sub(bytes) };
@@ -312,7 +317,8 @@ impl Book {
                     return Ok(());
                 }
                 if held >= client_requests {
-                    return if self.shed_arriving(name) { Ok(()) } else { Err(Refused::OwnRequests) };
+                    let has_room = self.shed_arriving(name) || self.shed_brought(name);
+                    return if has_room { Ok(()) } else { Err(Refused::OwnRequests) };
                 }
                 if self.common.requests < requests || self.shed_richer(name, |usage| usage.requests) {
                     return Ok(());
@@ -357,10 +363,15 @@ impl Book {
         }
     }
 
-    /// Ends the oldest of these strangers' requests: those with an incomplete body first, then those whose answer is
-    /// leaving.
+    /// Ends the oldest of these strangers' requests: streams on which nothing is to be said first, which may last for ever, then those with an
+    /// incomplete body, then those whose answer is leaving.
     fn shed_stranger(&mut self, candidate: impl Fn(&Entry) -> bool) -> bool {
-        let waits = |stage: Stage| matches!(stage, Stage::Leaving { .. });
+        let now = Instant::now();
+        let waits = |stage: Stage| match stage {
+            Stage::Leaving { pieces: 0, moved } if now.saturating_duration_since(moved) > IDLE => 0,
+            Stage::Arriving | Stage::Working => 1,
+            Stage::Leaving { .. } => 2,
+        };
         let worst = self
             .entries
             .iter()
@@ -375,6 +386,18 @@ impl Book {
         let owner = Owner::Client(name.clone());
         let oldest = self.entries.iter().find(|(_, entry)| entry.owner == owner && entry.stage == Stage::Arriving);
         oldest.map(|(number, _)| *number).is_some_and(|number| self.end(number, Instant::now()))
+    }
+
+    /// Ends the oldest request of this client that a stranger has brought, and whose answer it does not take.
+    fn shed_brought(&mut self, name: &Name) -> bool {
+        let (owner, now) = (Owner::Client(name.clone()), Instant::now());
+        let is_held_up = |entry: &Entry| match entry.stage {
+            Stage::Leaving { pieces, moved } => pieces > 0 && now.saturating_duration_since(moved) > UNTAKEN,
+            Stage::Arriving | Stage::Working => false,
+        };
+        let mut brought = self.entries.iter().filter(|(_, entry)| entry.owner == owner && entry.is_brought);
+        let oldest = brought.find(|(_, entry)| is_held_up(entry)).map(|(number, _)| *number);
+        oldest.is_some_and(|number| self.end(number, now))
     }
 
     /// Of the client that holds most, if more than this one, ends the oldest request with an incomplete body.
@@ -437,6 +460,11 @@ impl Entry {
 
 /// The most seconds that a body of any length may take.
 const MOST_BODY_SECONDS: u64 = 3_600;
+
+/// After so long a stranger's stream on which nothing was said makes room first.
+const IDLE: Duration = Duration::from_secs(5);
+/// After so long an answer that nobody takes makes room for its client's own requests, where a stranger has brought the request.
+const UNTAKEN: Duration = Duration::from_secs(1);
 
 /// The part of a common bound that one address may use.
 pub(super) const fn three_quarters(all: usize) -> usize {

@@ -129,25 +129,24 @@ impl Protocol {
         if let Err(status) = self.node.seated() {
             return asked.into_iter().map(|asked| (asked, Err(status.clone()))).collect();
         }
-        let presented = |asked: &AskedItem| -> Presented {
-            let (signed_request, approvals) = &asked.enclosed;
-            door::presented(call).with(signed_request, approvals)
-        };
-        let requests = asked.iter().map(|asked| (presented(asked), asked.key_use.clone())).collect();
+        let requests = asked.iter().map(|asked| (asked.presented(call), asked.key_use.clone())).collect();
         let decided = self.node.authority.decide_together(requests).await;
         let granted = decided.into_iter().map(|one| one.map_err(|refusal| refusal::gate(&refusal)));
         asked.into_iter().zip(granted).collect()
     }
 
     async fn answer_alone(&self, call: &Call, asked: AskedItem) -> v1::BatchAnswer {
-        let enclosed = (&asked.enclosed.0, asked.enclosed.1.as_slice());
-        if let Err(status) = self.node.first_in_the_order(call, enclosed, &asked.key_use).await {
-            return refused(asked.number, &status);
-        }
-        match self.decide_together(call, vec![asked]).await.pop() {
-            Some((asked, Ok(granted))) => self.answer_item(call, asked, granted).await,
-            Some((asked, Err(status))) => refused(asked.number, &status),
-            None => refused(0, &Status::internal("bug: a request without a decision; please report it")),
+        let presented = match self.node.first_in_the_order(call, asked.presented(call), &asked.key_use).await {
+            Ok(presented) => presented,
+            Err(status) => return refused(asked.number, &status),
+        };
+        let decided = match self.node.seated() {
+            Ok(()) => self.node.authority.decide(presented, asked.key_use.clone()).await,
+            Err(status) => return refused(asked.number, &status),
+        };
+        match decided {
+            Ok(granted) => self.answer_item(call, asked, granted).await,
+            Err(refusal) => refused(asked.number, &refusal::gate(&refusal)),
         }
     }
 
@@ -167,6 +166,14 @@ impl Protocol {
             Ok(answer) => v1::BatchAnswer { item: number, answer: Some(answer) },
             Err(status) => refused(number, &status),
         }
+    }
+}
+
+impl Asked {
+    /// What was presented with it, in a call of its caller.
+    fn presented(&self, call: &Call) -> Presented {
+        let (signed_request, approvals) = &self.enclosed;
+        door::presented(call).with(signed_request, approvals)
     }
 }
 

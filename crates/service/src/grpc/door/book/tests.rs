@@ -221,3 +221,62 @@ fn bodies_and_answers_that_do_not_move_are_ended() {
     assert!(is_ended(&mut other.ended), "a body that nobody reads is overdue, too");
     check(&book);
 }
+
+/// A stranger brings copies of what a client has signed, and takes no answer: the client's own requests end those.
+#[test]
+fn what_strangers_bring_keeps_no_client_out() {
+    let (mut book, now) = (Book::new(bounds()), Instant::now());
+    let (here, there) = (connection(HERE), connection(THERE));
+    let ann: Name = "ann".parse().unwrap();
+    let mut brought = Vec::new();
+    for _ in 0..8 {
+        let (number, told) = book.enter(Owner::Stranger, &there.connection, now).unwrap();
+        book.arrived(number);
+        book.recognise(number, &ann).unwrap();
+        book.answered(number, now);
+        brought.push((number, told));
+    }
+    check(&book);
+    for (number, _) in &brought {
+        book.offered(*number, now);
+    }
+    assert_eq!(
+        book.enter(client("ann"), &here.connection, now).unwrap_err(),
+        Refused::OwnRequests,
+        "they are not late"
+    );
+    for (number, _) in &brought[1..] {
+        book.taken(*number, now);
+        book.offered(*number, now.checked_sub(UNTAKEN * 2).unwrap());
+    }
+    let (_own, _told) = book.enter(client("ann"), &here.connection, now).unwrap();
+    assert!(!is_ended(&mut brought[0].1) && is_ended(&mut brought[1].1), "the oldest that is late makes room");
+    check(&book);
+    // Her own answers that she does not take end nobody's.
+    for _ in 0..6 {
+        let (number, _told) = book.enter(client("ann"), &here.connection, now).unwrap();
+        book.arrived(number);
+        book.answered(number, now);
+        book.offered(number, now.checked_sub(UNTAKEN * 2).unwrap());
+    }
+    assert_eq!(book.enter(client("ann"), &here.connection, now).unwrap_err(), Refused::OwnRequests);
+    check(&book);
+}
+
+/// A stranger's stream on which nothing is to be said may last for ever: it makes room before requests that arrive.
+#[test]
+fn idle_streams_of_strangers_make_room_first() {
+    let (mut book, now) = (Book::new(bounds()), Instant::now());
+    let (here, there) = (connection(HERE), connection(THERE));
+    let (_arriving, mut told) = book.enter(Owner::Stranger, &here.connection, now).unwrap();
+    let mut watches = Vec::new();
+    for _ in 0..3 {
+        let (number, watch) = book.enter(Owner::Stranger, &there.connection, now).unwrap();
+        book.arrived(number);
+        book.answered(number, now.checked_sub(IDLE * 2).unwrap());
+        watches.push(watch);
+    }
+    let (_newcomer, _told) = book.enter(Owner::Stranger, &here.connection, now).unwrap();
+    assert!(!is_ended(&mut told) && is_ended(&mut watches[0]));
+    check(&book);
+}

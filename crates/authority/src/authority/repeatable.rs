@@ -1,9 +1,9 @@
-//! Bounds the rate at which refusals are recorded: refused callers, known or unknown, must not fill the disk.
+//! Bounds the rate at which decisions are recorded that can be had without end: refusals, and permissions to look at what was seen before. Callers,
+//! known or unknown, must not fill the disk.
 //!
-//! Decisions that allow something are always recorded. Of refusals, [`MOST_A_SECOND`] in a second are recorded for each
-//! client, and as many for all strangers together. The others are counted, and the last of them is recorded with their
-//! number, once a second. So each of these streams costs [`MOST_A_SECOND`] + 1 records a second, however many requests
-//! are sent.
+//! Decisions that let anything out for the first time are always recorded. Of the others [`MOST_A_SECOND`] in a second are recorded for each
+//! client, and as many for all strangers together. The rest is counted, and the last of it is recorded with its number, once a second. So each of
+//! these streams costs [`MOST_A_SECOND`] + 1 records a second, however many requests are sent.
 
 use std::{
     collections::HashMap,
@@ -13,14 +13,18 @@ use std::{
 use theta_statements::audit::AuditRecord;
 use theta_statements::{Name, UnixTime};
 
-/// The most refusals that are recorded one by one in a second.
+/// The most decisions that are recorded one by one in a second.
 const MOST_A_SECOND: u32 = 20;
 /// The most clients that are counted in one second. A policy file names fewer, but files change.
 const MOST_CLIENTS: usize = 16_384;
 
-/// Counts refusals.
-#[derive(Debug, Default)]
-pub(crate) struct Refused(Mutex<HashMap<Option<Name>, Window>>);
+/// Counts decisions of one kind.
+#[derive(Debug)]
+pub(crate) struct Repeatable {
+    /// What the kind is called where some were left out.
+    kind: &'static str,
+    windows: Mutex<HashMap<Option<Name>, Window>>,
+}
 
 /// The present second of one client; `None` stands for all strangers.
 #[derive(Debug, Default)]
@@ -28,28 +32,33 @@ struct Window {
     second: u64,
     recorded: u32,
     left_out: u64,
-    /// The last refusal that was left out.
+    /// The last decision that was left out.
     last: Option<AuditRecord>,
 }
 
 impl Window {
     /// The record that stands for those that were left out.
-    fn left_over(&mut self) -> Option<AuditRecord> {
+    fn left_over(&mut self, kind: &str) -> Option<AuditRecord> {
         let more = std::mem::take(&mut self.left_out).saturating_sub(1);
         let mut record = self.last.take()?;
         if more > 0 {
-            record.detail.push_str(&format!("; {more} more refusals of the same second were not recorded"));
+            record.detail.push_str(&format!("; {more} more {kind} of the same second were not recorded"));
         }
         Some(record)
     }
 }
 
-impl Refused {
-    fn windows(&self) -> MutexGuard<'_, HashMap<Option<Name>, Window>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Repeatable {
+    /// Counts decisions that this word says, in the plural.
+    pub(crate) fn of(kind: &'static str) -> Self {
+        Self { kind, windows: Mutex::default() }
     }
 
-    /// Returns the refusal if it is to be recorded.
+    fn windows(&self) -> MutexGuard<'_, HashMap<Option<Name>, Window>> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the record if it is to be made.
     pub(crate) fn take(&self, client: Option<&Name>, record: AuditRecord) -> Option<AuditRecord> {
         let second = record.time.0 / 1_000;
         let mut windows = self.windows();
@@ -75,7 +84,7 @@ impl Refused {
         let second = now.0 / 1_000;
         let mut records = Vec::new();
         self.windows().retain(|_, window| {
-            records.extend(window.left_over());
+            records.extend(window.left_over(self.kind));
             window.second == second
         });
         records
@@ -109,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_counted_for_each_client_alone() {
-        let refused = Refused::default();
+        let refused = Repeatable::of("refusals");
         let (one, two): (Name, Name) = ("one".parse().unwrap(), "two".parse().unwrap());
         for client in [None, Some(&one)] {
             let recorded = (0..1_000).filter_map(|_| refused.take(client, refusal(5_000, client))).count();
@@ -125,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_of_clients_is_bounded() {
-        let refused = Refused::default();
+        let refused = Repeatable::of("refusals");
         for number in 0..MOST_CLIENTS + 100 {
             let name: Name = format!("c{number}").parse().unwrap();
             let _ = refused.take(Some(&name), refusal(1_000, Some(&name)));
