@@ -60,6 +60,11 @@ impl Machine {
         self.commit
     }
 
+    /// The load averages at the beginning, as the system shows them.
+    pub(crate) fn load(&self) -> &str {
+        &self.load
+    }
+
     /// `release` or `debug`.
     pub(crate) const fn build(&self) -> &'static str {
         if cfg!(debug_assertions) { "debug" } else { "release" }

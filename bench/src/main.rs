@@ -2,6 +2,7 @@
 
 mod ceremony;
 mod drive;
+mod ecdsa;
 mod lab;
 mod load;
 mod machine;
@@ -70,6 +71,8 @@ enum Command {
     Report(lab::ReportArgs),
     /// Measure every step of every scheme on this machine: time, size, memory; a table and plots
     Micro(micro::MicroArgs),
+    /// Threshold ECDSA on every black box: keys, tuples, signatures; over sockets, or in a model of far networks
+    Ecdsa(ecdsa::EcdsaArgs),
     /// Test whether the time of the steps on secrets depends on the secrets, by dudect; fails if it does
     Timing(timing::TimingArgs),
     /// The process that has the group of a scenario, and does what it is told
@@ -96,6 +99,7 @@ impl Cli {
             Command::Report(args) => lab::report(&args, output),
             Command::Measure => lab::measure(),
             Command::Micro(args) => micro::run(&args, output),
+            Command::Ecdsa(args) => ecdsa::run(&args, output),
             Command::Timing(args) => timing::run(&args, output),
             Command::Node(command) => command.run(output),
         }

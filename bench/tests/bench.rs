@@ -127,6 +127,36 @@ fn makes_its_own_group_and_ends_it() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
+#[test]
+fn measures_threshold_ecdsa_over_sockets_and_in_the_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let networks = ["--profile", "loopback,lan"];
+    let arguments = ["ecdsa", "--backend", "rep3,semi-ot", "--nodes", "2,3", "--count", "3", "--out", "out", "--json"];
+    let report = run_in(dir.path(), &[&arguments[..], &networks[..]].concat()).ok().json();
+    let results = report["results"].as_array().unwrap();
+    let of: Vec<String> = results
+        .iter()
+        .map(|result| format!("{} {} {}", result["network"], result["backend"], result["nodes"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        of,
+        ["loopback Rep3 3", "loopback Semi-OT 2", "loopback Semi-OT 3", "lan Rep3 3", "lan Semi-OT 2", "lan Semi-OT 3"]
+    );
+    assert!(results.iter().all(|result| result["tuples_per_second"].as_f64().unwrap() > 0.0), "{report}");
+    assert_eq!(results[0]["traffic"], results[3]["traffic"], "{report}");
+    let csv = std::fs::read_to_string(dir.path().join("out/results.csv")).unwrap();
+    assert!(csv.starts_with("curve,backend,active,nodes,corrupt,network,modelled,set_up_ms,"), "{csv}");
+    assert_eq!(csv.lines().count(), 7, "{csv}");
+
+    let refused = ["ecdsa", "--backend", "rep3", "--nodes", "2"];
+    run_in(dir.path(), &refused).fails(2, &["none of the black boxes serves so many parties", "Rep3 takes 3"]);
+    run_in(dir.path(), &["ecdsa", "--profile", "moon"]).fails(2, &["no profile \"moon\"", "continents", "loopback"]);
+    let help = run_in(dir.path(), &["ecdsa", "--help"]).ok().text();
+    for words in ["MODEL", "malicious-shamir", "secp256k1", "Examples:"] {
+        assert!(help.contains(words), "no {words:?} in {help}");
+    }
+}
+
 /// An experiment that takes a moment.
 const TINY: &str = "\
 description = \"a moment\"

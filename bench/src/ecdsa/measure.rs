@@ -1,0 +1,169 @@
+//! What is measured of a black box: keys, tuples, signatures on demand, signatures with a stock.
+
+use std::sync::Arc;
+
+use theta::exit::Failure;
+use theta_groups::Group;
+use theta_mpc::{
+    BlackBox, Party,
+    ecdsa::{KeyShare, Request, Signature, Tuple, bind, generate, prepare_nonces, sign},
+};
+use theta_names::Epoch;
+use theta_sharing::Threshold;
+
+use super::{
+    backend::{Measured, Visitor},
+    cost::{Cost, Runs},
+    job::{self, Network},
+    phase::{Meter, Phase},
+};
+
+/// How often what takes a moment is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    /// Keys, and signatures on demand.
+    pub(super) programs: usize,
+    /// Signatures with tuples from the stock, at most one for each tuple.
+    pub(super) signatures: usize,
+}
+
+impl Times {
+    /// Enough for a median.
+    pub(super) const USUAL: Self = Self { programs: 5, signatures: 50 };
+}
+
+/// Measures a black box over a network.
+pub(super) struct Measurement<'a> {
+    pub(super) network: &'a mut dyn Network,
+    pub(super) threshold: Threshold,
+    /// How many tuples to make.
+    pub(super) count: usize,
+    pub(super) times: Times,
+    /// Takes what is being done, for people who wait.
+    pub(super) say: &'a dyn Fn(String),
+}
+
+/// What it cost.
+pub(super) struct Figures {
+    /// Programs that made a key.
+    pub(super) keys: Runs,
+    /// Programs that made a key and tuples.
+    pub(super) batches: Runs,
+    /// How many tuples they made.
+    pub(super) tuples: usize,
+    /// Programs that made a key, one tuple, and a signature with it.
+    pub(super) on_demand: Runs,
+    /// Programs that made a signature with a tuple of the stock.
+    pub(super) signatures: Runs,
+}
+
+/// What a party has for signing.
+type Material<B> = (Arc<KeyShare<B>>, Vec<Tuple<B>>);
+/// A signature, and the key that it is to be of.
+type Signed<B> = (Signature<<B as BlackBox>::Group>, <<B as BlackBox>::Group as Group>::Element);
+
+impl Visitor for Measurement<'_> {
+    type Output = Figures;
+
+    fn visit<B: Measured>(mut self) -> Result<Figures, Failure> {
+        (self.say)("a key".to_owned());
+        // The first program finds cold caches and connections.
+        self.key::<B>()?;
+        let keys = (0..self.times.programs).map(|_| self.key::<B>()).collect::<Result<_, _>>()?;
+        let (mut batches, mut signatures, mut tuples) = (Vec::new(), Vec::new(), 0);
+        while tuples < self.count {
+            (self.say)(format!("tuple {tuples} of {}", self.count));
+            let count = B::BATCH.min(self.count - tuples);
+            let (mut material, cost) = self.batch::<B>(count)?;
+            batches.push(cost);
+            tuples += count;
+            for _ in signatures.len()..self.times.signatures.min(tuples) {
+                signatures.push(self.sign(&mut material, signatures.len())?);
+            }
+        }
+        (self.say)("a signature on demand".to_owned());
+        let on_demand = (0..self.times.programs).map(|_| self.on_demand::<B>()).collect::<Result<_, _>>()?;
+        let (on_demand, signatures) = (Runs(on_demand), Runs(signatures));
+        Ok(Figures { keys: Runs(keys), batches: Runs(batches), tuples, on_demand, signatures })
+    }
+}
+
+impl Measurement<'_> {
+    fn key<B: Measured>(&mut self) -> Result<Cost, Failure> {
+        let program = |party: Party, meter: Arc<Meter>| async move {
+            let black_box = B::make(&party).await?;
+            meter.enter(Phase::KeyGeneration);
+            generate(&black_box, Epoch::FIRST).await
+        };
+        Ok(job::run(self.network, self.threshold, Phase::SetUp, || Ok(program))?.1)
+    }
+
+    /// Each program makes a key of its own: what MASCOT makes in one program serves no other.
+    fn batch<B: Measured>(&mut self, count: usize) -> Result<(Vec<Material<B>>, Cost), Failure> {
+        let program = move |party: Party, meter: Arc<Meter>| async move {
+            let black_box = B::make(&party).await?;
+            meter.enter(Phase::KeyGeneration);
+            let key = generate(&black_box, Epoch::FIRST).await?;
+            meter.enter(Phase::Nonces);
+            let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
+            meter.enter(Phase::Binding);
+            let tuples = bind(&black_box, nonces, &key).await?;
+            Ok((Arc::new(key), tuples))
+        };
+        job::run(self.network, self.threshold, Phase::SetUp, || Ok(program))
+    }
+
+    fn sign<B: Measured>(&mut self, material: &mut [Material<B>], number: usize) -> Result<Cost, Failure> {
+        let digest = digest(number);
+        let mut parts = material.iter_mut();
+        let begin = || {
+            let part = parts.next().and_then(|(key, tuples)| Some((Arc::clone(key), tuples.pop()?)));
+            let (key, tuple) = part.ok_or_else(|| Failure::internal("too few tuples"))?;
+            Ok(move |party: Party, _: Arc<Meter>| async move {
+                let request = Request { tuple: tuple.id(), digest, session: digest };
+                let signature = sign(&B::make_for_openings(&party)?, &key, tuple, request).await?;
+                Ok((signature, *key.public_key()))
+            })
+        };
+        let (signed, cost) = job::run(self.network, self.threshold, Phase::Signing, begin)?;
+        verified::<B>(&signed, &digest)?;
+        Ok(cost)
+    }
+
+    fn on_demand<B: Measured>(&mut self) -> Result<Cost, Failure> {
+        let digest = digest(0);
+        let program = move |party: Party, meter: Arc<Meter>| async move {
+            let black_box = B::make(&party).await?;
+            meter.enter(Phase::KeyGeneration);
+            let key = generate(&black_box, Epoch::FIRST).await?;
+            meter.enter(Phase::Nonces);
+            let nonces = prepare_nonces(&black_box, Epoch::FIRST, 1).await?;
+            meter.enter(Phase::Binding);
+            let tuple = bind(&black_box, nonces, &key).await?.pop();
+            // It is missing with probability 2^-254.
+            let tuple = tuple.ok_or(theta_mpc::Stop::Input("a nonce that is of no use"))?;
+            meter.enter(Phase::Signing);
+            let request = Request { tuple: tuple.id(), digest, session: digest };
+            Ok((sign(&black_box, &key, tuple, request).await?, *key.public_key()))
+        };
+        let (signed, cost) = job::run(self.network, self.threshold, Phase::SetUp, || Ok(program))?;
+        verified::<B>(&signed, &digest)?;
+        Ok(cost)
+    }
+}
+
+/// What is signed: another digest for each number.
+fn digest(number: usize) -> [u8; 32] {
+    let mut digest = [0xd1; 32];
+    digest.iter_mut().zip(number.to_be_bytes()).for_each(|(place, byte)| *place = byte);
+    digest
+}
+
+/// Whether all parties have a signature of the key on the digest.
+fn verified<B: Measured>(signed: &[Signed<B>], digest: &[u8; 32]) -> Result<(), Failure> {
+    if signed.iter().all(|(signature, key)| signature.vartime_verifies(key, digest)) {
+        Ok(())
+    } else {
+        Err(Failure::internal("a signature that is false"))
+    }
+}

@@ -1,0 +1,111 @@
+//! Parties that are threads of this process, each with a mesh of the product: real sockets and TLS over loopback.
+
+use std::{
+    net::TcpListener,
+    sync::mpsc as sync,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use theta::exit::Failure;
+use theta_network::{
+    Identity,
+    mesh::{Listen, MeshConfig, MeshLimits, MeshPeer},
+};
+use theta_sharing::Threshold;
+use tokio::sync::mpsc;
+
+use super::party::{self, Said, Task};
+use crate::ecdsa::{
+    job::{Job, Network},
+    phase::Record,
+};
+
+/// Nothing here takes a party so long, unless something is wrong.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A group of such parties. They end with it.
+pub(in crate::ecdsa) struct Sockets {
+    tasks: Vec<mpsc::UnboundedSender<Task>>,
+    said: sync::Receiver<(usize, Result<Said, Failure>)>,
+    threads: Vec<JoinHandle<()>>,
+    epoch: Instant,
+    programs: u32,
+}
+
+impl Sockets {
+    /// Starts the parties, and waits until each is connected to each.
+    pub(in crate::ecdsa) fn open(threshold: Threshold) -> Result<Self, Failure> {
+        let (say, said) = sync::channel();
+        let mut group = Self { tasks: Vec::new(), said, threads: Vec::new(), epoch: Instant::now(), programs: 0 };
+        for (place, config) in members(threshold)?.into_iter().enumerate() {
+            let (task, tasks) = mpsc::unbounded_channel();
+            let say = say.clone();
+            let run = move || {
+                // Whoever does not listen any more has ended the group.
+                let result = party::run(config, tasks, &|said| drop(say.send((place, Ok(said)))));
+                drop(result.map_err(|failure| say.send((place, Err(failure)))));
+            };
+            let thread = thread::Builder::new().name(format!("party-{}", place + 1)).spawn(run);
+            group.threads.push(thread.map_err(Failure::internal)?);
+            group.tasks.push(task);
+        }
+        group.wait()?;
+        Ok(group)
+    }
+
+    /// Waits until every party has said something. Returns the records among it, by party.
+    fn wait(&self) -> Result<Vec<Record>, Failure> {
+        let mut records = vec![None; self.tasks.len()];
+        for _ in &self.tasks {
+            let late = |_| Failure::Failed(format!("a party has done nothing for {} s", PATIENCE.as_secs()));
+            let (place, said) = self.said.recv_timeout(PATIENCE).map_err(late)?;
+            if let (Said::Finished(record), Some(kept)) = (said?, records.get_mut(place)) {
+                *kept = Some(record);
+            }
+        }
+        Ok(records.into_iter().flatten().collect())
+    }
+}
+
+impl Network for Sockets {
+    fn run(&mut self, jobs: Vec<Job>) -> Result<Vec<Record>, Failure> {
+        self.programs += 1;
+        for (party, job) in self.tasks.iter().zip(jobs) {
+            let task = Task { program: self.programs, epoch: self.epoch, job };
+            party.send(task).map_err(|_| Failure::internal("a party has ended"))?;
+        }
+        self.wait()
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        self.tasks.clear();
+        // A thread that has panicked has said so.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// What each party's mesh is started with.
+fn members(threshold: Threshold) -> Result<Vec<MeshConfig>, Failure> {
+    let mut members = Vec::new();
+    for index in threshold.indices() {
+        let made = Identity::generate(&format!("party-{index}")).map_err(Failure::internal)?;
+        let identity = Identity::from_pem(&made.certificate_pem, &made.key_pem).map_err(Failure::internal)?;
+        members.push((index.number().into(), identity, TcpListener::bind("127.0.0.1:0").map_err(Failure::internal)?));
+    }
+    let mut everyone = Vec::new();
+    for (id, identity, listener) in &members {
+        let address = listener.local_addr().map_err(Failure::internal)?.to_string();
+        everyone.push(MeshPeer { id: *id, address, certificate: identity.fingerprint() });
+    }
+    let config = |(local, identity, listener)| MeshConfig {
+        local,
+        identity,
+        listen: Listen::Bound(listener),
+        peers: everyone.iter().filter(|peer| peer.id != local).cloned().collect(),
+        limits: MeshLimits::default(),
+    };
+    Ok(members.into_iter().map(config).collect())
+}
