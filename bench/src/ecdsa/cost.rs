@@ -91,11 +91,6 @@ impl Runs {
         times.get(times.len() / 2).copied().unwrap_or_default()
     }
 
-    /// The time of these phases in all runs.
-    pub(super) fn total(&self, phases: &[Phase]) -> Duration {
-        self.0.iter().map(|cost| cost.time(phases)).sum()
-    }
-
     /// One party's CPU time in these phases of all runs, on average over the parties.
     pub(super) fn cpu(&self, phases: &[Phase]) -> Duration {
         self.0.iter().flat_map(|cost| phases.iter().map(|phase| cost.phase(*phase).cpu)).sum()
@@ -104,17 +99,6 @@ impl Runs {
     /// The most rounds that these phases took in any run.
     pub(super) fn rounds(&self, phases: &[Phase]) -> u16 {
         self.0.iter().map(|cost| cost.rounds(phases)).max().unwrap_or_default()
-    }
-
-    /// What each party sent in a phase of all runs.
-    pub(super) fn bytes(&self, phase: Phase) -> Vec<u64> {
-        let mut sums: Vec<u64> = Vec::new();
-        for cost in &self.0 {
-            let bytes = cost.phase(phase).bytes;
-            sums.resize(sums.len().max(bytes.len()), 0);
-            sums.iter_mut().zip(bytes).for_each(|(sum, bytes)| *sum += bytes);
-        }
-        sums
     }
 
     /// What each party sent in a phase of the first run.
@@ -158,9 +142,9 @@ mod tests {
         assert_eq!((set_up.bytes, set_up.cpu), (vec![100, 300], Duration::from_micros(200)));
         assert_eq!(cost.phase(Phase::Signing), Share::default());
         let runs = Runs(vec![cost.clone(), cost]);
-        assert_eq!(runs.bytes(Phase::Nonces), [14, 18]);
+        assert_eq!(runs.first_bytes(Phase::Nonces), [7, 9]);
         let both = [Phase::SetUp, Phase::Nonces];
-        assert_eq!((runs.total(&both), runs.rounds(&both)), (Duration::from_millis(58), 7));
+        assert_eq!((runs.median(&both), runs.rounds(&both)), (Duration::from_millis(29), 7));
         assert_eq!(runs.cpu(&both), Duration::from_micros(416));
         assert!((runs.mean_bytes(&both) - 416.0).abs() < 1e-9);
     }

@@ -38,7 +38,7 @@ struct Keeper<O> {
 }
 
 /// A machine without the type of its result.
-trait Handles: Send {
+trait Untyped: Send {
     /// Takes an input of the party `local`. Returns what is to be sent.
     fn handle(
         &mut self,
@@ -50,7 +50,7 @@ trait Handles: Send {
     fn is_finished(&self) -> bool;
 }
 
-impl<O: Send> Handles for Keeper<O> {
+impl<O: Send> Untyped for Keeper<O> {
     fn handle(
         &mut self,
         from: PartyId,
@@ -83,7 +83,7 @@ impl<O: Send> Handles for Keeper<O> {
 /// One party's part of one program.
 pub(super) struct Job {
     local: PartyId,
-    machine: Box<dyn Handles>,
+    machine: Box<dyn Untyped>,
     meter: Arc<Meter>,
 }
 

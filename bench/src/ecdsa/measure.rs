@@ -21,7 +21,7 @@ use super::{
 /// How often what takes a moment is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
-    /// Keys, and signatures on demand.
+    /// Programs that make keys, tuples (more where one may not make all), and signatures on demand.
     pub(super) programs: usize,
     /// Signatures with tuples from the stock, at most one for each tuple.
     pub(super) signatures: usize,
@@ -49,8 +49,10 @@ pub(super) struct Figures {
     pub(super) keys: Runs,
     /// Programs that made a key and tuples.
     pub(super) batches: Runs,
-    /// How many tuples they made.
-    pub(super) tuples: usize,
+    /// How many tuples each of them made.
+    pub(super) batch: usize,
+    /// How many of them it takes for the tuples that are wanted.
+    pub(super) programs: usize,
     /// Programs that made a key, one tuple, and a signature with it.
     pub(super) on_demand: Runs,
     /// Programs that made a signature with a tuple of the stock.
@@ -70,21 +72,21 @@ impl Visitor for Measurement<'_> {
         // The first program finds cold caches and connections.
         self.key::<B>()?;
         let keys = (0..self.times.programs).map(|_| self.key::<B>()).collect::<Result<_, _>>()?;
-        let (mut batches, mut signatures, mut tuples) = (Vec::new(), Vec::new(), 0);
-        while tuples < self.count {
-            (self.say)(format!("tuple {tuples} of {}", self.count));
-            let count = B::BATCH.min(self.count - tuples);
-            let (mut material, cost) = self.batch::<B>(count)?;
+        let programs = self.count.div_ceil(B::BATCH).max(1);
+        let batch = self.count.div_ceil(programs);
+        let (mut batches, mut signatures) = (Vec::new(), Vec::new());
+        for program in 0..programs.max(self.times.programs) {
+            (self.say)(format!("{batch} tuples, program {program}"));
+            let (mut material, cost) = self.batch::<B>(batch)?;
             batches.push(cost);
-            tuples += count;
-            for _ in signatures.len()..self.times.signatures.min(tuples) {
-                signatures.push(self.sign(&mut material, signatures.len())?);
+            for number in signatures.len()..self.times.signatures.min((program + 1) * batch) {
+                signatures.push(self.sign(&mut material, number)?);
             }
         }
         (self.say)("a signature on demand".to_owned());
         let on_demand = (0..self.times.programs).map(|_| self.on_demand::<B>()).collect::<Result<_, _>>()?;
-        let (on_demand, signatures) = (Runs(on_demand), Runs(signatures));
-        Ok(Figures { keys: Runs(keys), batches: Runs(batches), tuples, on_demand, signatures })
+        let (keys, batches, on_demand, signatures) = (Runs(keys), Runs(batches), Runs(on_demand), Runs(signatures));
+        Ok(Figures { keys, batches, batch, programs, on_demand, signatures })
     }
 }
 

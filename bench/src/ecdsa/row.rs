@@ -13,6 +13,8 @@ use super::{
 
 /// Tuples, once there is a key.
 const TUPLES: [Phase; 2] = [Phase::Nonces, Phase::Binding];
+/// The same in a program that does nothing else.
+const WITH_SET_UP: [Phase; 3] = [Phase::SetUp, Phase::Nonces, Phase::Binding];
 /// A signature where there is a key and nothing else.
 const ON_DEMAND: [Phase; 4] = [Phase::SetUp, Phase::Nonces, Phase::Binding, Phase::Signing];
 
@@ -40,9 +42,10 @@ pub(super) struct Row {
     pub(super) set_up_ms: f64,
     pub(super) key_generation_ms: f64,
     pub(super) tuples: usize,
-    /// How many programs made them, one after the other.
+    /// How many programs it takes for them, one after the other.
     pub(super) programs: usize,
     pub(super) presigning_ms: f64,
+    /// By the median of the programs' times.
     pub(super) tuples_per_second: f64,
     /// The same if the set-up of each program counts.
     pub(super) tuples_per_second_with_set_up: f64,
@@ -64,13 +67,12 @@ pub(super) struct Row {
     pub(super) sign_rounds: u16,
 }
 
-/// What each party sent in a phase. The same over every network.
+/// What each party sent in a phase of one program. The same over every network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Traffic {
     pub(super) phase: Phase,
     /// For how many tuples; none where it does not depend on them.
     pub(super) tuples: usize,
-    /// Of one program.
     pub(super) rounds: u16,
     /// By party.
     pub(super) bytes: Vec<u64>,
@@ -87,10 +89,11 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Sums up what was measured.
     pub(super) fn new(subject: &Subject<'_>, figures: &Figures) -> Self {
-        let Figures { keys, batches, on_demand, signatures, tuples } = figures;
+        let Figures { keys, batches, batch, programs, on_demand, signatures } = figures;
         let (key, set_up) = ([Phase::KeyGeneration], [Phase::SetUp]);
-        let (count, runs) = (number(*tuples), number(keys.0.len()));
-        let (presigning, set_ups) = (batches.total(&TUPLES), batches.total(&set_up));
+        let (tuples, made) = (number(*batch), number(*batch * batches.0.len()).max(1.0));
+        let (presigning, with_set_up) = (batches.median(&TUPLES), batches.median(&WITH_SET_UP));
+        let per_second = |time: Duration| tuples / time.as_secs_f64().max(1e-9);
         let row = Row {
             curve: subject.curve,
             backend: subject.backend,
@@ -101,18 +104,18 @@ impl Outcome {
             modelled: subject.is_modelled,
             set_up_ms: milliseconds(keys.median(&set_up)),
             key_generation_ms: milliseconds(keys.median(&key)),
-            tuples: *tuples,
-            programs: batches.0.len(),
-            presigning_ms: milliseconds(presigning),
-            tuples_per_second: count / presigning.as_secs_f64().max(1e-9),
-            tuples_per_second_with_set_up: count / (presigning + set_ups).as_secs_f64().max(1e-9),
-            cpu_us_per_tuple: batches.cpu(&TUPLES).as_secs_f64() * 1e6 / count.max(1.0),
-            set_up_cpu_ms: milliseconds(keys.cpu(&set_up)) / runs.max(1.0),
+            tuples: batch * programs,
+            programs: *programs,
+            presigning_ms: milliseconds(presigning) * number(*programs),
+            tuples_per_second: per_second(presigning),
+            tuples_per_second_with_set_up: per_second(with_set_up),
+            cpu_us_per_tuple: batches.cpu(&TUPLES).as_secs_f64() * 1e6 / made,
+            set_up_cpu_ms: milliseconds(keys.cpu(&set_up)) / number(keys.0.len()).max(1.0),
             on_demand_ms: milliseconds(on_demand.median(&ON_DEMAND)),
             sign_ms: milliseconds(signatures.median(&[Phase::Signing])),
             set_up_bytes: keys.bytes_each(&set_up),
             key_generation_bytes: keys.bytes_each(&key),
-            bytes_per_tuple: batches.mean_bytes(&TUPLES) / count.max(1.0),
+            bytes_per_tuple: batches.mean_bytes(&TUPLES) / made,
             on_demand_bytes: on_demand.bytes_each(&ON_DEMAND),
             sign_bytes: signatures.bytes_each(&[Phase::Signing]),
             set_up_rounds: keys.rounds(&set_up),
@@ -125,13 +128,13 @@ impl Outcome {
             phase,
             tuples,
             rounds: runs.rounds(&[phase]),
-            bytes: if tuples > 1 { runs.bytes(phase) } else { runs.first_bytes(phase) },
+            bytes: runs.first_bytes(phase),
         };
         let traffic = vec![
             of(Phase::SetUp, 0, keys),
             of(Phase::KeyGeneration, 0, keys),
-            of(Phase::Nonces, *tuples, batches),
-            of(Phase::Binding, *tuples, batches),
+            of(Phase::Nonces, *batch, batches),
+            of(Phase::Binding, *batch, batches),
             of(Phase::Signing, 1, signatures),
         ];
         Self { row, traffic }
