@@ -54,7 +54,7 @@ impl Report<'_> {
         }
         write_programs(self.results, out)?;
         if !self.beside.is_empty() {
-            writeln!(out, "\nBeside the other implementation; times: ours with set-up by theirs:\n")?;
+            writeln!(out, "\nBeside the other implementation; times: ours by theirs:\n")?;
             beside::write(self.beside, out)?;
         }
         writeln!(out, "\nPayloads that one party sends:\n")?;
