@@ -77,12 +77,14 @@ impl<G: Group> Logic for KeyLogic<G> {
         statement.slot().kind == Kind::Dealing && self.wants().contains(&statement.digest())
     }
 
-    fn take_other(&mut self, statement: &Statement) {
+    fn take_other(&mut self, statement: &Statement) -> bool {
         self.dealings.convict(statement.author());
-        if self.is_wanted(statement) {
+        let wanted = self.is_wanted(statement);
+        if wanted {
             // A malformed dealing counts as absent.
             let _ = self.dealings.take(statement);
         }
+        wanted
     }
 
     fn take_certificate(&mut self, certificate: &QuorumCertificate) -> Result<bool, Malformed> {

@@ -93,8 +93,10 @@ impl Ceremony {
             Posted::Conflict(_) if slot.kind == Kind::EncryptionKey => {}
             Posted::Conflict(first) => {
                 self.contradicted.insert(author);
-                self.others.insert(statement.digest());
-                self.logic.take_other(statement);
+                // One that is not wanted now may be wanted later: what was decided must not be refused for having come too early.
+                if self.logic.take_other(statement) {
+                    self.others.insert(statement.digest());
+                }
                 self.convict(CeremonyEvidence::Equivocation(first, statement.clone()), out);
             }
         }
@@ -117,8 +119,8 @@ impl Ceremony {
     }
 
     /// Whether a statement may still be of use: its author has not filled the slot, or has not contradicted itself
-    /// before, or a proposed or decided set names the statement. So each author costs one contradiction, whatever it
-    /// signs.
+    /// before, or a proposed or decided set names the statement, which was not examined yet. So each author costs one contradiction,
+    /// and one look at each statement that is wanted, whatever it signs.
     fn is_open_to(&self, statement: &Statement) -> bool {
         match self.board.get(statement.author(), statement.slot()) {
             None => true,

@@ -63,8 +63,8 @@ pub(crate) trait Logic: Send + 'static {
     /// Whether a statement that contradicts an earlier one of its author's is of use all the same, since a proposed or decided set
     /// names it.
     fn is_wanted(&self, statement: &Statement) -> bool;
-    /// Takes one that contradicts another, if it is wanted.
-    fn take_other(&mut self, statement: &Statement);
+    /// Takes one that contradicts another, if it is wanted; says whether it is.
+    fn take_other(&mut self, statement: &Statement) -> bool;
     /// Takes a certificate; returns whether it was new. No honest party passes on a false one.
     fn take_certificate(&mut self, certificate: &QuorumCertificate) -> Result<bool, Malformed>;
     /// Takes the value behind a digest; says whether it was wanted.

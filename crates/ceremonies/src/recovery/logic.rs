@@ -350,8 +350,9 @@ impl<G: Group> Logic for RecoveryLogic<G> {
         false
     }
 
-    fn take_other(&mut self, statement: &Statement) {
+    fn take_other(&mut self, statement: &Statement) -> bool {
         self.dealings.convict(statement.author());
+        false
     }
 
     fn take_certificate(&mut self, _certificate: &QuorumCertificate) -> Result<bool, Malformed> {

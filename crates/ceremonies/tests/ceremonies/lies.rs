@@ -93,12 +93,12 @@ pub(crate) struct Liar<G: Group> {
 }
 
 impl<G: Group> Liar<G> {
-    fn sign(&self, slot: StatementSlot, body: Vec<u8>) -> Statement {
+    pub(crate) fn sign(&self, slot: StatementSlot, body: Vec<u8>) -> Statement {
         Statement::sign(self.plan.id(), &self.keys, slot, body)
     }
 
     /// The body with one bit changed in the part for `victims`.
-    fn spoil(&self, body: &[u8], victims: &[PartyId]) -> Vec<u8> {
+    pub(crate) fn spoil(&self, body: &[u8], victims: &[PartyId]) -> Vec<u8> {
         let mut body = body.to_vec();
         let n = self.plan.members().len();
         let len = self.width * G::Scalar::ENCODED_LEN;

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod ahead;
 #[cfg(test)]
+mod contradictions;
+#[cfg(test)]
 mod honest;
 #[cfg(test)]
 mod lies;
