@@ -82,16 +82,14 @@ fn material<G: Group>(
     decision: &QuorumCertificate,
     dealings: &[Statement],
 ) -> Option<Material<G>> {
-    let list = dealings.iter().map(|dealing| (dealing.author(), dealing.digest())).collect();
-    let value = Selection::Dealings(list).encode();
+    let list: Vec<_> = dealings.iter().map(|dealing| (dealing.author(), dealing.digest())).collect();
+    let value = Selection::Dealings(list.clone()).encode();
     let decided = decision.kind() == Kind::Precommit && decision.body().as_ref() == value_digest(&value).as_slice();
     if !decided || !decision.is_valid(plan) {
         return None;
     }
-    let read: Vec<_> =
-        dealings.iter().map(|dealing| Some((dealing.author(), read_dealing(plan, dealing)?))).collect::<Option<_>>()?;
-    let borrowed: Vec<_> = read.iter().map(|(dealer, dealing)| (*dealer, dealing)).collect();
-    Material::new(plan, &borrowed)
+    let read: Vec<_> = dealings.iter().map(|dealing| read_dealing(plan, dealing)).collect::<Option<_>>()?;
+    Material::new(plan, &list, &read.iter().collect::<Vec<_>>())
 }
 
 fn false_proof_of_possession<G: Group>(

@@ -37,6 +37,12 @@ impl<S: Scalar> Polynomial<S> {
         polynomial
     }
 
+    /// The polynomial of these coefficients, the constant first: what a dealer that does not draw them at random deals.
+    #[must_use]
+    pub const fn of(coefficients: Secret<Vec<S>>) -> Self {
+        Self(coefficients)
+    }
+
     /// The coefficients, the constant first.
     #[must_use]
     pub const fn coefficients(&self) -> &Secret<Vec<S>> {

@@ -5,6 +5,7 @@ pub(crate) mod dealings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rand_core::CryptoRng;
 use theta_groups::{Group, Scalar, Secret};
 use theta_rounds::{Malformed, PartyId};
 use theta_sharing::pedersen::Blinding;
@@ -131,17 +132,29 @@ impl<G: Group> Dealing<G> {
         announced: &Announced,
     ) -> Option<Vec<u8>> {
         let form = Form::of(plan, own.party())?;
-        let rng = &mut own.rng("dealing", &slot.encode());
+        let mut rng = own.rng("dealing", &slot.encode());
         let (k, t) = (plan.threshold().k(), plan.threshold().t());
-        let (values, blinding) = match (&form, secret) {
-            (Form::Hidden, _) => (Polynomial::random(k, rng), Some(Polynomial::random(k, rng))),
-            (Form::Known(_), Some(secret)) => (Polynomial::with_constant(secret, k, rng), None),
+        let polynomials = match (&form, secret) {
+            (Form::Hidden, _) => (Polynomial::random(k, &mut rng), Some(Polynomial::random(k, &mut rng))),
+            (Form::Known(_), Some(secret)) => (Polynomial::with_constant(secret, k, &mut rng), None),
             (Form::Known(_), None) => return None,
-            (Form::Rooted(_), _) => (Polynomial::random(t, rng), None),
+            (Form::Rooted(_), _) => (Polynomial::random(t, &mut rng), None),
         };
+        Self::body_of(plan, (own.party(), slot), &polynomials, announced, &mut rng)
+    }
+
+    /// The body of a dealing of these polynomials: of the values, and of what blinds the commitments to them.
+    pub(crate) fn body_of(
+        plan: &TypedPlan<G>,
+        (dealer, slot): (PartyId, StatementSlot),
+        (values, blinding): &(Polynomial<G::Scalar>, Option<Polynomial<G::Scalar>>),
+        announced: &Announced,
+        rng: &mut impl CryptoRng,
+    ) -> Option<Vec<u8>> {
+        let form = Form::of(plan, dealer)?;
         let commitments = blinding
             .as_ref()
-            .map_or_else(|| Commitments::<G>::feldman(&values), |blinding| Blinding::new().commit(&values, blinding));
+            .map_or_else(|| Commitments::<G>::feldman(values), |blinding| Blinding::new().commit(values, blinding));
         let skipped = usize::from(matches!(form, Form::Known(_)));
         let sent = commitments.coefficients().get(skipped..)?;
         let mut body = Vec::new();
@@ -162,7 +175,7 @@ impl<G: Group> Dealing<G> {
             }
             sealed.push((to.recipient(), share.encode()));
         }
-        Sealed::seal(place(plan, own.party(), slot), sealed, rng).encode_into(&mut body);
+        Sealed::seal(place(plan, dealer, slot), sealed, rng).encode_into(&mut body);
         Some(body)
     }
 

@@ -10,39 +10,44 @@ use theta_sharing::{
     vartime_on_one_polynomial,
 };
 
+use super::judge::Selection;
 use crate::codec::Reader;
 use crate::dealing::{Dealing, Values, image};
 use crate::participant::Participant;
 use crate::plan::{Aim, CeremonyPlan};
-use crate::statement::Statement;
+use crate::statement::{Digest, Statement};
 use crate::typed::TypedPlan;
 
-/// What the decision gives: commitments to the polynomial of all shares, and each dealer's factor in it.
+/// What the decision gives: commitments to the polynomial of all shares, each dealer's factor in it, and its [`slope`].
 pub(crate) struct Material<G: Group> {
     pub(crate) commitments: Commitments<G>,
     factors: Vec<(PartyId, G::Scalar)>,
+    slope: G::Scalar,
 }
 
 impl<G: Group> Material<G> {
-    /// From the dealings that were decided, by rising dealer.
-    pub(crate) fn new(plan: &TypedPlan<G>, dealings: &[(PartyId, &Dealing<G>)]) -> Option<Self> {
-        let dealers = dealings.iter().map(|(dealer, _)| *dealer);
-        if matches!(plan.aim(), Aim::Generate) {
-            let commitments = Commitments::sum(dealings.iter().map(|(_, dealing)| &dealing.commitments));
-            return Some(Self { commitments, factors: dealers.map(|dealer| (dealer, G::Scalar::ONE)).collect() });
-        }
-        let indices: Vec<ShareIndex> =
-            dealers.clone().map(|dealer| plan.dealer_index(dealer)).collect::<Option<_>>()?;
-        let coefficients = coefficients_at_zero::<G::Scalar>(&indices).ok()?;
-        let terms: Vec<_> =
-            coefficients.iter().zip(dealings).map(|(factor, (_, dealing))| (*factor, &dealing.commitments)).collect();
-        let commitments = Commitments::vartime_combine(&terms);
-        Some(Self { commitments, factors: dealers.zip(coefficients).collect() })
+    /// From what was decided, and the dealings that it names in the same order.
+    pub(crate) fn new(plan: &TypedPlan<G>, decided: &[(PartyId, Digest)], dealings: &[&Dealing<G>]) -> Option<Self> {
+        let dealers = decided.iter().map(|(dealer, _)| *dealer);
+        let (commitments, factors) = if matches!(plan.aim(), Aim::Generate) {
+            let commitments = Commitments::sum(dealings.iter().map(|dealing| &dealing.commitments));
+            (commitments, vec![G::Scalar::ONE; dealings.len()])
+        } else {
+            let indices: Vec<ShareIndex> =
+                dealers.clone().map(|dealer| plan.dealer_index(dealer)).collect::<Option<_>>()?;
+            let factors = coefficients_at_zero::<G::Scalar>(&indices).ok()?;
+            let terms: Vec<_> =
+                factors.iter().zip(dealings).map(|(factor, dealing)| (*factor, &dealing.commitments)).collect();
+            (Commitments::vartime_combine(&terms), factors)
+        };
+        let slope = slope(plan, decided);
+        Some(Self { commitments: sloping(&commitments, slope), factors: dealers.zip(factors).collect(), slope })
     }
 
-    /// This party's share from what each dealer dealt to it.
+    /// The share of the party of this index, from what each dealer dealt to it.
     pub(super) fn share<'a>(
         &self,
+        index: ShareIndex,
         blinded: bool,
         values: impl Fn(PartyId) -> Option<&'a Values<G::Scalar>>,
     ) -> Option<Values<G::Scalar>> {
@@ -50,6 +55,7 @@ impl<G: Group> Material<G> {
         for (dealer, factor) in &self.factors {
             share.add(*factor, values(*dealer)?);
         }
+        *share.value.expose_mut() += self.slope * G::Scalar::from_u64(u64::from(index.get()));
         Some(share)
     }
 
@@ -66,6 +72,30 @@ impl<G: Group> Material<G> {
         let key = keys.encoded(plan).ok_or(Bug("resharing gave no key"))?;
         Ok(EncodedKey { proof_of_possession, ..key })
     }
+}
+
+/// What is added to the coefficient of X in the polynomial of all shares: a hash of the decision, so that no dealer knows it when it deals.
+///
+/// A dealer that is a member, and deals when it has opened what all others dealt to it, chooses what its own share comes to without this:
+/// zero, for example, whose image is no verification key. The public key, which is the constant, stays what it was. Where k = 1 all shares
+/// are the key itself, and there is no such coefficient.
+fn slope<G: Group>(plan: &TypedPlan<G>, decided: &[(PartyId, Digest)]) -> G::Scalar {
+    if plan.threshold().t() == 0 {
+        return G::Scalar::ZERO;
+    }
+    Transcript::new("theta/ceremony/slope/v1")
+        .with("ceremony", plan.id().as_bytes())
+        .with("decision", &Selection::Dealings(decided.to_vec()).encode())
+        .challenge()
+}
+
+/// The commitments with so much more in the coefficient of X, if there is one.
+fn sloping<G: Group>(commitments: &Commitments<G>, slope: G::Scalar) -> Commitments<G> {
+    let mut coefficients = commitments.coefficients().to_vec();
+    if let Some(linear) = coefficients.get_mut(1) {
+        *linear = *linear + G::mul_base(&slope);
+    }
+    Commitments::new(coefficients)
 }
 
 /// The public key and all verification keys, interpolated from k verification keys.

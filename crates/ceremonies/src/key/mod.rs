@@ -3,6 +3,8 @@
 mod claims;
 mod derive;
 mod judge;
+#[cfg(test)]
+mod last_word;
 mod logic;
 mod phase;
 mod steps;

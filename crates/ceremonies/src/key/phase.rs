@@ -140,9 +140,9 @@ impl<G: Group> KeyLogic<G> {
     }
 
     fn look_for_dealings(&self, list: Vec<(PartyId, Digest)>) -> Phase<G> {
-        let dealing = |(dealer, digest): &(PartyId, Digest)| Some((*dealer, &self.dealings.get(digest)?.dealing));
+        let dealing = |(_, digest): &(PartyId, Digest)| Some(&self.dealings.get(digest)?.dealing);
         let all: Option<Vec<_>> = list.iter().map(dealing).collect();
-        let Some(material) = all.and_then(|all| Material::new(&self.plan, &all)) else {
+        let Some(material) = all.and_then(|all| Material::new(&self.plan, &list, &all)) else {
             return Phase::AwaitsDealings(list);
         };
         if self.is_new_key() {
@@ -197,10 +197,10 @@ impl<G: Group> KeyLogic<G> {
             }
             self.dealings.release(digest, outbox);
         }
-        if decided.share.is_none() && self.index().is_some() {
+        if let (None, Some(index)) = (&decided.share, self.index()) {
             let values: BTreeMap<PartyId, Digest> = decided.list.iter().copied().collect();
             let of = |dealer| self.dealings.get(values.get(&dealer)?)?.mine();
-            decided.share = decided.material.share(self.is_new_key(), of).map(Box::new);
+            decided.share = decided.material.share(index, self.is_new_key(), of).map(Box::new);
         }
     }
 }
