@@ -60,7 +60,8 @@ pub(super) fn longest_items(plan: &CeremonyPlan) -> usize {
     MESSAGE_BYTES.max(statement).max(certificate).max(value)
 }
 
-/// The longest summary: every slot that every party can fill, and every digest that can be lacking.
+/// The longest summary: every slot that every party can fill, and every digest that can be lacking: of a set that is proposed, of one that
+/// is decided, of two complaints about each dealer, and of two values.
 pub(super) fn longest_summary(plan: &CeremonyPlan) -> usize {
     let parties = plan.parties().count();
     // Complaints of two kinds and a release about each party; votes and proposals of 21 views, 9 dealings and what is said once; or
@@ -68,7 +69,7 @@ pub(super) fn longest_summary(plan: &CeremonyPlan) -> usize {
     let slots = 3 * parties + 600;
     let numbers = || plan.parties().map(|party| usize::from(party.get()));
     let span = numbers().max().unwrap_or(0) - numbers().min().unwrap_or(0);
-    14 + 32 * (2 * parties + 2) + (9 + span / 8 + 1) * slots
+    14 + 32 * (4 * parties + 2) + (9 + span / 8 + 1) * slots
 }
 
 /// The longest body that is certified: an epoch and a digest.

@@ -62,6 +62,8 @@ pub(crate) struct Dealings<G: Group> {
     convicted: BTreeSet<PartyId>,
     /// Complaints that need no second look.
     judged: BTreeSet<(StatementSlot, PartyId)>,
+    /// By complainer: the dealings that it complains about and that are not here, of dealers that are not convicted.
+    unseen: BTreeMap<PartyId, BTreeSet<Digest>>,
 }
 
 impl<G: Group> Dealings<G> {
@@ -78,6 +80,7 @@ impl<G: Group> Dealings<G> {
             disputed: BTreeSet::new(),
             convicted: BTreeSet::new(),
             judged: BTreeSet::new(),
+            unseen: BTreeMap::new(),
         }
     }
 
@@ -210,10 +213,17 @@ impl<G: Group> Dealings<G> {
         self.get(digest).is_some_and(|entry| matches!(entry.mine, Mine::Wrong))
     }
 
-    /// Complains about all dealings that were found false, once for each dealer.
+    /// Complains about dealings that were found false, once for each dealer, whether it was the dealer's first word or not: that suffices
+    /// to convict it before everybody.
     pub(crate) fn complain(&self, outbox: &mut Outbox) {
-        let wrong = self.first.values().filter(|digest| self.is_wrong(digest));
+        let wrong = self.entries.keys().filter(|digest| self.is_wrong(digest));
         wrong.for_each(|digest| self.complain_about(digest, Kind::Complaint, outbox));
+    }
+
+    /// The dealings that a party complains about and that are not here. It has them, if it is honest: then they are false, or their dealer has
+    /// told other parties something else; so it is convicted when they come, whichever it is.
+    pub(crate) fn unseen(&self, complainer: PartyId) -> impl Iterator<Item = &Digest> {
+        self.unseen.get(&complainer).into_iter().flatten()
     }
 
     /// Complains about a dealing.
@@ -226,13 +236,19 @@ impl<G: Group> Dealings<G> {
 
     /// Judges the complaints that have come.
     pub(crate) fn judge(&mut self, board: &BulletinBoard, outbox: &mut Outbox) {
+        self.unseen.clear();
         for complaint in [Kind::Complaint, Kind::LateComplaint].into_iter().flat_map(|kind| board.of_kind(kind)) {
             let key = (complaint.slot(), complaint.author());
             let Ok((digest, _)) = split_digest(complaint.body()) else { continue };
             if self.judged.contains(&key) {
                 continue;
             }
-            let Some(entry) = self.entries.get(&digest) else { continue };
+            let Some(entry) = self.entries.get(&digest) else {
+                if complaint.slot().party().is_some_and(|dealer| !self.convicted.contains(&dealer)) {
+                    self.unseen.entry(complaint.author()).or_default().insert(digest);
+                }
+                continue;
+            };
             let Some(judgement) = entry.dealing.judge(&self.plan, &entry.statement, complaint) else { continue };
             let (dealing, complaint) = (entry.statement.clone(), complaint.clone());
             let culprit = match judgement {

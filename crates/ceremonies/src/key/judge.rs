@@ -21,8 +21,9 @@ pub(crate) const DEALINGS: RangeInclusive<StatementSlot> =
 pub(super) const KEY_TICKS: u32 = 2;
 /// Ticks after which a dealer deals even if keys still come.
 pub(super) const MOST_KEY_TICKS: u32 = 16;
-/// Ticks for which a member refuses sets of dealings without a place for a member whose key it has.
-const FULL_TICKS: u32 = 8;
+/// Ticks for which a member refuses sets that are right for itself: those without a place for a member whose key it has, or with a dealing
+/// of a party that it knows to lie. What it knows others may not know, and without it there may be no quorum: so not for ever.
+const STRICT_TICKS: u32 = 8;
 
 /// The slot of a dealing that is dealt now: one for each doubling of the ticks, from two on. So the number of dealings
 /// is bounded whenever keys come, and the last ones are so far apart that all honest keys arrive in between.
@@ -109,13 +110,13 @@ impl<G: Group> Judge for Opinion<'_, G> {
             Ok(Selection::Abort) => return Verdict::Invalid,
             Ok(Selection::Dealings(list)) => list,
         };
-        let all = self.dealings.arrived();
+        let (all, strict) = (self.dealings.arrived(), self.ticks < STRICT_TICKS);
         let bad = |(dealer, digest): &(PartyId, Digest)| {
             let entry = self.dealings.get(digest);
             let other = entry.is_some_and(|entry| entry.statement.author() != *dealer);
-            let left_out = self.ticks < FULL_TICKS && entry.is_some() && self.dealings.covered(digest) < all;
+            let left_out = entry.is_some() && self.dealings.covered(digest) < all;
             let own = self.dealings.is_wrong(digest) || self.dealings.leaves_out(digest);
-            other || own || left_out || self.dealings.is_convicted(*dealer)
+            other || own || (strict && (left_out || self.dealings.is_convicted(*dealer)))
         };
         if list.iter().any(bad) {
             return Verdict::Invalid;

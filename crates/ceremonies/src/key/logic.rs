@@ -157,6 +157,11 @@ impl<G: Group> Logic for KeyLogic<G> {
         wants
     }
 
+    fn named_by(&self, party: PartyId) -> Vec<Digest> {
+        // Nobody's dealing is chosen any more after the decision.
+        if self.decision.is_some() { Vec::new() } else { self.dealings.unseen(party).copied().collect() }
+    }
+
     fn decided(&self) -> Vec<Digest> {
         let mut decided: Vec<Digest> =
             self.agreement.decision().map(|decision| *decision.digest()).into_iter().collect();

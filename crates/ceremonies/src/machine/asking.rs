@@ -76,7 +76,12 @@ impl Ceremony {
         let others: Vec<PartyId> = self.plan.parties().filter(|party| *party != own).collect();
         // In a recovery, the owner of the lost share needs to hear from all helpers.
         if others.len() <= ASKED || matches!(self.plan.aim(), Aim::Recover(..)) {
-            out.push(effect(Recipient::All, SUMMARY, self.summary().encode()));
+            let summary = self.summary();
+            if others.iter().all(|other| self.logic.named_by(*other).is_empty()) {
+                out.push(effect(Recipient::All, SUMMARY, summary.encode()));
+            } else {
+                others.iter().for_each(|other| self.ask_one(*other, &summary, out));
+            }
             return;
         }
         self.unasked = self.unasked.saturating_add(1);
@@ -95,7 +100,14 @@ impl Ceremony {
             // In the next round each is asked for other dealings.
             let remainder = u16::try_from((place + round) % parts).unwrap_or(0);
             summary.part = Part { remainder, modulus: u16::try_from(parts).unwrap_or(u16::MAX) };
-            out.push(effect(Recipient::Party(*other), SUMMARY, summary.encode()));
+            self.ask_one(*other, &summary, out);
         }
+    }
+
+    /// Asks one other party, also for what it alone is known to have.
+    fn ask_one(&self, other: PartyId, summary: &Summary, out: &mut Effects) {
+        let mut summary = summary.clone();
+        summary.wants.extend(self.logic.named_by(other));
+        out.push(effect(Recipient::Party(other), SUMMARY, summary.encode()));
     }
 }

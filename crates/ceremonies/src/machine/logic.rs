@@ -77,6 +77,8 @@ pub(crate) trait Logic: Send + 'static {
     fn advance(&mut self, board: &mut BulletinBoard, outbox: &mut Outbox);
     /// Digests of what is lacking and known by digest only.
     fn wants(&self) -> Vec<Digest>;
+    /// Digests of what this party would judge, and a party that has it has named.
+    fn named_by(&self, party: PartyId) -> Vec<Digest>;
     /// Digests of what was decided, and of what is in that.
     fn decided(&self) -> Vec<Digest>;
     /// What a digest stands for.

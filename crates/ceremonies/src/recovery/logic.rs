@@ -395,6 +395,10 @@ impl<G: Group> Logic for RecoveryLogic<G> {
         Vec::new()
     }
 
+    fn named_by(&self, _party: PartyId) -> Vec<Digest> {
+        Vec::new()
+    }
+
     fn decided(&self) -> Vec<Digest> {
         Vec::new()
     }

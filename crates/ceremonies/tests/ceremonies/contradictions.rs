@@ -17,12 +17,24 @@ type Coin = Cks05<Ristretto255>;
 enum Face {
     /// The victim gets another dealing before the one that all get. The liar says nothing after the decision.
     BothToOne,
+    /// The victim gets another dealing beside the one that all get. The liar does not vote.
+    ContradictsBeforeOne,
+    /// The victim gets a dealing that is false for it, and that nobody else gets; the one that the others get is false for the victim, too. The
+    /// liar does not vote.
+    FalseTwiceToOne,
+    /// The victim gets a dealing that is right for it, the others one that is false for the victim. The liar does not vote.
+    RightToOne,
+    /// The liar deals falsely to the other liar, and does not vote. It complains about the other one's dealing, which is false, before the victim alone;
+    /// the others hear a complaint about a dealing that nobody has.
+    ComplainsBeforeOne,
 }
 
 struct TwoFaced {
     liar: Liar<Ristretto255>,
     own: PartyId,
     victim: PartyId,
+    /// The next liar, which may be itself.
+    other: PartyId,
     face: Face,
 }
 
@@ -31,7 +43,32 @@ impl TwoFaced {
         if honest.author() != self.own {
             return vec![honest];
         }
+        let is_vote = matches!(honest.slot().kind, Kind::Proposal | Kind::Prevote | Kind::Precommit);
         match (self.face, honest.slot().kind) {
+            (Face::BothToOne, _) if is_vote => vec![honest],
+            _ if is_vote => Vec::new(),
+            (Face::ContradictsBeforeOne, Kind::Dealing) if to == self.victim => {
+                let other = self.liar.spoil(honest.body(), &[self.other]);
+                vec![self.liar.sign(honest.slot(), other), honest]
+            }
+            (Face::FalseTwiceToOne, Kind::Dealing) => {
+                let also = if to == self.victim { self.other } else { self.own };
+                let other = self.liar.spoil(honest.body(), &[self.victim, also]);
+                vec![self.liar.sign(honest.slot(), other)]
+            }
+            (Face::RightToOne, Kind::Dealing) if to != self.victim => {
+                let other = self.liar.spoil(honest.body(), &[self.victim]);
+                vec![self.liar.sign(honest.slot(), other)]
+            }
+            (Face::ComplainsBeforeOne, Kind::Dealing) => {
+                let other = self.liar.spoil(honest.body(), &[self.other]);
+                vec![self.liar.sign(honest.slot(), other)]
+            }
+            (Face::ComplainsBeforeOne, Kind::Complaint) if to != self.victim => {
+                let mut body = honest.body().to_vec();
+                body[0] ^= 1;
+                vec![self.liar.sign(honest.slot(), body)]
+            }
             (Face::BothToOne, Kind::Key | Kind::Activation | Kind::Release) => Vec::new(),
             (Face::BothToOne, Kind::Dealing) if to == self.victim => {
                 let other = self.liar.spoil(honest.body(), &[self.victim]);
@@ -62,7 +99,8 @@ fn run(setting: &Setting<Coin>, seed: u64, liars: &[(PartyId, Face, PartyId)]) -
             Some((own, face, victim)) => {
                 // The lie is of no importance: what it says goes through this one.
                 let liar = liar_to(setting, *own, Lie::BadShareToOne, *victim);
-                let adversary = TwoFaced { liar, own: *own, victim: *victim, face: *face };
+                let other = liars.iter().map(|(liar, ..)| *liar).cycle().skip_while(|liar| liar != own).nth(1).unwrap();
+                let adversary = TwoFaced { liar, own: *own, victim: *victim, other, face: *face };
                 simulator.byzantine(id, setting.boxed(id), adversary);
             }
         }
@@ -88,4 +126,40 @@ fn a_dealing_that_came_too_early_is_taken_when_it_is_decided() {
         run(&setting, seed, &[(liar, Face::BothToOne, victim)])
     });
     checked.unwrap();
+}
+
+/// t liars of 3t + 1, each with a victim: what the victims know of them they know alone, so they must not wait for the others to know it, nor these for
+/// them. All that are honest are needed for a quorum. Where there are more than nine, each asks some of the others at a time.
+fn is_decided_without_the_liars(face: Face) {
+    let checked = for_each_seed(8, |seed| {
+        let t = if seed % 4 == 3 { 3 } else { 2 };
+        let setting = Setting::<Coin>::impatient(t + 1, 3 * t + 1, seed, 55);
+        let turns = leaders(&setting);
+        let liars = [2, 4, 6].map(|turn| turns[turn]);
+        // The victims lead after the liars, or before them.
+        let victims = if seed % 2 == 0 { [5, 6, 3] } else { [0, 1, 3] }.map(|turn| turns[turn]);
+        let all: Vec<_> = liars.into_iter().zip(victims).map(|(liar, victim)| (liar, face, victim)).collect();
+        run(&setting, seed, &all[..usize::from(t)])
+    });
+    checked.unwrap();
+}
+
+#[test]
+fn contradictions_that_one_member_knows_stop_nobody() {
+    is_decided_without_the_liars(Face::ContradictsBeforeOne);
+}
+
+#[test]
+fn a_complaint_about_what_nobody_else_has_convicts_all_the_same() {
+    is_decided_without_the_liars(Face::FalseTwiceToOne);
+}
+
+#[test]
+fn who_was_dealt_right_first_complains_about_what_is_decided() {
+    is_decided_without_the_liars(Face::RightToOne);
+}
+
+#[test]
+fn complaints_that_one_member_knows_stop_nobody() {
+    is_decided_without_the_liars(Face::ComplainsBeforeOne);
 }
