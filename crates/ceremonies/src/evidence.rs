@@ -1,5 +1,6 @@
 //! Evidence that a party lied in a ceremony, which anybody with the group file can check.
 
+use bytes::Bytes;
 use theta_rounds::{Evidence, Malformed, PartyId};
 
 use super::certificate::QuorumCertificate;
@@ -100,6 +101,13 @@ impl CeremonyEvidence {
     /// A tag and the parts, each behind its length.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
+        let (tag, parts) = self.parts();
+        parts.iter().fold(Writer::new(tag), |writer, part| writer.bytes(part)).finish()
+    }
+
+    /// The tag and the parts by themselves. Evidence of one ceremony has long parts in common, such as the dealings that were decided on.
+    #[must_use]
+    pub fn parts(&self) -> (u8, Vec<Vec<u8>>) {
         let statement = |statement: &Statement| {
             let mut bytes = Vec::new();
             statement.encode_into(&mut bytes);
@@ -110,7 +118,7 @@ impl CeremonyEvidence {
             list.iter().for_each(|statement| statement.encode_into(&mut bytes));
             bytes
         };
-        let (tag, parts) = match self {
+        match self {
             Self::Equivocation(first, second) => (1, vec![statement(first), statement(second)]),
             Self::Malformed(malformed) => (2, vec![statement(malformed)]),
             Self::FalseDealing { dealing, complaint } => (3, vec![statement(dealing), statement(complaint)]),
@@ -124,8 +132,7 @@ impl CeremonyEvidence {
                 (9, vec![statement(request), list(masks), statement(answer), disclosed.clone()])
             }
             Self::FalseActivation { certificate, activation } => (8, vec![certificate.encode(), statement(activation)]),
-        };
-        parts.iter().fold(Writer::new(tag), |writer, part| writer.bytes(part)).finish()
+        }
     }
 
     /// Reads what [`CeremonyEvidence::encode`] wrote. Whether it proves anything is for [`CeremonyEvidence::verify`].
@@ -135,31 +142,40 @@ impl CeremonyEvidence {
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let tag = reader.u8()?;
-        let mut parts = reader.all(Reader::bytes)?.into_iter();
+        let parts = reader.all(Reader::bytes)?;
+        Self::of_parts(tag, parts.into_iter().map(Bytes::copy_from_slice))
+    }
+
+    /// Evidence of these [parts](Self::parts), which it shares.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn of_parts(tag: u8, parts: impl IntoIterator<Item = Bytes>) -> Result<Self, Malformed> {
+        let mut parts = parts.into_iter();
         let mut part = || parts.next().ok_or(Malformed("evidence lacks a part"));
-        let certificate = |bytes| QuorumCertificate::decode(bytes);
+        let certificate = |bytes: Bytes| QuorumCertificate::decode(&bytes);
         let evidence = match tag {
-            1 => Self::Equivocation(statement(part()?)?, statement(part()?)?),
-            2 => Self::Malformed(statement(part()?)?),
-            3 => Self::FalseDealing { dealing: statement(part()?)?, complaint: statement(part()?)? },
-            4 => Self::FalseComplaint { dealing: statement(part()?)?, complaint: statement(part()?)? },
-            5 => Self::FalseRelease { dealing: statement(part()?)?, release: statement(part()?)? },
+            1 => Self::Equivocation(statement(&part()?)?, statement(&part()?)?),
+            2 => Self::Malformed(statement(&part()?)?),
+            3 => Self::FalseDealing { dealing: statement(&part()?)?, complaint: statement(&part()?)? },
+            4 => Self::FalseComplaint { dealing: statement(&part()?)?, complaint: statement(&part()?)? },
+            5 => Self::FalseRelease { dealing: statement(&part()?)?, release: statement(&part()?)? },
             6 => Self::FalseKey {
                 decision: certificate(part()?)?,
-                dealings: Reader::new(part()?).all(Statement::read)?,
-                key: statement(part()?)?,
+                dealings: statements(&part()?)?,
+                key: statement(&part()?)?,
             },
             7 => Self::FalseProofOfPossession {
                 decision: certificate(part()?)?,
-                dealings: Reader::new(part()?).all(Statement::read)?,
-                keys: Reader::new(part()?).all(Statement::read)?,
-                share: statement(part()?)?,
+                dealings: statements(&part()?)?,
+                keys: statements(&part()?)?,
+                share: statement(&part()?)?,
             },
-            8 => Self::FalseActivation { certificate: certificate(part()?)?, activation: statement(part()?)? },
+            8 => Self::FalseActivation { certificate: certificate(part()?)?, activation: statement(&part()?)? },
             9 => Self::FalseAnswer {
-                request: statement(part()?)?,
-                masks: Reader::new(part()?).all(Statement::read)?,
-                answer: statement(part()?)?,
+                request: statement(&part()?)?,
+                masks: statements(&part()?)?,
+                answer: statement(&part()?)?,
                 disclosed: part()?.to_vec(),
             },
             _ => return Err(Malformed("no such evidence")),
@@ -168,10 +184,14 @@ impl CeremonyEvidence {
     }
 }
 
-fn statement(bytes: &[u8]) -> Result<Statement, Malformed> {
-    let mut reader = Reader::new(bytes);
-    let statement = Statement::read(&mut reader)?;
+fn statement(part: &Bytes) -> Result<Statement, Malformed> {
+    let mut reader = Reader::new(part);
+    let statement = Statement::read_in(part, &mut reader)?;
     Ok(reader.end(statement)?)
+}
+
+fn statements(part: &Bytes) -> Result<Vec<Statement>, Malformed> {
+    Reader::new(part).all(|reader| Statement::read_in(part, reader))
 }
 
 impl core::fmt::Display for CeremonyEvidence {

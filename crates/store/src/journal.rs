@@ -18,7 +18,7 @@ pub const MOST_INPUTS: u32 = 1 << 18;
 /// Limit of all inputs of one ceremony, in bytes.
 pub const MOST_BYTES: u64 = 256 << 20;
 /// Limit of an outcome or a subject, in bytes.
-const MOST_TEXT: usize = 64 << 20;
+pub const MOST_TEXT: usize = 64 << 20;
 
 /// The id of a ceremony: a digest of its subject.
 pub type CeremonyId = [u8; 32];

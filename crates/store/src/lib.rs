@@ -39,7 +39,7 @@ pub use error::StoreError;
 pub use incarnation::{Incarnation, Lineage, Opening, Rollback, Seen, StoreId, Witness};
 pub use journal::{
     Ceremony, CeremonyId, JournalError, MOST_BYTES as JOURNAL_BYTES, MOST_INPUT as JOURNAL_INPUT_BYTES,
-    MOST_INPUTS as JOURNAL_INPUTS,
+    MOST_INPUTS as JOURNAL_INPUTS, MOST_TEXT as JOURNAL_TEXT_BYTES,
 };
 pub use key::{EpochRecord, Frozen, KeyError, KeyRecord, KeyStates, Quarantined, VersionRecord};
 pub use peers::Contradiction;

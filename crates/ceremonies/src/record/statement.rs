@@ -226,8 +226,17 @@ impl Statement {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::read_as(reader, Bytes::copy_from_slice)
+    }
+
+    /// The same from a reader of `whole`, of which the body stays a part: of what is kept as a whole anyway.
+    pub(crate) fn read_in(whole: &Bytes, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::read_as(reader, |body| whole.slice_ref(body))
+    }
+
+    fn read_as(reader: &mut Reader<'_>, body: impl Fn(&[u8]) -> Bytes) -> Result<Self, Malformed> {
         let (author, slot) = (read_party(reader)?, StatementSlot::read(reader)?);
-        let body = Bytes::copy_from_slice(reader.bytes()?);
+        let body = body(reader.bytes()?);
         Ok(Self { author, slot, body, signature: reader.array::<SIGNATURE_LEN>()? })
     }
 }

@@ -44,10 +44,7 @@ pub fn check_evidence(bytes: &[u8], group: &Roster) -> Result<ProvenLie, Evidenc
     let subject = Subject::decode(told.subject())?;
     let plan = subject.plan(&group.name, &group.members)?;
     let ceremony = subject.request.digest();
-    let evidence = told.evidence();
-    if !evidence.verify(&plan) {
-        return Err(EvidenceError::Unproven);
-    }
+    let evidence = told.evidence().filter(|evidence| evidence.verify(&plan)).ok_or(EvidenceError::Unproven)?;
     let change = &subject.request.change;
     Ok(ProvenLie { evidence: evidence.clone(), ceremony, aim: change.aim(), key: change.key().clone() })
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use theta_ceremonies::CeremonyEvidence;
 use theta_names::NodeId;
-use theta_rounds::Malformed;
+use theta_rounds::{Evidence as _, Malformed};
 
 use crate::codec::{Reader, Writer};
 
@@ -16,24 +16,38 @@ pub(crate) const FORMAT: u8 = 3;
 pub struct EvidenceReport {
     /// The encoded subject; all evidence of a report shares it.
     subject: Bytes,
-    evidence: CeremonyEvidence,
+    culprit: NodeId,
+    misbehaviour: String,
+    proof: Option<CeremonyEvidence>,
 }
 
 impl EvidenceReport {
-    pub(crate) const fn new(subject: Bytes, evidence: CeremonyEvidence) -> Self {
-        Self { subject, evidence }
+    pub(crate) fn new(subject: Bytes, evidence: CeremonyEvidence) -> Self {
+        let misbehaviour = format!("{evidence} ({})", evidence.name());
+        Self { subject, culprit: evidence.culprit().node(), misbehaviour, proof: Some(evidence) }
+    }
+
+    /// What is left of it without its proof.
+    pub(super) const fn unproven(culprit: NodeId, misbehaviour: String) -> Self {
+        Self { subject: Bytes::new(), culprit, misbehaviour, proof: None }
     }
 
     /// The node that lied.
     #[must_use]
-    pub fn culprit(&self) -> NodeId {
-        self.evidence.culprit().node()
+    pub const fn culprit(&self) -> NodeId {
+        self.culprit
     }
 
-    /// What it did, with the statements that prove it.
+    /// What it did, for people.
     #[must_use]
-    pub const fn evidence(&self) -> &CeremonyEvidence {
-        &self.evidence
+    pub fn misbehaviour(&self) -> &str {
+        &self.misbehaviour
+    }
+
+    /// The statements that prove it. `None` in the report of a ceremony that has ended if the store had no room for them.
+    #[must_use]
+    pub const fn evidence(&self) -> Option<&CeremonyEvidence> {
+        self.proof.as_ref()
     }
 
     /// The encoded subject of the ceremony.
@@ -42,10 +56,11 @@ impl EvidenceReport {
     }
 
     /// Proof that needs the group's roster and nothing else: see [`crate::check_evidence`]. Format (1), `[subject]`, `[evidence]`, as in
-    /// `spec/custody.md`.
+    /// `spec/custody.md`. Empty if there is none.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        Writer::new(FORMAT).bytes(&self.subject).bytes(&self.evidence.encode()).finish()
+        let proof = self.proof.as_ref();
+        proof.map_or_else(Vec::new, |proof| Writer::new(FORMAT).bytes(&self.subject).bytes(&proof.encode()).finish())
     }
 
     /// Reads what [`EvidenceReport::encode`] wrote, and nothing else. It checks neither the subject nor what the evidence proves.
@@ -55,7 +70,7 @@ impl EvidenceReport {
             return Err(Malformed("evidence in a format of another release"));
         }
         let (subject, evidence) = (Bytes::copy_from_slice(reader.bytes()?), CeremonyEvidence::decode(reader.bytes()?)?);
-        Ok(reader.end(Self { subject, evidence })?)
+        Ok(reader.end(Self::new(subject, evidence))?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod effect;
 mod evidence;
+mod kept;
 mod report;
 
 pub use effect::{CeremonyOffence, CustodyEffect, CustodyInput, GroupRequest, LedgerOffence, To};

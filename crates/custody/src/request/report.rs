@@ -1,15 +1,15 @@
 //! The state of a ceremony, for reports.
 
 use theta_names::{Epoch, NodeId, Version};
-use theta_rounds::{Evidence as _, Malformed};
+use theta_rounds::Malformed;
 use theta_schemes::keys::{KeyId, KeyName};
 use theta_statements::CeremonyRequest;
 
-use super::EvidenceReport;
+use super::{EvidenceReport, kept};
 use crate::codec::{Reader, Writer};
 
-/// The version of the encoding in the store.
-const FORMAT: u8 = 1;
+/// The version of the encoding in the store. Format 1 had each piece of evidence as it is shown, with all that they have in common.
+const FORMAT: u8 = 2;
 
 /// The state of a ceremony at this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,8 @@ impl CeremonyReport {
         }
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// As it is kept, in `most` bytes: where they are too few for all evidence, its culprits are kept without it.
+    pub(crate) fn encode(&self, most: usize) -> Vec<u8> {
         let writer = Writer::new(FORMAT).raw(&self.id).word(self.key.as_str()).version(self.version).epoch(self.epoch);
         let writer = writer.word(self.aim);
         let writer = match &self.state {
@@ -133,12 +134,9 @@ impl CeremonyReport {
             CeremonyState::Cancelled => writer.u8(5),
             CeremonyState::Failed(why) => writer.u8(4).bytes(why.as_bytes()),
         };
-        let mut writer = writer.nodes(&self.silent);
-        // Who lied and how is written for people who look at records; it follows from the evidence.
-        for told in &self.evidence {
-            writer = writer.node_id(told.culprit()).word(told.evidence().name()).bytes(&told.encode());
-        }
-        writer.finish()
+        let report: Vec<u8> = writer.nodes(&self.silent).finish();
+        let evidence = kept::write(&self.evidence, most.saturating_sub(report.len()));
+        [report, evidence].concat()
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
@@ -165,11 +163,7 @@ impl CeremonyReport {
             _ => return Err(Malformed("no such state")),
         };
         let silent = reader.nodes()?;
-        let mut evidence = Vec::new();
-        while !reader.is_empty() {
-            let (_node, _name) = (reader.node()?, reader.word()?);
-            evidence.push(EvidenceReport::decode(reader.bytes()?)?);
-        }
+        let evidence = kept::read(reader)?;
         // What is kept is over.
         Ok(Self { id, key, version, epoch, aim, state, evidence, silent, awaits: "", request: None })
     }
@@ -204,7 +198,7 @@ mod tests {
                 awaits: "",
                 request: None,
             };
-            let bytes = report.encode();
+            let bytes = report.encode(10_000);
             assert_eq!(CeremonyReport::decode(&bytes).as_ref(), Ok(&report));
             assert!(CeremonyReport::decode(&bytes[..bytes.len() - 1]).is_err());
         }

@@ -88,12 +88,12 @@ fn caught(seed: u64, kind: Kind, forge: impl Fn(u16, Vec<u8>) -> Vec<u8> + 'stat
             let bytes = told.encode();
             let proven = check_evidence(&bytes, &roster(2, 4)).unwrap();
             assert_eq!((proven.ceremony, proven.aim, proven.key.as_str()), (id, "create", "zone"));
-            assert_eq!((&proven.evidence, proven.evidence.culprit().node()), (told.evidence(), party(2)));
+            assert_eq!((&proven.evidence, proven.evidence.culprit().node()), (told.evidence().unwrap(), party(2)));
             // The plan is enough, too: the ceremony's own evidence is at the end.
             let subject = u32::from_be_bytes(bytes[1..5].try_into().unwrap());
             let bare = &bytes[9 + usize::try_from(subject).unwrap()..];
             assert!(CeremonyEvidence::decode(bare).unwrap().verify(&plan));
-            caught.insert(told.culprit().get(), told.evidence().name().to_owned());
+            caught.insert(told.culprit().get(), told.evidence().unwrap().name().to_owned());
             check_that_nothing_else_is_proven(&bytes);
         }
         let culprits = net.nodes[&node].told.iter().filter_map(|effect| match effect {

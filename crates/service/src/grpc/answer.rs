@@ -7,7 +7,6 @@ use theta_network::{HostStatus, PeerState, PeerStatus};
 use theta_orchestration::{
     Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry, Quarantine, Stock,
 };
-use theta_rounds::Evidence as _;
 use theta_wire::v1;
 
 pub(crate) fn id(id: InstanceId) -> Bytes {
@@ -111,14 +110,27 @@ pub(crate) fn key_info(entry: &KeyEntry, stock: Option<Stock>, quarantined: Vec<
     }
 }
 
+/// Bytes of evidence in one answer: half of what clients read of one message by default.
+const MOST_EVIDENCE: usize = 16 << 20;
+
 pub(crate) fn ceremony(report: &CeremonyReport) -> v1::CeremonyStatus {
+    let mut room = MOST_EVIDENCE;
+    ceremony_within(report, &mut room)
+}
+
+pub(crate) fn ceremonies(reports: &[CeremonyReport]) -> Vec<v1::CeremonyStatus> {
+    let mut room = MOST_EVIDENCE;
+    reports.iter().map(|report| ceremony_within(report, &mut room)).collect()
+}
+
+fn ceremony_within(report: &CeremonyReport, room: &mut usize) -> v1::CeremonyStatus {
     let mut status = v1::CeremonyStatus {
         id: Bytes::copy_from_slice(&report.id),
         key: report.key.to_string(),
         version: report.version.get(),
         epoch: report.epoch.wide(),
         aim: report.aim.to_owned(),
-        evidence: report.evidence.iter().map(evidence).collect(),
+        evidence: report.evidence.iter().map(|told| evidence(told, room)).collect(),
         silent: report.silent.iter().map(|node| u32::from(*node)).collect(),
         awaits: report.awaits.to_owned(),
         change: report.request.as_ref().map(|request| request.change.encode().into()).unwrap_or_default(),
@@ -147,12 +159,15 @@ pub(crate) fn ceremony(report: &CeremonyReport) -> v1::CeremonyStatus {
     status
 }
 
-fn evidence(report: &EvidenceReport) -> v1::Evidence {
-    let evidence = report.evidence();
+/// Who lied and how, with the proof if there is one and it finds room.
+fn evidence(told: &EvidenceReport, room: &mut usize) -> v1::Evidence {
+    let proof = told.encode();
+    let left = room.checked_sub(proof.len());
+    *room = left.unwrap_or(*room);
     v1::Evidence {
-        node: u32::from(report.culprit().get()),
-        misbehaviour: format!("{evidence} ({})", evidence.name()),
-        evidence: report.encode().into(),
+        node: u32::from(told.culprit().get()),
+        misbehaviour: told.misbehaviour().to_owned(),
+        evidence: left.map(|_| proof.into()).unwrap_or_default(),
     }
 }
 

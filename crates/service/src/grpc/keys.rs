@@ -87,7 +87,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
     ) -> Result<Response<v1::ListCeremoniesResponse>, Status> {
         let granted = self.node.decide_plain(&request, ListCeremonies).await?;
         let reports = self.node.orchestrator.ceremonies(granted).await;
-        Ok(Response::new(v1::ListCeremoniesResponse { ceremonies: reports.iter().map(answer::ceremony).collect() }))
+        Ok(Response::new(v1::ListCeremoniesResponse { ceremonies: answer::ceremonies(&reports) }))
     }
 
     async fn change_key_state(

@@ -17,7 +17,7 @@ use theta_names::{Delivery, Epoch, KeyState, Version};
 use theta_rounds::Abort;
 use theta_schemes::Suite;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, KeyName};
-use theta_store::Ceremony;
+use theta_store::{Ceremony, JOURNAL_TEXT_BYTES};
 
 pub(super) use early::Early;
 pub(super) use ended::Ended;
@@ -192,7 +192,7 @@ impl Custodian {
 
     fn bury(&mut self, id: Id, ended: Ended, epilogue: Vec<bytes::Bytes>, work: &mut Work) {
         let (key, version) = (ended.report.key.clone(), ended.report.version);
-        work.records.push(Record::End { id, outcome: ended.report.encode(), epilogue });
+        work.records.push(Record::End { id, outcome: ended.report.encode(JOURNAL_TEXT_BYTES), epilogue });
         work.effects.push(CustodyEffect::Report(ended.report.clone()));
         // The oldest reports are dropped.
         let mut older: Vec<(u64, Id)> = self
