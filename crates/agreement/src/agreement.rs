@@ -58,7 +58,8 @@ enum Step {
 /// One member's side of one decision. A party that is no member, or does not remember its votes, only listens.
 pub struct Agreement {
     voter: Option<PartyId>,
-    members: Vec<PartyId>,
+    /// The members in the order of their turns.
+    turns: Vec<PartyId>,
     first_leader: usize,
     faulty: usize,
     last_view: u32,
@@ -80,7 +81,7 @@ impl Agreement {
     pub fn new<E: Electorate>(electorate: &E, voter: Option<PartyId>) -> Self {
         Self {
             voter: voter.filter(|party| electorate.members().contains(party)),
-            members: electorate.members().to_vec(),
+            turns: electorate.turns(),
             first_leader: electorate.first_leader(),
             faulty: electorate.faulty(),
             last_view: electorate.last_view(),
@@ -146,7 +147,7 @@ impl Agreement {
     #[must_use]
     pub fn leader(&self, view: u32) -> Option<PartyId> {
         let turn = self.first_leader.checked_add(usize::try_from(view).ok()?)?;
-        self.members.get(turn.checked_rem(self.members.len())?).copied()
+        self.turns.get(turn.checked_rem(self.turns.len())?).copied()
     }
 
     /// Whether a vote or proposal may be kept. Those of views too far ahead are only looked at.
@@ -155,7 +156,7 @@ impl Agreement {
         let near = ballot.view.saturating_add(VIEWS_BEHIND) >= self.view
             && ballot.view <= self.last_view.min(self.view.saturating_add(VIEWS_AHEAD));
         let due = ballot.kind != VoteKind::Proposal || self.leader(ballot.view) == Some(author);
-        near && due && self.members.contains(&author) && self.decision.is_none()
+        near && due && self.turns.contains(&author) && self.decision.is_none()
     }
 
     /// Whether it is news that an author has come to a view that is too far ahead. It is once for as many views as are kept ahead,
@@ -164,7 +165,7 @@ impl Agreement {
     #[must_use]
     pub fn is_news(&self, author: PartyId, view: u32) -> bool {
         let step = self.tally.latest(author).saturating_add(VIEWS_AHEAD);
-        self.members.contains(&author) && view <= self.last_view && view >= step
+        self.turns.contains(&author) && view <= self.last_view && view >= step
     }
 
     /// Notes that an author has come to a view.
@@ -283,7 +284,7 @@ impl Agreement {
 
     fn is_late(&self) -> bool {
         let spare = if self.step == Step::Propose { PROPOSAL_TICKS } else { PROPOSAL_TICKS - 1 };
-        let among = u32::try_from(self.members.len() / MEMBERS_A_TICK).unwrap_or(u32::MAX);
+        let among = u32::try_from(self.turns.len() / MEMBERS_A_TICK).unwrap_or(u32::MAX);
         let more = among.saturating_mul(self.view.min(DOUBTED_VIEWS).saturating_add(1));
         self.waited >= spare.saturating_add(self.view.min(GROWING_VIEWS)).saturating_add(more)
     }

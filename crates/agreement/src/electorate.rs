@@ -17,7 +17,12 @@ pub trait Electorate {
     /// How many of them may do what they like.
     fn faulty(&self) -> usize;
 
-    /// The place among the members whose turn it is to propose in view 0, modulo their number.
+    /// The members in the order of their turns to propose.
+    fn turns(&self) -> Vec<PartyId> {
+        self.members().to_vec()
+    }
+
+    /// The place in that order of the one whose turn it is in view 0, modulo their number.
     fn first_leader(&self) -> usize;
 
     /// What stands for a value in votes.

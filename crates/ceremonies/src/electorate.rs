@@ -25,9 +25,21 @@ impl Electorate for CeremonyPlan {
         usize::from(self.threshold().t())
     }
 
+    /// In each ceremony another order: members that fall silent together, such as those in one place, have no turns in a row, and whoever chooses
+    /// its number among the members does not choose whom it follows.
+    fn turns(&self) -> Vec<PartyId> {
+        let mut turns = Self::members(self).to_vec();
+        turns.sort_by_cached_key(|member| {
+            Transcript::new("theta/ceremony/turn/v1")
+                .with("ceremony", self.id().as_bytes())
+                .with("member", &member.get().to_be_bytes())
+                .finish32()
+        });
+        turns
+    }
+
     fn first_leader(&self) -> usize {
-        let [a, b, ..] = *self.id().as_bytes();
-        usize::from(u16::from_be_bytes([a, b]))
+        0
     }
 
     fn value_digest(&self, value: &[u8]) -> Digest {
@@ -80,5 +92,49 @@ impl QuorumCertificate {
     pub(crate) fn votes(&self) -> Option<VoteCertificate> {
         let digest = Digest::try_from(self.body().as_ref()).ok()?;
         Some(VoteCertificate::new(ballot_of(self.slot())?, digest, self.signatures().clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use theta_agreement::MemberKeys;
+    use theta_groups::{Group, Ristretto255, Secret};
+    use theta_names::{Epoch, NodeId};
+    use theta_schemes::coins::cks05::Cks05;
+    use theta_schemes::keys::KeyScheme;
+
+    use super::*;
+    use crate::plan::{Aim, PlanParts};
+
+    /// A view without a proposal takes 35 ticks among so many, and a node gives up after 160 without progress.
+    #[test]
+    fn members_that_are_neighbours_have_no_turns_in_a_row() {
+        let keys = |number: u16| MemberKeys::new(NodeId::try_from(number).unwrap(), Secret::new([9; 32]));
+        let roster: Vec<_> = (1..=127).map(|number| keys(number).member().clone()).collect();
+        let members: Vec<PartyId> = roster.iter().map(|member| member.party()).collect();
+        let mut firsts = BTreeSet::new();
+        for nonce in 0..100 {
+            let parts = PlanParts {
+                suite: Cks05::<Ristretto255>::SUITE.into(),
+                group: Ristretto255::NAME,
+                proof_of_possession: None,
+                nonce: [nonce; 32],
+                epoch: Epoch::FIRST,
+                aim: Aim::Generate,
+                k: 43,
+                members: members.clone(),
+                roster: roster.clone(),
+                patience: 0,
+            };
+            let turns = CeremonyPlan::new(parts).unwrap().turns();
+            assert_eq!(turns.iter().collect::<BTreeSet<_>>(), members.iter().collect());
+            let away = |member: &PartyId| member.get() <= 42;
+            let longest = turns.split(|member| !away(member)).map(<[PartyId]>::len).max().unwrap();
+            assert!(longest <= 10, "{longest} in a row");
+            firsts.extend(turns.first().copied());
+        }
+        assert!(firsts.len() > 50, "{} lead first", firsts.len());
     }
 }

@@ -173,6 +173,13 @@ impl Ceremony {
         &self.evidence
     }
 
+    /// How many certificates there are, and in which view its members vote: what it has come to beside its [contributions](Machine::contributions).
+    /// Neither falls.
+    #[must_use]
+    pub fn stage(&self) -> (usize, u32) {
+        (self.logic.certificates().into_iter().flatten().count(), self.logic.view())
+    }
+
     /// Whose statements are awaited.
     #[must_use]
     pub fn silent(&self) -> Vec<PartyId> {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_ceremonies::{ITEMS, Kind, Statement, rewrite};
-use theta_groups::Ristretto255;
+use theta_groups::{Ristretto255, Transcript};
 use theta_rounds::PartyId;
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, SimRng, Simulator, for_each_seed};
 use theta_schemes::coins::cks05::Cks05;
@@ -110,10 +110,11 @@ fn run(setting: &Setting<Coin>, seed: u64, liars: &[(PartyId, Face, PartyId)]) -
 
 /// The members by their turns to lead, from view 0 on.
 fn leaders(setting: &Setting<Coin>) -> Vec<PartyId> {
-    let [a, b, ..] = *setting.plan.id().as_bytes();
     let mut members = setting.plan.members().to_vec();
-    let first = usize::from(u16::from_be_bytes([a, b])) % members.len();
-    members.rotate_left(first);
+    members.sort_by_cached_key(|member| {
+        let turn = Transcript::new("theta/ceremony/turn/v1").with("ceremony", setting.plan.id().as_bytes());
+        turn.with("member", &member.get().to_be_bytes()).finish32()
+    });
     members
 }
 

@@ -115,7 +115,7 @@ fn among_many_with_loss() {
     let checked = for_each_seed(12, |seed| {
         let n = [11, 13, 18][usize::try_from(seed % 3).unwrap()];
         let setting = Setting::<Coin>::generate(4, n, seed);
-        let conditions = Conditions { loss_per_mille: 300, ticks: 50, ..patient() };
+        let conditions = Conditions { loss_per_mille: 300, ticks: 80, ..patient() };
         let mut simulator = theta_rounds::simulator::Simulator::new(seed, conditions);
         for party in parties(1..=n - 3) {
             simulator.honest(party, setting.boxed(party));

@@ -5,6 +5,7 @@ mod early;
 mod ended;
 mod helped;
 mod helping;
+mod progress;
 mod reconcile;
 mod requests;
 mod running;

@@ -5,6 +5,7 @@ use theta_ceremonies::{Ceremony, Effects, ITEMS, Input, Kind, Memory, SUMMARY, s
 use theta_names::{KeyName, NodeId, Version};
 use theta_rounds::{Abort, Channel, Effect, Machine, Malformed, PartyId, Recipient};
 
+use super::progress::Progress;
 use crate::ceremony::{Ending, Entry, Page, Pages, Subject};
 use crate::custodian::message::{Id, Message, Part};
 use crate::custodian::work::{Record, Work};
@@ -37,9 +38,7 @@ pub(in crate::custodian) struct Running {
     age: u32,
     /// Whether this node has signed for the outcome: then it must not give up.
     signed: bool,
-    progress: (u32, u32),
-    /// Its age when it last made progress.
-    moved: u32,
+    progress: Progress,
     /// Its age when it learned that the others had ended.
     late: Option<u32>,
     /// What it has come to here; the group decides whether that counts.
@@ -55,6 +54,7 @@ const FULL: &str = "its part of the journal is full: ask for it again, without t
 
 impl Running {
     pub(in crate::custodian) fn new((id, plan): (Id, Id), ceremony: Ceremony, subject: Subject, local: NodeId) -> Self {
+        let progress = Progress::new(subject.holders.len());
         Self {
             id,
             plan,
@@ -66,8 +66,7 @@ impl Running {
             pages: Pages::default(),
             age: 0,
             signed: false,
-            progress: (0, 0),
-            moved: 0,
+            progress,
             late: None,
             ending: None,
             over: 0,
@@ -86,7 +85,7 @@ impl Running {
             work.speaks |= self.speaks(&effects);
             // A recovery goes on by attempts, of which each needs a few statements.
             if heard && self.subject.is_recovery() {
-                self.moved = self.age;
+                self.progress.move_on(self.age);
             }
             let Some(Page { index, input, amends }) = self.pages.write(entry, self.ceremony.accepted(), self.signed)
             else {
@@ -123,10 +122,8 @@ impl Running {
         }
         let (done, of) = self.ceremony.contributions();
         let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        let progress = (self.progress.0.max(number(done)), self.progress.1.max(number(of)));
-        if progress != self.progress {
-            (self.progress, self.moved) = (progress, self.age);
-        }
+        let (certificates, view) = self.ceremony.stage();
+        self.progress.note((number(done), number(of)), (number(certificates), view), self.age);
         ending
     }
 
@@ -155,7 +152,10 @@ impl Running {
         match self.resumed {
             // The journal may be that of a copy, also where the ceremony began so before.
             Some(_) if memory == Memory::Lost => return false,
-            Some(_) => (self.resumed, self.moved) = (None, self.age),
+            Some(_) => {
+                self.resumed = None;
+                self.progress.move_on(self.age);
+            }
             None => {}
         }
         true
@@ -210,7 +210,7 @@ impl Running {
     /// Whether it has made no progress for so long that none is to be expected.
     pub(super) const fn is_stuck(&self) -> bool {
         let (most, idle) = if self.subject.is_recovery() { (ATTEMPTS, STUCK_RECOVERY) } else { (u32::MAX, STUCK) };
-        self.age >= most || self.age >= self.moved.saturating_add(idle)
+        self.age >= most || self.progress.idle(self.age) >= idle
     }
 
     /// Whether it goes on, now that the others have ended, for so many ticks.
@@ -256,7 +256,7 @@ impl Running {
 
     /// Its state.
     pub(in crate::custodian) fn report(&self) -> CeremonyReport {
-        let (done, of) = self.progress;
+        let (done, of) = self.progress.steps();
         let awaits = if self.ending.is_some() { "the group, to take down its end" } else { self.ceremony.awaits() };
         CeremonyReport { awaits, ..self.report_as(CeremonyState::Running { done, of }) }
     }
@@ -271,7 +271,7 @@ impl Running {
 
     /// Reports its state if that has changed.
     pub(in crate::custodian) fn tell(&mut self, work: &mut Work) {
-        let (done, of) = self.progress;
+        let (done, of) = self.progress.steps();
         let now = (done, of, self.ceremony.evidence().len(), self.silent.len());
         if self.told != Some(now) {
             self.told = Some(now);
