@@ -42,7 +42,8 @@ impl CeremonyEvidence {
                 judge(plan, dealing, complaint) == Some(Judgement::ComplainerLies)
             }
             Self::FalseRelease { dealing, release } => read_dealing(plan, dealing).is_some_and(|read| {
-                release.slot().kind == Kind::Release && matches!(read.released(plan, dealing, release), Some(Err(_)))
+                release.slot().kind == Kind::Release
+                    && matches!(read.released(plan, Blinding::new(), dealing, release), Some(Err(_)))
             }),
             Self::FalseKey { decision, dealings, key } => material(plan, decision, dealings).is_some_and(|material| {
                 let is_key = key.slot().kind == Kind::Key && plan.index_of(key.author()).is_some();
@@ -73,7 +74,7 @@ fn judge<G: Group>(plan: &TypedPlan<G>, dealing: &Statement, complaint: &Stateme
     if !complains || !complaint.is_signed(plan) {
         return None;
     }
-    read_dealing(plan, dealing)?.judge(plan, dealing, complaint)
+    read_dealing(plan, dealing)?.judge(plan, Blinding::new(), dealing, complaint)
 }
 
 /// What a decision comes to, if these are the dealings that it names.

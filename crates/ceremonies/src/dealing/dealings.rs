@@ -44,6 +44,18 @@ impl<G: Group> Entry<G> {
     }
 }
 
+/// What others have released of a dealing that is false for this party.
+struct Releases<G: Group> {
+    seen: BTreeSet<PartyId>,
+    shares: Vec<(ShareIndex, Values<G::Scalar>)>,
+}
+
+impl<G: Group> Default for Releases<G> {
+    fn default() -> Self {
+        Self { seen: BTreeSet::new(), shares: Vec::new() }
+    }
+}
+
 /// Dealings by digest.
 pub(crate) struct Dealings<G: Group> {
     plan: Arc<TypedPlan<G>>,
@@ -62,6 +74,10 @@ pub(crate) struct Dealings<G: Group> {
     convicted: BTreeSet<PartyId>,
     /// Complaints that need no second look.
     judged: BTreeSet<(StatementSlot, PartyId)>,
+    /// Who has complained falsely: no other complaint of theirs is looked at, so that each costs one look at a lie.
+    slanderers: BTreeSet<PartyId>,
+    /// What was released of a false dealing and is true, and whose releases were looked at.
+    released: BTreeMap<Digest, Releases<G>>,
     /// By complainer: the dealings that it complains about and that are not here, of dealers that are not convicted.
     unseen: BTreeMap<PartyId, BTreeSet<Digest>>,
 }
@@ -81,6 +97,8 @@ impl<G: Group> Dealings<G> {
             convicted: BTreeSet::new(),
             judged: BTreeSet::new(),
             unseen: BTreeMap::new(),
+            slanderers: BTreeSet::new(),
+            released: BTreeMap::new(),
         }
     }
 
@@ -240,7 +258,7 @@ impl<G: Group> Dealings<G> {
         for complaint in [Kind::Complaint, Kind::LateComplaint].into_iter().flat_map(|kind| board.of_kind(kind)) {
             let key = (complaint.slot(), complaint.author());
             let Ok((digest, _)) = split_digest(complaint.body()) else { continue };
-            if self.judged.contains(&key) {
+            if self.judged.contains(&key) || self.slanderers.contains(&complaint.author()) {
                 continue;
             }
             let Some(entry) = self.entries.get(&digest) else {
@@ -249,7 +267,8 @@ impl<G: Group> Dealings<G> {
                 }
                 continue;
             };
-            let Some(judgement) = entry.dealing.judge(&self.plan, &entry.statement, complaint) else { continue };
+            let judgement = entry.dealing.judge(&self.plan, self.blinding, &entry.statement, complaint);
+            let Some(judgement) = judgement else { continue };
             let (dealing, complaint) = (entry.statement.clone(), complaint.clone());
             let culprit = match judgement {
                 Judgement::DealerLies => dealing.author(),
@@ -259,6 +278,7 @@ impl<G: Group> Dealings<G> {
                 self.disputed.insert(digest);
                 outbox.faults.push(CeremonyEvidence::FalseDealing { dealing, complaint });
             } else {
+                self.slanderers.insert(culprit);
                 outbox.faults.push(CeremonyEvidence::FalseComplaint { dealing, complaint });
             }
             self.judged.insert(key);
@@ -286,10 +306,10 @@ impl<G: Group> Dealings<G> {
             return;
         };
         let slot = StatementSlot::about(Kind::Release, entry.statement.author());
-        let mut shares = Vec::new();
-        for release in board.of_slot(slot) {
-            match entry.dealing.released(&self.plan, &entry.statement, release) {
-                Some(Ok(share)) => shares.push(share),
+        let releases = self.released.entry(*digest).or_default();
+        for release in board.of_slot(slot).filter(|release| releases.seen.insert(release.author())) {
+            match entry.dealing.released(&self.plan, self.blinding, &entry.statement, release) {
+                Some(Ok(share)) => releases.shares.push(share),
                 Some(Err(_)) => outbox.faults.push(CeremonyEvidence::FalseRelease {
                     dealing: entry.statement.clone(),
                     release: release.clone(),
@@ -297,11 +317,8 @@ impl<G: Group> Dealings<G> {
                 None => {}
             }
         }
-        shares.truncate(usize::from(self.plan.threshold().k()));
-        if shares.len() < usize::from(self.plan.threshold().k()) {
-            return;
-        }
-        if let Some(values) = interpolate::<G>(&shares, index) {
+        let Some(shares) = releases.shares.get(..usize::from(self.plan.threshold().k())) else { return };
+        if let Some(values) = interpolate::<G>(shares, index) {
             entry.mine = Mine::Right(values);
         }
     }
@@ -313,4 +330,91 @@ fn interpolate<G: Group>(shares: &[(ShareIndex, Values<G::Scalar>)], index: Shar
         shares.iter().filter_map(|(index, values)| Some((*index, values.blinding.as_ref()?))).collect();
     let blinding = if blindings.is_empty() { None } else { Some(interpolate_at(&blindings, index).ok()?) };
     Some(Values { value: interpolate_at(&values, index).ok()?, blinding })
+}
+
+#[cfg(test)]
+mod tests {
+    use theta_groups::{Ristretto255, Secret};
+    use theta_names::{Epoch, NodeId};
+    use theta_schemes::coins::cks05::Cks05;
+    use theta_schemes::keys::KeyScheme;
+
+    use super::*;
+    use crate::CeremonyKeys;
+    use crate::plan::{Aim, CeremonyPlan, PlanParts};
+
+    const FIRST: StatementSlot = StatementSlot::new(Kind::Dealing, 0);
+
+    /// Parties 1 to 4 of a ceremony, with the dealings that 1 and 2 have made for all.
+    fn group() -> (Arc<TypedPlan<Ristretto255>>, Vec<Arc<Participant>>, [Statement; 2]) {
+        let keys: Vec<_> = (1..=4)
+            .map(|number| Arc::new(CeremonyKeys::new(NodeId::try_from(number).unwrap(), Secret::new([3; 32]))))
+            .collect();
+        let parts = PlanParts {
+            suite: Cks05::<Ristretto255>::SUITE.into(),
+            group: Ristretto255::NAME,
+            proof_of_possession: None,
+            nonce: [1; 32],
+            epoch: Epoch::FIRST,
+            aim: Aim::Generate,
+            k: 2,
+            members: keys.iter().map(|keys| keys.party()).collect(),
+            roster: keys.iter().map(|keys| keys.member().clone()).collect(),
+            patience: 0,
+        };
+        let plan = Arc::new(TypedPlan::new(Arc::new(CeremonyPlan::new(parts).unwrap())).unwrap());
+        let own = |keys| Arc::new(Participant::new(keys, *plan.id(), Secret::new([4; 32])));
+        let parties: Vec<_> = keys.into_iter().map(own).collect();
+        let key = |party: &Arc<Participant>| {
+            let said = party.sign(crate::encryption::ENCRYPTION_KEY, party.encryption_key().bytes().to_vec());
+            (party.party(), EncryptionKey::of(&said).unwrap())
+        };
+        let announced: Announced = parties.iter().map(key).collect();
+        let dealing = |place: usize| {
+            let party: &Arc<Participant> = &parties[place];
+            let body = Dealing::deal(&plan, party, FIRST, None, &announced).unwrap();
+            party.sign(FIRST, body)
+        };
+        let dealings = [dealing(0), dealing(1)];
+        (plan, parties, dealings)
+    }
+
+    /// Each lie is looked at once, and of whoever complains falsely one.
+    #[test]
+    fn who_has_complained_falsely_is_not_listened_to_again() {
+        let (plan, parties, dealings) = group();
+        let mut seen = Dealings::new(plan, Arc::clone(&parties[3]));
+        let (mut board, mut outbox) = (BulletinBoard::default(), Outbox::default());
+        for dealing in &dealings {
+            seen.take(dealing).unwrap();
+            let body = [&dealing.digest()[..], &[7; 96]].concat();
+            board.post(&parties[2].sign(StatementSlot::about(Kind::Complaint, dealing.author()), body));
+        }
+        seen.judge(&board, &mut outbox);
+        assert_eq!(outbox.faults.len(), 1);
+        seen.judge(&board, &mut outbox);
+        assert_eq!(outbox.faults.len(), 1);
+        assert!(seen.is_convicted(parties[2].party()));
+    }
+
+    #[test]
+    fn what_is_released_is_looked_at_once() {
+        let (plan, parties, [_, right]) = group();
+        // Its last bytes are what is sealed to 4.
+        let mut body = right.body().to_vec();
+        *body.last_mut().unwrap() ^= 1;
+        let dealing = parties[1].sign(FIRST, body);
+        let mut seen = Dealings::new(plan, Arc::clone(&parties[3]));
+        seen.take(&dealing).unwrap();
+        seen.check(&mut parties[3].rng("weights", b""));
+        assert!(seen.is_wrong(&dealing.digest()));
+        let (mut board, mut outbox) = (BulletinBoard::default(), Outbox::default());
+        let body = [&dealing.digest()[..], &[0; 64]].concat();
+        board.post(&parties[2].sign(StatementSlot::about(Kind::Release, dealing.author()), body));
+        for _ in 0..2 {
+            seen.reconstruct(&dealing.digest(), &board, &mut outbox);
+            assert_eq!(outbox.faults.len(), 1);
+        }
+        assert!(seen.is_wrong(&dealing.digest()));
+    }
 }

@@ -265,7 +265,13 @@ impl<G: Group> Dealing<G> {
     }
 
     /// Who lies, if the complaint is about this dealing.
-    pub(crate) fn judge(&self, plan: &TypedPlan<G>, statement: &Statement, complaint: &Statement) -> Option<Judgement> {
+    pub(crate) fn judge(
+        &self,
+        plan: &TypedPlan<G>,
+        blinding: Blinding<G>,
+        statement: &Statement,
+        complaint: &Statement,
+    ) -> Option<Judgement> {
         let (digest, disclosed) = split_digest(complaint.body()).ok()?;
         if digest != statement.digest() || complaint.slot().party() != Some(statement.author()) {
             return None;
@@ -280,7 +286,7 @@ impl<G: Group> Dealing<G> {
             return Some(Judgement::ComplainerLies);
         };
         let values = Values::decode(bytes.expose(), self.blinded);
-        let right = values.is_some_and(|values| self.claim(index, &values, Blinding::new()).is_true());
+        let right = values.is_some_and(|values| self.claim(index, &values, blinding).is_true());
         Some(if right { Judgement::ComplainerLies } else { Judgement::DealerLies })
     }
 
@@ -288,6 +294,7 @@ impl<G: Group> Dealing<G> {
     pub(crate) fn released(
         &self,
         plan: &TypedPlan<G>,
+        blinding: Blinding<G>,
         statement: &Statement,
         release: &Statement,
     ) -> Option<Released<G::Scalar>> {
@@ -297,7 +304,7 @@ impl<G: Group> Dealing<G> {
             return None;
         }
         let values = Values::decode(bytes, self.blinded);
-        let right = values.filter(|values| self.claim(index, values, Blinding::new()).is_true());
+        let right = values.filter(|values| self.claim(index, values, blinding).is_true());
         Some(right.map(|values| (index, values)).ok_or(Malformed("not what was dealt")))
     }
 }
