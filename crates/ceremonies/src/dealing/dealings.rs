@@ -22,7 +22,8 @@ use crate::typed::TypedPlan;
 /// The value of a dealing for this party.
 enum Mine<G: Group> {
     Unchecked,
-    Right(Values<G::Scalar>),
+    /// It is boxed, since moving it would leave an unwiped copy behind.
+    Right(Box<Values<G::Scalar>>),
     /// Something false: to be complained about.
     Wrong,
     /// This party was left out: its key came late, or the dealer excluded it.
@@ -201,13 +202,13 @@ impl<G: Group> Dealings<G> {
         for (digest, entry) in &mut self.entries {
             if matches!(entry.mine, Mine::Unchecked) {
                 match entry.dealing.open(&self.plan, &entry.statement, &self.own) {
-                    Some(values) => opened.push((*digest, values)),
+                    Some(values) => opened.push((*digest, Box::new(values))),
                     None => entry.mine = Mine::Wrong,
                 }
             }
         }
         let claim = |(digest, values)| Some(self.get(digest)?.dealing.claim(index, values, self.blinding));
-        let claims: Vec<_> = opened.iter().map(|(digest, values)| (digest, values)).filter_map(claim).collect();
+        let claims: Vec<_> = opened.iter().map(|(digest, values)| (digest, &**values)).filter_map(claim).collect();
         let wrong: BTreeSet<usize> = vartime_false_shares(&claims, rng).into_iter().collect();
         for (position, (digest, values)) in opened.into_iter().enumerate() {
             if let Some(entry) = self.entries.get_mut(&digest) {
@@ -319,7 +320,7 @@ impl<G: Group> Dealings<G> {
         }
         let Some(shares) = releases.shares.get(..usize::from(self.plan.threshold().k())) else { return };
         if let Some(values) = interpolate::<G>(shares, index) {
-            entry.mine = Mine::Right(values);
+            entry.mine = Mine::Right(Box::new(values));
         }
     }
 }

@@ -63,8 +63,8 @@ impl Sealed {
         let ciphertexts = to
             .into_iter()
             .map(|(to, plaintext)| {
-                let shared = Encoded::new(*to.key.element() * *r.expose());
-                masked(place, to.party, &ephemeral, &shared, plaintext.expose())
+                let shared = agreed(to.key, &r);
+                masked(place, to.party, &ephemeral, shared.expose(), plaintext.expose())
             })
             .collect();
         Self { ephemeral, proof, ciphertexts }
@@ -89,8 +89,8 @@ impl Sealed {
 
     /// What is for this party, which stands at `position` among the recipients.
     pub(crate) fn open(&self, place: Place<'_>, own: &Participant, position: usize) -> Option<Secret<Vec<u8>>> {
-        let shared = Secret::new(*self.ephemeral.element() * *own.decryption().expose());
-        self.unmask(place, own.party(), position, &Encoded::new(*shared.expose()))
+        let shared = agreed(&self.ephemeral, own.decryption());
+        self.unmask(place, own.party(), position, shared.expose())
     }
 
     fn unmask(
@@ -98,7 +98,7 @@ impl Sealed {
         place: Place<'_>,
         recipient: PartyId,
         position: usize,
-        shared: &Encoded<Ristretto255>,
+        shared: &[u8; Ristretto255::ENCODED_LEN],
     ) -> Option<Secret<Vec<u8>>> {
         let ciphertext = self.ciphertexts.get(position)?;
         Some(Secret::new(masked(place, recipient, &self.ephemeral, shared, ciphertext)))
@@ -130,8 +130,21 @@ impl Sealed {
         let context = disclosure_context(place, recipient.party);
         let claim = DleqClaim { image_g: *recipient.key, image: shared, proof: &proof, context: &context };
         let bases = Generator::new().with(self.ephemeral);
-        if dleq::vartime_verify(&bases, &claim) { self.unmask(place, recipient.party, position, &shared) } else { None }
+        if dleq::vartime_verify(&bases, &claim) {
+            self.unmask(place, recipient.party, position, &Ristretto255::encode(shared.element()))
+        } else {
+            None
+        }
     }
+}
+
+/// What two parties have in common, of which each knows the logarithm of one element: the encoding of their product.
+fn agreed(
+    element: &Encoded<Ristretto255>,
+    logarithm: &Secret<RistrettoScalar>,
+) -> Secret<[u8; Ristretto255::ENCODED_LEN]> {
+    let product = Secret::new(*element.element() * *logarithm.expose());
+    Secret::new(Ristretto255::encode(product.expose()))
 }
 
 fn disclosure_context(place: Place<'_>, recipient: PartyId) -> Transcript {
@@ -143,14 +156,14 @@ fn masked(
     place: Place<'_>,
     recipient: PartyId,
     ephemeral: &Encoded<Ristretto255>,
-    shared: &Encoded<Ristretto255>,
+    shared: &[u8; Ristretto255::ENCODED_LEN],
     bytes: &[u8],
 ) -> Vec<u8> {
     let seed = place
         .transcript("theta/ceremony/keystream/v1")
         .with("recipient", &recipient.get().to_be_bytes())
         .with("r", ephemeral.bytes())
-        .with("shared", shared.bytes());
+        .with("shared", shared);
     let mut out = Vec::with_capacity(bytes.len());
     for (block, number) in bytes.chunks(64).zip(0_u32..) {
         let stream = Secret::new(seed.clone().with("block", &number.to_be_bytes()).finish());
