@@ -50,6 +50,12 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
+    /// There is room for so many bytes more.
+    #[cfg(test)]
+    pub(crate) fn almost_full(room: u64) -> Self {
+        Self { bytes: JOURNAL_BYTES / 2 - room, ..Self::default() }
+    }
+
     /// The page of an entry; `None` if there is no room for it. A node that has signed for the outcome has twice as
     /// much room, since it must not give up.
     pub(crate) fn write(&mut self, entry: Entry, accepted: &[u8], signed: bool) -> Option<Page> {

@@ -1,7 +1,11 @@
 //! A ceremony that runs at this node.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
-use theta_ceremonies::{Ceremony, Effects, ITEMS, Input, Kind, Memory, SUMMARY, statements_of};
+use theta_ceremonies::{
+    Ceremony, Effects, ITEMS, Input, Kind, Memory, SUMMARY, Statement, StatementSlot, rewrite, statements_of,
+};
 use theta_names::{KeyName, NodeId, Version};
 use theta_rounds::{Abort, Channel, Effect, Machine, Malformed, PartyId, Recipient};
 
@@ -45,6 +49,8 @@ pub(in crate::custodian) struct Running {
     pub(super) ending: Option<Result<Ending, Abort>>,
     /// For how many ticks it has been over here.
     pub(super) over: u64,
+    /// Once the journal has no room for what this node has heard: where it has made statements that follow from that. It never says them.
+    unsaid: Option<BTreeSet<StatementSlot>>,
     silent: Vec<u16>,
     told: Option<(u32, u32, usize, usize)>,
 }
@@ -70,26 +76,33 @@ impl Running {
             late: None,
             ending: None,
             over: 0,
+            unsaid: None,
             silent: Vec::new(),
             told: None,
         }
     }
 
     /// Takes an input. If it changes the machine, it is recorded in the journal, otherwise not. If there is no room for
-    /// it, the ceremony ends.
+    /// it, the ceremony ends here: from then on it only tells others what it said before.
     pub(in crate::custodian) fn feed(&mut self, input: Input, work: &mut Work) -> Option<Result<Ending, Abort>> {
+        if let Some(unsaid) = self.unsaid.take() {
+            self.recall(input, &unsaid, work);
+            self.unsaid = Some(unsaid);
+            return None;
+        }
         let revision = self.ceremony.revision();
         let (entry, heard) = (Entry::of(&input), !matches!(input, Input::Tick));
         let effects = self.ceremony.take(input);
         if self.ceremony.revision() != revision {
-            work.speaks |= self.speaks(&effects);
+            work.speaks |= self.said_in(&effects).next().is_some();
             // A recovery goes on by attempts, of which each needs a few statements.
             if heard && self.subject.is_recovery() {
                 self.progress.move_on(self.age);
             }
             let Some(Page { index, input, amends }) = self.pages.write(entry, self.ceremony.accepted(), self.signed)
             else {
-                // Messages that depend on an unrecorded input must not be sent.
+                // Messages that depend on an unrecorded input must not be sent, now or later: after a start this node might say something else.
+                self.unsaid = Some(self.said_in(&effects).map(|statement| statement.slot()).collect());
                 let caught = effects.into_iter().filter(|effect| matches!(effect, Effect::Blame(_))).collect();
                 return self.carry_out(caught, work).or(Some(Err(Abort::Input(FULL))));
             };
@@ -98,6 +111,24 @@ impl Running {
             work.records.push(record);
         }
         self.carry_out(effects, work)
+    }
+
+    /// Answers others that ask, without what is not to be said. Nothing else is heard any more.
+    fn recall(&mut self, input: Input, unsaid: &BTreeSet<StatementSlot>, work: &mut Work) {
+        if !matches!(input, Input::Message { slot: SUMMARY, .. }) {
+            return;
+        }
+        for effect in self.ceremony.take(input) {
+            let Effect::Send { to, slot: ITEMS, payload, .. } = effect else { continue };
+            let local = self.local;
+            let told = rewrite(&payload, |statement| {
+                let is_unsaid = statement.author().node() == local && unsaid.contains(&statement.slot());
+                if is_unsaid { Vec::new() } else { vec![statement] }
+            });
+            if let Some(told) = told.filter(|told| !told.is_empty()) {
+                self.send(to, Part::Items, told.into(), work);
+            }
+        }
     }
 
     fn carry_out(&mut self, effects: Effects, work: &mut Work) -> Option<Result<Ending, Abort>> {
@@ -219,12 +250,13 @@ impl Running {
         self.age < since.saturating_add(most)
     }
 
-    /// Whether something that this node has signed is among the messages.
-    fn speaks(&self, effects: &Effects) -> bool {
-        effects.iter().any(|effect| {
-            let Effect::Send { slot, payload, .. } = effect else { return false };
-            *slot == ITEMS && statements_of(payload).any(|statement| statement.author().node() == self.local)
-        })
+    /// What this node has signed among the messages.
+    fn said_in(&self, effects: &Effects) -> impl Iterator<Item = Statement> {
+        let items = effects.iter().filter_map(|effect| match effect {
+            Effect::Send { slot: ITEMS, payload, .. } => Some(payload),
+            _ => None,
+        });
+        items.flat_map(|payload| statements_of(payload)).filter(|statement| statement.author().node() == self.local)
     }
 
     fn note_signature(&mut self, part: Part, payload: &Bytes) {
@@ -277,5 +309,87 @@ impl Running {
             self.told = Some(now);
             work.effects.push(CustodyEffect::Report(self.report()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use theta_ceremonies::CeremonyKeys;
+    use theta_groups::Secret;
+    use theta_names::{Delivery, Epoch};
+    use theta_schemes::Suite;
+    use theta_statements::{CeremonyRequest, KeyChange};
+
+    use super::*;
+    use crate::ceremony::begin;
+    use crate::request::CustodyEffect;
+
+    fn node(number: u16) -> NodeId {
+        NodeId::try_from(number).unwrap()
+    }
+
+    fn keys(number: u16) -> Arc<CeremonyKeys> {
+        Arc::new(CeremonyKeys::new(node(number), Secret::new([u8::try_from(number).unwrap(); 32])))
+    }
+
+    /// A new key of nodes 1 to 3, at one of them.
+    fn running(number: u16) -> Running {
+        let (key, suite, delivery, k, holders) =
+            ("zone".parse().unwrap(), Suite::FrostEd25519, Delivery::All, 2, vec![1, 2, 3]);
+        let change = KeyChange::Create { key, suite: suite.into(), delivery, k, holders: holders.clone() };
+        let request = CeremonyRequest { nonce: [1; 32], change };
+        let (version, epoch) = (Version::FIRST, Epoch::FIRST);
+        let subject = Subject { request, version, epoch, suite, delivery, k, holders, source: None };
+        let members: Vec<_> = (1..=3).map(|number| keys(number).member().clone()).collect();
+        let plan = subject.plan("group", &members).unwrap();
+        let identity = (&keys(number), Secret::new([9; 32]));
+        let ceremony = begin(Arc::clone(&plan), identity, None, Memory::Kept).unwrap();
+        Running::new(([0; 32], *plan.id().as_bytes()), ceremony, subject, node(number))
+    }
+
+    /// The messages of a part that a node sends.
+    fn sent(work: Work, part: Part) -> Vec<Bytes> {
+        let message = |effect| match effect {
+            CustodyEffect::Send { bytes, .. } => Message::decode(&bytes).ok(),
+            _ => None,
+        };
+        let payload = |message| match message {
+            Message::Ceremony { part: its, payload, .. } if its == part => Some(payload),
+            _ => None,
+        };
+        work.effects.into_iter().filter_map(message).filter_map(payload).collect()
+    }
+
+    #[test]
+    fn what_the_journal_has_no_room_for_is_not_spoken_of() {
+        let mut work = Work::default();
+        let mut full = running(1);
+        full.pages = Pages::almost_full(20);
+        assert!(full.feed(Input::Start, &mut work).is_none());
+        let mut others: Vec<Running> = [2, 3].map(running).into();
+        let mut heard = Vec::new();
+        for other in &mut others {
+            let mut work = Work::default();
+            other.feed(Input::Start, &mut work);
+            heard.push((other.local, sent(work, Part::Items)[0].clone()));
+        }
+        // With the keys of all it deals, which nobody hears, since its journal has not the keys.
+        let mut work = Work::default();
+        for (from, payload) in heard {
+            let ending = full.receive(from, Part::Items, payload, &mut work);
+            assert!(from != node(2) || matches!(ending, Some(Err(_))), "there was room");
+        }
+        // There would be room for a tick.
+        full.tick(&mut work);
+        let mut asking = Work::default();
+        others[0].tick(&mut asking);
+        full.receive(node(2), Part::Summary, sent(asking, Part::Summary)[0].clone(), &mut work);
+        assert!(work.records.is_empty() && !work.speaks);
+        let said: Vec<_> = sent(work, Part::Items).iter().flat_map(|payload| statements_of(payload)).collect();
+        let own: Vec<_> =
+            said.iter().filter(|said| said.author().node() == node(1)).map(|said| said.slot().kind).collect();
+        assert_eq!(own, [Kind::EncryptionKey]);
     }
 }
