@@ -19,7 +19,7 @@ const GREETED: usize = 12;
 const ROUND: usize = 8;
 /// The number of ticks between records of how many commits peers' stores have made.
 const WRITE_SEEN: u64 = 40;
-/// The most greetings of one peer that are examined between two of this node's: an honest peer sends one, and one for
+/// The most greetings of one peer, and confirmations of its store, that are examined between two of this node's: an honest peer sends one, and one for
 /// each connection.
 const MOST_GREETINGS: usize = 64;
 
@@ -64,7 +64,7 @@ impl Custodian {
                 Ok(())
             }
             Ok(Message::Meant { claim, now }) => {
-                if self.witnesses.confirmed(from, &claim, &now) {
+                if self.greetings.may_meet(from) && self.witnesses.confirmed(from, &claim, &now) {
                     work.effects.push(CustodyEffect::StoreConfirmed { node: from });
                     self.greet(from, work);
                 }

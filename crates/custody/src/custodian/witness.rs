@@ -102,8 +102,12 @@ impl Witnesses {
     }
 
     /// Takes a peer's message that its operator confirms its store. Returns whether that answers what is remembered
-    /// here.
+    /// here, and is news: nothing is if nothing but its present store is remembered.
     pub(super) fn confirmed(&mut self, peer: NodeId, claim: &Incarnation, now: &Incarnation) -> bool {
+        let settled = !self.doubts(peer) && !self.told.contains(&(peer, false));
+        if settled && self.of(peer) == (Some(*now), None) {
+            return false;
+        }
         let known = self.seen.get_mut(&peer).is_some_and(|witness| witness.overrule(claim, now));
         if known {
             self.told.remove(&(peer, false));
@@ -201,5 +205,31 @@ impl Witnesses {
     /// The number of peers that claim to remember more of this store than it knows.
     pub(super) fn contradicting(&self) -> usize {
         self.contradict.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use theta_store::{Opening, StoreId};
+
+    use super::*;
+
+    #[test]
+    fn a_store_that_nobody_doubts_is_confirmed_once() {
+        let peer = NodeId::try_from(2).unwrap();
+        let of = |session: u8, sequence| {
+            let opening = Opening { generation: 1, session: [session; 16], opened_at: 1, link: [session; 32] };
+            Incarnation { store_id: StoreId([1; 16]), opening, sequence }
+        };
+        let (first, other) = (of(1, 5), of(2, 7));
+        let mut witnesses = Witnesses::default();
+        assert!(witnesses.observe(peer, &first).is_ok());
+        assert!(!witnesses.confirmed(peer, &first, &first), "nothing was to be settled");
+        let _ = witnesses.observe(peer, &other);
+        assert!(witnesses.confirmed(peer, &first, &other), "what was remembered is answered");
+        for _ in 0..3 {
+            assert!(!witnesses.confirmed(peer, &other, &other), "again and again");
+        }
+        assert!(!witnesses.doubts(peer));
     }
 }
