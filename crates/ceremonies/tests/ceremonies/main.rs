@@ -5,8 +5,6 @@
 #[cfg(test)]
 mod ahead;
 #[cfg(test)]
-mod contradictions;
-#[cfg(test)]
 mod honest;
 #[cfg(test)]
 mod lies;
@@ -14,8 +12,6 @@ mod lies;
 mod malicious_owner;
 #[cfg(test)]
 mod mobile;
-#[cfg(test)]
-mod named;
 #[cfg(test)]
 mod net;
 #[cfg(test)]

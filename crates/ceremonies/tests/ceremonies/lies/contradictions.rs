@@ -16,17 +16,17 @@ type Coin = Cks05<Ristretto255>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Face {
     /// The victim gets another dealing before the one that all get. The liar says nothing after the decision.
-    BothToOne,
+    Both,
     /// The victim gets another dealing beside the one that all get. The liar does not vote.
-    ContradictsBeforeOne,
+    Contradicts,
     /// The victim gets a dealing that is false for it, and that nobody else gets; the one that the others get is false for the victim, too. The
     /// liar does not vote.
-    FalseTwiceToOne,
+    FalseTwice,
     /// The victim gets a dealing that is right for it, the others one that is false for the victim. The liar does not vote.
-    RightToOne,
+    RightOnce,
     /// The liar deals falsely to the other liar, and does not vote. It complains about the other one's dealing, which is false, before the victim alone;
     /// the others hear a complaint about a dealing that nobody has.
-    ComplainsBeforeOne,
+    ComplainsApart,
 }
 
 struct TwoFaced {
@@ -45,32 +45,32 @@ impl TwoFaced {
         }
         let is_vote = matches!(honest.slot().kind, Kind::Proposal | Kind::Prevote | Kind::Precommit);
         match (self.face, honest.slot().kind) {
-            (Face::BothToOne, _) if is_vote => vec![honest],
+            (Face::Both, _) if is_vote => vec![honest],
             _ if is_vote => Vec::new(),
-            (Face::ContradictsBeforeOne, Kind::Dealing) if to == self.victim => {
+            (Face::Contradicts, Kind::Dealing) if to == self.victim => {
                 let other = self.liar.spoil(honest.body(), &[self.other]);
                 vec![self.liar.sign(honest.slot(), other), honest]
             }
-            (Face::FalseTwiceToOne, Kind::Dealing) => {
+            (Face::FalseTwice, Kind::Dealing) => {
                 let also = if to == self.victim { self.other } else { self.own };
                 let other = self.liar.spoil(honest.body(), &[self.victim, also]);
                 vec![self.liar.sign(honest.slot(), other)]
             }
-            (Face::RightToOne, Kind::Dealing) if to != self.victim => {
+            (Face::RightOnce, Kind::Dealing) if to != self.victim => {
                 let other = self.liar.spoil(honest.body(), &[self.victim]);
                 vec![self.liar.sign(honest.slot(), other)]
             }
-            (Face::ComplainsBeforeOne, Kind::Dealing) => {
+            (Face::ComplainsApart, Kind::Dealing) => {
                 let other = self.liar.spoil(honest.body(), &[self.other]);
                 vec![self.liar.sign(honest.slot(), other)]
             }
-            (Face::ComplainsBeforeOne, Kind::Complaint) if to != self.victim => {
+            (Face::ComplainsApart, Kind::Complaint) if to != self.victim => {
                 let mut body = honest.body().to_vec();
                 body[0] ^= 1;
                 vec![self.liar.sign(honest.slot(), body)]
             }
-            (Face::BothToOne, Kind::Key | Kind::Activation | Kind::Release) => Vec::new(),
-            (Face::BothToOne, Kind::Dealing) if to == self.victim => {
+            (Face::Both, Kind::Key | Kind::Activation | Kind::Release) => Vec::new(),
+            (Face::Both, Kind::Dealing) if to == self.victim => {
                 let other = self.liar.spoil(honest.body(), &[self.victim]);
                 vec![self.liar.sign(honest.slot(), other), honest]
             }
@@ -124,7 +124,7 @@ fn a_dealing_that_came_too_early_is_taken_when_it_is_decided() {
     let checked = for_each_seed(12, |seed| {
         let setting = Setting::<Coin>::generate(2, 4, seed);
         let [_, victim, liar, _] = leaders(&setting)[..] else { return Err("not four members".to_owned()) };
-        run(&setting, seed, &[(liar, Face::BothToOne, victim)])
+        run(&setting, seed, &[(liar, Face::Both, victim)])
     });
     checked.unwrap();
 }
@@ -147,20 +147,20 @@ fn is_decided_without_the_liars(face: Face) {
 
 #[test]
 fn contradictions_that_one_member_knows_stop_nobody() {
-    is_decided_without_the_liars(Face::ContradictsBeforeOne);
+    is_decided_without_the_liars(Face::Contradicts);
 }
 
 #[test]
 fn a_complaint_about_what_nobody_else_has_convicts_all_the_same() {
-    is_decided_without_the_liars(Face::FalseTwiceToOne);
+    is_decided_without_the_liars(Face::FalseTwice);
 }
 
 #[test]
 fn who_was_dealt_right_first_complains_about_what_is_decided() {
-    is_decided_without_the_liars(Face::RightToOne);
+    is_decided_without_the_liars(Face::RightOnce);
 }
 
 #[test]
 fn complaints_that_one_member_knows_stop_nobody() {
-    is_decided_without_the_liars(Face::ComplainsBeforeOne);
+    is_decided_without_the_liars(Face::ComplainsApart);
 }

@@ -1,5 +1,8 @@
 //! Lies and their consequences: honest parties end with the same result, and name every liar that can be named.
 
+mod contradictions;
+mod named;
+
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::sync::Arc;
