@@ -56,6 +56,12 @@ pub(super) struct Coordinator<C: FrostSuite> {
     drawing: bool,
     /// How many commitments of each signer the stock holds, as far as is known.
     held: BTreeMap<PartyId, usize>,
+    /// How often each signer has failed since it last signed, as far as is known.
+    doubts: BTreeMap<PartyId, u32>,
+    /// The signers that have failed in this instance. That counts once, however often it happens and however long it lasts.
+    failed: BTreeSet<PartyId>,
+    /// The signers that gave new commitments in this instance while they owed a share, as one does after a restart.
+    renewed: BTreeSet<PartyId>,
 }
 
 struct Session<C: FrostSuite> {
@@ -93,6 +99,9 @@ impl<C: StockSuite> Coordinator<C> {
             asks: Vec::new(),
             drawing: false,
             held: BTreeMap::new(),
+            doubts: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            renewed: BTreeSet::new(),
         }
     }
 
@@ -108,20 +117,31 @@ impl<C: StockSuite> Coordinator<C> {
         self.sessions.clear();
     }
 
-    /// Time passes: a session that is still open is held up, and what the parties that owe it shares gave in advance is
-    /// forgotten.
+    /// Time passes: a session that is still open is held up, what the parties that owe it shares gave in advance is
+    /// forgotten, and others are drawn before them.
     pub(super) fn expire(&mut self) {
         self.late = true;
         self.overdue = !self.sessions.is_empty();
         self.hurried |= self.overdue;
         let awaited: BTreeSet<PartyId> = self.awaited().collect();
-        awaited.into_iter().for_each(|party| self.forget(party));
+        awaited.into_iter().for_each(|party| self.doubt(party));
     }
 
     /// Forgets what a signer gave in advance.
     fn forget(&mut self, party: PartyId) {
         self.held.insert(party, 0);
         self.asks.push(Ask::Forget { party });
+    }
+
+    /// A signer has held up a session, or spoiled one. What it gave in advance is forgotten. It can give more at once, so that it is doubted, too, until
+    /// its share is in a signature.
+    fn doubt(&mut self, party: PartyId) {
+        self.forget(party);
+        if self.failed.insert(party) {
+            let doubts = self.doubts.entry(party).or_default();
+            *doubts = doubts.saturating_add(1);
+            self.asks.push(Ask::Doubt { party });
+        }
     }
 
     /// Leaves with the stock what a signer gave in advance.
@@ -152,7 +172,8 @@ impl<C: StockSuite> Coordinator<C> {
         if let Some(own) = offer.own {
             self.asked = true;
             if self.drop_sessions_of(from) {
-                self.forget(from);
+                // Whoever was restarted has not failed; another restart in the same instance is taken for an excuse.
+                if self.renewed.insert(from) { self.forget(from) } else { self.doubt(from) }
             }
             self.make_ready(from, own);
         }
@@ -168,7 +189,7 @@ impl<C: StockSuite> Coordinator<C> {
         self.sessions.len() < before
     }
 
-    /// Asks the stock for signers that have given commitments in advance, as many as the next session lacks. To be
+    /// Asks the stock for signers that have given commitments in advance, to complete the next session. To be
     /// called whenever something has happened. Only the coordinator that a request begins with does this: signers send
     /// to the others unasked.
     ///
@@ -180,13 +201,15 @@ impl<C: StockSuite> Coordinator<C> {
         if !self.asked || self.retired || !due || !worthwhile || !setting.is_first() || self.drawing {
             return;
         }
-        let count = self.lacking(setting);
-        if count == 0 || setting.is_two_rounds() {
-            return self.request(setting, excluded, count == 0);
+        let enough = self.lacking(setting) == 0;
+        if enough || setting.is_two_rounds() {
+            return self.request(setting, excluded, enough);
         }
+        let count = setting.needed().saturating_sub(1);
+        let ready = self.ready.iter().map(|(party, _)| *party).collect();
         let without = self.unavailable(setting).chain(excluded.iter().copied()).collect();
         self.drawing = true;
-        self.asks.push(Ask::Draw { count, start: setting.spread, without });
+        self.asks.push(Ask::Draw { count, ready, start: setting.spread, without });
     }
 
     /// Takes what the stock gave.
@@ -195,10 +218,11 @@ impl<C: StockSuite> Coordinator<C> {
         setting: &Setting<C>,
         excluded: &BTreeSet<PartyId>,
         drawn: Vec<(PartyId, AnyNumbered)>,
-        held: BTreeMap<PartyId, usize>,
+        (held, doubts): (BTreeMap<PartyId, usize>, BTreeMap<PartyId, u32>),
     ) {
         self.drawing = false;
         self.held = held;
+        self.doubts = doubts;
         // Other signers may have responded in the meantime.
         let busy: BTreeSet<PartyId> = self.unavailable(setting).chain(excluded.iter().copied()).collect();
         let drawn = drawn.into_iter().filter(|(party, _)| !busy.contains(party));
@@ -256,8 +280,9 @@ impl<C: StockSuite> Coordinator<C> {
         self.asked && !self.retired && idle && self.ready.len() + 1 >= setting.needed()
     }
 
-    /// Opens a session with the first k - 1 signers that responded and this party, whose share is added at once.
+    /// Opens a session with this party, whose share is added at once, and k - 1 signers that responded: those doubted least, of these the first.
     pub(super) fn open(&mut self, setting: &Setting<C>, rng: &mut dyn CryptoRng) -> Result<Opened, Bug> {
+        self.ready.sort_by_key(|(party, _)| self.doubts.get(party).copied().unwrap_or(0));
         let others: Vec<_> = self.ready.drain(..setting.needed().saturating_sub(1).min(self.ready.len())).collect();
         let (nonces, own) = commit::<C>(&setting.key, rng);
         let list = others.iter().map(|(_, numbered)| numbered.commitments).chain([own]).collect();
@@ -322,11 +347,15 @@ impl<C: StockSuite> Coordinator<C> {
         let place = self.sessions.iter().position(|open| open.number == session && open.awaited.is_empty())?;
         let Session { package, shares, .. } = self.sessions.swap_remove(place);
         Some(match aggregate(&setting.public, &package, &shares, rng) {
-            Ok(signature) => Ok(Signed {
-                signature: signature.encode(),
-                signers: parties_of(package.commitments()).collect(),
-                commitments: setting.seed.as_ref().map_or_else(Vec::new, |_| package.encoded_commitments()),
-            }),
+            Ok(signature) => {
+                let signers: Vec<PartyId> = parties_of(package.commitments()).collect();
+                self.asks.push(Ask::Trust(signers.clone()));
+                Ok(Signed {
+                    signature: signature.encode(),
+                    signers,
+                    commitments: setting.seed.as_ref().map_or_else(Vec::new, |_| package.encoded_commitments()),
+                })
+            }
             Err(AggregateError::FalseShares(culprits)) => {
                 Err(Spoiled::By(culprits.into_iter().map(PartyId::of_share).collect()))
             }
@@ -337,7 +366,7 @@ impl<C: StockSuite> Coordinator<C> {
 
     /// Excludes a party: sessions that wait for it are dropped.
     pub(super) fn exclude(&mut self, party: PartyId) {
-        self.forget(party);
+        self.doubt(party);
         self.ready.retain(|(ready, _)| *ready != party);
         self.drop_sessions_of(party);
     }

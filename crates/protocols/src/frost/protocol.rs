@@ -391,8 +391,8 @@ impl<C: StockSuite> Protocol for RobustFrost<C> {
                 roles.answer(coordinator, answer, in_advance)
             }
             // The coordinator must not look for signers again here: it would ask the stock the same without end.
-            Supply::Drawn { commitments, held } => {
-                roles.coordinator.supply(&self.setting, &self.excluded, commitments, held);
+            Supply::Drawn { commitments, held, doubts } => {
+                roles.coordinator.supply(&self.setting, &self.excluded, commitments, (held, doubts));
                 Ok(())
             }
         }

@@ -55,11 +55,14 @@ pub enum Ask {
         /// The most commitments that are kept of that signer.
         most: usize,
     },
-    /// Draw one pair of commitments of each of `count` signers, or none at all. The answer is [`Supply::Drawn`].
+    /// Complete a session of `count` signers with one pair of commitments of each that is missing, or draw none at all. Who is doubted least comes
+    /// first, of these who is ready. The answer is [`Supply::Drawn`].
     Draw {
         /// How many signers.
         count: usize,
-        /// The search for signers starts here and goes round the circle of parties.
+        /// Signers whose commitments the coordinator has: if they are chosen, nothing is drawn of them.
+        ready: BTreeSet<PartyId>,
+        /// The search for the others starts here and goes round the circle of parties.
         start: PartyId,
         /// Signers that are not to be drawn.
         without: BTreeSet<PartyId>,
@@ -69,6 +72,13 @@ pub enum Ask {
         /// The signer.
         party: PartyId,
     },
+    /// This signer has held up a session, or spoiled one: others are drawn before it. No answer.
+    Doubt {
+        /// The signer.
+        party: PartyId,
+    },
+    /// These parties have just signed: nothing that was before is held against them. No answer.
+    Trust(Vec<PartyId>),
 }
 
 impl Ask {
@@ -102,10 +112,12 @@ pub enum Supply {
     },
     /// To [`Ask::Draw`].
     Drawn {
-        /// One pair of each of `count` signers; empty if there were too few.
+        /// One pair of each signer that was missing; empty if there were too few.
         commitments: Vec<(PartyId, AnyNumbered)>,
         /// How many pairs are left of each signer.
         held: BTreeMap<PartyId, usize>,
+        /// How often each signer has failed since it last signed; those that have not are left out.
+        doubts: BTreeMap<PartyId, u32>,
     },
 }
 
@@ -150,6 +162,8 @@ struct Shelf {
     given: VecDeque<(u64, u32, AnyNonces)>,
     /// Commitments that this party may use as a coordinator, oldest first.
     held: VecDeque<AnyNumbered>,
+    /// In how many instances of this party the peer has held up or spoiled a session since it last signed in one.
+    doubts: u32,
 }
 
 impl Shelves {
@@ -182,14 +196,27 @@ impl Shelves {
                 held.extend(commitments);
                 held.drain(..held.len().saturating_sub(most));
             }
-            Ask::Draw { count, start, without } => {
-                let commitments = draw(&mut self.0, count, start, &without);
+            Ask::Draw { count, ready, start, without } => {
+                let commitments = self.draw(count, &ready, start, &without);
                 let held = self.0.iter().map(|(party, shelf)| (*party, shelf.held.len())).collect();
-                return Served::Supply(Supply::Drawn { commitments, held });
+                let doubted = self.0.iter().filter(|(_, shelf)| shelf.doubts > 0);
+                let doubts = doubted.map(|(party, shelf)| (*party, shelf.doubts)).collect();
+                return Served::Supply(Supply::Drawn { commitments, held, doubts });
             }
             Ask::Forget { party } => {
                 if let Some(shelf) = self.0.get_mut(&party) {
                     shelf.held.clear();
+                }
+            }
+            Ask::Doubt { party } => {
+                let doubts = &mut self.0.entry(party).or_default().doubts;
+                *doubts = doubts.saturating_add(1);
+            }
+            Ask::Trust(parties) => {
+                for party in parties {
+                    if let Some(shelf) = self.0.get_mut(&party) {
+                        shelf.doubts = 0;
+                    }
                 }
             }
         }
@@ -206,23 +233,31 @@ impl Shelves {
             None => Served::Supply(Supply::Nonces { coordinator, number, nonces: None, in_advance: true }),
         }
     }
-}
 
-/// Draws one pair of each of `count` signers, searching from `start` round the circle; all or none.
-fn draw(
-    shelves: &mut BTreeMap<PartyId, Shelf>,
-    count: usize,
-    start: PartyId,
-    without: &BTreeSet<PartyId>,
-) -> Vec<(PartyId, AnyNumbered)> {
-    let circle = shelves.range(start..).chain(shelves.range(..start));
-    let stocked = circle.filter(|(party, shelf)| !shelf.held.is_empty() && !without.contains(party));
-    let parties: Vec<PartyId> = stocked.map(|(party, _)| *party).take(count).collect();
-    if parties.len() < count {
-        return Vec::new();
+    /// Draws one pair of each signer that those who are `ready` lack of `count`, all or none: those doubted least, among equals first who is ready
+    /// and then round the circle from `start`.
+    ///
+    /// Whoever withholds its share can give new commitments at once. Without this order it would be drawn and waited for again and again.
+    fn draw(
+        &mut self,
+        count: usize,
+        ready: &BTreeSet<PartyId>,
+        start: PartyId,
+        without: &BTreeSet<PartyId>,
+    ) -> Vec<(PartyId, AnyNumbered)> {
+        let circle = self.0.range(start..).chain(self.0.range(..start));
+        let stocked = circle
+            .filter(|(party, shelf)| !shelf.held.is_empty() && !without.contains(party) && !ready.contains(party));
+        let mut signers: Vec<PartyId> = ready.iter().copied().chain(stocked.map(|(party, _)| *party)).collect();
+        // The order among equals stays.
+        signers.sort_by_key(|party| self.0.get(party).map_or(0, |shelf| shelf.doubts));
+        if signers.len() < count {
+            return Vec::new();
+        }
+        let missing = signers.into_iter().take(count).filter(|party| !ready.contains(party));
+        let drawn = missing.filter_map(|party| Some((party, self.0.get_mut(&party)?.held.pop_front()?)));
+        drawn.collect()
     }
-    let drawn = parties.into_iter().filter_map(|party| Some((party, shelves.get_mut(&party)?.held.pop_front()?)));
-    drawn.collect()
 }
 
 #[cfg(test)]
@@ -286,8 +321,8 @@ mod tests {
         let commitments = |of: &[(u64, AnyNonces, AnyNumbered)]| of.iter().map(|pair| pair.2.clone()).collect();
         let drawn = |stock: &mut Shelves, count, start, without: &[u16]| {
             let without = without.iter().map(|party| id(*party)).collect();
-            match stock.serve(Ask::Draw { count, start: id(start), without }) {
-                Served::Supply(Supply::Drawn { commitments, held }) => {
+            match stock.serve(Ask::Draw { count, ready: BTreeSet::new(), start: id(start), without }) {
+                Served::Supply(Supply::Drawn { commitments, held, .. }) => {
                     let number = |numbered| C::numbered(numbered).unwrap().number;
                     let drawn: Vec<_> = commitments.into_iter().map(|(party, it)| (party.get(), number(it))).collect();
                     let held: Vec<_> = held.into_iter().map(|(party, held)| (party.get(), held)).collect();
@@ -305,6 +340,39 @@ mod tests {
         assert_eq!(drawn(&mut stock, 2, 3, &[]), (vec![(4, 5), (2, 3)], vec![(2, 3), (4, 1)]));
         stock.serve(Ask::Forget { party: id(2) });
         assert_eq!(drawn(&mut stock, 1, 1, &[]), (vec![(4, 6)], vec![(2, 0), (4, 0)]));
+    }
+
+    /// Whoever failed is drawn after all others, also after one that is ready, until it has signed.
+    #[test]
+    fn who_failed_is_drawn_last() {
+        let mut stock = Shelves::default();
+        let made = pairs(6);
+        for from in [2, 3, 4] {
+            let commitments = made.iter().map(|pair| pair.2.clone()).collect();
+            stock.serve(Ask::Shelve { from: id(from), commitments, most: 8 });
+        }
+        let drawn = |stock: &mut Shelves, count, ready: &[u16]| {
+            let ready = ready.iter().map(|party| id(*party)).collect();
+            match stock.serve(Ask::Draw { count, ready, start: id(2), without: BTreeSet::new() }) {
+                Served::Supply(Supply::Drawn { commitments, doubts, .. }) => {
+                    let drawn: Vec<_> = commitments.into_iter().map(|(party, _)| party.get()).collect();
+                    (drawn, doubts.into_iter().map(|(party, doubts)| (party.get(), doubts)).collect::<Vec<_>>())
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(drawn(&mut stock, 1, &[]), (vec![2], vec![]));
+        stock.serve(Ask::Doubt { party: id(2) });
+        assert_eq!(drawn(&mut stock, 2, &[]), (vec![3, 4], vec![(2, 1)]));
+        assert_eq!(drawn(&mut stock, 3, &[]).0, [3, 4, 2], "there is nobody else");
+        assert_eq!(drawn(&mut stock, 2, &[2]).0, [3, 4], "the one that is ready is doubted");
+        assert_eq!(drawn(&mut stock, 2, &[4]).0, [3]);
+        for party in [3, 3, 4] {
+            stock.serve(Ask::Doubt { party: id(party) });
+        }
+        assert_eq!(drawn(&mut stock, 2, &[]), (vec![2, 4], vec![(2, 1), (3, 2), (4, 1)]));
+        stock.serve(Ask::Trust(vec![id(1), id(3)]));
+        assert_eq!(drawn(&mut stock, 1, &[]), (vec![3], vec![(2, 1), (4, 1)]));
     }
 
     /// What the machine has made for this instance goes through the stock as well, and comes back if nobody objects.

@@ -2,14 +2,17 @@
 
 use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
+use theta_groups::Transcript;
 use theta_protocols::{Misbehaviour, Outcome};
-use theta_rounds::simulator::{Adversary, Behaviour, SimRng, below, for_each_seed};
-use theta_rounds::{Channel, Effect, Input, Recipient, Slot};
+use theta_rounds::simulator::{Adversary, Behaviour, Forgery, HonestSend, SimRng, below, for_each_seed};
+use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::Suite;
 
 use crate::frost::support::{MESSAGE, Setting, flip, id, tamper};
@@ -272,6 +275,70 @@ fn the_silent_hold_up_one_signature() {
     assert!(report.honest().all(|(_, party)| party.blames.is_empty()));
     let called: Vec<u16> = packages(&setting, MESSAGE, &mut rng).iter().map(|package| package.to).collect();
     assert!(!called.contains(&silent));
+}
+
+/// Withholds its shares, and gives commitments in advance instead of those that are asked for. Counts the sessions to which it is called.
+struct Withholding(Arc<AtomicUsize>);
+
+impl Adversary for Withholding {
+    fn on_send(&mut self, _rng: &mut SimRng, _to: PartyId, honest: HonestSend) -> Vec<Forgery> {
+        let mut payload = honest.payload.to_vec();
+        match honest.slot.kind {
+            SHARE => return Vec::new(),
+            // The first pair is not for this signature.
+            COMMITMENTS => payload[0] = 0,
+            _ => {}
+        }
+        vec![HonestSend { payload: payload.into(), ..honest }]
+    }
+
+    fn on_receive(&mut self, _rng: &mut SimRng, _from: PartyId, message: &HonestSend) -> Vec<Forgery> {
+        self.0.fetch_add(usize::from(message.slot.kind == PACKAGE), Relaxed);
+        Vec::new()
+    }
+}
+
+/// It gives new commitments for every signature, so that there is always a pair of it to draw. It is not drawn while there are others.
+#[test]
+fn who_withholds_its_share_is_drawn_once() {
+    let mut setting = Setting::warm(SUITE, 3, 5);
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let liar = packages(&setting, MESSAGE, &mut rng)[0].to;
+    for signature in 0..8 {
+        // It has forgotten that it gave any, and gives some.
+        setting.forget(liar);
+        let called = Arc::new(AtomicUsize::new(0));
+        let report = setting.run(signature, vec![(liar, Box::new(Withholding(Arc::clone(&called))))]);
+        setting.check(&report).unwrap();
+        assert_eq!(called.load(Relaxed), usize::from(signature == 0), "signature {signature}");
+    }
+}
+
+/// A signer that failed once signs again where it is needed, and then comes before one that has failed since.
+#[test]
+fn who_signs_again_is_trusted_again() {
+    let mut setting = Setting::warm(SUITE, 2, 3);
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let slow = packages(&setting, MESSAGE, &mut rng)[0].to;
+    let other = (1..=3).find(|party| ![slow, setting.coordinator()].contains(party)).unwrap();
+    for (seed, liar, calls) in [(1, slow, 1), (2, slow, 0), (3, other, 1), (4, other, 0)] {
+        setting.forget(liar);
+        let called = Arc::new(AtomicUsize::new(0));
+        let report = setting.run(seed, vec![(liar, Box::new(Withholding(Arc::clone(&called))))]);
+        setting.check(&report).unwrap();
+        assert_eq!(called.load(Relaxed), calls, "signature {seed}");
+    }
+    // Both have commitments at the coordinator. The first has signed when the other failed, and comes first even where the search begins with the other.
+    let begins_with = |message: &str| {
+        let hash = Transcript::new("theta/frost/coordinator/v1")
+            .with("key id", setting.public.key_id().as_bytes())
+            .with("message", message.as_bytes())
+            .finish32();
+        let start = u16::from_be_bytes([hash[2], hash[3]]);
+        (0..3).map(|step| (start % 3 + step) % 3 + 1).find(|party| *party != setting.coordinator()).unwrap()
+    };
+    let message = messages(&setting).find(|message| begins_with(message) == other).unwrap();
+    assert_eq!(packages(&setting, message.as_bytes(), &mut rng)[0].to, slow);
 }
 
 /// One coordinator asks again and again; another calls for nonces that do not exist.
