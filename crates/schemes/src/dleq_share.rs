@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use rand_core::CryptoRng;
-use theta_groups::{DecodeError, Group, Transcript};
+use theta_groups::{DecodeError, Group, Scalar, Transcript};
 use theta_sharing::dleq::{self, Bases, ClaimSet, DleqClaim, DleqProof};
-use theta_sharing::{Encoded, ShareIndex};
+use theta_sharing::{Encoded, InterpolationSet, ShareIndex, Threshold};
 
+use crate::bisection::{find_false, random_weight};
 use crate::keys::{KeyShare, PublicKeySet};
 use crate::{CombineError, selection};
 
@@ -125,6 +126,51 @@ impl<G: Group> DleqShare<G> {
             _ => dleq::vartime_verify_batch(bases, &claims, rng),
         };
         culprits.extend(false_claims.into_iter().filter_map(|position| claimants.get(position)));
+        culprits
+    }
+
+    /// The parties of `others` whose images are not what the first k of `verified` determine. An honest one's is: all key shares are values of one
+    /// polynomial of degree k - 1, and a group element has one encoding.
+    ///
+    /// The differences of order k of such a polynomial are zero: with w_i = 1 / prod over m != i of (x_i - x_m), the sum of all w_i v_i over k verified
+    /// images and one other is the identity. All these sums are added with random 128-bit weights and halved where that is not the identity. Even
+    /// weights would hide components of order two, so that membership in the subgroup is checked before.
+    pub(crate) fn vartime_off_polynomial(
+        threshold: Threshold,
+        verified: &[Self],
+        others: &[Self],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        let Some(known) = verified.get(..usize::from(threshold.k())) else { return Vec::new() };
+        let mut culprits = Vec::new();
+        let mut batch = Vec::with_capacity(others.len());
+        for other in others {
+            let indices: Vec<ShareIndex> = known.iter().chain([other]).map(Self::index).collect();
+            // One party's second share would say nothing about the polynomial.
+            let Ok(set) = InterpolationSet::new(indices.clone()) else { continue };
+            if !G::is_in_subgroup(other.image.element()) {
+                culprits.push(other.index);
+                continue;
+            }
+            // The coefficients at zero are prod over m of x_m, times w_i / x_i.
+            let weight = G::Scalar::from_u128(random_weight(rng));
+            let scaled = |(coefficient, index): (G::Scalar, ShareIndex)| {
+                weight * coefficient * G::Scalar::from_u64(u64::from(index.get()))
+            };
+            let coefficients = set.coefficients_at_zero::<G::Scalar>().into_iter().zip(indices).map(scaled);
+            batch.push((other, coefficients.collect::<Vec<_>>()));
+        }
+        let holds = |batch: &[(&Self, Vec<G::Scalar>)]| {
+            let mut scalars = vec![G::Scalar::ZERO; known.len()];
+            for (_, coefficients) in batch {
+                scalars.iter_mut().zip(coefficients).for_each(|(sum, coefficient)| *sum += *coefficient);
+            }
+            scalars.extend(batch.iter().filter_map(|(_, coefficients)| coefficients.last()));
+            let shares = known.iter().chain(batch.iter().map(|(other, _)| *other));
+            let images: Vec<_> = shares.map(|share| *share.image.element()).collect();
+            G::is_identity(&G::vartime_msm(&scalars, &images))
+        };
+        find_false(&batch, &holds, &mut |(other, _)| culprits.push(other.index));
         culprits
     }
 

@@ -77,6 +77,14 @@ pub trait ThresholdScheme: KeyScheme {
     /// Any [`DecodeError`]; the sender is to blame.
     fn decode_share(index: ShareIndex, bytes: &[u8]) -> Result<Self::Share, DecodeError>;
 
+    /// Refuses a parsed share that is of no key like this one, for schemes whose shares do not tell by their bytes alone.
+    ///
+    /// # Errors
+    /// Any [`DecodeError`]; the sender is to blame.
+    fn check_share(_public: &Self::PublicKey, _share: &Self::Share) -> Result<(), DecodeError> {
+        Ok(())
+    }
+
     /// Checks shares against the verification keys, in one batch where the scheme can. Returns the parties whose shares
     /// are false; empty means that all are good. Shares of indices outside the key's range are false.
     fn verify_shares(
@@ -99,6 +107,18 @@ pub trait ThresholdScheme: KeyScheme {
 
     /// Whether [`ThresholdScheme::create_bare_share`] leaves out a proof.
     const HAS_BARE_SHARES: bool = false;
+
+    /// The parties of `others`, whose shares may be bare, that did not send what `verified` shares determine, of which there are k or more: k points
+    /// of the sharing polynomial determine all others, so no proof is needed to name who lies about its own. Names nobody where the scheme has no
+    /// bare shares. Public data only.
+    fn vartime_off_polynomial(
+        _public: &Self::PublicKey,
+        _verified: &[Self::Share],
+        _others: &[Self::Share],
+        _rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        Vec::new()
+    }
 
     /// The combined value behind an encoded result: what k shares interpolate to and nothing beyond it, so that whoever reads it
     /// learns what k shares would have told. It is the same whichever k shares were combined. `None` if the scheme is not

@@ -107,7 +107,8 @@ pub trait Shares: Send {
     /// Forgets the share of party `index`.
     fn remove(&mut self, index: ShareIndex);
 
-    /// Verifies in one batch the proven shares that are not verified yet. Drops the false ones and returns their parties.
+    /// Verifies in one batch the proven shares that are not verified yet and, once k are, all others by what these determine. Drops the false ones and
+    /// returns their parties. So a false share is named although nobody has asked for its proof, or got it.
     fn verify(&mut self, rng: &mut dyn CryptoRng) -> Vec<ShareIndex>;
 
     /// Combines k shares, verified ones first, and returns the result and their parties.
@@ -204,10 +205,14 @@ impl<S: ThresholdScheme> SharesOf<S> {
         SecretMaterial::index(self.answering.key.as_ref())
     }
 
+    /// k.
+    fn needed(&self) -> usize {
+        usize::from(crate::keys::PublicMaterial::threshold(self.answering.public.as_ref()).k())
+    }
+
     /// Whose shares are combined.
     fn first_k(&self) -> Vec<ShareIndex> {
-        let k = usize::from(crate::keys::PublicMaterial::threshold(self.answering.public.as_ref()).k());
-        self.shares.iter().take(k).map(S::share_index).collect()
+        self.shares.iter().take(self.needed()).map(S::share_index).collect()
     }
 
     fn put_decoded(&mut self, share: S::Share) -> bool {
@@ -250,7 +255,9 @@ impl<S: ThresholdScheme> Shares for SharesOf<S> {
     }
 
     fn put(&mut self, index: ShareIndex, share: &[u8]) -> Result<bool, DecodeError> {
-        Ok(self.put_decoded(S::decode_share(index, share)?))
+        let share = S::decode_share(index, share)?;
+        S::check_share(&self.answering.public, &share)?;
+        Ok(self.put_decoded(share))
     }
 
     fn put_own_proof(&mut self, rng: &mut dyn CryptoRng) {
@@ -270,9 +277,17 @@ impl<S: ThresholdScheme> Shares for SharesOf<S> {
         rest.sort_by_key(|share| !S::is_proven(share));
         let proven = self.proven();
         let Some(unverified) = self.shares.get(self.verified..proven) else { return Vec::new() };
-        let culprits = S::verify_shares(&self.answering.public, &self.answering.request, unverified, rng);
-        self.shares.retain(|share| !culprits.contains(&S::share_index(share)));
+        let Answering { public, request, .. } = self.answering.as_ref();
+        let mut culprits = S::verify_shares(public, request, unverified, rng);
         self.verified = proven.saturating_sub(culprits.len());
+        self.shares.retain(|share| !culprits.contains(&S::share_index(share)));
+        if self.verified >= self.needed()
+            && let Some((verified, others)) = self.shares.split_at_checked(self.verified)
+        {
+            let liars = S::vartime_off_polynomial(public, verified, others, rng);
+            self.shares.retain(|share| !liars.contains(&S::share_index(share)));
+            culprits.extend(liars);
+        }
         culprits
     }
 

@@ -82,6 +82,10 @@ impl ThresholdScheme for Cks05Sh00 {
         sh00::decode(index, bytes)
     }
 
+    fn check_share(public: &RsaPublicKey, share: &RsaShare) -> Result<(), DecodeError> {
+        sh00::check(public, share)
+    }
+
     fn verify_shares(
         public: &RsaPublicKey,
         request: &RsaRequest,
@@ -89,6 +93,15 @@ impl ThresholdScheme for Cks05Sh00 {
         rng: &mut dyn CryptoRng,
     ) -> Vec<ShareIndex> {
         sh00::false_among(public, request, shares, rng)
+    }
+
+    fn vartime_off_polynomial(
+        public: &RsaPublicKey,
+        verified: &[RsaShare],
+        others: &[RsaShare],
+        _rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        sh00::vartime_off_polynomial(public, verified, others)
     }
 
     fn combine(public: &RsaPublicKey, request: &RsaRequest, shares: &[RsaShare]) -> Result<RsaSignature, CombineError> {

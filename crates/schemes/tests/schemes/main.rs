@@ -2,6 +2,8 @@
 // `cfg(test)` is always true here; it tells clippy that these are tests, helpers included.
 
 #[cfg(test)]
+mod bare;
+#[cfg(test)]
 mod claims;
 #[cfg(test)]
 mod ecdsa;

@@ -112,23 +112,52 @@ fn the_slow_one_gets_its_proofs_from_those_who_have_finished() {
     }
 }
 
-/// A liar that does not prove its share is left out, without blame: it might be down.
+/// Sends `share` of the true one in its place, and nothing else.
+fn mute(share: impl Fn(&[u8]) -> Bytes + Send + 'static) -> Box<dyn Adversary> {
+    Box::new(Tamper(
+        move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
+            if slot == SHARE { vec![(slot, share(&payload))] } else { Vec::new() }
+        },
+    ))
+}
+
+/// A liar that does not prove its share is left out. It is named all the same: two true shares tell what its own is.
 #[test]
 fn who_does_not_answer_is_left_out() {
     for (suite, _) in SUITES {
         let setting = Setting::new(suite, 2, 4);
-        let mute = Tamper(
-            move |_: &mut SimRng, _: PartyId, slot: Slot, payload: Bytes| {
-                if slot == SHARE { vec![(slot, falsified(suite, &payload))] } else { Vec::new() }
-            },
-        );
-        let report = setting.run(3, vec![(3, Box::new(mute)), (1, Box::new(Behaviour::Silent))]);
+        let liar = mute(move |share| falsified(suite, share));
+        let report = setting.run(3, vec![(3, liar), (1, Box::new(Behaviour::Silent))]);
         setting.expect_result(&report);
-        assert_eq!(report.blames_of(id(3)).count(), 0);
-        assert_eq!(report.honest().count(), 2);
+        let said: Vec<_> = report.blames_of(id(3)).map(|(by, blame)| (by.get(), blame.offence.name())).collect();
+        assert_eq!(said, [(2, "invalid_share"), (4, "invalid_share")]);
         for (_, party) in report.honest() {
             assert!(!party.result.as_ref().unwrap().as_ref().unwrap().contributors.contains(&id(3).share()));
         }
+    }
+}
+
+/// One that sends its true share and is not heard of again is not named, and nor is one that was restarted and sends it twice.
+#[test]
+fn who_falls_silent_after_a_true_share_is_not_named() {
+    for (suite, _) in SUITES {
+        let setting = Setting::new(suite, 3, 6);
+        let (silent, twice) = (mute(Bytes::copy_from_slice), Box::new(Behaviour::Flood));
+        let report = setting.run(4, vec![(2, lies_in(suite, SHARE)), (3, silent), (4, twice)]);
+        setting.expect_result(&report);
+        assert!(report.blames_of(id(2)).count() > 0);
+        assert_eq!([3, 4].map(|party| report.blames_of(id(party)).count()), [0; 2]);
+    }
+}
+
+/// A share of a modulus of another size, and one that is no residue of this one, are no shares, and cost nobody a proof.
+#[test]
+fn shares_of_other_moduli_are_malformed() {
+    let setting = Setting::new(Suite::Sh00Pkcs1Sha256, 2, 4);
+    for share in [vec![1; 256], vec![1; 384], vec![1; 512], vec![1; 4 * 256 + 32], [&[0xff; 127][..], &[0xfe]].concat()]
+    {
+        let corrupted: Vec<(u16, Box<dyn Adversary>)> = vec![(3, mute(move |_| share.clone().into()))];
+        setting.expect_named(1, corrupted, &["malformed_share"]);
     }
 }
 

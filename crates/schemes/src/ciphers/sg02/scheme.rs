@@ -106,6 +106,15 @@ impl<G: CipherGroup> ThresholdScheme for Sg02<G> {
         DleqShare::false_among(public, &request.bases, &request.context, shares, rng)
     }
 
+    fn vartime_off_polynomial(
+        public: &Self::PublicKey,
+        verified: &[Self::Share],
+        others: &[Self::Share],
+        rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        DleqShare::vartime_off_polynomial(public.threshold(), verified, others, rng)
+    }
+
     /// A result that is not valid although all shares are true is the encryptor's fault; then no shares, true or false, give a
     /// valid result.
     fn combine(

@@ -158,6 +158,10 @@ impl<E: Encoding> ThresholdScheme for Sh00<E> {
         share::decode(index, bytes)
     }
 
+    fn check_share(public: &RsaPublicKey, share: &RsaShare) -> Result<(), DecodeError> {
+        share::check(public, share)
+    }
+
     fn verify_shares(
         public: &RsaPublicKey,
         request: &RsaRequest,
@@ -165,6 +169,15 @@ impl<E: Encoding> ThresholdScheme for Sh00<E> {
         rng: &mut dyn CryptoRng,
     ) -> Vec<ShareIndex> {
         share::false_among(public, request, shares, rng)
+    }
+
+    fn vartime_off_polynomial(
+        public: &RsaPublicKey,
+        verified: &[RsaShare],
+        others: &[RsaShare],
+        _rng: &mut dyn CryptoRng,
+    ) -> Vec<ShareIndex> {
+        share::vartime_off_polynomial(public, verified, others)
     }
 
     fn combine(public: &RsaPublicKey, request: &RsaRequest, shares: &[RsaShare]) -> Result<RsaSignature, CombineError> {

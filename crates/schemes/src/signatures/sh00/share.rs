@@ -2,13 +2,15 @@
 
 use rand_core::CryptoRng;
 use theta_groups::DecodeError;
+use theta_groups::modular::Residue;
 use theta_sharing::ShareIndex;
 
+use super::interpolation::IntegerCoefficients;
 use super::proof::{Claim, Proof, RESPONSE_EXCESS, find_false};
 use super::{MODULUS_BITS, RsaKeyShare, RsaPublicKey, RsaRequest, TEST_MODULUS_BITS};
 use crate::keys::SecretMaterial as _;
 
-/// One party's x_i = x^(2 s_i), bare or with a proof. Whether its numbers are below N is checked when the share is used.
+/// One party's x_i = x^(2 s_i), bare or with a proof. Whether its numbers are those of one key is told by [`check`].
 #[derive(Clone, Debug)]
 pub struct RsaShare {
     index: ShareIndex,
@@ -106,4 +108,53 @@ pub(crate) fn false_among(
     }
     find_false(public, request, &claims, rng, &mut culprits);
     culprits
+}
+
+/// Refuses a share of a modulus of another size, and numbers of N or more, which no honest party sends.
+pub(crate) fn check(public: &RsaPublicKey, share: &RsaShare) -> Result<(), DecodeError> {
+    let modulus = public.modulus();
+    modulus.decode(&share.value)?;
+    if let Some(proof) = &share.proof {
+        modulus.decode(&proof.commitment_base)?;
+        modulus.decode(&proof.commitment_message)?;
+    }
+    Ok(())
+}
+
+/// The parties of `others` whose shares, up to a square root of 1, are not what the first k of `verified` determine. An honest one's is: all key
+/// shares are values of one polynomial of degree k - 1 modulo m, and m is the order of the squares.
+pub(crate) fn vartime_off_polynomial(
+    public: &RsaPublicKey,
+    verified: &[RsaShare],
+    others: &[RsaShare],
+) -> Vec<ShareIndex> {
+    let known = verified.get(..usize::from(public.threshold().k())).unwrap_or_default();
+    let known: Vec<(ShareIndex, Residue)> =
+        known.iter().filter_map(|share| Some((share.index, public.modulus().decode(&share.value).ok()?))).collect();
+    if known.len() < usize::from(public.threshold().k()) {
+        return Vec::new();
+    }
+    others.iter().filter(|other| !vartime_fits(public, &known, other)).map(RsaShare::index).collect()
+}
+
+/// Whether `other` is on the polynomial through k `known` shares.
+///
+/// The differences of order k of such a polynomial are zero: with w_i = 1 / prod over m != i of (i - m), the sum of all w_i f(i) over k parties and one
+/// other is zero. The coefficients at zero are prod over m of m, times w_i / i. So the product of all x_i^(2 i D lambda_i) is 1, D being the common
+/// denominator; negative powers stand on the other side. The 2 removes square roots of 1, and D has no factor in common with m.
+fn vartime_fits(public: &RsaPublicKey, known: &[(ShareIndex, Residue)], other: &RsaShare) -> bool {
+    let modulus = public.modulus();
+    let Ok(value) = modulus.decode(&other.value) else { return false };
+    let all: Vec<(ShareIndex, &Residue)> =
+        known.iter().map(|(index, value)| (*index, value)).chain([(other.index, &value)]).collect();
+    let indices: Vec<ShareIndex> = all.iter().map(|(index, _)| *index).collect();
+    let mut coefficients = IntegerCoefficients::at_zero(&indices);
+    for (exponent, index) in coefficients.numerators.iter_mut().zip(&indices) {
+        exponent.mul_u64(2 * u64::from(index.get()));
+    }
+    let (mut above, mut below) = (Vec::new(), Vec::new());
+    for (((_, value), exponent), negative) in all.iter().zip(&coefficients.numerators).zip(&coefficients.negative) {
+        if *negative { below.push((*value, exponent)) } else { above.push((*value, exponent)) }
+    }
+    modulus.vartime_product(&above) == modulus.vartime_product(&below)
 }

@@ -2,7 +2,7 @@
 
 mod attacks;
 mod dealing;
-mod fixture;
+pub(crate) mod fixture;
 mod known_answers;
 mod shares;
 mod standard;
