@@ -32,7 +32,7 @@ pub use group::{DecodeError, Group, PairOf, Pairing, Scalar, Table};
 pub use p256::{P256, P256Element, P256Scalar};
 pub use ristretto::{Ristretto255, RistrettoElement, RistrettoScalar};
 pub use secp256k1::{Secp256k1, Secp256k1Element, Secp256k1Scalar};
-pub use secret::Secret;
+pub use secret::{Secret, SecretRng};
 pub use transcript::Transcript;
 
 /// Bits of the longest of some short scalars: 0 to 128.

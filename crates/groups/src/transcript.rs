@@ -2,7 +2,7 @@
 
 use crate::Scalar;
 use sha2::{Digest, Sha512};
-use zeroize::Zeroize as _;
+use zeroize::{Zeroize as _, Zeroizing};
 
 /// A hash whose input can be parsed in one way only: every part follows its label and its length, each as [`Transcript::append`]
 /// writes them.
@@ -62,20 +62,21 @@ impl Transcript {
         out
     }
 
-    /// A challenge, uniform in Z_q.
+    /// A challenge, uniform in Z_q. What it is reduced from is wiped: nonces are made in the same way.
     #[must_use]
     pub fn challenge<S: Scalar>(self) -> S {
-        let first = self.finish();
+        let first = Zeroizing::new(self.finish());
         if S::UNIFORM_LEN <= first.len() {
-            return S::from_uniform_bytes(&first);
+            return S::from_uniform_bytes(first.as_slice());
         }
         // Orders of more than 384 bits take two blocks, the second hashed from the first.
-        let second = Transcript::new("theta/challenge/second-block/v1").with("first", &first).finish();
-        let mut wide = [0; 128];
+        let second =
+            Zeroizing::new(Transcript::new("theta/challenge/second-block/v1").with("first", first.as_slice()).finish());
+        let mut wide = Zeroizing::new([0; 128]);
         let (left, right) = wide.split_at_mut(64);
-        left.copy_from_slice(&first);
-        right.copy_from_slice(&second);
-        S::from_uniform_bytes(&wide)
+        left.copy_from_slice(first.as_slice());
+        right.copy_from_slice(second.as_slice());
+        S::from_uniform_bytes(wide.as_slice())
     }
 }
 

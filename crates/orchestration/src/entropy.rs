@@ -4,7 +4,7 @@ use core::convert::Infallible;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
-use theta_groups::{Secret, Transcript};
+use theta_groups::{Secret, SecretRng, Transcript};
 
 /// The randomness of one CPU thread.
 pub(crate) enum Entropy {
@@ -37,7 +37,7 @@ fn generator(seed: [u8; 32], stream: u64) -> ChaCha20Rng {
 
 /// A generator for one draw: seeded by a hash of the operating system's present answer and of the thread's own
 /// generator.
-fn hedged(own: &mut ChaCha20Rng) -> ChaCha20Rng {
+fn hedged(own: &mut ChaCha20Rng) -> SecretRng {
     let [mut system, mut standby] = [Secret::new([0; 32]), Secret::new([0; 32])];
     own.fill_bytes(standby.expose_mut());
     if let Err(error) = getrandom::fill(system.expose_mut()) {
@@ -45,8 +45,7 @@ fn hedged(own: &mut ChaCha20Rng) -> ChaCha20Rng {
         tracing::error!(%error, "the operating system gives no randomness");
     }
     let transcript = Transcript::new("theta/orchestration/entropy/v1").with("system", system.expose());
-    let seed = Secret::new(transcript.with("standby", standby.expose()).finish32());
-    ChaCha20Rng::from_seed(*seed.expose())
+    SecretRng::new(&Secret::new(transcript.with("standby", standby.expose()).finish32()))
 }
 
 impl TryRng for Entropy {

@@ -7,7 +7,7 @@ use crate::Scalar;
 use crate::comb::{self, CombPoint, CoordinatePoint, ENTRIES, masks};
 use crate::msm::{VartimePoint, vartime_msm_affine};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A cube root of unity modulo the order; the endomorphism (x, y) -> (beta x, y) multiplies by it.
 pub(super) const LAMBDA: Bn254Scalar =
@@ -27,7 +27,7 @@ impl Drop for Half {
 
 impl Half {
     /// Takes a scalar between -2^127 and 2^127.
-    fn new(scalar: Bn254Scalar) -> Self {
+    fn new(mut scalar: Bn254Scalar) -> Self {
         let mut positive = scalar.to_little_endian();
         let mut negated = (-scalar).to_little_endian();
         // Zero counts as positive: its upper half is zero.
@@ -38,6 +38,7 @@ impl Half {
         }
         positive.zeroize();
         negated.zeroize();
+        scalar.zeroize();
         Self { value, negative }
     }
 }
@@ -57,6 +58,7 @@ fn high_half(a: [u64; 4], b: [u64; 3]) -> [u64; 4] {
         }
     }
     let [.., e, f, g, h] = product;
+    product.zeroize();
     [e, f, g, h]
 }
 
@@ -73,12 +75,12 @@ fn split(scalar: Bn254Scalar) -> (Half, Half) {
     for (limb, chunk) in limbs.iter_mut().zip(bytes.chunks(8)) {
         *limb = chunk.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
     }
-    let c1 = Bn254Scalar::from_raw(high_half(limbs, RECIPROCAL_B2));
-    let c2 = Bn254Scalar::from_raw(high_half(limbs, RECIPROCAL_B1));
+    let c1 = Zeroizing::new(Bn254Scalar::from_raw(high_half(limbs, RECIPROCAL_B2)));
+    let c2 = Zeroizing::new(Bn254Scalar::from_raw(high_half(limbs, RECIPROCAL_B1)));
     bytes.zeroize();
     limbs.zeroize();
-    let k2 = c1 * B1 - c2 * B2;
-    (Half::new(scalar - k2 * LAMBDA), Half::new(k2))
+    let k2 = Zeroizing::new(*c1 * B1 - *c2 * B2);
+    (Half::new(scalar - *k2 * LAMBDA), Half::new(*k2))
 }
 
 /// A digit from -8 to 8.
@@ -88,9 +90,16 @@ struct Digit {
     negative: u8,
 }
 
+impl Zeroize for Digit {
+    fn zeroize(&mut self) {
+        self.magnitude.zeroize();
+        self.negative.zeroize();
+    }
+}
+
 /// The digits to base 16 of a little-endian integer, lowest first. The highest must be below 8.
-fn digits<const N: usize>(bytes: &[u8]) -> [Digit; N] {
-    let mut digits = [Digit::default(); N];
+fn digits<const N: usize>(bytes: &[u8]) -> Zeroizing<[Digit; N]> {
+    let mut digits = Zeroizing::new([Digit::default(); N]);
     let mut carry = 0;
     for (i, (digit, nibble)) in digits.iter_mut().zip(bytes.iter().flat_map(|byte| [byte & 15, byte >> 4])).enumerate()
     {
@@ -121,13 +130,13 @@ pub(super) fn multiply<C: Curve>(point: &Point<C>, scalar: Bn254Scalar) -> Point
         multiple
     });
     let image = table.map(|point| Point { x: point.x.scale(C::BETA), ..point });
-    let mut digits = digits::<32>(&k1.value).into_iter().zip(digits::<32>(&k2.value)).rev();
+    let (digits1, digits2) = (digits::<32>(&k1.value), digits::<32>(&k2.value));
     let mut sum = Point::IDENTITY;
-    for (d1, d2) in &mut digits {
+    for (d1, d2) in digits1.iter().zip(digits2.iter()).rev() {
         for _ in 0..4 {
             sum = sum.double();
         }
-        sum = sum + look_up(&table, d1, k1.negative) + look_up(&image, d2, k2.negative);
+        sum = sum + look_up(&table, *d1, k1.negative) + look_up(&image, *d2, k2.negative);
     }
     sum
 }

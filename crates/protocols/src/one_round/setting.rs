@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
-use theta_groups::Secret;
+use theta_groups::{Secret, SecretRng};
 use theta_rounds::{Abort, Bug, PartyId};
 use theta_schemes::{Answer, CombineError, Purpose};
 use theta_sharing::Threshold;
@@ -27,8 +25,9 @@ impl Setting {
         self.answer.proven_share(&mut self.share_rng()).into()
     }
 
-    pub(super) fn share_rng(&self) -> ChaCha20Rng {
-        ChaCha20Rng::from_seed(*self.share_seed.expose())
+    /// The randomness of this party's share. The nonce of its proof follows from it, and with that the key share.
+    pub(super) fn share_rng(&self) -> SecretRng {
+        SecretRng::new(&self.share_seed)
     }
 
     /// Why verified shares do not combine. From outside, only a lying encryptor can cause this.

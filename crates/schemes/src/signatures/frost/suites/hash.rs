@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256, Sha512};
 use shake::Shake256;
 use shake::digest::{ExtendableOutput, Update, XofReader};
 use theta_groups::Scalar;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 /// A suite's hash function. Inputs are parts that are concatenated.
 pub trait SuiteHash: Copy + Debug + Send + Sync + 'static {
@@ -34,7 +34,7 @@ impl SuiteHash for Sha512Hash {
 
     fn to_scalar<S: Scalar>(context: &[u8], label: &[u8], prefix: &[&[u8]]) -> impl Fn(&[u8]) -> S {
         let prefixed = absorb(Sha512::new(), context, label, prefix);
-        move |rest| reduce(prefixed.clone().chain_update(rest).finalize().into())
+        move |rest| reduce(&Zeroizing::<[u8; 64]>::new(prefixed.clone().chain_update(rest).finalize().into()))
     }
 }
 
@@ -67,7 +67,7 @@ impl SuiteHash for Shake256Hash {
 
     fn to_scalar<S: Scalar>(context: &[u8], label: &[u8], prefix: &[&[u8]]) -> impl Fn(&[u8]) -> S {
         let prefixed = Self::absorb(context, label, prefix);
-        move |rest| reduce(Self::squeeze(prefixed.clone().chain(rest)))
+        move |rest| reduce(&Zeroizing::new(Self::squeeze(prefixed.clone().chain(rest))))
     }
 }
 
@@ -89,16 +89,18 @@ impl SuiteHash for Sha256Hash {
         domain.push(u8::try_from(domain.len()).unwrap_or(u8::MAX));
         let prefixed = absorb(Sha256::new(), &[0; 64], &[], prefix);
         move |rest| {
-            let b0 = prefixed.clone().chain_update(rest).chain_update([0, 48, 0]).chain_update(&domain).finalize();
-            let mut b1 = Sha256::new().chain_update(b0).chain_update([1]).chain_update(&domain).finalize();
+            // Whoever has b0 has all that follows from it.
+            let b0 = wiped(prefixed.clone().chain_update(rest).chain_update([0, 48, 0]).chain_update(&domain));
+            let block = |input: &[u8; 32], number: u8| {
+                wiped(Sha256::new().chain_update(input).chain_update([number]).chain_update(&domain))
+            };
+            let b1 = block(&b0, 1);
             let mut xor = b0;
-            xor.iter_mut().zip(&b1).for_each(|(byte, other)| *byte ^= other);
-            let mut b2 = Sha256::new().chain_update(xor).chain_update([2]).chain_update(&domain).finalize();
-            let mut uniform = [0; 48];
-            uniform.iter_mut().zip(b1.iter().chain(&b2)).for_each(|(to, from)| *to = *from);
-            b1.as_mut_slice().zeroize();
-            b2.as_mut_slice().zeroize();
-            reduce(uniform)
+            xor.iter_mut().zip(b1.iter()).for_each(|(byte, other)| *byte ^= other);
+            let b2 = block(&xor, 2);
+            let mut uniform = Zeroizing::new([0; 48]);
+            uniform.iter_mut().zip(b1.iter().chain(b2.iter())).for_each(|(to, from)| *to = *from);
+            reduce(&uniform)
         }
     }
 }
@@ -111,9 +113,12 @@ fn absorb<H: Digest>(mut hash: H, context: &[u8], label: &[u8], parts: &[&[u8]])
     hash
 }
 
-/// Reduces uniform bytes and wipes them, since they may be a nonce.
-fn reduce<S: Scalar, const N: usize>(mut uniform: [u8; N]) -> S {
-    let scalar = S::from_uniform_bytes(&uniform);
-    uniform.zeroize();
-    scalar
+/// The end of a hash whose output may be a nonce.
+fn wiped(hash: Sha256) -> Zeroizing<[u8; 32]> {
+    Zeroizing::new(hash.finalize().into())
+}
+
+/// Reduces uniform bytes, which may be a nonce and are wiped by their owner.
+fn reduce<S: Scalar, const N: usize>(uniform: &Zeroizing<[u8; N]>) -> S {
+    S::from_uniform_bytes(uniform.as_slice())
 }
