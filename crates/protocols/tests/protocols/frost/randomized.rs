@@ -50,13 +50,41 @@ fn every_suite_signs_under_a_key_of_the_client_s_own() {
                 assert!(setting.public.verify(MESSAGE, signature, &[]).is_err(), "{suite}");
                 assert_ne!(key, setting.public.verifying_key_bytes());
                 // Another seed, or other commitments, give another key.
-                for (secret, proof) in [(&*seed(8), outcome.proof.clone()), (&*secret, outcome.proof[1..].to_vec())] {
-                    let key = randomized_key(&setting.public, secret, &proof).unwrap();
+                let mut others = outcome.proof.clone();
+                *others.last_mut().unwrap() ^= 1;
+                for (secret, proof) in [(&*seed(8), &outcome.proof), (&*secret, &others)] {
+                    let key = randomized_key(&setting.public, secret, proof).unwrap();
                     assert!(verify_with_key(&setting.public, &key, MESSAGE, signature).is_err());
                 }
                 keys.push(key);
             }
             assert_eq!(keys.len(), usize::from(n));
+        }
+    }
+}
+
+/// Seed and list are hashed one behind the other. The first half of a long seed, with a list that begins with the other half, gives no key: it would be
+/// the same one.
+#[test]
+fn the_end_of_a_seed_is_not_the_beginning_of_a_list() {
+    for suite in Suite::ALL.into_iter().filter(|suite| suite.scheme() == "FROST") {
+        let setting = Setting::new(suite, 2, 3);
+        let list = run(&setting, &seed(7), None).agreed(|outcome| outcome.proof.clone()).unwrap();
+        let d = [9; 32];
+        let long = Secret::new([&[7; 32][..], &d].concat());
+        assert!(randomized_key(&setting.public, &long, &list).is_some());
+        assert_eq!(randomized_key(&setting.public, &seed(7), &[&d, &list[..]].concat()), None, "{suite}");
+        // A list has entries of k parties or more, whose identifiers rise.
+        let (first, second) = list.split_at(list.len() / 2);
+        for other in [
+            first,
+            &[second, first].concat(),
+            &[first, first].concat(),
+            &list[1..],
+            &[&d, &list[d.len()..]].concat(),
+            &[],
+        ] {
+            assert_eq!(randomized_key(&setting.public, &seed(7), other), None, "{suite}");
         }
     }
 }

@@ -33,6 +33,9 @@ pub enum PackageError {
     /// The group commitment is the identity, which has negligible probability whatever the signers do.
     #[error("the commitments cancel out: sign again with fresh ones")]
     Cancelled,
+    /// A list that is not what [`SigningPackage::encoded_commitments`](super::SigningPackage::encoded_commitments) writes of k or more parties of the key.
+    #[error("a list of commitments has an entry for each of k or more parties of the key, by rising identifier")]
+    List,
     /// The tweaked key is zero or the tweak is not a scalar, both of negligible probability; or the derived key is of another key.
     #[error("the tweaked key is not a key: use another tweak")]
     Tweak,
@@ -146,6 +149,25 @@ impl<C: FrostSuite> CommitmentList<C> {
         }
         bytes
     }
+}
+
+/// Whether these bytes have the form of a list of k or more parties of a key: entries of one length, each with the identifier of a party as
+/// [`CommitmentList::encode`] writes it, by rising index. The elements are not decoded.
+///
+/// Whoever hashes a list behind something that may be longer or shorter needs this: the list's length is a multiple of an entry's then, so that the
+/// bytes before it have no second reading.
+pub(super) fn is_list<C: FrostSuite>(threshold: Threshold, bytes: &[u8]) -> bool {
+    let identifier_len = ScalarOf::<C>::ENCODED_LEN;
+    let entry = identifier_len + 2 * C::Group::ENCODED_LEN;
+    let mut parties = threshold.indices();
+    let mut is_next = |entry: &[u8]| {
+        let written = entry.get(..identifier_len);
+        parties.any(|index| written == Some(identifier::<C>(index).as_ref()))
+    };
+    let entries = bytes.chunks_exact(entry);
+    entries.remainder().is_empty()
+        && entries.len() >= usize::from(threshold.k())
+        && bytes.chunks_exact(entry).all(&mut is_next)
 }
 
 /// A party's identifier as the RFC encodes it: a scalar.

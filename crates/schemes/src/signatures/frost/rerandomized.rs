@@ -4,7 +4,7 @@
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
 
-use super::commitment::CommitmentList;
+use super::commitment::{CommitmentList, is_list};
 use super::{DerivedKey, FrostSuite, PackageError, ScalarOf, SigningCommitments, SigningPackage, SuiteHash};
 use crate::keys::{AnyPublicKey, PublicKeySet};
 use crate::{Suite, VerifyError};
@@ -37,7 +37,8 @@ pub fn check_seed(suite: Suite, length: usize) -> Result<(), SeedError> {
 }
 
 /// The re-randomised key, in its standard encoding, of a seed and the commitments of a session
-/// ([`SigningPackage::encoded_commitments`]). `None` for keys of other schemes, and otherwise with negligible probability.
+/// ([`SigningPackage::encoded_commitments`]). `None` for keys of other schemes, for a list that is not of k or more parties of the key, and otherwise
+/// with negligible probability.
 ///
 /// A signature that verifies under this key by [`verify_with_key`] was made by the group for this seed. The commitments need not be
 /// trusted: whatever they are, the tweak is a hash of them, and a signature under a key with a hashed tweak takes the group's key.
@@ -91,13 +92,19 @@ impl<C: FrostSuite> SigningPackage<C> {
 impl<C: FrostSuite> DerivedKey<C> {
     /// x + alpha, where alpha is the hash of the seed and all commitments of a session.
     ///
+    /// Seed and list are hashed one behind the other, as `frost-rerandomized` does, and seeds differ in length. So the list has to be one: it is a whole
+    /// number of entries, each longer than two seeds differ, and no part of a seed passes for the beginning of a list or the other way round.
+    ///
     /// # Errors
-    /// [`PackageError::Tweak`], which has negligible probability.
+    /// [`PackageError::List`]; [`PackageError::Tweak`], which has negligible probability.
     pub fn randomized(
         public: &PublicKeySet<C::Group>,
         seed: &Secret<Vec<u8>>,
         encoded_commitments: &[u8],
     ) -> Result<Self, PackageError> {
+        if !is_list::<C>(public.threshold(), encoded_commitments) {
+            return Err(PackageError::List);
+        }
         let randomizer = C::Hash::to_scalar(C::CONTEXT, b"randomizer", &[seed.expose(), encoded_commitments])(&[]);
         Self::tweaked(public, false, Secret::new(randomizer))
     }
