@@ -27,7 +27,9 @@ impl Replies<ShareMessage> for Proofs {
         if slot != PROOF_REQUEST || !self.answered.insert(from) {
             return None;
         }
-        let share = self.share.get_or_insert_with(|| self.setting.proven_share());
-        Some(ShareMessage::ProvenShare(share.clone()))
+        if self.share.is_none() {
+            self.share = self.setting.proven_share();
+        }
+        self.share.clone().map(ShareMessage::ProvenShare)
     }
 }

@@ -20,9 +20,9 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// This party's share with its proof; the same bytes at every call.
-    pub(super) fn proven_share(&self) -> Bytes {
-        self.answer.proven_share(&mut self.share_rng()).into()
+    /// This party's share with its proof; the same bytes at every call. `None` after a fault of the machine.
+    pub(super) fn proven_share(&self) -> Option<Bytes> {
+        self.answer.proven_share(&mut self.share_rng()).map(Bytes::from)
     }
 
     /// The randomness of this party's share. The nonce of its proof follows from it, and with that the key share.

@@ -30,8 +30,10 @@ pub trait Answer: Send + Sync {
     /// Whether a combined result can be checked by itself: see [`ThresholdScheme::CHECKABLE`].
     fn is_checkable(&self) -> bool;
 
-    /// The share with its proof, encoded.
-    fn proven_share(&self, rng: &mut dyn CryptoRng) -> Vec<u8>;
+    /// The share with its proof, encoded. Where the scheme has bare shares the proof is verified before; `None` if it is false, by a fault of the
+    /// machine or since the key share is of another key. The nonce of a proof follows from the request, so that a false proof and the true one, made
+    /// later, could have a nonce in common, and who has both would have the key share.
+    fn proven_share(&self, rng: &mut dyn CryptoRng) -> Option<Vec<u8>>;
 
     /// Whether these bytes are a share of party `index` that carries no proof although the scheme has proofs.
     fn is_bare(&self, index: ShareIndex, share: &[u8]) -> bool;
@@ -101,7 +103,7 @@ pub trait Shares: Send {
     /// Any [`DecodeError`]; the sender is to blame.
     fn put(&mut self, index: ShareIndex, share: &[u8]) -> Result<bool, DecodeError>;
 
-    /// Takes the party's own share with its proof.
+    /// Takes the party's own share with its proof, unless that is false.
     fn put_own_proof(&mut self, rng: &mut dyn CryptoRng);
 
     /// Forgets the share of party `index`.
@@ -133,8 +135,16 @@ pub(crate) struct Answering<S: ThresholdScheme> {
 }
 
 impl<S: ThresholdScheme> Answering<S> {
-    fn proven(&self, rng: &mut dyn CryptoRng) -> S::Share {
-        S::create_share(&self.public, &self.key, &self.request, rng)
+    /// `None` if the proof is false; see [`Answer::proven_share`]. Schemes that have no bare shares send their proofs always, and no time is spent on that.
+    fn proven(&self, rng: &mut dyn CryptoRng) -> Option<S::Share> {
+        let share = S::create_share(&self.public, &self.key, &self.request, rng);
+        let holds = !S::HAS_BARE_SHARES
+            || S::verify_shares(&self.public, &self.request, core::slice::from_ref(&share), rng).is_empty();
+        holds.then_some(share)
+    }
+
+    fn bare(&self, rng: &mut dyn CryptoRng) -> S::Share {
+        S::create_bare_share(&self.public, &self.key, &self.request, rng)
     }
 }
 
@@ -143,8 +153,8 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
         S::CHECKABLE
     }
 
-    fn proven_share(&self, rng: &mut dyn CryptoRng) -> Vec<u8> {
-        S::encode_share(&self.proven(rng))
+    fn proven_share(&self, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
+        self.proven(rng).as_ref().map(S::encode_share)
     }
 
     fn is_bare(&self, index: ShareIndex, share: &[u8]) -> bool {
@@ -178,8 +188,8 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
     }
 
     fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered {
-        let share =
-            if proven { self.proven(rng) } else { S::create_bare_share(&self.public, &self.key, &self.request, rng) };
+        let share = if proven { self.proven(rng) } else { None };
+        let share = share.unwrap_or_else(|| self.bare(rng));
         let (own, is_bare) = (S::encode_share(&share), !S::is_proven(&share));
         // If the result cannot be checked by itself, the own share counts as verified: key shares are checked against their
         // verification keys when they are loaded.
@@ -261,8 +271,9 @@ impl<S: ThresholdScheme> Shares for SharesOf<S> {
     }
 
     fn put_own_proof(&mut self, rng: &mut dyn CryptoRng) {
-        let share = self.answering.proven(rng);
-        self.put_decoded(share);
+        if let Some(share) = self.answering.proven(rng) {
+            self.put_decoded(share);
+        }
     }
 
     fn remove(&mut self, index: ShareIndex) {

@@ -38,6 +38,9 @@ pub enum SchemeError {
     /// The shares are false: their senders' fault.
     #[error("false shares, of party {}", list(.0))]
     FalseShares(Vec<ShareIndex>),
+    /// The proof of one's own share is false: this machine's fault, if the share is of this key.
+    #[error("the proof of this share came out false: ask again, and use another machine if that helps nothing")]
+    FalseProof,
     /// The shares do not give a result.
     #[error(transparent)]
     Combine(#[from] CombineError),

@@ -27,7 +27,7 @@ pub trait OneRoundKey {
         statement: &Statement<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Result<Vec<u8>, SchemeError> {
-        Ok(self.answer(share, statement)?.proven_share(rng))
+        self.answer(share, statement)?.proven_share(rng).ok_or(SchemeError::FalseProof)
     }
     /// Verifies one party's share of the answer.
     fn verify_share(

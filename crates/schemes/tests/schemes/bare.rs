@@ -24,16 +24,20 @@ impl Group {
     fn all() -> impl Iterator<Item = Self> {
         let suites = Suite::ALL.into_iter().filter(|suite| suite.scheme() == "SG02" || suite.group() == "RSA");
         suites.map(|suite| {
-            if suite.group() == "RSA" {
-                let (public, keys) = sh00::fixture::key(suite, 1024, K, N, 5);
-                let statement = sh00::fixture::statement(suite, b"message");
-                Self { suite, public, keys, statement }
-            } else {
-                let (public, keys) = fixture::key(suite, K, N, 5);
-                let statement = fixture::statement(&public, 1);
-                Self { suite, public, keys, statement }
-            }
+            let (public, keys) = Self::keys(suite, 5);
+            let statement = match suite.group() {
+                "RSA" => sh00::fixture::statement(suite, b"message"),
+                _ => fixture::statement(&public, 1),
+            };
+            Self { suite, public, keys, statement }
         })
+    }
+
+    fn keys(suite: Suite, seed: u64) -> (AnyPublicKey, Vec<AnyKeyShare>) {
+        match suite.group() {
+            "RSA" => sh00::fixture::key(suite, 1024, K, N, seed),
+            _ => fixture::key(suite, K, N, seed),
+        }
     }
 
     fn answer(&self, place: usize) -> Arc<dyn Answer> {
@@ -47,7 +51,7 @@ impl Group {
     }
 
     fn proven(&self, place: usize) -> Vec<u8> {
-        self.answer(place).proven_share(&mut rng(1))
+        self.answer(place).proven_share(&mut rng(1)).unwrap()
     }
 
     /// A share that is none of this holder's.
@@ -92,6 +96,21 @@ fn exactly_the_false_bare_shares_are_named() {
                 assert_eq!(group.named(proven, bare), group.indices(liars), "{}", group.suite);
             }
         }
+    }
+}
+
+/// The proof of a share of another key, which is as false as one that a broken machine makes, does not leave.
+#[test]
+fn no_false_proof_is_sent() {
+    for group in Group::all().filter(|group| group.suite.group() == "RSA") {
+        let answer = |keys: &[AnyKeyShare]| group.public.answer(&keys[0], &group.statement).unwrap();
+        assert!(answer(&group.keys).proven_share(&mut rng(1)).is_some());
+        // Keys of the same primes have one id, and other shares.
+        let (_, keys) = Group::keys(group.suite, 6);
+        assert!(answer(&keys).proven_share(&mut rng(1)).is_none(), "{}", group.suite);
+        let mut shares = answer(&keys).gather(false, &mut rng(2)).shares;
+        shares.put_own_proof(&mut rng(2));
+        assert_eq!(shares.proven(), 0);
     }
 }
 

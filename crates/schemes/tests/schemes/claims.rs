@@ -48,7 +48,7 @@ impl Key {
 
     /// What two shares combine to, the second for a statement that may be another.
     fn claim(&self, text: &str, second: &str) -> Claim {
-        let other = self.answer(1, second).proven_share(&mut rng());
+        let other = self.answer(1, second).proven_share(&mut rng()).unwrap();
         let mut gathered = self.answer(0, text).gather(false, &mut rng());
         assert!(gathered.shares.put(self.shares[1].index(), &other).unwrap());
         let (claim, contributors) = gathered.shares.claim().unwrap().unwrap();
