@@ -251,6 +251,11 @@ waits_for! {
     /// # Errors
     /// [`ClientError`].
     sign_all(key: &str, messages: &[Bytes]) -> Result<crate::Answers<Bytes>, ClientError>;
+    /// As [`crate::Client::sign_digests`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    sign_digests(key: &str, digests: &[Bytes]) -> Result<crate::Answers<Bytes>, ClientError>;
     /// As [`crate::Client::flip_coins`].
     ///
     /// # Errors

@@ -146,24 +146,31 @@ impl Client {
         let public = self.public_key(key).await?;
         public.check_request(Statement::SignDigest(&digest))?;
         let key: KeyRef = key.parse()?;
+        let (enclosed, request) = self.digest_request(&key, digest.clone(), slot)?;
+        let under = Under::new(self, &key);
+        let check = |outcome: &v1::Outcome| verified_digest(under, &digest, outcome);
+        self.operate("sign a digest", (&enclosed, Some(under)), request, ask_to_sign, check).await
+    }
+
+    fn digest_request(
+        &self,
+        key: &KeyRef,
+        digest: Bytes,
+        slot: Option<u64>,
+    ) -> Result<(Enclosed, v1::SignRequest), ClientError> {
         let parameters = key.parameters(&[]);
         let ask = self.ask_for(Operation::SignDigest, Some(key.name.as_ref()), &digest);
         let enclosed = self.enclose(&Ask { parameters: &parameters, slot, ..ask })?;
         let request = v1::SignRequest {
             key: key.to_string(),
-            digest: digest.clone(),
+            digest,
             wait: v1::Wait::Done.into(),
             signed_request: enclosed.signed_request.clone(),
             approvals: enclosed.approvals.clone(),
             slot,
             ..v1::SignRequest::default()
         };
-        let under = Under::new(self, &key);
-        let check = |outcome: &v1::Outcome| {
-            under.check(|public| public.verify_digest(&digest, &outcome.result).map_err(|error| error.to_string()))?;
-            Ok(outcome.result.clone())
-        };
-        self.operate("sign a digest", (&enclosed, Some(under)), request, ask_to_sign, check).await
+        Ok((enclosed, request))
     }
 
     /// Which of the up to four keys that fit a signature of ECDSA (r || s) of this digest the key of this name is, from 0 to 3, as Ethereum's
@@ -331,6 +338,12 @@ async fn ask_to_sign(connection: Connection, request: Request<v1::SignRequest>) 
 /// The signature, if it is one of the message.
 fn verified(under: Under<'_>, message: &[u8], outcome: &v1::Outcome) -> Result<Bytes, Problem> {
     under.check(|public| public.verify(message, &outcome.result, &[]).map_err(|error| error.to_string()))?;
+    Ok(outcome.result.clone())
+}
+
+/// The signature, if it is one of the message with this digest.
+fn verified_digest(under: Under<'_>, digest: &[u8], outcome: &v1::Outcome) -> Result<Bytes, Problem> {
+    under.check(|public| public.verify_digest(digest, &outcome.result).map_err(|error| error.to_string()))?;
     Ok(outcome.result.clone())
 }
 

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use theta_names::{KeyRef, NodeId};
 use theta_payload::{Header, PayloadKey};
+use theta_schemes::Statement;
 use theta_wire::v1::{self, batch_answer::Answer as Told, batch_item::Request as Item};
 use tokio::{
     sync::mpsc,
@@ -15,7 +16,7 @@ use tonic::{
     metadata::{Ascii, MetadataKey},
 };
 
-use super::{Coin, Unchecked, drawn_coin, unchecked, unwrapped, verified};
+use super::{Coin, Unchecked, drawn_coin, unchecked, unwrapped, verified, verified_digest};
 use crate::{
     Answer, Client, ClientError, Connection, Problem,
     credentials::Enclosed,
@@ -49,6 +50,25 @@ impl Client {
             verified(under, messages.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
         Ok(self.operate_all("sign", Some(under), items, check).await)
+    }
+
+    /// [`sign_digest`](Client::sign_digest) for many digests, without slots, as [`sign_all`](Client::sign_all).
+    ///
+    /// # Errors
+    /// As [`sign_all`](Client::sign_all); [`ClientError::Request`] if one of the digests is none that this key signs.
+    pub async fn sign_digests(&self, key: &str, digests: &[Bytes]) -> Result<Answers<Bytes>, ClientError> {
+        let public = self.public_key(key).await?;
+        let key: KeyRef = key.parse()?;
+        let mut items = Vec::with_capacity(digests.len());
+        for digest in digests {
+            public.check_request(Statement::SignDigest(digest))?;
+            items.push(Item::Sign(self.digest_request(&key, digest.clone(), None)?.1));
+        }
+        let under = Under::new(self, &key);
+        let check = |place: usize, outcome: &v1::Outcome| {
+            verified_digest(under, digests.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
+        };
+        Ok(self.operate_all("sign a digest", Some(under), items, check).await)
     }
 
     /// [`flip_coin`](Client::flip_coin) for many names, as [`sign_all`](Client::sign_all).
@@ -146,7 +166,10 @@ fn calls(items: Vec<Item>, most_bytes: usize) -> Vec<Vec<Item>> {
 fn len(item: &Item) -> usize {
     let (statement, signed, approvals) = match item {
         Item::Decapsulate(request) => (request.header.len(), &request.signed_request, &request.approvals),
-        Item::Sign(request) => (request.message.len(), &request.signed_request, &request.approvals),
+        Item::Sign(request) => {
+            let statement = request.message.len().saturating_add(request.digest.len());
+            (statement, &request.signed_request, &request.approvals)
+        }
         Item::FlipCoin(request) => (request.name.len(), &request.signed_request, &request.approvals),
     };
     let enclosed =

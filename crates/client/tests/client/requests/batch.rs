@@ -82,6 +82,9 @@ async fn a_request_that_fails_fails_alone() {
     }
     let error = client.sign_all("absent", &texts(3, "x")).await.unwrap_err();
     assert!(matches!(error, ClientError::Refused { .. }), "{error}");
+    // Signatures of digests are made in tests of the PKCS#11 module. BLS has none.
+    let error = client.sign_digests(SIGNER, &[Bytes::from_static(&[7; 32])]).await.unwrap_err();
+    assert!(matches!(error, ClientError::Request(_)), "{error}");
     group.shutdown().await;
 }
 
