@@ -125,6 +125,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-policy",
             "theta-keyfiles",
             "theta-keypool",
+            "theta-look-ahead",
             "theta-payload",
             "theta-ceremonies",
             "theta-schemes",
@@ -133,12 +134,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-wire",
         ],
     ),
+    // What is said on a name server's machine of what will be signed: it knows nothing of ours.
+    ("theta-look-ahead", &[]),
     // A client behind the C interface of tokens, and what it keeps on the machine of a host.
     ("theta-keypool", &["theta-names", "theta-schemes"]),
-    ("theta-pkcs11", &["theta-client", "theta-keyfiles", "theta-keypool", "theta-names", "theta-schemes"]),
+    (
+        "theta-pkcs11",
+        &["theta-client", "theta-keyfiles", "theta-keypool", "theta-look-ahead", "theta-names", "theta-schemes"],
+    ),
     // A program beside an operator's node, which asks it.
     ("theta-agent", &["theta-wire"]),
-    ("theta-dnssec", &["theta-agent", "theta-names", "theta-wire"]),
+    ("theta-dnssec", &["theta-agent", "theta-look-ahead", "theta-names", "theta-wire"]),
     ("theta-rpki", &["theta-agent", "theta-groups", "theta-names", "theta-statements", "theta-wire"]),
     // Makes what the agents consent to; a client of the nodes.
     ("theta-rpki-issuer", &["theta-agent", "theta-client", "theta-names", "theta-rpki"]),
