@@ -35,9 +35,7 @@ impl SocketError {
 /// # Errors
 /// [`SocketError`].
 pub async fn serve(agent: impl agent_server::Agent, socket: &Path) -> Result<(), SocketError> {
-    if is_left_over(socket) {
-        fs::remove_file(socket).map_err(|error| SocketError::new(socket, &error))?;
-    }
+    make_way(socket)?;
     let listener = UnixListener::bind(socket).map_err(|error| SocketError::new(socket, &error))?;
     let server = Server::builder().add_service(agent_server::AgentServer::new(agent));
     let served = server.serve_with_incoming(UnixListenerStream::new(listener)).await;
@@ -63,6 +61,17 @@ pub fn program<A: Parser, E: Display>(run: impl FnOnce(A) -> Result<(), E>) -> E
             ExitCode::FAILURE
         }
     }
+}
+
+/// Takes a socket away on which nobody serves any more.
+///
+/// # Errors
+/// [`SocketError`].
+pub fn make_way(socket: &Path) -> Result<(), SocketError> {
+    if is_left_over(socket) {
+        fs::remove_file(socket).map_err(|error| SocketError::new(socket, &error))?;
+    }
+    Ok(())
 }
 
 /// Whether this is a socket on which nobody serves any more.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use theta_agent::SocketError;
+use theta_look_ahead::ServeError;
 use theta_names::WallTime;
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
 use tonic::{Request, Response, Status};
@@ -33,6 +34,9 @@ pub enum AgentError {
     /// The socket cannot be served on.
     #[error(transparent)]
     Socket(#[from] SocketError),
+    /// Nobody can ask what will be signed.
+    #[error(transparent)]
+    LookAhead(#[from] ServeError),
 }
 
 #[derive(Debug)]
@@ -47,14 +51,21 @@ struct State {
 }
 
 /// What an agent knows when it is asked.
-struct Now {
-    known: Arc<Known>,
+pub(crate) struct Now {
+    pub(crate) known: Arc<Known>,
     /// How often that has changed.
     changes: u64,
     /// What it knew just before, the newest first.
     before: Vec<Before>,
     /// In seconds since 1970.
-    time: u64,
+    pub(crate) time: u64,
+}
+
+impl Now {
+    /// The digests that may be signed.
+    pub(crate) fn current(&self) -> Current<'_> {
+        Current { candidates: &self.known.candidates, number: self.changes }
+    }
 }
 
 /// An operator's agent. It reads its files again when they change.
@@ -87,7 +98,7 @@ impl Agent {
     }
 
     /// What it knows now. A zone that has become unreadable is not guessed.
-    fn now(&self) -> Result<Now, String> {
+    pub(crate) fn now(&self) -> Result<Now, String> {
         let stamps = self.watched.stamps();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
@@ -111,6 +122,16 @@ impl Agent {
         }
         let before = state.previous.copies(time);
         state.known.clone().map(|known| Now { known, changes: state.changes, before, time })
+    }
+
+    /// What it demands of signatures.
+    pub(crate) const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Recognises digests as it does, and shares neither memory nor CPU with it.
+    pub(crate) fn recogniser(&self) -> Recogniser {
+        self.recogniser.afresh()
     }
 
     /// Decides about bytes by the copy in force, and by those of before about what a signer takes away.
@@ -137,10 +158,7 @@ impl Agent {
         let decide = |bytes: &[u8]| self.consent_now(bytes, &now);
         match operation {
             "sign" => decide(statement),
-            "sign-digest" => {
-                let current = Current { candidates: &now.known.candidates, number: now.changes };
-                decide(&self.recogniser.recognise(statement, current, now.time)?)
-            }
+            "sign-digest" => decide(&self.recogniser.recognise(statement, now.current(), now.time)?),
             _ => Err(format!("{operation} is nothing that a zone needs: this agent consents to sign and sign-digest")),
         }
     }

@@ -9,13 +9,14 @@
 //! - [`ttl`]: the times to live of what a signer adds.
 //! - [`consent`]: whether the two agree; `previous`: copies that were in force just before, by which it may decide for a while.
 //! - [`digests`]: which record set a digest is of, for algorithms whose signers send digests.
-//! - [`agent`]: asks by nodes, over a socket.
+//! - [`agent`]: asks by nodes, over a socket; [`look_ahead`]: asks by the PKCS#11 module of a name server, over another one.
 
 pub mod agent;
 pub mod consent;
 pub mod denial;
 pub mod digests;
 pub mod keys;
+pub mod look_ahead;
 pub mod owner;
 mod previous;
 pub mod signed;

@@ -8,6 +8,7 @@ use theta_dnssec::{
     consent::{PREVIOUS_SECONDS, Terms},
     denial::hashed::Parameters,
     digests::Guesses,
+    look_ahead::serve_ahead,
     sources::{CopyFrom, Sources},
     transfer::{Primary, tsig::Key},
 };
@@ -49,7 +50,9 @@ that it signs the zone's keys alone, zsk that it does not.
 The zone is signed with NSEC, or with NSEC3 if --nsec3 says how names are hashed: --nsec3 0 is what RFC 9276 recommends, and in Knot
 nsec3: on, with nsec3-salt-length: 0. With algorithm 15 (Ed25519) the nodes are shown what they sign. With 13 (P-256) and 8 (RSA) they
 see a digest (sign-digest); the agent finds out which record set has it, from the times that the name server gives its signatures: say its lifetime
-of signatures with --lifetime if it is another one than 14 days.")]
+of signatures with --lifetime if it is another one than 14 days.
+With --look-ahead SOCKET it tells the PKCS#11 module of a name server on this machine which digests follow, so that they are signed together; without
+--socket it does nothing else.")]
     Agent {
         /// The operator's own copy of the zone, unsigned
         #[arg(long, value_name = "FILE", required_unless_present = "primary", conflicts_with = "primary")]
@@ -76,8 +79,11 @@ of signatures with --lifetime if it is another one than 14 days.")]
         #[arg(long, value_name = "ITERATIONS[,SALT]")]
         nsec3: Option<Parameters>,
         /// Where the node asks
+        #[arg(long, value_name = "PATH", required_unless_present = "look_ahead")]
+        socket: Option<PathBuf>,
+        /// Where the PKCS#11 module of the name server asks which digests will be signed next (P-256 and RSA); its owner and group may
         #[arg(long, value_name = "PATH")]
-        socket: PathBuf,
+        look_ahead: Option<PathBuf>,
         /// For how many days a signature may be valid
         #[arg(long, value_name = "DAYS", default_value_t = 35, value_parser = clap::value_parser!(u32).range(1..=3_650))]
         most_days: u32,
@@ -121,6 +127,7 @@ fn run(command: Command) -> Result<(), AgentError> {
         keys,
         nsec3,
         socket,
+        look_ahead,
         most_days,
         most_key_days,
         key_days_ahead,
@@ -147,5 +154,12 @@ fn run(command: Command) -> Result<(), AgentError> {
     let most_blocks = most_hashes.saturating_mul(1_000_000);
     let guesses = Guesses { most_blocks, ..Guesses::of_days(&lifetime) };
     let agent = Agent::open(Sources { origin, zone, keys, nsec3, terms, guesses })?;
-    Ok(theta_agent::serve_alone(agent, &socket)?)
+    let service = look_ahead.map(|socket| serve_ahead(&agent, &socket)).transpose()?;
+    match (socket, service) {
+        (Some(socket), _service) => theta_agent::serve_alone(agent, &socket)?,
+        (None, Some(service)) => service.wait(),
+        // The arguments have one of the two.
+        (None, None) => {}
+    }
+    Ok(())
 }

@@ -39,6 +39,8 @@ pub enum Which {
 #[derive(Debug, Default)]
 pub struct Candidates {
     sets: Vec<Box<[u8]>>,
+    /// From this place on each set has the only form that it may have, and they are in the order in which signers go through a zone.
+    ordered: usize,
     start: Box<[u8]>,
     serial: u32,
     signers: Vec<Signer>,
@@ -55,21 +57,24 @@ impl Candidates {
         if signers.is_empty() {
             return Self::default();
         }
-        let mut sets = key_sets(zone, keys, key_ttls);
+        let (mut sets, mut in_order) = (key_sets(zone, keys, key_ttls), Vec::new());
+        let mut denials = denial.added(zone).peekable();
         for (owner, kinds) in zone.names() {
             for kind in kinds.filter(|kind| *kind != rtype::SOA && zone.answers(owner, *kind)) {
                 let own = zone.set(owner, kind);
-                sets.extend(own.map(|set| template(zone, owner, kind, set.ttl, set.data.clone())));
+                in_order.extend(own.map(|set| template(zone, owner, kind, set.ttl, set.data.clone())));
+            }
+            // Both are in canonical order. Hashed names come after all others.
+            while let Some(denial) = denials.next_if(|denial| denial.owner == *owner) {
+                add_denial(zone, &denial, &mut in_order, &mut sets);
             }
         }
-        for Added { owner, rtype: kind, data } in denial.added(zone) {
-            for ttl in ttl::of_denial(zone, kind) {
-                sets.extend(data.iter().map(|data| template(zone, &owner, kind, ttl, [data.clone()].into())));
-            }
-        }
+        denials.for_each(|denial| add_denial(zone, &denial, &mut in_order, &mut sets));
+        let ordered = sets.len();
+        sets.append(&mut in_order);
         let start = template(zone, apex, rtype::SOA, start.ttl, start.data.clone());
         let serial = parts(&start).map_or(0, |(_, serial, _)| serial);
-        Self { sets, start, serial, signers }
+        Self { sets, ordered, start, serial, signers }
     }
 
     /// Who may sign.
@@ -126,7 +131,39 @@ impl Candidates {
 
     /// The digests of the sets, each with its place, while there is work left.
     pub fn digests(&self, signer: Signer, moment: Moment, work: &mut Work) -> impl Iterator<Item = (usize, Digest)> {
-        self.sets.iter().enumerate().map_while(move |(place, set)| {
+        self.digests_from(0, signer, moment, work)
+    }
+
+    /// Those of sets that have one form each, in the order in which signers go through a zone: from so many before this one on, without itself. If
+    /// it is none of them, as a set of keys or the start of authority, from the first on.
+    pub fn around(
+        &self,
+        which: Which,
+        before: usize,
+        signer: Signer,
+        moment: Moment,
+        work: &mut Work,
+    ) -> impl Iterator<Item = (usize, Digest)> {
+        let own = match which {
+            Which::Set(place) if place >= self.ordered => Some(place),
+            Which::Set(_) | Which::Start(_) => None,
+        };
+        let from = match own {
+            // Nothing before it is wanted, and its own digest would be computed in vain.
+            Some(place) if before == 0 => place.saturating_add(1),
+            own => own.map_or(0, |place| place.saturating_sub(before)).max(self.ordered),
+        };
+        self.digests_from(from, signer, moment, work).filter(move |(place, _)| Some(*place) != own)
+    }
+
+    fn digests_from(
+        &self,
+        from: usize,
+        signer: Signer,
+        moment: Moment,
+        work: &mut Work,
+    ) -> impl Iterator<Item = (usize, Digest)> {
+        self.sets.iter().enumerate().skip(from).map_while(move |(place, set)| {
             work.take(set.len())?;
             let hash = Sha256::new().chain_update(head(set, signer, moment)?).chain_update(set.get(HEAD..)?);
             Some((place, hash.finalize().into()))
@@ -174,6 +211,17 @@ impl Serials {
         let again = self.last.map(|_| counted(own, self.reach.min(AGAIN)));
         let times = counted(super::moments::low(time), self.seconds);
         counted(self.last.unwrap_or(own), self.reach).chain(again.into_iter().flatten()).chain(times)
+    }
+}
+
+/// Adds what denies a name: to those in order if it has one form, and otherwise the rest. Of several times to live signers of today have the
+/// first (RFC 9077, section 3).
+fn add_denial(zone: &Zone, denial: &Added, in_order: &mut Vec<Box<[u8]>>, others: &mut Vec<Box<[u8]>>) {
+    let Added { owner, rtype: kind, data } = denial;
+    let is_one = data.len() == 1 && *kind != rtype::NSEC3PARAM;
+    for (number, ttl) in ttl::of_denial(zone, *kind).into_iter().enumerate() {
+        let sets = if is_one && number == 0 { &mut *in_order } else { &mut *others };
+        sets.extend(data.iter().map(|data| template(zone, owner, *kind, ttl, [data.clone()].into())));
     }
 }
 

@@ -53,11 +53,21 @@ impl Table {
     }
 
     /// Bytes of which only the beginning of the digest is known are hashed again.
-    fn bytes(&self, digest: &Digest, candidates: &Candidates) -> Option<Vec<u8>> {
-        let place = self.places.get(&beginning(digest))?;
-        let bytes = candidates.bytes(Which::Set(*place), self.signer, self.moment)?;
-        (Digest::from(Sha256::digest(&bytes)) == *digest).then_some(bytes)
+    fn find(&self, digest: &Digest, candidates: &Candidates) -> Option<Recognised> {
+        let which = Which::Set(*self.places.get(&beginning(digest))?);
+        let (signer, moment) = (self.signer, self.moment);
+        let bytes = candidates.bytes(which, signer, moment)?;
+        let found = Found { which, signer, moment };
+        (Digest::from(Sha256::digest(&bytes)) == *digest).then_some(Recognised { found, bytes })
     }
+}
+
+/// What a digest is of.
+#[derive(Debug)]
+pub(super) struct Recognised {
+    pub(super) found: Found,
+    /// What is signed.
+    pub(super) bytes: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -92,7 +102,7 @@ impl Memory {
         digest: &Digest,
         current: Current<'_>,
         now: u64,
-    ) -> Option<Result<Vec<u8>, String>> {
+    ) -> Option<Result<Recognised, String>> {
         if self.number != current.number {
             self.number = current.number;
             // The events are the same; their sets may be others.
@@ -105,7 +115,7 @@ impl Memory {
         if self.misses.iter().any(|(miss, _)| miss == digest) {
             return Some(Err(NONE.to_owned()));
         }
-        self.tables.iter().find_map(|table| table.bytes(digest, current.candidates)).map(Ok)
+        self.tables.iter().find_map(|table| table.find(digest, current.candidates)).map(Ok)
     }
 
     pub(super) fn outline(&self, current: Current<'_>) -> Outline {
@@ -128,10 +138,21 @@ impl Memory {
         if self.missed.left(most.saturating_mul(SEARCHES), most.div_ceil(MINUTE), now) < most {
             return Err("too many digests of no record set: for a minute this agent looks for no more".to_owned());
         }
-        if self.busy.left(most.saturating_mul(BUSY), most.div_ceil(BUSY_PART), now) < most {
+        if self.left(guesses, now) < most {
             return Err("too many digests of different times: for a second this agent looks for no more".to_owned());
         }
         Ok(())
+    }
+
+    /// How many blocks may be hashed now, for whatever it is.
+    pub(super) fn left(&mut self, guesses: &Guesses, now: u64) -> u64 {
+        let most = guesses.most_blocks;
+        self.busy.left(most.saturating_mul(BUSY), most.div_ceil(BUSY_PART), now)
+    }
+
+    /// Counts what was hashed for no search.
+    pub(super) const fn spend(&mut self, work: &Work) {
+        self.busy.spend(work);
     }
 
     pub(super) const fn count(&mut self, search: &Work, tables: &Work) {

@@ -17,10 +17,10 @@ pub mod work;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use candidates::{Candidates, Digest};
-use memory::Memory;
+use candidates::{Candidates, Digest, Which};
+use memory::{Memory, Recognised};
 use moments::Style;
-use search::search;
+use search::{Found, search};
 use work::Work;
 
 /// A day in seconds.
@@ -54,6 +54,15 @@ pub struct Current<'a> {
     pub number: u64,
 }
 
+/// What a key signs in an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// What is signed of the first of the digests.
+    pub first: Option<Vec<u8>>,
+    /// In the order in which signers go through a zone.
+    pub digests: Vec<Digest>,
+}
+
 /// Recognises digests of record sets, and remembers events.
 #[derive(Debug)]
 pub struct Recogniser {
@@ -79,6 +88,36 @@ impl Recogniser {
     /// # Errors
     /// Why there are none, in words.
     pub fn recognise(&self, statement: &[u8], current: Current<'_>, now: u64) -> Result<Vec<u8>, String> {
+        self.find(statement, current, now).map(|Recognised { bytes, .. }| bytes)
+    }
+
+    /// What the same key signs in the same event besides ([`Candidates::around`]): so many at most, from so many before this one on.
+    ///
+    /// # Errors
+    /// As [`Self::recognise`]; or all has been hashed that there may be for now.
+    pub fn ahead(
+        &self,
+        statement: &[u8],
+        (before, most): (usize, usize),
+        current: Current<'_>,
+        now: u64,
+    ) -> Result<Ahead, String> {
+        let Recognised { found: Found { which, signer, moment }, .. } = self.find(statement, current, now)?;
+        let mut work = Work::of(lock(&self.memory).left(&self.guesses, now));
+        let around = current.candidates.around(which, before, signer, moment, &mut work).take(most);
+        let (places, digests): (Vec<_>, _) = around.unzip();
+        lock(&self.memory).spend(&work);
+        if work.was_short() {
+            return Err(
+                "too many questions about what is signed next: for a second this agent answers no more".to_owned()
+            );
+        }
+        let first = places.first().and_then(|place| current.candidates.bytes(Which::Set(*place), signer, moment));
+        Ok(Ahead { first, digests })
+    }
+
+    /// What the digest is of.
+    fn find(&self, statement: &[u8], current: Current<'_>, now: u64) -> Result<Recognised, String> {
         let Ok(digest) = Digest::try_from(statement) else {
             return Err(format!("a digest of SHA-256 has 32 bytes, and this has {}", statement.len()));
         };
@@ -109,7 +148,14 @@ impl Recogniser {
             return Err(memory.miss(digest, &work, &self.guesses, (current, now)));
         };
         memory.learn(found, tables, current);
-        current.candidates.bytes(found.which, found.signer, found.moment).ok_or_else(|| memory::NONE.to_owned())
+        let bytes = current.candidates.bytes(found.which, found.signer, found.moment);
+        bytes.map(|bytes| Recognised { found, bytes }).ok_or_else(|| memory::NONE.to_owned())
+    }
+
+    /// One that guesses alike, and remembers nothing.
+    #[must_use]
+    pub fn afresh(&self) -> Self {
+        Self::new(self.guesses.clone())
     }
 
     /// How many blocks of 64 bytes were hashed in searches.

@@ -11,6 +11,7 @@
 mod agent;
 mod differences;
 mod digests;
+mod look_ahead;
 mod name_servers;
 mod nsec3;
 mod previous;

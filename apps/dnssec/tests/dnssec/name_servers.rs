@@ -59,13 +59,25 @@ fn split(data: &[u8]) -> (&[u8], &[u8]) {
     data.split_at(data.len() - signature.len())
 }
 
-/// The types of what was signed, all of which is recognised.
-fn recognised(plain: &str, signed: &[u8], nsec3: Option<Parameters>) -> Vec<u16> {
+/// What Knot has signed.
+pub(crate) struct Signed {
+    pub(crate) owner: Owner,
+    pub(crate) kind: u16,
+    /// The tag of the key.
+    pub(crate) tag: u16,
+    /// What the signature covers.
+    pub(crate) bytes: Vec<u8>,
+    /// When it was made, in seconds since 1970.
+    pub(crate) time: u64,
+}
+
+/// All that Knot has signed in a zone, and an operator who has the zone without signatures.
+pub(crate) fn signed_by_knot(plain: &str, signed: &[u8], nsec3: Option<Parameters>) -> (Operator, Vec<Signed>) {
     let zone = read(signed);
     let keys = &zone.sets[&(b"\x07example\0".to_vec(), DNSKEY)];
     let lines: String = keys.iter().map(|key| format!("256 3 13 {}\n", Base64::encode_string(&key[4..]))).collect();
     let operator = Operator::with_denial((plain, "example."), nsec3, &lines, Guesses::of_days(&[14]));
-    let (mut kinds, mut searches) = (BTreeSet::new(), 0);
+    let mut all = Vec::new();
     for (owner, data) in &zone.signatures {
         let (head, signature) = split(data);
         let kind = u16::from_be_bytes([head[0], head[1]]);
@@ -80,13 +92,29 @@ fn recognised(plain: &str, signed: &[u8], nsec3: Option<Parameters>) -> Vec<u16>
             UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(&bytes, signature).is_ok()
         };
         assert!(keys.iter().any(verifies), "these are the bytes that Knot signed");
-        let now = u64::from(u32::from_be_bytes(head[12..16].try_into().unwrap())) + 5_400;
+        let time = u64::from(u32::from_be_bytes(head[12..16].try_into().unwrap())) + 5_400;
+        let (owner, tag) = (Owner::read(owner).unwrap().0, u16::from_be_bytes([head[16], head[17]]));
+        all.push(Signed { owner, kind, tag, bytes, time });
+    }
+    (operator, all)
+}
+
+/// Both zones.
+pub(crate) fn zones() -> [(Operator, Vec<Signed>); 2] {
+    let plain = signed_by_knot(PLAIN, SIGNED, None);
+    [plain, signed_by_knot(&format!("{PLAIN}{MORE}"), SIGNED_NSEC3, Some(Parameters::default()))]
+}
+
+/// The types of what was signed, all of which is recognised.
+fn recognised((operator, signed): (Operator, Vec<Signed>)) -> Vec<u16> {
+    let (mut kinds, mut searches) = (BTreeSet::new(), 0);
+    for Signed { kind, mut bytes, time, .. } in signed {
         let before = operator.recogniser.hashed();
-        assert_eq!(operator.ask(&Sha256::digest(&bytes), now + 1), Ok(bytes.clone()), "{kind}");
+        assert_eq!(operator.ask(&Sha256::digest(&bytes), time + 1), Ok(bytes.clone()), "{kind}");
         searches += usize::from(operator.recogniser.hashed() > before);
         kinds.insert(kind);
         bytes.push(0);
-        assert_eq!(operator.ask(&Sha256::digest(&bytes), now + 1), Err(NONE.to_owned()));
+        assert_eq!(operator.ask(&Sha256::digest(&bytes), time + 1), Err(NONE.to_owned()));
     }
     assert!(searches <= 4, "{searches}: one for each key, and for the serial");
     kinds.into_iter().collect()
@@ -96,12 +124,14 @@ fn recognised(plain: &str, signed: &[u8], nsec3: Option<Parameters>) -> Vec<u16>
 fn what_knot_signed_is_recognised() {
     // A to SOA and NSEC, and the keys, also those for the parent.
     let all = [1, 2, 5, 6, 15, 16, 17, 33, 35, 39, 43, 47, 48, 59, 60, 257, 65_280];
-    assert_eq!(recognised(PLAIN, SIGNED, None), all);
+    let [zone, _] = zones();
+    assert_eq!(recognised(zone), all);
 }
 
 #[test]
 fn what_knot_signed_with_nsec3_is_recognised() {
     // NSEC3 and its parameters in the place of NSEC.
     let all = [1, 2, 5, 6, 15, 16, 17, 33, 35, 39, 43, 48, 50, 51, 59, 60, 257, 65_280];
-    assert_eq!(recognised(&format!("{PLAIN}{MORE}"), SIGNED_NSEC3, Some(Parameters::default())), all);
+    let [_, zone] = zones();
+    assert_eq!(recognised(zone), all);
 }

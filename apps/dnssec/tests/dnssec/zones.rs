@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 use theta_dnssec::{
     consent::{Terms, consent},
     denial::{Denial, hashed::Parameters},
-    digests::{Current, Guesses, Recogniser, candidates::Candidates},
+    digests::{Ahead, Current, Guesses, Recogniser, candidates::Candidates},
     keys::Keys,
     owner::Owner,
     signed::SignedSet,
@@ -142,6 +142,12 @@ impl Operator {
         let current = Current { candidates: &self.candidates, number: self.number };
         let bytes = self.recogniser.recognise(digest, current, now)?;
         self.decide(&bytes, now).map(|()| bytes)
+    }
+
+    /// What is signed besides, as whoever looks ahead is told.
+    pub(crate) fn ahead(&self, digest: &[u8], wanted: (usize, usize), now: u64) -> Result<Ahead, String> {
+        let current = Current { candidates: &self.candidates, number: self.number };
+        self.recogniser.ahead(digest, wanted, current, now)
     }
 
     /// The same about what is to be signed, as it is.
