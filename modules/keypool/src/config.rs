@@ -79,6 +79,8 @@ pub struct TokenConfig {
     pub destroy: bool,
     /// Whether `C_GenerateKeyPair` gives keys, and which.
     pub pool: Option<PoolConfig>,
+    /// The socket of whoever says which digests will be signed next, so that they are signed together.
+    pub look_ahead: Option<PathBuf>,
 }
 
 /// The configuration of the module.
@@ -136,6 +138,7 @@ struct TokenFields {
     destroy: bool,
     pool: Option<String>,
     bindings: Option<PathBuf>,
+    look_ahead: Option<PathBuf>,
 }
 
 /// Where bindings are, beside the configuration, if it does not say.
@@ -159,8 +162,15 @@ impl Config {
         }
         if let Some(client) = variable(CLIENT) {
             let timeout = Duration::from_millis(USUAL_TIMEOUT);
-            let token =
-                TokenConfig { client: client.into(), label: None, pin: Pin::None, timeout, destroy: false, pool: None };
+            let token = TokenConfig {
+                client: client.into(),
+                label: None,
+                pin: Pin::None,
+                timeout,
+                destroy: false,
+                pool: None,
+                look_ahead: None,
+            };
             return Ok(Self { log: LogTo::default(), tokens: vec![token] });
         }
         let own = variable("XDG_CONFIG_HOME")
@@ -234,6 +244,10 @@ impl TokenFields {
                 Some(PoolConfig { prefix, bindings: BindingsFile::new(bindings) })
             }
         };
+        if self.look_ahead.as_ref().is_some_and(|socket| socket.as_os_str().is_empty()) {
+            return Err("look_ahead is empty: write the socket of theta-dnssec agent --look-ahead SOCKET".to_owned());
+        }
+        let look_ahead = self.look_ahead.map(|socket| folder.join(socket));
         let (client, timeout) = (folder.join(self.client), Duration::from_millis(timeout));
         let pin = match self.pin.as_deref() {
             None | Some("none") => Pin::None,
@@ -246,7 +260,7 @@ impl TokenFields {
                 );
             }
         };
-        Ok(TokenConfig { client, label: self.label, pin, timeout, destroy: self.destroy, pool })
+        Ok(TokenConfig { client, label: self.label, pin, timeout, destroy: self.destroy, pool, look_ahead })
     }
 }
 
@@ -264,7 +278,9 @@ mod tests {
         assert_eq!(config.log, LogTo::File("/etc/thetacrypt/log".into()));
         let [token] = &config.tokens[..] else { panic!("{config:?}") };
         assert_eq!((token.client.as_path(), token.pin), (Path::new("/etc/thetacrypt/ann.client"), Pin::Token));
-        assert_eq!((token.timeout, token.destroy), (Duration::from_secs(10), false));
+        assert_eq!((token.timeout, token.destroy, &token.look_ahead), (Duration::from_secs(10), false, &None));
+        let ahead = parse("[[token]]\nclient = \"a\"\nlook_ahead = \"ahead.sock\"\n").unwrap();
+        assert_eq!(ahead.tokens[0].look_ahead.as_deref(), Some(Path::new("/etc/thetacrypt/ahead.sock")));
         assert_eq!(parse("log = \"off\"\n[[token]]\nclient = \"/a\"\n").unwrap().log, LogTo::Off);
     }
 
@@ -293,6 +309,7 @@ mod tests {
             (token.repeat(65), "65 [[token]]"),
             (format!("{token}pool = \"Zone\"\n"), "\"Zone\" is no pool"),
             (format!("{token}bindings = \"b\"\n"), "write pool"),
+            (format!("{token}look_ahead = \"\"\n"), "look_ahead is empty"),
         ] {
             let error = parse(&text).unwrap_err().to_string();
             assert!(error.contains(word) && error.starts_with("/etc/thetacrypt/pkcs11.toml: "), "{error}");

@@ -8,6 +8,7 @@
 //! - `process` is what there is once in each process, also after `fork`; `sessions` the state of the host's sessions.
 //! - `token` asks the group, and gives hosts keys of a pool that make their own; `catalogue` knows its keys, `objects` shows them as
 //!   attributes, `mechanisms` says what of them is served, `generation` reads what kind of key a host wants.
+//! - `look_ahead` has what a name server will ask for signed before it does (`docs/adr/0060-look-ahead.md`).
 //! - `log` writes why something was refused, and keeps threads out of the host's signals; `refusal` says it to hosts. Where the groups
 //!   are, and which keys of a pool are whose, is read by the crate `theta-keypool`.
 
@@ -17,6 +18,7 @@ mod catalogue;
 pub mod ffi;
 mod generation;
 mod log;
+mod look_ahead;
 mod mechanisms;
 mod objects;
 mod process;

@@ -53,6 +53,16 @@ pub(crate) enum Request {
     Digest(Bytes),
 }
 
+impl Request {
+    /// The digest, if it is one of SHA-256.
+    pub(crate) fn digest(&self) -> Option<[u8; LEN_256]> {
+        match self {
+            Self::Message(_) => None,
+            Self::Digest(digest) => digest.as_ref().try_into().ok(),
+        }
+    }
+}
+
 /// How the data of the host become a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {

@@ -3,7 +3,7 @@
 use std::{fmt, fs::OpenOptions, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::PathBuf, process, thread};
 
 pub(crate) use signals::shielded;
-use theta_client::UnixTime;
+use theta_client::{Answer, UnixTime};
 use theta_keypool::LogTo;
 use theta_names::WallTime;
 
@@ -11,6 +11,8 @@ mod signals;
 
 /// The longest line in characters.
 const MOST: usize = 2000;
+/// How many nodes that misbehaved are told of for one signature.
+const MOST_CULPRITS: usize = 16;
 
 /// Where lines go. A file is opened for each line, so that it can be moved away.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +35,16 @@ impl Log {
             // The scope waits for it.
             let _ = shielded(|| thread::Builder::new().spawn_scoped(scope, write));
         });
+    }
+
+    /// Names the nodes that misbehaved for an answer.
+    pub(crate) fn tell_of_liars<T>(&self, answer: &Answer<T>) {
+        for problem in answer.bad_answers.iter().take(MOST_CULPRITS) {
+            self.say(problem);
+        }
+        for culprit in answer.culprits.iter().take(MOST_CULPRITS) {
+            self.say(format_args!("node {} misbehaved: {}", culprit.node, culprit.misbehaviour));
+        }
     }
 }
 

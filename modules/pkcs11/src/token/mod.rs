@@ -14,8 +14,8 @@ use cryptoki_sys::{
     CKR_TOKEN_NOT_PRESENT, CKR_USER_ALREADY_LOGGED_IN, CKR_USER_NOT_LOGGED_IN,
 };
 use theta_client::{
-    Answer, ClientError, ClientFile, ClientOptions, Credentials, KeyRef, KeyState, LockError, OpenError, Problem,
-    SigningKey, Token as BearerToken, blocking::Client, read_group,
+    ClientError, ClientFile, ClientOptions, Credentials, KeyRef, KeyState, LockError, OpenError, Problem, SigningKey,
+    Token as BearerToken, blocking::Client, read_group,
 };
 
 use theta_keypool::{LABEL, Pin, TokenConfig};
@@ -24,6 +24,7 @@ use self::pool::Seen;
 use crate::{
     catalogue::{Catalogue, Manner},
     log::{Log, shielded},
+    look_ahead::LookAhead,
     mechanisms::Request,
     objects::{Attribute, Class, LiveKey, Object},
     refusal::{Outcome, Refusal},
@@ -35,8 +36,6 @@ const CONNECTING: Duration = Duration::from_secs(5);
 const LOGIN: Duration = Duration::from_secs(8);
 /// How long each of them has to answer, once it is connected: the others do not wait longer for one that hangs.
 const ANSWER_TO_LOGIN: Duration = Duration::from_secs(2);
-/// How many nodes that misbehaved are told of for one signature.
-const MOST_CULPRITS: usize = 16;
 /// What a call may take longer than the nodes have: the client's own work.
 const OWN_WORK: Duration = Duration::from_millis(500);
 
@@ -50,6 +49,8 @@ pub(crate) struct Token {
     catalogue: Catalogue,
     /// Which keys hosts have made.
     seen: Seen,
+    /// What is signed before hosts ask for it, if somebody can say what that is.
+    look_ahead: Option<LookAhead>,
 }
 
 #[derive(Debug, Default)]
@@ -78,7 +79,8 @@ impl Token {
         let pool = config.pool.as_ref().map(|pool| pool.prefix.clone());
         let manner = Manner { hidden: config.pin != Pin::None, destroyable: config.destroy, pool };
         let catalogue = Catalogue::new(handles, manner);
-        Self { config, log, group, state: Mutex::default(), catalogue, seen: Seen::default() }
+        let ahead = config.look_ahead.clone().map(|socket| LookAhead::new(socket, config.timeout, log.clone()));
+        Self { config, log, group, state: Mutex::default(), catalogue, seen: Seen::default(), look_ahead: ahead }
     }
 
     /// Whether its client file could be read.
@@ -225,11 +227,22 @@ impl Token {
     /// Forgets the host's credentials.
     pub(crate) fn log_out(&self) {
         self.state().logged_in = None;
+        self.forget_ahead();
+    }
+
+    /// What was signed with one host's credentials is no other one's. Without a PIN all have the same.
+    fn forget_ahead(&self) {
+        if let Some(ahead) = self.look_ahead.as_ref().filter(|_| self.config.pin != Pin::None) {
+            ahead.forget_all();
+        }
     }
 
     /// `C_Logout`.
     pub(crate) fn check_log_out(&self) -> Outcome<()> {
-        self.state().logged_in.take().map(drop).ok_or(Refusal(CKR_USER_NOT_LOGGED_IN))
+        let before = self.state().logged_in.take();
+        before.map(drop).ok_or(Refusal(CKR_USER_NOT_LOGGED_IN))?;
+        self.forget_ahead();
+        Ok(())
     }
 
     /// Looks for objects with these attributes. Before a login, where one is needed, nobody is asked and nothing is found.
@@ -261,16 +274,26 @@ impl Token {
         })
     }
 
-    /// Asks the group for a signature.
+    /// A signature of the group: one that was made before it is asked for, or a new one.
     pub(crate) fn sign(&self, key: &LiveKey, request: Request) -> Outcome<Vec<u8>> {
-        let (client, name, whole) = (self.client()?, key.reference.as_str(), request.clone());
+        let client = self.client()?;
+        let ahead = self.look_ahead.as_ref().zip(request.digest());
+        match ahead.and_then(|(ahead, digest)| ahead.signature(&client, key, &digest)) {
+            Some(signature) => Ok(signature.to_vec()),
+            None => self.sign_now(&client, key, request),
+        }
+    }
+
+    /// Asks the group for a signature.
+    fn sign_now(&self, client: &Client, key: &LiveKey, request: Request) -> Outcome<Vec<u8>> {
+        let (name, whole) = (key.reference.as_str(), request.clone());
         let (asked, limit) = (client.asynchronous(), self.config.timeout.saturating_add(OWN_WORK));
         let answer = match request {
             Request::Message(message) => client.within(limit, asked.sign(name, message)),
             Request::Digest(digest) => client.within(limit, asked.sign_digest(name, digest, None)),
         };
         let answer = self.answered(&format!("signing with {name}"), answer)?;
-        self.tell_of_liars(&answer);
+        self.log.tell_of_liars(&answer);
         // The client has verified it under what the nodes mean by this name. The host has shown another public key to others, if the
         // name had no version with it and the key was rotated since.
         if key.accepts(&whole, &answer.result) {
@@ -295,17 +318,11 @@ impl Token {
         }
     }
 
-    fn tell_of_liars<T>(&self, answer: &Answer<T>) {
-        for problem in answer.bad_answers.iter().take(MOST_CULPRITS) {
-            self.log.say(problem);
-        }
-        for culprit in answer.culprits.iter().take(MOST_CULPRITS) {
-            self.log.say(format_args!("node {} misbehaved: {}", culprit.node, culprit.misbehaviour));
-        }
-    }
-
     /// Destroys a key, if the configuration allows it and the group decides it. A key that a host has made is released at any rate.
     pub(crate) fn destroy(&self, object: &Object) -> Outcome<()> {
+        if let Some(ahead) = &self.look_ahead {
+            ahead.forget(object.key.public.key_id());
+        }
         match (&object.binding, object.class) {
             (Some(_), Class::Private) if self.config.destroy => {
                 self.destroy_in_group(object)?;
