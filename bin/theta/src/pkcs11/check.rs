@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -19,10 +19,15 @@ use cryptoki::{
     slot::Slot,
 };
 use serde::Serialize;
+use theta_keypool::Config;
+use theta_look_ahead::is_served;
 use theta_names::WallTime;
 
 use super::find_module;
 use crate::{exit::Failure, files::Source, output::Output};
+
+/// How long whoever looks ahead may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// What is signed: never the same twice, since nodes remember for a while what they have signed.
 fn sentence() -> String {
@@ -57,6 +62,17 @@ pub(crate) struct CheckArgs {
 struct View {
     module: PathBuf,
     tokens: Vec<TokenView>,
+    /// The sockets where the module asks what will be signed next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    look_ahead: Vec<ServiceView>,
+}
+
+#[derive(Serialize)]
+struct ServiceView {
+    socket: PathBuf,
+    /// Why nobody answers there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -97,7 +113,7 @@ pub(super) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
             )));
         }
     }
-    let view = View { module, tokens };
+    let view = View { module, tokens, look_ahead: services() };
     output.result(&view, |out| {
         writeln!(out, "{} can be loaded", view.module.display())?;
         for TokenView { label, serial, keys } in &view.tokens {
@@ -110,8 +126,25 @@ pub(super) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
                 }
             }
         }
+        for ServiceView { socket, problem } in &view.look_ahead {
+            match problem {
+                None => writeln!(out, "look-ahead: somebody answers at {}", socket.display())?,
+                Some(problem) => writeln!(out, "look-ahead: {problem}; signatures are made when they are asked for")?,
+            }
+        }
         Ok(())
     })
+}
+
+/// Who says what will be signed next. The module has read the same configuration, and needs none of them.
+fn services() -> Vec<ServiceView> {
+    let tokens = Config::load().map(|config| config.tokens).unwrap_or_default();
+    let sockets = tokens.into_iter().filter_map(|token| token.look_ahead);
+    let view = |socket: PathBuf| {
+        let problem = is_served(&socket, ANSWER).err().map(|error| error.to_string());
+        ServiceView { socket, problem }
+    };
+    sockets.map(view).collect()
 }
 
 fn token(context: &Pkcs11, slot: Slot, args: &CheckArgs) -> Result<TokenView, Failure> {

@@ -62,6 +62,9 @@ pub(crate) struct ConfigArgs {
     /// The pool of keys for programs that make their own: their names begin with it (theta pkcs11 pool)
     #[arg(long, value_name = "NAME")]
     pool: Option<Prefix>,
+    /// Where the module asks what a name server will have signed next: the socket of theta-dnssec agent --look-ahead
+    #[arg(long, value_name = "SOCKET")]
+    look_ahead: Option<PathBuf>,
     /// What the PIN of hosts is
     #[arg(long, value_name = "PIN", default_value = "none")]
     pin: Pin,
@@ -122,6 +125,13 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
         ),
         None => "# For programs that make their own keys: theta pkcs11 config --pool NAME\n".to_owned(),
     };
+    let look_ahead = args.look_ahead.as_ref().map(|socket| {
+        format!(
+            "# Who knows what a name server will have signed next (theta-dnssec agent --look-ahead): it is signed together.\nlook_ahead = {}\n",
+            toml_text(&socket.to_string_lossy())
+        )
+    });
+    let look_ahead = look_ahead.unwrap_or_default();
     let pin = match args.pin {
         Pin::None => "# The client file is the credential. Hosts that ask for a PIN take any.\npin = \"none\"\n",
         Pin::Passphrase => {
@@ -134,7 +144,7 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
          # ~/.config/thetacrypt/pkcs11.toml, then in /etc/thetacrypt/pkcs11.toml.\n\
          # Where it has to say something: \"stderr\", \"off\" or a file.\nlog = \"stderr\"\n\n[[token]]\nclient = {client}\n{label}{pin}\
          # How long a call may take, in milliseconds.\ntimeout_ms = 10000\n\
-         # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n{pool}\n"
+         # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n{pool}{look_ahead}\n"
     )
 }
 
