@@ -1,6 +1,7 @@
 //! Knot DNS: a name server that makes its keys, signs a zone by itself, and changes its keys.
 
 mod agents;
+mod ahead;
 mod transfers;
 
 use std::{fs, time::Duration};

@@ -1,6 +1,6 @@
 //! Operators who do not trust the name server: their nodes sign what is in their own copies of the zone.
 
-use std::{fs, ops::RangeInclusive};
+use std::{fs, ops::RangeInclusive, path::Path};
 
 use theta_dnssec::{
     agent::Agent,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Serves a zone's agent with threads of its own, until this is dropped.
-struct ZoneAgent(Option<Runtime>);
+pub(super) struct ZoneAgent(Option<Runtime>);
 
 impl Drop for ZoneAgent {
     fn drop(&mut self) {
@@ -28,9 +28,8 @@ impl Drop for ZoneAgent {
     }
 }
 
-/// The agent of one operator: it has its own copy of the zone, and its node's policy names it.
-fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>) -> ZoneAgent {
-    let folder = group.node_dir(node);
+/// An agent with a copy of the zone in this folder.
+pub(super) fn open_agent(group: &Group, folder: &Path, records: &str, nsec3: Option<Parameters>) -> Agent {
     fs::write(folder.join("example.zone"), records).unwrap();
     let sources = Sources {
         origin: "example.".to_owned(),
@@ -40,7 +39,13 @@ fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>
         terms: Terms::lasting(35 * 86_400),
         guesses: Guesses::of_days(&[14]),
     };
-    let (agent, socket) = (Agent::open(sources).unwrap(), folder.join("zone.sock"));
+    Agent::open(sources).unwrap()
+}
+
+/// The agent of one operator: it has its own copy of the zone, and its node's policy names it.
+fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>) -> ZoneAgent {
+    let folder = group.node_dir(node);
+    let (agent, socket) = (open_agent(group, &folder, records, nsec3), folder.join("zone.sock"));
     let runtime = Runtime::new().unwrap();
     let path = socket.clone();
     runtime.spawn(async move { theta_agent::serve(agent, &path).await.unwrap() });
@@ -81,26 +86,36 @@ struct Zone {
 /// All nodes but the first.
 const OTHERS: RangeInclusive<u16> = 2..=4;
 
-/// Has the zone of these records signed with keys of a pool, where these nodes ask agents; with NSEC3, if there are parameters for it.
+/// Keys of a pool, and agents that these nodes ask, with the zone of these records; with NSEC3, if there are parameters for it. The module's
+/// configuration has these lines besides.
+pub(super) fn prepared(
+    (suite, operation): (&str, &str),
+    nodes: RangeInclusive<u16>,
+    records: &str,
+    nsec3: Option<&Parameters>,
+    lines: &str,
+) -> (Group, Vec<ZoneAgent>) {
+    let [one, two] = [1, 2].map(|number| format!("zone-{suite}-{number}"));
+    let group = pooled(&format!("{one}={suite},{two}={suite}"), lines);
+    let key = |name: &str| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
+    group.file("zone.keys", key(&one) + &key(&two));
+    let agents: Vec<ZoneAgent> = nodes.clone().map(|node| zone_agent(&group, node, records, nsec3.cloned())).collect();
+    for node in nodes {
+        let explain = format!("policy explain --ask {node} --client client --key {one} --operation {operation}");
+        let explain: Vec<&str> = explain.split(' ').collect();
+        until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
+    }
+    (group, agents)
+}
+
+/// Has the zone of these records signed where these nodes ask agents.
 fn signed_zone(
     algorithm: &Algorithm<'_>,
     nodes: RangeInclusive<u16>,
     records: &str,
     nsec3: Option<&Parameters>,
 ) -> Zone {
-    let suite = algorithm.suite;
-    let [one, two] = [1, 2].map(|number| format!("zone-{suite}-{number}"));
-    let group = pooled(&format!("{one}={suite},{two}={suite}"), "");
-    let key = |name: &str| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
-    group.file("zone.keys", key(&one) + &key(&two));
-    let agents: Vec<ZoneAgent> = nodes.clone().map(|node| zone_agent(&group, node, records, nsec3.cloned())).collect();
-    for node in nodes {
-        let operation = algorithm.operation;
-        let explain = format!("policy explain --ask {node} --client client --key {one} --operation {operation}");
-        let explain: Vec<&str> = explain.split(' ').collect();
-        until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
-    }
-
+    let (group, agents) = prepared((algorithm.suite, algorithm.operation), nodes, records, nsec3, "");
     let knot = start_with(&group, algorithm.knot, records);
     until("nobody objects, and the zone is signed", PATIENCE, || {
         assert!(!log(&group).contains("agent zone"), "{}", log(&group));
