@@ -52,7 +52,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<(), Failure> {
     })
 }
 
-fn sources(dir: &Path) -> Sources {
+/// What an agent knows that has its files in this directory.
+pub(crate) fn sources(dir: &Path) -> Sources {
     Sources {
         origin: ZONE.to_owned(),
         zone: CopyFrom::File(dir.join(COPY)),

@@ -11,13 +11,14 @@ use crate::agent::ZONE;
 pub(crate) const POOL: &str = "zone";
 
 /// Writes the module's configuration for a client into the server's folder, which is there, and has `knot.conf` made for an algorithm, both as
-/// `theta pkcs11 config` prints them; `theta` runs a command. Without a module it is the one beside this program.
+/// `theta pkcs11 config` prints them; `theta` runs a command with these words. Without a module it is the one beside this program. `more` are words
+/// of the configuration's own.
 pub(crate) fn configure(
     theta: impl Fn(&[&str]) -> Result<String, Failure>,
-    client: &str,
-    module: Option<&Path>,
+    (client, module): (&str, Option<&Path>),
     folder: &Path,
     algorithm: &str,
+    more: &[&str],
 ) -> Result<String, Failure> {
     let absolute = |module: &Path| module.canonicalize().map_err(|error| Failure::reading(module, &error));
     let module = module.map(absolute).transpose()?;
@@ -27,7 +28,7 @@ pub(crate) fn configure(
         words.extend(["--module", &**module]);
     }
     let file = folder.join("pkcs11.toml");
-    fs::write(&file, theta(&words)?).map_err(|error| Failure::writing(&file, &error))?;
+    fs::write(&file, theta(&[&words[..], more].concat())?).map_err(|error| Failure::writing(&file, &error))?;
     words.push("knot");
     Ok(signing(&theta(&words)?, ZONE, algorithm))
 }

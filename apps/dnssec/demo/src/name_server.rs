@@ -50,7 +50,7 @@ impl Plan {
         let folder = operators.dir().join("name-server");
         fs::create_dir(&folder).map_err(|error| Failure::writing(&folder, &error))?;
         let theta = |words: &[&str]| operators.theta(words);
-        Ok(Self { places, config: configure(theta, NAME_SERVERS_CLIENT, module, &folder, ALGORITHM)? })
+        Ok(Self { places, config: configure(theta, (NAME_SERVERS_CLIENT, module), &folder, ALGORITHM, &[])? })
     }
 
     /// Starts it with a zone that is not signed yet.

@@ -68,6 +68,24 @@ impl fmt::Display for Beside {
     }
 }
 
+/// Whether the module has signed what Knot will ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LookAhead {
+    /// It signs when it is asked.
+    Off,
+    /// It signs before it is asked, with the groups' keys of P-256 and RSA.
+    On,
+}
+
+impl fmt::Display for LookAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::On => "on",
+        })
+    }
+}
+
 /// How many nodes there are, and how many of them sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupSize {
@@ -129,11 +147,15 @@ impl Grid<'_> {
     /// All zones and algorithms by one signer.
     fn all(&self, signer: &Signer, places: &Places, folder: &Path, rows: &mut Vec<Row>) -> Result<(), Failure> {
         for algorithm in &self.args.algorithms {
-            for names in &self.args.names {
+            let ways =
+                self.args.look_ahead.iter().filter(|way| **way == LookAhead::Off || signer.can_look_ahead(*algorithm));
+            for (names, way) in ways.flat_map(|way| self.args.names.iter().map(move |names| (names, *way))) {
                 let folder = folder.join(format!("{}-{}", rows.len(), signer.name().replace(' ', "")));
                 fs::create_dir(&folder).map_err(|error| Failure::writing(&folder, &error))?;
-                self.show.say(format_args!("{}, {algorithm}, {names} names ...", signer.name()));
-                let point = Point { places, folder: &folder, algorithm: *algorithm, names: *names, args: self.args };
+                self.show.say(format_args!("{}, {algorithm}, {names} names, look-ahead {way} ...", signer.name()));
+                let is_ahead = way == LookAhead::On;
+                let point =
+                    Point { places, folder: &folder, algorithm: *algorithm, names: *names, is_ahead, args: self.args };
                 let row = point.measure(signer)?;
                 match &row.objection {
                     None => self.show.good(format_args!(

@@ -16,7 +16,7 @@ use theta::{
 };
 use theta_cluster::{Show, this_program};
 
-use self::grid::{Algorithm, Beside, Grid, GroupSize};
+use self::grid::{Algorithm, Beside, Grid, GroupSize, LookAhead};
 
 /// Options of `theta-dnssec-demo measure`.
 #[derive(Debug, Args)]
@@ -26,7 +26,8 @@ Examples:
   theta-dnssec-demo measure --names 1000 --groups 2of3       a part of it
 
 All processes are on this machine and share its processors: what nodes, agents and name servers of several machines would take in
-parallel is taken one after the other here. So CPU is said beside time. Agents take no part: what their consent costs is not in it.
+parallel is taken one after the other here. So CPU is said beside time. Agents take no part: what their consent costs is not in it. Where the
+module looks ahead, this program tells it what follows, as theta-dnssec agent --look-ahead does.
 A point that takes longer than --patience is said so, with what was signed by then, and is no failure.")]
 pub(crate) struct MeasureArgs {
     /// How many names zones have, each with an address
@@ -41,6 +42,9 @@ pub(crate) struct MeasureArgs {
     /// What is measured beside groups
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_values_t = [Beside::Softhsm, Beside::Files])]
     beside: Vec<Beside>,
+    /// Whether the module has signed what Knot will ask for
+    #[arg(long, value_name = "WHETHER", value_delimiter = ',', default_values_t = [LookAhead::Off, LookAhead::On])]
+    look_ahead: Vec<LookAhead>,
     /// How many signatures Knot asks for at once (signing-threads)
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
@@ -62,6 +66,8 @@ pub(crate) struct Row {
     pub(crate) signer: String,
     /// The algorithm.
     pub(crate) algorithm: String,
+    /// Whether signatures were made before Knot asked for them.
+    pub(crate) look_ahead: bool,
     /// How many names the zone has.
     pub(crate) names: usize,
     /// How many signatures are in it; those that were there when patience ended.
@@ -97,6 +103,7 @@ fn table(output: Output, rows: &[Row]) -> Result<(), Failure> {
         let columns = [
             "signed by",
             "algorithm",
+            "look-ahead",
             "names",
             "signatures",
             "zone signed",
@@ -104,7 +111,7 @@ fn table(output: Output, rows: &[Row]) -> Result<(), Failure> {
             "one change",
             "CPU a node",
         ];
-        let mut table = Table::new(&columns, &[2, 3, 4, 5, 6, 7]);
+        let mut table = Table::new(&columns, &[3, 4, 5, 6, 7, 8]);
         for row in rows {
             let zone = if row.objection.is_none() { format!("{} ms", row.signed_ms) } else { "no".to_owned() };
             let shown = |value: Option<f64>, unit: &str| {
@@ -113,6 +120,7 @@ fn table(output: Output, rows: &[Row]) -> Result<(), Failure> {
             table.row([
                 row.signer.clone(),
                 row.algorithm.clone(),
+                if row.look_ahead { "on" } else { "off" }.to_owned(),
                 row.names.to_string(),
                 row.signatures.to_string(),
                 zone,

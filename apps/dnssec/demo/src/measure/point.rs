@@ -26,6 +26,8 @@ pub(super) struct Point<'a> {
     pub(super) folder: &'a Path,
     pub(super) algorithm: Algorithm,
     pub(super) names: usize,
+    /// Whether the module looks ahead.
+    pub(super) is_ahead: bool,
     /// For all points.
     pub(super) args: &'a MeasureArgs,
 }
@@ -44,8 +46,9 @@ fn records(names: usize) -> String {
 impl Point<'_> {
     pub(super) fn measure(&self, signer: &Signer) -> Result<Row, Failure> {
         let algorithm = format!("{}\n    signing-threads: {}", self.algorithm, self.args.threads);
-        let config = signer.config(self.places, self.folder, &algorithm)?;
+        let config = signer.config(self.places, self.folder, &algorithm, self.is_ahead)?;
         let records = records(self.names);
+        let service = if self.is_ahead { signer.look_ahead(self.folder, self.algorithm, &records)? } else { None };
         let setup = Setup { folder: self.folder, zone: ZONE, records: &records, config: &config };
         let (cpu, began) = (signer.node_cpu(), Instant::now());
         let patience = Duration::from_secs(self.args.patience);
@@ -59,6 +62,7 @@ impl Point<'_> {
         let mut row = Row {
             signer: signer.name(),
             algorithm: self.algorithm.to_string(),
+            look_ahead: service.is_some(),
             names: self.names,
             signatures,
             objection,

@@ -8,11 +8,15 @@ use std::{
 
 use theta::{exit::Failure, group::plan::Plan};
 use theta_cluster::{Cluster, Lifetime, cpu_time};
+use theta_dnssec::{
+    agent::{Agent, AgentError},
+    look_ahead::{Service, serve_ahead},
+};
 use theta_knot::places::Places;
 
 use super::grid::{Algorithm, GroupSize};
 use crate::{
-    agent::ZONE,
+    agent::{COPY, KEYS, ZONE, sources},
     module::{POOL, configure},
 };
 
@@ -21,6 +25,8 @@ pub(super) const SOFTHSM: &str = "softhsm2-util";
 /// Its module, below folders of libraries.
 const SOFTHSM_MODULE: &str = "softhsm/libsofthsm2.so";
 const PIN: &str = "1234";
+/// Where the module asks what will be signed next, in the server's folder.
+const AHEAD: &str = "ahead.sock";
 /// How long nodes may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -60,10 +66,37 @@ impl GroupSigner {
         self.group.pids().iter().filter_map(|(_, pid)| cpu_time(*pid)).sum()
     }
 
-    fn config(&self, folder: &Path, algorithm: &str) -> Result<String, Failure> {
-        let theta = |words: &[&str]| self.group.theta(&self.dir, words);
+    fn theta(&self, words: &[&str]) -> Result<String, Failure> {
+        self.group.theta(&self.dir, words)
+    }
+
+    fn config(&self, folder: &Path, algorithm: &str, is_ahead: bool) -> Result<String, Failure> {
         let client = self.group.client_dir();
-        configure(theta, &client.to_string_lossy(), self.module.as_deref(), folder, algorithm)
+        // Beside the configuration.
+        let more: &[&str] = if is_ahead { &["--look-ahead", AHEAD] } else { &[] };
+        configure(
+            |words| self.theta(words),
+            (&client.to_string_lossy(), self.module.as_deref()),
+            folder,
+            algorithm,
+            more,
+        )
+    }
+
+    /// Tells the module what will be signed next, by a copy of the zone in the server's folder.
+    fn look_ahead(&self, folder: &Path, algorithm: Algorithm, records: &str) -> Result<Service, Failure> {
+        let mut keys = String::new();
+        for number in [1, 2] {
+            let name = format!("{POOL}-{}-{number}", algorithm.suite());
+            keys.push_str(&self.theta(&["keys", "export", &name, "--format", "dnskey"])?);
+        }
+        for (name, text) in [(COPY, records), (KEYS, keys.as_str())] {
+            let file = folder.join(name);
+            fs::write(&file, text).map_err(|error| Failure::writing(&file, &error))?;
+        }
+        let failed = |error: AgentError| Failure::Failed(error.to_string());
+        let agent = Agent::open(sources(folder)).map_err(failed)?;
+        serve_ahead(&agent, &folder.join(AHEAD)).map_err(failed)
     }
 }
 
@@ -92,11 +125,36 @@ impl Signer {
     }
 
     /// What `knot.conf` has about keys, policy and zone; the files that it takes are made in the server's folder.
-    pub(super) fn config(&self, places: &Places, folder: &Path, algorithm: &str) -> Result<String, Failure> {
+    /// A group signs ahead, if `is_ahead` says so.
+    pub(super) fn config(
+        &self,
+        places: &Places,
+        folder: &Path,
+        algorithm: &str,
+        is_ahead: bool,
+    ) -> Result<String, Failure> {
         match self {
-            Self::Group(group) => group.config(folder, algorithm),
+            Self::Group(group) => group.config(folder, algorithm, is_ahead),
             Self::Softhsm => softhsm(places, folder, algorithm),
             Self::Files => Ok(plain(algorithm, "")),
+        }
+    }
+
+    /// Whether the module can be told what will be signed next: a group's, of algorithms whose signers send digests.
+    pub(super) const fn can_look_ahead(&self, algorithm: Algorithm) -> bool {
+        matches!((self, algorithm), (Self::Group(_), Algorithm::Ecdsap256sha256 | Algorithm::Rsasha256))
+    }
+
+    /// Tells it, until what is returned is dropped.
+    pub(super) fn look_ahead(
+        &self,
+        folder: &Path,
+        algorithm: Algorithm,
+        records: &str,
+    ) -> Result<Option<Service>, Failure> {
+        match self {
+            Self::Group(group) => group.look_ahead(folder, algorithm, records).map(Some),
+            Self::Softhsm | Self::Files => Ok(None),
         }
     }
 }
