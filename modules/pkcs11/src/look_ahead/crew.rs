@@ -88,6 +88,7 @@ impl Crew {
             Vec::new()
         });
         let mut answers = answers.into_iter();
+        let mut made = Vec::with_capacity(digests.len());
         for (digest, statement) in digests.iter().zip(statements) {
             let signature = match answers.next() {
                 Some(Ok(answer)) => {
@@ -105,8 +106,9 @@ impl Crew {
             if signature.is_none() {
                 failure.get_or_insert_with(|| format!("{name} gave no signature within {:?}", self.service.timeout));
             }
-            self.ahead.event().made(digest, signature);
+            made.push((*digest, signature));
         }
+        self.ahead.event().made(made, Instant::now());
         match failure {
             // A node that refuses one may refuse more, and agents that find none of them look for no others for a minute.
             Some(failure) => self.give_up(&failure),

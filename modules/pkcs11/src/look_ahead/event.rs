@@ -13,6 +13,7 @@ use bytes::Bytes;
 use theta_look_ahead::{Digest, Question};
 
 use super::{
+    pace::Pace,
     recent::Recent,
     shelf::{Shelf, Taken},
 };
@@ -25,9 +26,6 @@ const LOW: usize = 512;
 /// How many signatures are made ahead of the host at first; two more for each that it has asked for; and at most.
 const FIRST: usize = 64;
 const MOST_AHEAD: usize = 4_096;
-/// The requests of one call: so few that its answers come soon, and so many that calls are few.
-const LEAST_CALL: usize = 16;
-const MOST_CALL: usize = 64;
 /// How many calls and questions may be under way.
 const MOST_WORKERS: usize = 4;
 /// What is not asked for so long is forgotten.
@@ -66,6 +64,7 @@ pub(super) struct Event {
     queue: VecDeque<Digest>,
     /// What follows this one is not listed yet. `None`: everything is listed, or there is no event.
     last: Option<Digest>,
+    pace: Pace,
     counts: Counts,
     is_reported: bool,
     is_asking: bool,
@@ -111,13 +110,14 @@ impl Event {
                 self.recent.asked();
                 return Step::Ask(question);
             }
-            let (mut call, most) = (Vec::new(), self.call());
+            let (mut call, most, is_first) = (Vec::new(), self.call(), self.shelf.under_way() == 0);
             while call.len() < most
                 && let Some(digest) = self.queue.pop_front()
             {
                 call.extend(self.shelf.start(&digest).then_some(digest));
             }
             if !call.is_empty() {
+                self.pace.begin(is_first, now);
                 return Step::Sign(call);
             }
             // All that was listed has been asked for meanwhile; then there may be more to be listed.
@@ -139,16 +139,14 @@ impl Event {
         Some(Question { digest, before: 0, most: PAGE })
     }
 
-    /// How many requests the next call has.
+    /// How many requests the next call has. One of few is made at the end alone.
     fn call(&self) -> usize {
+        let (waiting, under_way) = (self.shelf.waiting(), self.shelf.under_way());
         let goal = self.counts.ahead.saturating_mul(2).saturating_add(FIRST).min(MOST_AHEAD);
-        let room = goal.saturating_sub(self.shelf.waiting().saturating_add(self.shelf.under_way()));
-        let wanted = room.min(self.queue.len());
-        // A call of few is worth it at the end alone.
-        if wanted < LEAST_CALL && wanted < self.queue.len() {
-            return 0;
-        }
-        (wanted / MOST_WORKERS).clamp(LEAST_CALL, MOST_CALL).min(wanted)
+        let room =
+            goal.saturating_sub(waiting.saturating_add(under_way)).min(self.pace.size().saturating_sub(under_way));
+        let call = self.pace.call().min(self.queue.len());
+        if call <= room { call } else { 0 }
     }
 
     /// What was answered to a question.
@@ -183,9 +181,10 @@ impl Event {
         self.last = digests.last().copied().filter(|_| !is_last);
     }
 
-    /// What came of a call: a signature, or none.
-    pub(super) fn made(&mut self, digest: &Digest, signature: Option<Bytes>) {
-        self.shelf.made(digest, signature);
+    /// What came of a call: signatures, or none.
+    pub(super) fn made(&mut self, signatures: Vec<(Digest, Option<Bytes>)>, now: Instant) {
+        self.pace.made(signatures.len(), now);
+        signatures.into_iter().for_each(|(digest, signature)| self.shelf.made(&digest, signature));
     }
 
     /// Something failed: nothing is looked ahead for a while. What is made or under way stays.

@@ -2,11 +2,13 @@
 //! one before; whoever has a copy of the zone knows after a few which ones follow (`theta-look-ahead`), and the nodes make many together for less.
 //! Nothing that fails here fails a call of the host: it is signed as it would be without.
 //!
-//! - `event`: what is to be asked about and signed, and when; `recent` sees that there is something larger, `shelf` has what is signed.
+//! - `event`: what is to be asked about and signed, and when; `recent` sees that there is something larger, `shelf` has what is signed, `pace` says
+//!   how much is under way.
 //! - `crew`: the threads that ask and sign; `service`: whom they ask.
 
 mod crew;
 mod event;
+mod pace;
 mod recent;
 mod service;
 mod shelf;

@@ -190,8 +190,8 @@ fn whoever_waits_gets_what_is_made_or_nothing() {
     });
     assert_eq!(ahead.take(&digests[0], Duration::ZERO), Taken::UnderWay, "whoever has no more time");
     thread::sleep(Duration::from_millis(50));
-    ahead.event().made(&digests[0], Some(Bytes::from_static(b"signature")));
-    ahead.event().made(&digests[1], None);
+    let made = vec![(digests[0], Some(Bytes::from_static(b"signature"))), (digests[1], None)];
+    ahead.event().made(made, Instant::now());
     ahead.changed.notify_all();
     let [one, two, three] = waiting;
     assert_eq!(one.join().unwrap(), Taken::Made(Bytes::from_static(b"signature")));
@@ -211,7 +211,8 @@ fn a_key_that_is_destroyed_has_no_signatures() {
     // Keys that nobody uses make room for others; those that are used do not.
     let others: Vec<KeyId> = (0..MOST_KEYS).map(|byte| other_id(u8::try_from(byte).unwrap())).collect();
     others.iter().for_each(|id| drop(host.ahead.of(*id)));
-    assert_eq!((host.ahead.keys().len(), host.ahead.of(other_id(200)).is_none()), (MOST_KEYS, true));
+    let keys = host.ahead.keys().len();
+    assert_eq!((keys, host.ahead.of(other_id(200)).is_none()), (MOST_KEYS, true));
     host.ahead.forget_all();
     assert!(host.ahead.of(other_id(200)).is_some());
 }

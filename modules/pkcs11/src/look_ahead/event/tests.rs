@@ -25,6 +25,11 @@ fn signature(digest: &Digest) -> Bytes {
     Bytes::copy_from_slice(&digest[..8])
 }
 
+fn sign(event: &mut Event, digests: Vec<Digest>, now: Instant) {
+    assert!((1..=64).contains(&digests.len()) && event.shelf.under_way() <= event.pace.size());
+    event.made(digests.into_iter().map(|digest| (digest, Some(signature(&digest)))).collect(), now);
+}
+
 /// Does all that there is to do: how many signatures were made, and how many questions asked.
 fn work(event: &mut Event, size: usize, now: Instant) -> (usize, usize) {
     let (mut made, mut asked) = (0, 0);
@@ -36,9 +41,8 @@ fn work(event: &mut Event, size: usize, now: Instant) -> (usize, usize) {
                 event.listed(&question, &answer(size, &question));
             }
             Step::Sign(digests) => {
-                assert!((1..=MOST_CALL).contains(&digests.len()));
                 made += digests.len();
-                digests.iter().for_each(|digest| event.made(digest, Some(signature(digest))));
+                sign(event, digests, now);
             }
             Step::Rest => return (made, asked),
         }
@@ -170,7 +174,7 @@ fn another_event_is_another_beginning() {
     assert_eq!(event.take(&under_way[0], now), Taken::UnderWay);
     nothing(&mut event, 2, 0..FEW, now);
     assert_eq!(work(&mut event, 1_000, now), (FIRST, 1));
-    under_way.iter().for_each(|digest| event.made(digest, Some(signature(digest))));
+    sign(&mut event, under_way.clone(), now);
     assert_eq!(event.shelf.waiting(), FIRST, "what comes too late is not kept");
     assert_eq!(event.take(&under_way[0], now), Taken::Unknown);
     assert!(matches!(event.take(&digest(2, FEW), now), Taken::Made(_)));
@@ -216,7 +220,7 @@ fn what_fails_is_asked_for_again() {
     event.listed(&question, &answer(1_000, &question));
     let Step::Sign(digests) = event.next(now) else { panic!("nothing is signed") };
     assert_eq!(event.take(&digests[3], now), Taken::UnderWay);
-    digests.iter().for_each(|digest| event.made(digest, None));
+    event.made(digests.iter().map(|digest| (*digest, None)).collect(), now);
     event.pause(now);
     assert_eq!((event.take(&digests[3], now), event.shelf.under_way()), (Taken::Unknown, 0));
 }
@@ -238,7 +242,7 @@ fn a_service_that_repeats_itself_is_asked_no_more() {
             }
             Step::Sign(digests) => {
                 signed += digests.len();
-                digests.iter().for_each(|digest| event.made(digest, Some(signature(digest))));
+                sign(&mut event, digests, now);
                 (0..2_000).for_each(|place| drop(event.take(&digest(1, place), now)));
             }
             Step::Rest => break,
