@@ -11,7 +11,6 @@
 mod agent;
 mod differences;
 mod digests;
-mod look_ahead;
 mod name_servers;
 mod nsec3;
 mod previous;

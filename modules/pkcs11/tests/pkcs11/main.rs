@@ -22,7 +22,6 @@ mod host;
 mod knot;
 mod krill;
 mod login;
-mod look_ahead;
 mod nodes;
 mod opensc;
 mod pkcs11_provider;

@@ -1,4 +1,6 @@
-//! What the module does when nodes are away, refuse, or are many hosts' at once.
+//! What the module does when nodes are away, refuse, or are many hosts' at once; and signatures that they make ahead.
+
+mod look_ahead;
 
 use std::{process::Command, time::Duration};
 

@@ -1,5 +1,7 @@
 //! Which digests are recognised, and what it takes.
 
+mod look_ahead;
+
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
