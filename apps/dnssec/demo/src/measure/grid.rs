@@ -136,9 +136,7 @@ impl Grid<'_> {
         for size in &self.args.groups {
             self.show.act(format_args!("A group, any {} of {}", size.k, size.n));
             let dir = folder.path().join(size.to_string());
-            let group =
-                GroupSigner::start(&self.program, &dir, *size, &self.args.algorithms, self.args.module.as_deref())
-                    .await?;
+            let group = GroupSigner::start(&self.program, &dir, *size, self.args).await?;
             self.all(&Signer::Group(group), &places, folder.path(), &mut rows)?;
         }
         Ok(rows)

@@ -3,6 +3,7 @@
 mod grid;
 mod point;
 mod signer;
+mod stock;
 
 use std::path::PathBuf;
 
@@ -45,6 +46,9 @@ pub(crate) struct MeasureArgs {
     /// Whether the module has signed what Knot will ask for
     #[arg(long, value_name = "WHETHER", value_delimiter = ',', default_values_t = [LookAhead::Off, LookAhead::On])]
     look_ahead: Vec<LookAhead>,
+    /// How many presignatures of ECDSA nodes keep for each key (nonces_per_peer) [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    presignatures: Option<u16>,
     /// How many signatures Knot asks for at once (signing-threads)
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,

@@ -14,7 +14,11 @@ use theta_dnssec::{
 };
 use theta_knot::places::Places;
 
-use super::grid::{Algorithm, GroupSize};
+use super::{
+    MeasureArgs,
+    grid::{Algorithm, GroupSize},
+    stock,
+};
 use crate::{
     agent::{COPY, KEYS, ZONE, sources},
     module::{POOL, configure},
@@ -44,8 +48,7 @@ impl GroupSigner {
         program: &Path,
         dir: &Path,
         size: GroupSize,
-        algorithms: &[Algorithm],
-        module: Option<&Path>,
+        MeasureArgs { algorithms, module, presignatures, .. }: &MeasureArgs,
     ) -> Result<Self, Failure> {
         fs::create_dir(dir).map_err(|error| Failure::writing(dir, &error))?;
         let mut keys = Vec::new();
@@ -56,9 +59,12 @@ impl GroupSigner {
         }
         let plan = Plan::new(size.n, size.k, keys)?;
         let mut group = Cluster::create(program.to_owned(), &dir.join("group"), &plan, Lifetime::Tied)?;
+        if let Some(count) = presignatures {
+            stock::keep(&group, *count)?;
+        }
         group.start_all()?;
         group.listening(PATIENCE).await?;
-        Ok(Self { group, dir: dir.to_owned(), size, module: module.map(Path::to_owned) })
+        Ok(Self { group, dir: dir.to_owned(), size, module: module.clone() })
     }
 
     /// CPU of all nodes until now.
@@ -71,6 +77,8 @@ impl GroupSigner {
     }
 
     fn config(&self, folder: &Path, algorithm: &str, is_ahead: bool) -> Result<String, Failure> {
+        // As they are after a while in which nobody signs.
+        stock::await_full(|| self.theta(&["status", "--json"]))?;
         let client = self.group.client_dir();
         // Beside the configuration.
         let more: &[&str] = if is_ahead { &["--look-ahead", AHEAD] } else { &[] };
