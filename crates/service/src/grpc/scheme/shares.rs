@@ -44,6 +44,7 @@ pub(super) fn words(error: &SchemeError, entry: &KeyEntry) -> Result<String, Sta
         | SchemeError::Request(_)
         | SchemeError::TwoRounds(_)
         | SchemeError::Preprocessed(_)
+        | SchemeError::FalseProof
         | SchemeError::OtherKey
         | SchemeError::Verify(_) => error.to_string(),
     })
@@ -59,6 +60,8 @@ pub(super) fn refusal(error: &SchemeError, entry: &KeyEntry) -> Status {
         SchemeError::Combine(CombineError::ResultInvalid)
         | SchemeError::TwoRounds(_)
         | SchemeError::Preprocessed(_) => Status::failed_precondition(refusal::short(words)),
+        // This machine computed wrongly.
+        SchemeError::FalseProof => Status::internal(refusal::short(words)),
         _ => refusal::invalid(words),
     }
 }
