@@ -12,8 +12,8 @@ const LEAST: usize = 4;
 const MOST: usize = 256;
 /// The most requests of one call, as far as its answers come soon.
 const MOST_CALL: usize = 64;
-/// So many signatures, or twice as many as are under way, tell how fast it is.
-const ENOUGH: usize = 64;
+/// So many signatures, or twice as many as are under way, tell how fast it is: more than there are presignatures at nodes that keep few.
+const ENOUGH: usize = 128;
 /// So many times it has to have been as fast as before, until more are tried.
 const STEADY: u32 = 8;
 
@@ -150,7 +150,7 @@ mod tests {
         let later = now + Duration::from_secs(1_000);
         pace.begin(true, later);
         pace.begin(false, later + Duration::from_millis(1));
-        pace.made(ENOUGH, later + Duration::from_millis(64));
+        pace.made(ENOUGH, later + Duration::from_millis(1) * u32::try_from(ENOUGH).unwrap());
         assert_eq!((pace.before, pace.size()), (Some((FIRST, Duration::from_millis(1))), 2 * FIRST));
     }
 }
