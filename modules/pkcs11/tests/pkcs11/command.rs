@@ -47,6 +47,14 @@ fn what_config_prints_is_a_configuration() {
     assert!(check(group, ("THETA_PKCS11_CONFIG", file.to_str().unwrap()), &[]).ok().text().contains("has 7 keys"));
     group.theta(&[&words[..], &["--pool", "Zone"]].concat()).fails(2, &["is no pool"]);
 
+    // Whoever says what will be signed may be away.
+    let ahead = group.theta(&[&words[..], &["--look-ahead", "ahead.sock"]].concat()).ok().text();
+    assert!(ahead.contains("\nlook_ahead = \"ahead.sock\"\n"), "{ahead}");
+    fs::write(&file, &ahead).unwrap();
+    let seen = check(group, ("THETA_PKCS11_CONFIG", file.to_str().unwrap()), &[]).ok().text();
+    let socket = group.path().join("ahead.sock");
+    assert!(seen.contains(&format!("look-ahead: nobody answers at {}: ", socket.display())), "{seen}");
+
     let one = group.theta(&[&words[..], &["openssl"]].concat()).ok().text();
     assert!(one.starts_with("OpenSSL 3") && !one.contains("keystore:") && one.contains(module), "{one}");
     let pinned = group.theta(&[&words[..], &["--pin", "passphrase", "--json"]].concat()).ok().json();

@@ -1,7 +1,7 @@
 //! What the module finds on the machine of the host: a configuration of three tokens, keys that the client knows, and a group of which no
 //! node can be reached.
 //!
-//! - Slot 0 is a token with a pool: two keys of it were made by hosts, two of the group were not.
+//! - Slot 0 is a token with a pool: two keys of it were made by hosts, two of the group were not. Nobody says what will be signed with them.
 //! - Slot 1 is the same group, seen after a login with a bearer token, which nobody can check.
 //! - Slot 2 has no client file.
 
@@ -41,7 +41,7 @@ const VECTORS: [(&str, &str, CK_MECHANISM_TYPE); 2] = [
 ];
 
 const CONFIG: &str = "log = \"/dev/null\"\n\
-    [[token]]\nclient = \"client\"\ntimeout_ms = 20\npool = \"zone\"\n\
+    [[token]]\nclient = \"client\"\ntimeout_ms = 20\npool = \"zone\"\nlook_ahead = \"absent.sock\"\n\
     [[token]]\nclient = \"client\"\ntimeout_ms = 20\npin = \"token\"\nlabel = \"locked\"\n\
     [[token]]\nclient = \"absent.client\"\n";
 
