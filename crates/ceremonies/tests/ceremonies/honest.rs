@@ -110,6 +110,7 @@ fn in_any_order_with_loss() {
 
 /// Among many, a party asks some others at a tick, in turn. With three silent and three of ten messages lost it takes
 /// twice as many ticks as among few, where all are asked: of a hundred groups of 7 the last one ends after 25 ticks.
+/// Of two hundred such groups four take more than 50 (23 did when members led by their numbers, the silent ones in a row).
 #[test]
 fn among_many_with_loss() {
     let checked = for_each_seed(12, |seed| {
