@@ -172,12 +172,8 @@ impl<S: SlotState> Gate<S> {
     /// The slots that this request would take, where the hosts' order says who is first and this node has promised nobody yet, and the client. Nothing
     /// if the policy would refuse the request: then deciding about it says why. Claims leave for what is returned, so it has the consent of its agent and
     /// counts for its rate; nothing is decided.
-    pub(crate) fn races(
-        &self,
-        presented: &Presented,
-        request: &Request,
-        now: UnixTime,
-    ) -> Option<(Name, Vec<SlotRace>)> {
+    #[must_use]
+    pub fn races(&self, presented: &Presented, request: &Request, now: UnixTime) -> Option<(Name, Vec<SlotRace>)> {
         let policy = self.policy.current();
         let enclosed = presented.enclosed().ok()?;
         let asked = request.asked();

@@ -193,7 +193,7 @@ impl World<'_> {
         let presented = wanted.presented(number);
         let Some(life) = self.nodes.get(&number).and_then(|node| node.life.as_ref()) else { return Ok(true) };
         let gate: &Gate<Slots> = &life.gate;
-        let races = gate.races(&presented, asked, now);
+        let races = gate.races(&presented, asked, now).map_or_else(Vec::new, |(_, races)| races);
         let (Some(order), Ok(node)) = (&mut self.order, NodeId::try_from(number)) else { return Ok(true) };
         if races.is_empty() {
             return Ok(true);
@@ -247,7 +247,8 @@ impl World<'_> {
         // By the policy of an honest node, as the liar's own refuses nothing.
         let honest = self.scenario.honest().find_map(|honest| self.nodes.get(&honest)?.life.as_ref());
         let Some(life) = honest else { return };
-        for race in life.gate.races(&wanted.presented(number), asked, now) {
+        let races = life.gate.races(&wanted.presented(number), asked, now).map_or_else(Vec::new, |(_, races)| races);
+        for race in races {
             let garbage = SlotRace { digest: Digest([0xee; 32]), ..race.clone() };
             for race in [garbage, race] {
                 order.waiting.push((node, claim_of(&race)));
