@@ -10,7 +10,7 @@ use super::proof::{Claim, Proof, RESPONSE_EXCESS, find_false};
 use super::{MODULUS_BITS, RsaKeyShare, RsaPublicKey, RsaRequest, TEST_MODULUS_BITS};
 use crate::keys::SecretMaterial as _;
 
-/// One party's x_i = x^(2 s_i), bare or with a proof. Whether its numbers are those of one key is told by [`check`].
+/// One party's x_i = x^(2 s_i), bare or with a proof. Whether its numbers are those of one key is told by `check`.
 #[derive(Clone, Debug)]
 pub struct RsaShare {
     index: ShareIndex,
