@@ -95,8 +95,10 @@ impl PolicyFile {
     pub(crate) fn has_changed(&self) -> bool {
         let now = FileStamp::of(&self.path);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_settled = std::mem::replace(&mut seen.last, now) == now;
-        let has_changed = now.is_some() && seen.taken != now && is_settled;
+        let before = std::mem::replace(&mut seen.last, now);
+        let is_settled = before.zip(now).is_some_and(|(before, now)| before.looks_like(&now));
+        // A stamp of a file that has just changed equals none, so that it is read again until it has been left alone for a while.
+        let has_changed = is_settled && seen.taken != now;
         if has_changed {
             seen.taken = now;
         }

@@ -37,7 +37,8 @@ fn start_with(group: &Group, algorithm: &str, records: &str) -> Knot {
     let words = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "zone", "knot"];
     let config = signing(&group.theta(&words).ok().text(), ZONE, algorithm);
     let setup = Setup { folder: group.path(), zone: ZONE, records, config: &config };
-    Knot::start(&Places::of_this_machine(), setup).unwrap()
+    // It signs before it takes commands.
+    Knot::start_within(&Places::of_this_machine(), setup, 3 * PATIENCE).unwrap()
 }
 
 fn bindings(group: &Group) -> String {

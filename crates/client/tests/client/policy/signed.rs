@@ -128,26 +128,26 @@ async fn copies_of_a_signed_request_cost_its_signer_nothing() {
         + &allow("look", "tester", "*", "\"keys.list\"", "");
     group.set_policies(&(text + &rules)).await;
     let mut one = tester(&group).protocol(node(1)).unwrap();
-    let mut carry = async |message: &'static str, nonce: u8| {
+    let signed = |message: &'static str, nonce: u8| {
         let ask = Ask { key: Some(SIGNER), statement: message.as_bytes(), ..Ask::new("test", Operation::Sign) };
         let terms = RequestTerms::of(&ask, minutes(-1, 5), [nonce; 16]).unwrap();
-        let request = v1::SignRequest {
+        v1::SignRequest {
             key: SIGNER.to_owned(),
             message: message.into(),
             signed_request: SignedRequest::sign(terms, &key(3)).encode().into(),
             wait: v1::Wait::Started.into(),
             ..Default::default()
-        };
-        one.sign(request).await
+        }
     };
+    let vote = signed("a vote", 1);
     for _ in 0..50 {
-        carry("a vote", 1).await.unwrap();
+        one.sign(vote.clone()).await.unwrap();
     }
-    carry("another vote", 2).await.unwrap();
+    one.sign(signed("another vote", 2)).await.unwrap();
     // The same message signed once more is a request of its own.
-    carry("another vote", 3).await.unwrap();
-    let refused = carry("a third vote", 4).await.unwrap_err();
+    one.sign(signed("another vote", 3)).await.unwrap();
+    let refused = one.sign(signed("a third vote", 4)).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
-    carry("a vote", 1).await.unwrap();
+    one.sign(vote).await.unwrap();
     group.shutdown().await;
 }

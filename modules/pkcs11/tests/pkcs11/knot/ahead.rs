@@ -17,7 +17,7 @@ use crate::{
 const P256: (&str, &str) = ("ecdsa-p256", "sign-digest");
 const CONFIG: &str = "look_ahead = \"ahead.sock\"\n";
 /// How many names with an address there are beside the zone's own.
-const NAMES: usize = 300;
+const NAMES: usize = 200;
 
 fn records() -> String {
     let hosts = (0..NAMES).map(|number| format!("host-{number} A 192.0.2.{}\n", number % 256));

@@ -249,7 +249,8 @@ fn what_strangers_bring_keeps_no_client_out() {
         book.taken(*number, now);
         book.offered(*number, now.checked_sub(UNTAKEN * 2).unwrap());
     }
-    let (_own, _told) = book.enter(client("ann"), &here.connection, now).unwrap();
+    let (own, _told) = book.enter(client("ann"), &here.connection, now).unwrap();
+    book.arrived(own);
     assert!(!is_ended(&mut brought[0].1) && is_ended(&mut brought[1].1), "the oldest that is late makes room");
     check(&book);
     // Her own answers that she does not take end nobody's.
