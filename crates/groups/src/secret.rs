@@ -49,7 +49,15 @@ impl SecretRng {
     /// The stream of this seed.
     #[must_use]
     pub fn new(seed: &Secret<[u8; 32]>) -> Self {
-        Self(ChaCha20Rng::from_seed(*seed.expose()))
+        Self::of_stream(seed, 0)
+    }
+
+    /// One of the 2^64 streams of this seed, by its number.
+    #[must_use]
+    pub fn of_stream(seed: &Secret<[u8; 32]>, number: u64) -> Self {
+        let mut rng = ChaCha20Rng::from_seed(*seed.expose());
+        rng.set_stream(number);
+        Self(rng)
     }
 
     fn wipe(&mut self) {

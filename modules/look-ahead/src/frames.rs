@@ -79,7 +79,7 @@ impl Question {
                 head(KNOWN, count).into_iter().chain(digests).collect()
             }
             Err(words) => {
-                let end = (0..=words.len().min(MOST_WORDS)).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);
+                let end = words.floor_char_boundary(MOST_WORDS);
                 [head(UNKNOWN, end), words.as_bytes().get(..end).unwrap_or_default().to_vec()].concat()
             }
         };

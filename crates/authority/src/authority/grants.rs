@@ -24,13 +24,18 @@ pub(crate) struct Grants(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    instances: HashMap<InstanceId, Vec<Terms>>,
-    /// Clients that have been given the result.
-    looked: HashMap<InstanceId, Vec<Name>>,
+    instances: HashMap<InstanceId, Instance>,
     /// What each client was allowed, the oldest first, and the bytes of its labels.
     clients: HashMap<Name, Allowed>,
     count: usize,
     label_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Instance {
+    granted: Vec<Terms>,
+    /// Clients that have been given the result.
+    looked: Vec<Name>,
 }
 
 #[derive(Debug, Default)]
@@ -52,15 +57,14 @@ impl Inner {
             return false;
         };
         let mut freed = 0;
-        if let Some(granted) = self.instances.get_mut(&oldest) {
-            granted.retain(|granted| {
+        if let Some(instance) = self.instances.get_mut(&oldest) {
+            instance.granted.retain(|granted| {
                 let keep = granted.client != client;
                 freed += if keep { 0 } else { granted.label.len() };
                 keep
             });
-            if granted.is_empty() {
+            if instance.granted.is_empty() {
                 self.instances.remove(&oldest);
-                self.looked.remove(&oldest);
             }
         }
         self.count = self.count.saturating_sub(1);
@@ -79,10 +83,7 @@ impl Grants {
     /// Whether this client is given the result of the instance, which it was allowed, for the first time; it has been from now on.
     pub(crate) fn is_first_look(&self, instance: &InstanceId, client: &Name) -> bool {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !inner.instances.contains_key(instance) {
-            return true;
-        }
-        let looked = inner.looked.entry(*instance).or_default();
+        let Some(Instance { looked, .. }) = inner.instances.get_mut(instance) else { return true };
         let is_first = looked.iter().all(|other| other != client);
         if is_first && looked.len() < MOST_CLIENTS {
             looked.push(client.clone());
@@ -94,8 +95,8 @@ impl Grants {
         // The rule is not remembered: another rule may allow the same tomorrow.
         let granted = Terms { rule: None, ..granted };
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Inner { instances, clients, count, label_bytes, .. } = &mut *inner;
-        let all = instances.entry(instance).or_default();
+        let Inner { instances, clients, count, label_bytes } = &mut *inner;
+        let all = &mut instances.entry(instance).or_default().granted;
         if all.contains(&granted) || all.len() >= MOST_CLIENTS {
             return;
         }
@@ -120,7 +121,7 @@ impl Grants {
     /// What was allowed for this instance.
     pub(crate) fn of(&self, instance: &InstanceId) -> Vec<Terms> {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.instances.get(instance).cloned().unwrap_or_default()
+        inner.instances.get(instance).map(|instance| instance.granted.clone()).unwrap_or_default()
     }
 }
 

@@ -289,16 +289,12 @@ impl Authority {
         self.quotas.computation(client, load).map_err(|error| self.exhausted(error))
     }
 
-    /// Counts what a client has the node do with a key's public part, or with the policy: as a request that starts an instance, also where no rule with
-    /// a rate is about it.
+    /// Counts one of the client's submissions: a request that has the node compute with a share, which deciding about it counts by itself, or with a
+    /// key's public part or the policy, also where no rule with a rate is about it.
     ///
     /// # Errors
     /// [`Refusal::Quota`]: it asks more often than the policy allows.
-    pub fn public_work(&self, client: &Name) -> Result<(), Refusal> {
-        self.submission(client)
-    }
-
-    fn submission(&self, client: &Name) -> Result<(), Refusal> {
+    pub fn submission(&self, client: &Name) -> Result<(), Refusal> {
         let limits = self.policy().limits_of(client);
         self.quotas.submission(client, &limits, UnixTime::now()).map_err(|error| self.exhausted(error))
     }

@@ -143,12 +143,9 @@ impl Table {
         };
         Err(QuotaError::TooOften { client: client.clone(), rate, wait })
     }
-}
 
-impl Table {
     /// Whether a client may have one more of what the node has `capacity` places for: it may until seven eighths are taken, and with less than an even
-    /// share after that. One
-    /// that is alone may have all that its limits allow.
+    /// share after that. One that is alone may have all that its limits allow.
     fn leaves_room(&self, client: &Name, of: impl Fn(&Held) -> usize, (taken, capacity): (usize, usize)) -> bool {
         if taken < capacity.saturating_sub(capacity.div_ceil(8)) {
             return true;

@@ -1,11 +1,8 @@
 //! One party in one ceremony: its identity, and a secret that is drawn for the ceremony and destroyed at its end.
 
-use core::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
-use theta_groups::{Group, Ristretto255, RistrettoScalar, Secret, Transcript};
+use theta_groups::{Group, Ristretto255, RistrettoScalar, Secret, SecretRng, Transcript};
 use theta_rounds::PartyId;
 use theta_sharing::Encoded;
 
@@ -51,37 +48,12 @@ impl Participant {
     }
 
     /// The random numbers of one purpose. They must be used for one `binding` only.
-    pub(crate) fn rng(&self, purpose: &'static str, binding: &[u8]) -> Drawn {
+    pub(crate) fn rng(&self, purpose: &'static str, binding: &[u8]) -> SecretRng {
         let transcript = Transcript::new("theta/ceremony/randomness/v2")
             .with("seed", self.seed.expose())
             .with("ceremony", self.ceremony.as_bytes())
             .with("purpose", purpose.as_bytes())
             .with("binding", binding);
-        let seed = Secret::new(transcript.finish32());
-        Drawn(ChaCha20Rng::from_seed(*seed.expose()))
-    }
-}
-
-/// A generator whose numbers are secret. It has no way to wipe itself: it is overwritten when dropped, as far as the compiler keeps that.
-pub(crate) struct Drawn(ChaCha20Rng);
-
-impl Deref for Drawn {
-    type Target = ChaCha20Rng;
-
-    fn deref(&self) -> &ChaCha20Rng {
-        &self.0
-    }
-}
-
-impl DerefMut for Drawn {
-    fn deref_mut(&mut self) -> &mut ChaCha20Rng {
-        &mut self.0
-    }
-}
-
-impl Drop for Drawn {
-    fn drop(&mut self) {
-        self.0 = ChaCha20Rng::from_seed([0; 32]);
-        core::hint::black_box(self);
+        SecretRng::new(&Secret::new(transcript.finish32()))
     }
 }

@@ -17,9 +17,8 @@ pub use curve::Curve;
 pub use dishonest::{ROUNDS_TO_MEET, presign_dishonest, presign_semi_ot};
 pub use key::{KeyShare, generate};
 pub use nonces::{Nonces, prepare_nonces};
-pub use presignature::{
-    MEANT_APART, Message, Presignature, Presigned, Presigning, presign, presign_passive, vartime_combine,
-};
+pub(crate) use presignature::MEANT_APART;
+pub use presignature::{Message, Presignature, Presigned, Presigning, presign, presign_passive, vartime_combine};
 pub use sign::{Request, sign};
 pub use signature::Signature;
 pub use tuple::{Tuple, bind};

@@ -233,7 +233,7 @@ where
 
 /// The phase of a program that ends because its parties do not mean the same. It is no proof that somebody cheated: a coordinator that has begun anew
 /// names other holders than its life before, and each may have heard of another one. Nothing that depends on a secret has left when it is found.
-pub const MEANT_APART: &str = "the parties mean different keys, requests or sets of parties";
+pub(crate) const MEANT_APART: &str = "the parties mean different keys, requests or sets of parties";
 
 /// All compare what they mean to do. Nothing that depends on a secret has left before.
 pub(super) async fn meet<G: Curve>(party: &Party, domain: &'static str, setting: &Presigning<G>) -> Result<(), Stop> {

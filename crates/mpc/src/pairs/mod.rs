@@ -57,7 +57,7 @@ pub(crate) async fn swap(party: &Party, messages: Messages) -> Result<Messages, 
 
 /// The phase of a program that ends because its parties did not begin it together. A party that has begun anew and hears what others said to
 /// its life before looks like that as well, and nothing hidden has been used when it is found: so it is no proof that somebody cheated.
-pub const BEGAN_APART: &str = "the parties did not begin together";
+pub(crate) const BEGAN_APART: &str = "the parties did not begin together";
 
 /// An id that is fresh, as each adds to it, and the same at all. Two rounds.
 pub(crate) async fn fresh_id(party: &Party) -> Result<[u8; HASH], Stop> {

@@ -9,12 +9,12 @@ use core::{
 };
 
 use rand_core::CryptoRng;
+use theta_groups::{Secret, SecretRng};
 use theta_names::ShareIndex;
 use theta_rounds::{Abort, Blames, Bug, Malformed, Outgoing, PartyId, Recipient, Round, RoundProtocol, Slot};
 use theta_sharing::Threshold;
-use zeroize::Zeroizing;
 
-use super::{Generator, LONGEST_MESSAGE, Misbehaviour, Party, RoundMessage, Stop, party::Building};
+use super::{LONGEST_MESSAGE, Misbehaviour, Party, RoundMessage, SEED, Stop, party::Building};
 
 /// The future of a program.
 type Running<O> = Pin<Box<dyn Future<Output = Result<O, Stop>> + Send>>;
@@ -130,9 +130,9 @@ impl<O: Send + 'static> RoundProtocol for Program<O> {
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<RoundMessage>>, Bug> {
         self.stage = match mem::replace(&mut self.stage, Stage::Between) {
             Stage::Ready(begin) => {
-                let mut seed = Zeroizing::new([0; 32]);
-                rng.fill_bytes(seed.as_mut());
-                self.party.state().rng = Generator::new(&seed);
+                let mut seed = Secret::new([0; SEED]);
+                rng.fill_bytes(seed.expose_mut());
+                self.party.state().rng = SecretRng::new(&seed);
                 Stage::Running(begin(self.party.clone()))
             }
             other => other,

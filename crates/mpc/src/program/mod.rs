@@ -9,7 +9,6 @@
 //! then all agree what a message of each round contains, and a message of another length is blamed on its sender.
 
 mod exchange;
-mod generator;
 mod join;
 mod machine;
 mod message;
@@ -17,9 +16,11 @@ mod party;
 mod stop;
 
 pub use exchange::{Exchange, Gather};
-pub(crate) use generator::{Generator, SEED};
 pub use join::both;
 pub use machine::Program;
 pub use message::{LONGEST_MESSAGE, RoundMessage};
 pub use party::Party;
 pub use stop::{Misbehaviour, Stop};
+
+/// Bytes of a seed of secrets.
+pub(crate) const SEED: usize = 32;

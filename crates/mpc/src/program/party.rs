@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use rand_chacha::ChaCha20Rng;
 use theta_names::ShareIndex;
 use theta_rounds::{Bug, KEPT_BYTES, PartyId};
 use theta_sharing::Threshold;
 
-use super::{Exchange, Gather, Generator, LONGEST_MESSAGE, Misbehaviour, SEED, Stop};
+use super::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, SEED, Stop};
+use theta_groups::{Secret, SecretRng};
 
 /// What a round sends and expects, by position of the peer.
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl Building {
 
 /// What program and machine share.
 pub(super) struct State {
-    pub(super) rng: Generator,
+    pub(super) rng: SecretRng,
     /// The current round: its messages have left.
     pub(super) round: u16,
     /// What the current round expects, and what has come.
@@ -90,7 +90,7 @@ impl Party {
         let n = usize::from(threshold.n());
         let state = State {
             // Replaced before the program starts.
-            rng: Generator::new(&[0; SEED]),
+            rng: SecretRng::new(&Secret::new([0; SEED])),
             round: 0,
             expected: vec![0; n],
             inbox: vec![None; n],
@@ -146,7 +146,7 @@ impl Party {
     }
 
     /// Draws random bytes for this party alone.
-    pub fn draw<T>(&self, draw: impl FnOnce(&mut ChaCha20Rng) -> T) -> T {
+    pub fn draw<T>(&self, draw: impl FnOnce(&mut SecretRng) -> T) -> T {
         draw(&mut self.state().rng)
     }
 

@@ -1,18 +1,15 @@
 //! Randomness without communication (Araki et al., section 2.2, "correlated randomness"): each two parties have a seed in common.
 
 use rand_core::Rng;
-use theta_groups::{Scalar, Secret};
+use theta_groups::{Scalar, Secret, SecretRng};
 
 use super::BEFORE;
-use crate::{
-    Party, Stop,
-    program::{Generator, SEED},
-};
+use crate::{Party, Stop, program::SEED};
 
 /// The generators of the two parts that a party holds: for random values, and for sharings of zero.
 pub(super) struct Streams {
-    values: [Generator; 2],
-    zeros: [Generator; 2],
+    values: [SecretRng; 2],
+    zeros: [SecretRng; 2],
 }
 
 impl Streams {
@@ -28,13 +25,7 @@ impl Streams {
         let got = party.exchange(&out, &expected)?.await?;
         let theirs: [u8; SEED] = got.get(next).and_then(|seed| seed[..].try_into().ok()).ok_or(Stop::Lost)?;
         let theirs = Secret::new(theirs);
-        let streams = |number| {
-            [&own, &theirs].map(|seed| {
-                let mut stream = Generator::new(seed.expose());
-                stream.set_stream(number);
-                stream
-            })
-        };
+        let streams = |number| [&own, &theirs].map(|seed| SecretRng::of_stream(seed, number));
         Ok(Self { values: streams(0), zeros: streams(1) })
     }
 
@@ -43,7 +34,7 @@ impl Streams {
         let mut cells = Secret::new(vec![[S::ZERO; 2]; count]);
         for cell in cells.expose_mut() {
             for (part, stream) in cell.iter_mut().zip(&mut self.values) {
-                *part = S::random(&mut **stream);
+                *part = S::random(stream);
             }
         }
         cells
@@ -54,7 +45,7 @@ impl Streams {
         let mut terms = Secret::new(vec![S::ZERO; count]);
         let [own, next] = &mut self.zeros;
         for term in terms.expose_mut() {
-            *term = S::random(&mut **own) - S::random(&mut **next);
+            *term = S::random(own) - S::random(next);
         }
         terms
     }

@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 
 use bytes::Bytes;
 use rand_core::Rng;
-use theta_groups::{Group, Scalar as _, Secret};
+use theta_groups::{Group, Scalar as _, Secret, SecretRng};
 
 use super::{
     Shamir,
@@ -19,14 +19,14 @@ use super::{
 use crate::{
     Misbehaviour, Party, Scalar, Security, Shared, Stop,
     blackbox::{decode, encode, zeros},
-    program::{Generator, SEED},
+    program::SEED,
 };
 
 /// Generators that a party has in common with each other party: for what it deals and for what the other deals.
 #[derive(Default)]
 pub(super) struct Streams {
-    dealt: Vec<Generator>,
-    received: Vec<Generator>,
+    dealt: Vec<SecretRng>,
+    received: Vec<SecretRng>,
 }
 
 impl Streams {
@@ -45,7 +45,7 @@ impl Streams {
         let stream = |seed: &[u8]| {
             // Only this party's own place has none; nothing is drawn from it.
             let seed = Secret::new(seed.try_into().unwrap_or([0; SEED]));
-            Generator::new(seed.expose())
+            SecretRng::new(&seed)
         };
         let dealt = seeds.iter().map(|seed| stream(seed.expose())).collect();
         Ok(Self { dealt, received: got.iter().map(|seed| stream(seed)).collect() })

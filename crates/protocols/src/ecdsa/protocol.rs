@@ -8,14 +8,14 @@ use core::mem;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rand_core::{CryptoRng, Rng};
-use theta_groups::Secret;
+use theta_groups::{Secret, SecretRng};
 use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
 use theta_sharing::ShareIndex;
 
 use super::collected::Collected;
 use super::curves::StockCurve;
 use super::message::{Body, EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE, Signed, longest};
-use super::run::{Draws, Round, Run};
+use super::run::{Round, Run};
 use super::setting::Setting;
 use super::stock::{self, Supply};
 use crate::{Misbehaviour, Outcome};
@@ -57,7 +57,7 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     /// The number of the last message of a program to each party.
     to_each: BTreeMap<PartyId, u16>,
     /// For the programs.
-    rng: Option<Draws>,
+    rng: Option<SecretRng>,
     blames: Blames<Misbehaviour>,
 }
 
@@ -103,7 +103,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     fn begin(&mut self, rng: &mut dyn CryptoRng) {
         let mut seed = Secret::new([0; 32]);
         rng.fill_bytes(seed.expose_mut());
-        let mut rng = Draws::from(&seed);
+        let mut rng = SecretRng::new(&seed);
         let drawn = rng.next_u32();
         self.number = u16::try_from(drawn >> 16).unwrap_or(0);
         self.kind = u16::try_from(drawn & 0xffff).unwrap_or(0).max(PROGRAM);

@@ -1,12 +1,9 @@
 //! The program of one attempt, as a machine in the machine.
 
-use core::ops::{Deref, DerefMut};
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use rand_chacha::ChaCha20Rng;
-use rand_core::{CryptoRng, SeedableRng};
-use theta_groups::Secret;
+use rand_core::CryptoRng;
 use theta_mpc::ecdsa::{
     Curve, Presigned, Presigning, ROUNDS_TO_MEET, presign, presign_dishonest, presign_passive, presign_semi_ot,
 };
@@ -19,36 +16,6 @@ use crate::Misbehaviour;
 
 /// The kind of a program's messages in its own numbering.
 const KIND: u16 = 1;
-
-/// What the programs' secrets are drawn from. It has no way to wipe itself: it is overwritten when dropped, as far as the compiler keeps that.
-pub(super) struct Draws(ChaCha20Rng);
-
-impl From<&Secret<[u8; 32]>> for Draws {
-    fn from(seed: &Secret<[u8; 32]>) -> Self {
-        Self(ChaCha20Rng::from_seed(*seed.expose()))
-    }
-}
-
-impl Deref for Draws {
-    type Target = ChaCha20Rng;
-
-    fn deref(&self) -> &ChaCha20Rng {
-        &self.0
-    }
-}
-
-impl DerefMut for Draws {
-    fn deref_mut(&mut self) -> &mut ChaCha20Rng {
-        &mut self.0
-    }
-}
-
-impl Drop for Draws {
-    fn drop(&mut self) {
-        self.0 = ChaCha20Rng::from_seed([0; 32]);
-        core::hint::black_box(self);
-    }
-}
 
 /// A program at one of its parties. In the program parties are numbered by position among its holders; outside by the index of their share.
 pub(super) struct Run<G: Curve> {

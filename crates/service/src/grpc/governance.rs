@@ -129,7 +129,7 @@ impl v1::governance_server::Governance for Governance {
         request: Request<v1::ExplainPolicyRequest>,
     ) -> Result<Response<v1::ExplainPolicyResponse>, Status> {
         let granted = self.node.decide_plain(&request, Look::Policy).await?;
-        self.node.authority.public_work(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
+        self.node.authority.submission(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
         // The request keeps its place under the node's bounds until it is done, also if its caller does not wait.
         let place = request.extensions().get::<Arrival>().cloned();
         let (authority, asked) = (Arc::clone(&self.node.authority), request.into_inner());

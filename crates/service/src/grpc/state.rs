@@ -261,7 +261,7 @@ impl NodeState {
         key: &str,
     ) -> Result<(Arc<KeyEntry>, Place), Status> {
         let (granted, key) = self.may_see(request, key).await?;
-        self.authority.public_work(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
+        self.authority.submission(granted.client()).map_err(|refusal| refusal::gate(&refusal))?;
         Ok((self.key_entry(&key)?, self.computation(granted.client())?))
     }
 

@@ -50,7 +50,7 @@ impl AuditRecord {
     /// At most the first 1,024 bytes of a text, cut between characters.
     #[must_use]
     pub fn cut(text: &str) -> String {
-        let end = (0..=text.len().min(MOST_TEXT)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+        let end = text.floor_char_boundary(MOST_TEXT);
         text.get(..end).unwrap_or_default().to_owned()
     }
 

@@ -96,7 +96,7 @@ impl Token {
     pub(crate) fn label(&self) -> &str {
         let name = self.group.as_ref().map_or("", |(name, _)| name.as_str());
         let label = self.config.label.as_deref().unwrap_or(name);
-        let end = (0..=LABEL.min(label.len())).rev().find(|end| label.is_char_boundary(*end)).unwrap_or(0);
+        let end = label.floor_char_boundary(LABEL);
         label.get(..end).unwrap_or_default()
     }
 

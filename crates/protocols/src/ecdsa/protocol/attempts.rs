@@ -48,7 +48,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let Some(rng) = self.rng.as_mut() else { return };
         let (failures, late, quarantined) = (&self.failures, &self.late, &self.setting.quarantined);
         let may_run = |holders: &[ShareIndex]| quarantined.iter().all(|it| it.holders != holders);
-        let chosen = self.setting.choose(&self.excluded, failures, late, doubted, may_run, &mut **rng);
+        let chosen = self.setting.choose(&self.excluded, failures, late, doubted, may_run, rng);
         let Some(holders) = chosen else { return };
         let (attempt, count) = (self.attempt, self.setting.count());
         if self.setting.digest.is_none() && count == 0 {

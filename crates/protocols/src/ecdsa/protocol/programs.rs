@@ -3,8 +3,8 @@
 use core::mem;
 use std::borrow::Cow;
 
-use rand_chacha::ChaCha20Rng;
-use theta_mpc::ecdsa::{MEANT_APART, Presigned};
+use theta_groups::SecretRng;
+use theta_mpc::{APART, ecdsa::Presigned};
 use theta_rounds::{Abort, Bug, Evidence as _, PartyId, Recipient};
 use theta_sharing::ShareIndex;
 
@@ -62,11 +62,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     }
 
     /// Lets a program do a step, and carries out what comes of it.
-    fn step(
-        &mut self,
-        attempt: u16,
-        step: impl FnOnce(&mut Run<GroupOf<C>>, &mut ChaCha20Rng) -> Vec<Step<GroupOf<C>>>,
-    ) {
+    fn step(&mut self, attempt: u16, step: impl FnOnce(&mut Run<GroupOf<C>>, &mut SecretRng) -> Vec<Step<GroupOf<C>>>) {
         let (Some(run), Some(rng)) = (self.runs.get_mut(&attempt), self.rng.as_mut()) else { return };
         for step in step(run, rng) {
             match step {
@@ -82,7 +78,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
                 Step::Ended(Err(abort)) => {
                     if let Abort::Cheated(phase) = abort
-                        && ![theta_mpc::BEGAN_APART, MEANT_APART].contains(&phase)
+                        && !APART.contains(&phase)
                     {
                         self.quarantine(attempt, phase, None);
                     }

@@ -313,8 +313,8 @@ fn what_a_restarted_holder_owned_takes_up_no_room() {
     group.forget(2);
     let of_it = |group: &Group| group.stocks[0].presignatures_of(id(2));
     assert!(of_it(&group) > 0);
-    let message = (0..=u8::MAX).find(|message| group.coordinator(&[*message]) == 2).unwrap();
-    group.check(&[message], &group.run(&[message], 1, Vec::new())).unwrap();
+    let message = group.message_of(2);
+    group.check(&message, &group.run(&message, 1, Vec::new())).unwrap();
     assert_eq!((of_it(&group), group.ready()[1]), (0, 0));
     assert!(group.ready()[0] > 0, "its own are named, and then found wanting, one after the other");
     for seed in 2..8 {
@@ -331,9 +331,9 @@ fn what_a_holder_seems_to_lack_still_serves() {
     assert!(matches!(group.stocks[0].presignatures(Ask::Spare(id(2))), Served::Done));
     assert_eq!(group.stocks[0].presignatures_of(id(2)), 0);
     assert!(group.ready()[0] < MADE);
-    let message = (0..=u8::MAX).find(|message| group.coordinator(&[*message]) == 2).unwrap();
+    let message = group.message_of(2);
     group.ticks = 0;
-    group.check(&[message], &group.run(&[message], 1, Vec::new())).unwrap();
+    group.check(&message, &group.run(&message, 1, Vec::new())).unwrap();
     assert_eq!(group.ready(), [MADE - 1; 2]);
 }
 

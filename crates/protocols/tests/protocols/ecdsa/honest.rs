@@ -148,12 +148,6 @@ fn a_restarted_holder_is_no_culprit() {
     }
 }
 
-/// A message whose first coordinator is this party.
-fn message_of(group: &Group, coordinator: u16) -> [u8; 1] {
-    let first = |message: &[u8; 1]| group.coordinator(message) == coordinator;
-    (0..=u8::MAX).map(|message| [message]).find(first).unwrap()
-}
-
 /// Whether a program runs for a message that all holders are asked to sign.
 fn takes_a_program(group: &Group, message: &[u8], seed: u64) -> bool {
     let slots = Slots::default();
@@ -167,7 +161,7 @@ fn takes_a_program(group: &Group, message: &[u8], seed: u64) -> bool {
 #[test]
 fn an_owner_that_restarts_often_chokes_no_stock() {
     let mut group = Group::cold(Suite::EcdsaP256, 2, 3);
-    let [of_1, of_2, of_3] = [1, 2, 3].map(|coordinator| message_of(&group, coordinator));
+    let [of_1, of_2, of_3] = [1, 2, 3].map(|coordinator| group.message_of(coordinator));
     let mut programs = 0;
     for turn in 0..20_u16 {
         group.forget(2);
@@ -185,7 +179,7 @@ fn an_owner_that_restarts_often_chokes_no_stock() {
 #[test]
 fn an_owner_that_names_nothing_chokes_no_stock() {
     let group = Group::cold(Suite::EcdsaP256, 2, 3);
-    let messages = [1, 2, 3].map(|coordinator| message_of(&group, coordinator));
+    let messages = [1, 2, 3].map(|coordinator| group.message_of(coordinator));
     let silent = || (2, Box::new(Behaviour::Silent) as Box<_>);
     for turn in 0..40_u64 {
         drop(group.fill((1, turn), &[], Vec::new()));

@@ -123,6 +123,12 @@ impl Group {
         (1..=self.n).find(is_named).unwrap()
     }
 
+    /// A message whose first coordinator is this party.
+    pub(crate) fn message_of(&self, coordinator: u16) -> [u8; 1] {
+        let first = |message: &[u8; 1]| self.coordinator(message) == coordinator;
+        (0..=u8::MAX).map(|message| [message]).find(first).unwrap()
+    }
+
     /// Who names a presignature for a message, its signers, and the owner's share. Groups are made from the same seeds, so another one does the same.
     pub(crate) fn first_share(&self, message: &[u8]) -> (u16, Vec<u16>, Bytes) {
         let sent: Arc<Mutex<Vec<(u16, Bytes)>>> = Arc::default();

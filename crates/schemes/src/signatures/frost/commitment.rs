@@ -160,14 +160,12 @@ pub(super) fn is_list<C: FrostSuite>(threshold: Threshold, bytes: &[u8]) -> bool
     let identifier_len = ScalarOf::<C>::ENCODED_LEN;
     let entry = identifier_len + 2 * C::Group::ENCODED_LEN;
     let mut parties = threshold.indices();
-    let mut is_next = |entry: &[u8]| {
+    let is_next = |entry: &[u8]| {
         let written = entry.get(..identifier_len);
         parties.any(|index| written == Some(identifier::<C>(index).as_ref()))
     };
-    let entries = bytes.chunks_exact(entry);
-    entries.remainder().is_empty()
-        && entries.len() >= usize::from(threshold.k())
-        && bytes.chunks_exact(entry).all(&mut is_next)
+    let mut entries = bytes.chunks_exact(entry);
+    entries.remainder().is_empty() && entries.len() >= usize::from(threshold.k()) && entries.all(is_next)
 }
 
 /// A party's identifier as the RFC encodes it: a scalar.
