@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use theta::exit::Failure;
 use theta_groups::{Group, P256, Secp256k1};
 use theta_mpc::{
-    Active, BlackBox, MOST_PARTIES, Mascot, Party, Passive, Rep3, Security, SemiOt, Shamir, Stop, ecdsa::Curve,
+    Active, BlackBox, MOST_PARTIES, Mascot, MascotSetUps, Party, Passive, Rep3, Security, SemiOt, SemiOtSetUps, Shamir,
+    Stop, ecdsa::Curve,
 };
 use theta_sharing::Threshold;
 
@@ -55,18 +56,43 @@ impl Backend {
 pub(super) trait Measured: BlackBox<Group: Curve> {
     /// The most tuples for which one program may send enough.
     const BATCH: usize;
-    /// Sets it up.
-    fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send;
+    /// What a party keeps of set-ups for later programs.
+    type SetUps: Default + Send + Sync + 'static;
+    /// Sets it up, on what programs of the same parties have left.
+    fn make(party: &Party, set_ups: &Self::SetUps) -> impl Future<Output = Result<Self, Stop>> + Send;
+    /// Leaves its set-up to later programs.
+    fn leave(&self);
     /// One that opens, without a set-up.
     fn make_for_openings(party: &Party) -> Result<Self, Stop>;
 }
 
-macro_rules! measured {
-    ($($name:ident<G $(, $security:ident)?>: $batch:literal),* $(,)?) => { $(
-        impl<G: Curve $(, $security: Security)?> Measured for $name<G $(, $security)?> {
-            const BATCH: usize = $batch;
-            fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send {
+macro_rules! with_an_honest_majority {
+    ($($name:ident),* $(,)?) => { $(
+        impl<G: Curve, M: Security> Measured for $name<G, M> {
+            const BATCH: usize = 5_000;
+            type SetUps = ();
+            fn make(party: &Party, (): &()) -> impl Future<Output = Result<Self, Stop>> + Send {
                 Self::new(party)
+            }
+            fn leave(&self) {}
+            fn make_for_openings(party: &Party) -> Result<Self, Stop> {
+                Self::openings_only(party)
+            }
+        }
+    )* };
+}
+with_an_honest_majority!(Shamir, Rep3);
+
+macro_rules! with_transfers {
+    ($($name:ident: $batch:literal, $set_ups:ty),* $(,)?) => { $(
+        impl<G: Curve> Measured for $name<G> {
+            const BATCH: usize = $batch;
+            type SetUps = $set_ups;
+            fn make(party: &Party, set_ups: &Self::SetUps) -> impl Future<Output = Result<Self, Stop>> + Send {
+                Self::on(party, set_ups, &[])
+            }
+            fn leave(&self) {
+                self.end_well();
             }
             fn make_for_openings(party: &Party) -> Result<Self, Stop> {
                 Self::openings_only(party)
@@ -74,7 +100,7 @@ macro_rules! measured {
         }
     )* };
 }
-measured!(Shamir<G, M>: 5_000, Rep3<G, M>: 5_000, SemiOt<G>: 100, Mascot<G>: 20);
+with_transfers!(SemiOt: 100, SemiOtSetUps, Mascot: 20, MascotSetUps<G::Scalar>);
 
 /// What can be done with any black box.
 pub(super) trait Visitor {

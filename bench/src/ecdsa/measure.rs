@@ -61,6 +61,8 @@ pub(super) struct Figures {
 
 /// What a party has for signing.
 type Material<B> = (Arc<KeyShare<B>>, Vec<Tuple<B>>);
+/// What each party keeps of set-ups, in the order of the parties.
+type Kept<B> = [Arc<<B as Measured>::SetUps>];
 /// A signature, and the key that it is to be of.
 type Signed<B> = (Signature<<B as BlackBox>::Group>, <<B as BlackBox>::Group as Group>::Element);
 
@@ -75,16 +77,19 @@ impl Visitor for Measurement<'_> {
         let programs = self.count.div_ceil(B::BATCH).max(1);
         let batch = self.count.div_ceil(programs);
         let (mut batches, mut signatures) = (Vec::new(), Vec::new());
+        let kept: Vec<Arc<B::SetUps>> = (0..self.threshold.n()).map(|_| Arc::default()).collect();
+        // The first program leaves its set-up to all others.
+        self.on_demand::<B>(&kept)?;
         for program in 0..programs.max(self.times.programs) {
             (self.say)(format!("{batch} tuples, program {program}"));
-            let (mut material, cost) = self.batch::<B>(batch)?;
+            let (mut material, cost) = self.batch::<B>(&kept, batch)?;
             batches.push(cost);
             for number in signatures.len()..self.times.signatures.min((program + 1) * batch) {
                 signatures.push(self.sign(&mut material, number)?);
             }
         }
         (self.say)("a signature on demand".to_owned());
-        let on_demand = (0..self.times.programs).map(|_| self.on_demand::<B>()).collect::<Result<_, _>>()?;
+        let on_demand = (0..self.times.programs).map(|_| self.on_demand::<B>(&kept)).collect::<Result<_, _>>()?;
         let (keys, batches, on_demand, signatures) = (Runs(keys), Runs(batches), Runs(on_demand), Runs(signatures));
         Ok(Figures { keys, batches, batch, programs, on_demand, signatures })
     }
@@ -93,26 +98,30 @@ impl Visitor for Measurement<'_> {
 impl Measurement<'_> {
     fn key<B: Measured>(&mut self) -> Result<Cost, Failure> {
         let program = |party: Party, meter: Arc<Meter>| async move {
-            let black_box = B::make(&party).await?;
+            let black_box = B::make(&party, &B::SetUps::default()).await?;
             meter.enter(Phase::KeyGeneration);
             generate(&black_box, Epoch::FIRST).await
         };
         Ok(job::run(self.network, self.threshold, Phase::SetUp, || Ok(program))?.1)
     }
 
-    /// Each program makes a key of its own: what MASCOT makes in one program serves no other.
-    fn batch<B: Measured>(&mut self, count: usize) -> Result<(Vec<Material<B>>, Cost), Failure> {
-        let program = move |party: Party, meter: Arc<Meter>| async move {
-            let black_box = B::make(&party).await?;
-            meter.enter(Phase::KeyGeneration);
-            let key = generate(&black_box, Epoch::FIRST).await?;
-            meter.enter(Phase::Nonces);
-            let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
-            meter.enter(Phase::Binding);
-            let tuples = bind(&black_box, nonces, &key).await?;
-            Ok((Arc::new(key), tuples))
+    /// Each program makes a key of its own.
+    fn batch<B: Measured>(&mut self, kept: &Kept<B>, count: usize) -> Result<(Vec<Material<B>>, Cost), Failure> {
+        let program = |set_ups: Arc<B::SetUps>| {
+            move |party: Party, meter: Arc<Meter>| async move {
+                let black_box = B::make(&party, &set_ups).await?;
+                meter.enter(Phase::KeyGeneration);
+                let key = generate(&black_box, Epoch::FIRST).await?;
+                meter.enter(Phase::Nonces);
+                let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
+                meter.enter(Phase::Binding);
+                let tuples = bind(&black_box, nonces, &key).await?;
+                black_box.leave();
+                Ok((Arc::new(key), tuples))
+            }
         };
-        job::run(self.network, self.threshold, Phase::SetUp, || Ok(program))
+        let mut kept = kept.iter();
+        job::run(self.network, self.threshold, Phase::SetUp, || Ok(program(next(&mut kept)?)))
     }
 
     fn sign<B: Measured>(&mut self, material: &mut [Material<B>], number: usize) -> Result<Cost, Failure> {
@@ -132,26 +141,37 @@ impl Measurement<'_> {
         Ok(cost)
     }
 
-    fn on_demand<B: Measured>(&mut self) -> Result<Cost, Failure> {
+    fn on_demand<B: Measured>(&mut self, kept: &Kept<B>) -> Result<Cost, Failure> {
         let digest = digest(0);
-        let program = move |party: Party, meter: Arc<Meter>| async move {
-            let black_box = B::make(&party).await?;
-            meter.enter(Phase::KeyGeneration);
-            let key = generate(&black_box, Epoch::FIRST).await?;
-            meter.enter(Phase::Nonces);
-            let nonces = prepare_nonces(&black_box, Epoch::FIRST, 1).await?;
-            meter.enter(Phase::Binding);
-            let tuple = bind(&black_box, nonces, &key).await?.pop();
-            // It is missing with probability 2^-254.
-            let tuple = tuple.ok_or(theta_mpc::Stop::Input("a nonce that is of no use"))?;
-            meter.enter(Phase::Signing);
-            let request = Request { tuple: tuple.id(), digest, session: digest };
-            Ok((sign(&black_box, &key, tuple, request).await?, *key.public_key()))
+        let program = |set_ups: Arc<B::SetUps>| {
+            move |party: Party, meter: Arc<Meter>| async move {
+                let black_box = B::make(&party, &set_ups).await?;
+                meter.enter(Phase::KeyGeneration);
+                let key = generate(&black_box, Epoch::FIRST).await?;
+                meter.enter(Phase::Nonces);
+                let nonces = prepare_nonces(&black_box, Epoch::FIRST, 1).await?;
+                meter.enter(Phase::Binding);
+                let tuple = bind(&black_box, nonces, &key).await?.pop();
+                // It is missing with probability 2^-254.
+                let tuple = tuple.ok_or(theta_mpc::Stop::Input("a nonce that is of no use"))?;
+                meter.enter(Phase::Signing);
+                let request = Request { tuple: tuple.id(), digest, session: digest };
+                let signature = sign(&black_box, &key, tuple, request).await?;
+                black_box.leave();
+                Ok((signature, *key.public_key()))
+            }
         };
-        let (signed, cost) = job::run(self.network, self.threshold, Phase::SetUp, || Ok(program))?;
+        let mut kept = kept.iter();
+        let begin = || Ok(program(next(&mut kept)?));
+        let (signed, cost) = job::run(self.network, self.threshold, Phase::SetUp, begin)?;
         verified::<B>(&signed, &digest)?;
         Ok(cost)
     }
+}
+
+/// What the next party keeps.
+fn next<'a, T: 'a>(kept: &mut impl Iterator<Item = &'a Arc<T>>) -> Result<Arc<T>, Failure> {
+    kept.next().map(Arc::clone).ok_or_else(|| Failure::internal("a party without set-ups"))
 }
 
 /// What is signed: another digest for each number.

@@ -20,11 +20,12 @@ mod semi_ot;
 mod shamir;
 
 pub use blackbox::{BlackBox, Cell, Element, Scalar, Shared, SharedPoints, Triples};
-pub use mascot::Mascot;
+pub use mascot::{Mascot, MascotSetUps};
+pub use pairs::SetUps;
 pub use program::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Party, Program, RoundMessage, Stop, both};
 pub use rep3::{ActiveRep3, PassiveRep3, Rep3};
 pub use security::{Active, Passive, Security};
-pub use semi_ot::SemiOt;
+pub use semi_ot::{SemiOt, SemiOtSetUps};
 pub use shamir::{ActiveShamir, MOST_PARTIES, PassiveShamir, Shamir};
 
 /// The phases of programs that end because their parties mean different things, or did not begin together. That is no proof that anybody cheated, and

@@ -2,6 +2,9 @@
 
 use aes::Aes128Enc;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use theta_groups::{Secret, Transcript};
+
+use crate::words;
 
 /// A generator under a secret seed. Its blocks are told apart by a batch, which no two calls of a session share, and a counter.
 pub(crate) struct Generator(Aes128Enc);
@@ -9,6 +12,13 @@ pub(crate) struct Generator(Aes128Enc);
 impl Generator {
     pub(crate) fn new(seed: u128) -> Self {
         Self(Aes128Enc::new(&seed.to_le_bytes().into()))
+    }
+
+    /// The seed that a run has in the place of this one's: see [`of_run`].
+    fn seed_of(&self, run: u128) -> u128 {
+        let mut block = aes::Block::from(run.to_le_bytes());
+        self.0.encrypt_block(&mut block);
+        number(&block)
     }
 
     /// Writes the blocks `first`, `first + 1`, and so on, of a batch.
@@ -25,4 +35,16 @@ impl Generator {
 #[inline]
 pub(crate) fn number(block: &aes::Block) -> u128 {
     u128::from_le_bytes((*block).into())
+}
+
+/// What runs are told apart by in the seeds that [`of_run`] derives for them.
+pub(crate) fn run_block(tag: &[u8; 32], run: &[u8; 32]) -> u128 {
+    let hash = Transcript::new("theta/ot/run/seeds/v1").with("set-up", tag).with("run", run).finish32();
+    words::blocks(&hash).next().unwrap_or_default()
+}
+
+/// The seeds that a run has in the place of those of its set-up: AES-128 under each of its block. A seed that is missing, be it all zeros,
+/// stays one: what is made in its place is never used.
+pub(crate) fn of_run(seeds: &Secret<Vec<u128>>, run: u128) -> Secret<Vec<u128>> {
+    Secret::new(seeds.expose().iter().map(|seed| Generator::new(*seed).seed_of(run)).collect())
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 
-use crate::ecdsa::{self, Presignatures, Quarantine};
+use crate::ecdsa::{self, AnySetUps, Presignatures, Quarantine};
 use crate::frost::{self, Shelves};
 use crate::{Served, Supply, Used};
 
@@ -22,6 +22,7 @@ pub struct Stock(Mutex<Kept>);
 struct Kept {
     nonces: Shelves,
     presignatures: Presignatures,
+    set_ups: AnySetUps,
 }
 
 impl fmt::Debug for Stock {
@@ -73,9 +74,24 @@ impl Stock {
         self.kept().presignatures.ready()
     }
 
-    /// Wipes presignatures that were made before this day, in days since 1970. Says whether there were any.
+    /// Wipes presignatures that were made before this day, in days since 1970, and set-ups that nobody has used since. Says whether there were any
+    /// presignatures.
     pub fn wipe_before(&self, day: u32) -> bool {
-        self.kept().presignatures.wipe_before(day)
+        let mut kept = self.kept();
+        kept.set_ups.wipe_before(day);
+        kept.presignatures.wipe_before(day)
+    }
+
+    /// What programs of a dishonest majority leave to later ones: handed to each machine, and wiped with the stock.
+    #[must_use]
+    pub fn set_ups(&self) -> AnySetUps {
+        self.kept().set_ups.clone()
+    }
+
+    /// How many set-ups wait: a program of their holders needs no public-key cryptography to begin.
+    #[must_use]
+    pub fn set_ups_ready(&self) -> usize {
+        self.kept().set_ups.ready()
     }
 
     /// How many presignatures wait of which this party says what they sign, counted in the same way.

@@ -14,7 +14,7 @@ use super::{
     key::{KeyIdentity, KeyShare, Sharing},
     presignature::{common_seeds, meet, of_all, sign_first, tuples},
 };
-use crate::{BlackBox, Mascot, Party, SemiOt, Shared, Stop};
+use crate::{BlackBox, Mascot, MascotSetUps, Party, SemiOt, SemiOtSetUps, Shared, Stop};
 
 /// In so many rounds the parties of [`presign_dishonest`] find that they mean the same and have begun together. Messages of later rounds come of what is
 /// hidden: whoever falls silent then may know that a check fails, and be the only one.
@@ -29,13 +29,19 @@ pub const ROUNDS_TO_MEET: u16 = 3;
 /// # Errors
 /// [`Stop`]; [`Stop::Cheated`] names the phase. After it whoever runs this must not start again with the same holders by itself: each run
 /// lets a cheater guess once more.
-pub async fn presign_dishonest<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
+pub async fn presign_dishonest<G: Curve>(
+    party: Party,
+    setting: Presigning<G>,
+    set_ups: &SetUps<G>,
+) -> Result<Presigned<G>, Stop> {
     meet(&party, "theta/ecdsa/presigning/mascot/v1", &setting).await?;
     let (summand, rest) = summand(&party, setting)?;
-    let black_box = Mascot::<G>::new(&party).await?;
+    let black_box = Mascot::<G>::on(&party, &set_ups.mascot, &rest.holders).await?;
     let secret = black_box.input_summands(&summand).await?;
     drop(summand);
-    presign_on(&black_box, secret, rest).await
+    let presigned = presign_on(&black_box, secret, rest).await?;
+    black_box.end_well();
+    Ok(presigned)
 }
 
 /// As [`presign_dishonest`], with passive security: all but one of the holders may put together what they have seen. One that does not follow the
@@ -43,13 +49,60 @@ pub async fn presign_dishonest<G: Curve>(party: Party, setting: Presigning<G>) -
 ///
 /// # Errors
 /// As [`presign_dishonest`].
-pub async fn presign_semi_ot<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
+pub async fn presign_semi_ot<G: Curve>(
+    party: Party,
+    setting: Presigning<G>,
+    set_ups: &SetUps<G>,
+) -> Result<Presigned<G>, Stop> {
     meet(&party, "theta/ecdsa/presigning/semi-ot/v1", &setting).await?;
     let (summand, rest) = summand(&party, setting)?;
-    let black_box = SemiOt::<G>::new(&party).await?;
+    let black_box = SemiOt::<G>::on(&party, &set_ups.semi_ot, &rest.holders).await?;
     let secret = Shared::<SemiOt<G>>::from_cells([[*summand.expose()]]);
     drop(summand);
-    presign_on(&black_box, secret, rest).await
+    let presigned = presign_on(&black_box, secret, rest).await?;
+    // Nothing but a right signature says that the transfers were: a program that signs nothing leaves no set-up.
+    if presigned.signature.is_some() {
+        black_box.end_well();
+    }
+    Ok(presigned)
+}
+
+/// What programs of one epoch of a key leave to later ones of the same holders, at one holder and in memory alone. The shares in it are of no
+/// other key or epoch, and go with the epoch.
+pub struct SetUps<G: Curve> {
+    mascot: MascotSetUps<G::Scalar>,
+    semi_ot: SemiOtSetUps,
+}
+
+impl<G: Curve> Default for SetUps<G> {
+    fn default() -> Self {
+        Self { mascot: MascotSetUps::default(), semi_ot: SemiOtSetUps::default() }
+    }
+}
+
+impl<G: Curve> core::fmt::Debug for SetUps<G> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("SetUps(<redacted>)")
+    }
+}
+
+impl<G: Curve> SetUps<G> {
+    /// Says what day it is, in days since 1970: set-ups that are used count as of that day.
+    pub fn note_day(&self, day: u32) {
+        self.mascot.note_day(day);
+        self.semi_ot.note_day(day);
+    }
+
+    /// Wipes what was used last before this day. Says whether there was anything.
+    pub fn wipe_before(&self, day: u32) -> bool {
+        self.mascot.wipe_before(day) | self.semi_ot.wipe_before(day)
+    }
+
+    /// How many are of use.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.mascot.ready() + self.semi_ot.ready()
+    }
 }
 
 /// What a batch is for, without the share.

@@ -14,7 +14,7 @@ mod tuple;
 mod tests;
 
 pub use curve::Curve;
-pub use dishonest::{ROUNDS_TO_MEET, presign_dishonest, presign_semi_ot};
+pub use dishonest::{ROUNDS_TO_MEET, SetUps, presign_dishonest, presign_semi_ot};
 pub use key::{KeyShare, generate};
 pub use nonces::{Nonces, prepare_nonces};
 pub(crate) use presignature::MEANT_APART;

@@ -8,8 +8,11 @@ use std::sync::{MutexGuard, PoisonError};
 
 use theta_groups::{Group, Scalar, Secret};
 
-use super::Mascot;
-use crate::{Stop, pairs::HASH};
+use super::{Mascot, triples::Maker};
+use crate::{
+    Stop,
+    pairs::{HASH, Lease},
+};
 
 /// What a party of a black box has.
 pub(super) enum State<S: Scalar> {
@@ -29,6 +32,8 @@ pub(super) struct Keys<S: Scalar> {
     pub(super) maker: Option<theta_ot::mascot::Party<S>>,
     /// How many times all revealed something.
     pub(super) reveals: u64,
+    /// The hold on the set-up: gone with the keys, it wipes the set-up.
+    pub(super) lease: Lease<Maker<S>>,
 }
 
 impl<G: Group> Mascot<G> {
@@ -42,6 +47,13 @@ impl<G: Group> Mascot<G> {
             State::WithoutKey => Err(Stop::Input("this black box was made for openings only")),
             State::Keyed(keys) => Ok(take(keys)),
             State::Gone => Err(Stop::Cheated("nothing is done after a check that failed")),
+        }
+    }
+
+    /// The program has ended, and nothing in it was found false: its set-up may serve others. The keys are dropped.
+    pub(super) fn leave(&self) {
+        if let State::Keyed(keys) = core::mem::replace(&mut *self.state(), State::Gone) {
+            keys.lease.end_well();
         }
     }
 

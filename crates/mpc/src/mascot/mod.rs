@@ -20,9 +20,12 @@ use theta_names::ShareIndex;
 use crate::{
     BlackBox, Element, Party, Scalar, Shared, SharedPoints, Stop, Triples,
     blackbox::{self, encode},
-    pairs::{self, Scalars, broadcast},
+    pairs::{self, Scalars, SetUps, broadcast},
 };
 use keys::State;
+
+/// Set-ups of MASCOT: a MAC key, and transfers of each pair.
+pub type MascotSetUps<S> = SetUps<triples::Maker<S>>;
 
 /// The black box over additive sharing with MACs: active security.
 ///
@@ -40,9 +43,25 @@ impl<G: Group> Mascot<G> {
     /// # Errors
     /// [`Stop::Input`] unless n of n parties act together, n from 2 to [`MOST_PARTIES`](crate::MOST_PARTIES); and any [`Stop`].
     pub async fn new(party: &Party) -> Result<Self, Stop> {
+        Self::on(party, &SetUps::default(), &[]).await
+    }
+
+    /// As [`Self::new`], on a set-up that a program of the same parties has left, if all have one in common; that is two rounds and no public-key
+    /// cryptography. A new one is left to later programs. The set-up is gone if this black box is dropped without [`Self::end_well`].
+    ///
+    /// `whose` says who the parties are, by position, in words that mean the same in every program that shares these set-ups.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`Stop::Lost`] if the set-up is gone since it was offered.
+    pub async fn on(party: &Party, set_ups: &MascotSetUps<G::Scalar>, whose: &[ShareIndex]) -> Result<Self, Stop> {
         let black_box = Self::openings_only(party)?;
-        let state = triples::set_up(party).await?;
+        let state = triples::set_up(party, set_ups, whose).await?;
         Ok(Self { state: Mutex::new(state), ..black_box })
+    }
+
+    /// The program has ended, and nothing in it was found false or kept back by anybody: its set-up may serve others. The MAC key is dropped here.
+    pub fn end_well(&self) {
+        self.leave();
     }
 
     /// A black box without a MAC key, for [`BlackBox::open_recognised`] alone: it needs no set-up.

@@ -1,13 +1,17 @@
 //! The set-up and triples: the machines of [`theta_ot::mascot`], whose messages travel in those of the program.
 
 use theta_groups::{Group, Scalar, Secret};
-use theta_ot::mascot::{self, Fault, Mesh};
+use theta_names::ShareIndex;
+use theta_ot::mascot::{self, Fault, Mesh, Parties};
 
 use super::{
     Mascot,
     keys::{Keys, State},
 };
-use crate::{Misbehaviour, Party, Shared, Stop, Triples, pairs};
+use crate::{
+    Misbehaviour, Party, Shared, Stop, Triples,
+    pairs::{self, SetUps},
+};
 
 /// The most triples at once: the longest message has 24 kB for each.
 const AT_ONCE: usize = 32;
@@ -26,19 +30,36 @@ fn stop(party: &Party) -> impl Fn(Fault) -> Stop + '_ {
     }
 }
 
-/// A session, and the three rounds of [`Mesh`].
-pub(super) async fn set_up<S: Scalar>(party: &Party) -> Result<State<S>, Stop> {
-    let parties = pairs::session(party).await?;
+/// What makes triples: the run of a set-up that all have from before, or of a new one.
+pub(super) type Maker<S> = mascot::Party<S>;
+
+/// A session, and what makes its triples; if the parties have no set-up from before, the three rounds of [`Mesh`] make one.
+pub(super) async fn set_up<S: Scalar>(
+    party: &Party,
+    set_ups: &SetUps<Maker<S>>,
+    whose: &[ShareIndex],
+) -> Result<State<S>, Stop> {
+    let (parties, lease) = pairs::session(party, set_ups.offer(whose)).await?;
     let session = parties.id();
+    let lease = match lease {
+        Some(lease) => Some(lease),
+        None => set_ups.keep(session, whose, mesh(party, parties).await?),
+    };
+    let mut lease = lease.ok_or(Stop::Lost)?;
+    let maker = lease.begin(|made| made.for_run(session)).ok_or(Stop::Lost)?;
+    let key = Secret::new(*maker.key().expose());
+    Ok(State::Keyed(Keys { session, key, maker: Some(maker), reveals: 0, lease }))
+}
+
+/// The three rounds of [`Mesh`].
+async fn mesh<S: Scalar>(party: &Party, parties: Parties) -> Result<Maker<S>, Stop> {
     let (state, out) = party.draw(|rng| Mesh::<S>::begin(parties, rng)).map_err(|misuse| pairs::misuse(&misuse))?;
     let got = pairs::swap(party, out).await?;
     let (state, out) = party.draw(|rng| state.handle(&got, rng)).map_err(stop(party))?;
     let got = pairs::swap(party, out).await?;
     let (state, out) = state.handle(&got).map_err(stop(party))?;
     let got = pairs::swap(party, out).await?;
-    let maker = state.handle(&got).map_err(stop(party))?;
-    let key = Secret::new(*maker.key().expose());
-    Ok(State::Keyed(Keys { session, key, maker: Some(maker), reveals: 0 }))
+    state.handle(&got).map_err(stop(party))
 }
 
 /// A batch of triples, in nine rounds: the table in [`theta_ot::mascot`].

@@ -1,5 +1,6 @@
 //! What black boxes on oblivious transfer have in common: a fresh session, messages of pairs, sums of what all show.
 
+mod set_ups;
 mod shown;
 
 use rand_core::Rng;
@@ -10,6 +11,8 @@ use theta_rounds::Bug;
 
 use crate::{MOST_PARTIES, Misbehaviour, Party, Stop};
 
+pub(crate) use set_ups::Lease;
+pub use set_ups::SetUps;
 pub(crate) use shown::{Elements, Scalars, encode_elements};
 
 /// Bytes of a session's id, of a hash, and of what makes them fresh.
@@ -61,25 +64,40 @@ pub(crate) const BEGAN_APART: &str = "the parties did not begin together";
 
 /// An id that is fresh, as each adds to it, and the same at all. Two rounds.
 pub(crate) async fn fresh_id(party: &Party) -> Result<[u8; HASH], Stop> {
-    let mut fresh = vec![0; HASH];
-    party.draw(|rng| rng.fill_bytes(&mut fresh));
-    let mut transcript = Transcript::new("theta/mpc/pairs/v1");
-    for bytes in broadcast(party, fresh).await? {
-        transcript.append("fresh", &bytes);
-    }
-    let id = transcript.finish32();
-    if !party.agree(&id).await? {
-        return Err(Stop::Cheated(BEGAN_APART));
-    }
-    Ok(id)
+    Ok(toss(party, &[]).await?.0)
 }
 
-/// The parties under a [`fresh_id`]. Were it not the same at all, honest parties would blame each other for what comes of that.
-pub(crate) async fn session(party: &Party) -> Result<Parties, Stop> {
-    let id = fresh_id(party).await?;
+/// What each says beside what it draws, by position.
+type Said = Vec<Vec<u8>>;
+
+/// An id to which each adds what it draws, and what all say beside that, of the same length each. Both are the same at all.
+async fn toss(party: &Party, says: &[u8]) -> Result<([u8; HASH], Said), Stop> {
+    let mut fresh = vec![0; HASH];
+    party.draw(|rng| rng.fill_bytes(&mut fresh));
+    fresh.extend_from_slice(says);
+    let mut transcript = Transcript::new("theta/mpc/pairs/v2");
+    let mut said = Said::with_capacity(party.n());
+    for bytes in broadcast(party, fresh).await? {
+        transcript.append("fresh", &bytes);
+        said.push(bytes.get(HASH..).unwrap_or_default().to_vec());
+    }
+    let id = transcript.finish32();
+    if party.agree(&id).await? { Ok((id, said)) } else { Err(Stop::Cheated(BEGAN_APART)) }
+}
+
+/// The parties under a fresh id, and the set-up on which they go on: the first by name that all offer. Two rounds.
+///
+/// Were the id not the same at all, honest parties would blame each other for what comes of that.
+pub(crate) async fn session<T>(party: &Party, offered: Vec<Lease<T>>) -> Result<(Parties, Option<Lease<T>>), Stop> {
+    let mut names = [[0; HASH]; set_ups::MOST_OF_PARTIES];
+    names.iter_mut().zip(&offered).for_each(|(name, lease)| *name = lease.id());
+    let (id, said) = toss(party, names.as_flattened()).await?;
+    let all_offer = |name: &[u8; HASH]| said.iter().all(|names| names.as_chunks::<HASH>().0.contains(name));
+    let lease = offered.into_iter().filter(|lease| all_offer(&lease.id())).min_by_key(Lease::id);
     let me = index(party.position())?;
     let others = party.threshold().indices().filter(|other| *other != me).collect();
-    Parties::new(id, me, others).map_err(|_| Stop::Bug(Bug("a session of one party")))
+    let parties = Parties::new(id, me, others).map_err(|_| Stop::Bug(Bug("a session of one party")))?;
+    Ok((parties, lease))
 }
 
 /// Goes on only if all have the same digest.

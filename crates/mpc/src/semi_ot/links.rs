@@ -6,11 +6,14 @@ use theta_groups::{Ristretto255, Scalar, Secret};
 use theta_names::ShareIndex;
 use theta_ot::extension::{self, Extension, Grown, ReceivedTransfers};
 use theta_ot::gilboa::{self, Corrections, TRANSFERS};
-use theta_ot::mascot::Messages;
+use theta_ot::mascot::{Messages, Parties};
 use theta_ot::{Choices, Session, base};
 use theta_rounds::Bug;
 
-use crate::{Party, Stop, pairs};
+use crate::{
+    Party, Stop,
+    pairs::{self, Lease, SetUps},
+};
 
 /// The most products in one message: 8 kB each, so that two parts of a program can multiply at once.
 pub(super) const AT_ONCE: usize = 48;
@@ -22,7 +25,7 @@ pub(super) type Chosen = BTreeMap<ShareIndex, ReceivedTransfers>;
 
 /// Oblivious transfer with each other party. Batches are numbered in both directions, so those of the same round are handled in the
 /// order in which they were sent.
-pub(super) struct Links {
+pub struct Links {
     senders: BTreeMap<ShareIndex, extension::Sender>,
     receivers: BTreeMap<ShareIndex, extension::Receiver>,
 }
@@ -31,9 +34,33 @@ pub(super) struct Links {
 const MISSING: Stop = Stop::Bug(Bug("a party without transfers"));
 
 impl Links {
-    /// A session, the question of the base transfers, and their answer.
-    pub(super) async fn set_up(party: &Party) -> Result<Self, Stop> {
-        let session = pairs::session(party).await?;
+    /// The run of a set-up that all have from before, or of a new one.
+    pub(super) async fn set_up(
+        party: &Party,
+        set_ups: &SetUps<Self>,
+        whose: &[ShareIndex],
+    ) -> Result<(Self, Lease<Self>), Stop> {
+        let (session, lease) = pairs::session(party, set_ups.offer(whose)).await?;
+        let id = session.id();
+        let lease = match lease {
+            Some(lease) => Some(lease),
+            None => set_ups.keep(id, whose, Self::make(party, session).await?),
+        };
+        let mut lease = lease.ok_or(Stop::Lost)?;
+        let links = lease.begin(|made| made.for_run(&id)).ok_or(Stop::Lost)?;
+        Ok((links, lease))
+    }
+
+    /// Those of a run, with seeds of its own.
+    fn for_run(&self, run: &[u8; pairs::HASH]) -> Self {
+        Self {
+            senders: self.senders.iter().map(|(peer, sender)| (*peer, sender.for_run(run))).collect(),
+            receivers: self.receivers.iter().map(|(peer, receiver)| (*peer, receiver.for_run(run))).collect(),
+        }
+    }
+
+    /// The question of the base transfers, and their answer.
+    async fn make(party: &Party, session: Parties) -> Result<Self, Stop> {
         let to = |peer| Session::new(session.id(), session.me(), peer).map_err(|it| pairs::misuse(&it));
         let (mut setups, mut out) = (BTreeMap::new(), Messages::new());
         for peer in session.others() {

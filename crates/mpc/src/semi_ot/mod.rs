@@ -15,14 +15,17 @@ use theta_names::ShareIndex;
 use crate::{
     BlackBox, Element, Party, Scalar, Shared, SharedPoints, Stop,
     blackbox::{self, encode},
-    pairs::{self, Elements, Scalars, broadcast, encode_elements},
+    pairs::{self, Elements, Lease, Scalars, SetUps, broadcast, encode_elements},
 };
 use links::Links;
+
+/// Set-ups of Semi-OT: transfers of each pair.
+pub type SemiOtSetUps = SetUps<Links>;
 
 /// The black box over additive sharing with passive security.
 pub struct SemiOt<G: Group> {
     party: Party,
-    links: Mutex<Option<Links>>,
+    links: Mutex<Option<(Links, Lease<Links>)>>,
     group: PhantomData<G>,
 }
 
@@ -32,9 +35,25 @@ impl<G: Group> SemiOt<G> {
     /// # Errors
     /// [`Stop::Input`] unless n of n parties act together, n from 2 to [`MOST_PARTIES`](crate::MOST_PARTIES); and any [`Stop`].
     pub async fn new(party: &Party) -> Result<Self, Stop> {
+        Self::on(party, &SetUps::default(), &[]).await
+    }
+
+    /// As [`Self::new`], on a set-up that a program of the same parties has left, if all have one in common: two rounds. As
+    /// [`Mascot::on`](crate::Mascot::on).
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`Stop::Lost`] if the set-up is gone since it was offered.
+    pub async fn on(party: &Party, set_ups: &SemiOtSetUps, whose: &[ShareIndex]) -> Result<Self, Stop> {
         let black_box = Self::openings_only(party)?;
-        let links = Links::set_up(party).await?;
+        let links = Links::set_up(party, set_ups, whose).await?;
         Ok(Self { links: Mutex::new(Some(links)), ..black_box })
+    }
+
+    /// The program has ended, and what came of it is right: its set-up may serve others. Nothing is multiplied here any more.
+    pub fn end_well(&self) {
+        if let Some((_, lease)) = self.links.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            lease.end_well();
+        }
     }
 
     /// A black box that opens what others of its kind have made, and multiplies nothing: it needs no set-up.
@@ -48,7 +67,7 @@ impl<G: Group> SemiOt<G> {
 
     fn with_links<T>(&self, change: impl FnOnce(&mut Links) -> Result<T, Stop>) -> Result<T, Stop> {
         let mut guard = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let links = guard.as_mut().ok_or(Stop::Input("this black box was made for openings only"))?;
+        let (links, _) = guard.as_mut().ok_or(Stop::Input("this black box was made for openings only"))?;
         let result = change(links);
         // After a transfer that failed, nothing of the set-up is used again.
         if result.is_err() {

@@ -17,4 +17,5 @@ mod group;
 mod held_back;
 mod presignatures;
 mod program;
+mod set_ups;
 mod stock;

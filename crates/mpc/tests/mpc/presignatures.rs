@@ -7,8 +7,8 @@ use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 use theta_groups::{Group, P256, Scalar as _, Secp256k1, Secret};
 use theta_mpc::ecdsa::{
-    Curve, Message, Presignature, Presigned, Presigning, presign, presign_dishonest, presign_passive, presign_semi_ot,
-    vartime_combine,
+    Curve, Message, Presignature, Presigned, Presigning, SetUps, presign, presign_dishonest, presign_passive,
+    presign_semi_ot, vartime_combine,
 };
 use theta_mpc::{Party, Stop};
 use theta_names::{Epoch, ShareIndex};
@@ -77,8 +77,8 @@ impl<G: Curve> Dealt<G> {
             Box::new(move |party: Party| async move {
                 let share = Secret::new(share);
                 let (epoch, session, count) = (Epoch::FIRST, [9; 32], 2);
-                presign_dishonest::<G>(party, Presigning { holders, epoch, public_key, share, session, count, digest })
-                    .await
+                let setting = Presigning { holders, epoch, public_key, share, session, count, digest };
+                presign_dishonest::<G>(party, setting, &SetUps::default()).await
             })
         })
     }
@@ -102,8 +102,8 @@ impl<G: Curve> Dealt<G> {
                 match kind {
                     Kind::Shamir => presign_passive::<G>(party, setting).await,
                     Kind::MaliciousShamir => presign::<G>(party, setting).await,
-                    Kind::SemiOt => presign_semi_ot::<G>(party, setting).await,
-                    Kind::Mascot => presign_dishonest::<G>(party, setting).await,
+                    Kind::SemiOt => presign_semi_ot::<G>(party, setting, &SetUps::default()).await,
+                    Kind::Mascot => presign_dishonest::<G>(party, setting, &SetUps::default()).await,
                 }
             })
         })

@@ -20,7 +20,7 @@ pub use receiver::Receiver;
 pub use sender::{Sender, Setup};
 pub use transfers::{ReceivedTransfers, SentTransfers};
 
-use theta_groups::Group;
+use theta_groups::{Group, Transcript};
 
 use crate::forest::Shape;
 use crate::{Misuse, Session, base};
@@ -31,6 +31,11 @@ pub const BASE: usize = 128;
 pub const MOST: usize = 1 << 20;
 /// The most transfers of one set-up. What an attacker learns of Delta by 2^64 evaluations of AES stays below 2^-32.
 pub const MOST_OF_A_SETUP: u64 = 1 << 32;
+
+/// How many runs a set-up can be of use to, besides itself.
+pub const MOST_RUNS: u32 = 1 << 10;
+/// The most transfers of one of them.
+pub const MOST_OF_A_RUN: u64 = MOST_OF_A_SETUP / MOST_RUNS as u64;
 
 /// The receiver's part of the set-up: the answer of the base OTs, and the opening of the forest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +79,14 @@ const fn expect_count(transfers: usize) -> Result<(), Misuse> {
 }
 
 /// The number of the first transfer of the next batch.
-fn advance(made: u64, transfers: usize) -> Result<u64, Misuse> {
+fn advance(made: u64, transfers: usize, most: u64) -> Result<u64, Misuse> {
     let next = made.saturating_add(transfers as u64);
-    if next > MOST_OF_A_SETUP { Err(Misuse::UsedUp) } else { Ok(next) }
+    if next > most { Err(Misuse::UsedUp) } else { Ok(next) }
+}
+
+/// What names a run of a set-up, as `tag` names the set-up.
+fn tag_of_run(tag: &[u8; 32], run: &[u8; 32]) -> [u8; 32] {
+    Transcript::new("theta/ot/extension/run/v1").with("set-up", tag).with("run", run).finish32()
 }
 
 /// What names a set-up in all later hashes.

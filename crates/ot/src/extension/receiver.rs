@@ -7,9 +7,12 @@ use super::check::RowHash;
 use super::rows::{Rows, expand};
 use super::transfers::ReceivedTransfers;
 use super::transpose::columns;
-use super::{BASE, Extension, Grown, advance, blocks, expect_count, length, tag};
+use super::{
+    BASE, Extension, Grown, MOST_OF_A_RUN, MOST_OF_A_SETUP, advance, blocks, expect_count, length, tag, tag_of_run,
+};
 use crate::base::{self, Ask};
 use crate::forest::{Shape, grow};
+use crate::prg::{of_run, run_block};
 use crate::{Choices, Error, Misuse, Session, words};
 
 /// A receiver that is set up.
@@ -20,6 +23,8 @@ pub struct Receiver {
     tag: [u8; 32],
     batch: u64,
     made: u64,
+    /// The most transfers.
+    most: u64,
 }
 
 impl Receiver {
@@ -40,7 +45,15 @@ impl Receiver {
         bytes.extend_from_slice(&opening);
         let grown = Grown(bytes);
         let tag = tag::<G>(&session, shape, ask, &grown);
-        Ok((Self { shape, leaves, tag, batch: 0, made: 0 }, grown))
+        Ok((Self { shape, leaves, tag, batch: 0, made: 0, most: MOST_OF_A_SETUP }, grown))
+    }
+
+    /// One for a run: with seeds of its own, which follow from this one's. Both parties name the same `run`, which must be new. Its batches have at
+    /// most [`MOST_OF_A_RUN`] transfers together.
+    #[must_use]
+    pub fn for_run(&self, run: &[u8; 32]) -> Self {
+        let leaves = of_run(&self.leaves, run_block(&self.tag, run));
+        Self { shape: self.shape, leaves, tag: tag_of_run(&self.tag, run), batch: 0, made: 0, most: MOST_OF_A_RUN }
     }
 
     /// The next batch of transfers, one for each choice.
@@ -53,7 +66,7 @@ impl Receiver {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Self, Extension, ReceivedTransfers), Misuse> {
         expect_count(choices.len())?;
-        let next = advance(self.made, choices.len())?;
+        let next = advance(self.made, choices.len(), self.most)?;
         let mut x = Secret::new(choices.blocks().to_vec());
         x.expose_mut().push(words::random(rng));
         let rows = self.expand(choices.len());
@@ -90,6 +103,6 @@ impl Receiver {
 
     #[cfg(test)]
     pub(super) const fn of_leaves(shape: Shape, leaves: Secret<Vec<u128>>, tag: [u8; 32]) -> Self {
-        Self { shape, leaves, tag, batch: 0, made: 0 }
+        Self { shape, leaves, tag, batch: 0, made: 0, most: MOST_OF_A_SETUP }
     }
 }

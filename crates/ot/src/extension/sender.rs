@@ -7,10 +7,13 @@ use super::check::RowHash;
 use super::rows::expand;
 use super::transfers::SentTransfers;
 use super::transpose::columns;
-use super::{BASE, Extension, Grown, advance, blocks, expect_count, length, tag};
+use super::{
+    BASE, Extension, Grown, MOST_OF_A_RUN, MOST_OF_A_SETUP, advance, blocks, expect_count, length, tag, tag_of_run,
+};
 use crate::base::{self, Answer, Ask};
 use crate::error::expect_len;
 use crate::forest::{Shape, puncture};
+use crate::prg::{of_run, run_block};
 use crate::{Choices, Error, Misbehaviour, Misuse, Session, words};
 
 /// A sender that waits for the receiver's part of the set-up.
@@ -31,6 +34,8 @@ pub struct Sender {
     tag: [u8; 32],
     batch: u64,
     made: u64,
+    /// The most transfers.
+    most: u64,
 }
 
 impl<G: Group> Setup<G> {
@@ -57,18 +62,35 @@ impl<G: Group> Setup<G> {
         let leaves = puncture(&session, "extension", shape, &received, opening)?;
         let tag = tag::<G>(&session, shape, &ask, grown);
         let delta = Secret::new(received.choices.blocks().first().copied().unwrap_or_default());
-        Ok(Sender { shape, delta, leaves, tag, batch: 0, made: 0 })
+        Ok(Sender { shape, delta, leaves, tag, batch: 0, made: 0, most: MOST_OF_A_SETUP })
     }
 }
 
 impl Sender {
+    /// One for a run: with seeds of its own, which follow from this one's, and the same Delta. Both parties name the same `run`, which must be new. Its batches have at
+    /// most [`MOST_OF_A_RUN`] transfers together.
+    #[must_use]
+    pub fn for_run(&self, run: &[u8; 32]) -> Self {
+        let leaves = of_run(&self.leaves, run_block(&self.tag, run));
+        let delta = Secret::new(*self.delta.expose());
+        Self {
+            shape: self.shape,
+            delta,
+            leaves,
+            tag: tag_of_run(&self.tag, run),
+            batch: 0,
+            made: 0,
+            most: MOST_OF_A_RUN,
+        }
+    }
+
     /// Takes the next batch, of a number of transfers that the parties have agreed on.
     ///
     /// # Errors
     /// [`Misuse::Count`] and [`Misuse::UsedUp`]; [`Misbehaviour::Length`] and [`Misbehaviour::Correlation`].
     pub fn extend(self, transfers: usize, extension: &Extension) -> Result<(Self, SentTransfers), Error> {
         expect_count(transfers)?;
-        let next = advance(self.made, transfers)?;
+        let next = advance(self.made, transfers, self.most)?;
         expect_len(&extension.0, length(self.shape, transfers))?;
         let blocks = blocks(transfers);
         let (corrections, values) = extension.0.split_at(16 * self.shape.trees().len() * blocks);
@@ -107,6 +129,6 @@ impl Sender {
 
     #[cfg(test)]
     pub(super) const fn of_leaves(shape: Shape, delta: u128, leaves: Secret<Vec<u128>>, tag: [u8; 32]) -> Self {
-        Self { shape, delta: Secret::new(delta), leaves, tag, batch: 0, made: 0 }
+        Self { shape, delta: Secret::new(delta), leaves, tag, batch: 0, made: 0, most: MOST_OF_A_SETUP }
     }
 }

@@ -165,6 +165,23 @@ impl<S: Scalar> Opening<S> {
 }
 
 impl<S: Scalar> Party<S> {
+    /// One for a run of the same parties, which has nothing of the transfers to make but what this one's set-up has left: seeds follow from its seeds,
+    /// and the MAC key is the same. All parties name the same `run`, which must be new.
+    ///
+    /// Runs of one set-up are as batches of one party: after a failure in any of them neither this nor another one may be used.
+    #[must_use]
+    pub fn for_run(&self, run: [u8; 32]) -> Self {
+        let link = |link: &Link| Link {
+            sender: link.sender.for_run(&run),
+            receiver: link.receiver.for_run(&run),
+            input: link.input.for_run(&run),
+            key: link.key.for_run(&run),
+        };
+        let links = self.links.iter().map(|(party, of)| (*party, link(of))).collect();
+        let delta = Secret::new(*self.delta.expose());
+        Self { parties: self.parties.for_run(run), delta, links, batch: 0 }
+    }
+
     /// Our summand of the MAC key Delta.
     #[must_use]
     pub const fn key(&self) -> &Secret<S> {

@@ -46,6 +46,11 @@ impl Parties {
         self.others.iter().copied()
     }
 
+    /// The same parties in another run.
+    pub(super) fn for_run(&self, id: [u8; 32]) -> Self {
+        Self { id, ..self.clone() }
+    }
+
     /// The session in which we send to a party.
     pub(super) fn to(&self, party: ShareIndex) -> Result<Session, Misuse> {
         Session::new(self.id, self.me, party)

@@ -7,7 +7,7 @@ use rand_core::SeedableRng;
 use theta_groups::{P256Scalar, Scalar};
 use theta_names::ShareIndex;
 
-use super::{Asked, Combining, Fault, Mesh, Messages, Parties, Party, Triples};
+use super::{Asked, Combining, Fault, Mesh, Messages, Parties, Party, Share, Triples};
 use crate::{Misbehaviour, Misuse};
 
 type All<T> = BTreeMap<ShareIndex, T>;
@@ -333,5 +333,62 @@ fn noise_is_refused_in_every_round() {
         };
         let Some((_, fault)) = fault else { panic!("round {in_round} passed") };
         assert!(!matches!(fault, Fault::Ours(_)), "round {in_round}: {fault:?}");
+    }
+}
+
+/// The parties of a run that begins on a set-up from before.
+fn for_run(parties: &All<Party<P256Scalar>>, run: impl Fn(u16) -> [u8; 32]) -> All<Party<P256Scalar>> {
+    parties.iter().map(|(me, party)| (*me, party.for_run(run(me.get())))).collect()
+}
+
+#[test]
+fn runs_of_one_set_up_have_seeds_of_their_own_and_its_key() {
+    for n in [2, 3] {
+        let parties = set_up(n, 9, &mut honest).unwrap();
+        let delta = parties.values().map(|party| *party.key().expose()).sum::<P256Scalar>();
+        let mut sent = BTreeSet::new();
+        for run in 1..=3 {
+            // The parties draw the same in each run: what differs comes of the seeds.
+            let mut spy = |round, from, to, bytes: &mut Vec<u8>| {
+                if [1, 4].contains(&round) && (from, to) == (1, 2) {
+                    // Without the opening of a commitment, which is random anyway.
+                    assert!(sent.insert(bytes[bytes.len() - 64..].to_vec()), "run {run}, round {round}");
+                }
+            };
+            let (_, made) = triples(for_run(&parties, |_| [run; 32]), 2, 1, &mut spy).unwrap();
+            for place in 0..2 {
+                let [a, b, c] = [0, 1, 2].map(|which| {
+                    let shares = made.values().map(|triples| triples.expose()[place][which]);
+                    let sum = |(value, mac), share: Share<P256Scalar>| (value + share.value, mac + share.mac);
+                    let (value, mac) = shares.fold((P256Scalar::ZERO, P256Scalar::ZERO), sum);
+                    assert_eq!(mac, value * delta);
+                    value
+                });
+                assert_eq!(a * b, c);
+            }
+        }
+        assert_eq!(sent.len(), 6);
+    }
+}
+
+/// What was made in one run is of no use in another one.
+#[test]
+fn a_party_of_another_run_is_seen() {
+    let parties = set_up(2, 9, &mut honest).unwrap();
+    let fault = triples(for_run(&parties, |me| [u8::try_from(me).unwrap(); 32]), 1, 1, &mut honest).err();
+    let Some((_, Fault::Party { misbehaviour: Misbehaviour::Correlation, .. })) = fault else { panic!("{fault:?}") };
+}
+
+/// A guess at bits of a factor passes as rarely in a run as in the set-up.
+#[test]
+fn other_factors_in_a_run_are_seen() {
+    for seed in 0..4 {
+        let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+            if (round, from, to) == (2, 1, 2) {
+                shift(&(0..256).collect::<Vec<_>>(), bytes);
+            }
+        };
+        let parties = for_run(&set_up(2, seed, &mut honest).unwrap(), |_| [7; 32]);
+        assert_eq!(triples(parties, 1, seed, &mut tamper).err().map(|(_, fault)| fault), Some(Fault::Macs));
     }
 }

@@ -1,7 +1,7 @@
 //! The extension between parties that follow the protocol, and what bytes of a wrong kind do.
 
 use theta_groups::Ristretto255;
-use theta_ot::extension::{Extension, Grown, MOST, Receiver, Setup};
+use theta_ot::extension::{Extension, Grown, MOST, MOST_OF_A_RUN, Receiver, Setup};
 use theta_ot::{Choices, Error, Misbehaviour, Misuse};
 
 use crate::fixture::{rng, session, set_up};
@@ -121,4 +121,40 @@ fn parameters_are_bounded() {
     assert_eq!(error, Some(Misbehaviour::Length { got: expected + 1, expected }.into()));
     let (sender, _) = Setup::<Ristretto255>::new(session(1), 1, &mut rng).unwrap();
     assert!(matches!(sender.finish(&Grown(vec![])), Err(Error::Theirs(Misbehaviour::Length { got: 0, .. }))));
+}
+
+/// Runs share Delta and nothing else: the same transfers have other pads in each, and the set-up's own are none of them.
+#[test]
+fn pads_of_runs_are_their_own() {
+    let mut rng = rng(7);
+    for k in [1, 4, 8] {
+        let (sender, receiver) = set_up(k, &mut rng);
+        let mut seen = std::collections::HashSet::new();
+        let runs = [[0; 32], [1; 32]];
+        let parties = runs.map(|run| (sender.for_run(&run), receiver.for_run(&run)));
+        for (sender, receiver) in parties.into_iter().chain([(sender, receiver)]) {
+            let (_, message, received) = receiver.extend(Choices::from_le_bytes(&[0; 32]), &mut rng).unwrap();
+            let (_, sent) = sender.extend(256, &message).unwrap();
+            let (sent, received) = (sent.into_seeds(), received.into_seeds());
+            for (both, one) in sent.expose().iter().zip(received.expose()) {
+                assert_eq!(both[0], *one);
+                assert!(both.iter().all(|pad| seen.insert(*pad)), "k = {k}: a pad twice");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_has_a_part_of_the_transfers_that_its_set_up_may_make() {
+    let mut rng = rng(8);
+    let (sender, receiver) = set_up(4, &mut rng);
+    let (mut sender, mut receiver) = (sender.for_run(&[1; 32]), receiver.for_run(&[1; 32]));
+    for _ in 0..MOST_OF_A_RUN / MOST as u64 {
+        let (next, message, _) = receiver.extend(Choices::random(MOST, &mut rng), &mut rng).unwrap();
+        receiver = next;
+        sender = sender.extend(MOST, &message).unwrap().0;
+    }
+    assert_eq!(receiver.extend(Choices::random(1, &mut rng), &mut rng).err(), Some(Misuse::UsedUp));
+    let message = Extension(vec![0; Extension::length(4, 1).unwrap()]);
+    assert_eq!(sender.extend(1, &message).err(), Some(Error::Ours(Misuse::UsedUp)));
 }

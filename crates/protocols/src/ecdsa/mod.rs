@@ -24,7 +24,7 @@ use theta_sharing::Threshold;
 
 use crate::AnyMachine;
 
-pub use curves::AnyPresignature;
+pub use curves::{AnyPresignature, AnySetUps};
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
 pub(crate) use stock::Presignatures;
 pub use stock::{Ask, Quarantine, Supply, Used};
@@ -90,6 +90,8 @@ pub struct Options {
     pub security: Security,
     /// Sets of holders that make no programs with this one.
     pub quarantined: Vec<Quarantine>,
+    /// What programs of a dishonest majority have left to later ones: those of the key's [`Stock`](crate::Stock). With none, each sets up its own.
+    pub set_ups: AnySetUps,
 }
 
 impl Default for Options {
@@ -101,6 +103,7 @@ impl Default for Options {
             majority: Majority::Honest,
             security: Security::Active,
             quarantined: Vec::new(),
+            set_ups: AnySetUps::default(),
         }
     }
 }

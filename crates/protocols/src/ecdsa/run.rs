@@ -1,11 +1,12 @@
 //! The program of one attempt, as a machine in the machine.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
 use theta_mpc::ecdsa::{
-    Curve, Presigned, Presigning, ROUNDS_TO_MEET, presign, presign_dishonest, presign_passive, presign_semi_ot,
+    Curve, Presigned, Presigning, ROUNDS_TO_MEET, SetUps, presign, presign_dishonest, presign_passive, presign_semi_ot,
 };
 use theta_mpc::{Program, Stop};
 use theta_rounds::{Abort, Channel, Driver, Effect, Input, LockStep, Machine, Offence, PartyId, Recipient, Slot};
@@ -61,6 +62,7 @@ impl<G: Curve> Run<G> {
         k: u16,
         kind: (Majority, Security),
         setting: Presigning<G>,
+        set_ups: Arc<SetUps<G>>,
     ) -> Result<Self, Stop> {
         let holders = setting.holders.clone();
         let unfit = Stop::Input("the program is of other holders");
@@ -68,20 +70,21 @@ impl<G: Curve> Run<G> {
         let threshold = Threshold::new(k, n).map_err(|_| unfit)?;
         let position = holders.iter().position(|holder| *holder == local.share());
         let index = position.and_then(ShareIndex::at).ok_or(unfit)?;
-        let program = match kind {
-            (Majority::Honest, Security::Active) => {
-                Program::new(index, threshold, move |party| presign(party, setting))?
-            }
-            (Majority::Honest, Security::Passive) => {
-                Program::new(index, threshold, move |party| presign_passive(party, setting))?
-            }
-            (Majority::Dishonest, Security::Active) => {
-                Program::new(index, threshold, move |party| presign_dishonest(party, setting))?
-            }
-            (Majority::Dishonest, Security::Passive) => {
-                Program::new(index, threshold, move |party| presign_semi_ot(party, setting))?
-            }
-        };
+        let program =
+            match kind {
+                (Majority::Honest, Security::Active) => {
+                    Program::new(index, threshold, move |party| presign(party, setting))?
+                }
+                (Majority::Honest, Security::Passive) => {
+                    Program::new(index, threshold, move |party| presign_passive(party, setting))?
+                }
+                (Majority::Dishonest, Security::Active) => Program::new(index, threshold, move |party| async move {
+                    presign_dishonest(party, setting, &set_ups).await
+                })?,
+                (Majority::Dishonest, Security::Passive) => Program::new(index, threshold, move |party| async move {
+                    presign_semi_ot(party, setting, &set_ups).await
+                })?,
+            };
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use rand_core::{Rng, SeedableRng};
 use theta_groups::{Secret, Transcript};
-use theta_mpc::ecdsa::{Curve, Message, Presigning};
+use theta_mpc::ecdsa::{Message, Presigning, SetUps};
 use theta_names::Epoch;
 use theta_rounds::PartyId;
 use theta_schemes::Statement;
 use theta_schemes::keys::{KeyShare, PublicKeySet};
-use theta_schemes::signatures::ecdsa::EcdsaCurve;
 use theta_sharing::{ShareIndex, Threshold};
 
+use super::curves::StockCurve;
 use super::{Filling, Majority, Options, Quarantine, Security, made_at_once, most_at_once, most_kept, stock_is_kept};
 
 /// What to sign with which key, and what follows from that.
-pub(super) struct Setting<C: EcdsaCurve> {
+pub(super) struct Setting<C: StockCurve> {
     pub(super) local: PartyId,
     pub(super) threshold: Threshold,
     pub(super) public: Arc<PublicKeySet<C::Group>>,
@@ -38,11 +38,13 @@ pub(super) struct Setting<C: EcdsaCurve> {
     pub(super) security: Security,
     /// Sets of holders in which somebody cheated before this request.
     pub(super) quarantined: Vec<Quarantine>,
+    /// What programs of a dishonest majority leave to later ones.
+    pub(super) set_ups: Arc<SetUps<C::Group>>,
     /// The place of the first coordinator in the rotation, 0 to n - 1.
     first: u16,
 }
 
-impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
+impl<C: StockCurve> Setting<C> {
     pub(super) fn new(
         public: Arc<PublicKeySet<C::Group>>,
         key: Arc<KeyShare<C::Group>>,
@@ -70,7 +72,11 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
         let [a, b, ..] = Transcript::new("theta/ecdsa/coordinator/v1").with("session", &session).finish32();
         let first = u16::from_be_bytes([a, b]).checked_rem(threshold.n()).unwrap_or(0);
         let local = PartyId::of_share(key.index());
-        let Options { level, day, epoch, majority, security, quarantined } = options.clone();
+        let Options { level, day, epoch, majority, security, quarantined, set_ups } = options.clone();
+        let set_ups = C::set_ups(&set_ups);
+        set_ups.note_day(day);
+        // What nobody has used since the day before serves nobody.
+        let _ = set_ups.wipe_before(day.saturating_sub(1));
         let avoided = Vec::new();
         Self {
             local,
@@ -86,6 +92,7 @@ impl<C: EcdsaCurve<Group: Curve>> Setting<C> {
             majority,
             security,
             quarantined,
+            set_ups,
             first,
         }
     }

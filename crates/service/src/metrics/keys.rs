@@ -96,6 +96,13 @@ impl Collector for KeysCollector {
                         .fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.presignatures_ready()))),
                 ),
             ),
+            (
+                "theta_set_ups_ready",
+                "Set-ups of oblivious transfer that programs of ECDSA with a dishonest majority have left to later ones",
+                Some(
+                    entries.iter().fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.set_ups_ready()))),
+                ),
+            ),
         ];
         for (name, help, value) in gauges {
             let Some(value) = value else { continue };

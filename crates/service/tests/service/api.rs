@@ -438,6 +438,7 @@ async fn metrics_and_readiness_over_http() {
         "theta_quarantines 0",
         "theta_nonces_ready ",
         "theta_presignatures_ready ",
+        "theta_set_ups_ready ",
         "theta_ceremonies_running 0",
         "theta_ceremony_oldest_seconds 0",
         "theta_ledger_behind 0",

@@ -97,7 +97,15 @@ impl Shard {
         let shared = &self.worker.shared;
         let (majority, security) = (ecdsa::Majority::of(key.delivery), ecdsa::Security::of(key.delivery));
         let day = shared.burning.day(&shared.today);
-        let quarantined = key.stock.quarantined();
-        ecdsa::Options { level: shared.stock_level(key), day, epoch: key.epoch, majority, security, quarantined }
+        let (quarantined, set_ups) = (key.stock.quarantined(), key.stock.set_ups());
+        ecdsa::Options {
+            level: shared.stock_level(key),
+            day,
+            epoch: key.epoch,
+            majority,
+            security,
+            quarantined,
+            set_ups,
+        }
     }
 }

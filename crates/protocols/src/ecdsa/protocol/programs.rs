@@ -2,6 +2,7 @@
 
 use core::mem;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use theta_groups::SecretRng;
 use theta_mpc::{APART, ecdsa::Presigned};
@@ -45,7 +46,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
         let setting = self.setting.presigning(holders, count);
         let kind = (self.setting.majority, self.setting.security);
-        match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting) {
+        let set_ups = Arc::clone(&self.setting.set_ups);
+        match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting, set_ups) {
             Ok(run) => drop(self.runs.insert(attempt, run)),
             Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
         }

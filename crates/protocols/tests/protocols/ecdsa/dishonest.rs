@@ -422,3 +422,70 @@ fn a_cheat_in_a_filling_ends_in_quarantine() {
     }
     assert!(noticed >= 2, "{noticed} noticed");
 }
+
+fn set_ups(group: &Group) -> Vec<usize> {
+    group.stocks.iter().map(|stock| stock.set_ups_ready()).collect()
+}
+
+/// The second program of the same holders begins on what the first has left, for as long as its epoch lasts.
+#[test]
+fn programs_leave_their_set_up_to_later_ones() {
+    for (k, n) in [(2, 2), (3, 3)] {
+        let mut group = Group::dishonest(Suite::EcdsaP256, k, n);
+        let (first, _) = rounds(&group);
+        assert_eq!(set_ups(&group), vec![1; n.into()]);
+        for _ in 0..2 {
+            let (later, _) = rounds(&group);
+            assert_eq!(later.len(), first.len() - 3, "{k} of {n}");
+        }
+        assert_eq!(set_ups(&group), vec![1; n.into()], "it is the same one");
+        group.forget(1);
+        assert_eq!(rounds(&group).0.len(), first.len(), "who has restarted has none");
+        assert_eq!(rounds(&group).0.len(), first.len() - 3);
+    }
+    // With passive security, too.
+    let group = Group::passive_dishonest(Suite::EcdsaSecp256k1, 2, 2);
+    let (first, _) = rounds(&group);
+    assert_eq!((rounds(&group).0.len(), set_ups(&group)), (first.len() - 2, vec![1; 2]));
+}
+
+/// Each set of holders has its own.
+#[test]
+fn set_ups_of_other_holders_are_not_used() {
+    let group = Group::dishonest(Suite::EcdsaP256, 2, 4);
+    for turn in 0..12_u8 {
+        group.check(&[turn], &group.run(&[turn], turn.into(), Vec::new())).unwrap();
+    }
+    assert!(set_ups(&group).iter().all(|ready| (1..=3).contains(ready)), "{:?}", set_ups(&group));
+}
+
+/// A lie in any message of a program that began on a set-up from before: the honest holder of two ends in quarantine as in the first program, and
+/// nothing of the set-up is left to it. So it is with a holder that falls silent once the set-up was used, which is no cheat.
+#[test]
+fn no_set_up_outlives_a_lie_or_silence() {
+    let warm = || {
+        let mut group = Group::dishonest(Suite::EcdsaP256, 2, 2);
+        group.ticks = 40;
+        group.check(b"first", &group.run(b"first", 1, Vec::new())).unwrap();
+        group
+    };
+    let (rounds, _) = rounds(&warm());
+    let mut noticed = 0;
+    for round in rounds.iter().copied().filter(|round| !BEGINNING.contains(round)).step_by(2) {
+        let group = warm();
+        let report = group.run(b"m", round.into(), vec![(1, lie_in(round, 1000))]);
+        group.check_safe(b"m", &report).unwrap();
+        if quarantined(&group, 2).is_empty() {
+            // What depends on a bit that the liar guessed, or its own machine stopped first.
+            continue;
+        }
+        noticed += 1;
+        assert_eq!(set_ups(&group)[1], 0, "a lie in round {round}");
+
+        let group = warm();
+        drop(group.run(b"m", round.into(), vec![(1, silent_from(round))]));
+        assert!(quarantined(&group, 2).is_empty());
+        assert_eq!(set_ups(&group)[1], 0, "silence from round {round}");
+    }
+    assert!(noticed > rounds.len() / 4, "{noticed} of {} rounds", rounds.len());
+}

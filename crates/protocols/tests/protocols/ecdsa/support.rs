@@ -105,7 +105,7 @@ impl Group {
 
     fn machine_from(&self, number: u16, message: &[u8], stock: &Arc<Stock>) -> SuppliedMachine {
         let quarantined = stock.quarantined();
-        let ecdsa = Options { quarantined, ..self.options(number) };
+        let ecdsa = Options { quarantined, set_ups: stock.set_ups(), ..self.options(number) };
         let mistaken = self.mistaken.filter(|(party, _)| *party == number);
         let delivery = mistaken.map_or(self.delivery, |(_, delivery)| delivery);
         let options = theta_protocols::Options { ecdsa, delivery, ..theta_protocols::Options::default() };

@@ -1,0 +1,248 @@
+//! Set-ups that programs leave to later ones of the same parties: base transfers of each pair, and MAC keys.
+//!
+//! A program takes a run of its own out of a set-up ([`theta_ot::mascot::Party::for_run`]), so that programs at the same time need no order. A set-up
+//! is as good as all that has run on it: what a cheat has guessed in one program helps it in the next. So it is gone with the first program that
+//! does not end well, be it by silence, and serves few at the same time. See `spec/mpc.md`, "Set-ups that serve many programs".
+
+use core::fmt;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use theta_names::ShareIndex;
+use theta_ot::extension::MOST_RUNS;
+
+use super::HASH;
+
+/// The most set-ups that are kept.
+const MOST: usize = 8;
+/// The most of the same parties: programs that begin at the same time on none make one each.
+pub(super) const MOST_OF_PARTIES: usize = 4;
+/// The most programs that use one at the same time: so many guesses a cheat has before the first of them is known.
+const MOST_AT_ONCE: u32 = 8;
+
+/// What is kept of set-ups at one party, in memory alone. It starts empty, and is wiped when it is dropped.
+pub struct SetUps<T>(Mutex<Shelf<T>>);
+
+struct Shelf<T> {
+    /// Oldest first.
+    kept: VecDeque<Arc<SetUp<T>>>,
+    /// In days since 1970.
+    today: u32,
+}
+
+struct SetUp<T> {
+    id: [u8; HASH],
+    parties: Vec<ShareIndex>,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    /// Nothing after a program that has not ended well.
+    value: Option<T>,
+    /// Programs that use it, or may do so in a moment.
+    running: u32,
+    /// Programs that have used it.
+    runs: u32,
+    /// The day of the last use.
+    day: u32,
+}
+
+impl<T> SetUp<T> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Default for SetUps<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Shelf { kept: VecDeque::new(), today: 0 }))
+    }
+}
+
+impl<T> fmt::Debug for SetUps<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SetUps(<redacted>)")
+    }
+}
+
+impl<T> SetUps<T> {
+    fn shelf(&self) -> MutexGuard<'_, Shelf<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what day it is, in days since 1970: set-ups that are used count as of that day.
+    pub fn note_day(&self, day: u32) {
+        self.shelf().today = day;
+    }
+
+    /// Wipes what was used last before this day. Says whether there was anything.
+    pub fn wipe_before(&self, day: u32) -> bool {
+        let mut shelf = self.shelf();
+        let before = shelf.kept.len();
+        shelf.kept.retain(|it| it.state().day >= day);
+        shelf.kept.len() < before
+    }
+
+    /// How many are of use.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.shelf().kept.iter().filter(|it| it.state().value.is_some()).count()
+    }
+
+    /// Those of these parties that a program may use: it takes one of them at most, and drops the others.
+    pub(crate) fn offer(&self, parties: &[ShareIndex]) -> Vec<Lease<T>> {
+        let mut shelf = self.shelf();
+        let today = shelf.today;
+        shelf.kept.retain(|it| {
+            let state = it.state();
+            state.value.is_some() && state.runs < MOST_RUNS
+        });
+        let of_parties = shelf.kept.iter().filter(|it| it.parties == parties);
+        of_parties.filter_map(|it| Lease::of(it, today)).collect()
+    }
+
+    /// Keeps a new one, which the program that has made it uses first.
+    pub(crate) fn keep(&self, id: [u8; HASH], parties: &[ShareIndex], value: T) -> Option<Lease<T>> {
+        let mut shelf = self.shelf();
+        let state = Mutex::new(State { value: Some(value), running: 0, runs: 0, day: shelf.today });
+        let made = Arc::new(SetUp { id, parties: parties.to_vec(), state });
+        let lease = Lease::of(&made, shelf.today);
+        let of_parties = shelf.kept.iter().filter(|it| it.parties == parties).count();
+        if of_parties >= MOST_OF_PARTIES {
+            let oldest = shelf.kept.iter().position(|it| it.parties == parties);
+            oldest.and_then(|place| shelf.kept.remove(place));
+        } else if shelf.kept.len() >= MOST {
+            shelf.kept.pop_front();
+        }
+        shelf.kept.push_back(made);
+        lease
+    }
+}
+
+/// A program's hold on a set-up. Dropped after [`Self::begin`] without [`Self::end_well`], it wipes the set-up for all.
+pub(crate) struct Lease<T> {
+    set_up: Arc<SetUp<T>>,
+    has_begun: bool,
+}
+
+impl<T> Lease<T> {
+    /// One more, if there is room.
+    fn of(set_up: &Arc<SetUp<T>>, today: u32) -> Option<Self> {
+        let mut state = set_up.state();
+        if state.value.is_none() || state.running >= MOST_AT_ONCE {
+            return None;
+        }
+        state.running += 1;
+        state.day = state.day.max(today);
+        drop(state);
+        Some(Self { set_up: Arc::clone(set_up), has_begun: false })
+    }
+
+    /// The set-up's name, the same at all parties.
+    pub(crate) fn id(&self) -> [u8; HASH] {
+        self.set_up.id
+    }
+
+    /// Takes out what a program uses; `None` if the set-up is gone by now.
+    pub(crate) fn begin<U>(&mut self, take: impl FnOnce(&T) -> U) -> Option<U> {
+        let mut state = self.set_up.state();
+        let taken = state.value.as_ref().map(take)?;
+        state.runs = state.runs.saturating_add(1);
+        self.has_begun = true;
+        Some(taken)
+    }
+
+    /// The program has ended, and nothing in it was found false or was kept back.
+    pub(crate) fn end_well(mut self) {
+        self.has_begun = false;
+    }
+}
+
+impl<T> Drop for Lease<T> {
+    fn drop(&mut self) {
+        let mut state = self.set_up.state();
+        state.running = state.running.saturating_sub(1);
+        if self.has_begun {
+            state.value = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parties(numbers: &[u16]) -> Vec<ShareIndex> {
+        numbers.iter().map(|number| ShareIndex::try_from(*number).unwrap()).collect()
+    }
+
+    fn ids(set_ups: &SetUps<u8>, of: &[ShareIndex]) -> Vec<u8> {
+        set_ups.offer(of).iter().map(|lease| lease.id()[0]).collect()
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_well_takes_its_set_up_along() {
+        let (set_ups, both) = (SetUps::default(), parties(&[1, 2]));
+        let mut first = set_ups.keep([1; HASH], &both, 10).unwrap();
+        assert_eq!(first.begin(|value| *value), Some(10));
+        first.end_well();
+        assert_eq!((ids(&set_ups, &both), set_ups.ready()), (vec![1], 1));
+        assert!(ids(&set_ups, &parties(&[1, 3])).is_empty(), "others' are of no use");
+
+        let [mut good, mut bad] = [(), ()].map(|()| set_ups.offer(&both).remove(0));
+        assert_eq!((good.begin(|value| *value), bad.begin(|value| *value)), (Some(10), Some(10)));
+        let mut late = set_ups.offer(&both).remove(0);
+        drop(bad);
+        good.end_well();
+        assert_eq!(late.begin(|value| *value), None, "it was offered before, and is gone");
+        assert_eq!((ids(&set_ups, &both), set_ups.ready()), (vec![], 0));
+    }
+
+    #[test]
+    fn what_is_only_offered_does_no_harm_and_few_use_one_together() {
+        let (set_ups, both) = (SetUps::default(), parties(&[1, 2]));
+        drop(set_ups.keep([1; HASH], &both, 10));
+        let held: Vec<_> = (0..MOST_AT_ONCE).map(|_| set_ups.offer(&both).remove(0)).collect();
+        assert!(ids(&set_ups, &both).is_empty());
+        drop(held);
+        assert_eq!(ids(&set_ups, &both), [1]);
+    }
+
+    #[test]
+    fn there_are_few_of_the_same_parties_and_few_of_all() {
+        let set_ups = SetUps::default();
+        for number in 0..6 {
+            drop(set_ups.keep([number; HASH], &parties(&[1, 2]), number));
+        }
+        assert_eq!(ids(&set_ups, &parties(&[1, 2])), [2, 3, 4, 5]);
+        for number in 10..16 {
+            drop(set_ups.keep([number; HASH], &parties(&[1, u16::from(number)]), number));
+        }
+        assert_eq!((ids(&set_ups, &parties(&[1, 2])), set_ups.ready()), (vec![4, 5], MOST));
+    }
+
+    #[test]
+    fn what_nobody_uses_goes_with_its_day() {
+        let (set_ups, both) = (SetUps::default(), parties(&[1, 2]));
+        set_ups.note_day(7);
+        drop(set_ups.keep([1; HASH], &both, 10));
+        assert!(!set_ups.wipe_before(7));
+        set_ups.note_day(9);
+        assert_eq!(ids(&set_ups, &both), [1]);
+        assert!(!set_ups.wipe_before(9), "it was offered on day 9");
+        assert!(set_ups.wipe_before(10));
+        assert_eq!(set_ups.ready(), 0);
+    }
+
+    #[test]
+    fn a_set_up_is_used_up() {
+        let (set_ups, both) = (SetUps::default(), parties(&[1, 2]));
+        drop(set_ups.keep([1; HASH], &both, 10));
+        for _ in 0..MOST_RUNS {
+            let mut lease = set_ups.offer(&both).remove(0);
+            assert!(lease.begin(|_| ()).is_some());
+            lease.end_well();
+        }
+        assert!(ids(&set_ups, &both).is_empty());
+    }
+}
