@@ -52,7 +52,7 @@ impl Stock {
     }
 
     /// Does what a machine of ECDSA asks for.
-    pub fn presignatures(&self, ask: ecdsa::Ask) -> Served<Supply, Used> {
+    pub fn presignatures(&self, ask: ecdsa::Ask) -> Served<Supply, Used, ecdsa::Ask> {
         self.kept().presignatures.serve(ask).map(Supply::Presignature, Used::Presignature)
     }
 
@@ -86,6 +86,12 @@ impl Stock {
     #[must_use]
     pub fn set_ups(&self) -> AnySetUps {
         self.kept().set_ups.clone()
+    }
+
+    /// What programs that make presignatures for this stock are counted by: handed to each machine.
+    #[must_use]
+    pub fn making(&self) -> ecdsa::Making {
+        self.kept().presignatures.making()
     }
 
     /// How many set-ups wait: a program of their holders needs no public-key cryptography to begin.

@@ -35,6 +35,16 @@ pub(crate) struct Worker {
     pub(crate) rng: Entropy,
     /// Results that wait for their check, with the instances that want to know.
     pub(crate) claims: Vec<(InstanceId, Claim)>,
+    /// What instances want of stocks for which it is being made.
+    pub(crate) drawing: VecDeque<Drawing>,
+}
+
+/// An instance waits for a stock.
+pub(crate) struct Drawing {
+    pub(crate) instance: InstanceId,
+    pub(crate) ask: ecdsa::Ask,
+    /// When it began to wait; nothing until the shard knows of it.
+    pub(crate) since: Option<Instant>,
 }
 
 /// A protocol that runs for one request. The machine knows the parties by their share indices; all else here knows
@@ -191,9 +201,7 @@ impl Instance {
                     Effect::Ask(Ask::Presignatures(ecdsa::Ask::Quarantine(found))) => {
                         worker.shared.quarantine(&self.key, &found);
                     }
-                    Effect::Ask(Ask::Presignatures(ask)) => {
-                        supplies.extend(self.supply(self.key.stock.presignatures(ask), &worker.shared))
-                    }
+                    Effect::Ask(Ask::Presignatures(ask)) => supplies.extend(self.draw(ask, worker)),
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),
                     Effect::Finished(result) => end = Some(result),
                     effect => {
@@ -210,10 +218,24 @@ impl Instance {
         end
     }
 
+    /// What the stock of presignatures answers; where some are being made, the instance waits among the others.
+    pub(crate) fn draw(&self, ask: ecdsa::Ask, worker: &mut Worker) -> Option<Supply> {
+        match self.key.stock.presignatures(ask) {
+            Served::Later(ask) => {
+                worker.drawing.push_back(Drawing { instance: self.id, ask, since: None });
+                None
+            }
+            Served::Done => None,
+            Served::Supply(supply) => Some(supply),
+            Served::Used(used) => worker.shared.burning.burn(self.id, self.key.key_id, used, &worker.shared.today),
+        }
+    }
+
     /// What the stock of the key's epoch answers, at once; what is taken out to sign comes when its use is recorded.
     fn supply(&self, served: Served<Supply, Used>, shared: &Shared) -> Option<Supply> {
         match served {
             Served::Done => None,
+            Served::Later(never) => match never {},
             Served::Supply(supply) => Some(supply),
             Served::Used(used) => shared.burning.burn(self.id, self.key.key_id, used, &shared.today),
         }

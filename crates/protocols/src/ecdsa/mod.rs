@@ -27,7 +27,7 @@ use crate::AnyMachine;
 pub use curves::{AnyPresignature, AnySetUps};
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
 pub(crate) use stock::Presignatures;
-pub use stock::{Ask, Quarantine, Supply, Used};
+pub use stock::{Ask, Making, Quarantine, Supply, Used};
 
 /// Against how many cheats of a program its honest holders are safe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +92,8 @@ pub struct Options {
     pub quarantined: Vec<Quarantine>,
     /// What programs of a dishonest majority have left to later ones: those of the key's [`Stock`](crate::Stock). With none, each sets up its own.
     pub set_ups: AnySetUps,
+    /// What programs that make presignatures are counted by: that of the key's [`Stock`](crate::Stock).
+    pub making: Making,
 }
 
 impl Default for Options {
@@ -104,6 +106,7 @@ impl Default for Options {
             security: Security::Active,
             quarantined: Vec::new(),
             set_ups: AnySetUps::default(),
+            making: Making::default(),
         }
     }
 }

@@ -12,7 +12,7 @@ use theta_mpc::{Program, Stop};
 use theta_rounds::{Abort, Channel, Driver, Effect, Input, LockStep, Machine, Offence, PartyId, Recipient, Slot};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{Majority, Security};
+use super::{Majority, Security, stock::UnderWay};
 use crate::Misbehaviour;
 
 /// The kind of a program's messages in its own numbering.
@@ -29,6 +29,8 @@ pub(super) struct Run<G: Curve> {
     security: Security,
     /// The life in which each holder began, where one life is all that is heard of it.
     lives: Option<BTreeMap<PartyId, u16>>,
+    /// Counts it, if it makes presignatures.
+    _making: Option<UnderWay>,
 }
 
 /// What a holder sent in a round of a program.
@@ -62,7 +64,7 @@ impl<G: Curve> Run<G> {
         k: u16,
         kind: (Majority, Security),
         setting: Presigning<G>,
-        set_ups: Arc<SetUps<G>>,
+        (set_ups, making): (Arc<SetUps<G>>, Option<UnderWay>),
     ) -> Result<Self, Stop> {
         let holders = setting.holders.clone();
         let unfit = Stop::Input("the program is of other holders");
@@ -88,7 +90,7 @@ impl<G: Curve> Run<G> {
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);
-        Ok(Self { holders, driver, round: 0, is_noted: false, security: kind.1, lives })
+        Ok(Self { holders, driver, round: 0, is_noted: false, security: kind.1, lives, _making: making })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {

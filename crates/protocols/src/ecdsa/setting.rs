@@ -13,7 +13,9 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_sharing::{ShareIndex, Threshold};
 
 use super::curves::StockCurve;
-use super::{Filling, Majority, Options, Quarantine, Security, made_at_once, most_at_once, most_kept, stock_is_kept};
+use super::{
+    Filling, Majority, Making, Options, Quarantine, Security, made_at_once, most_at_once, most_kept, stock_is_kept,
+};
 
 /// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: StockCurve> {
@@ -40,6 +42,8 @@ pub(super) struct Setting<C: StockCurve> {
     pub(super) quarantined: Vec<Quarantine>,
     /// What programs of a dishonest majority leave to later ones.
     pub(super) set_ups: Arc<SetUps<C::Group>>,
+    /// What programs that make presignatures are counted by.
+    pub(super) making: Making,
     /// The place of the first coordinator in the rotation, 0 to n - 1.
     first: u16,
 }
@@ -72,7 +76,7 @@ impl<C: StockCurve> Setting<C> {
         let [a, b, ..] = Transcript::new("theta/ecdsa/coordinator/v1").with("session", &session).finish32();
         let first = u16::from_be_bytes([a, b]).checked_rem(threshold.n()).unwrap_or(0);
         let local = PartyId::of_share(key.index());
-        let Options { level, day, epoch, majority, security, quarantined, set_ups } = options.clone();
+        let Options { level, day, epoch, majority, security, quarantined, set_ups, making } = options.clone();
         let set_ups = C::set_ups(&set_ups);
         set_ups.note_day(day);
         // What nobody has used since the day before serves nobody.
@@ -93,6 +97,7 @@ impl<C: StockCurve> Setting<C> {
             security,
             quarantined,
             set_ups,
+            making,
             first,
         }
     }

@@ -5,6 +5,10 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 use theta_rounds::PartyId;
 use theta_sharing::ShareIndex;
@@ -40,6 +44,8 @@ pub enum Ask {
         owner: PartyId,
         /// Signers that it must not have.
         without: BTreeSet<PartyId>,
+        /// Whether to wait if there is none and a program makes some: the answer is then [`Served::Later`], with this question.
+        waits: bool,
     },
     /// Take out, for good, the presignature of that name, if `owner` says what it signs. The answer is [`Supply::Taken`].
     Take {
@@ -71,6 +77,32 @@ pub enum Ask {
     Begun,
     /// Such a filling has ended well: it counts no more, and nor does one of before that did not. No answer.
     EndedWell,
+}
+
+/// The programs of one party that make presignatures for a stock and have not ended. Clones count the same ones.
+#[derive(Clone, Debug, Default)]
+pub struct Making(Arc<AtomicUsize>);
+
+/// One of these programs, until it is dropped.
+#[derive(Debug)]
+pub(super) struct UnderWay(Arc<AtomicUsize>);
+
+impl Making {
+    /// A program begins.
+    pub(super) fn begin(&self) -> UnderWay {
+        self.0.fetch_add(1, Relaxed);
+        UnderWay(Arc::clone(&self.0))
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.0.load(Relaxed) > 0
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 /// What the stock answers.
@@ -143,9 +175,16 @@ pub(crate) struct Presignatures {
     quarantined: Vec<Quarantine>,
     /// Fillings that have used what is hidden and not ended well, less one for each that has.
     unended: u32,
+    /// Programs that make some.
+    making: Making,
 }
 
 impl Presignatures {
+    /// What programs that make presignatures are counted by.
+    pub(crate) fn making(&self) -> Making {
+        self.making.clone()
+    }
+
     /// Those that wait and that their owners do not seem to lack.
     fn counted(&self) -> impl Iterator<Item = &AnyPresignature> {
         self.kept.iter().filter(|waiting| !waiting.is_spare).map(|waiting| &waiting.presignature)
@@ -184,10 +223,13 @@ impl Presignatures {
     }
 
     /// Does what is asked for.
-    pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used> {
+    pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used, Ask> {
         match ask {
-            Ask::Draw { owner, without } => {
+            Ask::Draw { owner, without, waits } => {
                 let found = self.best(owner, &without).and_then(|place| self.kept.remove(place));
+                if waits && found.is_none() && self.making.is_under_way() {
+                    return Served::Later(Ask::Draw { owner, without, waits });
+                }
                 let doubted = self.doubted();
                 served(found, Supply::Drawn { presignature: None, doubted })
             }
@@ -287,7 +329,7 @@ impl Presignatures {
     }
 }
 
-fn served(found: Option<Waiting>, supply: Supply) -> Served<Supply, Used> {
+fn served(found: Option<Waiting>, supply: Supply) -> Served<Supply, Used, Ask> {
     match found {
         Some(Waiting { presignature, day, .. }) => Served::Used(Used { presignature, day, supply }),
         None => Served::Supply(supply),

@@ -26,9 +26,10 @@ pub(crate) fn alone(machine: AnyMachine) -> SuppliedMachine {
 }
 
 /// Nobody records what is used up.
-fn supply(served: Served<Supply, Used>) -> Option<Supply> {
+fn supply<A>(served: Served<Supply, Used, A>) -> Option<Supply> {
     match served {
-        Served::Done => None,
+        // Whoever waits is not served here.
+        Served::Done | Served::Later(_) => None,
         Served::Supply(supply) => Some(supply),
         Served::Used(used) => Some(used.into()),
     }

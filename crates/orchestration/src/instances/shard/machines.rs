@@ -97,15 +97,16 @@ impl Shard {
         let shared = &self.worker.shared;
         let (majority, security) = (ecdsa::Majority::of(key.delivery), ecdsa::Security::of(key.delivery));
         let day = shared.burning.day(&shared.today);
-        let (quarantined, set_ups) = (key.stock.quarantined(), key.stock.set_ups());
+        let stock = &key.stock;
         ecdsa::Options {
             level: shared.stock_level(key),
             day,
             epoch: key.epoch,
             majority,
             security,
-            quarantined,
-            set_ups,
+            quarantined: stock.quarantined(),
+            set_ups: stock.set_ups(),
+            making: stock.making(),
         }
     }
 }

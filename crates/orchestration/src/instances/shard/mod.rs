@@ -1,5 +1,6 @@
 //! The instances that one CPU thread owns.
 
+mod drawing;
 mod filling;
 mod finishing;
 mod machines;
@@ -9,7 +10,7 @@ mod together;
 
 use core::cmp::Reverse;
 use std::{
-    collections::{BinaryHeap, HashMap},
+    collections::{BinaryHeap, HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time,
@@ -80,7 +81,12 @@ impl Shard {
     /// All shards of a node, each with the randomness that `entropy` gives for its number.
     pub(crate) fn all(shared: &Arc<Shared>, entropy: impl Fn(u64) -> Entropy, now: Instant) -> Vec<Self> {
         let shard = |(index, stream)| {
-            let worker = Worker { shared: Arc::clone(shared), rng: entropy(stream), claims: Vec::new() };
+            let worker = Worker {
+                shared: Arc::clone(shared),
+                rng: entropy(stream),
+                claims: Vec::new(),
+                drawing: VecDeque::new(),
+            };
             let mut shard = Self::new(index, worker, now);
             shard.plan_all();
             shard
@@ -138,6 +144,7 @@ impl Shard {
         }
         self.begin_proven();
         self.check_claims();
+        self.draw();
         self.fill();
     }
 

@@ -103,6 +103,27 @@ fn a_new_key_has_presignatures_before_anybody_signs() {
     }
 }
 
+/// A program makes several presignatures for little more than one takes: requests that come while one runs wait for it, and do not begin one each.
+#[test]
+fn many_requests_at_once_share_programs() {
+    const REQUESTS: usize = 60;
+    let mut cluster = cluster(2, 3, 3);
+    cluster.until("stocks are full", are_full);
+    let ids = cluster.ids();
+    let questions: Vec<Question> =
+        (0..REQUESTS).map(|number| Question::new(&cluster.key(ids[0]), &format!("{number}"))).collect();
+    let mut pending = Vec::new();
+    for question in &questions {
+        pending.extend(ids.iter().map(|node| (question, cluster.submit(*node, &question.request))));
+    }
+    cluster.until("all have all", |_| pending.iter().all(|(_, pending)| pending.outcome().is_some()));
+    pending.iter().for_each(|(question, pending)| question.check(&pending.outcome().unwrap().unwrap()));
+    // Each makes six and one for its request.
+    let programs = prepared(&cluster);
+    assert!((1..=REQUESTS / 3).contains(&programs), "{programs} programs for {REQUESTS} requests");
+    assert!(ids.iter().all(|id| cluster.engine(*id).culprits().is_empty()));
+}
+
 /// Of four, three make them: the fourth begins a filling in which it is one of the three.
 #[test]
 fn whoever_was_left_out_gets_some_too() {

@@ -6,7 +6,7 @@ use theta_rounds::{PartyId, Recipient};
 use theta_sharing::ShareIndex;
 
 use super::{FILLING_ATTEMPTS, RobustEcdsa, State};
-use crate::ecdsa::{curves::StockCurve, message::Body, stock};
+use crate::ecdsa::{Majority, curves::StockCurve, message::Body, stock};
 
 impl<C: StockCurve> RobustEcdsa<C> {
     /// Does what a coordinator does, if it is this party's turn.
@@ -28,7 +28,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let may_draw = self.setting.most_kept() > 0 && self.collected.may_take(self.setting.local);
         if self.setting.digest.is_some() && may_draw {
             self.drawing = Some(self.attempt);
-            return self.ask(stock::Ask::Draw { owner: self.setting.local, without: self.unwanted() });
+            // A program makes many at once for less than one each: who comes while one is under way waits for it. Where each holder may cheat, a
+            // program that makes some takes longer than one that signs.
+            let waits = self.setting.majority == Majority::Honest;
+            return self.ask(stock::Ask::Draw { owner: self.setting.local, without: self.unwanted(), waits });
         }
         let avoided = self.setting.avoided.clone();
         self.prepare(&avoided);

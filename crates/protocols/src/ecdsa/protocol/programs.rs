@@ -47,7 +47,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let setting = self.setting.presigning(holders, count);
         let kind = (self.setting.majority, self.setting.security);
         let set_ups = Arc::clone(&self.setting.set_ups);
-        match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting, set_ups) {
+        let making = (count > 0).then(|| self.setting.making.begin());
+        match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting, (set_ups, making)) {
             Ok(run) => drop(self.runs.insert(attempt, run)),
             Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
         }
