@@ -6,8 +6,8 @@ use clap::ValueEnum;
 use theta::exit::Failure;
 use theta_groups::{Group, P256, Secp256k1};
 use theta_mpc::{
-    Active, BlackBox, MOST_PARTIES, Mascot, MascotSetUps, Party, Passive, Rep3, Security, SemiOt, SemiOtSetUps, Shamir,
-    Stop, ecdsa::Curve,
+    Active, BlackBox, MOST_PARTIES, Mascot, MascotMinus, MascotSetUps, Party, Passive, Rep3, Security, SemiOt,
+    SemiOtSetUps, Shamir, Stop, ecdsa::Curve,
 };
 use theta_sharing::Threshold;
 
@@ -26,6 +26,8 @@ pub(super) enum Backend {
     SemiOt,
     /// Oblivious transfer, active security, all but one corrupt
     Mascot,
+    /// The same, without checks of what the signature shows to be right
+    MascotMinus,
 }
 
 /// A curve, by the name on the command line.
@@ -45,7 +47,7 @@ impl Backend {
         let corrupt = match self {
             Self::Shamir | Self::MaliciousShamir if nodes >= 3 && nodes % 2 == 1 && is_small => nodes / 2,
             Self::Rep3 | Self::MaliciousRep3 if nodes == 3 => 1,
-            Self::SemiOt | Self::Mascot if nodes >= 2 && is_small => nodes - 1,
+            Self::SemiOt | Self::Mascot | Self::MascotMinus if nodes >= 2 && is_small => nodes - 1,
             _ => return None,
         };
         Threshold::new(corrupt + 1, nodes).ok()
@@ -100,7 +102,11 @@ macro_rules! with_transfers {
         }
     )* };
 }
-with_transfers!(SemiOt: 100, SemiOtSetUps, Mascot: 20, MascotSetUps<G::Scalar>);
+with_transfers!(
+    SemiOt: 100, SemiOtSetUps,
+    Mascot: 20, MascotSetUps,
+    MascotMinus: 20, MascotSetUps,
+);
 
 /// What can be done with any black box.
 pub(super) trait Visitor {
@@ -126,6 +132,7 @@ fn with_curve<G: Curve, V: Visitor>(backend: Backend, visitor: V) -> Result<V::O
         Backend::MaliciousRep3 => visitor.visit::<Rep3<G, Active>>(),
         Backend::SemiOt => visitor.visit::<SemiOt<G>>(),
         Backend::Mascot => visitor.visit::<Mascot<G>>(),
+        Backend::MascotMinus => visitor.visit::<MascotMinus<G>>(),
     }
 }
 
@@ -155,7 +162,7 @@ mod tests {
         for rep3 in [Backend::Rep3, Backend::MaliciousRep3] {
             assert_eq!(served(rep3), [(1, 3)]);
         }
-        for pairs in [Backend::SemiOt, Backend::Mascot] {
+        for pairs in [Backend::SemiOt, Backend::Mascot, Backend::MascotMinus] {
             assert_eq!(served(pairs), (2..=15).map(|nodes| (nodes - 1, nodes)).collect::<Vec<_>>());
         }
     }

@@ -20,7 +20,7 @@ mod semi_ot;
 mod shamir;
 
 pub use blackbox::{BlackBox, Cell, Element, Scalar, Shared, SharedPoints, Triples};
-pub use mascot::{Mascot, MascotSetUps};
+pub use mascot::{Check, Mascot, MascotMinus, MascotOf, MascotSetUps, Outcome, Sacrifice};
 pub use pairs::SetUps;
 pub use program::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Party, Program, RoundMessage, Stop, both};
 pub use rep3::{ActiveRep3, PassiveRep3, Rep3};

@@ -74,11 +74,6 @@ impl Choices {
 }
 
 impl Choices {
-    /// The same choices once more.
-    pub(crate) fn copied(&self) -> Self {
-        Self { blocks: Secret::new(self.blocks.expose().clone()), len: self.len }
-    }
-
     /// Takes out the first choices, a multiple of 128 of them and no more than there are.
     pub(crate) fn take(&mut self, choices: usize) -> Self {
         let (these, rest) = self.blocks.expose().split_at_checked(choices / 128).unwrap_or_default();

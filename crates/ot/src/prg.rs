@@ -14,9 +14,9 @@ impl Generator {
         Self(Aes128Enc::new(&seed.to_le_bytes().into()))
     }
 
-    /// The seed that a run has in the place of this one's: see [`of_run`].
-    fn seed_of(&self, run: u128) -> u128 {
-        let mut block = aes::Block::from(run.to_le_bytes());
+    /// One block under it.
+    fn block(&self, block: u128) -> u128 {
+        let mut block = aes::Block::from(block.to_le_bytes());
         self.0.encrypt_block(&mut block);
         number(&block)
     }
@@ -37,14 +37,17 @@ pub(crate) fn number(block: &aes::Block) -> u128 {
     u128::from_le_bytes((*block).into())
 }
 
-/// What runs are told apart by in the seeds that [`of_run`] derives for them.
-pub(crate) fn run_block(tag: &[u8; 32], run: &[u8; 32]) -> u128 {
+/// What runs are told apart by in the seeds that [`of_run`] derives for them: a hash of 256 bits, since whoever adds to a run's name last can look for
+/// two that are alike.
+pub(crate) fn run_blocks(tag: &[u8; 32], run: &[u8; 32]) -> [u128; 2] {
     let hash = Transcript::new("theta/ot/run/seeds/v1").with("set-up", tag).with("run", run).finish32();
-    words::blocks(&hash).next().unwrap_or_default()
+    let mut blocks = words::blocks(&hash);
+    [(); 2].map(|()| blocks.next().unwrap_or_default())
 }
 
-/// The seeds that a run has in the place of those of its set-up: AES-128 under each of its block. A seed that is missing, be it all zeros,
-/// stays one: what is made in its place is never used.
-pub(crate) fn of_run(seeds: &Secret<Vec<u128>>, run: u128) -> Secret<Vec<u128>> {
-    Secret::new(seeds.expose().iter().map(|seed| Generator::new(*seed).seed_of(run)).collect())
+/// The seeds that a run has in the place of those of its set-up: AES-128 of its second block under what AES-128 under the seed makes of its first. A
+/// seed that is missing, be it all zeros, stays one: what is made in its place is never used.
+pub(crate) fn of_run(seeds: &Secret<Vec<u128>>, [first, second]: [u128; 2]) -> Secret<Vec<u128>> {
+    let derive = |seed: &u128| Generator::new(Generator::new(*seed).block(first)).block(second);
+    Secret::new(seeds.expose().iter().map(derive).collect())
 }

@@ -6,11 +6,11 @@
 //! See `docs/adr/0028-machines-and-stocks.md`.
 
 use core::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 
-use crate::ecdsa::{self, AnySetUps, Presignatures, Quarantine};
+use crate::ecdsa::{self, Presignatures, Quarantine, SetUps};
 use crate::frost::{self, Shelves};
 use crate::{Served, Supply, Used};
 
@@ -22,7 +22,7 @@ pub struct Stock(Mutex<Kept>);
 struct Kept {
     nonces: Shelves,
     presignatures: Presignatures,
-    set_ups: AnySetUps,
+    set_ups: Arc<SetUps>,
 }
 
 impl fmt::Debug for Stock {
@@ -53,13 +53,19 @@ impl Stock {
 
     /// Does what a machine of ECDSA asks for.
     pub fn presignatures(&self, ask: ecdsa::Ask) -> Served<Supply, Used, ecdsa::Ask> {
+        if let ecdsa::Ask::Quarantine(found) = ask {
+            let _ = self.quarantine(found);
+            return Served::Done;
+        }
         self.kept().presignatures.serve(ask).map(Supply::Presignature, Used::Presignature)
     }
 
     /// Notes that somebody cheated among these holders; what they have made is wiped. Returns whether that is news. From then on no request that begins
     /// makes a program with them.
     pub fn quarantine(&self, quarantine: Quarantine) -> bool {
-        self.kept().presignatures.quarantine(quarantine)
+        let mut kept = self.kept();
+        kept.set_ups.wipe_of(&quarantine.holders);
+        kept.presignatures.quarantine(quarantine)
     }
 
     /// How many commitments of peers wait: with as many of each, this party coordinates as many signatures of FROST in one round.
@@ -74,30 +80,21 @@ impl Stock {
         self.kept().presignatures.ready()
     }
 
-    /// Wipes presignatures that were made before this day, in days since 1970, and set-ups that nobody has used since. Says whether there were any
-    /// presignatures.
+    /// Wipes presignatures that were made before this day, in days since 1970. Says whether there were any.
     pub fn wipe_before(&self, day: u32) -> bool {
-        let mut kept = self.kept();
-        kept.set_ups.wipe_before(day);
-        kept.presignatures.wipe_before(day)
+        self.kept().presignatures.wipe_before(day)
     }
 
     /// What programs of a dishonest majority leave to later ones: handed to each machine, and wiped with the stock.
     #[must_use]
-    pub fn set_ups(&self) -> AnySetUps {
-        self.kept().set_ups.clone()
+    pub fn set_ups(&self) -> Arc<SetUps> {
+        Arc::clone(&self.kept().set_ups)
     }
 
     /// What programs that make presignatures for this stock are counted by: handed to each machine.
     #[must_use]
     pub fn making(&self) -> ecdsa::Making {
         self.kept().presignatures.making()
-    }
-
-    /// How many set-ups wait: a program of their holders needs no public-key cryptography to begin.
-    #[must_use]
-    pub fn set_ups_ready(&self) -> usize {
-        self.kept().set_ups.ready()
     }
 
     /// How many presignatures wait of which this party says what they sign, counted in the same way.

@@ -77,7 +77,7 @@ fn set_up(rng: &mut ChaCha20Rng) -> Result<Both<Party<P256Scalar>>, Failure> {
     let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages, rng))?;
     let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages))?;
     let (parties, _) = round(states, sent, |_, state, messages| Ok((state.handle(messages)?, Messages::new())))?;
-    Ok(parties)
+    Ok(parties.map(|(party, _)| party))
 }
 
 /// A batch of triples. The first party's factors are of the class.

@@ -87,6 +87,15 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
     /// [`Stop`].
     fn open(&self, values: &Shared<Self>) -> impl Future<Output = Result<Vec<Scalar<Self>>, Stop>> + Send;
 
+    /// Shows products that are verified nowhere if the black box says so ([`MascotMinus`](crate::MascotMinus)): for programs in which a false one shows,
+    /// and tells nobody anything. With all other black boxes it is [`Self::open`].
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn open_products(&self, values: &Shared<Self>) -> impl Future<Output = Result<Vec<Scalar<Self>>, Stop>> + Send {
+        self.open(values)
+    }
+
     /// Shows elements to all.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub const ROUNDS_TO_MEET: u16 = 3;
 pub async fn presign_dishonest<G: Curve>(
     party: Party,
     setting: Presigning<G>,
-    set_ups: &SetUps<G>,
+    set_ups: &SetUps,
 ) -> Result<Presigned<G>, Stop> {
     meet(&party, "theta/ecdsa/presigning/mascot/v1", &setting).await?;
     let (summand, rest) = summand(&party, setting)?;
@@ -52,7 +52,7 @@ pub async fn presign_dishonest<G: Curve>(
 pub async fn presign_semi_ot<G: Curve>(
     party: Party,
     setting: Presigning<G>,
-    set_ups: &SetUps<G>,
+    set_ups: &SetUps,
 ) -> Result<Presigned<G>, Stop> {
     meet(&party, "theta/ecdsa/presigning/semi-ot/v1", &setting).await?;
     let (summand, rest) = summand(&party, setting)?;
@@ -67,26 +67,15 @@ pub async fn presign_semi_ot<G: Curve>(
     Ok(presigned)
 }
 
-/// What programs of one epoch of a key leave to later ones of the same holders, at one holder and in memory alone. The shares in it are of no
-/// other key or epoch, and go with the epoch.
-pub struct SetUps<G: Curve> {
-    mascot: MascotSetUps<G::Scalar>,
+/// What programs of one epoch of a key leave to later ones of the same holders, at one holder and in memory alone. They serve no other key or epoch, and
+/// go with the epoch.
+#[derive(Debug, Default)]
+pub struct SetUps {
+    mascot: MascotSetUps,
     semi_ot: SemiOtSetUps,
 }
 
-impl<G: Curve> Default for SetUps<G> {
-    fn default() -> Self {
-        Self { mascot: MascotSetUps::default(), semi_ot: SemiOtSetUps::default() }
-    }
-}
-
-impl<G: Curve> core::fmt::Debug for SetUps<G> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("SetUps(<redacted>)")
-    }
-}
-
-impl<G: Curve> SetUps<G> {
+impl SetUps {
     /// Says what day it is, in days since 1970: set-ups that are used count as of that day.
     pub fn note_day(&self, day: u32) {
         self.mascot.note_day(day);
@@ -96,6 +85,12 @@ impl<G: Curve> SetUps<G> {
     /// Wipes what was used last before this day. Says whether there was anything.
     pub fn wipe_before(&self, day: u32) -> bool {
         self.mascot.wipe_before(day) | self.semi_ot.wipe_before(day)
+    }
+
+    /// Wipes what is of these holders, for programs that have been offered it as well.
+    pub fn wipe_of(&self, holders: &[ShareIndex]) {
+        self.mascot.wipe_of(holders);
+        self.semi_ot.wipe_of(holders);
     }
 
     /// How many are of use.

@@ -73,8 +73,8 @@ pub(super) async fn nonces_from<B: BlackBox>(
 where
     B::Group: Curve,
 {
-    // With active security this verifies the triples first.
-    let mut c = black_box.open(&c).await?;
+    // With active security this verifies the triples first; with MASCOT- a false c shows when R is wrong for the signature.
+    let mut c = black_box.open_products(&c).await?;
     let nonzero: Vec<bool> = c.iter().map(|c| !is_zero::<B>(c)).collect();
     Scalar::<B>::vartime_batch_invert(&mut c);
     let elements = black_box.open_points(&b.convert().times_each(&c)).await?;

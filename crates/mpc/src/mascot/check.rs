@@ -10,7 +10,7 @@
 
 use theta_groups::{Group, Scalar as _, Secret};
 
-use super::Mascot;
+use super::{Check, MascotOf};
 use crate::{
     Element, Scalar, Shared, Stop,
     blackbox::encode,
@@ -19,7 +19,7 @@ use crate::{
 
 const FALSE: Stop = Stop::Cheated("the MACs of what was opened fail their check");
 
-impl<G: Group> Mascot<G> {
+impl<G: Group, C: Check> MascotOf<G, C> {
     /// Opens values. They are right.
     pub(super) async fn open_scalars(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
         if values.is_empty() {

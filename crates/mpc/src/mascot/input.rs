@@ -7,14 +7,14 @@ use sha2::{Digest, Sha256};
 use theta_groups::{Group, Scalar as _, Secret};
 use theta_rounds::Bug;
 
-use super::Mascot;
+use super::{Check, MascotOf};
 use crate::{
     BlackBox, Misbehaviour, Scalar, Shared, Stop,
     blackbox::{decode, encode},
     pairs::{Scalars, agree, broadcast},
 };
 
-impl<G: Group> Mascot<G> {
+impl<G: Group, C: Check> MascotOf<G, C> {
     /// The dealer passes `count` values, the others none.
     pub(super) async fn deal(
         &self,

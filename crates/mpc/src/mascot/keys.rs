@@ -7,8 +7,9 @@ use core::{
 use std::sync::{MutexGuard, PoisonError};
 
 use theta_groups::{Group, Scalar, Secret};
+use theta_ot::mascot::Transfers;
 
-use super::{Mascot, triples::Maker};
+use super::{Check, MascotOf};
 use crate::{
     Stop,
     pairs::{HASH, Lease},
@@ -33,10 +34,10 @@ pub(super) struct Keys<S: Scalar> {
     /// How many times all revealed something.
     pub(super) reveals: u64,
     /// The hold on the set-up: gone with the keys, it wipes the set-up.
-    pub(super) lease: Lease<Maker<S>>,
+    pub(super) lease: Lease<Transfers>,
 }
 
-impl<G: Group> Mascot<G> {
+impl<G: Group, C: Check> MascotOf<G, C> {
     fn state(&self) -> MutexGuard<'_, State<G::Scalar>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

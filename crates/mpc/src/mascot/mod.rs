@@ -8,14 +8,17 @@
 mod check;
 mod input;
 mod keys;
+mod kind;
 mod reveal;
 mod triples;
 
 use core::marker::PhantomData;
 use std::sync::Mutex;
 
+use sha2::{Digest, Sha256};
 use theta_groups::{Group, Scalar as _, Secret};
 use theta_names::ShareIndex;
+use theta_ot::mascot::Transfers;
 
 use crate::{
     BlackBox, Element, Party, Scalar, Shared, SharedPoints, Stop, Triples,
@@ -23,21 +26,30 @@ use crate::{
     pairs::{self, Scalars, SetUps, broadcast},
 };
 use keys::State;
+pub use kind::{Check, Outcome, Sacrifice};
 
-/// Set-ups of MASCOT: a MAC key, and transfers of each pair.
-pub type MascotSetUps<S> = SetUps<triples::Maker<S>>;
+/// Set-ups of MASCOT: transfers of each pair. Each program draws a MAC key of its own.
+pub type MascotSetUps = SetUps<Transfers>;
 
 /// The black box over additive sharing with MACs: active security.
 ///
 /// Shares belong to the black box that made them, as they have MACs under its key. Those of another one fail the next check;
 /// [`BlackBox::open_recognised`] alone takes them.
-pub struct Mascot<G: Group> {
+pub struct MascotOf<G: Group, C: Check> {
     party: Party,
     state: Mutex<State<G::Scalar>>,
-    group: PhantomData<G>,
+    kind: PhantomData<(G, C)>,
 }
 
-impl<G: Group> Mascot<G> {
+/// MASCOT: every product is verified before it is used.
+pub type Mascot<G> = MascotOf<G, Sacrifice>;
+
+/// MASCOT-: products are not verified and have no MACs, for programs whose result shows whether it is right, as a signature does. It saves a third of
+/// the work. Factors, random values, inputs, and openings of anything that is no product have MACs as with [`Mascot`]; a product is opened by
+/// [`BlackBox::open_products`] and [`BlackBox::open_recognised`] alone: the MAC check of any other opening fails.
+pub type MascotMinus<G> = MascotOf<G, Outcome>;
+
+impl<G: Group, C: Check> MascotOf<G, C> {
     /// Sets up the black box: a session, a MAC key, oblivious transfer of each pair in both directions; five rounds.
     ///
     /// # Errors
@@ -46,14 +58,14 @@ impl<G: Group> Mascot<G> {
         Self::on(party, &SetUps::default(), &[]).await
     }
 
-    /// As [`Self::new`], on a set-up that a program of the same parties has left, if all have one in common; that is two rounds and no public-key
+    /// As [`Self::new`], on a set-up that a program of the same parties has left, if all have one in common; that is four rounds and no public-key
     /// cryptography. A new one is left to later programs. The set-up is gone if this black box is dropped without [`Self::end_well`].
     ///
     /// `whose` says who the parties are, by position, in words that mean the same in every program that shares these set-ups.
     ///
     /// # Errors
     /// As [`Self::new`]; [`Stop::Lost`] if the set-up is gone since it was offered.
-    pub async fn on(party: &Party, set_ups: &MascotSetUps<G::Scalar>, whose: &[ShareIndex]) -> Result<Self, Stop> {
+    pub async fn on(party: &Party, set_ups: &MascotSetUps, whose: &[ShareIndex]) -> Result<Self, Stop> {
         let black_box = Self::openings_only(party)?;
         let state = triples::set_up(party, set_ups, whose).await?;
         Ok(Self { state: Mutex::new(state), ..black_box })
@@ -70,7 +82,7 @@ impl<G: Group> Mascot<G> {
     /// [`Stop::Input`] as [`Self::new`].
     pub fn openings_only(party: &Party) -> Result<Self, Stop> {
         pairs::fits(party)?;
-        Ok(Self { party: party.clone(), state: Mutex::new(State::WithoutKey), group: PhantomData })
+        Ok(Self { party: party.clone(), state: Mutex::new(State::WithoutKey), kind: PhantomData })
     }
 
     /// A product from a triple: a b = (u + d)(v + e) with d and e opened.
@@ -80,6 +92,15 @@ impl<G: Group> Mascot<G> {
         let (d, e) = opened.split_at_checked(a.len()).ok_or(Stop::Input("lists of different lengths"))?;
         let both: Vec<G::Scalar> = d.iter().zip(e).map(|(d, e)| *d * *e).collect();
         Ok(&(&(&w + &v.times_each(d)) + &u.times_each(e)) + &self.constants(&both))
+    }
+
+    /// Opens values that have no MACs. They are what all showed, and the same at all.
+    async fn open_unchecked(&self, values: &Shared<Self>) -> Result<Vec<G::Scalar>, Stop> {
+        let shown = broadcast(&self.party, encode(values.cells().iter().map(|[share, _]| share))).await?;
+        let mut view = Sha256::new();
+        shown.iter().for_each(|bytes| view.update(bytes));
+        pairs::agree(&self.party, view.finalize().into()).await?;
+        Ok(Scalars::sum(&self.party, values.len(), shown.iter().map(Vec::as_slice))?.0)
     }
 
     async fn open_known(
@@ -96,10 +117,10 @@ impl<G: Group> Mascot<G> {
     }
 }
 
-impl<G: Group> BlackBox for Mascot<G> {
+impl<G: Group, C: Check> BlackBox for MascotOf<G, C> {
     type Group = G;
     type Cell = [G::Scalar; 2];
-    const NAME: &'static str = "MASCOT";
+    const NAME: &'static str = C::NAME;
     const ACTIVE: bool = true;
 
     fn party(&self) -> &Party {
@@ -137,6 +158,10 @@ impl<G: Group> BlackBox for Mascot<G> {
 
     async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
         self.guard(self.open_scalars(values)).await
+    }
+
+    async fn open_products(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
+        if C::SACRIFICES { self.open(values).await } else { self.guard(self.open_unchecked(values)).await }
     }
 
     async fn open_points(&self, points: &SharedPoints<Self>) -> Result<Vec<Element<Self>>, Stop> {

@@ -5,7 +5,7 @@ use rand_core::{Rng, SeedableRng};
 use subtle::ConstantTimeEq;
 use theta_groups::{Group, Secret, Transcript};
 
-use super::Mascot;
+use super::{Check, MascotOf};
 use crate::{
     Misbehaviour, Stop,
     pairs::{HASH, broadcast},
@@ -14,7 +14,7 @@ use crate::{
 /// What each party showed, in order.
 type Shown = Vec<Vec<u8>>;
 
-impl<G: Group> Mascot<G> {
+impl<G: Group, C: Check> MascotOf<G, C> {
     /// Shows `open` and a commitment to `secret`, which has at least 32 random bytes; and when all have done so, the secret. Returns
     /// what all showed, and their secrets. Two rounds.
     ///

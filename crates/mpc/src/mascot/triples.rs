@@ -2,15 +2,15 @@
 
 use theta_groups::{Group, Scalar, Secret};
 use theta_names::ShareIndex;
-use theta_ot::mascot::{self, Fault, Mesh, Parties};
+use theta_ot::mascot::{self, Fault, Mesh, Parties, Transfers};
 
 use super::{
-    Mascot,
+    Check, MascotOf,
     keys::{Keys, State},
 };
 use crate::{
     Misbehaviour, Party, Shared, Stop, Triples,
-    pairs::{self, SetUps},
+    pairs::{self, HASH, Lease, SetUps},
 };
 
 /// The most triples at once: the longest message has 24 kB for each.
@@ -30,29 +30,49 @@ fn stop(party: &Party) -> impl Fn(Fault) -> Stop + '_ {
     }
 }
 
-/// What makes triples: the run of a set-up that all have from before, or of a new one.
+/// What makes triples.
 pub(super) type Maker<S> = mascot::Party<S>;
 
-/// A session, and what makes its triples; if the parties have no set-up from before, the three rounds of [`Mesh`] make one.
+/// A session, and what makes its triples: on transfers that all have from before, the two rounds in which a MAC key is drawn; otherwise the three of
+/// [`Mesh`], which leave transfers to later programs.
 pub(super) async fn set_up<S: Scalar>(
     party: &Party,
-    set_ups: &SetUps<Maker<S>>,
+    set_ups: &SetUps<Transfers>,
     whose: &[ShareIndex],
 ) -> Result<State<S>, Stop> {
     let (parties, lease) = pairs::session(party, set_ups.offer(whose)).await?;
     let session = parties.id();
-    let lease = match lease {
-        Some(lease) => Some(lease),
-        None => set_ups.keep(session, whose, mesh(party, parties).await?),
+    let (maker, lease) = match lease {
+        Some(lease) => keyed(party, session, lease).await?,
+        None => {
+            let (maker, transfers) = mesh(party, parties).await?;
+            let mut lease =
+                transfers.and_then(|transfers| set_ups.keep(session, whose, transfers)).ok_or(Stop::Lost)?;
+            lease.begin(|_| ()).ok_or(Stop::Lost)?;
+            (maker, lease)
+        }
     };
-    let mut lease = lease.ok_or(Stop::Lost)?;
-    let maker = lease.begin(|made| made.for_run(session)).ok_or(Stop::Lost)?;
     let key = Secret::new(*maker.key().expose());
     Ok(State::Keyed(Keys { session, key, maker: Some(maker), reveals: 0, lease }))
 }
 
+/// A MAC key on transfers from before.
+async fn keyed<S: Scalar>(
+    party: &Party,
+    session: [u8; HASH],
+    mut lease: Lease<Transfers>,
+) -> Result<(Maker<S>, Lease<Transfers>), Stop> {
+    let begun = lease.begin(|transfers| party.draw(|rng| transfers.key::<S>(session, rng))).ok_or(Stop::Lost)?;
+    let (state, out) = begun.map_err(|misuse| pairs::misuse(&misuse))?;
+    let got = pairs::swap(party, out).await?;
+    let (state, out) = state.handle(&got).map_err(stop(party))?;
+    let got = pairs::swap(party, out).await?;
+    let (maker, _) = state.handle(&got).map_err(stop(party))?;
+    Ok((maker, lease))
+}
+
 /// The three rounds of [`Mesh`].
-async fn mesh<S: Scalar>(party: &Party, parties: Parties) -> Result<Maker<S>, Stop> {
+async fn mesh<S: Scalar>(party: &Party, parties: Parties) -> Result<(Maker<S>, Option<Transfers>), Stop> {
     let (state, out) = party.draw(|rng| Mesh::<S>::begin(parties, rng)).map_err(|misuse| pairs::misuse(&misuse))?;
     let got = pairs::swap(party, out).await?;
     let (state, out) = party.draw(|rng| state.handle(&got, rng)).map_err(stop(party))?;
@@ -63,13 +83,14 @@ async fn mesh<S: Scalar>(party: &Party, parties: Parties) -> Result<Maker<S>, St
 }
 
 /// A batch of triples, in nine rounds: the table in [`theta_ot::mascot`].
-async fn batch<S: Scalar>(
+async fn batch<S: Scalar, C: Check>(
     party: &Party,
     maker: mascot::Party<S>,
     count: usize,
 ) -> Result<(mascot::Party<S>, mascot::Triples<S>), Stop> {
     let stop = || stop(party);
-    let (state, out) = party.draw(|rng| maker.triples(count, rng)).map_err(|misuse| pairs::misuse(&misuse))?;
+    let begin = if C::SACRIFICES { Maker::triples } else { Maker::unchecked_triples };
+    let (state, out) = party.draw(|rng| begin(maker, count, rng)).map_err(|misuse| pairs::misuse(&misuse))?;
     let got = pairs::swap(party, out).await?;
     let (state, out) = party.draw(|rng| state.handle(&got, rng)).map_err(stop())?;
     let got = pairs::swap(party, out).await?;
@@ -90,8 +111,8 @@ async fn batch<S: Scalar>(
     state.finish(&got).map_err(stop())
 }
 
-impl<G: Group> Mascot<G> {
-    /// Random triples, which are verified.
+impl<G: Group, C: Check> MascotOf<G, C> {
+    /// Random triples, which are verified but for the products of MASCOT-.
     pub(super) async fn triples_now(&self, count: usize) -> Result<Triples<Self>, Stop> {
         let empty = || Secret::new(Vec::with_capacity(count));
         let mut all: [Secret<Vec<[G::Scalar; 2]>>; 3] = [empty(), empty(), empty()];
@@ -99,7 +120,7 @@ impl<G: Group> Mascot<G> {
         let mut made = 0;
         while made < count {
             let size = AT_ONCE.min(count - made);
-            let (next, triples) = batch(&self.party, maker, size).await?;
+            let (next, triples) = batch::<_, C>(&self.party, maker, size).await?;
             maker = next;
             for triple in triples.expose() {
                 for (list, share) in all.iter_mut().zip(triple) {

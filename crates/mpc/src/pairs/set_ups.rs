@@ -1,6 +1,6 @@
-//! Set-ups that programs leave to later ones of the same parties: base transfers of each pair, and MAC keys.
+//! Set-ups that programs leave to later ones of the same parties: oblivious transfer of each pair.
 //!
-//! A program takes a run of its own out of a set-up ([`theta_ot::mascot::Party::for_run`]), so that programs at the same time need no order. A set-up
+//! A program takes a run of its own out of a set-up ([`theta_ot::extension::Sender::for_run`]), so that programs at the same time need no order. A set-up
 //! is as good as all that has run on it: what a cheat has guessed in one program helps it in the next. So it is gone with the first program that
 //! does not end well, be it by silence, and serves few at the same time. See `spec/mpc.md`, "Set-ups that serve many programs".
 
@@ -14,9 +14,9 @@ use theta_ot::extension::MOST_RUNS;
 use super::HASH;
 
 /// The most set-ups that are kept.
-const MOST: usize = 8;
+const MOST: usize = 4;
 /// The most of the same parties: programs that begin at the same time on none make one each.
-pub(super) const MOST_OF_PARTIES: usize = 4;
+pub(super) const MOST_OF_PARTIES: usize = 2;
 /// The most programs that use one at the same time: so many guesses a cheat has before the first of them is known.
 const MOST_AT_ONCE: u32 = 8;
 
@@ -81,6 +81,17 @@ impl<T> SetUps<T> {
         let before = shelf.kept.len();
         shelf.kept.retain(|it| it.state().day >= day);
         shelf.kept.len() < before
+    }
+
+    /// Wipes those of these parties, for programs that have been offered one as well.
+    pub fn wipe_of(&self, parties: &[ShareIndex]) {
+        self.shelf().kept.retain(|it| {
+            let stays = it.parties != parties;
+            if !stays {
+                it.state().value = None;
+            }
+            stays
+        });
     }
 
     /// How many are of use.
@@ -214,11 +225,22 @@ mod tests {
         for number in 0..6 {
             drop(set_ups.keep([number; HASH], &parties(&[1, 2]), number));
         }
-        assert_eq!(ids(&set_ups, &parties(&[1, 2])), [2, 3, 4, 5]);
-        for number in 10..16 {
+        assert_eq!(ids(&set_ups, &parties(&[1, 2])), [4, 5]);
+        for number in 10..13 {
             drop(set_ups.keep([number; HASH], &parties(&[1, u16::from(number)]), number));
         }
-        assert_eq!((ids(&set_ups, &parties(&[1, 2])), set_ups.ready()), (vec![4, 5], MOST));
+        assert_eq!((ids(&set_ups, &parties(&[1, 2])), set_ups.ready()), (vec![5], MOST));
+    }
+
+    #[test]
+    fn a_quarantine_takes_all_of_its_parties() {
+        let set_ups = SetUps::default();
+        let mut held = set_ups.keep([1; HASH], &parties(&[1, 2]), 1).unwrap();
+        drop(set_ups.keep([2; HASH], &parties(&[1, 2]), 2));
+        drop(set_ups.keep([3; HASH], &parties(&[1, 3]), 3));
+        set_ups.wipe_of(&parties(&[1, 2]));
+        assert_eq!(held.begin(|value| *value), None, "it was offered before");
+        assert_eq!((ids(&set_ups, &parties(&[1, 2])), set_ups.ready()), (vec![], 1));
     }
 
     #[test]

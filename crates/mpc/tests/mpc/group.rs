@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use theta_groups::Group;
-use theta_mpc::{BlackBox, Mascot, Misbehaviour, Party, Program, Rep3, Security, SemiOt, Shamir, Stop};
+use theta_mpc::{BlackBox, Check, MascotOf, Misbehaviour, Party, Program, Rep3, Security, SemiOt, Shamir, Stop};
 use theta_names::ShareIndex;
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator};
 use theta_rounds::{Driver, LockStep, PartyId};
@@ -54,7 +54,7 @@ impl<G: Group> Made for SemiOt<G> {
     }
 }
 
-impl<G: Group> Made for Mascot<G> {
+impl<G: Group, C: Check> Made for MascotOf<G, C> {
     const MANY: u64 = 8;
     const SET_UP: u16 = 5;
     fn make(party: &Party) -> impl Future<Output = Result<Self, Stop>> + Send {

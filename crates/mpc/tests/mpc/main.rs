@@ -15,6 +15,7 @@ mod dishonest;
 mod ecdsa;
 mod group;
 mod held_back;
+mod minus;
 mod presignatures;
 mod program;
 mod set_ups;

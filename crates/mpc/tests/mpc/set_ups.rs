@@ -47,7 +47,7 @@ macro_rules! leaves {
     };
 }
 
-leaves!(Mascot<P256>, MascotSetUps<<P256 as theta_groups::Group>::Scalar>, 3);
+leaves!(Mascot<P256>, MascotSetUps, 1);
 leaves!(SemiOt<P256>, SemiOtSetUps, 2);
 
 /// What each party keeps, by number.
@@ -97,7 +97,7 @@ fn serve_many<B: Leaves>(n: u16) {
     // One has lost its own: all make a new one, and use that from then on, whatever else they have.
     kept[0] = Arc::default();
     assert_eq!(rounds::<B>(n, &kept, 1), first);
-    assert_eq!(ready::<B>(&kept)[1..], vec![3; usize::from(n) - 1]);
+    assert_eq!(ready::<B>(&kept)[1..], vec![3; usize::from(n) - 1], "two of these parties, one of others");
     assert_eq!(rounds::<B>(n, &kept, 1), first - B::SAVED);
 }
 

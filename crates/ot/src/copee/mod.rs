@@ -20,10 +20,10 @@ pub use sender::Sender;
 
 use zeroize::Zeroizing;
 
+use crate::Misuse;
 use crate::gilboa::pad;
 use crate::prg::{Generator, number};
 use crate::wide::{PAD, Wide};
-use crate::{Misuse, Session};
 
 /// How many OTs a set-up takes: the bits of Delta.
 pub const BITS: usize = 256;
@@ -44,11 +44,6 @@ impl Corrections {
     pub const fn length(k: u8, products: usize) -> usize {
         32 * BITS.div_ceil(if k == 0 { 1 } else { k as usize }) * products
     }
-}
-
-/// What names a set-up in the seeds of its runs.
-fn tag(session: &Session) -> [u8; 32] {
-    session.transcript("theta/ot/copee/v1").finish32()
 }
 
 const fn expect_count(products: usize) -> Result<(), Misuse> {

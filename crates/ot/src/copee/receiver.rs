@@ -4,11 +4,10 @@ use subtle::ConstantTimeEq;
 use theta_groups::{Scalar, Secret};
 use zeroize::Zeroizing;
 
-use super::{BITS, Corrections, Opening, Sum, Sums, expect_count, tag};
+use super::{BITS, Corrections, Opening, Sum, Sums, expect_count};
 use crate::base::ReceivedSeeds;
 use crate::error::expect_len;
 use crate::forest::{Shape, Tree, puncture};
-use crate::prg::{of_run, run_block};
 use crate::reduce::Modulus;
 use crate::wide::Wide;
 use crate::{Choices, Error, Misbehaviour, Misuse, Session};
@@ -20,8 +19,6 @@ pub struct Receiver {
     /// The bits of Delta.
     bits: Choices,
     leaves: Secret<Vec<u128>>,
-    /// What names the set-up.
-    tag: [u8; 32],
     batch: u64,
 }
 
@@ -46,15 +43,7 @@ impl Receiver {
             return Err(Misuse::Choices.into());
         }
         let leaves = puncture(session, "copee", shape, &received, &opening.0)?;
-        Ok(Self { shape, bits: received.choices, leaves, tag: tag(session), batch: 0 })
-    }
-
-    /// One for a run: with seeds of its own, which follow from this one's, and the same Delta. Both parties name the same `run`, which must be new.
-    #[must_use]
-    pub fn for_run(&self, run: &[u8; 32]) -> Self {
-        let leaves = of_run(&self.leaves, run_block(&self.tag, run));
-        let bits = self.bits.copied();
-        Self { shape: self.shape, bits, leaves, tag: self.tag, batch: 0 }
+        Ok(Self { shape, bits: received.choices, leaves, batch: 0 })
     }
 
     /// P_B's summands q, of a number of products that the parties have agreed on.

@@ -3,10 +3,9 @@
 use theta_groups::{Scalar, Secret};
 use zeroize::Zeroizing;
 
-use super::{BITS, Corrections, DigitSum, Opening, Sum, Sums, expect_count, tag};
+use super::{BITS, Corrections, DigitSum, Opening, Sum, Sums, expect_count};
 use crate::base::SentSeeds;
 use crate::forest::{Shape, grow};
-use crate::prg::{of_run, run_block};
 use crate::reduce::Modulus;
 use crate::wide::{Wide, multiple_above_pads};
 use crate::{Misuse, Session, words};
@@ -16,8 +15,6 @@ use crate::{Misuse, Session, words};
 pub struct Sender {
     shape: Shape,
     leaves: Secret<Vec<u128>>,
-    /// What names the set-up.
-    tag: [u8; 32],
     batch: u64,
 }
 
@@ -32,14 +29,7 @@ impl Sender {
             return Err(Misuse::Transfers { got: seeds.len(), needed: BITS });
         }
         let (leaves, opening) = grow(session, "copee", shape, seeds);
-        Ok((Self { shape, leaves, tag: tag(session), batch: 0 }, Opening(opening)))
-    }
-
-    /// One for a run: with seeds of its own, which follow from this one's. Both parties name the same `run`, which must be new.
-    #[must_use]
-    pub fn for_run(&self, run: &[u8; 32]) -> Self {
-        let leaves = of_run(&self.leaves, run_block(&self.tag, run));
-        Self { shape: self.shape, leaves, tag: self.tag, batch: 0 }
+        Ok((Self { shape, leaves, batch: 0 }, Opening(opening)))
     }
 
     /// P_A's summands t of the products of these x with Delta.

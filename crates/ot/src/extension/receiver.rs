@@ -12,7 +12,7 @@ use super::{
 };
 use crate::base::{self, Ask};
 use crate::forest::{Shape, grow};
-use crate::prg::{of_run, run_block};
+use crate::prg::{of_run, run_blocks};
 use crate::{Choices, Error, Misuse, Session, words};
 
 /// A receiver that is set up.
@@ -52,7 +52,7 @@ impl Receiver {
     /// most [`MOST_OF_A_RUN`] transfers together.
     #[must_use]
     pub fn for_run(&self, run: &[u8; 32]) -> Self {
-        let leaves = of_run(&self.leaves, run_block(&self.tag, run));
+        let leaves = of_run(&self.leaves, run_blocks(&self.tag, run));
         Self { shape: self.shape, leaves, tag: tag_of_run(&self.tag, run), batch: 0, made: 0, most: MOST_OF_A_RUN }
     }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::base::{self, Answer, Ask};
 use crate::error::expect_len;
 use crate::forest::{Shape, puncture};
-use crate::prg::{of_run, run_block};
+use crate::prg::{of_run, run_blocks};
 use crate::{Choices, Error, Misbehaviour, Misuse, Session, words};
 
 /// A sender that waits for the receiver's part of the set-up.
@@ -71,7 +71,7 @@ impl Sender {
     /// most [`MOST_OF_A_RUN`] transfers together.
     #[must_use]
     pub fn for_run(&self, run: &[u8; 32]) -> Self {
-        let leaves = of_run(&self.leaves, run_block(&self.tag, run));
+        let leaves = of_run(&self.leaves, run_blocks(&self.tag, run));
         let delta = Secret::new(*self.delta.expose());
         Self {
             shape: self.shape,

@@ -10,11 +10,36 @@ use super::check::{Claims, Opened};
 use super::coins::{Bound, HASH, Toss, all};
 use super::mesh::{Link, Party};
 use super::parties::{Messages, split};
-use super::{Fault, Share};
+use super::{Fault, Share, Triples};
 use crate::{Misuse, copee};
 
 /// Our shares of a batch: for each triple a, b, c, a^ and c^, and at the end the mask x_0.
 pub(super) struct Input;
+
+/// What is authenticated of a batch.
+#[derive(Debug)]
+pub(super) struct Batch<S: Scalar> {
+    /// As [`Input`] says; of each triple a and b alone where nobody checks its product.
+    pub(super) shares: Secret<Vec<Share<S>>>,
+    /// Our summands of the c that nobody checks.
+    pub(super) products: Option<Secret<Vec<S>>>,
+}
+
+impl<S: Scalar> Batch<S> {
+    /// The triples that a sacrifice checks: none if nobody checks them.
+    pub(super) fn checked(&self) -> &[[Share<S>; Input::LEN]] {
+        if self.products.is_some() { &[] } else { self.shares.expose().as_chunks().0 }
+    }
+
+    /// The triples.
+    pub(super) fn triples(&self) -> Triples<S> {
+        let Some(products) = &self.products else {
+            return Secret::new(self.checked().iter().map(|[a, b, c, ..]| [*a, *b, *c]).collect());
+        };
+        let factors = self.shares.expose().as_chunks::<2>().0.iter().zip(products.expose());
+        Secret::new(factors.map(|([a, b], c)| [*a, *b, Share { value: *c, mac: S::ZERO }]).collect())
+    }
+}
 
 impl Input {
     /// How many values a triple has.
@@ -25,8 +50,8 @@ impl Input {
 #[derive(Debug)]
 pub struct Authenticating<S: Scalar> {
     party: Party<S>,
-    /// Our summands of all values, with those of the MACs that we have so far.
-    shares: Secret<Vec<Share<S>>>,
+    /// With those summands of the MACs that we have so far.
+    batch: Batch<S>,
     toss: Toss,
 }
 
@@ -34,7 +59,7 @@ pub struct Authenticating<S: Scalar> {
 #[derive(Debug)]
 pub struct Challenged<S: Scalar> {
     party: Party<S>,
-    shares: Secret<Vec<Share<S>>>,
+    batch: Batch<S>,
     /// For each party what we have of the MACs of its inputs.
     inputs: BTreeMap<ShareIndex, Secret<Vec<S>>>,
     toss: Bound,
@@ -45,6 +70,7 @@ impl Input {
     pub(super) fn begin<S: Scalar>(
         mut party: Party<S>,
         mut values: Secret<Vec<S>>,
+        products: Option<Secret<Vec<S>>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Authenticating<S>, Messages), Fault> {
         values.expose_mut().push(S::random(rng));
@@ -61,7 +87,7 @@ impl Input {
             links.insert(peer, Link { input, ..link });
         }
         party.links = links;
-        Ok((Authenticating { party, shares, toss }, out))
+        Ok((Authenticating { party, batch: Batch { shares, products }, toss }, out))
     }
 }
 
@@ -71,8 +97,8 @@ impl<S: Scalar> Authenticating<S> {
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
     pub fn handle(self, messages: &Messages) -> Result<(Challenged<S>, Messages), Fault> {
-        let Self { mut party, shares, toss } = self;
-        let n = shares.expose().len();
+        let Self { mut party, batch, toss } = self;
+        let n = batch.shares.expose().len();
         let (mut inputs, ours) = (BTreeMap::new(), toss.commit(&party.parties).to_vec());
         let mut broadcast = BTreeMap::from([(party.parties.me(), ours)]);
         for (peer, bytes) in party.parties.received(messages)? {
@@ -87,7 +113,7 @@ impl<S: Scalar> Authenticating<S> {
         }
         let toss = toss.bind(&party.parties, &broadcast);
         let out = party.parties.to_all(&toss.open());
-        Ok((Challenged { party, shares, inputs, toss }, out))
+        Ok((Challenged { party, batch, inputs, toss }, out))
     }
 }
 
@@ -101,10 +127,10 @@ impl<S: Scalar> Challenged<S> {
         messages: &Messages,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Opened<S>, Messages), Fault> {
-        let Self { party, shares, inputs, toss } = self;
+        let Self { party, mut batch, inputs, toss } = self;
         let mut coins = toss.finish(&party.parties, messages)?;
-        let r = coins.many::<S>(shares.expose().len());
-        let ours = shares.expose();
+        let r = coins.many::<S>(batch.shares.expose().len());
+        let ours = batch.shares.expose();
         let combined = |of: &dyn Fn(&Share<S>) -> S| ours.iter().zip(&r).map(|(share, r)| of(share) * *r).sum::<S>();
         let y = combined(&|share| share.value);
         // Our summand of the MAC of each party's combination; `shares` has the MACs of our own inputs still.
@@ -112,18 +138,16 @@ impl<S: Scalar> Challenged<S> {
         for (peer, q) in &inputs {
             macs.insert(*peer, q.expose().iter().zip(&r).map(|(q, r)| *q * *r).sum());
         }
-        let mut shares = shares;
         for q in inputs.values() {
-            shares.expose_mut().iter_mut().zip(q.expose()).for_each(|(share, q)| share.mac += *q);
+            batch.shares.expose_mut().iter_mut().zip(q.expose()).for_each(|(share, q)| share.mac += *q);
         }
-        let (triples, _) = shares.expose().as_chunks::<{ Input::LEN }>();
         let s: S = coins.next();
-        let rho = triples.iter().map(|[a, _, _, a_hat, _]| s * a.value - a_hat.value).collect::<Vec<_>>();
+        let rho = batch.checked().iter().map(|[a, _, _, a_hat, _]| s * a.value - a_hat.value).collect::<Vec<_>>();
         let toss = Toss::new(party.batch, "check", rng);
         let mut message = toss.commit(&party.parties).to_vec();
         [&y].into_iter().chain(&rho).for_each(|value| message.extend_from_slice(value.encode().as_ref()));
         let out = party.parties.to_all(&message);
-        let claims = Claims { shares, macs: Secret::new(macs.into_values().collect()), s };
+        let claims = Claims { batch, macs: Secret::new(macs.into_values().collect()), s };
         Ok((Opened { party, claims, toss, message }, out))
     }
 }

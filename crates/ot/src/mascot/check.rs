@@ -3,17 +3,16 @@
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
 
-use super::authenticate::{Input, Values, opened};
+use super::authenticate::{Batch, Values, opened};
 use super::coins::{Bound, Sealed, Toss, Unsealing};
 use super::mesh::Party;
 use super::parties::Messages;
-use super::{Fault, Share, Triples};
+use super::{Fault, Triples};
 
 /// What has to be checked when everything is opened.
 #[derive(Debug)]
 pub(super) struct Claims<S: Scalar> {
-    /// Our shares: a, b, c, a^ and c^ of each triple.
-    pub(super) shares: Secret<Vec<Share<S>>>,
+    pub(super) batch: Batch<S>,
     /// Our summands of the MACs of the combinations y, in the parties' order.
     pub(super) macs: Secret<Vec<S>>,
     /// The coin of the sacrifice.
@@ -43,7 +42,7 @@ pub struct Weighed<S: Scalar> {
 #[derive(Debug)]
 pub struct Committed<S: Scalar> {
     party: Party<S>,
-    shares: Secret<Vec<Share<S>>>,
+    batch: Batch<S>,
     sigma: Sealed<S>,
 }
 
@@ -51,7 +50,7 @@ pub struct Committed<S: Scalar> {
 #[derive(Debug)]
 pub struct Checking<S: Scalar> {
     party: Party<S>,
-    shares: Secret<Vec<Share<S>>>,
+    batch: Batch<S>,
     sigma: Unsealing<S>,
 }
 
@@ -62,7 +61,7 @@ impl<S: Scalar> Opened<S> {
     /// [`Fault::Party`]; [`crate::Misuse::Parties`].
     pub fn handle(self, messages: &Messages) -> Result<(Weighed<S>, Messages), Fault> {
         let Self { party, claims, toss, message } = self;
-        let values = 1 + claims.shares.expose().len() / Input::LEN;
+        let values = 1 + claims.batch.checked().len();
         let (broadcast, opened) = opened(&party, &message, messages, values)?;
         let toss = toss.bind(&party.parties, &broadcast);
         let out = party.parties.to_all(&toss.open());
@@ -84,7 +83,7 @@ impl<S: Scalar> Weighed<S> {
         let mut coins = toss.finish(&party.parties, messages)?;
         // The sum of all opened values and of our summands of their MACs, each times a coin.
         let (mut value, mut mac) = (S::ZERO, S::ZERO);
-        let mut rhos = vec![S::ZERO; claims.shares.expose().len() / Input::LEN];
+        let mut rhos = vec![S::ZERO; claims.batch.checked().len()];
         for (values, mac_of_y) in opened.values().zip(claims.macs.expose()) {
             let Some((y, summands)) = values.split_first() else { continue };
             let coin: S = coins.next();
@@ -93,8 +92,7 @@ impl<S: Scalar> Weighed<S> {
             rhos.iter_mut().zip(summands).for_each(|(rho, summand)| *rho += *summand);
         }
         let s = claims.s;
-        let (triples, _) = claims.shares.expose().as_chunks::<{ Input::LEN }>();
-        for ([a, b, c, a_hat, c_hat], rho) in triples.iter().zip(&rhos) {
+        for ([a, b, c, a_hat, c_hat], rho) in claims.batch.checked().iter().zip(&rhos) {
             let (coin, other): (S, S) = (coins.next(), coins.next());
             value += *rho * coin;
             mac += (s * a.mac - a_hat.mac) * coin;
@@ -103,7 +101,7 @@ impl<S: Scalar> Weighed<S> {
         }
         let sigma = Sealed::new(party.batch, mac - value * *party.delta.expose(), rng);
         let out = party.parties.to_all(&sigma.commit(&party.parties));
-        Ok((Committed { party, shares: claims.shares, sigma }, out))
+        Ok((Committed { party, batch: claims.batch, sigma }, out))
     }
 }
 
@@ -113,10 +111,10 @@ impl<S: Scalar> Committed<S> {
     /// # Errors
     /// [`Fault::Party`]; [`crate::Misuse::Parties`].
     pub fn handle(self, messages: &Messages) -> Result<(Checking<S>, Messages), Fault> {
-        let Self { party, shares, sigma } = self;
+        let Self { party, batch, sigma } = self;
         let sigma = sigma.bind(&party.parties, messages)?;
         let out = party.parties.to_all(&sigma.open());
-        Ok((Checking { party, shares, sigma }, out))
+        Ok((Checking { party, batch, sigma }, out))
     }
 }
 
@@ -126,12 +124,11 @@ impl<S: Scalar> Checking<S> {
     /// # Errors
     /// [`Fault::Party`], [`Fault::Commitment`], [`Fault::Disagreement`] and [`Fault::Macs`]; [`crate::Misuse::Parties`].
     pub fn finish(self, messages: &Messages) -> Result<(Party<S>, Triples<S>), Fault> {
-        let Self { mut party, shares, sigma } = self;
+        let Self { mut party, batch, sigma } = self;
         if sigma.sum(&party.parties, messages)? != S::ZERO {
             return Err(Fault::Macs);
         }
         party.batch += 1;
-        let (shares, _) = shares.expose().as_chunks::<{ Input::LEN }>();
-        Ok((party, Secret::new(shares.iter().map(|[a, b, c, ..]| [*a, *b, *c]).collect())))
+        Ok((party, batch.triples()))
     }
 }

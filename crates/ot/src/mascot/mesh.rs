@@ -44,8 +44,25 @@ pub struct Grown<S: Scalar> {
 #[derive(Debug)]
 struct Half {
     sender: Option<extension::Setup<Base>>,
+    root: extension::Receiver,
     receiver: extension::Receiver,
     received: ReceivedTransfers,
+}
+
+/// What is left of a set-up for later runs: extensions of each pair in both directions. Each run has seeds that follow from theirs, and draws a MAC
+/// key of its own: a check that fails shows an honest party's key to whoever made it fail (`spec/mpc.md`).
+#[derive(Debug)]
+pub struct Transfers {
+    parties: Parties,
+    pairs: BTreeMap<ShareIndex, (extension::Sender, extension::Receiver)>,
+}
+
+/// A run on transfers from before, after it has drawn its MAC key.
+#[derive(Debug)]
+pub struct Keyed<S: Scalar> {
+    parties: Parties,
+    pub(super) delta: Secret<S>,
+    halves: BTreeMap<ShareIndex, (extension::Sender, extension::Receiver, ReceivedTransfers)>,
 }
 
 /// The set-up after its third round.
@@ -53,8 +70,12 @@ struct Half {
 pub struct Opening<S: Scalar> {
     parties: Parties,
     delta: Secret<S>,
-    links: BTreeMap<ShareIndex, (extension::Sender, extension::Receiver, copee::Sender, ReceivedTransfers)>,
+    links: Opened,
+    /// What later runs may use, if this is the first.
+    transfers: Option<Transfers>,
 }
+
+type Opened = BTreeMap<ShareIndex, (extension::Sender, extension::Receiver, copee::Sender, ReceivedTransfers)>;
 
 /// What is set up with one other party, in both directions.
 #[derive(Debug)]
@@ -108,11 +129,12 @@ impl<S: Scalar> Asked<S> {
             let ask = base::Ask(bytes.to_vec());
             let grown = extension::Receiver::new::<Base>(session, K, &ask, rng);
             let (receiver, extension::Grown(mut message)) = grown.map_err(Fault::of(party))?;
-            let choices = Choices::of_scalars(core::slice::from_ref(self.delta.expose()));
-            let (receiver, extension, received) = receiver.extend(choices, rng)?;
+            let run = receiver.for_run(&self.parties.id());
+            let (run, extension, received) = run.extend(bits(&self.delta), rng)?;
             message.extend_from_slice(&extension.0);
             out.insert(party, message);
-            halves.insert(party, Half { sender: self.setups.remove(&party), receiver, received });
+            let sender = self.setups.remove(&party);
+            halves.insert(party, Half { sender, root: receiver, receiver: run, received });
         }
         Ok((Grown { parties: self.parties, delta: self.delta, halves }, out))
     }
@@ -124,32 +146,32 @@ impl<S: Scalar> Grown<S> {
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
     pub fn handle(mut self, messages: &Messages) -> Result<(Opening<S>, Messages), Fault> {
-        let (mut links, mut out) = (BTreeMap::new(), Messages::new());
+        let (mut links, mut pairs, mut out) = (Opened::new(), BTreeMap::new(), Messages::new());
         let first = extension::Grown::length::<Base>(K)?;
         let second = extension::Extension::length(K, copee::BITS)?;
         for (party, bytes) in self.parties.received(messages)? {
             let (grown, extension) = split(party, bytes, first, first + second)?;
-            let Some(Half { sender: Some(sender), receiver, received }) = self.halves.remove(&party) else {
+            let Some(Half { sender: Some(sender), root, receiver, received }) = self.halves.remove(&party) else {
                 return Err(Misuse::Parties.into());
             };
             let fault = Fault::of(party);
-            let sender = sender.finish(&extension::Grown(grown.to_vec())).map_err(&fault)?;
-            let extension = extension::Extension(extension.to_vec());
-            let (sender, sent) = sender.extend(copee::BITS, &extension).map_err(&fault)?;
-            let (input, opening) = copee::Sender::new(&self.parties.to(party)?, DIGIT, &sent.into_seeds())?;
-            out.insert(party, opening.0);
+            let made = sender.finish(&extension::Grown(grown.to_vec())).map_err(&fault)?;
+            let (sender, input, opening) = open(&self.parties, party, made.for_run(&self.parties.id()), extension)?;
+            out.insert(party, opening);
             links.insert(party, (sender, receiver, input, received));
+            pairs.insert(party, (made, root));
         }
-        Ok((Opening { parties: self.parties, delta: self.delta, links }, out))
+        let transfers = Some(Transfers { parties: self.parties.clone(), pairs });
+        Ok((Opening { parties: self.parties, delta: self.delta, links, transfers }, out))
     }
 }
 
 impl<S: Scalar> Opening<S> {
-    /// Ends the set-up.
+    /// Ends the set-up. Returns what it leaves to later runs too, if this is the first.
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(mut self, messages: &Messages) -> Result<Party<S>, Fault> {
+    pub fn handle(mut self, messages: &Messages) -> Result<(Party<S>, Option<Transfers>), Fault> {
         let mut links = BTreeMap::new();
         for (party, bytes) in self.parties.received(messages)? {
             let session = self.parties.to(party)?.reversed();
@@ -160,28 +182,72 @@ impl<S: Scalar> Opening<S> {
             let key = copee::Receiver::new(&session, DIGIT, &self.delta, received.into_seeds(), &opening);
             links.insert(party, Link { sender, receiver, input, key: key.map_err(Fault::of(party))? });
         }
-        Ok(Party { parties: self.parties, delta: self.delta, links, batch: 0 })
+        Ok((Party { parties: self.parties, delta: self.delta, links, batch: 0 }, self.transfers))
+    }
+}
+
+/// The choices with which a MAC key enters COPEe.
+fn bits<S: Scalar>(delta: &Secret<S>) -> Choices {
+    Choices::of_scalars(core::slice::from_ref(delta.expose()))
+}
+
+/// Takes the transfers with the bits of a party's MAC key, and opens COPEe's trees to it.
+fn open(
+    parties: &Parties,
+    party: ShareIndex,
+    sender: extension::Sender,
+    extension: &[u8],
+) -> Result<(extension::Sender, copee::Sender, Vec<u8>), Fault> {
+    let extension = extension::Extension(extension.to_vec());
+    let (sender, sent) = sender.extend(copee::BITS, &extension).map_err(Fault::of(party))?;
+    let (input, opening) = copee::Sender::new(&parties.to(party)?, DIGIT, &sent.into_seeds())?;
+    Ok((sender, input, opening.0))
+}
+
+impl Transfers {
+    /// Begins a run of the same parties: draws its MAC key. All parties name the same `run`, which must be new. Without a public-key operation, in two
+    /// rounds.
+    ///
+    /// Runs on the same transfers are as batches of one extension: after a failure in any of them the transfers may not be used again.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn key<S: Scalar>(
+        &self,
+        run: [u8; 32],
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Keyed<S>, Messages), Misuse> {
+        let delta = Secret::new(S::random(rng));
+        let (mut halves, mut out) = (BTreeMap::new(), Messages::new());
+        for (party, (sender, receiver)) in &self.pairs {
+            let (receiver, extension, received) = receiver.for_run(&run).extend(bits(&delta), rng)?;
+            out.insert(*party, extension.0);
+            halves.insert(*party, (sender.for_run(&run), receiver, received));
+        }
+        Ok((Keyed { parties: self.parties.for_run(run), delta, halves }, out))
+    }
+}
+
+impl<S: Scalar> Keyed<S> {
+    /// Opens COPEe's trees.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`Misuse::Parties`].
+    pub fn handle(mut self, messages: &Messages) -> Result<(Opening<S>, Messages), Fault> {
+        let (mut links, mut out) = (Opened::new(), Messages::new());
+        for (party, bytes) in self.parties.received(messages)? {
+            let Some((sender, receiver, received)) = self.halves.remove(&party) else {
+                return Err(Misuse::Parties.into());
+            };
+            let (sender, input, opening) = open(&self.parties, party, sender, bytes)?;
+            out.insert(party, opening);
+            links.insert(party, (sender, receiver, input, received));
+        }
+        Ok((Opening { parties: self.parties, delta: self.delta, links, transfers: None }, out))
     }
 }
 
 impl<S: Scalar> Party<S> {
-    /// One for a run of the same parties, which has nothing of the transfers to make but what this one's set-up has left: seeds follow from its seeds,
-    /// and the MAC key is the same. All parties name the same `run`, which must be new.
-    ///
-    /// Runs of one set-up are as batches of one party: after a failure in any of them neither this nor another one may be used.
-    #[must_use]
-    pub fn for_run(&self, run: [u8; 32]) -> Self {
-        let link = |link: &Link| Link {
-            sender: link.sender.for_run(&run),
-            receiver: link.receiver.for_run(&run),
-            input: link.input.for_run(&run),
-            key: link.key.for_run(&run),
-        };
-        let links = self.links.iter().map(|(party, of)| (*party, link(of))).collect();
-        let delta = Secret::new(*self.delta.expose());
-        Self { parties: self.parties.for_run(run), delta, links, batch: 0 }
-    }
-
     /// Our summand of the MAC key Delta.
     #[must_use]
     pub const fn key(&self) -> &Secret<S> {

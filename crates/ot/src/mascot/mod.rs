@@ -29,7 +29,7 @@ mod tests;
 
 pub use authenticate::{Authenticating, Challenged};
 pub use check::{Checking, Committed, Opened, Weighed};
-pub use mesh::{Asked, Grown, Mesh, Opening, Party};
+pub use mesh::{Asked, Grown, Keyed, Mesh, Opening, Party, Transfers};
 pub use multiply::{Combining, Extending, Multiplying};
 pub use parties::{Messages, Parties};
 
@@ -65,6 +65,15 @@ impl<S: Scalar> Zeroize for Share<S> {
         self.value.zeroize();
         self.mac.zeroize();
     }
+}
+
+/// What says that the products of a batch are right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    /// The sacrifice of a second combination of each.
+    Sacrifice,
+    /// What is computed of them.
+    Outcome,
 }
 
 /// One party's part of the authenticated a, b and c with c = a b.

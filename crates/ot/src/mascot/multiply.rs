@@ -11,7 +11,7 @@ use super::authenticate::{Authenticating, Input};
 use super::coins::{Bound, HASH, Toss};
 use super::mesh::{Link, Party};
 use super::parties::{Messages, split};
-use super::{Fault, MOST, TAU};
+use super::{Check, Fault, MOST, TAU};
 use crate::extension::{Extension, ReceivedTransfers};
 use crate::gilboa::{Corrections, TRANSFERS};
 use crate::{Choices, Misuse, gilboa};
@@ -29,6 +29,7 @@ pub struct Extending<S: Scalar> {
     party: Party<S>,
     factors: Factors<S>,
     received: BTreeMap<ShareIndex, ReceivedTransfers>,
+    check: Check,
 }
 
 /// After round 2.
@@ -40,6 +41,7 @@ pub struct Multiplying<S: Scalar> {
     /// Our summands of c, without what the others' corrections still bring.
     c: Secret<Vec<S>>,
     toss: Toss,
+    check: Check,
 }
 
 /// After round 3.
@@ -49,16 +51,39 @@ pub struct Combining<S: Scalar> {
     factors: Factors<S>,
     pub(super) c: Secret<Vec<S>>,
     toss: Bound,
+    check: Check,
 }
 
 impl<S: Scalar> Party<S> {
-    /// Begins a batch of triples.
+    /// Begins a batch of triples, whose products are checked by a sacrifice.
     ///
     /// # Errors
     /// [`Misuse::Count`] and [`Misuse::UsedUp`].
     pub fn triples(
+        self,
+        triples: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Extending<S>, Messages), Misuse> {
+        self.batch_of(triples, Check::Sacrifice, rng)
+    }
+
+    /// Begins a batch of triples whose products nobody checks, and which have no MACs (zeros stand in their places): those of MASCOT-, for programs
+    /// whose result shows whether it is right. The factors are as those of [`Self::triples`].
+    ///
+    /// # Errors
+    /// As [`Self::triples`].
+    pub fn unchecked_triples(
+        self,
+        triples: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Extending<S>, Messages), Misuse> {
+        self.batch_of(triples, Check::Outcome, rng)
+    }
+
+    fn batch_of(
         mut self,
         triples: usize,
+        check: Check,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Extending<S>, Messages), Misuse> {
         if triples == 0 || triples > MOST {
@@ -75,7 +100,7 @@ impl<S: Scalar> Party<S> {
             links.insert(party, Link { receiver, ..link });
         }
         self.links = links;
-        Ok((Extending { party: self, factors, received }, messages))
+        Ok((Extending { party: self, factors, received, check }, messages))
     }
 }
 
@@ -89,7 +114,7 @@ impl<S: Scalar> Extending<S> {
         messages: &Messages,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Multiplying<S>, Messages), Fault> {
-        let Self { mut party, factors, received } = self;
+        let Self { mut party, factors, received, check } = self;
         let toss = Toss::new(party.batch, "combine", rng);
         let commitment = toss.commit(&party.parties);
         let own = factors.a.expose().chunks_exact(TAU).zip(factors.b.expose());
@@ -106,7 +131,7 @@ impl<S: Scalar> Extending<S> {
             out.insert(peer, [commitment.as_slice(), &corrections.0].concat());
             party.links.insert(peer, Link { sender, ..link });
         }
-        Ok((Multiplying { party, factors, received, c, toss }, out))
+        Ok((Multiplying { party, factors, received, c, toss, check }, out))
     }
 }
 
@@ -120,7 +145,7 @@ impl<S: Scalar> Multiplying<S> {
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
     pub fn handle(self, messages: &Messages) -> Result<(Combining<S>, Messages), Fault> {
-        let Self { party, factors, mut received, mut c, toss } = self;
+        let Self { party, factors, mut received, mut c, toss, check } = self;
         let length = HASH + Corrections::length(factors.a.expose().len());
         let ours = toss.commit(&party.parties).to_vec();
         let mut broadcast = BTreeMap::from([(party.parties.me(), ours)]);
@@ -133,7 +158,7 @@ impl<S: Scalar> Multiplying<S> {
         }
         let toss = toss.bind(&party.parties, &broadcast);
         let out = party.parties.to_all(&toss.open());
-        Ok((Combining { party, factors, c, toss }, out))
+        Ok((Combining { party, factors, c, toss, check }, out))
     }
 }
 
@@ -147,15 +172,26 @@ impl<S: Scalar> Combining<S> {
         messages: &Messages,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Authenticating<S>, Messages), Fault> {
-        let Self { party, factors, c, toss } = self;
+        let Self { party, factors, c, toss, check } = self;
         let mut coins = toss.finish(&party.parties, messages)?;
         let mut values = Secret::new(Vec::with_capacity(Input::LEN * factors.b.expose().len() + 1));
+        let mut products = Secret::new(Vec::with_capacity(factors.b.expose().len()));
         let triples = factors.a.expose().chunks_exact(TAU).zip(c.expose().chunks_exact(TAU)).zip(factors.b.expose());
         for ((a, c), b) in triples {
-            let (r, r_hat) = (coins.many::<S>(TAU), coins.many::<S>(TAU));
             let combine = |values: &[S], r: &[S]| values.iter().zip(r).map(|(value, r)| *value * *r).sum::<S>();
-            values.expose_mut().extend([combine(a, &r), *b, combine(c, &r), combine(a, &r_hat), combine(c, &r_hat)]);
+            let r = coins.many::<S>(TAU);
+            match check {
+                Check::Sacrifice => {
+                    let r_hat = coins.many::<S>(TAU);
+                    let hats = [combine(a, &r_hat), combine(c, &r_hat)];
+                    values.expose_mut().extend([combine(a, &r), *b, combine(c, &r)].into_iter().chain(hats));
+                }
+                Check::Outcome => {
+                    values.expose_mut().extend([combine(a, &r), *b]);
+                    products.expose_mut().push(combine(c, &r));
+                }
+            }
         }
-        Input::begin(party, values, rng)
+        Input::begin(party, values, (check == Check::Outcome).then_some(products), rng)
     }
 }

@@ -7,7 +7,7 @@ use rand_core::SeedableRng;
 use theta_groups::{P256Scalar, Scalar};
 use theta_names::ShareIndex;
 
-use super::{Asked, Combining, Fault, Mesh, Messages, Parties, Party, Share, Triples};
+use super::{Asked, Combining, Fault, Mesh, Messages, Parties, Party, Share, Transfers, Triples};
 use crate::{Misbehaviour, Misuse};
 
 type All<T> = BTreeMap<ShareIndex, T>;
@@ -48,6 +48,13 @@ fn round<T, U>(
 type Tamper<'a> = &'a mut dyn FnMut(u32, u16, u16, &mut Vec<u8>);
 
 fn set_up(n: u16, seed: u64, tamper: Tamper<'_>) -> Result<All<Party<P256Scalar>>, (ShareIndex, Fault)> {
+    Ok(meshed(n, seed, tamper)?.into_iter().map(|(me, (party, _))| (me, party)).collect())
+}
+
+/// Parties, and what their set-up leaves to later runs.
+type Meshed = All<(Party<P256Scalar>, Option<Transfers>)>;
+
+fn meshed(n: u16, seed: u64, tamper: Tamper<'_>) -> Result<Meshed, (ShareIndex, Fault)> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let everybody: BTreeSet<ShareIndex> = (1..=n).map(index).collect();
     let (mut states, mut sent): (All<Asked<P256Scalar>>, _) = (All::new(), All::new());
@@ -336,59 +343,122 @@ fn noise_is_refused_in_every_round() {
     }
 }
 
-/// The parties of a run that begins on a set-up from before.
-fn for_run(parties: &All<Party<P256Scalar>>, run: impl Fn(u16) -> [u8; 32]) -> All<Party<P256Scalar>> {
-    parties.iter().map(|(me, party)| (*me, party.for_run(run(me.get())))).collect()
+/// What a set-up of these parties leaves.
+fn left(n: u16, seed: u64) -> All<Transfers> {
+    meshed(n, seed, &mut honest).unwrap().into_iter().map(|(me, (_, left))| (me, left.unwrap())).collect()
+}
+
+/// The parties of a run that begins on it. Its rounds are numbered from 201.
+fn keyed(
+    left: &All<Transfers>,
+    run: impl Fn(u16) -> [u8; 32],
+    tamper: Tamper<'_>,
+) -> Result<All<Party<P256Scalar>>, (ShareIndex, Fault)> {
+    let mut rng = ChaCha20Rng::seed_from_u64(77);
+    let (mut states, mut sent) = (All::new(), All::new());
+    for (me, transfers) in left {
+        let (state, messages) = transfers.key::<P256Scalar>(run(me.get()), &mut rng).unwrap();
+        states.insert(*me, state);
+        sent.insert(*me, messages);
+    }
+    let received = deliver(&sent, &mut |from, to, bytes| tamper(201, from, to, bytes));
+    let (states, sent) = round(states, &received, |state, messages| state.handle(messages))?;
+    let received = deliver(&sent, &mut |from, to, bytes| tamper(202, from, to, bytes));
+    let (parties, _) = round(states, &received, |state, messages| {
+        let (party, left) = state.handle(messages)?;
+        assert!(left.is_none(), "a run leaves nothing of its own");
+        Ok((party, Messages::new()))
+    })?;
+    Ok(parties)
 }
 
 #[test]
-fn runs_of_one_set_up_have_seeds_of_their_own_and_its_key() {
+fn runs_of_one_set_up_have_seeds_and_keys_of_their_own() {
     for n in [2, 3] {
-        let parties = set_up(n, 9, &mut honest).unwrap();
-        let delta = parties.values().map(|party| *party.key().expose()).sum::<P256Scalar>();
-        let mut sent = BTreeSet::new();
+        let left = left(n, 9);
+        let (mut sent, mut deltas) = (BTreeSet::new(), Vec::new());
         for run in 1..=3 {
             // The parties draw the same in each run: what differs comes of the seeds.
             let mut spy = |round, from, to, bytes: &mut Vec<u8>| {
-                if [1, 4].contains(&round) && (from, to) == (1, 2) {
-                    // Without the opening of a commitment, which is random anyway.
+                if [1, 4, 201].contains(&round) && (from, to) == (1, 2) {
                     assert!(sent.insert(bytes[bytes.len() - 64..].to_vec()), "run {run}, round {round}");
                 }
             };
-            let (_, made) = triples(for_run(&parties, |_| [run; 32]), 2, 1, &mut spy).unwrap();
-            for place in 0..2 {
-                let [a, b, c] = [0, 1, 2].map(|which| {
-                    let shares = made.values().map(|triples| triples.expose()[place][which]);
-                    let sum = |(value, mac), share: Share<P256Scalar>| (value + share.value, mac + share.mac);
-                    let (value, mac) = shares.fold((P256Scalar::ZERO, P256Scalar::ZERO), sum);
-                    assert_eq!(mac, value * delta);
-                    value
-                });
-                assert_eq!(a * b, c);
-            }
+            let parties = keyed(&left, |_| [run; 32], &mut spy).unwrap();
+            let delta = parties.values().map(|party| *party.key().expose()).sum::<P256Scalar>();
+            deltas.push(delta);
+            let (_, made) = triples(parties, 2, 1, &mut spy).unwrap();
+            check(&made, 2, delta);
         }
-        assert_eq!(sent.len(), 6);
+        assert_eq!(sent.len(), 9);
+        // With other randomness the keys differ; here all draw the same, and none is the set-up's.
+        let first = meshed(n, 9, &mut honest).unwrap();
+        let first = first.values().map(|(party, _)| *party.key().expose()).sum::<P256Scalar>();
+        assert!(!deltas.contains(&first));
+    }
+}
+
+/// Triples and their MACs.
+fn check(made: &All<Triples<P256Scalar>>, count: usize, delta: P256Scalar) {
+    for place in 0..count {
+        let [a, b, c] = [0, 1, 2].map(|which| {
+            let shares = made.values().map(|triples| triples.expose()[place][which]);
+            let sum = |(value, mac), share: Share<P256Scalar>| (value + share.value, mac + share.mac);
+            let (value, mac) = shares.fold((P256Scalar::ZERO, P256Scalar::ZERO), sum);
+            assert_eq!(mac, value * delta);
+            value
+        });
+        assert_eq!(a * b, c);
     }
 }
 
 /// What was made in one run is of no use in another one.
 #[test]
 fn a_party_of_another_run_is_seen() {
-    let parties = set_up(2, 9, &mut honest).unwrap();
-    let fault = triples(for_run(&parties, |me| [u8::try_from(me).unwrap(); 32]), 1, 1, &mut honest).err();
+    let fault = keyed(&left(2, 9), |me| [u8::try_from(me).unwrap(); 32], &mut honest).err();
     let Some((_, Fault::Party { misbehaviour: Misbehaviour::Correlation, .. })) = fault else { panic!("{fault:?}") };
 }
 
-/// A guess at bits of a factor passes as rarely in a run as in the set-up.
+/// A guess at bits of a factor passes as rarely in a run as in the set-up, and false messages of its beginning name who sent them.
 #[test]
-fn other_factors_in_a_run_are_seen() {
+fn lies_in_a_run_are_seen() {
     for seed in 0..4 {
         let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
             if (round, from, to) == (2, 1, 2) {
                 shift(&(0..256).collect::<Vec<_>>(), bytes);
             }
         };
-        let parties = for_run(&set_up(2, seed, &mut honest).unwrap(), |_| [7; 32]);
+        let parties = keyed(&left(2, seed), |_| [7; 32], &mut honest).unwrap();
         assert_eq!(triples(parties, 1, seed, &mut tamper).err().map(|(_, fault)| fault), Some(Fault::Macs));
     }
+    for (in_round, seen) in [(201, Misbehaviour::Correlation), (202, Misbehaviour::Trees)] {
+        let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+            if (round, from, to) == (in_round, 1, 2) {
+                // In the first message a correction; in the second the check of the first tree.
+                bytes[if in_round == 201 { 40 } else { 8 * 16 - 1 }] ^= 1;
+            }
+        };
+        assert_eq!(keyed(&left(2, 1), |_| [7; 32], &mut tamper).err(), by_party_one(seen), "round {in_round}");
+    }
+}
+
+/// Who makes a check of MACs fail learns from the other's summand of it the whole of its MAC key: no other run may have that key.
+#[test]
+fn a_check_that_fails_shows_the_key_of_its_run_alone() {
+    let left = left(2, 5);
+    let parties = keyed(&left, |_| [1; 32], &mut honest).unwrap();
+    let keys: Vec<P256Scalar> = parties.values().map(|party| *party.key().expose()).collect();
+    let sigma = core::cell::Cell::new([0; 32]);
+    let mut spy = |round, from, _, bytes: &mut Vec<u8>| {
+        if (round, from) == (9, 2) {
+            sigma.set(bytes[32..64].try_into().unwrap());
+        }
+    };
+    let cheat = Cheat { opened: |bytes| bytes[63] ^= 1, ..NONE };
+    let fault = triples_with(parties, 1, 1, &cheat, &mut spy).err();
+    assert_eq!(fault.map(|(_, fault)| fault), Some(Fault::Macs));
+    assert_ne!(sigma.get(), [0; 32], "the honest summand was shown");
+    let mut other = ChaCha20Rng::seed_from_u64(78);
+    let (state, _) = left[&index(2)].key::<P256Scalar>([2; 32], &mut other).unwrap();
+    assert!(!keys.contains(state.delta.expose()), "another run has another key");
 }

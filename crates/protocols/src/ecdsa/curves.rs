@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use theta_mpc::ecdsa::{Curve, Presignature, SetUps};
+use theta_mpc::ecdsa::{Curve, Presignature};
 use theta_rounds::{Driver, PartyId};
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
 use theta_schemes::signatures::ecdsa::{Ecdsa, EcdsaCurve, P256Sha256, Secp256k1Sha256};
@@ -19,12 +19,10 @@ pub(super) trait StockCurve: EcdsaCurve<Group: Curve> {
     fn any(presignature: Presignature<Self::Group>) -> AnyPresignature;
     /// That of this curve; `None` for another's.
     fn of(presignature: AnyPresignature) -> Option<Presignature<Self::Group>>;
-    /// Those of this curve.
-    fn set_ups(of: &AnySetUps) -> Arc<SetUps<Self::Group>>;
 }
 
 macro_rules! curves {
-    ($($name:ident, $field:ident: $curve:ty),* $(,)?) => {
+    ($($name:ident: $curve:ty),* $(,)?) => {
         /// A presignature on whichever curve. Dropping it wipes it.
         pub enum AnyPresignature {
             $(#[doc = concat!("On ", stringify!($name), ".")] $name(Box<Presignature<<$curve as EcdsaCurve>::Group>>),)*
@@ -50,29 +48,7 @@ macro_rules! curves {
             }
         }
 
-        /// Set-ups that programs of one epoch of a key leave to later ones, on whichever curve the key is. Clones are the same ones.
-        #[derive(Clone, Debug, Default)]
-        pub struct AnySetUps {
-            $(#[doc = concat!("On ", stringify!($name), ".")] $field: Arc<SetUps<<$curve as EcdsaCurve>::Group>>,)*
-        }
-
-        impl AnySetUps {
-            /// Wipes what was used last before this day, in days since 1970. Says whether there was anything.
-            pub(crate) fn wipe_before(&self, day: u32) -> bool {
-                [$(self.$field.wipe_before(day),)*].contains(&true)
-            }
-
-            /// How many are of use.
-            pub(crate) fn ready(&self) -> usize {
-                [$(self.$field.ready(),)*].iter().sum()
-            }
-        }
-
         $(impl StockCurve for $curve {
-            fn set_ups(of: &AnySetUps) -> Arc<SetUps<Self::Group>> {
-                Arc::clone(&of.$field)
-            }
-
             fn any(presignature: Presignature<Self::Group>) -> AnyPresignature {
                 AnyPresignature::$name(Box::new(presignature))
             }
@@ -106,8 +82,8 @@ macro_rules! curves {
 }
 
 curves! {
-    P256, p256: P256Sha256,
-    Secp256k1, secp256k1: Secp256k1Sha256,
+    P256: P256Sha256,
+    Secp256k1: Secp256k1Sha256,
 }
 
 impl fmt::Debug for AnyPresignature {

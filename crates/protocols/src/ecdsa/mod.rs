@@ -16,6 +16,9 @@ mod run;
 mod setting;
 mod stock;
 
+use std::sync::Arc;
+
+pub use theta_mpc::ecdsa::SetUps;
 use theta_names::Epoch;
 use theta_rounds::PartyId;
 use theta_schemes::keys::{AnyKeyShare, AnyPublicKey};
@@ -24,7 +27,7 @@ use theta_sharing::Threshold;
 
 use crate::AnyMachine;
 
-pub use curves::{AnyPresignature, AnySetUps};
+pub use curves::AnyPresignature;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
 pub(crate) use stock::Presignatures;
 pub use stock::{Ask, Making, Quarantine, Supply, Used};
@@ -91,7 +94,7 @@ pub struct Options {
     /// Sets of holders that make no programs with this one.
     pub quarantined: Vec<Quarantine>,
     /// What programs of a dishonest majority have left to later ones: those of the key's [`Stock`](crate::Stock). With none, each sets up its own.
-    pub set_ups: AnySetUps,
+    pub set_ups: Arc<SetUps>,
     /// What programs that make presignatures are counted by: that of the key's [`Stock`](crate::Stock).
     pub making: Making,
 }
@@ -105,7 +108,7 @@ impl Default for Options {
             majority: Majority::Honest,
             security: Security::Active,
             quarantined: Vec::new(),
-            set_ups: AnySetUps::default(),
+            set_ups: Arc::default(),
             making: Making::default(),
         }
     }

@@ -64,7 +64,7 @@ impl<G: Curve> Run<G> {
         k: u16,
         kind: (Majority, Security),
         setting: Presigning<G>,
-        (set_ups, making): (Arc<SetUps<G>>, Option<UnderWay>),
+        (set_ups, making): (Arc<SetUps>, Option<UnderWay>),
     ) -> Result<Self, Stop> {
         let holders = setting.holders.clone();
         let unfit = Stop::Input("the program is of other holders");

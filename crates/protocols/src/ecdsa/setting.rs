@@ -41,7 +41,7 @@ pub(super) struct Setting<C: StockCurve> {
     /// Sets of holders in which somebody cheated before this request.
     pub(super) quarantined: Vec<Quarantine>,
     /// What programs of a dishonest majority leave to later ones.
-    pub(super) set_ups: Arc<SetUps<C::Group>>,
+    pub(super) set_ups: Arc<SetUps>,
     /// What programs that make presignatures are counted by.
     pub(super) making: Making,
     /// The place of the first coordinator in the rotation, 0 to n - 1.
@@ -77,10 +77,7 @@ impl<C: StockCurve> Setting<C> {
         let first = u16::from_be_bytes([a, b]).checked_rem(threshold.n()).unwrap_or(0);
         let local = PartyId::of_share(key.index());
         let Options { level, day, epoch, majority, security, quarantined, set_ups, making } = options.clone();
-        let set_ups = C::set_ups(&set_ups);
         set_ups.note_day(day);
-        // What nobody has used since the day before serves nobody.
-        let _ = set_ups.wipe_before(day.saturating_sub(1));
         let avoided = Vec::new();
         Self {
             local,

@@ -100,7 +100,9 @@ impl Collector for KeysCollector {
                 "theta_set_ups_ready",
                 "Set-ups of oblivious transfer that programs of ECDSA with a dishonest majority have left to later ones",
                 Some(
-                    entries.iter().fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.set_ups_ready()))),
+                    entries
+                        .iter()
+                        .fold(0, |sum: i64, entry| sum.saturating_add(integer(entry.stock.set_ups().ready()))),
                 ),
             ),
         ];

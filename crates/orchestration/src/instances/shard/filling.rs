@@ -94,6 +94,11 @@ impl Shard {
     /// Plans to fill the stock of a key if that is low, not before so much time has passed.
     pub(super) fn plan(&mut self, key: &Arc<KeyEntry>, after: Duration) {
         if self.level(key) == 0 {
+            // What programs have left to others is looked at, too.
+            if key.stock.set_ups().ready() > 0 {
+                let at = self.now.max(self.clock) + REVIEW;
+                self.plans.entry(key.key_id).or_insert_with(|| (at, named(key)));
+            }
             return;
         }
         let shared = &self.worker.shared;
@@ -148,6 +153,11 @@ impl Shard {
     /// Begins to fill the stock of a key, if that is low and nobody else is at it.
     fn fill_stock(&mut self, key: &Arc<KeyEntry>, now: Instant) {
         let shared = &self.worker.shared;
+        // Nobody has used it since the day before yesterday.
+        let _ = key.stock.set_ups().wipe_before(shared.today.get().saturating_sub(1));
+        if self.level(key) == 0 {
+            return self.plan(key, Duration::ZERO);
+        }
         if key.stock.wipe_before(shared.burning.oldest(&shared.today)) {
             // The others see at the same time that theirs are too old: they take turns.
             return self.plan(key, Duration::ZERO);

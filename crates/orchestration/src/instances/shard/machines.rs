@@ -105,7 +105,8 @@ impl Shard {
             majority,
             security,
             quarantined: stock.quarantined(),
-            set_ups: stock.set_ups(),
+            // A picture of the memory from before could be resumed: what is not on record as used up is not kept.
+            set_ups: if shared.config.burn_nonces { Arc::default() } else { stock.set_ups() },
             making: stock.making(),
         }
     }
