@@ -83,7 +83,8 @@ impl Client {
         let public = self.key_of_ciphertext(&key, parsed.key_id()).await;
         let check =
             |outcome: &v1::Outcome| unwrapped(public.as_ref(), &bytes, &parsed, outcome).map_err(Problem::FalseAnswer);
-        self.operate("decapsulate", (&enclosed, None), request, call, check).await
+        let k = public.as_ref().map(|public| public.threshold().k());
+        self.operate("decapsulate", (&enclosed, None, k), request, call, check).await
     }
 
     fn decapsulate_request(
@@ -149,7 +150,7 @@ impl Client {
         let (enclosed, request) = self.digest_request(&key, digest.clone(), slot)?;
         let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| verified_digest(under, &digest, outcome);
-        self.operate("sign a digest", (&enclosed, Some(under)), request, ask_to_sign, check).await
+        self.operate("sign a digest", (&enclosed, Some(under), under.threshold()), request, ask_to_sign, check).await
     }
 
     fn digest_request(
@@ -190,7 +191,7 @@ impl Client {
         let (enclosed, request) = self.sign_request(&key, message, &[], slot)?;
         let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| verified(under, &signed, outcome);
-        self.operate("sign", (&enclosed, Some(under)), request, ask_to_sign, check).await
+        self.operate("sign", (&enclosed, Some(under), under.threshold()), request, ask_to_sign, check).await
     }
 
     fn sign_request(
@@ -244,7 +245,7 @@ impl Client {
                 Ok(RandomizedSignature { signature: outcome.result.clone(), key: key.into() })
             })
         };
-        self.operate("sign", (&enclosed, Some(under)), request, ask_to_sign, check).await
+        self.operate("sign", (&enclosed, Some(under), under.threshold()), request, ask_to_sign, check).await
     }
 
     /// Draws the coin of a name. The value depends on the key and the name alone.
@@ -262,7 +263,7 @@ impl Client {
         };
         let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| drawn_coin(under, &drawn, outcome);
-        self.operate("flip coin", (&enclosed, Some(under)), request, call, check).await
+        self.operate("flip coin", (&enclosed, Some(under), under.threshold()), request, call, check).await
     }
 
     fn coin_request(&self, key: &KeyRef, name: Bytes) -> Result<(Enclosed, v1::FlipCoinRequest), ClientError> {
@@ -283,7 +284,7 @@ impl Client {
     async fn operate<R, F, T>(
         &self,
         operation: &'static str,
-        (enclosed, under): (&Enclosed, Option<Under<'_>>),
+        (enclosed, under, k): (&Enclosed, Option<Under<'_>>, Option<u16>),
         message: R,
         call: impl Fn(Connection, Request<R>) -> F + Send + Sync + 'static,
         check: impl Fn(&v1::Outcome) -> Result<T, Problem>,
@@ -301,7 +302,8 @@ impl Client {
             call(connection, to_all.request(message.clone(), patience))
         });
         let (connections, quorum) = (connections.as_slice(), self.quorum());
-        let question = Question { operation, connections, quorum, asked, under };
+        let least = k.map_or(quorum, |k| quorum.min(k.into()));
+        let question = Question { operation, connections, quorum, least, asked, under };
         let chosen = fan_out::first_good(question, replies, |answer: &Unchecked| answer.checked(&check)).await?;
         Ok(chosen.into())
     }

@@ -167,6 +167,7 @@ impl NodeState {
         match problem {
             Problem::Unreachable(_) | Problem::Silent(_) | Problem::Refused { code: Code::Cancelled, .. } => Self::Down,
             Problem::Refused { .. }
+            | Problem::Unanswerable(_)
             | Problem::NotReady(_)
             | Problem::Denied { .. }
             | Problem::TurnedAway { .. }

@@ -182,6 +182,7 @@ pub(crate) const fn is_absence(problem: &Problem) -> bool {
         }
         Problem::TurnedAway { .. }
         | Problem::Denied { .. }
+        | Problem::Unanswerable(_)
         | Problem::OtherVersion(_)
         | Problem::KeyWithheld(_)
         | Problem::Unconfirmed(_)

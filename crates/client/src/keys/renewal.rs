@@ -32,6 +32,11 @@ impl<'a> Under<'a> {
         Self { client, key }
     }
 
+    /// How many holders the key takes, as far as this client knows it.
+    pub(crate) fn threshold(&self) -> Option<u16> {
+        Some(self.client.known().find(self.key)?.public.threshold().k())
+    }
+
     /// What follows from an answer under the key: whichever of its last epochs it was made in, since what was proven in an older one stays
     /// proven. An answer under another version than the one that is meant comes from a node that is behind or ahead.
     pub(crate) fn check<T>(&self, check: impl Fn(&AnyPublicKey) -> Result<T, String>) -> Result<T, Problem> {

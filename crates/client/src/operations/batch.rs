@@ -49,7 +49,7 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             verified(under, messages.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("sign", Some(under), items, check).await)
+        Ok(self.operate_all("sign", (Some(under), under.threshold()), items, check).await)
     }
 
     /// [`sign_digest`](Client::sign_digest) for many digests, without slots, as [`sign_all`](Client::sign_all).
@@ -68,7 +68,7 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             verified_digest(under, digests.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("sign a digest", Some(under), items, check).await)
+        Ok(self.operate_all("sign a digest", (Some(under), under.threshold()), items, check).await)
     }
 
     /// [`flip_coin`](Client::flip_coin) for many names, as [`sign_all`](Client::sign_all).
@@ -84,7 +84,7 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             drawn_coin(under, names.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("flip coin", Some(under), items, check).await)
+        Ok(self.operate_all("flip coin", (Some(under), under.threshold()), items, check).await)
     }
 
     /// [`decapsulate`](Client::decapsulate) for the headers of many ciphertexts of one key, as [`sign_all`](Client::sign_all).
@@ -100,6 +100,7 @@ impl Client {
             items.push(Item::Decapsulate(self.decapsulate_request(&key, header.clone(), parsed)?.1));
             publics.push(self.key_of_ciphertext(&key, parsed.key_id()).await);
         }
+        let k = publics.iter().flatten().map(|public| public.threshold().k()).min();
         let check = |place: usize, outcome: &v1::Outcome| {
             let of_place = headers.get(place).zip(parsed.get(place)).zip(publics.get(place));
             let Some(((header, parsed), public)) = of_place else {
@@ -107,13 +108,13 @@ impl Client {
             };
             unwrapped(public.as_ref(), header, parsed, outcome).map_err(Problem::FalseAnswer)
         };
-        Ok(self.operate_all("decapsulate", None, items, check).await)
+        Ok(self.operate_all("decapsulate", (None, k), items, check).await)
     }
 
     async fn operate_all<T>(
         &self,
         operation: &'static str,
-        under: Option<Under<'_>>,
+        (under, k): (Option<Under<'_>>, Option<u16>),
         items: Vec<Item>,
         check: impl Fn(usize, &v1::Outcome) -> Result<T, Problem>,
     ) -> Answers<T> {
@@ -124,7 +125,8 @@ impl Client {
             let connections = self.connections();
             for (place, replies) in (first..).zip(self.ask_all_at_once(&connections, call)) {
                 let (connections, quorum) = (connections.as_slice(), self.quorum());
-                let question = Question { operation, connections, quorum, asked, under };
+                let least = k.map_or(quorum, |k| quorum.min(k.into()));
+                let question = Question { operation, connections, quorum, least, asked, under };
                 let check = |answer: &Unchecked| answer.checked(|outcome| check(place, outcome));
                 answers.push(first_good(question, replies, check).await.map(Answer::from));
             }

@@ -1,6 +1,7 @@
 //! The client against real groups: honest ones, and ones with nodes that lie, hang or are down.
 
 mod batch;
+mod holders;
 
 use std::{
     fs,

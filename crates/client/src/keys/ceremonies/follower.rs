@@ -94,7 +94,7 @@ impl Follower {
 fn is_final(problem: &Problem) -> bool {
     match problem {
         Problem::Denied { reason, .. } => reason != "too-often" && reason != "rates-full",
-        Problem::FalseAnswer(_) | Problem::TurnedAway { .. } => true,
+        Problem::FalseAnswer(_) | Problem::TurnedAway { .. } | Problem::Unanswerable(_) => true,
         Problem::Refused { code, .. } => {
             !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
         }
