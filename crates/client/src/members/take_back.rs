@@ -14,7 +14,7 @@ use super::AGAIN;
 use crate::{
     Client, ClientError, Problem,
     credentials::random,
-    error::one_line,
+    error::text::one_line,
     fan_out::{self, Problems},
     keys::ceremonies::enough,
 };
@@ -93,7 +93,7 @@ impl Client {
             if against.len() >= needed {
                 return Ok(TakenBack::Done { nodes: against.into_iter().collect() });
             }
-            let quorum = self.ledger(LedgerState::quorum).unwrap_or_default();
+            let quorum = self.ledger(LedgerState::quorum).unwrap_or(self.quorum());
             if let Some(error) = problems.hopeless(OPERATION, quorum).filter(|_| against.is_empty()) {
                 return Err(error);
             }
