@@ -173,6 +173,17 @@ pub enum ClientError {
         /// What each node said, in ascending order.
         nodes: Vec<NodeProblem>,
     },
+    /// A ciphertext is for a key that the group does not have by this name. Nobody was asked for its payload key: without the public key, one node
+    /// and whoever made the ciphertext could give this client a key that the group does not.
+    #[error(
+        "the ciphertext is for a key with the id {id}, and no version of {name} that enough holders tell has that id"
+    )]
+    NoSuchKey {
+        /// The key's name, as it was asked for.
+        name: String,
+        /// The first digits of the id.
+        id: String,
+    },
     /// The payload of a ciphertext does not open.
     #[error("the ciphertext does not open: {0}")]
     Payload(String),

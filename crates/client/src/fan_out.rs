@@ -11,7 +11,7 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-pub(crate) use self::problems::Problems;
+pub(crate) use self::problems::{Problems, most_said};
 use crate::{Client, ClientError, Connection, NodeProblem, Problem, error::is_for_later, keys::renewal::Under};
 
 /// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that

@@ -2,10 +2,10 @@
 
 mod batch;
 
-use std::future::Future;
+use std::{collections::BTreeSet, future::Future};
 
 use bytes::Bytes;
-use theta_names::{KeyRef, Operation};
+use theta_names::{KeyRef, NodeId, Operation};
 use theta_payload::{Header, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
     Statement,
@@ -23,7 +23,7 @@ use tonic::{Request, Status};
 
 use crate::{
     Answer, Client, ClientError, Connection, Problem,
-    answer::{culprits, nodes},
+    answer::{culprits, nodes, trimmed},
     credentials::Enclosed,
     fan_out::{self, Chosen, Question, incomplete},
     keys::renewal::Under,
@@ -67,20 +67,21 @@ impl Client {
     ///
     /// The first key that makes the header an honest encryption is the right one, whichever node it came from. A client
     /// that has no public key of that id, and may not ask for it (`keys.list`), takes the first key that fits the header's
-    /// commitment: then an encryptor and a node together can give it a key that other clients do not get.
+    /// commitment: then an encryptor and a node together can give it a key that other clients do not get. One that may ask, and is told
+    /// of no such key, refuses the ciphertext.
     ///
     /// # Errors
-    /// [`ClientError`] if the request is wrong or too few nodes answered well; it names each with the reason.
+    /// [`ClientError::NoSuchKey`] if the group has no key of the header's id by this name; [`ClientError`] if the request is wrong or too few nodes answered well; it names each with the reason.
     pub async fn decapsulate(&self, key: &str, header: Bytes) -> Result<Answer<PayloadKey>, ClientError> {
         let bytes = header.clone();
         let parsed = Header::parse(&bytes)?;
         let key: KeyRef = key.parse()?;
         let (enclosed, request) = self.decapsulate_request(&key, header, &parsed)?;
         let call = |connection: Connection, request| async move {
-            let answer = connection.protocol().decapsulate(request).await?.into_inner();
+            let answer = connection.operations().decapsulate(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
         };
-        let public = self.key_of_ciphertext(&key, parsed.key_id()).await;
+        let public = self.key_of_ciphertext(&key, parsed.key_id()).await?;
         let check =
             |outcome: &v1::Outcome| unwrapped(public.as_ref(), &bytes, &parsed, outcome).map_err(Problem::FalseAnswer);
         let k = public.as_ref().map(|public| public.threshold().k());
@@ -258,7 +259,7 @@ impl Client {
         let key: KeyRef = key.parse()?;
         let (enclosed, request) = self.coin_request(&key, name)?;
         let call = move |connection: Connection, request| async move {
-            let answer = connection.protocol().flip_coin(request).await?.into_inner();
+            let answer = connection.operations().flip_coin(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
         };
         let under = Under::new(self, &key);
@@ -279,6 +280,11 @@ impl Client {
             name,
         };
         Ok((enclosed, request))
+    }
+
+    /// The present members.
+    fn members(&self) -> BTreeSet<NodeId> {
+        self.group().nodes().iter().map(|node| node.id).collect()
     }
 
     async fn operate<R, F, T>(
@@ -305,7 +311,7 @@ impl Client {
         let least = k.map_or(quorum, |k| quorum.min(k.into()));
         let question = Question { operation, connections, quorum, least, asked, under };
         let chosen = fan_out::first_good(question, replies, |answer: &Unchecked| answer.checked(&check)).await?;
-        Ok(chosen.into())
+        Ok(Answer::of(chosen, &self.members()))
     }
 }
 
@@ -317,15 +323,16 @@ impl Unchecked {
     }
 }
 
-impl<T> From<Chosen<Checked<T>>> for Answer<T> {
-    fn from(chosen: Chosen<Checked<T>>) -> Self {
+impl<T> Answer<T> {
+    /// The checked answer, with what it says of members of the group.
+    fn of(chosen: Chosen<Checked<T>>, members: &BTreeSet<NodeId>) -> Self {
         let Checked { result, instance_id, outcome } = chosen.value;
         Self {
             result,
             node: chosen.node,
             instance_id,
-            contributors: nodes(&outcome.contributors),
-            culprits: culprits(outcome.culprits),
+            contributors: nodes(&outcome.contributors, members),
+            culprits: culprits(outcome.culprits, members),
             bad_answers: chosen.false_answers,
             latency: chosen.latency,
         }
@@ -333,7 +340,7 @@ impl<T> From<Chosen<Checked<T>>> for Answer<T> {
 }
 
 async fn ask_to_sign(connection: Connection, request: Request<v1::SignRequest>) -> Result<Unchecked, Status> {
-    let answer = connection.protocol().sign(request).await?.into_inner();
+    let answer = connection.operations().sign(request).await?.into_inner();
     unchecked(answer.instance_id, answer.outcome)
 }
 
@@ -376,5 +383,5 @@ fn unwrapped(
 }
 
 fn unchecked(instance_id: Bytes, outcome: Option<v1::Outcome>) -> Result<Unchecked, Status> {
-    Ok(Unchecked { instance_id, outcome: outcome.ok_or_else(|| incomplete("outcome"))? })
+    Ok(Unchecked { instance_id, outcome: trimmed(outcome.ok_or_else(|| incomplete("outcome"))?) })
 }

@@ -54,9 +54,10 @@ impl Problem {
         use tonic::Code;
         match self {
             Self::Unanswerable(message) => Some((Fault::OfRequest, Code::FailedPrecondition, message)),
-            Self::Refused { code: code @ (Code::InvalidArgument | Code::AlreadyExists | Code::OutOfRange), message } => {
-                Some((Fault::OfRequest, *code, message))
-            }
+            Self::Refused {
+                code: code @ (Code::InvalidArgument | Code::AlreadyExists | Code::OutOfRange),
+                message,
+            } => Some((Fault::OfRequest, *code, message)),
             Self::Refused { code: code @ (Code::NotFound | Code::FailedPrecondition), message } => {
                 Some((Fault::OfNode, *code, message))
             }

@@ -10,8 +10,9 @@ pub fn one_line(text: &str) -> String {
     text.chars().take(MOST).map(|character| if is_shown(character) { character } else { ' ' }).collect()
 }
 
-/// Whether a character shows itself, and does nothing to the others.
-const fn is_shown(character: char) -> bool {
+/// Whether a character of a node's text shows itself, and does nothing to the others.
+#[must_use]
+pub const fn is_shown(character: char) -> bool {
     !matches!(character,
         // Controls of terminals, C0 and C1.
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'

@@ -60,43 +60,43 @@ impl Problems {
     }
 
     /// The same where `least` nodes can still answer.
-    pub(super) fn hopeless_below(
-        &self,
-        operation: &'static str,
-        quorum: usize,
-        least: usize,
-    ) -> Option<ClientError> {
+    pub(super) fn hopeless_below(&self, operation: &'static str, quorum: usize, least: usize) -> Option<ClientError> {
         if let Some((code, reason)) = self.blame_for_request(quorum, least) {
             return Some(ClientError::Refused { operation, code, reason });
         }
         let refuses = |problem: &&Problem| matches!(problem, Problem::Denied { .. } | Problem::TurnedAway { .. });
-        let mut denials = self.found.values().filter(refuses);
-        let count = denials.clone().count();
+        let refusing = self.found.values().filter(refuses);
+        let count = refusing.clone().count();
         if self.addresses.len().saturating_sub(count) >= least {
             return None;
         }
-        match denials.next()?.clone() {
-            Problem::Denied { rule, reason, .. } => {
-                Some(ClientError::Denied { operation, rule, reason, message: self.denials() })
-            }
-            Problem::TurnedAway { certificate } => {
-                let away = self.found.iter().filter(|(_, problem)| matches!(problem, Problem::TurnedAway { .. }));
-                let nodes = away.map(|(node, _)| *node).collect();
-                Some(ClientError::TurnedAway { operation, nodes, certificate })
-            }
+        // One that lies may be the first of them: what most of them say counts.
+        let kind = |problem: &'_ Problem| match problem {
+            Problem::Denied { rule, reason, .. } => Some((rule.clone(), reason.clone())),
             _ => None,
+        };
+        match most_said(refusing.clone().map(kind))? {
+            Some((rule, reason)) => Some(ClientError::Denied { operation, rule, reason, message: self.denials() }),
+            None => {
+                let away = |(node, problem): (&NodeId, &Problem)| match problem {
+                    Problem::TurnedAway { certificate } => Some((*node, *certificate)),
+                    _ => None,
+                };
+                let (nodes, certificates): (Vec<_>, Vec<_>) = self.found.iter().filter_map(away).unzip();
+                Some(ClientError::TurnedAway { operation, nodes, certificate: certificates.first().copied().flatten() })
+            }
         }
     }
 
     /// What the nodes say that refuse by their policies. Where their agents refuse, each has reasons of its own, and one may lie or know less: all of
-    /// those are said, and who says what. Of rules the first message is: it says what to do, and the others are like it.
+    /// those are said, and who says what. Of rules the message of most is: it says what to do, and the others are like it.
     fn denials(&self) -> String {
         let mut said: Vec<(&str, Vec<NodeId>)> = Vec::new();
-        let mut of_rules = None;
+        let mut of_rules = Vec::new();
         for (node, problem) in &self.found {
             let Problem::Denied { message, reason, .. } = problem else { continue };
             if reason != AGENT_REFUSES {
-                of_rules = of_rules.or(Some(message.clone()));
+                of_rules.push(message.clone());
             } else if let Some((_, nodes)) = said.iter_mut().find(|(other, _)| other == message) {
                 nodes.push(*node);
             } else {
@@ -107,7 +107,7 @@ impl Problems {
             [(message, _)] => vec![(*message).to_owned()],
             several => several.iter().map(|(message, nodes)| format!("{}: {message}", listed(nodes))).collect(),
         };
-        of_agents.into_iter().chain(of_rules).collect::<Vec<_>>().join("; ")
+        of_agents.into_iter().chain(most_said(of_rules.into_iter())).collect::<Vec<_>>().join("; ")
     }
 
     /// The code and the message with which the nodes refuse the request: `quorum` of them blame it, one of which is honest, or so many say that
@@ -132,11 +132,25 @@ impl Problems {
         if without.len() < quorum || left >= least {
             return None;
         }
-        // What most of them say. Of as many, those say more that know the key.
-        let said = |it: &(Code, &str)| without.iter().filter(|other| *other == it).count();
-        let most = without.iter().max_by_key(|it| (said(it), it.0 != Code::NotFound))?;
-        Some((most.0, most.1.to_owned()))
+        // Those say more that know the key.
+        let knowing = without.iter().filter(|(code, _)| *code != Code::NotFound).count();
+        let is_known = knowing.saturating_mul(2) >= without.len();
+        let said = without.into_iter().filter(|(code, _)| (*code != Code::NotFound) == is_known);
+        most_said(said).map(|(code, message)| (code, message.to_owned()))
     }
+}
+
+/// What most say; of as many, what is said first.
+pub(crate) fn most_said<T: PartialEq>(said: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: Vec<(T, usize)> = Vec::new();
+    for one in said {
+        match counts.iter_mut().find(|(known, _)| *known == one) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((one, 1)),
+        }
+    }
+    // `max_by_key` gives the last of equals.
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(said, _)| said)
 }
 
 #[cfg(test)]
@@ -155,6 +169,21 @@ mod tests {
             Some(ClientError::Denied { message, .. }) => message,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// The lowest node lies about why.
+    #[test]
+    fn the_reason_is_what_most_say() {
+        let mut problems = Problems { addresses: BTreeMap::new(), found: BTreeMap::new() };
+        for (number, reason) in (1_u16..).zip(["rm-rf", "no-rule", "no-rule"]) {
+            let node = NodeId::try_from(number).unwrap();
+            problems.addresses.insert(node, Arc::from("localhost"));
+            let (reason, message) = (reason.to_owned(), format!("by {reason}"));
+            problems.add(node, Problem::Denied { rule: Some(reason.clone()), reason, message });
+        }
+        let Some(ClientError::Denied { rule, reason, message, .. }) = problems.hopeless("sign", 2) else { panic!() };
+        assert_eq!((rule.as_deref(), &*reason, &*message), (Some("no-rule"), "no-rule", "by no-rule"));
+        assert_eq!(most_said([1, 2, 2, 1].into_iter()), Some(1));
     }
 
     /// One that lies, or knows less, does not hide what the others say.

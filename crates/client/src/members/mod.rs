@@ -18,6 +18,7 @@ use tonic::{Code, Status};
 use crate::{
     Client, ClientError, Connection, NodeProblem, Problem,
     answer::node,
+    connection::MOST_ANSWER,
     credentials::{Enclosed, random},
     error::text::one_line,
     fan_out::{self, Problems},
@@ -93,7 +94,7 @@ impl Question {
         patience: Duration,
     ) -> Result<v1::MembersStatus, Status> {
         let (signed_request, approvals) = (enclosed.signed_request.clone(), enclosed.approvals.clone());
-        let mut governance = connection.governance();
+        let mut governance = connection.governance().max_decoding_message_size(MOST_ANSWER);
         let answer = match &*self {
             Self::Change(MemberRequest { nonce, change, proof }) => {
                 let message = v1::ChangeMembersRequest {

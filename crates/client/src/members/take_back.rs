@@ -13,6 +13,7 @@ use tonic::Code;
 use super::AGAIN;
 use crate::{
     Client, ClientError, Problem,
+    connection::MOST_ANSWER,
     credentials::random,
     error::text::one_line,
     fan_out::{self, Problems},
@@ -76,7 +77,10 @@ impl Client {
             let left = deadline.saturating_duration_since(Instant::now()).max(AGAIN);
             let mut replies = fan_out::ask_all(&connections, left, |connection| {
                 let request = enclosed.request(message.clone(), patience);
-                async move { Ok(connection.governance().take_back_change(request).await?.into_inner()) }
+                async move {
+                    let mut governance = connection.governance().max_decoding_message_size(MOST_ANSWER);
+                    Ok(governance.take_back_change(request).await?.into_inner())
+                }
             });
             let (mut against, mut problems) = (BTreeSet::new(), Problems::new(&connections));
             while let Some((node, reply)) = replies.recv().await {

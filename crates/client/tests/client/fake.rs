@@ -44,6 +44,8 @@ pub(crate) struct Said {
     pub(crate) outcome: Option<v1::Outcome>,
     /// The text of the public key that it tells of, and the key's holders.
     pub(crate) public: Option<String>,
+    /// With what it refuses to tell of one, if it does.
+    pub(crate) public_refusal: Option<Status>,
     /// How often it was asked to sign.
     pub(crate) requests: usize,
     /// How often it says first that it has not caught up with its group.

@@ -2,6 +2,7 @@
 
 mod batch;
 mod holders;
+mod lists;
 
 use std::{
     fs,

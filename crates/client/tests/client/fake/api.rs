@@ -145,7 +145,11 @@ impl protocol::ThresholdProtocol for Api {
         &self,
         _: Request<v1::GetPublicKeyRequest>,
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
-        let public_key_file = self.0.lock().unwrap().public.clone();
+        let (public_key_file, refusal) = {
+            let said = self.0.lock().unwrap();
+            (said.public.clone(), said.public_refusal.clone())
+        };
+        refusal.map_or(Ok(()), Err)?;
         let public_key_file = public_key_file.ok_or_else(|| Status::not_found("there is no such key"))?;
         let info = Some(v1::KeyInfo { holders: vec![1, 2, 3, 4], ..Default::default() });
         Ok(Response::new(v1::GetPublicKeyResponse { info, public_key_file }))
