@@ -39,6 +39,7 @@ async fn who_holds_no_share_does_not_end_what_holders_answer() {
     client.sign("seal", MESSAGE.into()).await.unwrap();
     // When fewer are left than the key takes, it is refused with what most say of those that know the key.
     group.node(3).refusal = Some(no_share());
+    group.node(4).delay = Duration::from_secs(20);
     let error = client.sign("seal", MESSAGE.into()).await.unwrap_err();
     let expected = "this node holds no share of key seal";
     assert!(
