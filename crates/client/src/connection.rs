@@ -1,19 +1,26 @@
 //! One persistent connection to each node, made when it is first needed and again after it breaks.
 
+pub(crate) mod bounded;
+
 use std::{
     io,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use bytes::Bytes;
 use hyper_util::rt::TokioIo;
+use prost::Message;
 use rustls::ClientConfig;
 use theta_names::NodeId;
 use theta_network::{Fingerprint, Identity, group::GroupNode, tls};
-use theta_wire::v1::{
-    governance_client::GovernanceClient, threshold_keys_client::ThresholdKeysClient,
-    threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
-    total_order_client::TotalOrderClient,
+use theta_wire::{
+    rpc,
+    v1::{
+        governance_client::GovernanceClient, threshold_keys_client::ThresholdKeysClient,
+        threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
+        total_order_client::TotalOrderClient,
+    },
 };
 use tokio::{
     io::AsyncReadExt,
@@ -22,16 +29,20 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::{
-    Status,
+    Request, Response, Status,
     transport::{Channel, Endpoint},
 };
 use tower::service_fn;
 
+use self::bounded::{Bounded, List};
 use crate::{ClientOptions, OpenError, Problem};
 
 /// Flow-control windows large enough for a message of 32 MiB to pass without waiting for an update at every 64 KiB.
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
+/// The longest answer that is a result, or a few words about one, in bytes: the proof of a coin by hundreds of nodes, and whom they accuse.
+/// Decoded it may take thirty times as much.
+pub(crate) const MOST_ANSWER: usize = 256 << 10;
 /// How long a node may take to say why it closes a connection.
 const PROBE: Duration = Duration::from_secs(2);
 /// How long a node is looked for at its first address, if it may be at another one.
@@ -146,6 +157,28 @@ impl Connection {
         ThresholdProtocolClient::new(self.channel.clone())
             .max_decoding_message_size(self.max_message_bytes)
             .max_encoding_message_size(self.max_message_bytes)
+    }
+
+    /// The same for answers that are results: what is longer than one can be is not read.
+    pub(crate) fn operations(&self) -> ThresholdProtocolClient {
+        self.protocol().max_decoding_message_size(self.max_message_bytes.min(MOST_ANSWER))
+    }
+
+    /// Calls a method whose answer is a list: its entries, at most so many, as they came in at most so many bytes.
+    pub(crate) async fn list<M: Message + 'static, const MOST: usize>(
+        &self,
+        path: &'static str,
+        request: Request<M>,
+        most_bytes: usize,
+    ) -> Result<Vec<Bytes>, Status> {
+        let mut calls = self.calls(most_bytes);
+        let list: Response<Bounded<List, MOST>> = calls.one(path, request).await?;
+        Ok(list.into_inner().whole()?.entries)
+    }
+
+    /// Calls whose answers are read by whoever calls.
+    pub(crate) fn calls(&self, most_bytes: usize) -> rpc::Client {
+        rpc::Client::new(self.channel.clone()).max_decoding(most_bytes).max_encoding(self.max_message_bytes)
     }
 
     /// The keys of this node.

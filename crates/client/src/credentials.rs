@@ -27,7 +27,8 @@ const MEMBERS_AFTER: u64 = 50 * 60_000;
 /// What a client sends with each request, besides the certificate of its connections.
 #[derive(Debug, Default)]
 pub struct Credentials {
-    /// A bearer token, sent to the nodes over encrypted connections.
+    /// A bearer token, sent whole to every node that is asked, over encrypted connections: one malicious node can be this client at the others.
+    /// A certificate or a signer has no such limit.
     pub token: Option<Token>,
     /// Signs each request. The caller is then the owner of this key, whoever delivers the request.
     pub signer: Option<SigningKey>,

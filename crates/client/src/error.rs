@@ -1,11 +1,16 @@
 //! What can go wrong for a client, and what to do about it.
 
+mod status;
+pub(crate) mod text;
+
 use std::{fmt, path::PathBuf, time::Duration};
 
 use theta_keyfiles::KeyFileError;
 use theta_names::{KeyName, KeyRefError, NodeId, Version};
-use theta_network::{Fingerprint, IdentityError, group::GroupFileError, tls::UnpinnedCertificate};
+use theta_network::{Fingerprint, IdentityError, group::GroupFileError};
 use theta_schemes::{RequestError, keys::KeyNameError, signatures::frost::SeedError};
+
+pub(crate) use self::status::{Fault, is_for_later};
 
 /// Why a client could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -168,6 +173,17 @@ pub enum ClientError {
         /// What each node said, in ascending order.
         nodes: Vec<NodeProblem>,
     },
+    /// A ciphertext is for a key that the group does not have by this name. Nobody was asked for its payload key: without the public key, one node
+    /// and whoever made the ciphertext could give this client a key that the group does not.
+    #[error(
+        "the ciphertext is for a key with the id {id}, and no version of {name} that enough holders tell has that id"
+    )]
+    NoSuchKey {
+        /// The key's name, as it was asked for.
+        name: String,
+        /// The first digits of the id.
+        id: String,
+    },
     /// The payload of a ciphertext does not open.
     #[error("the ciphertext does not open: {0}")]
     Payload(String),
@@ -232,6 +248,9 @@ pub enum Problem {
         /// The node's message.
         message: String,
     },
+    /// No node can answer the request, whoever asks, because of what is in it: a ciphertext whose encryptor lied.
+    #[error("{0}")]
+    Unanswerable(String),
     /// It does not accept connections of this client, so it was not asked.
     #[error("{}", turned_away(.certificate.as_ref()))]
     TurnedAway {
@@ -343,79 +362,6 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-impl Problem {
-    /// Whether the reason is unclear: a connection that a node closes at once may look like any other broken connection.
-    pub(crate) const fn is_vague(&self) -> bool {
-        use tonic::Code;
-        match self {
-            Self::Unreachable(_) => true,
-            Self::Refused { code, .. } => matches!(code, Code::Cancelled | Code::Unavailable | Code::Unknown),
-            _ => false,
-        }
-    }
-
-    /// What a gRPC status means here. Failures of the transport arrive as statuses, too.
-    pub(crate) fn from_status(status: &tonic::Status, patience: Duration) -> Self {
-        if let Some(unpinned) = UnpinnedCertificate::cause(status) {
-            return Self::Unreachable(unpinned.to_string());
-        }
-        if is_not_ready(status) {
-            return Self::NotReady(one_line(status.message()));
-        }
-        let noted = |name| Some(one_line(status.metadata().get(name)?.to_str().ok()?));
-        if let Some(reason) = noted("theta-reason") {
-            return Self::Denied { rule: noted("theta-rule"), reason, message: one_line(status.message()) };
-        }
-        let mut cause: Option<&(dyn std::error::Error + 'static)> = std::error::Error::source(status);
-        let mut innermost = None;
-        while let Some(error) = cause {
-            innermost = Some(error.to_string());
-            cause = error.source();
-        }
-        match (status.code(), innermost) {
-            (tonic::Code::Cancelled | tonic::Code::DeadlineExceeded, _) if status.message() == "Timeout expired" => {
-                Self::Silent(patience)
-            }
-            (tonic::Code::Unavailable | tonic::Code::Unknown | tonic::Code::Internal, Some(reason)) => {
-                Self::Unreachable(reason)
-            }
-            (code, _) => Self::Refused { code, message: one_line(status.message()) },
-        }
-    }
-
-    /// Whether the node says that the request itself is wrong.
-    pub(crate) fn blames_request(&self) -> bool {
-        use tonic::Code;
-        matches!(
-            self,
-            Self::Refused {
-                code: Code::InvalidArgument
-                    | Code::NotFound
-                    | Code::AlreadyExists
-                    | Code::OutOfRange
-                    | Code::FailedPrecondition,
-                ..
-            }
-        )
-    }
-}
-
-/// Whether a node says that it is to be asked again: it has not caught up with its group yet, or it has no room for the request now.
-pub(crate) fn is_for_later(status: &tonic::Status) -> bool {
-    is_not_ready(status)
-        || (status.code() == tonic::Code::ResourceExhausted && status.metadata().contains_key("theta-busy"))
-}
-
-/// Whether a node says that it has not caught up with its group yet.
-fn is_not_ready(status: &tonic::Status) -> bool {
-    status.code() == tonic::Code::Unavailable && status.metadata().contains_key("theta-not-ready")
-}
-
-/// Makes a node's text safe for one line of a terminal.
-pub(crate) fn one_line(text: &str) -> String {
-    text.chars().take(1000).map(|character| if character.is_control() { ' ' } else { character }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -439,24 +385,6 @@ mod tests {
             "sign: no node gave a good answer\n  node 1 (127.0.0.1:1): cannot be reached: connection refused\n  \
              node 2 (127.0.0.1:2): no answer within 1.5s"
         );
-    }
-
-    #[test]
-    fn a_nodes_words_stay_on_a_line() {
-        let status = tonic::Status::not_found("no\nkey\u{1b}[31m");
-        let problem = Problem::from_status(&status, Duration::ZERO);
-        assert_eq!(problem.to_string(), "no key [31m");
-        assert!(problem.blames_request());
-    }
-
-    #[test]
-    fn who_is_not_ready_neither_denies_nor_blames_the_request() {
-        let mut status = tonic::Status::unavailable("it reads the ledger");
-        assert!(matches!(Problem::from_status(&status, Duration::ZERO), Problem::Refused { .. }));
-        status.metadata_mut().insert("theta-not-ready", tonic::metadata::MetadataValue::from_static("1"));
-        let problem = Problem::from_status(&status, Duration::ZERO);
-        assert_eq!(problem, Problem::NotReady("it reads the ledger".to_owned()));
-        assert!(!problem.blames_request() && !problem.is_vague());
     }
 
     #[test]

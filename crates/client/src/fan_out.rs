@@ -1,6 +1,8 @@
 //! Sends one question to every node and takes the first answer that passes the check.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+mod problems;
+
+use std::{future::Future, sync::Arc, time::Duration};
 
 use theta_names::NodeId;
 use tokio::{
@@ -9,11 +11,8 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use crate::{
-    Client, ClientError, Connection, NodeProblem, Problem,
-    error::{is_for_later, listed},
-    keys::renewal::Under,
-};
+pub(crate) use self::problems::{Problems, most_said};
+use crate::{Client, ClientError, Connection, NodeProblem, Problem, error::is_for_later, keys::renewal::Under};
 
 /// How long a call may go on after a good answer came. It must still reach its node: each node acts only on requests that
 /// it receives itself, and the nodes that have not answered yet may need its share.
@@ -24,9 +23,6 @@ const SOON: Duration = Duration::from_millis(100);
 
 /// How long a node is left alone that is not ready yet, or busy.
 pub(crate) const AGAIN: Duration = Duration::from_millis(300);
-
-/// The code of nodes whose agents refuse.
-const AGENT_REFUSES: &str = "agent-refuses";
 
 /// What one node answered.
 pub(crate) type Reply<T> = (NodeId, Result<T, Problem>);
@@ -170,6 +166,8 @@ pub(crate) struct Question<'a> {
     pub(crate) connections: &'a [Connection],
     /// So many nodes that at least one of them is honest.
     pub(crate) quorum: usize,
+    /// So many nodes that they can answer: the key's k where that is smaller, since its holders may be fewer than the group's k.
+    pub(crate) least: usize,
     /// Since when the answers' latency counts, if there was a connection then.
     pub(crate) asked: Instant,
     /// The key that answers have to fit, if they fit one that may have changed.
@@ -212,12 +210,12 @@ pub(crate) async fn first_good<A, T>(
                 return Ok(judged.chosen(node, value));
             }
         }
-        if let Some(error) = judged.problems.hopeless(judged.question.operation, judged.question.quorum) {
+        let Question { operation, quorum, least, .. } = judged.question;
+        if let Some(error) = judged.problems.hopeless_below(operation, quorum, least) {
             return Err(error);
         }
         if is_last {
-            let (operation, nodes) = (judged.question.operation, judged.problems.all());
-            return Err(ClientError::NoAnswer { operation, nodes });
+            return Err(ClientError::NoAnswer { operation, nodes: judged.problems.all() });
         }
     }
 }
@@ -284,139 +282,7 @@ impl<A> Judged<'_, A> {
     }
 }
 
-/// The failures so far, by node.
-pub(crate) struct Problems {
-    addresses: BTreeMap<NodeId, Arc<str>>,
-    found: BTreeMap<NodeId, Problem>,
-}
-
-impl Problems {
-    pub(crate) fn new(connections: &[Connection]) -> Self {
-        let addresses = connections.iter().map(|connection| (connection.node, Arc::clone(&connection.address)));
-        Self { addresses: addresses.collect(), found: BTreeMap::new() }
-    }
-
-    pub(crate) fn add(&mut self, node: NodeId, problem: Problem) {
-        self.found.insert(node, problem);
-    }
-
-    /// Removes the failure of a node that answered well later.
-    pub(crate) fn forget(&mut self, node: NodeId) {
-        self.found.remove(&node);
-    }
-
-    pub(crate) fn all(&self) -> Vec<NodeProblem> {
-        self.select(|_| true)
-    }
-
-    fn false_answers(&self) -> Vec<NodeProblem> {
-        self.select(|problem| matches!(problem, Problem::FalseAnswer(_)))
-    }
-
-    fn select(&self, wanted: impl Fn(&Problem) -> bool) -> Vec<NodeProblem> {
-        let chosen = self.found.iter().filter(|(_, problem)| wanted(problem));
-        chosen
-            .map(|(node, problem)| NodeProblem {
-                node: *node,
-                address: self.addresses.get(node).map(|address| address.to_string()).unwrap_or_default(),
-                problem: problem.clone(),
-            })
-            .collect()
-    }
-
-    /// Why waiting for further nodes is pointless, if it is: `quorum` nodes blame the request, or the policies of so many
-    /// nodes refuse it that fewer than `quorum` are left.
-    pub(crate) fn hopeless(&self, operation: &'static str, quorum: usize) -> Option<ClientError> {
-        if let Some((code, reason)) = self.blame_for_request(quorum) {
-            return Some(ClientError::Refused { operation, code, reason });
-        }
-        let refuses = |problem: &&Problem| matches!(problem, Problem::Denied { .. } | Problem::TurnedAway { .. });
-        let mut denials = self.found.values().filter(refuses);
-        let count = denials.clone().count();
-        if self.addresses.len().saturating_sub(count) >= quorum {
-            return None;
-        }
-        match denials.next()?.clone() {
-            Problem::Denied { rule, reason, .. } => {
-                Some(ClientError::Denied { operation, rule, reason, message: self.denials() })
-            }
-            Problem::TurnedAway { certificate } => {
-                let away = self.found.iter().filter(|(_, problem)| matches!(problem, Problem::TurnedAway { .. }));
-                let nodes = away.map(|(node, _)| *node).collect();
-                Some(ClientError::TurnedAway { operation, nodes, certificate })
-            }
-            _ => None,
-        }
-    }
-
-    /// What the nodes say that refuse by their policies. Where their agents refuse, each has reasons of its own, and one may lie or know less: all of
-    /// those are said, and who says what. Of rules the first message is: it says what to do, and the others are like it.
-    fn denials(&self) -> String {
-        let mut said: Vec<(&str, Vec<NodeId>)> = Vec::new();
-        let mut of_rules = None;
-        for (node, problem) in &self.found {
-            let Problem::Denied { message, reason, .. } = problem else { continue };
-            if reason != AGENT_REFUSES {
-                of_rules = of_rules.or(Some(message.clone()));
-            } else if let Some((_, nodes)) = said.iter_mut().find(|(other, _)| other == message) {
-                nodes.push(*node);
-            } else {
-                said.push((message, vec![*node]));
-            }
-        }
-        let of_agents: Vec<String> = match said.as_slice() {
-            [(message, _)] => vec![(*message).to_owned()],
-            several => several.iter().map(|(message, nodes)| format!("{}: {message}", listed(nodes))).collect(),
-        };
-        of_agents.into_iter().chain(of_rules).collect::<Vec<_>>().join("; ")
-    }
-
-    /// The code that `quorum` or more nodes agree on, with a message, if they blame the request. Of nodes that do not know what it is about it
-    /// takes more, so many that fewer than `quorum` are left: others may hold the key.
-    pub(crate) fn blame_for_request(&self, quorum: usize) -> Option<(Code, String)> {
-        let all_but_few = self.addresses.len().saturating_sub(quorum).saturating_add(1);
-        let mut codes: BTreeMap<i32, (usize, &str)> = BTreeMap::new();
-        for problem in self.found.values().filter(|problem| problem.blames_request()) {
-            if let Problem::Refused { code, message } = problem {
-                let (count, _) = codes.entry(i32::from(*code)).or_insert((0, message));
-                *count += 1;
-                let enough = if *code == Code::NotFound { quorum.max(all_but_few) } else { quorum };
-                if *count >= enough {
-                    return Some((*code, message.clone()));
-                }
-            }
-        }
-        None
-    }
-}
-
 /// The status for an answer that lacks a mandatory field.
 pub(crate) fn incomplete(what: &'static str) -> Status {
     Status::new(Code::Internal, format!("the answer has no {what}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(messages: &[&str]) -> String {
-        let nodes = (1_u16..).map(|number| NodeId::try_from(number).unwrap());
-        let mut problems = Problems { addresses: BTreeMap::new(), found: BTreeMap::new() };
-        for (node, message) in nodes.zip(messages) {
-            problems.addresses.insert(node, Arc::from("localhost"));
-            let (rule, reason) = (None, AGENT_REFUSES.to_owned());
-            problems.add(node, Problem::Denied { rule, reason, message: (*message).to_owned() });
-        }
-        match problems.hopeless("sign", 2) {
-            Some(ClientError::Denied { message, .. }) => message,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// One that lies, or knows less, does not hide what the others say.
-    #[test]
-    fn all_that_nodes_refuse_is_said() {
-        assert_eq!(refused(&["no", "no", "no"]), "no");
-        assert_eq!(refused(&["no", "a key", "no"]), "nodes 1 and 3: no; node 2: a key");
-    }
 }

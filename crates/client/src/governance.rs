@@ -1,33 +1,48 @@
 //! What one node decided, and how it would decide. Nothing here is checked against other nodes.
 
+use std::future::Future;
+
 use bytes::Bytes;
 use theta_names::{NodeId, Operation};
 use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry};
 use theta_statements::{Ask, Digest, UnixTime};
 use theta_wire::v1;
+use tokio::time;
 use tonic::Status;
 
 use crate::{Client, ClientError, Connection, NodeProblem, Problem};
 
+/// The most records that are read in one call, and the longest in bytes.
+const MOST_RECORDS: usize = 1 << 16;
+const MOST_RECORD: usize = 256 << 10;
+
 impl Client {
-    /// The records of a node's audit log from number `from` on, at most `count`, or all if `count` is 0. They are returned
+    /// The records of a node's audit log from number `from` on, at most `count`, or all up to 65,536 if `count` is 0. They are returned
     /// as the node sent them: [`theta_statements::audit::verify`] checks that they form a chain.
     ///
     /// # Errors
-    /// [`ClientError::NoAnswer`] with what the node did instead; [`ClientError::UnknownNode`].
+    /// [`ClientError::NoAnswer`] with what the node did instead, such as not to have sent them all in the client's timeout;
+    /// [`ClientError::UnknownNode`].
     pub async fn audit(&self, node: NodeId, from: u64, count: u64) -> Result<Vec<LogEntry>, ClientError> {
         const OPERATION: &str = "read the audit log";
         let connection = &self.connection(node)?;
         let request = self.enclose_token().request(v1::ReadAuditRequest { from, count }, self.shared.options.timeout);
-        let opened = connection.governance().read_audit(request).await;
-        let mut stream = self.answered(OPERATION, connection, opened.map(tonic::Response::into_inner)).await?;
-        let mut entries = Vec::new();
-        while let Some(entry) = self.answered(OPERATION, connection, stream.message().await).await? {
-            let entry = log_entry(&entry)
-                .ok_or_else(|| self.failed(OPERATION, connection, Problem::FalseAnswer("not a record".to_owned())))?;
-            entries.push(entry);
-        }
-        Ok(entries)
+        let most =
+            usize::try_from(count).ok().filter(|count| (1..=MOST_RECORDS).contains(count)).unwrap_or(MOST_RECORDS);
+        let read = async {
+            let mut governance = connection.governance().max_decoding_message_size(MOST_RECORD);
+            let mut stream = governance.read_audit(request).await?.into_inner();
+            let mut entries = Vec::new();
+            // A node that sends on is not heard.
+            while entries.len() < most {
+                let Some(entry) = stream.message().await? else { break };
+                entries.push(log_entry(&entry).ok_or(entry));
+            }
+            Ok(entries)
+        };
+        let entries = self.within(OPERATION, connection, read).await?;
+        let wrong = |_| self.failed(OPERATION, connection, Problem::FalseAnswer("not a record".to_owned()));
+        entries.into_iter().collect::<Result<Vec<LogEntry>, _>>().map_err(wrong)
     }
 
     /// Removes from a node's log the records that a checkpoint covers; they are to be kept elsewhere. Says how many were removed, and
@@ -47,8 +62,9 @@ impl Client {
             approvals: enclosed.approvals.clone(),
         };
         let request = enclosed.request(message, self.shared.options.timeout);
-        let answer = connection.governance().prune_audit(request).await.map(tonic::Response::into_inner);
-        let v1::PruneAuditResponse { removed, first, previous } = self.answered(OPERATION, connection, answer).await?;
+        let mut governance = connection.governance();
+        let answer = async { Ok(governance.prune_audit(request).await?.into_inner()) };
+        let v1::PruneAuditResponse { removed, first, previous } = self.within(OPERATION, connection, answer).await?;
         let head = <[u8; 32]>::try_from(previous.as_ref()).map(Digest);
         let head = head.map_err(|_| {
             self.failed(OPERATION, connection, Problem::FalseAnswer("its log begins after no record".to_owned()))
@@ -67,8 +83,9 @@ impl Client {
     ) -> Result<v1::ExplainPolicyResponse, ClientError> {
         let (connection, patience) = (&self.connection(node)?, self.shared.options.timeout);
         let request = self.enclose_token().request(question, patience);
-        let answer = connection.governance().explain_policy(request).await;
-        self.answered("explain the policy", connection, answer.map(tonic::Response::into_inner)).await
+        let mut governance = connection.governance();
+        let answer = async { Ok(governance.explain_policy(request).await?.into_inner()) };
+        self.within("explain the policy", connection, answer).await
     }
 
     /// The policy that is in force at a node; nodes with the same file have the same digest.
@@ -78,8 +95,23 @@ impl Client {
     pub async fn policy(&self, node: NodeId) -> Result<v1::GetPolicyResponse, ClientError> {
         let (connection, patience) = (&self.connection(node)?, self.shared.options.timeout);
         let request = self.enclose_token().request(v1::GetPolicyRequest {}, patience);
-        let answer = connection.governance().get_policy(request).await;
-        self.answered("read the policy", connection, answer.map(tonic::Response::into_inner)).await
+        let mut governance = connection.governance();
+        let answer = async { Ok(governance.get_policy(request).await?.into_inner()) };
+        self.within("read the policy", connection, answer).await
+    }
+
+    /// What one node answers in the client's timeout. The timeout of a request ends with the answer's first bytes.
+    pub(crate) async fn within<T>(
+        &self,
+        operation: &'static str,
+        connection: &Connection,
+        answer: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, ClientError> {
+        let patience = self.shared.options.timeout;
+        match time::timeout(patience, answer).await {
+            Ok(answer) => self.answered(operation, connection, answer).await,
+            Err(_) => Err(self.failed(operation, connection, Problem::Silent(patience))),
+        }
     }
 
     pub(crate) async fn answered<T>(

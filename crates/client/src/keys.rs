@@ -3,7 +3,9 @@
 pub(crate) mod backup;
 mod belief;
 pub(crate) mod ceremonies;
+mod ciphertext;
 pub(crate) mod known;
+mod listed;
 pub(crate) mod renewal;
 pub(crate) mod states;
 
@@ -12,7 +14,7 @@ use std::{collections::HashMap, time::Duration};
 use prost::Message as _;
 use theta_keyfiles::PublicKeyText as _;
 use theta_names::{KeyRef, NodeId};
-use theta_schemes::keys::{AnyPublicKey, KeyId};
+use theta_schemes::keys::AnyPublicKey;
 use theta_wire::v1;
 use tokio::time::{self, Instant};
 
@@ -21,62 +23,15 @@ use crate::{
     fan_out::{self, Problems},
 };
 
-use belief::{Belief, Told};
+pub use listed::ListedKey;
 
-/// The longest list of a node's keys, in bytes: thousands of keys. What is longer is a fault, and would cost its reader many times as much.
-const MOST_LISTED_BYTES: usize = 8 << 20;
+use belief::{Belief, Told};
+use listed::{MOST_LISTED, MOST_LISTED_BYTES, Own};
+
+/// The method that lists keys.
+const LIST: &str = "/theta.v1.ThresholdProtocol/ListKeys";
 /// How long the other nodes have to contradict after enough nodes have told the same key.
 const CONTRADICTIONS: Duration = Duration::from_secs(1);
-
-/// A version of a key, and the nodes that list it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ListedKey {
-    /// The version as the nodes describe it, except `held`, `generation`, `stock` and `quarantined`: see the fields below.
-    pub info: v1::KeyInfo,
-    /// The nodes that list it in exactly this form.
-    pub nodes: Vec<NodeId>,
-    /// Those of them that hold a share of it.
-    pub held: Vec<NodeId>,
-    /// The highest generation of the key that one of them reports; that of `info` is 0.
-    pub generation: u64,
-    /// What they have ahead of signatures, those of them that keep anything.
-    pub stocks: Vec<(NodeId, v1::Stock)>,
-    /// The sets of holders with which they compute no more.
-    pub quarantined: Vec<(NodeId, v1::Quarantine)>,
-}
-
-/// What differs by node and is no disagreement: whether it holds its share, which changes it has seen, what it has in stock, and what it has noticed.
-struct Own {
-    held: bool,
-    generation: u64,
-    stock: Option<v1::Stock>,
-    quarantined: Vec<v1::Quarantine>,
-}
-
-impl Own {
-    /// Takes it out of the description.
-    fn of(info: &mut v1::KeyInfo) -> Self {
-        Self {
-            held: std::mem::take(&mut info.held),
-            generation: std::mem::take(&mut info.generation),
-            stock: info.stock.take(),
-            quarantined: std::mem::take(&mut info.quarantined),
-        }
-    }
-}
-
-impl ListedKey {
-    /// Of the version as this node describes it, what others may describe otherwise.
-    fn add(&mut self, node: NodeId, own: Own) {
-        self.generation = self.generation.max(own.generation);
-        self.nodes.push(node);
-        self.stocks.extend(own.stock.map(|stock| (node, stock)));
-        self.quarantined.extend(own.quarantined.into_iter().map(|it| (node, it)));
-        if own.held {
-            self.held.push(node);
-        }
-    }
-}
 
 impl Client {
     /// The public key of this name, or of `NAME@VERSION`: as the group's ledger has it, or from the client's folder, or else from the
@@ -95,32 +50,6 @@ impl Client {
             Some(known) => Ok(known.public),
             None => self.renew_public_key(&key).await,
         }
-    }
-
-    /// The key of this id, if this client knows it, the ledger has it, or the nodes give it under this name. Who gave it does not matter:
-    /// the id is a digest of the public key.
-    pub(crate) async fn key_of_ciphertext(&self, name: &KeyRef, id: &KeyId) -> Option<AnyPublicKey> {
-        let known = self.known();
-        if let Some(key) = known.of_id(id) {
-            return Some(key.public);
-        }
-        let text = name.to_string();
-        if known.is_untold(&text) {
-            return None;
-        }
-        self.learn_since(Instant::now(), false).await;
-        if let Some(key) = known.of_id(id) {
-            return Some(key.public);
-        }
-        if known.given(&text).is_some() {
-            known.note_untold(text);
-            return None;
-        }
-        if let Err(error) = self.renew_public_key(name).await {
-            tracing::debug!(key = %text, %error, "the nodes do not tell the public key");
-            known.note_untold(text);
-        }
-        known.of_id(id).map(|key| key.public)
     }
 
     /// The text of the `.pub` file on which the key's holders agree, even if the client's folder has another one.
@@ -145,7 +74,10 @@ impl Client {
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(v1::GetPublicKeyRequest { key: key.to_string() }, patience);
-            async move { Ok(connection.protocol().get_public_key(request).await?.into_inner()) }
+            async move {
+                let mut protocol = connection.protocol().max_decoding_message_size(MOST_LISTED_BYTES);
+                Ok(protocol.get_public_key(request).await?.into_inner())
+            }
         });
         let mut problems = Problems::new(&connections);
         let (mut told, mut deadline) = (Told::default(), None);
@@ -211,16 +143,13 @@ impl Client {
         (listed, problems.all())
     }
 
-    /// What each node lists, in the order of the answers, and the failures of the others.
+    /// What each node lists, each version once, in the order of the answers, and the failures of the others.
     async fn key_lists(&self, patience: Duration) -> (Vec<(NodeId, Vec<v1::KeyInfo>)>, Problems) {
         let enclosed = self.enclose_token();
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(v1::ListKeysRequest {}, patience);
-            async move {
-                let mut protocol = connection.protocol().max_decoding_message_size(MOST_LISTED_BYTES);
-                Ok(protocol.list_keys(request).await?.into_inner().keys)
-            }
+            async move { listed::parse(connection.list::<_, MOST_LISTED>(LIST, request, MOST_LISTED_BYTES).await?) }
         });
         let (mut lists, mut problems) = (Vec::new(), Problems::new(&connections));
         while let Some((node, reply)) = replies.recv().await {

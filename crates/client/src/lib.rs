@@ -49,7 +49,10 @@ use members::roster::{Present, Roster};
 pub use self::{
     answer::{Answer, Culprit},
     credentials::Credentials,
-    error::{ClientError, KeyDispute, NodeProblem, OpenError, Problem},
+    error::{
+        ClientError, KeyDispute, NodeProblem, OpenError, Problem,
+        text::{is_shown, one_line},
+    },
     folder::{Checkpoint, ClientFile, LockError, changed_since, check_group, read_group},
     governance::explain_request,
     keys::{

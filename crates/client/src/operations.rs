@@ -2,10 +2,10 @@
 
 mod batch;
 
-use std::future::Future;
+use std::{collections::BTreeSet, future::Future};
 
 use bytes::Bytes;
-use theta_names::{KeyRef, Operation};
+use theta_names::{KeyRef, NodeId, Operation};
 use theta_payload::{Header, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::{
     Statement,
@@ -23,7 +23,7 @@ use tonic::{Request, Status};
 
 use crate::{
     Answer, Client, ClientError, Connection, Problem,
-    answer::{culprits, nodes},
+    answer::{culprits, nodes, trimmed},
     credentials::Enclosed,
     fan_out::{self, Chosen, Question, incomplete},
     keys::renewal::Under,
@@ -67,23 +67,25 @@ impl Client {
     ///
     /// The first key that makes the header an honest encryption is the right one, whichever node it came from. A client
     /// that has no public key of that id, and may not ask for it (`keys.list`), takes the first key that fits the header's
-    /// commitment: then an encryptor and a node together can give it a key that other clients do not get.
+    /// commitment: then an encryptor and a node together can give it a key that other clients do not get. One that may ask, and is told
+    /// of no such key, refuses the ciphertext.
     ///
     /// # Errors
-    /// [`ClientError`] if the request is wrong or too few nodes answered well; it names each with the reason.
+    /// [`ClientError::NoSuchKey`] if the group has no key of the header's id by this name; [`ClientError`] if the request is wrong or too few nodes answered well; it names each with the reason.
     pub async fn decapsulate(&self, key: &str, header: Bytes) -> Result<Answer<PayloadKey>, ClientError> {
         let bytes = header.clone();
         let parsed = Header::parse(&bytes)?;
         let key: KeyRef = key.parse()?;
         let (enclosed, request) = self.decapsulate_request(&key, header, &parsed)?;
         let call = |connection: Connection, request| async move {
-            let answer = connection.protocol().decapsulate(request).await?.into_inner();
+            let answer = connection.operations().decapsulate(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
         };
-        let public = self.key_of_ciphertext(&key, parsed.key_id()).await;
+        let public = self.key_of_ciphertext(&key, parsed.key_id()).await?;
         let check =
             |outcome: &v1::Outcome| unwrapped(public.as_ref(), &bytes, &parsed, outcome).map_err(Problem::FalseAnswer);
-        self.operate("decapsulate", (&enclosed, None), request, call, check).await
+        let k = public.as_ref().map(|public| public.threshold().k());
+        self.operate("decapsulate", (&enclosed, None, k), request, call, check).await
     }
 
     fn decapsulate_request(
@@ -149,7 +151,7 @@ impl Client {
         let (enclosed, request) = self.digest_request(&key, digest.clone(), slot)?;
         let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| verified_digest(under, &digest, outcome);
-        self.operate("sign a digest", (&enclosed, Some(under)), request, ask_to_sign, check).await
+        self.operate("sign a digest", (&enclosed, Some(under), under.threshold()), request, ask_to_sign, check).await
     }
 
     fn digest_request(
@@ -190,7 +192,7 @@ impl Client {
         let (enclosed, request) = self.sign_request(&key, message, &[], slot)?;
         let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| verified(under, &signed, outcome);
-        self.operate("sign", (&enclosed, Some(under)), request, ask_to_sign, check).await
+        self.operate("sign", (&enclosed, Some(under), under.threshold()), request, ask_to_sign, check).await
     }
 
     fn sign_request(
@@ -244,7 +246,7 @@ impl Client {
                 Ok(RandomizedSignature { signature: outcome.result.clone(), key: key.into() })
             })
         };
-        self.operate("sign", (&enclosed, Some(under)), request, ask_to_sign, check).await
+        self.operate("sign", (&enclosed, Some(under), under.threshold()), request, ask_to_sign, check).await
     }
 
     /// Draws the coin of a name. The value depends on the key and the name alone.
@@ -257,12 +259,12 @@ impl Client {
         let key: KeyRef = key.parse()?;
         let (enclosed, request) = self.coin_request(&key, name)?;
         let call = move |connection: Connection, request| async move {
-            let answer = connection.protocol().flip_coin(request).await?.into_inner();
+            let answer = connection.operations().flip_coin(request).await?.into_inner();
             unchecked(answer.instance_id, answer.outcome)
         };
         let under = Under::new(self, &key);
         let check = |outcome: &v1::Outcome| drawn_coin(under, &drawn, outcome);
-        self.operate("flip coin", (&enclosed, Some(under)), request, call, check).await
+        self.operate("flip coin", (&enclosed, Some(under), under.threshold()), request, call, check).await
     }
 
     fn coin_request(&self, key: &KeyRef, name: Bytes) -> Result<(Enclosed, v1::FlipCoinRequest), ClientError> {
@@ -280,10 +282,15 @@ impl Client {
         Ok((enclosed, request))
     }
 
+    /// The present members.
+    fn members(&self) -> BTreeSet<NodeId> {
+        self.group().nodes().iter().map(|node| node.id).collect()
+    }
+
     async fn operate<R, F, T>(
         &self,
         operation: &'static str,
-        (enclosed, under): (&Enclosed, Option<Under<'_>>),
+        (enclosed, under, k): (&Enclosed, Option<Under<'_>>, Option<u16>),
         message: R,
         call: impl Fn(Connection, Request<R>) -> F + Send + Sync + 'static,
         check: impl Fn(&v1::Outcome) -> Result<T, Problem>,
@@ -301,9 +308,10 @@ impl Client {
             call(connection, to_all.request(message.clone(), patience))
         });
         let (connections, quorum) = (connections.as_slice(), self.quorum());
-        let question = Question { operation, connections, quorum, asked, under };
+        let least = k.map_or(quorum, |k| quorum.min(k.into()));
+        let question = Question { operation, connections, quorum, least, asked, under };
         let chosen = fan_out::first_good(question, replies, |answer: &Unchecked| answer.checked(&check)).await?;
-        Ok(chosen.into())
+        Ok(Answer::of(chosen, &self.members()))
     }
 }
 
@@ -315,15 +323,16 @@ impl Unchecked {
     }
 }
 
-impl<T> From<Chosen<Checked<T>>> for Answer<T> {
-    fn from(chosen: Chosen<Checked<T>>) -> Self {
+impl<T> Answer<T> {
+    /// The checked answer, with what it says of members of the group.
+    fn of(chosen: Chosen<Checked<T>>, members: &BTreeSet<NodeId>) -> Self {
         let Checked { result, instance_id, outcome } = chosen.value;
         Self {
             result,
             node: chosen.node,
             instance_id,
-            contributors: nodes(&outcome.contributors),
-            culprits: culprits(outcome.culprits),
+            contributors: nodes(&outcome.contributors, members),
+            culprits: culprits(outcome.culprits, members),
             bad_answers: chosen.false_answers,
             latency: chosen.latency,
         }
@@ -331,7 +340,7 @@ impl<T> From<Chosen<Checked<T>>> for Answer<T> {
 }
 
 async fn ask_to_sign(connection: Connection, request: Request<v1::SignRequest>) -> Result<Unchecked, Status> {
-    let answer = connection.protocol().sign(request).await?.into_inner();
+    let answer = connection.operations().sign(request).await?.into_inner();
     unchecked(answer.instance_id, answer.outcome)
 }
 
@@ -374,5 +383,5 @@ fn unwrapped(
 }
 
 fn unchecked(instance_id: Bytes, outcome: Option<v1::Outcome>) -> Result<Unchecked, Status> {
-    Ok(Unchecked { instance_id, outcome: outcome.ok_or_else(|| incomplete("outcome"))? })
+    Ok(Unchecked { instance_id, outcome: trimmed(outcome.ok_or_else(|| incomplete("outcome"))?) })
 }

@@ -8,6 +8,9 @@ use tokio::time::Instant;
 
 use crate::{Client, Connection, NodeProblem, Problem, fan_out};
 
+/// The longest report of a node, in bytes: it names its peers.
+const MOST_STATUS: usize = 1 << 20;
+
 /// One node's report about itself, or why there is none.
 #[derive(Debug)]
 pub struct NodeStatus {
@@ -45,7 +48,8 @@ impl Client {
         let mut replies = fan_out::ask_all(connections, patience, |connection| {
             let request = enclosed.request(v1::GetStatusRequest {}, patience);
             async move {
-                let status = connection.protocol().get_status(request).await?.into_inner();
+                let mut protocol = connection.protocol().max_decoding_message_size(MOST_STATUS);
+                let status = protocol.get_status(request).await?.into_inner();
                 let took = connection.sent(asked).elapsed();
                 let offset = clock_offset(status.clock, took, WallTime::now());
                 Ok((status, took, offset))

@@ -22,7 +22,10 @@ Examples:
   theta status --token-file operator.token
 
 The token is a password of 256 bits: whoever has it is that client, until its hash is taken out of the policy. The policy \
-holds the hash alone. Every node decides by its own copy of the policy: add the lines at all of them.")]
+holds the hash alone. Every node decides by its own copy of the policy: add the lines at all of them.
+
+The token is sent whole to every node that is asked, so one malicious node can be that client at all the others. Where a single \
+node must not be trusted, use a client file instead (theta client new): it shows a certificate and signs requests.")]
 pub(crate) struct NewArgs {
     /// What the policy calls the client
     #[arg(long, value_name = "NAME")]

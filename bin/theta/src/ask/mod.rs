@@ -12,7 +12,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{NodeStatus, Problem, Version};
+use theta_client::{NodeStatus, Problem, Version, one_line};
 use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
 use tonic::Code;
@@ -167,6 +167,7 @@ impl NodeState {
         match problem {
             Problem::Unreachable(_) | Problem::Silent(_) | Problem::Refused { code: Code::Cancelled, .. } => Self::Down,
             Problem::Refused { .. }
+            | Problem::Unanswerable(_)
             | Problem::NotReady(_)
             | Problem::Denied { .. }
             | Problem::TurnedAway { .. }
@@ -358,12 +359,16 @@ fn too_few(Status { threshold, up, nodes, .. }: &Status) -> Failure {
     Failure::NoAnswer(format!("{text}; and {} cannot be reached, where it takes {threshold}", connect::nodes(&down)))
 }
 
-/// All nodes that some node has accused, once for each misbehaviour.
+/// All members that some node has accused, once for each misbehaviour.
 pub fn culprits(statuses: &[NodeStatus]) -> Vec<CulpritView> {
+    let is_member = |node: u16| statuses.iter().any(|status| status.node.get() == node);
     let answered = statuses.iter().filter_map(|status| status.status.as_ref().ok());
     let named = answered.flat_map(|(response, _)| &response.culprits);
     let distinct: BTreeSet<(u16, String)> = named
-        .filter_map(|culprit| Some((u16::try_from(culprit.node).ok()?, exit::tidy(&culprit.misbehaviour))))
+        .filter_map(|culprit| {
+            let node = u16::try_from(culprit.node).ok().filter(|node| is_member(*node))?;
+            Some((node, exit::tidy(&one_line(&culprit.misbehaviour))))
+        })
         .collect();
     distinct.into_iter().map(|(node, misbehaviour)| CulpritView { node, misbehaviour }).collect()
 }

@@ -67,7 +67,7 @@ impl KeyArgs {
                  {name} takes that back, and theta keys list shows other keys"
             )));
         }
-        match (told.or(key.state), successor) {
+        match (present(key.state, told), successor) {
             (Some(KeyState::Destroyed), _) => Err(Failure::Usage(format!(
                 "the key {name} is destroyed: nobody could ever decrypt what is encrypted to it; theta keys list shows other keys, \
                  and theta keys create makes one"
@@ -90,6 +90,38 @@ impl KeyArgs {
                 Ok(key)
             }
             (Some(KeyState::Pending | KeyState::Active) | None, _) => Ok(key),
+        }
+    }
+}
+
+/// The state of a version by what the group has certified and what so many nodes tell that one of them is honest. What is certified as over stays
+/// over, whatever nodes tell that are behind; else the nodes know what is new.
+fn present(certified: Option<KeyState>, told: Option<KeyState>) -> Option<KeyState> {
+    match (certified, told) {
+        (Some(KeyState::Destroyed), _) | (_, Some(KeyState::Destroyed)) => Some(KeyState::Destroyed),
+        (Some(KeyState::Retired), _) => Some(KeyState::Retired),
+        (certified, told) => told.or(certified),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_certified_as_over_is_over() {
+        use KeyState::{Active, Destroyed, Disabled, Retired};
+        for (certified, told, present_now) in [
+            (Some(Destroyed), Some(Active), Some(Destroyed)),
+            (Some(Retired), Some(Active), Some(Retired)),
+            (Some(Retired), Some(Destroyed), Some(Destroyed)),
+            (Some(Active), Some(Disabled), Some(Disabled)),
+            (Some(Disabled), Some(Active), Some(Active)),
+            (Some(Active), None, Some(Active)),
+            (None, Some(Active), Some(Active)),
+            (None, None, None),
+        ] {
+            assert_eq!(present(certified, told), present_now, "{certified:?}, {told:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use theta_client::explain_request;
+use theta_client::{explain_request, is_shown};
 use theta_names::Label;
 use theta_network::group::GroupFile;
 use theta_policy::Explanation;
@@ -110,9 +110,9 @@ fn by_node(args: &ExplainArgs, node: NonZeroU16, approvals: &[Approval], output:
     output.result(&value, |out| write!(out, "{}", printable(&answer.text)))
 }
 
-/// A node's text, without control characters for the terminal.
+/// A node's text, without what does something to a terminal or to the text around it.
 fn printable(text: &str) -> String {
-    text.chars().filter(|character| *character == '\n' || !character.is_control()).collect()
+    text.chars().filter(|character| *character == '\n' || is_shown(*character)).collect()
 }
 
 fn by_file(args: &ExplainArgs, approvals: &[Approval], output: Output) -> Result<(), Failure> {

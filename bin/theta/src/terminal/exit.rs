@@ -3,7 +3,7 @@
 use std::{fmt, io, path::Path, process::ExitCode};
 
 use clap::{Parser, error::ErrorKind};
-use theta_client::{ClientError, OpenError, Problem};
+use theta_client::{ClientError, OpenError, Problem, is_shown};
 use theta_schemes::RequestError;
 use theta_service::StartError;
 use tonic::Code;
@@ -182,6 +182,7 @@ pub(crate) const fn is_absence(problem: &Problem) -> bool {
         }
         Problem::TurnedAway { .. }
         | Problem::Denied { .. }
+        | Problem::Unanswerable(_)
         | Problem::OtherVersion(_)
         | Problem::KeyWithheld(_)
         | Problem::Unconfirmed(_)
@@ -215,8 +216,7 @@ pub(crate) fn tidy(text: &str) -> String {
     let text = parts.fold(first, |text, rest| text + rest.split_once(')').map_or("", |(_, after)| after));
     let plain = |character: char| match character {
         '\n' => ' ',
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        character if character.is_control() => '\u{fffd}',
+        character if !is_shown(character) => '\u{fffd}',
         character => character,
     };
     text.chars().map(plain).collect()

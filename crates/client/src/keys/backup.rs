@@ -31,8 +31,9 @@ impl Client {
         let (signed_request, approvals) = (enclosed.signed_request.clone(), enclosed.approvals.clone());
         let message = v1::BackUpRequest { signed_request, approvals };
         let request = enclosed.request(message, self.shared.options.timeout);
-        let opened = connection.keys().back_up(request).await.map(tonic::Response::into_inner);
-        let parts = self.answered(OPERATION, &connection, opened).await?;
+        let mut keys = connection.keys();
+        let opened = async { Ok(keys.back_up(request).await?.into_inner()) };
+        let parts = self.within(OPERATION, &connection, opened).await?;
         Ok(BackUp { client: self, connection, parts, about: None, done: None })
     }
 }

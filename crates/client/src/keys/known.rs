@@ -1,22 +1,26 @@
 //! The public keys that a client knows without asking anybody.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::{PoisonError, RwLock},
+    time::Duration,
 };
 
 use theta_names::{Delivery, Epoch, KeyRef, KeyState, Version};
 use theta_network::group::GroupFile;
 use theta_schemes::keys::{AnyPublicKey, KeyId, KeyName};
+use tokio::time::Instant;
 
 use crate::{
     Checkpoint, OpenError, folder,
     ledger::{Book, Certified},
 };
 
-/// The most names that are remembered as unknown: for these, a ciphertext does not make the client ask the nodes again.
+/// The most keys that are remembered as untold: for these, a ciphertext does not make the client ask the nodes again.
 const MOST_UNTOLD: usize = 1024;
+/// For how long: after that the key may have come, or the leave to ask for it.
+const UNTOLD_FOR: Duration = Duration::from_secs(10);
 
 /// How many sharings of a version an answer of nodes is checked with. A node that is behind uses the one before the newest; more would
 /// let a liar waste the client's time.
@@ -57,12 +61,21 @@ impl From<Certified> for KnownKey {
     }
 }
 
+/// Why the nodes have not told a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Untold {
+    /// Rules of so many nodes deny it that too few are left: this client may not ask.
+    Denied,
+    /// No version of the name has this id.
+    Absent,
+}
+
 /// All public keys that a client knows: from its group's ledger, every version and epoch, and besides those that were given to it in
 /// files or that enough nodes have told. Reading them takes no node and no runtime.
 #[derive(Debug)]
 pub struct KnownKeys {
     given: RwLock<HashMap<String, AnyPublicKey>>,
-    untold: RwLock<HashSet<String>>,
+    untold: RwLock<HashMap<(String, KeyId), (Instant, Untold)>>,
     book: Book,
 }
 
@@ -172,19 +185,21 @@ impl KnownKeys {
     }
 
     pub(crate) fn insert(&self, name: String, key: AnyPublicKey) {
-        self.untold.write().unwrap_or_else(PoisonError::into_inner).remove(&name);
         self.given.write().unwrap_or_else(PoisonError::into_inner).insert(name, key);
     }
 
-    pub(crate) fn is_untold(&self, name: &str) -> bool {
-        self.untold.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+    /// Why the nodes did not tell the key of this name and id a moment ago, if they were asked for it.
+    pub(crate) fn untold(&self, name: &str, id: &KeyId) -> Option<Untold> {
+        let untold = self.untold.read().unwrap_or_else(PoisonError::into_inner);
+        let (noted, why) = untold.get(&(name.to_owned(), *id))?;
+        (noted.elapsed() < UNTOLD_FOR).then_some(*why)
     }
 
-    pub(crate) fn note_untold(&self, name: String) {
+    pub(crate) fn note_untold(&self, name: String, id: KeyId, why: Untold) {
         let mut untold = self.untold.write().unwrap_or_else(PoisonError::into_inner);
         if untold.len() >= MOST_UNTOLD {
             untold.clear();
         }
-        untold.insert(name);
+        untold.insert((name, id), (Instant::now(), why));
     }
 }

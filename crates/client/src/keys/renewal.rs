@@ -1,6 +1,6 @@
 //! What a client does before it calls a node a liar, and what it asks before it uses a key without any node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use theta_names::{KeyRef, KeyState, NodeId, Version};
@@ -30,6 +30,11 @@ pub(crate) struct Under<'a> {
 impl<'a> Under<'a> {
     pub(crate) const fn new(client: &'a Client, key: &'a KeyRef) -> Self {
         Self { client, key }
+    }
+
+    /// How many holders the key takes, as far as this client knows it.
+    pub(crate) fn threshold(&self) -> Option<u16> {
+        Some(self.client.known().find(self.key)?.public.threshold().k())
     }
 
     /// What follows from an answer under the key: whichever of its last epochs it was made in, since what was proven in an older one stays
@@ -81,7 +86,7 @@ impl Client {
         if self.group().nodes().len().saturating_sub(problems.len()) < self.quorum() {
             return Err(ClientError::NoAnswer { operation: OPERATION, nodes: problems });
         }
-        let mut told: BTreeMap<AgreedState, Vec<NodeId>> = BTreeMap::new();
+        let mut told: BTreeMap<AgreedState, BTreeSet<NodeId>> = BTreeMap::new();
         for key in listed.into_iter().filter(|key| key.info.name == name.as_str()) {
             if let (Some(version), Some(state)) = (Version::new(key.info.version), state(&key.info.state)) {
                 told.entry(AgreedState { version, key_id: key.info.key_id, state }).or_default().extend(key.nodes);

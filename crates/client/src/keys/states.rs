@@ -58,6 +58,9 @@ pub fn state_statement(key: &KeyName, version: Option<Version>, state: KeyState,
     StateChange { key: key.clone(), version, state, generation, not_before: 0 }.encode()
 }
 
+/// The longest answer, in bytes: it has the versions of the key.
+const MOST_ANSWERED: usize = 1 << 20;
+
 /// What the nodes answered.
 struct Answers {
     /// Those that took the request.
@@ -241,7 +244,10 @@ impl Client {
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(message.clone(), patience);
-            async move { Ok(connection.keys().change_key_state(request).await?.into_inner()) }
+            async move {
+                let mut keys = connection.keys().max_decoding_message_size(MOST_ANSWERED);
+                Ok(keys.change_key_state(request).await?.into_inner())
+            }
         });
         let problems = Problems::new(&connections);
         let (nodes, frozen, awaits) = (Vec::new(), Vec::new(), Vec::new());
@@ -287,20 +293,31 @@ impl Client {
         }
     }
 
-    /// Whether so many holders have stopped using the key that the others are too few.
+    /// Whether so many holders have stopped using the key that the others are too few, though t of those that say so lie.
     fn is_stopped(&self, change: &StateChange, frozen: &[NodeId]) -> bool {
+        let group = self.quorum();
         let left_too_few = |ledger: &LedgerState| {
             let line = ledger.keys().get(&change.key)?;
             let versions = line.versions.iter().filter(|(number, _)| change.version.is_none_or(|it| it == **number));
             let mut serving = versions.filter_map(|(_, history)| history.serving()).peekable();
             serving.peek()?;
             Some(serving.all(|sharing| {
-                let goes_on = |holder: &&u16| frozen.iter().all(|node| node.get() != **holder);
-                sharing.holders.iter().filter(goes_on).count() < usize::from(sharing.k)
+                let said = |holder: &&u16| frozen.iter().any(|node| node.get() == **holder);
+                let stopped = sharing.holders.iter().filter(said).count();
+                // As with slots, t is the larger of the group's and the key's.
+                let k = usize::from(sharing.k);
+                too_few(sharing.holders.len(), stopped, k, k.max(group).saturating_sub(1))
             }))
         };
         self.known().book().look(left_too_few).flatten().unwrap_or(false)
     }
+}
+
+/// Whether of n holders, of which so many say that they have stopped, fewer than k can use the key: those that have not stopped, with t liars among
+/// those that say so.
+fn too_few(n: usize, stopped: usize, k: usize, t: usize) -> bool {
+    let liars = t.min(stopped);
+    n.saturating_sub(stopped).saturating_add(liars) < k
 }
 
 fn standing(ledger: &LedgerState, change: &StateChange) -> Standing {
@@ -322,5 +339,21 @@ const fn in_words(state: KeyState) -> &'static str {
     match state {
         KeyState::Active => "enabled",
         KeyState::Pending | KeyState::Retired | KeyState::Disabled | KeyState::Destroyed => state.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 4 holders with k = 2, one liar says that it has stopped, and uses the key with the one that has not been asked.
+    #[test]
+    fn a_liar_among_those_that_stopped_is_counted_as_going_on() {
+        assert!(!too_few(4, 3, 2, 1), "the fourth and a liar are two");
+        assert!(too_few(4, 4, 2, 1));
+        assert!(!too_few(5, 3, 3, 2));
+        assert!(too_few(5, 5, 3, 2));
+        assert!(too_few(3, 2, 2, 0), "nobody lies where one node has the key");
+        assert!(!too_few(3, 0, 1, 0));
     }
 }

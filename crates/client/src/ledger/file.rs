@@ -44,8 +44,15 @@ pub(super) fn load(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes the file whole or not at all.
-pub(super) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes the file whole or not at all, and not if what is there has more. Who does so holds the lock of the directory: with `WouldBlock`
+/// another process has it.
+pub(super) fn save(path: &Path, bytes: &[u8], has_more: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let lock = File::open(folder)?;
+    lock.try_lock()?;
+    if load(path).is_some_and(|kept| has_more(&kept)) {
+        return Ok(());
+    }
     let mut number = [0; 8];
     getrandom::fill(&mut number).map_err(io::Error::other)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

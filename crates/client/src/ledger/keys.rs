@@ -1,6 +1,9 @@
 //! Public keys that follow from the ledger.
 
-use std::sync::PoisonError;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::PoisonError,
+};
 
 use theta_ledger::{Epochs, KeyHistory, LedgerState};
 use theta_names::{Delivery, Epoch, KeyName, KeyRef, KeyState, SuiteName, Version};
@@ -24,6 +27,14 @@ pub(crate) struct Certified {
     /// When it will be destroyed, in seconds since 1970.
     pub(crate) doomed: Option<u64>,
     pub(crate) public: AnyPublicKey,
+}
+
+/// Which versions have which ids, as of one height.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    height: Option<u64>,
+    of: HashMap<KeyId, (KeyName, Version)>,
+    read: HashSet<(KeyName, Version)>,
 }
 
 /// Where a sharing stands in the ledger.
@@ -61,12 +72,33 @@ impl Book {
 
     /// The newest sharing of the version with this public key.
     pub(crate) fn of_id(&self, id: &KeyId) -> Option<Certified> {
-        let serving = |state: &LedgerState| -> Vec<(KeyName, Entry)> {
-            let all = state.keys().iter();
-            all.flat_map(|(name, line)| newest(line).into_iter().map(|entry| (name.clone(), entry))).collect()
+        self.read_ids();
+        let (name, version) = self.ids.read().unwrap_or_else(PoisonError::into_inner).of.get(id).cloned()?;
+        let entry = self.look(|state| newest(state.keys().get(&name)?, version)).flatten()?;
+        self.decode(&name, entry)
+    }
+
+    /// Learns the ids of the versions that have come into the ledger. A version has one id in all of its sharings, so each is decoded once.
+    fn read_ids(&self) {
+        let Some(height) = self.look(LedgerState::height) else { return };
+        if self.ids.read().unwrap_or_else(PoisonError::into_inner).height == Some(height) {
+            return;
+        }
+        let mut ids = self.ids.write().unwrap_or_else(PoisonError::into_inner);
+        let unread = |state: &LedgerState| -> Vec<((KeyName, Version), Entry)> {
+            let lines = state.keys().iter();
+            let all = lines.flat_map(|(name, line)| line.versions.keys().map(move |version| (name, line, *version)));
+            let new = all.filter(|(name, _, version)| !ids.read.contains(&((*name).clone(), *version)));
+            new.filter_map(|(name, line, version)| Some(((name.clone(), version), newest(line, version)?))).collect()
         };
-        let mut all = self.look(serving)?.into_iter().filter_map(|(name, entry)| self.decode(&name, entry));
-        all.find(|certified| certified.public.key_id() == id)
+        for (place, entry) in self.look(unread).unwrap_or_default() {
+            // What cannot be decoded now never can.
+            if let Some(public) = decode(&entry.suite, &entry.epochs.public) {
+                ids.of.entry(*public.key_id()).or_insert_with(|| place.clone());
+            }
+            ids.read.insert(place);
+        }
+        ids.height = Some(height);
     }
 
     fn decode(&self, name: &KeyName, entry: Entry) -> Option<Certified> {
@@ -102,15 +134,13 @@ fn of_line(line: &KeyHistory, version: Option<Version>, most: usize) -> Vec<Entr
     all.collect()
 }
 
-/// The newest sharing of each version.
-fn newest(line: &KeyHistory) -> Vec<Entry> {
-    let all = line.versions.iter().filter_map(|(version, history)| {
-        let state = line.state_of(*version).unwrap_or(history.state);
-        let (suite, doomed) = (history.suite.clone(), line.doom_of(*version));
-        let (delivery, epochs) = (history.delivery, history.serving()?.clone());
-        Some(Entry { version: *version, suite, delivery, state, doomed, epochs })
-    });
-    all.collect()
+/// The newest sharing of a version.
+fn newest(line: &KeyHistory, version: Version) -> Option<Entry> {
+    let history = line.versions.get(&version)?;
+    let state = line.state_of(version).unwrap_or(history.state);
+    let (suite, doomed) = (history.suite.clone(), line.doom_of(version));
+    let (delivery, epochs) = (history.delivery, history.serving()?.clone());
+    Some(Entry { version, suite, delivery, state, doomed, epochs })
 }
 
 /// A public key as entries have it, if it is of the suite that the entry names.

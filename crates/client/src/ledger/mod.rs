@@ -14,6 +14,7 @@ mod turns;
 
 use std::{
     collections::HashMap,
+    io,
     path::PathBuf,
     sync::{OnceLock, PoisonError, RwLock},
 };
@@ -28,6 +29,7 @@ pub use self::follow::Followed;
 pub use self::genesis::{GenesisFileError, genesis_of};
 use self::history::{Heads, History};
 pub(crate) use self::keys::Certified;
+use self::keys::Ids;
 use self::turns::Turns;
 use crate::Checkpoint;
 
@@ -45,6 +47,8 @@ pub(crate) struct Book {
     pages: OnceLock<RwLock<Pages>>,
     /// Public keys that were decoded, since that takes arithmetic.
     decoded: RwLock<HashMap<(KeyName, Version, Epoch), AnyPublicKey>>,
+    /// The versions by their ids.
+    ids: RwLock<Ids>,
     /// Held by the one that asks the nodes; others wait for what it learns.
     turns: Mutex<Turns>,
 }
@@ -68,6 +72,7 @@ impl Book {
             heads: RwLock::default(),
             pages: OnceLock::new(),
             decoded: RwLock::default(),
+            ids: RwLock::default(),
             turns: Mutex::new(Turns::new(Instant::now())),
         }
     }
@@ -110,18 +115,24 @@ impl Book {
         Some(at(&pages.state))
     }
 
-    /// Writes what is new into the file. A client that cannot write there goes on, and asks for the same again after its next start.
+    /// Writes what is new into the file, unless another process has written more. A client that cannot write there goes on, and asks for the
+    /// same again after its next start.
     fn keep(&self) {
-        let (Some(place), Some(pages)) = (&self.place, self.pages()) else { return };
-        let encoded = {
+        let (Some(place), Some(genesis), Some(pages)) = (&self.place, self.genesis(), self.pages()) else { return };
+        let (encoded, height) = {
             let mut pages = pages.write().unwrap_or_else(PoisonError::into_inner);
             if !std::mem::take(&mut pages.unkept) {
                 return;
             }
-            pages.encoded.clone()
+            (pages.encoded.clone(), pages.state.height())
         };
-        if let Err(error) = file::save(place, &encoded) {
+        // A longer file is looked at: what is certified in it counts, and not what anybody has written behind that.
+        let has_more = |kept: &[u8]| kept.len() > encoded.len() && file::read(kept, genesis).0.height() > height;
+        if let Err(error) = file::save(place, &encoded, has_more) {
             tracing::debug!(place = %place.display(), %error, "the ledger was not kept");
+            if error.kind() == io::ErrorKind::WouldBlock {
+                pages.write().unwrap_or_else(PoisonError::into_inner).unkept = true;
+            }
         }
     }
 }

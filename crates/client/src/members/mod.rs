@@ -18,8 +18,9 @@ use tonic::{Code, Status};
 use crate::{
     Client, ClientError, Connection, NodeProblem, Problem,
     answer::node,
+    connection::MOST_ANSWER,
     credentials::{Enclosed, random},
-    error::one_line,
+    error::text::one_line,
     fan_out::{self, Problems},
 };
 
@@ -66,11 +67,11 @@ impl Question {
         }
     }
 
-    /// How many members have to agree to it by their policies.
-    fn needed(&self, state: &LedgerState) -> usize {
+    /// How many members have to agree to it by their policies; `None` for what proves itself.
+    fn needed(&self, state: &LedgerState) -> Option<usize> {
         match self {
-            Self::Change(request) if !request.claims_proof() => state.quorum(),
-            _ => 0,
+            Self::Change(request) if !request.claims_proof() => Some(state.quorum()),
+            _ => None,
         }
     }
 
@@ -93,7 +94,7 @@ impl Question {
         patience: Duration,
     ) -> Result<v1::MembersStatus, Status> {
         let (signed_request, approvals) = (enclosed.signed_request.clone(), enclosed.approvals.clone());
-        let mut governance = connection.governance();
+        let mut governance = connection.governance().max_decoding_message_size(MOST_ANSWER);
         let answer = match &*self {
             Self::Change(MemberRequest { nonce, change, proof }) => {
                 let message = v1::ChangeMembersRequest {
@@ -195,9 +196,9 @@ impl Client {
             if let Some(height) = self.decided(&actions) {
                 return Ok(MembersChanged { height, problems: problems.all(), latency: started.elapsed() });
             }
-            let of_members = self.ledger(|state| question.needed(state)).unwrap_or_default();
-            let hopeless = problems.hopeless(operation, self.quorum());
-            if let Some(error) = hopeless.or_else(|| problems.hopeless(operation, of_members)) {
+            let of_members = self.ledger(|state| question.needed(state)).flatten();
+            let too_few = || of_members.and_then(|members| problems.hopeless(operation, members));
+            if let Some(error) = problems.hopeless(operation, self.quorum()).or_else(too_few) {
                 return Err(error);
             }
             if Instant::now() >= deadline {

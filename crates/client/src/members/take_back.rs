@@ -13,8 +13,9 @@ use tonic::Code;
 use super::AGAIN;
 use crate::{
     Client, ClientError, Problem,
+    connection::MOST_ANSWER,
     credentials::random,
-    error::one_line,
+    error::text::one_line,
     fan_out::{self, Problems},
     keys::ceremonies::enough,
 };
@@ -76,7 +77,10 @@ impl Client {
             let left = deadline.saturating_duration_since(Instant::now()).max(AGAIN);
             let mut replies = fan_out::ask_all(&connections, left, |connection| {
                 let request = enclosed.request(message.clone(), patience);
-                async move { Ok(connection.governance().take_back_change(request).await?.into_inner()) }
+                async move {
+                    let mut governance = connection.governance().max_decoding_message_size(MOST_ANSWER);
+                    Ok(governance.take_back_change(request).await?.into_inner())
+                }
             });
             let (mut against, mut problems) = (BTreeSet::new(), Problems::new(&connections));
             while let Some((node, reply)) = replies.recv().await {
@@ -93,7 +97,7 @@ impl Client {
             if against.len() >= needed {
                 return Ok(TakenBack::Done { nodes: against.into_iter().collect() });
             }
-            let quorum = self.ledger(LedgerState::quorum).unwrap_or_default();
+            let quorum = self.ledger(LedgerState::quorum).unwrap_or(self.quorum());
             if let Some(error) = problems.hopeless(OPERATION, quorum).filter(|_| against.is_empty()) {
                 return Err(error);
             }

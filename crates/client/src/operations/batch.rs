@@ -1,8 +1,9 @@
 //! Many requests in one call to each node.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use prost::Message as _;
 use theta_names::{KeyRef, NodeId};
 use theta_payload::{Header, PayloadKey};
 use theta_schemes::Statement;
@@ -19,6 +20,7 @@ use tonic::{
 use super::{Coin, Unchecked, drawn_coin, unchecked, unwrapped, verified, verified_digest};
 use crate::{
     Answer, Client, ClientError, Connection, Problem,
+    connection::MOST_ANSWER,
     credentials::Enclosed,
     error::is_for_later,
     fan_out::{AGAIN, GRACE, Question, Reply, first_good},
@@ -27,6 +29,8 @@ use crate::{
 
 /// The most requests in one call, as nodes have it.
 const MOST_ITEMS: usize = 256;
+/// The most bytes of an answer in a batch on an average.
+const MOST_EACH: usize = 64 << 10;
 /// What a request takes besides its statement and what is enclosed, at most, in bytes.
 const FRAME: usize = 512;
 
@@ -49,7 +53,7 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             verified(under, messages.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("sign", Some(under), items, check).await)
+        Ok(self.operate_all("sign", (Some(under), under.threshold()), items, check).await)
     }
 
     /// [`sign_digest`](Client::sign_digest) for many digests, without slots, as [`sign_all`](Client::sign_all).
@@ -68,7 +72,7 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             verified_digest(under, digests.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("sign a digest", Some(under), items, check).await)
+        Ok(self.operate_all("sign a digest", (Some(under), under.threshold()), items, check).await)
     }
 
     /// [`flip_coin`](Client::flip_coin) for many names, as [`sign_all`](Client::sign_all).
@@ -84,7 +88,7 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             drawn_coin(under, names.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("flip coin", Some(under), items, check).await)
+        Ok(self.operate_all("flip coin", (Some(under), under.threshold()), items, check).await)
     }
 
     /// [`decapsulate`](Client::decapsulate) for the headers of many ciphertexts of one key, as [`sign_all`](Client::sign_all).
@@ -94,26 +98,37 @@ impl Client {
     pub async fn decapsulate_all(&self, key: &str, headers: &[Bytes]) -> Result<Answers<PayloadKey>, ClientError> {
         let key: KeyRef = key.parse()?;
         let parsed = headers.iter().map(|header| Header::parse(header)).collect::<Result<Vec<_>, _>>()?;
-        let mut publics = Vec::with_capacity(parsed.len());
-        let mut items = Vec::with_capacity(parsed.len());
-        for (header, parsed) in headers.iter().zip(&parsed) {
-            items.push(Item::Decapsulate(self.decapsulate_request(&key, header.clone(), parsed)?.1));
-            publics.push(self.key_of_ciphertext(&key, parsed.key_id()).await);
+        let (mut items, mut asked, mut refused) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (place, (header, parsed)) in headers.iter().zip(&parsed).enumerate() {
+            match self.key_of_ciphertext(&key, parsed.key_id()).await {
+                Ok(public) => {
+                    items.push(Item::Decapsulate(self.decapsulate_request(&key, header.clone(), parsed)?.1));
+                    asked.push((header, parsed, public));
+                }
+                Err(error) => {
+                    refused.insert(place, error);
+                }
+            }
         }
+        let k = asked.iter().filter_map(|(.., public)| Some(public.as_ref()?.threshold().k())).min();
         let check = |place: usize, outcome: &v1::Outcome| {
-            let of_place = headers.get(place).zip(parsed.get(place)).zip(publics.get(place));
-            let Some(((header, parsed), public)) = of_place else {
+            let Some((header, parsed, public)) = asked.get(place) else {
                 return Err(Problem::FalseAnswer("an answer to nothing that was asked".to_owned()));
             };
             unwrapped(public.as_ref(), header, parsed, outcome).map_err(Problem::FalseAnswer)
         };
-        Ok(self.operate_all("decapsulate", None, items, check).await)
+        let mut answers = self.operate_all("decapsulate", (None, k), items, check).await;
+        // Places of those that were not asked for, in their order among the others.
+        for (place, error) in refused {
+            answers.insert(place.min(answers.len()), Err(error));
+        }
+        Ok(answers)
     }
 
     async fn operate_all<T>(
         &self,
         operation: &'static str,
-        under: Option<Under<'_>>,
+        (under, k): (Option<Under<'_>>, Option<u16>),
         items: Vec<Item>,
         check: impl Fn(usize, &v1::Outcome) -> Result<T, Problem>,
     ) -> Answers<T> {
@@ -124,9 +139,11 @@ impl Client {
             let connections = self.connections();
             for (place, replies) in (first..).zip(self.ask_all_at_once(&connections, call)) {
                 let (connections, quorum) = (connections.as_slice(), self.quorum());
-                let question = Question { operation, connections, quorum, asked, under };
+                let least = k.map_or(quorum, |k| quorum.min(k.into()));
+                let question = Question { operation, connections, quorum, least, asked, under };
                 let check = |answer: &Unchecked| answer.checked(|outcome| check(place, outcome));
-                answers.push(first_good(question, replies, check).await.map(Answer::from));
+                let chosen = first_good(question, replies, check).await;
+                answers.push(chosen.map(|chosen| Answer::of(chosen, &self.members())));
             }
         }
         answers
@@ -228,11 +245,16 @@ impl Questions {
         let items = sent.iter().filter_map(|place| self.items.get(*place)).cloned();
         let items = items.map(|request| v1::BatchItem { request: Some(request) }).collect();
         let request = token.request(v1::BatchRequest { items }, patience);
-        let mut answers = self.connection.protocol().batch(request).await?.into_inner();
+        let mut answers = self.connection.operations().batch(request).await?.into_inner();
         let mut later = None;
+        let mut room = MOST_ANSWER.saturating_add(sent.len().saturating_mul(MOST_EACH));
         // One more than were asked for, which is the end of the stream; a node that sends on is not heard.
         for _ in 0..=sent.len() {
-            let Some(v1::BatchAnswer { item, answer }) = answers.message().await? else { break };
+            let Some(message) = answers.message().await? else { break };
+            // Each reply is kept until somebody asks for it.
+            let left = room.checked_sub(message.encoded_len());
+            room = left.ok_or_else(|| Status::internal("the answers to a batch are longer than there can be"))?;
+            let v1::BatchAnswer { item, answer } = message;
             let place = usize::try_from(item).ok().and_then(|item| sent.get(item)).copied();
             // Whoever answers twice is heard once.
             let Some(place) = place.filter(|place| open.contains(place)) else { continue };

@@ -1,8 +1,12 @@
 //! A group whose four APIs are this test's: each has the certificate of its node, and says what the test wants.
 
-use std::sync::{Arc, Mutex};
+mod api;
 
-use bytes::Bytes;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_agreement::{Ballot, MemberKeys, VoteCertificate, VoteKind};
 use theta_client::genesis_of;
@@ -20,17 +24,13 @@ use theta_schemes::{
     keys::{AnyKeyShare, AnyPublicKey, deal_any, import_any},
 };
 use theta_sharing::Threshold;
-use theta_wire::v1::{self, governance_server as governance, threshold_protocol_server as protocol};
+use theta_wire::v1;
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{
-    Request, Response, Status,
-    body::Body,
-    codegen::{BoxFuture, BoxStream, Context, Poll, Service, http},
-    transport::Server,
-};
+use tonic::{Status, transport::Server};
 
+use self::api::Both;
 use crate::{group::Prepared, liar::Connection};
 
 /// What one node says.
@@ -44,10 +44,20 @@ pub(crate) struct Said {
     pub(crate) outcome: Option<v1::Outcome>,
     /// The text of the public key that it tells of, and the key's holders.
     pub(crate) public: Option<String>,
+    /// With what it refuses to tell of one, if it does.
+    pub(crate) public_refusal: Option<Status>,
     /// How often it was asked to sign.
     pub(crate) requests: usize,
     /// How often it says first that it has not caught up with its group.
     pub(crate) not_ready: usize,
+    /// With what it refuses to sign, draw and decapsulate, if it does.
+    pub(crate) refusal: Option<Status>,
+    /// How long it takes for its answers to such requests.
+    pub(crate) delay: Duration,
+    /// What it says of a change of the members.
+    pub(crate) members: Option<v1::MembersStatus>,
+    /// The keys that it lists.
+    pub(crate) keys: Vec<v1::KeyInfo>,
 }
 
 /// Four nodes, two of which act together.
@@ -257,177 +267,8 @@ fn serve(said: Arc<Mutex<Said>>, listener: TcpListener, acceptor: TlsAcceptor) -
         }
     });
     let serving = tokio::spawn(async move {
-        let both = Both {
-            protocol: protocol::ThresholdProtocolServer::new(Api(Arc::clone(&said))),
-            governance: governance::GovernanceServer::new(Api(said)),
-        };
+        let both = Both::new(&said);
         Server::builder().serve_with_incoming(both, ReceiverStream::new(connections)).await.unwrap();
     });
     [accepting, serving]
-}
-
-/// Both services at one address.
-#[derive(Clone)]
-struct Both {
-    protocol: protocol::ThresholdProtocolServer,
-    governance: governance::GovernanceServer,
-}
-
-impl Service<http::Request<Body>> for Both {
-    type Response = http::Response<Body>;
-    type Error = std::convert::Infallible;
-    type Future = BoxFuture<Self::Response, Self::Error>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        if request.uri().path().starts_with("/theta.v1.Governance/") {
-            return self.governance.call(request);
-        }
-        self.protocol.call(request)
-    }
-}
-
-struct Api(Arc<Mutex<Said>>);
-
-fn nothing<T>() -> Result<Response<T>, Status> {
-    Err(Status::unimplemented(""))
-}
-
-#[tonic::async_trait]
-impl governance::Governance for Api {
-    async fn read_ledger(
-        &self,
-        request: Request<v1::ReadLedgerRequest>,
-    ) -> Result<Response<BoxStream<v1::LedgerEntry>>, Status> {
-        let after = request.get_ref().after;
-        let mut said = self.0.lock().unwrap();
-        said.asked.push(after);
-        let entries = said.entries.iter().skip(usize::try_from(after).unwrap());
-        let entries: Vec<_> = entries.map(|entry| Ok(v1::LedgerEntry { entry: entry.encode().into() })).collect();
-        Ok(Response::new(Box::pin(tokio_stream::iter(entries))))
-    }
-
-    async fn read_audit(
-        &self,
-        _: Request<v1::ReadAuditRequest>,
-    ) -> Result<Response<BoxStream<v1::AuditEntry>>, Status> {
-        nothing()
-    }
-    async fn prune_audit(&self, _: Request<v1::PruneAuditRequest>) -> Result<Response<v1::PruneAuditResponse>, Status> {
-        nothing()
-    }
-    async fn change_members(
-        &self,
-        _: Request<v1::ChangeMembersRequest>,
-    ) -> Result<Response<v1::MembersStatus>, Status> {
-        nothing()
-    }
-    async fn take_back_change(
-        &self,
-        _: Request<v1::TakeBackChangeRequest>,
-    ) -> Result<Response<v1::MembersStatus>, Status> {
-        nothing()
-    }
-    async fn bring_warrant(&self, _: Request<v1::BringWarrantRequest>) -> Result<Response<v1::MembersStatus>, Status> {
-        nothing()
-    }
-    async fn explain_policy(
-        &self,
-        _: Request<v1::ExplainPolicyRequest>,
-    ) -> Result<Response<v1::ExplainPolicyResponse>, Status> {
-        nothing()
-    }
-    async fn get_policy(&self, _: Request<v1::GetPolicyRequest>) -> Result<Response<v1::GetPolicyResponse>, Status> {
-        nothing()
-    }
-}
-
-impl Api {
-    fn outcome(&self) -> (Bytes, Option<v1::Outcome>) {
-        (Bytes::from_static(&[1; 32]), self.0.lock().unwrap().outcome.clone())
-    }
-}
-
-#[tonic::async_trait]
-impl protocol::ThresholdProtocol for Api {
-    async fn sign(&self, _: Request<v1::SignRequest>) -> Result<Response<v1::SignResponse>, Status> {
-        {
-            let mut said = self.0.lock().unwrap();
-            said.requests += 1;
-            if let Some(left) = said.not_ready.checked_sub(1) {
-                said.not_ready = left;
-                let mut status = Status::unavailable("this machine reads the ledger");
-                status.metadata_mut().insert("theta-not-ready", "1".parse().unwrap());
-                return Err(status);
-            }
-        }
-        let (instance_id, outcome) = self.outcome();
-        Ok(Response::new(v1::SignResponse { instance_id, outcome, ..Default::default() }))
-    }
-    async fn flip_coin(&self, _: Request<v1::FlipCoinRequest>) -> Result<Response<v1::FlipCoinResponse>, Status> {
-        let (instance_id, outcome) = self.outcome();
-        Ok(Response::new(v1::FlipCoinResponse { instance_id, outcome }))
-    }
-    async fn get_public_key(
-        &self,
-        _: Request<v1::GetPublicKeyRequest>,
-    ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
-        let public_key_file = self.0.lock().unwrap().public.clone();
-        let public_key_file = public_key_file.ok_or_else(|| Status::not_found("there is no such key"))?;
-        let info = Some(v1::KeyInfo { holders: vec![1, 2, 3, 4], ..Default::default() });
-        Ok(Response::new(v1::GetPublicKeyResponse { info, public_key_file }))
-    }
-    async fn decrypt(&self, _: Request<v1::DecryptRequest>) -> Result<Response<v1::DecryptResponse>, Status> {
-        nothing()
-    }
-    async fn decapsulate(
-        &self,
-        _: Request<v1::DecapsulateRequest>,
-    ) -> Result<Response<v1::DecapsulateResponse>, Status> {
-        nothing()
-    }
-    /// Whoever is not ready says so about every second request, as often as it was told to.
-    async fn batch(&self, request: Request<v1::BatchRequest>) -> Result<Response<BoxStream<v1::BatchAnswer>>, Status> {
-        use v1::batch_answer::Answer;
-        let not_ready = {
-            let mut said = self.0.lock().unwrap();
-            said.requests += 1;
-            let left = said.not_ready;
-            said.not_ready = left.saturating_sub(1);
-            left > 0
-        };
-        let refused = v1::Refused {
-            code: tonic::Code::Unavailable.into(),
-            message: "this machine reads the ledger".to_owned(),
-            metadata: [("theta-not-ready".to_owned(), "1".to_owned())].into(),
-        };
-        let answer = |item: usize| {
-            let (instance_id, outcome) = self.outcome();
-            let answer = match not_ready && item % 2 == 1 {
-                true => Answer::Refused(refused.clone()),
-                false => Answer::Sign(v1::SignResponse { instance_id, outcome, ..Default::default() }),
-            };
-            Ok(v1::BatchAnswer { item: u32::try_from(item).unwrap(), answer: Some(answer) })
-        };
-        let answers: Vec<_> = (0..request.get_ref().items.len()).map(answer).collect();
-        Ok(Response::new(Box::pin(tokio_stream::iter(answers))))
-    }
-    async fn get_result(&self, _: Request<v1::GetResultRequest>) -> Result<Response<v1::InstanceStatus>, Status> {
-        nothing()
-    }
-    async fn watch_instance(
-        &self,
-        _: Request<v1::WatchInstanceRequest>,
-    ) -> Result<Response<BoxStream<v1::InstanceStatus>>, Status> {
-        nothing()
-    }
-    async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
-        nothing()
-    }
-    async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {
-        nothing()
-    }
 }

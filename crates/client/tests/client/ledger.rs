@@ -285,6 +285,38 @@ async fn a_changed_file_fools_nobody() {
     assert_eq!((versions(client.known(), "seal"), fs::read(ledger_file(&group)).unwrap()), (all.to_vec(), good));
 }
 
+/// Two processes keep the same file. The one that has read less does not take from it what the other has written, and garbage is overwritten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_read_less_takes_nothing_from_the_file() {
+    let mut group = FakeGroup::new();
+    let (one, two) = (key(Suite::Bls04MinPk, 1), key(Suite::Bls04MinPk, 2));
+    let (late, early) = (Client::open(&folder(&group)).unwrap(), Client::open(&folder(&group)).unwrap());
+    let heights = [&late, &early].map(|client| client.ledger(LedgerState::height));
+    assert_eq!(heights, [Some(0), Some(0)], "both have read the file");
+    group.decide(adopt("seal", 1, 0, &one.0));
+    group.decide(adopt("seal", 2, 0, &two.0));
+    early.renew().await.unwrap();
+    let whole = fs::read(ledger_file(&group)).unwrap();
+    (1..=4).for_each(|number| group.node(number).entries.truncate(1));
+    assert!(late.renew().await.unwrap());
+    assert_eq!(late.known().of_id(one.0.key_id()).unwrap().version, Some(Version::FIRST));
+    assert!(late.known().of_id(two.0.key_id()).is_none());
+    assert_eq!(fs::read(ledger_file(&group)).unwrap(), whole);
+    // What is longer and not certified is no more.
+    let entries = group.node(1).entries.clone();
+    let garbage = [&whole[..b"theta ledger 1\n".len() + 32], &[0; 1 << 20]].concat();
+    fs::write(ledger_file(&group), garbage).unwrap();
+    let again = Client::open(&folder(&group)).unwrap();
+    again.renew().await.unwrap();
+    assert_eq!(entries.len(), 1);
+    assert_eq!(fs::read(ledger_file(&group)).unwrap(), whole[..fs::read(ledger_file(&group)).unwrap().len()]);
+    assert_eq!(versions(&KnownKeys::open(&folder(&group)).unwrap(), "seal"), [(1, 0)]);
+    // The ids of versions that come later are learned as well.
+    let found = early.known().of_id(two.0.key_id()).unwrap();
+    assert_eq!((found.version, found.state), (Version::new(2), Some(KeyState::Active)));
+    assert_eq!(early.known().of_id(one.0.key_id()).unwrap().state, Some(KeyState::Retired));
+}
+
 /// A liar that answers every request does not make the client ask everybody each time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn liars_do_not_make_a_client_ask_for_ever() {

@@ -7,6 +7,7 @@ use theta_ledger::{Action, LedgerState, MemberChange};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
 use theta_schemes::Suite;
+use theta_wire::v1::MembersStatus;
 
 use crate::fake::{FakeGroup, adopt, card, key, keys_of, outcome};
 
@@ -138,4 +139,32 @@ async fn who_is_not_ready_is_asked_again() {
     let ClientError::NoAnswer { nodes, .. } = &error else { panic!("{error}") };
     let words = Problem::NotReady("this machine reads the ledger".to_owned());
     assert!(nodes.iter().all(|node| node.problem == words), "{error}");
+}
+
+/// What proves itself takes nobody's leave: one member that refuses it ends nothing, and the group decides it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_refuses_what_proves_itself_ends_nothing() {
+    let mut group = FakeGroup::founded();
+    let listed = group.prepared.group.node(node(3)).unwrap().clone();
+    let renewed = card(&listed, &keys_of(3), "n3.example:2", 2);
+    let change = MemberChange::Renew { node: 3, card: renewed };
+    let status = |state: &str| MembersStatus { state: state.to_owned(), ..MembersStatus::default() };
+    (2..=4).for_each(|number| group.node(number).members = Some(status("waiting")));
+    group.node(1).members = Some(status("refused"));
+    let options = ClientOptions {
+        timeout: Duration::from_secs(5),
+        ceremony_timeout: Duration::from_secs(20),
+        ..ClientOptions::default()
+    };
+    let client = Client::open_with(&folder(&group), options).unwrap();
+    let request = Client::member_request(&change, Vec::new(), Some([7; 32])).unwrap();
+    assert!(request.claims_proof());
+    let asked = tokio::spawn({
+        let client = client.clone();
+        async move { client.change_members(request, |_| {}).await }
+    });
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    group.decide(Action::Members(change));
+    let changed = asked.await.unwrap().unwrap();
+    assert_eq!((changed.height, changed.problems.len()), (1, 1));
 }

@@ -1,6 +1,8 @@
 //! The client against real groups: honest ones, and ones with nodes that lie, hang or are down.
 
 mod batch;
+mod holders;
+mod lists;
 
 use std::{
     fs,

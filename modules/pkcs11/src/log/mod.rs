@@ -3,7 +3,7 @@
 use std::{fmt, fs::OpenOptions, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::PathBuf, process, thread};
 
 pub(crate) use signals::shielded;
-use theta_client::{Answer, UnixTime};
+use theta_client::{Answer, UnixTime, is_shown};
 use theta_keypool::LogTo;
 use theta_names::WallTime;
 
@@ -64,7 +64,7 @@ fn append(path: &PathBuf, line: &str) -> std::io::Result<()> {
 /// Errors of the client have a line for each node.
 fn one_line(text: &str) -> String {
     let words = text.replace("\n  ", "; ");
-    words.chars().take(MOST).map(|character| if character.is_control() { ' ' } else { character }).collect()
+    words.chars().take(MOST).map(|character| if is_shown(character) { character } else { ' ' }).collect()
 }
 
 /// The time, to the second.

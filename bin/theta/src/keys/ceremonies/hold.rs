@@ -8,12 +8,14 @@ use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, CeremonyReque
 use theta_names::{Epoch, Version};
 use theta_wire::v1::CeremonyState;
 
-use super::left_out;
+use super::{
+    left_out,
+    proofs::{self, Caught},
+};
 use crate::{
     access::{ApprovalFiles, Nonce},
     connect::{self, ClientArgs, Session},
     exit::Failure,
-    files::Target,
     output::{self, GOOD, Output},
     progress::CeremonyBar,
     units,
@@ -27,7 +29,7 @@ pub(crate) struct CeremonyArgs {
     /// The request's nonce, as theta approve shows it: approvals are of one request [default: the one in the approvals' files, else a new one]
     #[arg(long, value_name = "HEX")]
     nonce: Option<Nonce>,
-    /// Directory for evidence against nodes that misbehaved
+    /// Directory for evidence against nodes that lied, as far as it proves that
     #[arg(long, value_name = "DIR", default_value = ".")]
     evidence: PathBuf,
     /// How long the ceremony may take, with the time included in which nodes that are down may come back
@@ -73,14 +75,6 @@ pub(crate) struct Held {
     latency: String,
 }
 
-/// A node that misbehaved in a ceremony, with the file of the evidence.
-#[derive(Serialize)]
-pub(crate) struct Caught {
-    node: u16,
-    misbehaviour: String,
-    evidence: Option<PathBuf>,
-}
-
 /// Holds a ceremony.
 pub(crate) fn hold(args: &CeremonyArgs, session: &Session, change: KeyChange) -> Result<Held, Failure> {
     let recovered = if let KeyChange::Recover { key, node, .. } = &change { Some((key.clone(), *node)) } else { None };
@@ -112,11 +106,7 @@ pub(crate) fn hold_quietly(
         *unapproved |= matches!(reason.as_str(), "no-rule" | "too-few-approvals");
     }
     let outcome = held?;
-    let culprits = keep_evidence(args, &outcome)?;
-    for Caught { node, misbehaviour, evidence } in &culprits {
-        let kept = evidence.as_ref().map(|file| format!("; evidence in {}", file.display())).unwrap_or_default();
-        output::diagnostic("warning", &format!("node {node} misbehaved: {misbehaviour}{kept}"));
-    }
+    let culprits = proofs::keep(&args.evidence, &session.client().group(), &outcome)?;
     let silent = numbers(&outcome.silent);
     let (key_id, certificate) = match &outcome.end {
         CeremonyEnd::Activated { key_id, certificate } => (Some(hex::encode(key_id)), Some(hex::encode(certificate))),
@@ -177,27 +167,6 @@ fn numbers(nodes: &[theta_names::NodeId]) -> Vec<u16> {
     let mut numbers: Vec<u16> = nodes.iter().map(|node| node.get()).collect();
     numbers.sort_unstable();
     numbers
-}
-
-/// Writes the evidence into files CEREMONY-node-N.evidence.
-fn keep_evidence(args: &CeremonyArgs, outcome: &CeremonyOutcome) -> Result<Vec<Caught>, Failure> {
-    let id = hex::encode(outcome.id);
-    let keep = |(place, evidence): (usize, &theta_client::Evidence)| {
-        let file = if evidence.evidence.is_empty() {
-            None
-        } else {
-            let name = format!("{}-node-{}-{place}.evidence", id.get(..8).unwrap_or_default(), evidence.node);
-            let path = args.evidence.join(name);
-            Target::choose(Some(&path), None)?.write(&evidence.evidence, false)?;
-            Some(path)
-        };
-        Ok(Caught {
-            node: evidence.node.get(),
-            misbehaviour: crate::exit::tidy(&evidence.misbehaviour),
-            evidence: file,
-        })
-    };
-    outcome.evidence.iter().enumerate().map(keep).collect()
 }
 
 fn describe(change: &KeyChange) -> String {

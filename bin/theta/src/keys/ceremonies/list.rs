@@ -170,7 +170,8 @@ pub(in crate::keys) fn ceremonies(args: &CeremoniesArgs, output: Output) -> Resu
                 writeln!(out, "  not known there: {}", connect::nodes(&view.unknown_to))?;
             }
             if !view.culprits.is_empty() {
-                writeln!(out, "  {BAD}lied, with evidence: {}{BAD:#}", connect::nodes(&named(&view.culprits)))?;
+                let accused = connect::nodes(&named(&view.culprits));
+                writeln!(out, "  {BAD}accused of lying by nodes above, which is not checked here: {accused}{BAD:#}")?;
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ mod cancel;
 mod hold;
 mod left_out;
 mod list;
+mod proofs;
 
 pub(crate) use cancel::find;
 pub(super) use cancel::{CancelArgs, cancel};

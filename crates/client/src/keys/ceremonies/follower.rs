@@ -7,8 +7,13 @@ use theta_wire::v1;
 use tokio::{sync::mpsc, time};
 use tonic::Code;
 
-use super::AGAIN;
-use crate::{Connection, Problem, credentials::Enclosed};
+use super::{AGAIN, reports::trim};
+use crate::{Connection, Problem, connection::bounded::Bounded, credentials::Enclosed};
+
+/// The most fields of a report: an accusation is one.
+pub(super) const MOST_FIELDS: usize = 4096;
+
+type Report = Bounded<v1::CeremonyStatus, MOST_FIELDS>;
 
 /// What the follower of one node reports.
 pub(super) enum News {
@@ -26,6 +31,8 @@ pub(super) struct Follower {
     pub(super) enclosed: Arc<Enclosed>,
     pub(super) patience: Duration,
     pub(super) watch_for: Duration,
+    /// Of a report.
+    pub(super) most_bytes: usize,
     pub(super) news: mpsc::Sender<(NodeId, News)>,
 }
 
@@ -49,30 +56,38 @@ impl Follower {
 
     /// Asks for the ceremony, then watches it. A node that has the ceremony already reports its state.
     async fn turn(&self) -> Result<(), Problem> {
-        let held = self.connection.clone();
+        let mut calls = self.connection.calls(self.most_bytes);
         let request = self.enclosed.request(self.request.clone(), self.patience);
-        let ask = async { held.keys().hold_ceremony(request).await };
-        let status = self.within(ask).await?.into_inner();
+        let ask = async { calls.one::<_, Report>("/theta.v1.ThresholdKeys/HoldCeremony", request).await };
+        let status = self.read(Ok(self.within(ask).await?.into_inner())).await?;
         let (id, over) = (status.id.clone(), is_over(&status));
         self.tell(News::Status(Box::new(status))).await;
         if over {
             return Ok(());
         }
         let request = self.enclosed.request(v1::WatchCeremonyRequest { id }, self.watch_for);
-        let watch = async { self.connection.keys().watch_ceremony(request).await };
+        let mut calls = self.connection.calls(self.most_bytes);
+        let watch = async { calls.stream::<_, Report>("/theta.v1.ThresholdKeys/WatchCeremony", request).await };
         let mut reports = self.within(watch).await?.into_inner();
         loop {
-            match reports.message().await {
-                Ok(Some(status)) => {
-                    let over = is_over(&status);
-                    self.tell(News::Status(Box::new(status))).await;
-                    if over {
-                        return Ok(());
-                    }
-                }
-                Ok(None) => return Err(Problem::Unreachable("it stopped telling how the ceremony stands".to_owned())),
-                Err(status) => return Err(self.connection.problem(&status, self.watch_for).await),
+            let report = match reports.message().await.transpose() {
+                Some(report) => report,
+                None => return Err(Problem::Unreachable("it stopped telling how the ceremony stands".to_owned())),
+            };
+            let status = self.read(report).await?;
+            let over = is_over(&status);
+            self.tell(News::Status(Box::new(status))).await;
+            if over {
+                return Ok(());
             }
+        }
+    }
+
+    /// A report as it came, without what nobody needs.
+    async fn read(&self, report: Result<Report, tonic::Status>) -> Result<v1::CeremonyStatus, Problem> {
+        match report.and_then(Report::whole) {
+            Ok(status) => Ok(trim(status)),
+            Err(status) => Err(self.connection.problem(&status, self.watch_for).await),
         }
     }
 
@@ -94,7 +109,7 @@ impl Follower {
 fn is_final(problem: &Problem) -> bool {
     match problem {
         Problem::Denied { reason, .. } => reason != "too-often" && reason != "rates-full",
-        Problem::FalseAnswer(_) | Problem::TurnedAway { .. } => true,
+        Problem::FalseAnswer(_) | Problem::TurnedAway { .. } | Problem::Unanswerable(_) => true,
         Problem::Refused { code, .. } => {
             !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)
         }

@@ -18,17 +18,21 @@ use tokio::{
 };
 
 use self::{
-    follower::{Follower, News},
-    reports::Reports,
+    follower::{Follower, MOST_FIELDS, News},
+    reports::{Reports, trim},
 };
 use crate::{
     Client, ClientError, Connection, NodeProblem,
+    connection::bounded,
     credentials::random,
     fan_out::{self, Problems},
 };
 
 /// How long the client waits before it asks a node again that was unreachable or did not know the ceremony yet.
 const AGAIN: Duration = Duration::from_millis(300);
+/// The method that lists ceremonies, and how many a node may list.
+const LIST: &str = "/theta.v1.ThresholdKeys/ListCeremonies";
+const MOST_LISTED: usize = 1024;
 /// How long the other nodes have after k nodes have reported the same end.
 const STRAGGLERS: Duration = Duration::from_secs(2);
 
@@ -58,7 +62,7 @@ pub struct CeremonyOutcome {
     pub end: CeremonyEnd,
     /// The nodes that report this end, at least k.
     pub agreed: Vec<NodeId>,
-    /// The nodes that lied, with evidence that anybody can check.
+    /// The nodes that lied, according to others, with evidence that anybody can check: of each reporter two accusations of a member at most.
     pub evidence: Vec<Evidence>,
     /// The nodes that some node had to wait for.
     pub silent: Vec<NodeId>,
@@ -88,16 +92,16 @@ pub enum CeremonyEnd {
     Failed(String),
 }
 
-/// A node that provably lied in a ceremony. This client does not check the evidence.
+/// What nodes say that another one did in a ceremony. This client does not check the evidence: without a check it is their word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// The culprit.
+    /// The culprit, a member.
     pub node: NodeId,
     /// What it did.
     pub misbehaviour: String,
-    /// The proof.
+    /// The proof; empty if there is none.
     pub evidence: Bytes,
-    /// The nodes that report it.
+    /// The nodes that report exactly this.
     pub reported_by: Vec<NodeId>,
 }
 
@@ -144,7 +148,7 @@ impl Client {
         let (started, patience) = (Instant::now(), self.shared.options.ceremony_timeout);
         let connections = self.connections();
         let mut news = self.follow_all(&connections, &request)?;
-        // The nodes have been asked already; their reports wait in the channel meanwhile.
+        // The nodes have been asked already; their reports wait meanwhile.
         let k = time::timeout(STRAGGLERS, self.k_of(&request.change)).await.unwrap_or(0);
         let mut reports = Reports::new(&connections, self.quorum().max(usize::from(k)));
         let mut deadline = started + patience;
@@ -173,7 +177,7 @@ impl Client {
         }
         // The ceremony began with the first node that could be asked.
         let first = connections.iter().map(|connection| connection.sent(started)).min().unwrap_or(started);
-        let outcome = reports.outcome(in_words(&request.change), first.elapsed())?;
+        let outcome = reports.outcome(&request.change, first.elapsed())?;
         if matches!(outcome.end, CeremonyEnd::Activated { .. }) {
             self.keep_public_key(request.change.key()).await;
         }
@@ -293,7 +297,8 @@ impl Client {
             signed_request: enclosed.signed_request.clone(),
             approvals: enclosed.approvals.clone(),
         };
-        let (sender, receiver) = mpsc::channel(64);
+        // Reports may be long: nodes wait until theirs is taken.
+        let (sender, receiver) = mpsc::channel(1);
         for connection in connections {
             let follower = Follower {
                 connection: connection.clone(),
@@ -301,6 +306,7 @@ impl Client {
                 enclosed: Arc::clone(&enclosed),
                 patience: self.shared.options.timeout,
                 watch_for: self.shared.options.ceremony_timeout,
+                most_bytes: self.shared.options.max_message_bytes,
                 news: sender.clone(),
             };
             tokio::spawn(follower.follow());
@@ -330,10 +336,13 @@ impl Client {
     /// The ceremonies that the nodes hold or held lately, by node. The second value has the nodes that did not answer.
     pub async fn ceremonies(&self) -> (Vec<(NodeId, Vec<v1::CeremonyStatus>)>, Vec<NodeProblem>) {
         let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
-        let connections = self.connections();
+        let (connections, most_bytes) = (self.connections(), self.shared.options.max_message_bytes);
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(v1::ListCeremoniesRequest {}, patience);
-            async move { Ok(connection.keys().list_ceremonies(request).await?.into_inner().ceremonies) }
+            async move {
+                let entries = connection.list::<_, MOST_LISTED>(LIST, request, most_bytes).await?;
+                entries.into_iter().map(|entry| Ok(trim(bounded::entry::<_, MOST_FIELDS>(entry)?))).collect()
+            }
         });
         let (mut listed, mut problems) = (Vec::new(), Problems::new(&connections));
         while let Some((node, reply)) = replies.recv().await {

@@ -1,14 +1,28 @@
 //! What the nodes report of a ceremony, and on what enough of them agree.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use theta_names::{Epoch, NodeId, Version};
+use theta_statements::KeyChange;
 use theta_wire::v1;
 use tonic::Code;
 
-use super::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, follower::is_over};
-use crate::{ClientError, Connection, NodeProblem, Problem, answer::node, fan_out::Problems};
+use super::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, Evidence, follower::is_over, in_words};
+use crate::{
+    ClientError, Connection, NodeProblem, Problem,
+    answer::node,
+    error::text::one_line,
+    fan_out::{Problems, most_said},
+};
+
+/// How many accusations of one node a node's report may have.
+const MOST_OF_EACH: usize = 2;
+/// The most bytes of evidence in a node's report, as nodes have it.
+const MOST_EVIDENCE: usize = 16 << 20;
 
 /// The values on which nodes must agree: id, version, epoch, state, key id.
 type Verdict = (Bytes, Version, Epoch, i32, Bytes);
@@ -58,39 +72,44 @@ impl<'a> Reports<'a> {
         self.connections.len().saturating_sub(self.lost.len()) < self.quorum
     }
 
-    pub(super) fn outcome(self, operation: &'static str, latency: Duration) -> Result<CeremonyOutcome, ClientError> {
+    /// The end of the ceremony that was asked for. Which key it is about and what it does is as it was asked for, and not as a node says.
+    pub(super) fn outcome(self, change: &KeyChange, latency: Duration) -> Result<CeremonyOutcome, ClientError> {
         let Some((status, (version, epoch), agreed)) = self.agreed() else {
-            return Err(self.without_end(operation));
+            return Err(self.without_end(in_words(change)));
         };
+        // What is no part of that on which they agree is what most of those say.
+        let of_agreed = agreed.iter().filter_map(|node| self.latest.get(node));
         let end = match status.state() {
             v1::CeremonyState::Activated => CeremonyEnd::Activated {
                 key_id: status.key_id.as_ref().try_into().unwrap_or_default(),
-                certificate: status.certificate.clone(),
+                certificate: most_said(of_agreed.map(|status| &status.certificate)).cloned().unwrap_or_default(),
             },
             v1::CeremonyState::Recovered => CeremonyEnd::Recovered,
             v1::CeremonyState::Aborted => CeremonyEnd::Aborted,
             v1::CeremonyState::Cancelled => CeremonyEnd::Cancelled,
             v1::CeremonyState::Failed | v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
-                CeremonyEnd::Failed(status.failure.clone())
+                CeremonyEnd::Failed(most_said(of_agreed.map(|status| &status.failure)).cloned().unwrap_or_default())
             }
         };
-        let mut silent: Vec<NodeId> =
-            self.latest.values().flat_map(|status| &status.silent).copied().filter_map(node).collect();
-        silent.sort_unstable();
-        silent.dedup();
+        let silent = self.latest.values().flat_map(|status| &status.silent).filter_map(|number| node(*number));
+        let silent: BTreeSet<NodeId> = silent.filter(|node| self.is_member(*node)).collect();
         Ok(CeremonyOutcome {
             id: status.id.as_ref().try_into().unwrap_or_default(),
-            key: status.key.clone(),
+            key: change.key().to_string(),
             version,
             epoch,
-            aim: status.aim.clone(),
+            aim: change.aim().to_owned(),
             end,
             evidence: self.evidence(),
-            silent,
+            silent: silent.into_iter().collect(),
             agreed,
             problems: self.problems.all(),
             latency,
         })
+    }
+
+    fn is_member(&self, node: NodeId) -> bool {
+        self.connections.iter().any(|connection| connection.node == node)
     }
 
     fn without_end(&self, operation: &'static str) -> ClientError {
@@ -116,25 +135,47 @@ impl<'a> Reports<'a> {
         ClientError::NoAnswer { operation, nodes: problems.all() }
     }
 
+    /// The accusations of members, each once with all that report it. One with another proof is another: whoever reports first may report
+    /// a proof that proves nothing.
     fn evidence(&self) -> Vec<Evidence> {
-        let mut all: Vec<Evidence> = Vec::new();
+        let mut all: BTreeMap<(NodeId, &str, &[u8]), Vec<NodeId>> = BTreeMap::new();
         for (reporter, status) in &self.latest {
             for found in &status.evidence {
-                let Some(culprit) = node(found.node) else { continue };
-                let same = |known: &&mut Evidence| known.node == culprit && known.misbehaviour == found.misbehaviour;
-                match all.iter_mut().find(same) {
-                    Some(known) => known.reported_by.push(*reporter),
-                    None => all.push(Evidence {
-                        node: culprit,
-                        misbehaviour: found.misbehaviour.clone(),
-                        evidence: found.evidence.clone(),
-                        reported_by: vec![*reporter],
-                    }),
+                let Some(culprit) = node(found.node).filter(|node| self.is_member(*node)) else { continue };
+                let reporters = all.entry((culprit, &found.misbehaviour, &found.evidence)).or_default();
+                if reporters.last() != Some(reporter) {
+                    reporters.push(*reporter);
                 }
             }
         }
-        all
+        let made = all.into_iter().map(|((node, misbehaviour, evidence), reported_by)| Evidence {
+            node,
+            misbehaviour: misbehaviour.to_owned(),
+            evidence: Bytes::copy_from_slice(evidence),
+            reported_by,
+        });
+        made.collect()
     }
+}
+
+/// A node's report without what nobody needs: texts are fit to be shown, and of each node there are few accusations, in bounded space.
+pub(super) fn trim(mut status: v1::CeremonyStatus) -> v1::CeremonyStatus {
+    for text in [&mut status.key, &mut status.aim, &mut status.failure, &mut status.awaits] {
+        *text = one_line(text);
+    }
+    let (mut of_node, mut room): (BTreeMap<u32, usize>, usize) = (BTreeMap::new(), MOST_EVIDENCE);
+    status.evidence.retain_mut(|found| {
+        let known = of_node.entry(found.node).or_default();
+        *known += 1;
+        found.misbehaviour = one_line(&found.misbehaviour);
+        match room.checked_sub(found.evidence.len()) {
+            Some(left) => room = left,
+            // As a node leaves it out that has no room for it.
+            None => found.evidence = Bytes::new(),
+        }
+        *known <= MOST_OF_EACH
+    });
+    status
 }
 
 #[cfg(test)]
@@ -157,5 +198,69 @@ mod tests {
         assert_eq!(agreed(1, 0), Some((Version::FIRST, Epoch::FIRST)));
         assert_eq!(agreed(2, u64::from(u32::MAX)), Some((Version::new(2).unwrap(), Epoch::new(u32::MAX))));
         assert_eq!((agreed(0, 0), agreed(1, 1 << 32)), (None, None));
+    }
+
+    fn node_of(number: u16) -> NodeId {
+        NodeId::try_from(number).unwrap()
+    }
+
+    fn connection(number: u16) -> Connection {
+        let node = theta_network::group::GroupNode {
+            id: node_of(number),
+            name: None,
+            peer_address: "127.0.0.1:1".to_owned(),
+            api_address: "127.0.0.1:2".to_owned(),
+            certificate: [7; 32].into(),
+            ceremony_key: None,
+        };
+        Connection::new(&node, &[], None, &crate::ClientOptions::default()).unwrap()
+    }
+
+    /// Node 1 agrees with the others on the end, and lies about all the rest: its words are neither the key's name nor the reason, and of its
+    /// accusations few are kept, of members.
+    #[tokio::test]
+    async fn the_lowest_node_does_not_speak_for_the_others() {
+        let connections: Vec<Connection> = (1..=4).map(connection).collect();
+        let mut reports = Reports::new(&connections, 2);
+        let state = v1::CeremonyState::Failed.into();
+        let told = |failure: &str| v1::CeremonyStatus {
+            version: 1,
+            state,
+            key: "seal".to_owned(),
+            failure: failure.to_owned(),
+            ..Default::default()
+        };
+        let accusation = |node: u32, proof: u8| v1::Evidence {
+            node,
+            misbehaviour: "lied\u{1b}[2J".to_owned(),
+            evidence: vec![proof].into(),
+        };
+        let many = (0..100_u8).flat_map(|proof| [accusation(3, proof), accusation(9, proof)]).collect();
+        let lies = v1::CeremonyStatus {
+            key: "x; rm -rf /".to_owned(),
+            aim: "\u{1b}]0;".to_owned(),
+            evidence: many,
+            silent: vec![2, 9],
+            ..told("run $(this)")
+        };
+        for (number, status) in [(1, lies), (2, told("too few dealers")), (3, told("too few dealers"))] {
+            reports.add(CeremonyProgress { node: node_of(number), status: trim(status) });
+        }
+        let change = KeyChange::Rotate { key: "seal".parse().unwrap() };
+        let outcome = reports.outcome(&change, Duration::ZERO).unwrap();
+        assert_eq!((outcome.key.as_str(), outcome.aim.as_str()), ("seal", "rotate"));
+        assert_eq!(outcome.end, CeremonyEnd::Failed("too few dealers".to_owned()));
+        assert_eq!((outcome.silent, outcome.evidence.len()), (vec![node_of(2)], MOST_OF_EACH));
+        for Evidence { node, misbehaviour, reported_by, .. } in outcome.evidence {
+            assert_eq!((node, &*misbehaviour, reported_by), (node_of(3), "lied [2J", vec![node_of(1)]));
+        }
+    }
+
+    #[test]
+    fn evidence_has_bounded_space() {
+        let of = |node: u32| v1::Evidence { node, evidence: vec![0; 10 << 20].into(), ..Default::default() };
+        let status = v1::CeremonyStatus { evidence: vec![of(1), of(2)], ..Default::default() };
+        let lengths: Vec<usize> = trim(status).evidence.iter().map(|found| found.evidence.len()).collect();
+        assert_eq!(lengths, [10 << 20, 0], "whoever finds no room is named without it");
     }
 }
