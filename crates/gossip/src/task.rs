@@ -212,7 +212,9 @@ impl Task {
                 state.neighbours.ended(&peer_id, connection_id);
                 if num_established == 0 {
                     let reason = cause.map_or_else(|| "it was closed".to_owned(), |cause| cause.to_string());
-                    tracing::info!(neighbour = %self.name(&peer_id), %reason, "a neighbour is gone");
+                    let name = self.name(&peer_id);
+                    let neighbour = state.neighbours.of(peer_id, Instant::now());
+                    neighbour.departures.info(format_args!("{name}, a neighbour, is gone: {reason}"));
                 }
             }
             SwarmEvent::OutgoingConnectionError { peer_id: Some(peer), error, .. } => {
@@ -233,10 +235,12 @@ impl Task {
             let _ = self.swarm.disconnect_peer_id(peer);
             return;
         };
-        self.dialer.connected(&key);
-        let (first, too_many) = state.neighbours.of(peer, Instant::now()).connected(connection, dialled);
+        let (name, now) = (self.name(&peer), Instant::now());
+        self.dialer.connected(&key, now);
+        let neighbour = state.neighbours.of(peer, now);
+        let (first, too_many) = neighbour.connected(connection, dialled);
         if first {
-            tracing::info!(neighbour = %self.name(&peer), "connected to a neighbour");
+            neighbour.arrivals.info(format_args!("connected to {name}, a neighbour"));
         }
         if let Some(oldest) = too_many {
             self.swarm.close_connection(oldest);

@@ -214,6 +214,13 @@ impl Occasionally {
         }
     }
 
+    /// Logs what is no fault, or counts it as left out.
+    pub fn info(&self, message: fmt::Arguments<'_>) {
+        if let Some(left_out) = self.may_speak(Instant::now()) {
+            tracing::info!(left_out, "{message}");
+        }
+    }
+
     /// How many lines were left out since the last one; `None` if this one must be left out, too.
     fn may_speak(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,6 +5,7 @@
 //! - [`Identity`], [`Fingerprint`] and [`tls`] are shared by the mesh, the node's API and its clients.
 //! - [`archive`] lets machines that are peers no more read that they are not.
 //! - [`doorway`] bounds the connections whose handshake is unfinished.
+//! - [`places`] connects to whichever address of a name answers.
 //! - [`tob_proxy`] is total-order broadcast through the host.
 //! - [`group`] is the file that names the members of a group and pins their certificates.
 
@@ -17,6 +18,7 @@ mod identity;
 pub mod mesh;
 pub mod p2p_proxy;
 mod peer_status;
+pub mod places;
 pub mod tls;
 pub mod tob_proxy;
 mod transport;

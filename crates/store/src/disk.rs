@@ -50,6 +50,8 @@ struct State {
     until_failure: Option<u64>,
     /// How many changes and syncs there were.
     operations: u64,
+    /// How many reads there were.
+    reads: u64,
     /// How many changes succeed before the disk is full. Then changes fail; reads and syncs do not.
     until_full: Option<u64>,
     /// Whether syncs fail and drop what was to be synced, while the system still shows it.
@@ -104,6 +106,12 @@ impl SimulatedDisk {
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.state().operations
+    }
+
+    /// How many reads there were.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.state().reads
     }
 
     /// Makes everything fail after so many more writes, changes of length and syncs, unless it fails sooner or has failed: until the power
@@ -215,7 +223,8 @@ impl StorageBackend for Attached {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.state()?;
+        let mut state = self.state()?;
+        state.reads += 1;
         let bytes = state.seen.get(place(offset, out.len())?).ok_or(io::ErrorKind::UnexpectedEof)?;
         out.copy_from_slice(bytes);
         Ok(())

@@ -157,22 +157,17 @@ impl Witnesses {
         self.unwritten.extend(self.contradict.keys().chain(&self.agree));
     }
 
-    /// Takes the result of checking what a peer remembers of this node's store; `None` if nobody can tell. Returns what
-    /// is new to report.
-    pub(super) fn answered(&mut self, peer: NodeId, judged: Option<Judged>) -> Option<Rollback> {
+    /// Takes the result of checking what a peer remembers of this node's store. Returns what is new to report.
+    pub(super) fn answered(&mut self, peer: NodeId, judged: Judged) -> Option<Rollback> {
         match judged {
-            None => {
-                self.agree.remove(&peer);
-                None
-            }
-            Some(Ok(())) => {
+            Ok(()) => {
                 if self.contradict.remove(&peer).is_some() {
                     self.unwritten.insert(peer);
                 }
                 self.agree.insert(peer);
                 None
             }
-            Some(Err((claim, rollback))) => {
+            Err((claim, rollback)) => {
                 self.agree.remove(&peer);
                 if self.contradict.insert(peer, claim) != Some(claim) {
                     self.unwritten.insert(peer);

@@ -184,6 +184,40 @@ fn a_copy_is_not_trusted_after_any_number_of_restarts_until_a_person_says_so() {
     assert!(net.custodian(3).is_trusted() && rollbacks(&net, 3).is_empty(), "{:?}", rollbacks(&net, 3));
 }
 
+/// A supervisor starts a node again and again whose port is taken: each start opens the store, and none greets anybody.
+#[test]
+fn a_store_that_has_forgotten_what_its_peers_remember_is_settled_by_a_person() {
+    let mut net = Net::new(2, 4, 13);
+    net.create("zone", COIN, 2, &[1, 2, 3, 4]);
+    net.until(50, |_| false);
+    let content = net.node(3).disk.content();
+    let disk = SimulatedDisk::with_content(content);
+    for start in 0..4_100 {
+        drop(Store::open_on(disk.backend(), &sealing_key(), Options::default().with_rng(seeded(start))).unwrap());
+    }
+    exchange(&mut net, 3, disk.content());
+    net.connect();
+    net.until(50, |_| false);
+    assert!(!net.custodian(3).is_trusted());
+    assert!(rollbacks(&net, 3).contains(&(3, Some(1))), "its operator is told");
+    assert_eq!(net.custodian(3).store().contradictions().unwrap().len(), 3, "there is something to overrule");
+    assert!(rollbacks(&net, 1).contains(&(3, None)));
+    overrule(&mut net, 3);
+    net.connect();
+    net.until(50, |_| false);
+    let confirmed =
+        |effect: &CustodyEffect| matches!(effect, CustodyEffect::StoreConfirmed { node } if node.get() == 3);
+    assert!([1, 2, 4].iter().all(|peer| net.nodes[peer].told.iter().any(confirmed)), "nobody doubts it any more");
+    for _ in 0..2 {
+        assert!((1..=4).all(|node| net.custodian(node).is_trusted()));
+        net.kill(3);
+        net.start(3);
+        net.connect();
+        net.until(50, |_| false);
+    }
+    net.run(1..=4, KeyChange::Refresh { key: name("zone"), version: None });
+}
+
 /// A rollback between two greetings: each decision is announced before its result leaves the node.
 #[test]
 fn what_was_announced_is_missed_by_a_copy_of_a_moment_before() {

@@ -27,11 +27,12 @@ use theta_network::{
     Identity,
     doorway::{Doorway, DoorwayLimits, Ended, Handshake, Occasionally},
     mesh::MeshPeer,
+    places,
     tls::{self, UnpinnedCertificate},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream, lookup_host},
+    net::{TcpListener, TcpStream},
     time::{Sleep, sleep, timeout},
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector};
@@ -49,8 +50,6 @@ use crate::{
 
 /// The application protocol that connections agree on, so that no other TLS service is mistaken for a neighbour.
 const ALPN: &[u8] = b"theta-gossip/1";
-/// The most addresses of one name that are used.
-const MOST_PLACES: usize = 16;
 /// Pause after the system could not accept a connection; typically it is out of file descriptors, which passes.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A neighbour that does not confirm bytes for so long is gone.
@@ -194,9 +193,8 @@ impl Making {
     async fn connect(self, peer: PeerId, member: MeshPeer) -> Result<Connected, SocketError> {
         let tls = TlsConnector::from(tls::client_config(&self.identity, member.certificate, &[ALPN])?);
         let connecting = async {
-            let places: Vec<_> =
-                lookup_host(&member.address).await.map_err(SocketError::Connect)?.take(MOST_PLACES).collect();
-            let tcp = TcpStream::connect(&*places).await.map_err(SocketError::Connect)?;
+            let addresses = places::lookup(&member.address).await.map_err(SocketError::Connect)?;
+            let tcp = places::connect(&addresses).await.map_err(SocketError::Connect)?;
             prepare(&tcp).map_err(SocketError::Connect)?;
             let stream = tls.connect(tls::server_name(), tcp).await.map_err(explain)?;
             Ok((peer, self.mux(stream, Mode::Client)))

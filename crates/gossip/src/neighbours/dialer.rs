@@ -13,12 +13,16 @@ use crate::config::{Degree, GossipLimits};
 
 /// Nodes that were not reached for so long are connected to, though there are neighbours enough: the group may have fallen apart.
 const APART: Duration = Duration::from_secs(5);
+/// A connection that has stood for so long was one. Who shakes hands and goes at once is dialled no more often than one who does not answer.
+const STOOD: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 struct Tried {
     /// Not before.
     next: Instant,
     pause: Duration,
+    /// Since when a connection stands.
+    stands: Option<Instant>,
 }
 
 /// Chooses whom to connect to.
@@ -49,9 +53,19 @@ impl Dialer {
         Self { wanted, limits, tried: HashMap::new(), apart_since: None }
     }
 
-    /// The connection to this node came up.
-    pub(crate) fn connected(&mut self, key: &Fingerprint) {
-        self.tried.remove(key);
+    /// A connection with this node came up.
+    pub(crate) fn connected(&mut self, key: &Fingerprint, now: Instant) {
+        if let Some(tried) = self.tried.get_mut(key) {
+            tried.stands = Some(now);
+        }
+    }
+
+    /// Forgets the failures of those with whom a connection has stood for long enough.
+    fn forgive(&mut self, neighbours: &HashSet<Fingerprint>, now: Instant) {
+        self.tried.retain(|key, tried| {
+            tried.stands = tried.stands.filter(|_| neighbours.contains(key));
+            tried.stands.is_none_or(|since| now.duration_since(since) < STOOD)
+        });
     }
 
     /// Whom to dial now: one at most, unless nodes are listed. `random` draws a number below its argument.
@@ -62,6 +76,7 @@ impl Dialer {
         random: impl FnOnce(usize) -> usize,
     ) -> Vec<Fingerprint> {
         let View { neighbours, dialled, unreached, degree, now } = *view;
+        self.forgive(neighbours, now);
         if unreached.is_empty() {
             self.apart_since = None;
         }
@@ -82,7 +97,9 @@ impl Dialer {
             Vec::new()
         };
         for key in &chosen {
-            let tried = self.tried.entry(*key).or_insert(Tried { next: now, pause: self.limits.backoff_min });
+            let tried =
+                self.tried.entry(*key).or_insert(Tried { next: now, pause: self.limits.backoff_min, stands: None });
+            tried.stands = None;
             tried.next = now + tried.pause;
             tried.pause = tried.pause.saturating_mul(2).min(self.limits.backoff_max);
         }
@@ -151,6 +168,30 @@ mod tests {
             dialer.due(peers.iter(), &view, |_| 0).len()
         };
         assert_eq!([due(0), due(50), due(100), due(200), due(300)], [2, 0, 2, 0, 2]);
+    }
+
+    /// The attack: a member shakes hands, closes the connection, and does so again and again.
+    #[test]
+    fn who_comes_and_goes_is_dialled_no_more_often_than_who_is_away() {
+        let wanted = [NodeId::try_from(2).unwrap()];
+        let (peers, start) = (peers(3), Instant::now());
+        let dials = |stands_for: u64| {
+            let mut dialer = Dialer::new(HashSet::from(wanted), GossipLimits::default());
+            let (mut dials, mut until) = (0, 0);
+            for look in (0..60_000).step_by(200) {
+                let now = start + Duration::from_millis(look);
+                let neighbours = if look < until { HashSet::from([key(2)]) } else { HashSet::new() };
+                let view = View { neighbours: &neighbours, dialled: 0, unreached: &neighbours, degree: DEGREE, now };
+                if let [due] = dialer.due(peers.iter(), &view, |_| 0)[..] {
+                    dials += 1;
+                    dialer.connected(&due, now);
+                    until = look + stands_for;
+                }
+            }
+            dials
+        };
+        assert!((1..=20).contains(&dials(100)), "{} dials in a minute", dials(100));
+        assert_eq!(dials(5_800), 11, "one that has stood is looked for at once");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::{collections::HashMap, time::Instant};
 
 use libp2p_identity::PeerId;
 use libp2p_swarm::ConnectionId;
+use theta_network::doorway::Occasionally;
 
 use crate::rate::{Rate, Spent};
 
@@ -33,6 +34,9 @@ pub(crate) struct Neighbour {
     /// Since when it takes no messages, and the last sign of it.
     slow: Option<(Instant, Instant)>,
     seen: Instant,
+    /// Lines about its coming and its going, which it can do as often as it likes.
+    pub(crate) arrivals: Occasionally,
+    pub(crate) departures: Occasionally,
 }
 
 /// All neighbours, those who have just gone as well.
@@ -40,8 +44,11 @@ pub(crate) struct Neighbour {
 pub(crate) struct Neighbours(HashMap<PeerId, Neighbour>);
 
 impl Neighbour {
-    const fn new(now: Instant) -> Self {
-        Self { connections: Vec::new(), passed: Spent::new(now), falsehoods: (0, now), slow: None, seen: now }
+    fn new(now: Instant) -> Self {
+        let (arrivals, departures) = (Occasionally::default(), Occasionally::default());
+        let connections = Vec::new();
+        let passed = Spent::new(now);
+        Self { connections, passed, falsehoods: (0, now), slow: None, seen: now, arrivals, departures }
     }
 
     /// A connection stands: whether it is the first, and one that is to be closed for it. Of too many that is the oldest, which the

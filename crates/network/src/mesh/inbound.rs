@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tokio_rustls::server::TlsStream;
-use tracing::{debug, info};
+use tracing::debug;
 
 use super::{
     frame::{self, BootId, CONTROL_FRAME_BYTES, DATA_HEADER_BYTES, Frame, FrameError, VERSION},
@@ -149,7 +149,7 @@ async fn receive_alone(
         last_written: Instant::now(),
     };
     delivery.write(&welcome).await?;
-    info!(peer = %link.id, "peer connected");
+    link.arrivals.info(format_args!("peer {} connected", link.id));
     let limit = link.limits.message_bytes.saturating_add(DATA_HEADER_BYTES);
     let mut silence = Duration::ZERO;
     loop {

@@ -10,16 +10,13 @@ use std::{
 use rustls::{ClientConfig, crypto::SecureRandom};
 use theta_names::NodeId;
 use tokio::{
-    net::lookup_host,
     sync::{Notify, Semaphore, watch},
+    time::{Instant, sleep},
 };
 use tracing::{debug, info, warn};
 
 use super::{MeshLimits, MeshPeer, config::Silence, counters::PeerCounters, frame::BootId, queue::SendQueue};
-use crate::{PeerState, PeerStatus};
-
-/// The most addresses of one name that are used.
-const MOST_PLACES: usize = 16;
+use crate::{PeerState, PeerStatus, doorway::Occasionally, places};
 
 #[derive(Debug)]
 pub(super) struct Link {
@@ -39,6 +36,8 @@ pub(super) struct Link {
     pub(super) newest: watch::Sender<u64>,
     /// The peer has connected to this node, so that it can be reached again.
     pub(super) came: Notify,
+    /// Lines about connections that the peer has dialled, which it can do as often as it likes.
+    pub(super) arrivals: Occasionally,
     /// Room for large messages that the application has not dropped yet, in bytes.
     pub(super) large_bytes: Arc<Semaphore>,
     health: Mutex<Health>,
@@ -98,6 +97,7 @@ impl Link {
             received: tokio::sync::Mutex::default(),
             newest: watch::Sender::new(0),
             came: Notify::new(),
+            arrivals: Occasionally::default(),
             large_bytes: Arc::new(Semaphore::new(limits.inbound_large_bytes)),
             health: Mutex::default(),
             places: Mutex::new(place_of(&peer.address)),
@@ -143,7 +143,7 @@ impl Link {
     /// Looks up the peer's addresses; they replace those of the lookup before.
     pub(super) async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         let address = self.address();
-        let found: Vec<SocketAddr> = lookup_host(&address).await?.take(MOST_PLACES).collect();
+        let found = places::lookup(&address).await?;
         *self.places() = found.iter().map(|found| found.ip().to_canonical()).collect();
         Ok(found)
     }
@@ -200,20 +200,40 @@ pub(super) struct Backoff {
     next: Duration,
     min: Duration,
     max: Duration,
+    /// A connection that has stood for so long was one.
+    stands_after: Duration,
+    /// When a pause was last cut short because the peer had come.
+    hastened: Option<Instant>,
     random: &'static dyn SecureRandom,
 }
 
 impl Backoff {
     pub(super) fn new(limits: &MeshLimits) -> Self {
         let random = rustls::crypto::aws_lc_rs::default_provider().secure_random;
-        Self { next: limits.backoff_min, min: limits.backoff_min, max: limits.backoff_max, random }
+        let MeshLimits { backoff_min: min, backoff_max: max, keepalive, .. } = *limits;
+        Self { next: min, min, max, stands_after: keepalive, hastened: None, random }
     }
 
-    pub(super) fn reset(&mut self) {
-        self.next = self.min;
+    /// A connection has ended that had stood for so long. A peer that greets and goes at once is dialled no more often than one that does
+    /// not answer: otherwise a peer could have this node shake hands, and write lines, as fast as both can.
+    pub(super) fn stood(&mut self, time: Duration) {
+        if time >= self.stands_after {
+            self.next = self.min;
+        }
     }
 
-    pub(super) fn pause(&mut self) -> Duration {
+    /// Waits for the next attempt. A peer that has just connected to this node is up: whoever waited for it longest need not wait longest
+    /// now. Peers can come as often as they like, so that counts once in the longest pause.
+    pub(super) async fn wait(&mut self, came: &Notify) {
+        let pause = self.pause();
+        let hastens = self.hastened.is_none_or(|hastened| hastened.elapsed() >= self.max);
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = came.notified(), if hastens => self.hastened = Some(Instant::now()),
+        }
+    }
+
+    fn pause(&mut self) -> Duration {
         let full = self.next;
         self.next = full.saturating_mul(2).min(self.max);
         let mut byte = [0];
@@ -236,7 +256,9 @@ mod tests {
             let pause = backoff.pause();
             assert!(full / 2 <= pause && pause <= full, "{pause:?} of {full:?}");
         }
-        backoff.reset();
+        backoff.stood(limits.keepalive / 2);
+        assert!(backoff.pause() >= limits.backoff_max / 2, "it was no connection");
+        backoff.stood(limits.keepalive);
         assert!(backoff.pause() <= limits.backoff_min);
     }
 }

@@ -5,7 +5,7 @@
 //! accepted it only receives. So two connections join each pair of nodes, one for each direction. There is no dial race
 //! to settle, and each direction fails and recovers by itself. Both ends pin the other's certificate ([`crate::tls`]).
 //! The certificate, and nothing that the peer sends, determines [`Inbound::from`]. A node that dialled a peer in vain tries again after
-//! a pause, which grows, and at once when that peer has connected to it.
+//! a pause, which grows until a connection has stood for a while, and at once when that peer has connected to it, though not again and again.
 //!
 //! # Delivery
 //! The messages of each direction are numbered from 1. The receiver acknowledges what it has handed to the application.

@@ -8,7 +8,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split},
     net::TcpStream,
     sync::watch,
-    time::{sleep, timeout},
+    time::{Instant, timeout},
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
@@ -18,7 +18,10 @@ use super::{
     queue::BadAcknowledgement,
     stopped,
 };
-use crate::tls::{self, UnpinnedCertificate};
+use crate::{
+    places,
+    tls::{self, UnpinnedCertificate},
+};
 
 /// How many bytes TLS may hold before they are written: one batch leaves in one write.
 pub(super) const TLS_BUFFER_BYTES: usize = 512 * 1024;
@@ -84,8 +87,10 @@ async fn keep_connected(link: &Link, tls: &TlsConnector) {
         let error = match attempt.unwrap_or(Err(OutboundError::Timeout(link.limits.handshake_timeout))) {
             Ok(connection) => {
                 link.connected();
-                backoff.reset();
-                exchange(link, connection).await
+                let since = Instant::now();
+                let ended = exchange(link, connection).await;
+                backoff.stood(since.elapsed());
+                ended
             }
             Err(error) => {
                 link.counters.connect_failures.increment();
@@ -93,17 +98,13 @@ async fn keep_connected(link: &Link, tls: &TlsConnector) {
             }
         };
         link.disconnected(error.to_string());
-        // A peer that has just connected to this node is up: whoever waited for it longest need not wait longest now.
-        tokio::select! {
-            () = sleep(backoff.pause()) => {}
-            () = link.came.notified() => {}
-        }
+        backoff.wait(&link.came).await;
     }
 }
 
 async fn connect(link: &Link, tls: &TlsConnector) -> Result<Connection, OutboundError> {
-    let places = link.resolve().await.map_err(OutboundError::Connect)?;
-    let tcp = TcpStream::connect(&*places).await.map_err(OutboundError::Connect)?;
+    let addresses = link.resolve().await.map_err(OutboundError::Connect)?;
+    let tcp = places::connect(&addresses).await.map_err(OutboundError::Connect)?;
     tcp.set_nodelay(true).map_err(OutboundError::Connect)?;
     let mut stream = tls.connect(tls::server_name(), tcp).await.map_err(explain)?;
     stream.get_mut().1.set_buffer_limit(Some(TLS_BUFFER_BYTES));

@@ -9,15 +9,15 @@ use std::sync::{
 use crate::support::{Group, Lcg, id, new_identity, next, number_of, numbered, quick, send, status, until};
 use theta_network::{
     Identity, PeerState, Transport,
-    mesh::{MeshLimits, MeshPeer},
-    tls,
+    mesh::{Listen, MeshLimits, MeshPeer},
+    tls::{self, Pinned, Pins},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    time::timeout,
+    time::{Instant, timeout},
 };
-use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client::TlsStream};
 
 /// A proxy before a node that cuts each connection after a random number of bytes, until told to stop.
 struct Proxy {
@@ -231,6 +231,45 @@ async fn a_peer_that_breaks_the_protocol_loses_only_its_connection() {
     let message = next(&mut inbound).await;
     assert_eq!((message.from, number_of(&message.bytes)), (id(2), 1));
     assert_eq!((counters.peers()[0].protocol_errors.get(), honest.counters().peers()[0].reconnects.get()), (0, 0));
+}
+
+/// The attack: a peer welcomes this node and closes, and connects itself to show that it is there, as often as it can.
+#[tokio::test]
+async fn a_peer_that_greets_and_goes_is_dialled_with_pauses() {
+    let mut group = Group::new(2);
+    let limits = MeshLimits {
+        backoff_min: Duration::from_millis(5),
+        backoff_max: Duration::from_millis(500),
+        ..MeshLimits::default()
+    };
+    let (node, _inbound) = group.start(1, limits);
+    let Listen::Bound(listener) = group.listen(2) else { panic!("it is bound") };
+    listener.set_nonblocking(true).unwrap();
+    let listener = TcpListener::from_std(listener).unwrap();
+    let pins: Pins = [(group.identities[0].fingerprint(), Pinned::Node(id(1)))].into_iter().collect();
+    let acceptor = TlsAcceptor::from(tls::server_config(&group.identities[1], pins, &[b"theta-mesh/1"]).unwrap());
+    let (dials, end) = (Arc::new(AtomicU32::new(0)), Instant::now() + Duration::from_secs(3));
+    let count = Arc::clone(&dials);
+    let welcoming = tokio::spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::Relaxed);
+            let Ok(mut stream) = acceptor.accept(tcp).await else { continue };
+            let _ = stream.write_all(&frame(2, &[&1_u16.to_be_bytes()[..], &[0; 8]].concat())).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    let mut came = 0;
+    while Instant::now() < end {
+        let mut stream = connect(&group.peers[0], &group.identities[1]).await;
+        stream.write_all(&hello(1, 1)).await.unwrap();
+        stream.read_exact(&mut [0; 15]).await.unwrap();
+        came += 1;
+    }
+    welcoming.abort();
+    let dials = dials.load(Ordering::Relaxed);
+    assert!(came > 50, "the test did not test anything: {came}");
+    assert!((3..=22).contains(&dials), "it was dialled {dials} times in three seconds, and came {came} times");
+    assert!(node.counters().peers()[0].reconnects.get() >= 2, "it was welcome");
 }
 
 #[tokio::test]

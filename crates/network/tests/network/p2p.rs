@@ -219,6 +219,11 @@ impl Platform {
     /// Ends all streams, and listens no more.
     fn stop(&self) {
         self.serving.abort();
+        self.end_streams();
+    }
+
+    /// Ends all streams, and takes others.
+    fn end_streams(&self) {
         self.host.0.lock().unwrap().life.send_modify(|life| *life += 1);
     }
 
@@ -343,6 +348,23 @@ async fn a_group_speaks_through_a_host_that_stops_and_starts_again() {
         relayed.stopped().await;
         assert_eq!(relayed.send(id(1), Bytes::new()), Err(SendError::Closed));
     }
+}
+
+/// The attack: a host welcomes a node and ends its stream, again and again.
+#[tokio::test]
+async fn a_host_that_welcomes_and_ends_is_called_with_pauses() {
+    let identities = [new_identity()];
+    let platform = Platform::start(&identities, Malice::default()).await;
+    let config = platform.config(1, &identities[0], platform.identity.fingerprint());
+    let backoff = (Duration::from_millis(5), Duration::from_millis(500));
+    let carrier = p2p_proxy::attach(HostConfig { backoff, ..config });
+    let start = std::time::Instant::now();
+    while start.elapsed() < Duration::from_secs(3) {
+        platform.end_streams();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let attached = carrier.status.borrow().attached;
+    assert!((3..=14).contains(&attached), "it attached {attached} times in three seconds");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,7 @@
 //! Reading and writing records, which are sealed if their table is.
 
+use core::ops::Bound;
+
 use redb::{ReadTransaction, ReadableTable, TableError, TableHandle as _, WriteTransaction};
 use theta_groups::Secret;
 
@@ -93,15 +95,21 @@ impl Writes<'_> {
         Ok(tables.any(|known| known.name() == table.name()))
     }
 
-    /// Removes the records whose keys begin with `prefix`; returns how many.
+    /// Removes the records whose keys begin with `prefix`, and says how many. It reads those alone.
     pub(crate) fn remove_all(&mut self, table: Table, prefix: &[u8]) -> Result<u64, StoreError> {
-        self.retain(table, |key, _| !key.starts_with(prefix))
+        let end = successor(prefix);
+        let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.remove_between(table, (Bound::Included(prefix), end))
     }
 
     /// Removes the records whose keys are below this one, and says how many. It reads those alone.
     pub(crate) fn remove_below(&mut self, table: Table, end: &[u8]) -> Result<u64, StoreError> {
+        self.remove_between(table, (Bound::Unbounded, Bound::Excluded(end)))
+    }
+
+    fn remove_between(&mut self, table: Table, keys: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<u64, StoreError> {
         self.changed = true;
-        let done = remove_below(&self.transaction, table, end);
+        let done = remove_between(&self.transaction, table, keys);
         self.broken |= done.is_err();
         done
     }
@@ -134,14 +142,26 @@ fn retain(
     rows.retain(|key, value| count(keep(key, value))).map_err(StoreError::database)
 }
 
-fn remove_below(transaction: &WriteTransaction, table: Table, end: &[u8]) -> Result<u64, StoreError> {
+/// The lowest of the byte strings that are above all that begin with `prefix`; `None` if there is none.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
+    let mut above = prefix.get(..=last)?.to_vec();
+    *above.last_mut()? += 1;
+    Some(above)
+}
+
+fn remove_between(
+    transaction: &WriteTransaction,
+    table: Table,
+    keys: (Bound<&[u8]>, Bound<&[u8]>),
+) -> Result<u64, StoreError> {
     let mut rows = transaction.open_table(table.definition()).map_err(StoreError::database)?;
     let mut removed = 0;
     let remove = |_: &[u8], _: &[u8]| {
         removed += 1;
         false
     };
-    rows.retain_in::<&[u8], _>(..end, remove).map_err(StoreError::database)?;
+    rows.retain_in::<&[u8], _>(keys, remove).map_err(StoreError::database)?;
     Ok(removed)
 }
 
@@ -231,5 +251,19 @@ impl Rows for Writes<'_> {
 
     fn last(&self, table: Table) -> Result<Option<Row>, StoreError> {
         last(&table_or!(self.transaction, table, None), self.sealer, table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_successor_is_above_all_that_begin_so_and_below_the_rest() {
+        assert_eq!(successor(b"a"), Some(b"b".to_vec()));
+        assert_eq!(successor(b"key\0"), Some(b"key\x01".to_vec()));
+        assert_eq!(successor(&[1, 0xff, 0xff]), Some(vec![2]));
+        assert_eq!(successor(&[0xff, 0xff]), None);
+        assert_eq!(successor(b""), None);
     }
 }

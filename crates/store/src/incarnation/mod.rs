@@ -142,8 +142,11 @@ pub enum Rollback {
         /// The generation that was opened twice.
         generation: u64,
     },
-    /// The store has been opened so often since that it has forgotten the opening, so nobody can tell.
-    #[error("it has forgotten its opening number {generation}, and so cannot show that it goes on from there")]
+    /// The store has been opened so often since that it has forgotten the opening, so nobody but a person can tell.
+    #[error(
+        "it was opened so often that it has forgotten its opening number {generation}, and cannot show that it goes on from there; \
+         confirm that this is meant"
+    )]
     Forgotten {
         /// The generation of the forgotten opening.
         generation: u64,

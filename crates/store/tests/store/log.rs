@@ -200,3 +200,36 @@ fn an_exported_log_that_was_changed_is_found_out() {
     swapped.swap(2, 3);
     assert_eq!(check(&swapped).unwrap_err().0, 2);
 }
+
+/// Ceremonies end under the lock of commits, and leave epilogues for as long as their keys live. What the end of one takes must not grow
+/// with what others have left.
+#[test]
+fn the_end_of_a_ceremony_reads_nothing_of_the_others() {
+    let reads = |others: u32| {
+        let disk = SimulatedDisk::default();
+        let store = create(&disk);
+        let id = |number: u32| {
+            let mut id = [0; 32];
+            id[..4].copy_from_slice(&number.wrapping_mul(0x9e37_79b9).to_be_bytes());
+            id
+        };
+        let begun = store.write(|tx| {
+            for number in 1..=others {
+                tx.begin_ceremony(id(number), b"refresh", Secret::new([1; 32]), 1)?;
+                tx.end_ceremony(&id(number), b"done", &[Secret::new(vec![7; 200])])?;
+            }
+            tx.begin_ceremony(ID, b"refresh", Secret::new([1; 32]), 1)?;
+            (0..3).try_for_each(|index| tx.record_input(&ID, index, &input(1)))
+        });
+        begun.unwrap();
+        drop(store);
+        let store = open(&disk);
+        let before = disk.reads();
+        store.write(|tx| tx.end_ceremony(&ID, b"done", &[input(9)])).unwrap();
+        let epilogue = store.ceremony_inputs(&ID).unwrap();
+        assert_eq!(epilogue.iter().map(Secret::expose).collect::<Vec<_>>(), [&vec![9; 3]]);
+        disk.reads() - before
+    };
+    let (few, many) = (reads(10), reads(2_000));
+    assert!(many < few + 40, "{few} reads beside 10 others, {many} beside 2,000");
+}

@@ -27,8 +27,8 @@ impl Custodian {
         let seen = self.witnesses.observe(from, &hello.incarnation);
         Self::tell_of(from, seen.err().flatten(), work);
         let judged = match self.judge(from, hello.remembered.as_ref(), work)? {
-            Some(Ok(())) => self.judge_fork(from, hello.fork.as_ref(), work)?,
-            judged => judged,
+            Ok(()) => self.judge_fork(from, hello.fork.as_ref(), work)?,
+            contradiction => contradiction,
         };
         if let Some(rollback) = self.witnesses.answered(from, judged) {
             work.effects.push(CustodyEffect::RolledBack { node: self.local, rollback, witness: Some(from) });
@@ -42,18 +42,19 @@ impl Custodian {
         }
     }
 
-    /// Compares what a peer remembers of this store with its history; `None` if the history does not reach back so far.
+    /// Compares what a peer remembers of this store with its history. One that does not reach back so far contradicts as well: nobody but a
+    /// person can settle that, and a person settles what is on record.
     fn judge(
         &mut self,
         from: NodeId,
         remembered: Option<&Incarnation>,
         work: &mut Work,
-    ) -> Result<Option<Judged>, CustodyError> {
-        let Some(remembered) = remembered else { return Ok(Some(Ok(()))) };
+    ) -> Result<Judged, CustodyError> {
+        let Some(remembered) = remembered else { return Ok(Ok(())) };
         let checked = self.store.check_remembered(remembered)?;
         if checked.is_err() && self.is_meant(from, remembered)? {
             self.say_meant(from, remembered, work);
-            return Ok(Some(Ok(())));
+            return Ok(Ok(()));
         }
         // The peer gets the links from what it remembers to the present opening, also where they show that this store
         // does not continue that.
@@ -63,10 +64,7 @@ impl Custodian {
         {
             work.send(To::One(from), &Message::Lineage(lineage));
         }
-        Ok(match checked {
-            Err(Rollback::Forgotten { .. }) => None,
-            checked => Some(checked.map_err(|rollback| (*remembered, rollback))),
-        })
+        Ok(checked.map_err(|rollback| (*remembered, rollback)))
     }
 
     /// Compares the fork that a peer has seen of this store with its history.
@@ -75,14 +73,14 @@ impl Custodian {
         from: NodeId,
         fork: Option<&Incarnation>,
         work: &mut Work,
-    ) -> Result<Option<Judged>, CustodyError> {
-        let Some(fork) = fork else { return Ok(Some(Ok(()))) };
+    ) -> Result<Judged, CustodyError> {
+        let Some(fork) = fork else { return Ok(Ok(())) };
         if self.is_meant(from, fork)? {
             self.say_meant(from, fork, work);
-            return Ok(Some(Ok(())));
+            return Ok(Ok(()));
         }
         let checked = self.store.check_remembered(fork)?;
-        Ok(Some(checked.map_err(|rollback| (*fork, rollback))))
+        Ok(checked.map_err(|rollback| (*fork, rollback)))
     }
 
     /// Whether a person has decided that this store replaces that one: by a command, or by restoring it, with bounds
