@@ -210,7 +210,7 @@ fn mesh<S: Scalar>(n: u16, bytes: &mut usize, rng: &mut ChaCha20Rng) -> All<Part
     }
     let (states, sent) = round(states, &sent, bytes, |state, messages| state.handle(messages, rng).unwrap());
     let (states, sent) = round(states, &sent, bytes, |state, messages| state.handle(messages).unwrap());
-    round(states, &sent, bytes, |state, messages| (state.handle(messages).unwrap(), Messages::new())).0
+    round(states, &sent, bytes, |state, messages| (state.handle(messages).unwrap().0, Messages::new())).0
 }
 
 fn batch<S: Scalar>(

@@ -3,6 +3,9 @@
 //!
 //! As in `cheating`, what a liar sends when it is honest is recorded first, and then each message is changed.
 
+mod minus;
+mod set_ups;
+
 use bytes::Bytes;
 use theta_groups::{Group, P256, Scalar, Secret};
 use theta_mpc::ecdsa::{Request, bind, generate, prepare_nonces, sign};

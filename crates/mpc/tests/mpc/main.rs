@@ -15,8 +15,6 @@ mod dishonest;
 mod ecdsa;
 mod group;
 mod held_back;
-mod minus;
 mod presignatures;
 mod program;
-mod set_ups;
 mod stock;

@@ -68,10 +68,7 @@ fn lie(proven: &ProvenLie) -> String {
 
 /// The lies that are proven, each once with its proof, and of what is not proven the first that each set of nodes says of a node about which
 /// nothing is proven.
-fn sort<'a>(
-    accusations: &'a [Evidence],
-    prove: impl Fn(&Evidence) -> Option<String>,
-) -> Vec<(Caught, Option<&'a Evidence>)> {
+fn sort(accusations: &[Evidence], prove: impl Fn(&Evidence) -> Option<String>) -> Vec<(Caught, Option<&Evidence>)> {
     let numbers = |nodes: &[NodeId]| nodes.iter().map(|node| node.get()).collect::<Vec<u16>>();
     let mut caught: Vec<(Caught, Option<&Evidence>)> = Vec::new();
     let (mut lies, mut liars, mut unproven) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
