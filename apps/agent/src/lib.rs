@@ -4,11 +4,13 @@
 use std::{
     fmt::Display,
     fs,
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use clap::Parser;
+use socket2::{Domain, SockAddr, Socket, Type};
 use theta_wire::agent::agent_server;
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
@@ -76,9 +78,17 @@ pub fn make_way(socket: &Path) -> Result<(), SocketError> {
 
 /// Whether this is a socket on which nobody serves any more.
 fn is_left_over(socket: &Path) -> bool {
-    use std::os::unix::{fs::FileTypeExt as _, net::UnixStream};
+    use std::os::unix::fs::FileTypeExt as _;
     let is_socket = fs::symlink_metadata(socket).is_ok_and(|data| data.file_type().is_socket());
-    is_socket && UnixStream::connect(socket).is_err()
+    // Whoever is too busy to take one more connection serves; so may one to whom this program may not connect.
+    is_socket && knock(socket).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
+/// Connects without waiting for a place in the queue.
+fn knock(socket: &Path) -> io::Result<()> {
+    let knocking = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    knocking.set_nonblocking(true)?;
+    knocking.connect(&SockAddr::unix(socket)?)
 }
 
 #[cfg(test)]
@@ -97,5 +107,26 @@ mod tests {
         assert!(!is_left_over(&socket));
         drop(served);
         assert!(is_left_over(&socket));
+    }
+
+    /// One that takes no connections for a while, with a full queue, is no reason to wait, nor to take its place.
+    #[test]
+    fn whoever_is_too_busy_serves() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let busy = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        busy.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+        busy.listen(0).unwrap();
+        let waiting: Vec<Socket> = (0..8)
+            .map(|_| {
+                let socket = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+                socket.set_nonblocking(true).unwrap();
+                let _ = socket.connect(&SockAddr::unix(&path).unwrap());
+                socket
+            })
+            .collect();
+        assert!(!is_left_over(&path));
+        drop((busy, waiting));
+        assert!(is_left_over(&path));
     }
 }

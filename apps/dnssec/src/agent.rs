@@ -41,12 +41,13 @@ pub enum AgentError {
 
 #[derive(Debug)]
 struct State {
-    stamps: Stamps,
+    /// Of what was read; `None` if the system did not read it, for a reason that does not stand in the files.
+    stamps: Option<Stamps>,
     /// Counts the changes.
     changes: u64,
     known: Result<Arc<Known>, String>,
     previous: Previous,
-    /// When the files were read last.
+    /// When reading the files ended last.
     read: Instant,
 }
 
@@ -92,30 +93,39 @@ impl Agent {
         };
         let mut previous = Previous::new(sources.terms.previous_seconds);
         previous.change(known.as_deref().ok(), WallTime::now().seconds());
-        let state = Arc::new(Mutex::new(State { stamps, changes: 0, known, previous, read: Instant::now() }));
+        let state =
+            Arc::new(Mutex::new(State { stamps: Some(stamps), changes: 0, known, previous, read: Instant::now() }));
         let recogniser = Arc::new(Recogniser::new(sources.guesses));
         Ok(Self { terms: sources.terms, watched: Arc::new(watched), state, recogniser })
     }
 
     /// What it knows now. A zone that has become unreadable is not guessed.
     pub(crate) fn now(&self) -> Result<Now, String> {
-        let stamps = self.watched.stamps();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
+        // After the lock: whoever has waited for another one to read a large zone asks about the files as they are then.
+        let stamps = self.watched.stamps();
         // A file that has just changed may change again unseen, so it is read again; but not for each of the thousands of requests that follow.
-        let was_read = state.stamps.look_like(&stamps) && state.read.elapsed() < AGAIN;
-        let has_changed = state.stamps != stamps && !was_read;
+        // Nor is one that the system has not read, though nothing about it changes.
+        let is_same = state.stamps.as_ref().is_none_or(|before| before.look_like(&stamps));
+        let was_read = is_same && state.read.elapsed() < AGAIN;
+        let has_changed = state.stamps.as_ref() != Some(&stamps) && !was_read;
         if has_changed {
-            (state.stamps, state.read) = (stamps, Instant::now());
-            state.changes = state.changes.wrapping_add(1);
             // Whatever happens meanwhile, what was known before is not in force any more.
-            state.known = Err("the zone could not be read".to_owned());
-            state.known = self.watched.load().map(Arc::new).map_err(|error| error.to_string());
-            if let Err(error) = &state.known {
+            let before = std::mem::replace(&mut state.known, Err("the zone could not be read".to_owned())).err();
+            state.changes = state.changes.wrapping_add(1);
+            let loaded = self.watched.load();
+            let is_refused = loaded.as_ref().is_err_and(SourceError::is_of_the_system);
+            state.known = loaded.map(Arc::new).map_err(|error| error.to_string());
+            // A large zone is read for seconds, which are not those in which it need not be read again.
+            (state.stamps, state.read) = (Some(stamps).filter(|_| !is_refused), Instant::now());
+            if let Err(error) = &state.known
+                && before.as_ref() != Some(error)
+            {
                 tracing::error!("{error}; nothing is consented to until that is mended");
             }
         }
-        // A large zone is read for seconds, and whoever asks has waited.
+        // Whoever asks has waited for that.
         let time = WallTime::now().seconds();
         if has_changed {
             state.previous.change(state.known.as_deref().ok(), time);
@@ -177,5 +187,58 @@ impl agent_server::Agent for Agent {
             Err(objection) => tracing::warn!(client, key, "refused: {objection}"),
         }
         Ok(Response::new(ConsentResponse { consents: decided.is_ok(), reason: decided.err().unwrap_or_default() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fmt::Write as _, fs, thread};
+
+    use super::*;
+    use crate::{digests::Guesses, sources::CopyFrom};
+
+    /// A zone is read for longer than [`AGAIN`], and many ask at once: it is read once for all of them.
+    #[test]
+    fn a_large_zone_is_read_once_for_all_who_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let [zone, keys] = ["zone", "keys"].map(|name| folder.path().join(name));
+        let start = "@ 60 IN SOA ns root 1 2 3 4 5\n".to_owned();
+        fs::write(&keys, hex::encode([7; 32])).unwrap();
+        fs::write(&zone, &start).unwrap();
+        let agent = Agent::open(Sources {
+            origin: "example.".to_owned(),
+            zone: CopyFrom::File(zone.clone()),
+            keys,
+            nsec3: None,
+            terms: Terms::lasting(86_400),
+            guesses: Guesses::of_days(&[14]),
+        })
+        .unwrap();
+        let names = |from: u32, to: u32| {
+            (from..to).fold(String::new(), |mut text, host| {
+                writeln!(text, "host-{host} 60 IN A 192.0.2.1").unwrap();
+                text
+            })
+        };
+        // So many that it takes long enough on this machine.
+        let (mut count, mut text, mut took) = (2_000, start, Duration::ZERO);
+        while took < AGAIN + Duration::from_millis(100) {
+            text += &names(count / 2, count);
+            fs::write(&zone, &text).unwrap();
+            let began = Instant::now();
+            agent.watched.load().unwrap();
+            (count, took) = (count * 2, began.elapsed());
+        }
+        thread::sleep(AGAIN);
+        let before = agent.state.lock().unwrap().changes;
+        let began = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..32 {
+                scope.spawn(|| assert!(agent.now().unwrap().known.zone.len() > 1_000));
+            }
+        });
+        let reads = agent.state.lock().unwrap().changes - before;
+        // The file has changed just now, and counts as one that may change again unseen.
+        assert!((1..=2).contains(&reads), "{reads} times in {:?}", began.elapsed());
     }
 }

@@ -101,6 +101,14 @@ pub enum SourceError {
     },
 }
 
+impl SourceError {
+    /// Whether the system has not read a file, or too little of it, for a reason that does not stand in the file: it may next time, though the
+    /// file does not change.
+    pub(crate) const fn is_of_the_system(&self) -> bool {
+        matches!(self, Self::Read { .. })
+    }
+}
+
 fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
     let failed = |reason| SourceError::Read { path: path.to_owned(), reason };
     if fs::metadata(path).map_err(failed)?.len() > MOST_FILE {

@@ -146,14 +146,18 @@ const USUAL_BINDINGS: &str = "bindings.toml";
 
 impl Config {
     /// The configuration of this process: that of the variables and files where hosts have it. A process with more rights than who
-    /// started it (set-user-id) has that of the machine: its environment is not its own, and would choose the files that it reads and
-    /// writes.
+    /// started it has that of the machine: its environment is not its own, and would choose the files that it reads and writes. Whether it has,
+    /// the numbers of its users say (set-user-id), or the caller, who can ask the system (capabilities of its file).
     ///
     /// # Errors
     /// [`ConfigError`].
-    pub fn load() -> Result<Self, ConfigError> {
-        let own = getuid() == geteuid() && getgid() == getegid();
-        Self::from_variables(|name| env::var_os(name).filter(|value| own && !value.is_empty()))
+    pub fn load(is_secure: bool) -> Result<Self, ConfigError> {
+        let is_own = !is_secure && getuid() == geteuid() && getgid() == getegid();
+        Self::from_environment(is_own, |name| env::var_os(name))
+    }
+
+    fn from_environment(is_own: bool, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
+        Self::from_variables(|name| variable(name).filter(|value| is_own && !value.is_empty()))
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
@@ -328,6 +332,10 @@ mod tests {
         assert_eq!(Config::from_variables(both).unwrap().tokens[0].client, dir.path().join("b"));
         let missing = |name: &str| (name == CONFIG).then(|| OsString::from("/absent/pkcs11.toml"));
         assert!(Config::from_variables(missing).unwrap_err().to_string().contains("cannot read /absent"));
+        // What whoever started it has chosen is nothing to a process with more rights.
+        let chosen = |is_own| Config::from_environment(is_own, client).map(|config| config.tokens[0].client.clone());
+        assert_eq!(chosen(true).unwrap(), Path::new("a.client"));
+        assert_ne!(chosen(false).ok(), Some("a.client".into()));
         let home = |name: &str| (name == "XDG_CONFIG_HOME").then(|| dir.path().into());
         fs::create_dir(dir.path().join("thetacrypt")).unwrap();
         fs::copy(&file, dir.path().join("thetacrypt/pkcs11.toml")).unwrap();

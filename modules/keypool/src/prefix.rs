@@ -1,6 +1,6 @@
 //! The names of a pool's keys: `PREFIX-SUITE-NUMBER`.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use theta_names::KeyName;
 use theta_schemes::Suite;
@@ -44,6 +44,12 @@ impl Prefix {
         format!("{}-{}-{number}", self.0, suite.name()).parse().ok()
     }
 
+    /// The names that keys of this suite may get, the smallest number first, without these numbers. A key with a large number takes no others
+    /// with it.
+    pub fn free_names(&self, suite: Suite, taken: &BTreeSet<u32>) -> impl Iterator<Item = KeyName> {
+        (1..=u32::MAX).filter(|number| !taken.contains(number)).map_while(move |number| self.name(suite, number))
+    }
+
     /// The suite and the number in the name of a key of this pool; `None` for other keys.
     #[must_use]
     pub fn parse(&self, name: &str) -> Option<(Suite, u32)> {
@@ -68,6 +74,14 @@ mod tests {
         }
         let longest: Prefix = "x".repeat(MOST).parse().unwrap();
         assert!(SUITES.into_iter().all(|suite| longest.name(suite, u32::MAX).is_some()));
+    }
+
+    #[test]
+    fn the_largest_number_leaves_all_others() {
+        let prefix: Prefix = "zone".parse().unwrap();
+        let taken = BTreeSet::from([1, 3, u32::MAX]);
+        let names: Vec<_> = prefix.free_names(Suite::EcdsaP256, &taken).take(2).collect();
+        assert_eq!(names, ["zone-ecdsa-p256-2", "zone-ecdsa-p256-4"].map(|name| name.parse().unwrap()));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::{
     io::{self, BufReader},
-    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -38,8 +37,7 @@ pub enum AskError {
 /// # Errors
 /// [`AskError`].
 pub fn ask(socket: &Path, question: &Question, patience: Duration) -> Result<Vec<Digest>, AskError> {
-    let answered = UnixStream::connect(socket).and_then(|stream| {
-        let mut stream = Timed::new(stream, patience);
+    let answered = Timed::connect(socket, patience).and_then(|mut stream| {
         question.write(&mut stream)?;
         question.read_answer(&mut BufReader::new(stream))
     });

@@ -86,7 +86,7 @@ impl Drop for Service {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take().filter(|thread| !thread.is_finished()) {
             // It waits for a connection; where there cannot be one, its thread is left to itself.
-            if UnixStream::connect(&self.socket).is_ok() {
+            if Timed::connect(&self.socket, BREATH).is_ok() {
                 let _ = thread.join();
             }
         }

@@ -3,8 +3,15 @@
 use std::{
     io::{ErrorKind, Read, Result, Write},
     os::unix::net::UnixStream,
+    path::Path,
+    thread,
     time::{Duration, Instant},
 };
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// How long is waited between two attempts to connect to a socket whose queue is full.
+const BREATH: Duration = Duration::from_millis(5);
 
 /// Such a connection. However little comes at a time, or is taken, it has no more time.
 pub(crate) struct Timed {
@@ -13,6 +20,25 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
+    /// Connects. Where whoever serves takes no connections, and its queue is full, that has an end, too.
+    pub(crate) fn connect(path: &Path, patience: Duration) -> Result<Self> {
+        let deadline = Instant::now() + patience;
+        let (socket, address) = (Socket::new(Domain::UNIX, Type::STREAM, None)?, SockAddr::unix(path)?);
+        // One that blocks would wait for a place in the queue without end. Nothing tells when there is one (connect(2), EAGAIN).
+        socket.set_nonblocking(true)?;
+        loop {
+            match socket.connect(&address) {
+                Ok(()) => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline => {
+                    thread::sleep(BREATH)
+                }
+                Err(error) => return timed(Err(error)),
+            }
+        }
+        socket.set_nonblocking(false)?;
+        Ok(Self { stream: socket.into(), deadline })
+    }
+
     pub(crate) fn new(stream: UnixStream, patience: Duration) -> Self {
         Self { stream, deadline: Instant::now() + patience }
     }

@@ -14,10 +14,12 @@ use std::{
         net::{UnixListener, UnixStream},
     },
     path::Path,
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
+use socket2::{Domain, SockAddr, Socket, Type};
 use theta_look_ahead::{Answer, AskError, Digest, Listing, Question, ask, is_served, serve};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -114,4 +116,26 @@ fn no_answer_is_waited_for_longer_than_was_said() {
         assert!(words.contains("timed out"), "{words}");
         assert!(began.elapsed() < Duration::from_secs(10));
     }
+}
+
+/// Whoever serves takes no connections, and its queue is full.
+#[test]
+fn no_place_in_a_queue_is_waited_for_longer_than_was_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let busy = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    busy.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+    busy.listen(0).unwrap();
+    let waiting: Vec<Socket> = (0..8).map(|_| Socket::new(Domain::UNIX, Type::STREAM, None).unwrap()).collect();
+    for socket in &waiting {
+        socket.set_nonblocking(true).unwrap();
+        let _ = socket.connect(&SockAddr::unix(&path).unwrap());
+    }
+    let (said, answer) = mpsc::channel();
+    thread::spawn(move || {
+        let answer = ask(&path, &question(7, 2), Duration::from_millis(200)).map_err(|error| error.to_string());
+        let _ = said.send(answer);
+    });
+    let words = answer.recv_timeout(Duration::from_secs(10)).expect("it waits without end").unwrap_err();
+    assert!(words.contains("timed out"), "{words}");
 }

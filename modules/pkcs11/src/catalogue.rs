@@ -7,8 +7,8 @@ use std::{
 };
 
 use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR, CKR_FUNCTION_REJECTED};
-use theta_client::{KeyRef, KeyState, ListedKey, NodeProblem, Problem, Version, blocking::Client};
-use theta_keypool::{Bindings, Prefix, State as Fate};
+use theta_client::{KeyRef, KeyState, KnownKey, ListedKey, NodeProblem, Problem, Version, blocking::Client};
+use theta_keypool::{Bindings, Prefix, Sharing, State as Fate, Told};
 use theta_schemes::{Suite, keys::KeyId};
 
 use crate::{
@@ -43,6 +43,8 @@ pub(crate) struct Catalogue {
 struct State {
     /// The keys of the group as they were read.
     keys: Vec<LiveKey>,
+    /// When keys were added that the group has made since its keys were read: a look that began before may not have them.
+    added: HashMap<KeyId, Instant>,
     /// Which of them hosts have made.
     bindings: Arc<Bindings>,
     /// All that were ever seen: a handle stays good.
@@ -104,6 +106,7 @@ impl Catalogue {
     pub(crate) fn add(&self, key: LiveKey) {
         let mut state = self.state();
         if !state.keys.iter().any(|known| known.public.key_id() == key.public.key_id()) {
+            state.added.insert(*key.public.key_id(), Instant::now());
             state.keys.push(key);
         }
     }
@@ -195,7 +198,9 @@ impl Catalogue {
 impl State {
     fn take(&mut self, look: Look, manner: &Manner, handles: &AtomicU64) {
         let known: HashSet<KeyId> = look.keys.iter().map(|key| *key.public.key_id()).collect();
-        self.keys.retain(|key| !known.contains(key.public.key_id()) && !look.is_gone(key.public.key_id()));
+        self.added.retain(|key, added| *added >= look.began && !known.contains(key));
+        let is_gone = |key: &KeyId| look.is_gone(key) && !self.added.contains_key(key);
+        self.keys.retain(|key| !known.contains(key.public.key_id()) && !is_gone(key.public.key_id()));
         self.keys.extend(look.keys);
         self.show(manner, handles);
     }
@@ -234,6 +239,8 @@ impl State {
 
 /// What a look at the nodes has brought.
 struct Look {
+    /// When the nodes were asked.
+    began: Instant,
     keys: Vec<LiveKey>,
     /// Whether the group has told them just now.
     is_new: bool,
@@ -261,8 +268,12 @@ struct Said {
     primary: bool,
 }
 
+/// The same, and how they say that the key is shared: about that they may say different things, while it changes.
+type Agreed = (Said, Option<Sharing>);
+
 /// The keys of the group.
 fn read(client: &Client, log: &Log) -> Outcome<Look> {
+    let began = Instant::now();
     let asked = client.asynchronous();
     let quorum = usize::from(asked.given_group().threshold());
     let listed = client.within(PATIENCE.saturating_mul(2), asked.list_keys_within(PATIENCE));
@@ -275,8 +286,9 @@ fn read(client: &Client, log: &Log) -> Outcome<Look> {
         // Nothing at all that they agree on is no news, unless they have nothing.
         if is_told && (!agreed.is_empty() || listed.is_empty()) {
             let deadline = Instant::now() + LEARNING;
-            let keys = agreed.into_iter().filter_map(|said| learned(client, &said, deadline, log)).collect();
-            return Ok(Look { keys, is_new: true, answered, have, quorum });
+            let learned = |(said, sharing)| Some(learned(client, &said, deadline, log)?.shared(sharing));
+            let keys = agreed.into_iter().filter_map(learned).collect();
+            return Ok(Look { began, keys, is_new: true, answered, have, quorum });
         }
     }
     let problems = listed.map(|(_, problems)| problems).unwrap_or_default();
@@ -293,7 +305,7 @@ fn read(client: &Client, log: &Log) -> Outcome<Look> {
     if keys.is_empty() && !is_new {
         return Err(Refusal(if is_denied { CKR_FUNCTION_REJECTED } else { CKR_DEVICE_ERROR }));
     }
-    Ok(Look { keys, is_new, answered: 0, have: HashMap::new(), quorum })
+    Ok(Look { began, keys, is_new, answered: 0, have: HashMap::new(), quorum })
 }
 
 fn words(problems: &[NodeProblem]) -> String {
@@ -301,8 +313,8 @@ fn words(problems: &[NodeProblem]) -> String {
 }
 
 /// What enough nodes say alike, once for each key and with one primary version for each name, and how many nodes have each key.
-fn agreed(listed: &[ListedKey], quorum: usize) -> (Vec<Said>, HashMap<[u8; 32], usize>) {
-    let mut told: BTreeMap<Said, BTreeSet<_>> = BTreeMap::new();
+fn agreed(listed: &[ListedKey], quorum: usize) -> (Vec<Agreed>, HashMap<[u8; 32], usize>) {
+    let mut told: BTreeMap<Said, (BTreeSet<_>, Told)> = BTreeMap::new();
     let mut have: HashMap<[u8; 32], BTreeSet<_>> = HashMap::new();
     for ListedKey { info, nodes, .. } in listed {
         let serves =
@@ -314,18 +326,21 @@ fn agreed(listed: &[ListedKey], quorum: usize) -> (Vec<Said>, HashMap<[u8; 32], 
                 have.entry(key_id).or_default().extend(nodes.iter().copied());
             }
             let said = Said { name: info.name.clone(), version, key_id, state, primary: info.primary };
-            told.entry(said).or_default().extend(nodes.iter().copied());
+            let (tell, shared) = told.entry(said).or_default();
+            tell.extend(nodes.iter().copied());
+            shared.add(Sharing::told(info.threshold, &info.holders, &info.delivery), nodes.iter().copied());
         }
     }
-    let mut told: Vec<(Said, usize)> = told.into_iter().map(|(said, nodes)| (said, nodes.len())).collect();
-    told.retain(|(_, nodes)| *nodes >= quorum);
+    let told = told.into_iter().filter(|(_, (nodes, _))| nodes.len() >= quorum);
+    let told = told.map(|(said, (nodes, shared))| ((said, shared.agreed(quorum)), nodes.len()));
+    let mut told: Vec<(Agreed, usize)> = told.collect();
     // In small groups two quorums may have no honest node in common. Most nodes count, and then the newest version.
-    told.sort_by(|(a, by_a), (b, by_b)| by_b.cmp(by_a).then_with(|| b.version.cmp(&a.version)));
+    told.sort_by(|((a, _), by_a), ((b, _), by_b)| by_b.cmp(by_a).then_with(|| b.version.cmp(&a.version)));
     let (mut keys, mut primaries) = (HashSet::new(), HashSet::new());
-    let mut said: Vec<Said> = Vec::new();
-    for (mut one, _) in told.into_iter().filter(|(one, _)| keys.insert(one.key_id)) {
+    let mut said: Vec<Agreed> = Vec::new();
+    for ((mut one, sharing), _) in told.into_iter().filter(|((one, _), _)| keys.insert(one.key_id)) {
         one.primary = one.primary && primaries.insert(one.name.clone());
-        said.push(one);
+        said.push((one, sharing));
     }
     (said, have.into_iter().map(|(id, nodes)| (id, nodes.len())).collect())
 }
@@ -378,10 +393,23 @@ fn remembered(client: &Client) -> Vec<LiveKey> {
             }
             let reference = version.version.map_or_else(|| name.to_string(), |version| format!("{name}@{version}"));
             let label = if place == 0 { name.to_string() } else { reference.clone() };
-            keys.extend(LiveKey::new(label, reference, version.public, signs));
+            let sharing = shared(client, &version);
+            let key = LiveKey::new(label, reference, version.public, signs);
+            keys.extend(key.map(|key| key.shared(sharing)));
         }
     }
     keys
+}
+
+/// How the group's ledger says that a version is shared.
+fn shared(client: &Client, known: &KnownKey) -> Option<Sharing> {
+    let (version, delivery) = (known.version?, known.delivery?);
+    let serving = client.asynchronous().ledger(|state| {
+        let epoch = state.keys().get(&known.name)?.versions.get(&version)?.serving()?;
+        Some((epoch.k, epoch.holders.iter().map(|holder| u32::from(*holder)).collect::<Vec<_>>()))
+    });
+    let (k, holders) = serving.flatten()?;
+    Sharing::told(k.into(), &holders, delivery.name())
 }
 
 #[cfg(test)]
@@ -402,7 +430,7 @@ mod tests {
 
     fn look(keys: Vec<LiveKey>, answered: usize, have: &[(&LiveKey, usize)]) -> Look {
         let have = have.iter().map(|(key, nodes)| (*key.public.key_id().as_bytes(), *nodes)).collect();
-        Look { keys, is_new: true, answered, have, quorum: 2 }
+        Look { began: Instant::now(), keys, is_new: true, answered, have, quorum: 2 }
     }
 
     #[test]
@@ -416,6 +444,21 @@ mod tests {
         assert_eq!(state.live.len(), 4, "one node takes no key away");
         state.take(look(vec![a.clone()], 3, &[(&a, 3), (&b, 1)]), &MANNER, handles);
         assert_eq!(state.live, handles_before[..2], "two do");
+    }
+
+    #[test]
+    fn a_look_that_began_before_takes_no_new_key_away() {
+        let (catalogue, a, b) = (Catalogue::new(Arc::new(AtomicU64::new(1)), MANNER), key(1, "a"), key(2, "b"));
+        let mut state = catalogue.state();
+        state.take(look(vec![a.clone()], 4, &[(&a, 4)]), &MANNER, &catalogue.handles);
+        let before = look(vec![a.clone()], 4, &[(&a, 4)]);
+        drop(state);
+        catalogue.add(b);
+        let mut state = catalogue.state();
+        state.take(before, &MANNER, &catalogue.handles);
+        assert_eq!(state.live.len(), 4, "nobody had it when the nodes were asked");
+        state.take(look(vec![a.clone()], 4, &[(&a, 4)]), &MANNER, &catalogue.handles);
+        assert_eq!(state.live.len(), 2, "it is gone since");
     }
 
     fn listed(name: &str, version: u32, id: u8, primary: bool, state: KeyState, nodes: &[u16]) -> ListedKey {
@@ -443,7 +486,7 @@ mod tests {
             listed("lie", 1, 4, true, active, &[5]),
         ];
         let (said, have) = agreed(&lists, 2);
-        let found: Vec<_> = said.iter().map(|one| (one.version.get(), one.state, one.primary)).collect();
+        let found: Vec<_> = said.iter().map(|(one, _)| (one.version.get(), one.state, one.primary)).collect();
         assert_eq!(found, [(1, KeyState::Retired, false), (3, active, true), (2, active, false)]);
         assert_eq!((have[&[1; 32]], have[&[4; 32]]), (5, 1));
     }

@@ -19,7 +19,7 @@ use cryptoki_sys::{
     CKR_ATTRIBUTE_TYPE_INVALID,
 };
 use theta_keyfiles::public_key_info;
-use theta_keypool::{Binding, Shown};
+use theta_keypool::{Binding, Sharing, Shown};
 use theta_schemes::{
     Suite,
     keys::{AnyPublicKey, PublicParts},
@@ -59,6 +59,8 @@ pub(crate) struct LiveKey {
     pub(crate) public: AnyPublicKey,
     /// Whether it signs: a retired or disabled version does not, and its signatures still verify.
     pub(crate) signs: bool,
+    /// How it is shared, if the nodes tell so alike.
+    pub(crate) sharing: Option<Sharing>,
     shape: Shape,
 }
 
@@ -80,7 +82,7 @@ pub(crate) struct Object {
     pub(crate) handle: CK_OBJECT_HANDLE,
     pub(crate) class: Class,
     pub(crate) key: LiveKey,
-    /// Whether it is on the token, and not of one session alone.
+    /// Whether it is on the token, and does not go with a session.
     pub(crate) on_token: bool,
     /// Whether the host sees it only after it has logged in.
     pub(crate) hidden: bool,
@@ -100,7 +102,12 @@ impl LiveKey {
     /// The key, if PKCS#11 has words for it.
     pub(crate) fn new(label: String, reference: String, public: AnyPublicKey, signs: bool) -> Option<Self> {
         let shape = Shape::of(&public)?;
-        Some(Self { label, reference, public, signs, shape })
+        Some(Self { label, reference, public, signs, sharing: None, shape })
+    }
+
+    /// The same, shared so.
+    pub(crate) fn shared(self, sharing: Option<Sharing>) -> Self {
+        Self { sharing, ..self }
     }
 
     /// The name, if this is the first version of its key, as keys of pools are.

@@ -3,6 +3,9 @@
 //! Programs call `C_Initialize`, fork, and call it again in the child (named, Knot DNS). The child has none of the threads of its
 //! parent, and locks may be held there by threads that are gone. So everything belongs to the process that made it: a child finds
 //! nothing of its parent's, and begins anew.
+//!
+//! A number of a process is given again when it is free, and in another namespace: a child may have that of its parent's parent. So forks are
+//! counted, too.
 
 use std::{
     process,
@@ -17,6 +20,7 @@ use cryptoki_sys::{
 use theta_keypool::Config;
 
 use crate::{
+    ffi::{forks, is_secure},
     log::Log,
     refusal::{Outcome, Refusal},
     sessions::{Session, Sessions},
@@ -32,10 +36,13 @@ pub(crate) struct Module {
     sessions: Sessions,
 }
 
+/// What tells a process from its ancestors: its number, and how many forks there were down to it.
+type Identity = (u32, u64);
+
 /// The module in one process.
 #[derive(Debug)]
 struct Process {
-    id: u32,
+    id: Identity,
     module: RwLock<Option<Arc<Module>>>,
     /// That of a child of this process.
     next: OnceLock<Box<Process>>,
@@ -48,7 +55,13 @@ static FIRST: OnceLock<Box<Process>> = OnceLock::new();
 
 /// The place of this process. A process has those of its ancestors, which it leaves alone, and at the end its own.
 fn here(make: bool) -> Option<&'static Process> {
-    let id = process::id();
+    if make {
+        forks::count_forks();
+    }
+    at((process::id(), forks::forks()), make)
+}
+
+fn at(id: Identity, make: bool) -> Option<&'static Process> {
     let mut place = &FIRST;
     loop {
         match place.get() {
@@ -77,7 +90,7 @@ pub(crate) fn initialise() -> Outcome<()> {
     if module.is_some() {
         return Err(Refusal(CKR_CRYPTOKI_ALREADY_INITIALIZED));
     }
-    let config = Config::load().map_err(|error| {
+    let config = Config::load(is_secure()).map_err(|error| {
         Log::default().say(&error);
         Refusal(CKR_GENERAL_ERROR)
     })?;
@@ -95,7 +108,7 @@ pub(crate) fn finalise() -> Outcome<()> {
 impl Module {
     fn new(config: Config) -> Self {
         let handles = Arc::clone(&HANDLES);
-        let (log, tokens) = (Log(config.log), config.tokens.into_iter());
+        let (log, tokens) = (Log::new(config.log), config.tokens.into_iter());
         let tokens = tokens.map(|token| Arc::new(Token::new(token, log.clone(), Arc::clone(&handles)))).collect();
         Self { handles, tokens, sessions: Sessions::default() }
     }
@@ -162,7 +175,9 @@ mod tests {
     fn each_process_has_a_place_of_its_own() {
         let own = here(true).unwrap();
         assert!(std::ptr::eq(own, here(false).unwrap()));
-        assert_eq!(own.id, process::id());
+        assert_eq!(own.id, (process::id(), forks::forks()));
+        // Its number may be another process's, when it has ended.
+        assert!(at((process::id(), forks::forks() + 1), false).is_none(), "a descendant finds nothing");
         assert_eq!(module().unwrap_err(), Refusal(CKR_CRYPTOKI_NOT_INITIALIZED));
         assert_eq!(finalise().unwrap_err(), Refusal(CKR_CRYPTOKI_NOT_INITIALIZED));
     }

@@ -40,10 +40,45 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     open: RwLock<BTreeMap<CK_SESSION_HANDLE, Arc<Session>>>,
+    /// By slot, what the sessions have made: each of them sees that of all (PKCS#11 2.40 usage guide, section 2.6).
+    made: Mutex<BTreeMap<CK_SLOT_ID, Arc<Made>>>,
+}
+
+/// Session objects of one slot, by the session that has made them, and with which they go.
+#[derive(Debug, Default)]
+struct Made(Mutex<BTreeMap<CK_SESSION_HANDLE, BTreeMap<CK_OBJECT_HANDLE, Arc<Object>>>>);
+
+impl Made {
+    fn get(&self, handle: CK_OBJECT_HANDLE) -> Option<Arc<Object>> {
+        locked(&self.0).values().find_map(|made| made.get(&handle)).cloned()
+    }
+
+    fn matching(&self, template: &[Attribute]) -> Vec<CK_OBJECT_HANDLE> {
+        let made = locked(&self.0);
+        let all = made.values().flat_map(BTreeMap::values);
+        all.filter(|object| object.matches(template)).map(|object| object.handle).collect()
+    }
+
+    fn put(&self, creator: CK_SESSION_HANDLE, object: Object) -> Outcome<()> {
+        let mut made = locked(&self.0);
+        // Another thread may have closed the session.
+        let own = made.get_mut(&creator).ok_or(Refusal(CKR_SESSION_HANDLE_INVALID))?;
+        if own.len() >= MOST_OBJECTS {
+            return Err(Refusal(CKR_HOST_MEMORY));
+        }
+        own.insert(object.handle, Arc::new(object));
+        Ok(())
+    }
+
+    /// Whether there was such an object.
+    fn remove(&self, handle: CK_OBJECT_HANDLE) -> bool {
+        locked(&self.0).values_mut().any(|made| made.remove(&handle).is_some())
+    }
 }
 
 /// One session. Its parts have locks of their own, none of which is held while the nodes are asked.
 pub(crate) struct Session {
+    handle: CK_SESSION_HANDLE,
     slot: CK_SLOT_ID,
     writable: bool,
     token: Arc<Token>,
@@ -51,7 +86,8 @@ pub(crate) struct Session {
     found: Mutex<Option<VecDeque<CK_OBJECT_HANDLE>>>,
     signing: Mutex<Option<Operation>>,
     verifying: Mutex<Option<Operation>>,
-    objects: Mutex<BTreeMap<CK_OBJECT_HANDLE, Arc<Object>>>,
+    /// What the sessions of this slot have made.
+    made: Arc<Made>,
 }
 
 /// A signature that is being made or verified.
@@ -81,14 +117,17 @@ impl Sessions {
         }
         // Zero is no handle.
         let handle = LAST.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let made = Arc::clone(locked(&self.made).entry(slot).or_default());
+        locked(&made.0).entry(handle).or_default();
         let session = Session {
+            handle,
             slot,
             writable,
             token,
             found: Mutex::default(),
             signing: Mutex::default(),
             verifying: Mutex::default(),
-            objects: Mutex::default(),
+            made,
         };
         open.insert(handle, Arc::new(session));
         Ok(handle)
@@ -101,12 +140,15 @@ impl Sessions {
 
     pub(crate) fn close(&self, handle: CK_SESSION_HANDLE) -> Outcome<Arc<Session>> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        open.remove(&handle).ok_or(Refusal(CKR_SESSION_HANDLE_INVALID))
+        let closed = open.remove(&handle).ok_or(Refusal(CKR_SESSION_HANDLE_INVALID))?;
+        closed.forget_made();
+        Ok(closed)
     }
 
     pub(crate) fn close_all(&self, slot: CK_SLOT_ID) {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|_, session| session.slot != slot);
+        let closed = open.extract_if(.., |_, session| session.slot == slot);
+        closed.for_each(|(_, session)| session.forget_made());
     }
 
     /// How many sessions a slot has, and how many of them can write.
@@ -130,6 +172,11 @@ impl Session {
         &self.token
     }
 
+    /// It is closed: what it has made goes with it.
+    fn forget_made(&self) {
+        locked(&self.made.0).remove(&self.handle);
+    }
+
     /// What `C_GetSessionInfo` says.
     pub(crate) fn state(&self) -> CK_STATE {
         match (self.writable, self.token.is_logged_in()) {
@@ -140,10 +187,9 @@ impl Session {
         }
     }
 
-    /// An object of the token or of this session.
+    /// An object of the token or of a session with it.
     pub(crate) fn object(&self, handle: CK_OBJECT_HANDLE) -> Outcome<Arc<Object>> {
-        let own = locked(&self.objects).get(&handle).cloned();
-        own.or_else(|| self.token.object(handle)).ok_or(Refusal(CKR_OBJECT_HANDLE_INVALID))
+        self.made.get(handle).or_else(|| self.token.object(handle)).ok_or(Refusal(CKR_OBJECT_HANDLE_INVALID))
     }
 
     /// Begins to look for objects.
@@ -152,9 +198,7 @@ impl Session {
             return Err(Refusal(CKR_OPERATION_ACTIVE));
         }
         let mut found: VecDeque<_> = self.token.find(template)?.into();
-        let own = locked(&self.objects);
-        found.extend(own.values().filter(|object| object.matches(template)).map(|object| object.handle));
-        drop(own);
+        found.extend(self.made.matching(template));
         *locked(&self.found) = Some(found);
         Ok(())
     }
@@ -172,7 +216,7 @@ impl Session {
         locked(&self.found).take().map(drop).ok_or(Refusal(CKR_OPERATION_NOT_INITIALIZED))
     }
 
-    /// Takes a host's public key as an object of this session: one of the group's, so that signatures under it can be verified.
+    /// Takes a host's public key as an object that goes with this session, and that all see: one of the group's, so that signatures under it can be verified.
     pub(crate) fn create(&self, template: &[Attribute], next: &AtomicU64) -> Outcome<CK_OBJECT_HANDLE> {
         let given =
             |kind| template.iter().find(|attribute| attribute.kind == kind).map(|attribute| &attribute.value[..]);
@@ -193,17 +237,13 @@ impl Session {
             destroyable: true,
             binding: None,
         };
-        let mut objects = locked(&self.objects);
-        if objects.len() >= MOST_OBJECTS {
-            return Err(Refusal(CKR_HOST_MEMORY));
-        }
-        objects.insert(handle, Arc::new(object));
+        self.made.put(self.handle, object)?;
         Ok(handle)
     }
 
-    /// Destroys an object: one of this session alone, or a key of the group.
+    /// Destroys an object: one that a session has made, or a key of the group.
     pub(crate) fn destroy(&self, handle: CK_OBJECT_HANDLE) -> Outcome<()> {
-        if locked(&self.objects).remove(&handle).is_some() {
+        if self.made.remove(handle) {
             return Ok(());
         }
         if self.token.is_released(handle) {

@@ -137,7 +137,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // What is said on a name server's machine of what will be signed: it knows nothing of ours.
     ("theta-look-ahead", &[]),
     // A client behind the C interface of tokens, and what it keeps on the machine of a host.
-    ("theta-keypool", &["theta-names", "theta-schemes"]),
+    ("theta-keypool", &["theta-names", "theta-schemes", "theta-sharing"]),
     (
         "theta-pkcs11",
         &["theta-client", "theta-keyfiles", "theta-keypool", "theta-look-ahead", "theta-names", "theta-schemes"],

@@ -175,6 +175,11 @@ impl ExistingGroup {
         })
     }
 
+    /// All nodes.
+    pub(crate) fn members(&self) -> impl Iterator<Item = NodeId> {
+        self.numbers.iter().copied()
+    }
+
     /// All versions of the keys that any of the nodes has.
     pub(crate) fn keys(&self) -> Result<Vec<Arc<KeyEntry>>, Failure> {
         let tables = self.numbers.iter().zip(&self.stores).map(|(node, store)| {

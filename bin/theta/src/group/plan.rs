@@ -63,7 +63,7 @@ impl KeySpec {
 
     /// The same with the delivery that this threshold implies, where nobody has chosen one.
     pub(crate) fn implied(self, threshold: Threshold) -> Self {
-        Self { delivery: implied(self.suite, self.delivery, threshold), ..self }
+        Self { delivery: self.suite.implied_delivery(self.delivery, threshold), ..self }
     }
 
     /// Refuses a threshold that it cannot have.
@@ -191,16 +191,6 @@ pub(crate) fn check_threshold(
     threshold: Threshold,
 ) -> Result<(), Failure> {
     suite.check_threshold(threshold, delivery).map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))
-}
-
-/// The delivery of a key for which nobody has chosen a majority: the one that was asked for or, where k and n leave no honest majority, the one
-/// that needs none.
-pub(crate) fn implied(suite: Suite, asked: Delivery, threshold: Threshold) -> Delivery {
-    let other = if asked.is_passive() { Delivery::PassiveDishonestMajority } else { Delivery::DishonestMajority };
-    let fits = suite.check_threshold(threshold, other).is_ok();
-    // Where k is only too large for the other protocol, that is refused, with what would do.
-    let leaves_none = u32::from(threshold.n()) + 1 < 2 * u32::from(threshold.k());
-    if suite.takes_honest_majority() && leaves_none && fits { other } else { asked }
 }
 
 /// Says that the majority was implied, before such keys are made: `what` are they?

@@ -10,7 +10,7 @@ use theta_sharing::Threshold;
 use crate::{
     connect::nodes,
     exit::Failure,
-    group::plan::{KeySpec, any_of, check_delivery, check_threshold, implied, note_of_majority},
+    group::plan::{KeySpec, any_of, check_delivery, check_threshold, note_of_majority},
     output::diagnostic,
     suites,
 };
@@ -109,7 +109,7 @@ impl DeliveryArgs {
     pub(crate) fn implied(&self, suite: Suite, threshold: Threshold) -> Delivery {
         let asked = self.get();
         let is_open = self.majority.is_none() && self.delivery.is_none();
-        if is_open { implied(suite, asked, threshold) } else { asked }
+        if is_open { suite.implied_delivery(asked, threshold) } else { asked }
     }
 
     /// Whether any argument was given.

@@ -138,7 +138,7 @@ pub(super) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
 
 /// Who says what will be signed next. The module has read the same configuration, and needs none of them.
 fn services() -> Vec<ServiceView> {
-    let tokens = Config::load().map(|config| config.tokens).unwrap_or_default();
+    let tokens = Config::load(false).map(|config| config.tokens).unwrap_or_default();
     let sockets = tokens.into_iter().filter_map(|token| token.look_ahead);
     let view = |socket: PathBuf| {
         let problem = is_served(&socket, ANSWER).err().map(|error| error.to_string());

@@ -17,6 +17,17 @@ impl Suite {
         self.ops().takes_honest_majority()
     }
 
+    /// The delivery of a key for which nobody has chosen a majority: the one that was asked for or, where k and n leave no honest majority, the
+    /// one that needs none.
+    #[must_use]
+    pub fn implied_delivery(self, asked: Delivery, threshold: Threshold) -> Delivery {
+        let other = if asked.is_passive() { Delivery::PassiveDishonestMajority } else { Delivery::DishonestMajority };
+        let fits = self.check_threshold(threshold, other).is_ok();
+        // Where k is only too large for the other protocol, that is refused, with what would do.
+        let leaves_none = u32::from(threshold.n()) + 1 < 2 * u32::from(threshold.k());
+        if self.takes_honest_majority() && leaves_none && fits { other } else { asked }
+    }
+
     /// Refuses a threshold that keys of this suite cannot have: wherever a key is made, and wherever its shares are moved. Keys whose
     /// holders multiply shared values take n >= 2 k - 1, as the product of two sharings of degree k - 1 has degree 2 k - 2; k >= 2,
     /// as one holder alone would be the key; and k <= 8, as 15 holders multiply at most. With a dishonest majority

@@ -5,7 +5,7 @@
 //!
 //! - `memory` is what touches the host's; the other files say what is read and written there for whom.
 //! - `interface` has the tables of functions, by which hosts find the others.
-//! - `allocator` is about memory that no host sees.
+//! - `allocator` is about memory that no host sees; `forks` and `secure` about the process.
 //!
 //! What all of them keep to:
 //!
@@ -23,14 +23,17 @@
 #![allow(clippy::missing_safety_doc, reason = "the same for all functions: the module's documentation has it")]
 
 mod allocator;
+pub(crate) mod forks;
 mod general;
 mod interface;
 mod memory;
 mod objects;
+mod secure;
 mod sessions;
 mod signatures;
 mod slots;
 
+pub(crate) use self::secure::is_secure;
 pub use self::{
     general::{C_Finalize, C_GenerateRandom, C_GetInfo, C_Initialize},
     interface::{C_GetFunctionList, C_GetInterface, C_GetInterfaceList},

@@ -13,7 +13,7 @@ use crate::{
     refusal::{Outcome, Refusal},
 };
 
-/// `C_CreateObject`: public keys of the group, as objects of one session.
+/// `C_CreateObject`: public keys of the group, as objects that go with the session.
 pub unsafe extern "C" fn C_CreateObject(
     session: CK_SESSION_HANDLE,
     attributes: *mut CK_ATTRIBUTE,

@@ -1,49 +1,92 @@
 //! What the module has to say: PKCS#11 tells hosts a number, and people need the reason.
+//!
+//! What one node makes it say is bounded, in lines and in time: a node that lies with each signature must not fill the disk of a host, and a
+//! log that nobody reads must not keep a host from its signatures.
 
-use std::{fmt, fs::OpenOptions, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::PathBuf, process, thread};
+use std::{
+    fmt,
+    fs::OpenOptions,
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::PathBuf,
+    process,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 pub(crate) use signals::shielded;
 use theta_client::{Answer, UnixTime, is_shown};
 use theta_keypool::LogTo;
 use theta_names::WallTime;
 
+use self::{rare::Rare, waiting::Waiting};
+
+mod rare;
 mod signals;
+mod waiting;
 
 /// The longest line in characters.
 const MOST: usize = 2000;
 /// How many nodes that misbehaved are told of for one signature.
 const MOST_CULPRITS: usize = 16;
+/// How long a host waits for a line to be written. Until it is, those after it are lost.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where lines go. A file is opened for each line, so that it can be moved away.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log(pub(crate) LogTo);
+pub(crate) struct Log {
+    to: LogTo,
+    rare: Arc<Rare>,
+    waiting: Arc<Waiting>,
+}
 
 impl Log {
-    /// Writes one line. What cannot be written is lost: a host must not fail for it. A thread writes that takes no signals, since
-    /// the host may be killed by that of a closed pipe.
+    pub(crate) fn new(to: LogTo) -> Self {
+        Self { to, ..Self::default() }
+    }
+
+    /// Writes one line. What cannot be written is lost: a host must not fail for it, nor wait for whoever reads a pipe. A thread writes that
+    /// takes no signals, since the host may be killed by that of a closed pipe.
     pub(crate) fn say(&self, what: impl fmt::Display) {
-        if matches!(self.0, LogTo::Off) {
+        if self.to == LogTo::Off {
             return;
         }
-        let line = format!("{} theta-pkcs11[{}]: {}\n", now(), process::id(), one_line(&what.to_string()));
-        thread::scope(|scope| {
-            let write = || match &self.0 {
+        let Some((place, lost)) = Waiting::begin(&self.waiting, PATIENCE) else { return };
+        let lost = if lost == 0 { String::new() } else { format!("({lost} lines before this one are lost) ") };
+        let words = one_line(&what.to_string());
+        let line = format!("{} theta-pkcs11[{}]: {lost}{words}\n", now(), process::id());
+        let (number, to) = (place.number(), self.to.clone());
+        let write = move || {
+            let _place = place;
+            // There is nobody to tell.
+            let _ = match &to {
                 LogTo::Off => Ok(()),
                 LogTo::Stderr => write_to_stderr(line.as_bytes()),
                 LogTo::File(path) => append(path, &line),
             };
-            // The scope waits for it.
-            let _ = shielded(|| thread::Builder::new().spawn_scoped(scope, write));
-        });
+        };
+        if shielded(|| thread::Builder::new().name("theta-log".to_owned()).spawn(write)).is_ok() {
+            self.waiting.wait(number, PATIENCE);
+        }
+    }
+
+    /// Writes a line about something that may come again and again: once a minute for each.
+    pub(crate) fn say_rarely(&self, about: &str, what: impl fmt::Display) {
+        if self.to != LogTo::Off && self.rare.is_time(about, Instant::now()) {
+            self.say(what);
+        }
     }
 
     /// Names the nodes that misbehaved for an answer.
     pub(crate) fn tell_of_liars<T>(&self, answer: &Answer<T>) {
         for problem in answer.bad_answers.iter().take(MOST_CULPRITS) {
-            self.say(problem);
+            self.say_rarely(&format!("a false answer of node {}", problem.node), problem);
         }
         for culprit in answer.culprits.iter().take(MOST_CULPRITS) {
-            self.say(format_args!("node {} misbehaved: {}", culprit.node, culprit.misbehaviour));
+            // The words are those of the node that tells, and may be others each time.
+            let words = format_args!("node {} misbehaved: {}", culprit.node, culprit.misbehaviour);
+            self.say_rarely(&format!("node {}", culprit.node), words);
         }
     }
 }
@@ -74,17 +117,75 @@ fn now() -> UnixTime {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, process::Command};
+
+    use theta_client::Culprit;
+    use theta_names::NodeId;
+
     use super::*;
 
     #[test]
     fn a_line_is_one_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        let log = Log(LogTo::File(path.clone()));
+        let log = Log::new(LogTo::File(path.clone()));
         log.say("no node gave a good answer\n  node 1: gone\r\u{1b}[31m");
         log.say("second");
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = fs::read_to_string(path).unwrap();
         assert_eq!(text.lines().count(), 2);
         assert!(text.contains("answer; node 1: gone  [31m"), "{text}");
+    }
+
+    /// One node accuses all others with each signature, each time with other words.
+    #[test]
+    fn a_node_that_lies_fills_no_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let log = Log::new(LogTo::File(path.clone()));
+        for signature in 0_u16..500 {
+            let node = |number: u16| NodeId::try_from(number).unwrap();
+            let culprits = (1..=16).map(|place| Culprit {
+                node: node(signature * 16 + place),
+                misbehaviour: format!("{signature}").repeat(60),
+                instance_id: Vec::new(),
+            });
+            log.tell_of_liars(&Answer {
+                result: (),
+                node: node(1),
+                instance_id: [0; 32],
+                contributors: Vec::new(),
+                culprits: culprits.collect(),
+                bad_answers: Vec::new(),
+                latency: Duration::ZERO,
+            });
+        }
+        let lines = fs::read_to_string(path).unwrap().lines().count();
+        assert!((1..=rare::MOST).contains(&lines), "{lines} lines");
+    }
+
+    /// A pipe that nobody reads: a host waits once, and no longer.
+    #[test]
+    fn a_log_that_nobody_reads_holds_up_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let log = Log::new(LogTo::File(path.clone()));
+        let began = Instant::now();
+        (0..1_000).for_each(|number| log.say(number));
+        assert!(began.elapsed() < PATIENCE * 4, "{:?}", began.elapsed());
+        // Somebody reads again.
+        let read = thread::spawn({
+            let path = path.clone();
+            move || fs::read_to_string(path).unwrap()
+        });
+        assert!(read.join().unwrap().ends_with("]: 0\n"));
+        let read = thread::spawn(move || fs::read_to_string(path).unwrap());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !read.is_finished() {
+            assert!(Instant::now() < deadline, "nothing is written any more");
+            log.say("again");
+        }
+        let text = read.join().unwrap();
+        assert!(text.contains(" lines before this one are lost) again"), "{text}");
     }
 }

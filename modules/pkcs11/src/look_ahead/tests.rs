@@ -50,7 +50,7 @@ impl Host {
             .unwrap();
         let options = ClientOptions { timeout: Duration::from_millis(200), ..ClientOptions::default() };
         let client = Client::open_with(folder.path(), options).unwrap();
-        let log = Log(LogTo::File(folder.path().join("log")));
+        let log = Log::new(LogTo::File(folder.path().join("log")));
         let ahead = LookAhead::new(folder.path().join("socket"), Duration::from_millis(400), log);
         Self { folder, client, key: key(), ahead }
     }

@@ -5,7 +5,7 @@ mod pool;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cryptoki_sys::{
@@ -276,18 +276,19 @@ impl Token {
 
     /// A signature of the group: one that was made before it is asked for, or a new one.
     pub(crate) fn sign(&self, key: &LiveKey, request: Request) -> Outcome<Vec<u8>> {
-        let client = self.client()?;
+        let (client, deadline) = (self.client()?, Instant::now() + self.config.timeout);
         let ahead = self.look_ahead.as_ref().zip(request.digest());
         match ahead.and_then(|(ahead, digest)| ahead.signature(&client, key, &digest)) {
             Some(signature) => Ok(signature.to_vec()),
-            None => self.sign_now(&client, key, request),
+            None => self.sign_now(&client, key, request, deadline),
         }
     }
 
-    /// Asks the group for a signature.
-    fn sign_now(&self, client: &Client, key: &LiveKey, request: Request) -> Outcome<Vec<u8>> {
+    /// Asks the group for a signature. What a host has waited already for one that was made ahead is a part of its time.
+    fn sign_now(&self, client: &Client, key: &LiveKey, request: Request, deadline: Instant) -> Outcome<Vec<u8>> {
         let (name, whole) = (key.reference.as_str(), request.clone());
-        let (asked, limit) = (client.asynchronous(), self.config.timeout.saturating_add(OWN_WORK));
+        let left = deadline.saturating_duration_since(Instant::now());
+        let (asked, limit) = (client.asynchronous(), left.saturating_add(OWN_WORK));
         let answer = match request {
             Request::Message(message) => client.within(limit, asked.sign(name, message)),
             Request::Digest(digest) => client.within(limit, asked.sign_digest(name, digest, None)),
@@ -342,9 +343,9 @@ impl Token {
             return Err(Refusal(CKR_ACTION_PROHIBITED));
         }
         let client = match self.config.pin {
-            // It signs its requests since it was unlocked.
-            Pin::Passphrase => self.client()?,
-            Pin::None | Pin::Token => {
+            // It has the host's credentials since the login: a key or a token, beside which the file is nobody.
+            Pin::Passphrase | Pin::Token => self.client()?,
+            Pin::None => {
                 let signer = self.signer()?;
                 self.client()?.with_credentials(Credentials { signer, ..Credentials::default() })
             }

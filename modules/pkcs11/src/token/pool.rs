@@ -4,8 +4,9 @@
 //! leaves a key that nobody uses; none is ever given twice.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cryptoki_sys::{
@@ -14,8 +15,8 @@ use cryptoki_sys::{
     CKR_MECHANISM_INVALID, CKR_OBJECT_HANDLE_INVALID,
 };
 use theta_client::{CeremonyEnd, ClientError, Credentials, KeyChange, blocking::Client};
-use theta_keypool::{Binding, Bindings, BindingsError, Locked, Pin, PoolConfig, Shown, Stamp, State};
-use theta_names::WallTime;
+use theta_keypool::{Binding, Bindings, BindingsError, Locked, Members, Pin, PoolConfig, Sharing, Shown, Stamp, State};
+use theta_names::{NodeId, WallTime};
 use theta_schemes::{
     Suite,
     keys::{KeyKind, KeyName},
@@ -29,14 +30,26 @@ use crate::{
     refusal::{Outcome, Refusal},
 };
 
-/// How many names are tried for a new key: others may have taken those behind the last one that is known.
-const NAMES: u32 = 8;
+/// How many names are tried for a new key: others may have taken some that are not known yet.
+const NAMES: usize = 8;
 /// How long one program waits for others that make keys, besides the time that a call of theirs may take.
 const OTHERS: Duration = Duration::from_secs(10);
 
+/// After the system has not read the bindings, for a reason that says nothing of them, they are read again so often at most.
+const AGAIN: Duration = Duration::from_millis(500);
+
 /// The bindings as this process has read them.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Mutex<(Option<Stamp>, Arc<Bindings>)>);
+pub(super) struct Seen(Mutex<LastRead>);
+
+#[derive(Debug, Default)]
+struct LastRead {
+    /// Of the file that was read; `None` if none was.
+    stamp: Option<Stamp>,
+    bindings: Arc<Bindings>,
+    /// When the system last refused.
+    refused: Option<Instant>,
+}
 
 impl Token {
     /// All mechanisms that hosts may name.
@@ -55,15 +68,15 @@ impl Token {
         let Some(pool) = &self.config.pool else { return };
         let stamp = pool.bindings.stamp();
         let mut seen = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.0.as_ref() == Some(&stamp) {
+        if seen.stamp.as_ref() == Some(&stamp) || seen.refused.is_some_and(|refused| refused.elapsed() < AGAIN) {
             return;
         }
         match pool.bindings.read() {
             Ok(bindings) => {
                 let bindings = Arc::new(bindings);
                 // A file that was written just now is read more than once.
-                let is_new = seen.0.is_none() || seen.1 != bindings;
-                *seen = (Some(stamp), Arc::clone(&bindings));
+                let is_new = seen.stamp.is_none() || seen.bindings != bindings;
+                *seen = LastRead { stamp: Some(stamp), bindings: Arc::clone(&bindings), refused: None };
                 drop(seen);
                 self.catalogue.bind(bindings);
                 if is_new {
@@ -72,10 +85,13 @@ impl Token {
                 }
             }
             Err(error) => {
-                // What was known stays known, and the log has one line for each change, or a few while it is recent.
-                seen.0 = Some(stamp);
+                // What was known stays known. That a process has too many open files, or a disk a bad moment, does not stand in the file:
+                // it is read again though it does not change.
+                let is_refused = matches!(error, BindingsError::System { .. });
+                seen.stamp = Some(stamp).filter(|_| !is_refused);
+                seen.refused = is_refused.then(Instant::now);
                 drop(seen);
-                self.log.say(error);
+                self.log.say_rarely(&error.to_string(), &error);
             }
         }
     }
@@ -115,17 +131,21 @@ impl Token {
         let client = self.client()?;
         let (locked, mut bindings) = self.lock(pool)?;
         let keys = self.catalogue.read_now(&client, &self.log)?;
-        let numbered = |key: &LiveKey| {
-            let (suite, number) = pool.prefix.parse(key.name()?)?;
-            (suite == wanted.suite).then_some(number)
-        };
+        let members = members(&client);
+        let number = |name: &str| pool.prefix.parse(name).filter(|(suite, _)| *suite == wanted.suite).map(|(_, it)| it);
+        let numbered = |key: &LiveKey| number(key.name()?);
         let apt = |key: &&LiveKey| {
             let is_free = bindings.is_free(key.public.key_id().as_bytes());
-            numbered(key).is_some() && key.signs && key.modulus_bits() == wanted.modulus_bits && is_free
+            numbered(key).is_some() && key.signs && is_free && self.is_fit(&members, wanted.suite, key)
         };
-        let key = match keys.iter().filter(apt).min_by_key(|key| numbered(key)) {
+        let apt = keys.iter().filter(apt).filter(|key| key.modulus_bits() == wanted.modulus_bits);
+        let key = match apt.min_by_key(|key| numbered(key)) {
             Some(key) => key.clone(),
-            None => self.make(&client, pool, wanted.suite, keys.iter().filter_map(numbered).max())?,
+            None => {
+                let bound = bindings.iter().filter_map(|binding| number(binding.key.strip_suffix("@1")?));
+                let taken = keys.iter().filter_map(numbered).chain(bound).collect();
+                self.make(&client, pool, wanted.suite, taken)?
+            }
         };
         self.warn_of_twins(&bindings, &wanted.private);
         let id = *key.public.key_id();
@@ -144,6 +164,18 @@ impl Token {
         self.catalogue.handles_of(&id).ok_or(Refusal(CKR_GENERAL_ERROR))
     }
 
+    /// Whether a key is what its name says. Who plants one that is not gives hosts nothing by it, and is seen in the log.
+    fn is_fit(&self, members: &Members, named: Suite, key: &LiveKey) -> bool {
+        let checked = members.check(named, &key.public, key.sharing.as_ref());
+        if let Err(reason) = &checked {
+            self.log.say_rarely(
+                &key.reference,
+                format_args!("{} is given to no host: {reason}; who has made it?", key.reference),
+            );
+        }
+        checked.is_ok()
+    }
+
     /// Hosts find their keys by `CKA_ID`: two with one are allowed, and hardly meant.
     fn warn_of_twins(&self, bindings: &Bindings, shown: &Shown) {
         let twin = |binding: &&Binding| binding.state == State::Bound && binding.private.id == shown.id;
@@ -153,7 +185,7 @@ impl Token {
     }
 
     /// Has the group make a key at once, where there is no free one.
-    fn make(&self, client: &Client, pool: &PoolConfig, suite: Suite, last: Option<u32>) -> Outcome<LiveKey> {
+    fn make(&self, client: &Client, pool: &PoolConfig, suite: Suite, mut taken: BTreeSet<u32>) -> Outcome<LiveKey> {
         let none = format!("the pool {} has no free key of {suite}", pool.prefix);
         let empty = |why: &str| {
             self.log.say(format_args!("{none}, and {why}: fill it with theta pkcs11 pool"));
@@ -164,12 +196,15 @@ impl Token {
         }
         // Destroyed keys keep their names; so do keys whose ceremony runs.
         let named = |name: &KeyName| pool.prefix.parse(name.as_str()).filter(|(of, _)| *of == suite).map(|(_, it)| it);
-        let known = client.asynchronous().ledger(|state| state.keys().keys().filter_map(named).max()).flatten();
-        let first = last.max(known).unwrap_or(0).saturating_add(1);
+        let known = client.asynchronous().ledger(|state| state.keys().keys().filter_map(named).collect::<Vec<_>>());
+        taken.extend(known.unwrap_or_default());
+        let shared = match members(client).share(suite) {
+            Ok(shared) => shared,
+            Err(reason) => return empty(&reason.to_string()),
+        };
         let client = self.signing_client(client)?;
-        for number in first..first.saturating_add(NAMES) {
-            let name = pool.prefix.name(suite, number).ok_or(Refusal(CKR_GENERAL_ERROR))?;
-            match self.hold(&client, &name, suite) {
+        for name in pool.prefix.free_names(suite, &taken).take(NAMES) {
+            match self.hold(&client, &name, suite, shared.clone()) {
                 Ok(key) => {
                     self.log.say(format_args!("{none}: the group has made {name}"));
                     return Ok(key);
@@ -192,19 +227,13 @@ impl Token {
         Ok(client.clone().with_credentials(Credentials { signer, ..Credentials::default() }))
     }
 
-    fn hold(&self, client: &Client, name: &KeyName, suite: Suite) -> Result<LiveKey, MakeError> {
+    fn hold(&self, client: &Client, name: &KeyName, suite: Suite, shared: Sharing) -> Result<LiveKey, MakeError> {
         // The code of gRPC for what exists already.
         const ALREADY_EXISTS: i32 = 6;
         let asked = client.asynchronous();
-        let group = asked.group();
-        let holders = group.nodes().iter().map(|node| node.id.get()).collect();
-        let change = KeyChange::Create {
-            key: name.clone(),
-            suite: suite.into(),
-            delivery: Default::default(),
-            k: group.threshold(),
-            holders,
-        };
+        let Sharing { k, holders, delivery } = shared;
+        let holders = holders.into_iter().map(NodeId::get).collect();
+        let change = KeyChange::Create { key: name.clone(), suite: suite.into(), delivery, k, holders };
         let reference = format!("{name}@1");
         let made = async {
             let outcome = asked.hold(change, |_| {}).await?;
@@ -303,6 +332,12 @@ impl Token {
         self.log.say(format_args!("{} {words}", object.key.reference));
         Ok(())
     }
+}
+
+/// The members of the group.
+fn members(client: &Client) -> Members {
+    let group = client.asynchronous().group();
+    Members::new(group.threshold(), group.nodes().iter().map(|node| node.id))
 }
 
 /// Why the group has made no key.

@@ -206,3 +206,17 @@ fn without_a_configuration_it_says_what_to_do() {
     assert!(log(&group).contains("a token is absent") && log(&group).contains("absent.client"), "{}", log(&group));
     configure(&group, "");
 }
+
+/// With `log = "stderr"` and a host whose standard error nobody reads: each line is a reason, and none of them stops a signature.
+#[test]
+fn a_log_that_nobody_reads_stops_no_signature() {
+    let group = with_keys();
+    group.file("pkcs11.toml", "log = \"stderr\"\n[[token]]\nclient = \"host.client\"\n");
+    let mut host = Host::unread(&group);
+    host.ok(json!({"do": "initialise"}));
+    // More than a pipe takes (64 KiB).
+    for _ in 0..1_500 {
+        host.fails(0x68, json!({"do": "sign", "key": "rsa", "mechanism": "rsa-sha512", "data": "00"}));
+    }
+    host.ok(json!({"do": "sign", "key": "ed", "mechanism": "eddsa", "data": "01"}));
+}

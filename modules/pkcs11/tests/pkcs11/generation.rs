@@ -275,6 +275,94 @@ fn where_policies_refuse_new_keys_an_empty_pool_is_told_as_one() {
     assert_eq!(listed(&mut host), both("01", "one"));
 }
 
+/// Who has the host's client for a moment, and one node, makes keys that this node alone holds, or can learn, and gives them names of the
+/// pool. No host gets one, and those that are fit come after them.
+#[test]
+fn keys_that_others_plant_are_given_to_no_host() {
+    let group = pooled("zone-frost-ed25519-9=frost-ed25519,zone-ecdsa-p256-9=ecdsa-p256", "");
+    for words in [
+        &["zone-frost-ed25519-7=frost-ed25519", "--threshold", "1"][..],
+        &["zone-frost-ed25519-8=frost-ed25519", "--holders", "3,4"],
+        &["zone-ecdsa-p256-6=ecdsa-p256", "--security", "passive"],
+        // Its name alone says P-256.
+        &["zone-ecdsa-p256-7=frost-ed25519"],
+    ] {
+        group.theta(&[&["keys", "create"], words].concat()).ok();
+    }
+    let words = ["pkcs11", "pool", "--config", "pkcs11.toml", "--json"];
+    let counts = || {
+        let told = group.theta(&words).ok();
+        let suites = told.json()["suites"].clone();
+        let free = |suite: &str| {
+            let found = suites.as_array().unwrap().iter().find(|found| found["suite"] == suite);
+            found.map_or(0, |found| found["free"].as_u64().unwrap())
+        };
+        (free("frost-ed25519"), free("ecdsa-p256"), told.stderr)
+    };
+    // Keys that were dealt come into the ledger in a moment.
+    until("the pool has what was dealt", Duration::from_secs(30), || counts().0 >= 1 && counts().1 >= 1);
+    let (ed, p256_keys, said) = counts();
+    assert_eq!((ed, p256_keys), (1, 1), "{said}");
+    for (name, reason) in [
+        ("zone-frost-ed25519-7", "1 of its holders sign with it, and the group takes 2"),
+        ("zone-frost-ed25519-8", "not exactly the members of the group hold it"),
+        ("zone-ecdsa-p256-6", "its delivery is passive, and k and n imply all"),
+        ("zone-ecdsa-p256-7", "it is a key of frost-ed25519, and its name says something else"),
+    ] {
+        assert!(said.contains(&format!("{name} is given to no program: {reason}")), "{name}: {said}");
+    }
+    let mut host = Host::ready(&group);
+    host.ok(ed25519("0x1055", "01"));
+    host.ok(p256("02", "02"));
+    let given = bindings(&group);
+    assert!(given.contains("zone-frost-ed25519-9@1") && given.contains("zone-ecdsa-p256-9@1"), "{given}");
+    let said = log(&group);
+    assert!(said.contains("zone-frost-ed25519-7@1 is given to no host: 1 of its holders sign"), "{said}");
+    // There is no other: the group makes one, with the smallest number that is free.
+    host.ok(ed25519("0x1055", "03"));
+    assert!(bindings(&group).contains("zone-frost-ed25519-1@1"), "{}", bindings(&group));
+}
+
+/// A key with the largest number that there is takes all others with it nowhere.
+#[test]
+fn a_large_number_ends_no_pool() {
+    let group = pooled("zone-ecdsa-p256-4294967295=ecdsa-p256", "");
+    let mut host = Host::ready(&group);
+    for (id, name) in [("01", "zone-ecdsa-p256-4294967295@1"), ("02", "zone-ecdsa-p256-1@1")] {
+        host.ok(p256(id, id));
+        assert!(bindings(&group).contains(name), "{name}: {}", bindings(&group));
+    }
+    group.theta(&["pkcs11", "pool", "--config", "pkcs11.toml", "--level", "1", "--suite", "ecdsa-p256"]).ok();
+    host.ok(p256("03", "03"));
+    assert!(bindings(&group).contains("zone-ecdsa-p256-2@1"), "{}", bindings(&group));
+}
+
+/// Without an honest majority a key of ECDSA needs none, also if the group makes it as it is asked for.
+#[test]
+fn two_of_two_make_keys_at_once() {
+    let mut group = Group::made_with(&["--nodes", "2", "--threshold", "2", "--no-keys"]);
+    group.start_all();
+    ready(&group, "");
+    let mut host = Host::ready(&group);
+    host.ok(p256("01", "01"));
+    host.ok(json!({"do": "sign", "key": "01", "mechanism": "ecdsa-sha256", "data": "01"}));
+}
+
+/// A process that had no file left once reads the bindings again, though they do not change.
+#[test]
+fn bindings_that_were_not_read_once_are_read_again() {
+    let group = pooled("zone-ecdsa-p256-1=ecdsa-p256", "");
+    let mut host = Host::ready(&group);
+    assert!(listed(&mut host).is_empty());
+    Host::ready(&group).ok(p256("01", "one"));
+    // The file counts as settled.
+    std::thread::sleep(Duration::from_millis(2_500));
+    host.ok(json!({"do": "limit files", "count": 0}));
+    host.ask(json!({"do": "list"}));
+    host.ok(json!({"do": "limit files", "count": -1}));
+    until("the key is seen", Duration::from_secs(30), || listed(&mut host) == both("01", "one"));
+}
+
 /// What a name server's client needs, and no more: its own pool, and the list of keys.
 #[test]
 fn a_client_of_one_pool_has_no_other_keys() {

@@ -6,6 +6,7 @@ It does what hosts do that are in libraries (threads, forks), and what no good h
 import ctypes
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -251,8 +252,8 @@ def do(host, ask):
         rv, value = host.attribute(host.key(label, ask.get("class", PRIVATE)), CKA[ask["name"]])
         return {"rv": rv, "value": value.hex() if value is not None else None}
     if what == "sign":
-        began = time.monotonic()
-        rv, signature = host.sign(label, mechanism, data, parts=ask.get("parts"), room=ask.get("room", 4096))
+        handle, began = host.key(label), time.monotonic()
+        rv, signature = host.sign(label, mechanism, data, handle=handle, parts=ask.get("parts"), room=ask.get("room", 4096))
         return {"rv": rv, "signature": signature.hex(), "seconds": time.monotonic() - began}
     if what == "verify":
         return {"rv": host.verify(label, mechanism, data, bytes.fromhex(ask["signature"]))}
@@ -316,6 +317,11 @@ def do(host, ask):
         os.close(read)
         os.waitpid(child, 0)
         return json.loads(told)
+    if what == "limit files":
+        # No more files than there are; a negative number: as many as at first.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (ask["count"] if ask["count"] >= 0 else most, most))
+        return {"rv": 0}
     if what == "destroy":
         # Hosts look for both objects before they destroy one of them.
         handles = [host.key(label, kind) for kind in ask.get("classes", [PRIVATE])]

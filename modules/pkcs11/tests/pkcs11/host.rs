@@ -38,6 +38,11 @@ impl Host {
         host
     }
 
+    /// The same, with a pipe that nobody reads and nobody closes.
+    pub(crate) fn unread(group: &Group) -> Self {
+        Self::with_stderr(group, Stdio::piped())
+    }
+
     fn with_stderr(group: &Group, stderr: Stdio) -> Self {
         let mut command = command(group, "python3");
         command.arg("-B").arg(PROGRAM).arg(module()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);

@@ -128,3 +128,24 @@ fn a_host_destroys_a_key_if_it_may() {
     assert!(listed.contains("destroyed"), "{listed}");
     host.ok(sign("ed"));
 }
+
+/// Where the PIN is a bearer token, keys are destroyed as whoever has it, and not as the client file.
+#[test]
+fn with_a_token_nobody_acts_as_the_file() {
+    let group = with_keys();
+    let policy = group.theta(&["token", "new", "--name", "host"]).ok().text();
+    let pin = fs::read_to_string(group.path().join("host.token")).unwrap().trim().to_owned();
+    let rule = "\n[[rule]]\nname = \"host-signs\"\neffect = \"allow\"\nclients = [\"host\"]\nkeys = [\"*\"]\n\
+                operations = [\"sign\", \"keys.list\"]\n";
+    for node in group.numbers() {
+        group.append(node, "policy.toml", &format!("\n{policy}{rule}"));
+    }
+    // The file's own client may destroy keys.
+    configure(&group, "pin = \"token\"\ndestroy = true\n");
+    until("the nodes know the token", Duration::from_secs(30), || Host::ready(&group).ask(login(&pin))["rv"] == 0);
+    let mut host = Host::ready(&group);
+    host.ok(login(&pin));
+    let told = host.ask(json!({"do": "destroy", "key": "live"}));
+    assert_ne!(told["rv"], 0, "{told}");
+    group.theta(&["sign", "-o", "signature", "pkcs11.toml", "--key", "live"]).ok();
+}

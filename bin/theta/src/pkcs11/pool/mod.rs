@@ -123,7 +123,7 @@ impl PoolArgs {
     fn token(&self) -> Result<TokenConfig, Failure> {
         let config = match &self.config {
             Some(file) => Config::read(file),
-            None => Config::load(),
+            None => Config::load(false),
         };
         let config = config.map_err(|error| Failure::Usage(error.to_string()))?;
         let name = |token: &TokenConfig| token.pool.as_ref().map(|pool| pool.prefix.to_string());
@@ -167,14 +167,14 @@ fn round(supply: &Supply, pool: &PoolConfig, wanted: &[(Kind, u32)]) -> Result<(
         .map(|(_, level)| usize::try_from(*level).unwrap_or(usize::MAX))
         .fold(SPARE, usize::saturating_add);
     loop {
-        let stock = Stock::count(pool, supply.keys()?)?;
+        let stock = Stock::count(pool, &supply.members(), supply.keys()?)?;
         let short = wanted.iter().find(|(kind, level)| stock.free(*kind) < *level);
         let Some((kind, _)) = short else { return Ok((stock, made)) };
         // It is counted again after each: a program may take some meanwhile, or another one make them.
         let named = supply.names()?;
-        let last = named.iter().filter_map(|name| pool.prefix.parse(name.as_str())).chain(stock.numbers(&pool.prefix));
-        let last = last.filter(|(suite, _)| *suite == kind.suite).map(|(_, number)| number).max().unwrap_or(0);
-        let name = pool.prefix.name(kind.suite, last.saturating_add(1));
+        let taken = named.iter().filter_map(|name| pool.prefix.parse(name.as_str())).chain(stock.numbers(&pool.prefix));
+        let taken = taken.filter(|(suite, _)| *suite == kind.suite).map(|(_, number)| number).collect();
+        let name = pool.prefix.free_names(kind.suite, &taken).next();
         let name = name.ok_or_else(|| Failure::Internal(format!("the pool {} has no more names", pool.prefix)))?;
         if made.len() >= most {
             return Err(Failure::Failed(format!(
@@ -196,6 +196,9 @@ fn report(
     made: Vec<String>,
     output: Output,
 ) -> Result<(), Failure> {
+    for (name, reason) in stock.unfit() {
+        output::diagnostic("warning", &format!("{name} is given to no program: {reason}; who has made it?"));
+    }
     let label = token.label.clone().or_else(|| Some(theta_client::read_group(&token.client).ok()?.name().to_owned()));
     let suites = stock.rows().map(|(Kind { suite, bits }, count)| SuiteView {
         suite: suite.name(),

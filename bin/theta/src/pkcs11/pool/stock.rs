@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use theta_keypool::{Bindings, PoolConfig, Prefix, State};
+use theta_keypool::{Bindings, Members, PoolConfig, Prefix, Sharing, State, Unfit};
 use theta_schemes::{
     Suite,
     keys::{AnyPublicKey, KeyName, PublicParts},
@@ -32,6 +32,8 @@ impl Kind {
 pub(super) struct Key {
     pub(super) name: KeyName,
     pub(super) public: AnyPublicKey,
+    /// How it is shared, if the nodes tell so alike.
+    pub(super) sharing: Option<Sharing>,
 }
 
 /// How many keys there are of a kind.
@@ -46,31 +48,35 @@ pub(super) struct Count {
 pub(super) struct Stock {
     counts: BTreeMap<Kind, Count>,
     bindings: Bindings,
+    /// Keys that are called as if they were of the pool, and are given to nobody.
+    unfit: Vec<(KeyName, Unfit)>,
 }
 
 impl Stock {
-    /// Counts these keys, of which those of other names do not belong to the pool.
-    pub(super) fn count(pool: &PoolConfig, keys: Vec<Key>) -> Result<Self, Failure> {
+    /// Counts these keys, of which those of other names do not belong to the pool, nor do those that these members do not share as the
+    /// group shares its own.
+    pub(super) fn count(pool: &PoolConfig, members: &Members, keys: Vec<Key>) -> Result<Self, Failure> {
         let bindings = pool.bindings.read().map_err(|error| Failure::Failed(error.to_string()))?;
-        let pooled =
-            |key: &Key| pool.prefix.parse(key.name.as_str()).is_some_and(|(suite, _)| suite == key.public.suite());
-        let keys: Vec<Key> = keys.into_iter().filter(pooled).collect();
-        let mut counts: BTreeMap<Kind, Count> = BTreeMap::new();
+        let (mut counts, mut unfit) = (BTreeMap::<Kind, Count>::new(), Vec::new());
         for key in keys.iter().filter(|key| bindings.is_free(key.public.key_id().as_bytes())) {
-            counts.entry(Kind::of(&key.public)).or_default().free += 1;
+            let Some((named, _)) = pool.prefix.parse(key.name.as_str()) else { continue };
+            match members.check(named, &key.public, key.sharing.as_ref()) {
+                Ok(()) => counts.entry(Kind::of(&key.public)).or_default().free += 1,
+                Err(reason) => unfit.push((key.name.clone(), reason)),
+            }
         }
         for binding in bindings.iter() {
-            let known = keys.iter().find(|key| *key.public.key_id().as_bytes() == binding.key_id);
-            let named = || Some(Kind { suite: number(&pool.prefix, &binding.key)?.0, bits: None });
             // The bindings of another pool may be in the same file.
-            let Some(kind) = known.map(|key| Kind::of(&key.public)).or_else(named) else { continue };
+            let Some((suite, _)) = number(&pool.prefix, &binding.key) else { continue };
+            let known = keys.iter().find(|key| *key.public.key_id().as_bytes() == binding.key_id);
+            let kind = known.map_or(Kind { suite, bits: None }, |key| Kind::of(&key.public));
             let count = counts.entry(kind).or_default();
             match binding.state {
                 State::Bound => count.bound += 1,
                 State::Released => count.released += 1,
             }
         }
-        Ok(Self { counts, bindings })
+        Ok(Self { counts, bindings, unfit })
     }
 
     /// How many are free of a kind.
@@ -81,6 +87,11 @@ impl Stock {
     /// What there is of each kind.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Kind, Count)> {
         self.counts.iter().map(|(kind, count)| (*kind, *count))
+    }
+
+    /// Keys that are called as if they were of the pool, and why they are given to nobody.
+    pub(super) fn unfit(&self) -> &[(KeyName, Unfit)] {
+        &self.unfit
     }
 
     /// The suites and numbers of all keys that programs have, or had.

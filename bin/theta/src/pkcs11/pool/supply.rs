@@ -7,7 +7,7 @@ use std::{
 };
 
 use theta_client::{KeyChange, KeyState};
-use theta_keypool::TokenConfig;
+use theta_keypool::{Members, Sharing, TokenConfig, Told};
 use theta_names::{Delivery, NodeId};
 use theta_schemes::{
     Suite,
@@ -65,12 +65,26 @@ impl Supply {
         match self {
             Self::Stores { group, .. } => {
                 let active = group.keys()?.into_iter().filter(|key| key.state == KeyState::Active);
-                let keys: BTreeMap<_, _> = active
-                    .map(|key| (key.key_id, Key { name: key.name.clone(), public: key.public.clone() }))
-                    .collect();
+                let mut keys = BTreeMap::new();
+                for entry in active {
+                    let (k, holders) = (entry.public.threshold().k(), entry.holders.iter().collect());
+                    let sharing = Some(Sharing { k, holders, delivery: entry.delivery });
+                    keys.insert(entry.key_id, Key { name: entry.name.clone(), public: entry.public.clone(), sharing });
+                }
                 Ok(keys.into_values().collect())
             }
             Self::Nodes { session, .. } => of_nodes(session),
+        }
+    }
+
+    /// The members, as they share keys of a pool.
+    pub(super) fn members(&self) -> Members {
+        match self {
+            Self::Stores { group, threshold } => Members::new(threshold.k(), group.members()),
+            Self::Nodes { session, .. } => {
+                let group = session.client().group();
+                Members::new(group.threshold(), group.nodes().iter().map(|node| node.id))
+            }
         }
     }
 
@@ -96,7 +110,7 @@ impl Supply {
             }
         };
         let asked = Delivery::default();
-        if threshold.is_some_and(|threshold| plan::implied(suite, asked, threshold) != asked) {
+        if threshold.is_some_and(|threshold| suite.implied_delivery(asked, threshold) != asked) {
             plan::note_of_majority(&format!("keys of {suite}"));
         }
     }
@@ -105,12 +119,10 @@ impl Supply {
     pub(super) fn make(&self, name: &KeyName, Kind { suite, bits }: Kind) -> Result<(), Failure> {
         match self {
             Self::Nodes { args, session } => {
-                let group = session.client().group();
-                let holders: Vec<u16> = group.nodes().iter().map(|node| node.id.get()).collect();
-                let k = group.threshold();
-                let (key, threshold) = (name.clone(), plan::any_of(k, &holders)?);
-                let delivery = plan::implied(suite, Delivery::default(), threshold);
-                plan::check_threshold(name.as_str(), (suite, delivery), threshold)?;
+                let shared = self.members().share(suite);
+                let shared = shared.map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))?;
+                let (Sharing { k, holders, delivery }, key) = (shared, name.clone());
+                let holders = holders.into_iter().map(NodeId::get).collect();
                 hold(args, session, KeyChange::Create { key, suite: suite.into(), delivery, k, holders }).map(drop)
             }
             Self::Stores { group, threshold } => {
@@ -133,16 +145,21 @@ fn of_nodes(session: &Session) -> Result<Vec<Key>, Failure> {
         let words: Vec<String> = problems.iter().map(|problem| crate::exit::tidy(&problem.to_string())).collect();
         return Err(Failure::NoAnswer(format!("too few nodes list their keys: {}", words.join("; "))));
     }
-    let mut told: BTreeMap<(KeyName, KeyId), BTreeSet<NodeId>> = BTreeMap::new();
+    let mut told: BTreeMap<(KeyName, KeyId), (BTreeSet<NodeId>, Told)> = BTreeMap::new();
     let signing = listed.into_iter().filter(|key| key.info.state == KeyState::Active.name());
     for key in signing.filter(|key| Suite::ALL.iter().any(|suite| suite.name() == key.info.suite)) {
         let id = <[u8; 32]>::try_from(key.info.key_id.as_ref()).map(KeyId::from_bytes);
         if let (Ok(name), Ok(id)) = (key.info.name.parse(), id) {
-            told.entry((name, id)).or_default().extend(key.nodes);
+            let info = &key.info;
+            let (nodes, shared) = told.entry((name, id)).or_default();
+            nodes.extend(key.nodes.iter().copied());
+            shared.add(Sharing::told(info.threshold, &info.holders, &info.delivery), key.nodes);
         }
     }
-    let agreed = told.into_iter().filter(|(_, nodes)| nodes.len() >= quorum);
+    let agreed = told.into_iter().filter(|(_, (nodes, _))| nodes.len() >= quorum);
     // The ledger has every key, a moment after the nodes have it.
-    let known = agreed.filter_map(|((name, id), _)| Some(Key { name, public: client.known().of_id(&id)?.public }));
+    let known = agreed.filter_map(|((name, id), (_, told))| {
+        Some(Key { name, public: client.known().of_id(&id)?.public, sharing: told.agreed(quorum) })
+    });
     Ok(known.collect())
 }

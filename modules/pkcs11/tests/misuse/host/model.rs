@@ -153,9 +153,8 @@ impl Model {
     /// What is known of an object from a session. The handle is one of those that [`Model`] has, or zero or the largest.
     pub(crate) fn standing(&self, session: CK_SESSION_HANDLE, handle: CK_OBJECT_HANDLE) -> Standing {
         let slot = self.sessions.get(&session).map(|session| session.slot);
-        let is_seen = |object: &&Object| {
-            object.handle == handle && Some(object.slot) == slot && object.of.is_none_or(|of| of == session)
-        };
+        // What one session has made all sessions of its slot see.
+        let is_seen = |object: &&Object| object.handle == handle && Some(object.slot) == slot;
         match (self.objects.iter().find(is_seen), self.destroyed.iter().find(is_seen)) {
             (_, Some(_)) => Standing::Destroyed,
             (Some(_), None) => Standing::Good,

@@ -1,6 +1,6 @@
 //! Objects: found, read, made, changed and destroyed.
 
-use std::ptr;
+use std::{collections::BTreeSet, ptr};
 
 use cryptoki_sys::{
     CK_ATTRIBUTE_TYPE, CK_OBJECT_CLASS, CK_OBJECT_HANDLE, CK_SESSION_HANDLE, CK_ULONG, CK_UNAVAILABLE_INFORMATION,
@@ -48,6 +48,8 @@ impl Host<'_> {
         }
         assert_eq!(call!(self, C_FindObjectsInit(session, ptr::null_mut(), 0)), CKR_OK);
         let slot = self.model.session(session).slot;
+        let made = self.model.objects.iter().filter(|object| object.slot == slot && object.of.is_some());
+        let mut made: BTreeSet<_> = made.map(|object| object.handle).collect();
         loop {
             let (mut list, mut count) = (Guarded::room(size_of::<[CK_ULONG; 8]>()), Guarded::of_value::<CK_ULONG>(77));
             assert_eq!(call!(self, C_FindObjects(session, list.at(), 8, count.at())), CKR_OK);
@@ -56,6 +58,7 @@ impl Host<'_> {
                 break;
             }
             for handle in found {
+                made.remove(&handle);
                 let destroyed = self.model.destroyed.iter().any(|object| object.handle == handle);
                 assert!(!destroyed && !self.model.stale.contains(&handle), "the object {handle} is found again");
                 let is_known = self.model.objects.iter().any(|object| object.handle == handle);
@@ -65,6 +68,7 @@ impl Host<'_> {
                 }
             }
         }
+        assert_eq!(made, BTreeSet::new(), "what one session has made another one finds");
         assert_eq!(call!(self, C_FindObjectsFinal(session)), CKR_OK);
     }
 

@@ -6,8 +6,10 @@ use theta_look_ahead::{Answer, Digest, Listing, Question, serve};
 use crate::{
     group::{configure, log, with_keys},
     harness::Group,
-    host::Host,
+    host::{DEVICE_ERROR, Host},
 };
+
+use super::signal;
 
 /// How many signatures belong together.
 const EVENT: u64 = 80;
@@ -68,6 +70,36 @@ fn hosts_get_what_was_made_ahead() {
     // What nodes hash themselves has no digest here.
     (0..20).for_each(|number| signs(&mut host, "ed", "eddsa", "", number));
     assert!(!log(&group).contains("with ed@1"), "{}", log(&group));
+}
+
+/// Knows so much that it is never made all.
+struct Endless;
+
+impl Listing for Endless {
+    fn list(&self, question: &Question) -> Answer {
+        let number = u64::from_be_bytes(question.digest[..8].try_into().unwrap());
+        let listed = number.saturating_sub(question.before.into())..number.saturating_add(100_000);
+        Ok(listed.map(digest).filter(|digest| *digest != question.digest).take(question.most.into()).collect())
+    }
+}
+
+/// A host waits for a signature that is under way, and then asks for it itself: both together no longer than it was said.
+#[test]
+fn what_is_under_way_takes_no_more_time_than_was_said() {
+    let mut group = with_keys();
+    configure(&group, "look_ahead = \"ahead.sock\"\ntimeout_ms = 4000\n");
+    let _service = serve(&group.path().join("ahead.sock"), Endless).unwrap();
+    let mut host = Host::ready(&group);
+    let ask =
+        |number: u64| json!({"do": "sign", "key": "p256", "mechanism": "ecdsa", "data": hex::encode(digest(number))});
+    for number in 0..40 {
+        host.ok(ask(number));
+    }
+    (2..=4).for_each(|node| signal(&mut group, node, "-STOP"));
+    let failed = (40..20_000).map(|number| host.ask(ask(number))).find(|told| told["rv"] != 0).unwrap();
+    (2..=4).for_each(|node| signal(&mut group, node, "-CONT"));
+    assert_eq!(failed["rv"], DEVICE_ERROR, "{failed}");
+    assert!(failed["seconds"].as_f64().unwrap() < 5.5, "{failed}");
 }
 
 /// A child has nothing of what its parent had made or under way, and does as its parent.
