@@ -167,7 +167,7 @@ fn round(supply: &Supply, pool: &PoolConfig, wanted: &[(Kind, u32)]) -> Result<(
         .map(|(_, level)| usize::try_from(*level).unwrap_or(usize::MAX))
         .fold(SPARE, usize::saturating_add);
     loop {
-        let stock = Stock::count(pool, &supply.members(), supply.keys()?)?;
+        let stock = Stock::count(pool, &supply.members(), &supply.keys()?)?;
         let short = wanted.iter().find(|(kind, level)| stock.free(*kind) < *level);
         let Some((kind, _)) = short else { return Ok((stock, made)) };
         // It is counted again after each: a program may take some meanwhile, or another one make them.

@@ -55,7 +55,7 @@ pub(super) struct Stock {
 impl Stock {
     /// Counts these keys, of which those of other names do not belong to the pool, nor do those that these members do not share as the
     /// group shares its own.
-    pub(super) fn count(pool: &PoolConfig, members: &Members, keys: Vec<Key>) -> Result<Self, Failure> {
+    pub(super) fn count(pool: &PoolConfig, members: &Members, keys: &[Key]) -> Result<Self, Failure> {
         let bindings = pool.bindings.read().map_err(|error| Failure::Failed(error.to_string()))?;
         let (mut counts, mut unfit) = (BTreeMap::<Kind, Count>::new(), Vec::new());
         for key in keys.iter().filter(|key| bindings.is_free(key.public.key_id().as_bytes())) {
