@@ -289,6 +289,12 @@ impl<P: Protocol> Machine for Driver<P> {
         matches!(self.phase, Phase::Finished { .. })
     }
 
+    fn rest(&mut self) {
+        if let Some(protocol) = self.running_mut() {
+            protocol.rest();
+        }
+    }
+
     fn lingers(&self) -> bool {
         self.is_finished() && self.replies.is_some()
     }

@@ -80,6 +80,9 @@ pub trait Machine: Send {
     /// [lingers](Machine::lingers).
     fn is_finished(&self) -> bool;
 
+    /// It is put aside, perhaps for good: see [`Protocol::rest`](crate::Protocol::rest).
+    fn rest(&mut self) {}
+
     /// Whether it has finished and still replies to parties that have not: see [`Replies`](crate::Replies).
     fn lingers(&self) -> bool {
         false

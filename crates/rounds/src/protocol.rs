@@ -148,6 +148,10 @@ pub trait Protocol: Send + 'static {
     /// Logical time passes: a tick or a block height.
     fn expire(&mut self) {}
 
+    /// The instance's time is over. It is kept for a while, as the same request may go on with it, and time does not pass meanwhile: what only takes up
+    /// room until then, or should not last, goes.
+    fn rest(&mut self) {}
+
     /// The driver has banned a party. Forget what it sent; expect nothing more from it.
     fn exclude(&mut self, party: PartyId);
 

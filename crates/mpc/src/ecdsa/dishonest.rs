@@ -20,6 +20,13 @@ use crate::{BlackBox, Mascot, MascotSetUps, Party, SemiOt, SemiOtSetUps, Shared,
 /// hidden: whoever falls silent then may know that a check fails, and be the only one.
 pub const ROUNDS_TO_MEET: u16 = 3;
 
+/// What holders compare first names the program, by these labels. A program that sends anything else than before, or in other lengths, takes a new number:
+/// a holder of another release then means something else, and goes no further. With one label its messages would be false, and an honest set of
+/// holders in quarantine. (2: a name of two set-ups beside the session's bytes.)
+const MASCOT: &str = "theta/ecdsa/presigning/mascot/v2";
+/// See [`MASCOT`].
+const SEMI_OT: &str = "theta/ecdsa/presigning/semi-ot/v2";
+
 /// Makes presignatures among exactly k holders of a key, all of whom sign with each of them; and signs a digest with one tuple more if one is
 /// given. All but one of the holders may cheat: the honest ones have right presignatures or none.
 ///
@@ -34,7 +41,7 @@ pub async fn presign_dishonest<G: Curve>(
     setting: Presigning<G>,
     set_ups: &SetUps,
 ) -> Result<Presigned<G>, Stop> {
-    meet(&party, "theta/ecdsa/presigning/mascot/v1", &setting).await?;
+    meet(&party, MASCOT, &setting).await?;
     let (summand, rest) = summand(&party, setting)?;
     let black_box = Mascot::<G>::on(&party, &set_ups.mascot, &rest.holders).await?;
     let secret = black_box.input_summands(&summand).await?;
@@ -54,7 +61,7 @@ pub async fn presign_semi_ot<G: Curve>(
     setting: Presigning<G>,
     set_ups: &SetUps,
 ) -> Result<Presigned<G>, Stop> {
-    meet(&party, "theta/ecdsa/presigning/semi-ot/v1", &setting).await?;
+    meet(&party, SEMI_OT, &setting).await?;
     let (summand, rest) = summand(&party, setting)?;
     let black_box = SemiOt::<G>::on(&party, &set_ups.semi_ot, &rest.holders).await?;
     let secret = Shared::<SemiOt<G>>::from_cells([[*summand.expose()]]);

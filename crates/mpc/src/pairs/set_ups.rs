@@ -6,15 +6,15 @@
 
 use core::fmt;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use theta_names::ShareIndex;
 use theta_ot::extension::MOST_RUNS;
 
 use super::HASH;
 
-/// The most set-ups that are kept.
-const MOST: usize = 4;
+/// The most set-ups that are kept: of each set of holders that a request may take one, for few holders.
+const MOST: usize = 8;
 /// The most of the same parties: programs that begin at the same time on none make one each.
 pub(super) const MOST_OF_PARTIES: usize = 2;
 /// The most programs that use one at the same time: so many guesses a cheat has before the first of them is known.
@@ -26,8 +26,14 @@ pub struct SetUps<T>(Mutex<Shelf<T>>);
 struct Shelf<T> {
     /// Oldest first.
     kept: VecDeque<Arc<SetUp<T>>>,
+    /// Those that made room for others while programs used them, or might.
+    lent: Vec<Weak<SetUp<T>>>,
+    /// Parties that have none any more: programs that run still may make some.
+    without: Vec<Vec<ShareIndex>>,
     /// In days since 1970.
     today: u32,
+    /// Counts uses.
+    uses: u64,
 }
 
 struct SetUp<T> {
@@ -45,6 +51,8 @@ struct State<T> {
     runs: u32,
     /// The day of the last use.
     day: u32,
+    /// The last use, as the shelf counts.
+    used: u64,
 }
 
 impl<T> SetUp<T> {
@@ -55,7 +63,8 @@ impl<T> SetUp<T> {
 
 impl<T> Default for SetUps<T> {
     fn default() -> Self {
-        Self(Mutex::new(Shelf { kept: VecDeque::new(), today: 0 }))
+        let (kept, lent, without) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self(Mutex::new(Shelf { kept, lent, without, today: 0, uses: 0 }))
     }
 }
 
@@ -83,15 +92,16 @@ impl<T> SetUps<T> {
         shelf.kept.len() < before
     }
 
-    /// Wipes those of these parties, for programs that have been offered one as well.
+    /// Wipes those of these parties for good: programs that have been offered one get none, and none is kept of them any more.
     pub fn wipe_of(&self, parties: &[ShareIndex]) {
-        self.shelf().kept.retain(|it| {
-            let stays = it.parties != parties;
-            if !stays {
-                it.state().value = None;
-            }
-            stays
-        });
+        let mut shelf = self.shelf();
+        let lent = shelf.lent.iter().filter_map(Weak::upgrade);
+        let all: Vec<_> = lent.chain(shelf.kept.iter().cloned()).filter(|it| it.parties == parties).collect();
+        all.iter().for_each(|it| it.state().value = None);
+        shelf.kept.retain(|it| it.parties != parties);
+        if !shelf.without.iter().any(|known| known == parties) {
+            shelf.without.push(parties.to_vec());
+        }
     }
 
     /// How many are of use.
@@ -100,33 +110,51 @@ impl<T> SetUps<T> {
         self.shelf().kept.iter().filter(|it| it.state().value.is_some()).count()
     }
 
-    /// Those of these parties that a program may use: it takes one of them at most, and drops the others.
+    /// Those of these parties that a program may use: it takes one of them at most, and drops the others. What was not used since the day before
+    /// yesterday is wiped, whether or not anybody has looked meanwhile.
     pub(crate) fn offer(&self, parties: &[ShareIndex]) -> Vec<Lease<T>> {
         let mut shelf = self.shelf();
-        let today = shelf.today;
+        shelf.uses = shelf.uses.saturating_add(1);
+        let now = (shelf.today, shelf.uses);
         shelf.kept.retain(|it| {
             let state = it.state();
-            state.value.is_some() && state.runs < MOST_RUNS
+            state.value.is_some() && state.runs < MOST_RUNS && state.day.saturating_add(1) >= now.0
         });
         let of_parties = shelf.kept.iter().filter(|it| it.parties == parties);
-        of_parties.filter_map(|it| Lease::of(it, today)).collect()
+        of_parties.filter_map(|it| Lease::of(it, now)).collect()
     }
 
-    /// Keeps a new one, which the program that has made it uses first.
+    /// Keeps a new one, which the program that has made it uses first. Of those that make room for it the one goes that nobody has used for longest.
     pub(crate) fn keep(&self, id: [u8; HASH], parties: &[ShareIndex], value: T) -> Option<Lease<T>> {
         let mut shelf = self.shelf();
-        let state = Mutex::new(State { value: Some(value), running: 0, runs: 0, day: shelf.today });
-        let made = Arc::new(SetUp { id, parties: parties.to_vec(), state });
-        let lease = Lease::of(&made, shelf.today);
-        let of_parties = shelf.kept.iter().filter(|it| it.parties == parties).count();
+        shelf.uses = shelf.uses.saturating_add(1);
+        let now = (shelf.today, shelf.uses);
+        let state = State { value: Some(value), running: 0, runs: 0, day: now.0, used: now.1 };
+        let made = Arc::new(SetUp { id, parties: parties.to_vec(), state: Mutex::new(state) });
+        let lease = Lease::of(&made, now);
+        if shelf.without.iter().any(|known| known == parties) {
+            return lease;
+        }
+        let same = |it: &Arc<SetUp<T>>| it.parties == parties;
+        let of_parties = shelf.kept.iter().filter(|it| same(it)).count();
         if of_parties >= MOST_OF_PARTIES {
-            let oldest = shelf.kept.iter().position(|it| it.parties == parties);
-            oldest.and_then(|place| shelf.kept.remove(place));
+            shelf.make_room(same);
         } else if shelf.kept.len() >= MOST {
-            shelf.kept.pop_front();
+            shelf.make_room(|_| true);
         }
         shelf.kept.push_back(made);
         lease
+    }
+}
+
+impl<T> Shelf<T> {
+    /// Takes the one of these away that was used least lately. Programs that use it go on.
+    fn make_room(&mut self, candidate: impl Fn(&Arc<SetUp<T>>) -> bool) {
+        let candidates = self.kept.iter().enumerate().filter(|(_, it)| candidate(it));
+        let place = candidates.min_by_key(|(_, it)| it.state().used).map(|(place, _)| place);
+        let gone = place.and_then(|place| self.kept.remove(place));
+        self.lent.retain(|it| it.strong_count() > 0);
+        self.lent.extend(gone.iter().map(Arc::downgrade));
     }
 }
 
@@ -138,13 +166,14 @@ pub(crate) struct Lease<T> {
 
 impl<T> Lease<T> {
     /// One more, if there is room.
-    fn of(set_up: &Arc<SetUp<T>>, today: u32) -> Option<Self> {
+    fn of(set_up: &Arc<SetUp<T>>, (today, uses): (u32, u64)) -> Option<Self> {
         let mut state = set_up.state();
         if state.value.is_none() || state.running >= MOST_AT_ONCE {
             return None;
         }
         state.running += 1;
         state.day = state.day.max(today);
+        state.used = state.used.max(uses);
         drop(state);
         Some(Self { set_up: Arc::clone(set_up), has_begun: false })
     }
@@ -226,10 +255,19 @@ mod tests {
             drop(set_ups.keep([number; HASH], &parties(&[1, 2]), number));
         }
         assert_eq!(ids(&set_ups, &parties(&[1, 2])), [4, 5]);
-        for number in 10..13 {
+        for number in 10..16 {
             drop(set_ups.keep([number; HASH], &parties(&[1, u16::from(number)]), number));
         }
-        assert_eq!((ids(&set_ups, &parties(&[1, 2])), set_ups.ready()), (vec![5], MOST));
+        assert_eq!(set_ups.ready(), MOST);
+        // The one goes that was not used for longest.
+        let mut used = set_ups.offer(&parties(&[1, 2])).remove(0);
+        assert!(used.begin(|_| ()).is_some());
+        used.end_well();
+        drop(set_ups.keep([20; HASH], &parties(&[1, 20]), 20));
+        assert_eq!(
+            (ids(&set_ups, &parties(&[1, 10])), ids(&set_ups, &parties(&[1, 2])), set_ups.ready()),
+            (vec![], vec![4, 5], MOST)
+        );
     }
 
     #[test]
@@ -241,6 +279,15 @@ mod tests {
         set_ups.wipe_of(&parties(&[1, 2]));
         assert_eq!(held.begin(|value| *value), None, "it was offered before");
         assert_eq!((ids(&set_ups, &parties(&[1, 2])), set_ups.ready()), (vec![], 1));
+        // One that had made room for others, and one that a program makes that runs still.
+        let both = parties(&[1, 3]);
+        let mut held = set_ups.offer(&both).remove(0);
+        (10..12).for_each(|number| drop(set_ups.keep([number; HASH], &both, number)));
+        assert_eq!(ids(&set_ups, &both), [10, 11]);
+        set_ups.wipe_of(&both);
+        assert_eq!(held.begin(|value| *value), None, "it was lent");
+        let mut late = set_ups.keep([12; HASH], &both, 12).unwrap();
+        assert_eq!((late.begin(|value| *value), ids(&set_ups, &both)), (Some(12), vec![]));
     }
 
     #[test]
@@ -249,11 +296,15 @@ mod tests {
         set_ups.note_day(7);
         drop(set_ups.keep([1; HASH], &both, 10));
         assert!(!set_ups.wipe_before(7));
-        set_ups.note_day(9);
+        set_ups.note_day(8);
         assert_eq!(ids(&set_ups, &both), [1]);
-        assert!(!set_ups.wipe_before(9), "it was offered on day 9");
-        assert!(set_ups.wipe_before(10));
+        assert!(!set_ups.wipe_before(8), "it was offered on day 8");
+        assert!(set_ups.wipe_before(9));
         assert_eq!(set_ups.ready(), 0);
+        // Nobody has looked for long.
+        drop(set_ups.keep([2; HASH], &both, 10));
+        set_ups.note_day(10);
+        assert_eq!(ids(&set_ups, &both), [0_u8; 0]);
     }
 
     #[test]

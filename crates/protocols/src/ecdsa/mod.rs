@@ -30,7 +30,7 @@ use crate::AnyMachine;
 pub use curves::AnyPresignature;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
 pub(crate) use stock::Presignatures;
-pub use stock::{Ask, Making, Quarantine, Supply, Used};
+pub use stock::{Ask, Making, Quarantine, Supply, UnderWay, Used};
 
 /// Against how many cheats of a program its honest holders are safe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

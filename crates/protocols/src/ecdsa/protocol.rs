@@ -264,12 +264,18 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             return;
         }
         self.ticks += 1;
+        self.drop_hung();
         let round = self.runs.get(&self.attempt).map_or(0, Run::round);
         let goes_on = round > self.round && self.ticks < MOST_TICKS;
         self.round = round;
         if !goes_on {
             self.advance();
         }
+    }
+
+    fn rest(&mut self) {
+        self.runs.clear();
+        self.early.clear();
     }
 
     fn exclude(&mut self, party: PartyId) {

@@ -24,14 +24,19 @@ pub(super) struct Run<G: Curve> {
     driver: Driver<LockStep<Program<Presigned<G>>>>,
     /// The round of the last message that was sent.
     round: u16,
+    /// That round at the last tick, and the ticks since it was another one.
+    at_tick: (u16, u32),
     /// Whether it is noted that it uses what is hidden.
     is_noted: bool,
     security: Security,
     /// The life in which each holder began, where one life is all that is heard of it.
     lives: Option<BTreeMap<PartyId, u16>>,
-    /// Counts it, if it makes presignatures.
-    _making: Option<UnderWay>,
+    /// Counts it, if it makes presignatures and its rounds go on.
+    making: Option<UnderWay>,
 }
+
+/// For so many ticks a program may stand still.
+const MOST_STILL: u32 = 14;
 
 /// What a holder sent in a round of a program.
 #[derive(Clone)]
@@ -90,7 +95,7 @@ impl<G: Curve> Run<G> {
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);
-        Ok(Self { holders, driver, round: 0, is_noted: false, security: kind.1, lives, _making: making })
+        Ok(Self { holders, driver, round: 0, at_tick: (0, 0), is_noted: false, security: kind.1, lives, making })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {
@@ -100,6 +105,23 @@ impl<G: Curve> Run<G> {
     /// The round of the last message that was sent.
     pub(super) const fn round(&self) -> u16 {
         self.round
+    }
+
+    /// Time has passed. Says whether it has stood still for so long that nobody need wait for it any more; from the first tick without a new round on
+    /// nobody waits for what it makes.
+    pub(super) fn tick(&mut self) -> bool {
+        let (before, still) = self.at_tick;
+        let still = if self.round > before { 0 } else { still.saturating_add(1) };
+        self.at_tick = (self.round, still);
+        if still > 0 {
+            self.making = None;
+        }
+        still >= MOST_STILL
+    }
+
+    /// What counts it, for whoever keeps what it has made.
+    pub(super) fn take_making(&mut self) -> Option<UnderWay> {
+        self.making.take()
     }
 
     /// Notes that a message of this round leaves. Returns whether it is the first that comes of what is hidden, where all holders but one may cheat.

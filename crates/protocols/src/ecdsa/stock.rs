@@ -63,6 +63,8 @@ pub enum Ask {
         most: usize,
         /// The day on which they were made, or an earlier one, in days since 1970.
         day: u32,
+        /// Counts the program until they are kept, so that whoever waits for it finds them.
+        made: Option<UnderWay>,
     },
     /// An attempt with these holders failed, and it is not known whose fault that was: presignatures of others come first. No answer.
     Doubt(Vec<PartyId>),
@@ -85,7 +87,7 @@ pub struct Making(Arc<AtomicUsize>);
 
 /// One of these programs, until it is dropped.
 #[derive(Debug)]
-pub(super) struct UnderWay(Arc<AtomicUsize>);
+pub struct UnderWay(Arc<AtomicUsize>);
 
 impl Making {
     /// A program begins.
@@ -234,8 +236,9 @@ impl Presignatures {
                 served(found, Supply::Drawn { presignature: None, doubted })
             }
             Ask::Take { owner, id } => served(self.take(owner, id), Supply::Taken { owner, id, presignature: None }),
-            Ask::Keep { presignatures, most, day } => {
+            Ask::Keep { presignatures, most, day, made } => {
                 self.keep(presignatures, most, day);
+                drop(made);
                 Served::Done
             }
             Ask::Doubt(parties) => {

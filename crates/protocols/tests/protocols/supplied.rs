@@ -82,6 +82,10 @@ impl Machine for Supplied {
         self.0.is_finished()
     }
 
+    fn rest(&mut self) {
+        self.0.rest();
+    }
+
     fn lingers(&self) -> bool {
         self.0.lingers()
     }

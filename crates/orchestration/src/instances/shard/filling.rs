@@ -73,6 +73,10 @@ impl Shard {
     pub(in crate::instances) fn plan_changed(&mut self, name: &KeyName) {
         self.plans.retain(|_, (_, key)| key.name != *name);
         for key in self.worker.shared.keys.versions(name.as_str()) {
+            // Who is disabled or has given way to another version makes no programs, for months perhaps.
+            if self.worker.shared.keys.resolve(&named(&key), None).is_err() {
+                let _ = key.stock.set_ups().wipe_before(u32::MAX);
+            }
             self.plan_here(&key);
         }
         if self.index == 0 {

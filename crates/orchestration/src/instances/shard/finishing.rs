@@ -108,6 +108,9 @@ impl Shard {
         }
         if expired || instance.machine.lingers() {
             record.bytes = record.bytes.saturating_add(MACHINE_BYTES).saturating_add(instance.asked.len());
+            if expired {
+                instance.machine.rest();
+            }
             let place = if expired { &mut record.expired } else { &mut record.lingering };
             *place = Some(Box::new(instance));
         }

@@ -95,6 +95,18 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
+    /// Time has passed. Programs that stand still are given up, whoever coordinates them: their set-ups go with them, and their room.
+    pub(super) fn drop_hung(&mut self) {
+        let current = self.attempt;
+        // That of this attempt has stricter bounds.
+        let hung = self.runs.iter_mut().filter(|(attempt, run)| run.tick() && **attempt != current);
+        for attempt in hung.map(|(attempt, _)| *attempt).collect::<Vec<_>>() {
+            if let Some(run) = self.runs.remove(&attempt) {
+                self.note_failure(run.holders());
+            }
+        }
+    }
+
     /// A filling of holders all of whom it takes uses what is hidden from a message of this round on. It counts until it ends well: who has seen what the
     /// others reveal, and falls silent, keeps to itself that a check fails, and nobody is put in quarantine. Programs that sign do not count, as somebody
     /// has asked for each.
@@ -141,14 +153,15 @@ impl<C: StockCurve> RobustEcdsa<C> {
 
     /// A program has ended well.
     fn presigned(&mut self, attempt: u16, Presigned { presignatures, signature }: Presigned<GroupOf<C>>) {
-        let Some(run) = self.runs.remove(&attempt) else { return };
+        let Some(mut run) = self.runs.remove(&attempt) else { return };
         if run.is_noted() {
             self.ask(stock::Ask::EndedWell);
         }
         if !presignatures.is_empty() {
             let presignatures = presignatures.into_iter().map(C::any).collect();
             let (most, day) = (self.setting.most_kept(), self.setting.day);
-            self.ask(stock::Ask::Keep { presignatures, most, day });
+            let made = run.take_making();
+            self.ask(stock::Ask::Keep { presignatures, most, day, made });
         }
         let signers = run.holders().to_vec();
         self.ask(stock::Ask::Trust(signers.iter().copied().map(PartyId::of_share).collect()));

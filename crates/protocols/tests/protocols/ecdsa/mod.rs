@@ -2,6 +2,7 @@
 
 mod dishonest;
 mod honest;
+mod hung;
 mod liars;
 mod passive;
 mod seeds;
