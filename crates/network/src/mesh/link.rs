@@ -1,6 +1,6 @@
 //! The state of one peer, shared by the connection that this node dials and the one that it accepts.
 
-use core::time::Duration;
+use core::{pin::pin, time::Duration};
 use std::{
     io,
     net::{IpAddr, SocketAddr},
@@ -215,8 +215,10 @@ impl Backoff {
     }
 
     /// A connection has ended that had stood for so long. A peer that greets and goes at once is dialled no more often than one that does
-    /// not answer: otherwise a peer could have this node shake hands, and write lines, as fast as both can.
-    pub(super) fn stood(&mut self, time: Duration) {
+    /// not answer: otherwise a peer could have this node shake hands, and write lines, as fast as both can. That the peer came while it stood is no news.
+    pub(super) fn stood(&mut self, time: Duration, came: &Notify) {
+        // It takes the news, if there is any.
+        pin!(came.notified()).enable();
         if time >= self.stands_after {
             self.next = self.min;
         }
@@ -256,9 +258,23 @@ mod tests {
             let pause = backoff.pause();
             assert!(full / 2 <= pause && pause <= full, "{pause:?} of {full:?}");
         }
-        backoff.stood(limits.keepalive / 2);
+        let came = Notify::new();
+        backoff.stood(limits.keepalive / 2, &came);
         assert!(backoff.pause() >= limits.backoff_max / 2, "it was no connection");
-        backoff.stood(limits.keepalive);
+        backoff.stood(limits.keepalive, &came);
         assert!(backoff.pause() <= limits.backoff_min);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_comes_while_a_connection_stands_hastens_nothing_after_it() {
+        let mut backoff = Backoff::new(&MeshLimits { backoff_min: Duration::from_millis(50), ..MeshLimits::default() });
+        let came = Notify::new();
+        came.notify_one();
+        backoff.stood(Duration::from_secs(60), &came);
+        backoff.wait(&came).await;
+        assert!(backoff.hastened.is_none(), "it would not hasten when the peer comes back");
+        came.notify_one();
+        backoff.wait(&came).await;
+        assert!(backoff.hastened.is_some());
     }
 }

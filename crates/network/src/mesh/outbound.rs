@@ -89,7 +89,7 @@ async fn keep_connected(link: &Link, tls: &TlsConnector) {
                 link.connected();
                 let since = Instant::now();
                 let ended = exchange(link, connection).await;
-                backoff.stood(since.elapsed());
+                backoff.stood(since.elapsed(), &link.came);
                 ended
             }
             Err(error) => {
