@@ -98,6 +98,16 @@ def approval(value, public):
     return encoded + digest(value["statement"]) + validity(value) + public
 
 
+def token_proof(value, public):
+    """What the proof of a token signs: spec/policy.md, "Tokens"."""
+    return text("theta/token-proof/v1") + bytes.fromhex(value["node"]) + validity(value) + public
+
+
+def proof(value, public, signature):
+    """The bytes of the proof, whose text is a header."""
+    return public + validity(value) + signature
+
+
 def sign(seed, message):
     """Ed25519, RFC 8032, section 5.1.6: public key and signature."""
     expanded = hashlib.sha512(seed).digest()
@@ -115,9 +125,11 @@ def encoded(case):
     kinds = {"change": change, "ceremony": ceremony, "cancel": cancel, "state": state, "members": members}
     if case["kind"] in kinds:
         return {"encoded": kinds[case["kind"]](case["value"])}
-    terms = {"request": request, "approval": approval}[case["kind"]]
+    terms = {"request": request, "approval": approval, "token-proof": token_proof}[case["kind"]]
     public, signature = sign(bytes.fromhex(case["seed"]), lambda public: terms(case["value"], public))
     message = terms(case["value"], public)
+    if case["kind"] == "token-proof":
+        return {"public_key": public, "encoded": proof(case["value"], public, signature)}
     found = {"public_key": public, "encoded": message + signature}
     if case["kind"] == "request":
         found["id"] = hashlib.sha256(b"theta/request-id/v1\0" + message).digest()

@@ -118,7 +118,7 @@ enum Work {
     /// Make files for clients
     #[command(subcommand)]
     Client(access::ClientCommand),
-    /// Make bearer tokens for clients without certificates
+    /// Make tokens for clients without certificates, and prove them
     #[command(subcommand)]
     Token(access::TokenCommand),
     /// Sign with the group's keys from programs that know tokens (PKCS#11), such as OpenSSL, ssh and Knot DNS

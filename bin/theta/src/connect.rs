@@ -129,7 +129,7 @@ pub struct ClientArgs {
     /// How long the nodes may take
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::parse_duration)]
     timeout: Duration,
-    /// File of a bearer token, as theta token new writes it
+    /// File of a token, as theta token new writes it; it is sent to nobody
     #[arg(long, value_name = "FILE", env = "THETA_TOKEN_FILE")]
     token_file: Option<PathBuf>,
     /// Sign the request with request.key of the client directory: whoever relays it can ask for nothing else
@@ -201,7 +201,8 @@ impl ClientArgs {
     }
 }
 
-fn read_token(path: &Path) -> Result<Token, Failure> {
+/// Reads a token's file.
+pub(crate) fn read_token(path: &Path) -> Result<Token, Failure> {
     let text = Source::open_private(path)?.read_secret(1024)?;
     let token = std::str::from_utf8(text.expose()).unwrap_or_default().trim_end().parse();
     token.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use theta_policy::{Caller, Heard, Policy, Request, Unidentified};
-use theta_statements::{Approval, Ask, MOST_APPROVALS, Name, SignedRequest, Token, TokenError, UnixTime};
+use theta_statements::{Approval, Ask, MOST_APPROVALS, Name, ProvenToken, SignedRequest, UnixTime};
 
 use crate::refusal::EnclosureError;
 
@@ -10,7 +10,7 @@ use crate::refusal::EnclosureError;
 #[derive(Debug, Default)]
 pub struct Presented {
     certificate: Option<[u8; 32]>,
-    token: Option<Result<Token, TokenError>>,
+    token: Option<Result<ProvenToken, Unidentified>>,
     /// An encoded signed request; empty if there is none.
     signed_request: Bytes,
     /// Encoded approvals.
@@ -29,9 +29,9 @@ pub(crate) struct Enclosed {
 
 impl Presented {
     /// `certificate` is the SHA-256 fingerprint of a certificate whose private key the connection has proven; `token`
-    /// is a token, or the error of what was presented as one.
+    /// is a token that has proven itself to this node, or why what was presented as a proof is none.
     #[must_use]
-    pub const fn new(certificate: Option<[u8; 32]>, token: Option<Result<Token, TokenError>>) -> Self {
+    pub const fn new(certificate: Option<[u8; 32]>, token: Option<Result<ProvenToken, Unidentified>>) -> Self {
         Self { certificate, token, signed_request: Bytes::new(), approvals: Vec::new(), heard: None, is_counted: false }
     }
 
@@ -69,11 +69,11 @@ impl Presented {
     }
 
     /// The caller that these credentials show without any signature. A token takes precedence over the certificate, and
-    /// an invalid token is an error even beside a known certificate.
+    /// a false proof of a token is an error even beside a known certificate.
     pub(crate) fn caller(&self, policy: &Policy) -> Result<Caller, Unidentified> {
         match (&self.token, self.certificate) {
             (Some(Ok(token)), _) => policy.caller_by_token(token),
-            (Some(Err(TokenError)), _) => Err(Unidentified::Token),
+            (Some(Err(error)), _) => Err(error.clone()),
             (None, Some(certificate)) => policy.caller_by_certificate(certificate),
             (None, None) => Err(Unidentified::Nothing),
         }

@@ -58,7 +58,8 @@ pub(crate) struct Connection {
     channel: Channel,
     max_message_bytes: usize,
     config: Arc<ClientConfig>,
-    expected: Fingerprint,
+    /// The TLS key that the node has to have.
+    pub(crate) expected: Fingerprint,
     /// The certificate that this client shows.
     shown: Option<Fingerprint>,
     /// The time at which the present connection was established.

@@ -1,9 +1,14 @@
 //! What a client presents besides the certificate of its connections: a token, its signature, approvals of others.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use theta_names::Operation;
+use theta_names::{NodeId, Operation};
+use theta_network::Fingerprint;
 use theta_statements::{
     Approval, Ask, Digest, MOST_APPROVALS, RequestTerms, SignedRequest, SigningKey, Token, UnixTime, Validity,
 };
@@ -12,7 +17,7 @@ use tonic::{
     metadata::{Ascii, MetadataValue},
 };
 
-use crate::{Client, ClientError};
+use crate::{Client, ClientError, connection::Connection};
 
 /// A signed request is valid from this long before it was made, since clocks differ; in milliseconds.
 const BEFORE: u64 = 60_000;
@@ -24,11 +29,15 @@ const LONG_AFTER: u64 = 5 * 86_400_000;
 /// puts a machine into a place that was thrown away since.
 const MEMBERS_AFTER: u64 = 50 * 60_000;
 
+/// A proof of a token is good from this long before it was made, in milliseconds, and as long after it is made anew: clocks may differ so much.
+const PROOF_MARGIN: u64 = 20 * 60_000;
+/// How long a proof is used before another one is made, in milliseconds.
+const PROOF_USE: u64 = 15 * 60_000;
+
 /// What a client sends with each request, besides the certificate of its connections.
 #[derive(Debug, Default)]
 pub struct Credentials {
-    /// A bearer token, sent whole to every node that is asked, over encrypted connections: one malicious node can be this client at the others.
-    /// A certificate or a signer has no such limit.
+    /// A token. It is sent to nobody: each node gets a proof that is good for that node alone ([`theta_statements::TokenProof`]).
     pub token: Option<Token>,
     /// Signs each request. The caller is then the owner of this key, whoever delivers the request.
     pub signer: Option<SigningKey>,
@@ -36,21 +45,57 @@ pub struct Credentials {
     pub approvals: Vec<Approval>,
 }
 
-/// The credentials of one request, the same for all nodes.
+/// A client's credentials, and the proofs of its token that are in use.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    credentials: Credentials,
+    /// By the TLS key of the node that each is for.
+    proofs: Mutex<BTreeMap<Fingerprint, Proof>>,
+}
+
+#[derive(Debug)]
+struct Proof {
+    header: MetadataValue<Ascii>,
+    made: UnixTime,
+}
+
+impl Held {
+    /// The header by which the token proves itself to the node with this TLS key.
+    fn proof(&self, node: Fingerprint) -> Option<MetadataValue<Ascii>> {
+        let token = self.credentials.token.as_ref()?;
+        let now = UnixTime::now();
+        let mut proofs = self.proofs.lock().unwrap_or_else(PoisonError::into_inner);
+        // A clock that was set back makes a new one, too.
+        let in_use = |proof: &&Proof| (proof.made..proof.made.plus(PROOF_USE)).contains(&now);
+        if let Some(proof) = proofs.get(&node).filter(in_use) {
+            return Some(proof.header.clone());
+        }
+        let validity =
+            Validity { from: UnixTime(now.0.saturating_sub(PROOF_MARGIN)), until: now.plus(PROOF_USE + PROOF_MARGIN) };
+        // A proof is plain ASCII.
+        let text = token.prove(node.as_bytes(), validity).to_text();
+        let mut header = MetadataValue::try_from(format!("Theta {text}")).ok()?;
+        header.set_sensitive(true);
+        proofs.insert(node, Proof { header: header.clone(), made: now });
+        Some(header)
+    }
+}
+
+/// The credentials of one request, the same for all nodes but for the proof of the token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Enclosed {
-    token: Option<MetadataValue<Ascii>>,
+    token: Option<Arc<Held>>,
     pub(crate) signed_request: Bytes,
     pub(crate) approvals: Vec<Bytes>,
 }
 
 impl Enclosed {
-    /// Makes the request to one node.
-    pub(crate) fn request<R>(&self, message: R, patience: Duration) -> Request<R> {
+    /// Makes the request to the node of this connection, which is to be sent by it alone.
+    pub(crate) fn request<R>(&self, to: &Connection, message: R, patience: Duration) -> Request<R> {
         let mut request = Request::new(message);
         request.set_timeout(patience);
-        if let Some(token) = &self.token {
-            request.metadata_mut().insert("authorization", token.clone());
+        if let Some(proof) = self.token.as_ref().and_then(|held| held.proof(to.expected)) {
+            request.metadata_mut().insert("authorization", proof);
         }
         request
     }
@@ -60,8 +105,17 @@ impl Client {
     /// The same client with other credentials. Both share the connections.
     #[must_use]
     pub fn with_credentials(mut self, credentials: Credentials) -> Self {
-        self.credentials = Arc::new(credentials);
+        self.credentials = Arc::new(Held { credentials, proofs: Mutex::default() });
         self
+    }
+
+    /// The `authorization` header by which this client's token proves itself to one node, for callers of that node's API; `None` without a
+    /// token. It is good there alone and for half an hour; whoever has it is this client there, so it is sent to nobody else.
+    ///
+    /// # Errors
+    /// [`ClientError::UnknownNode`].
+    pub fn authorization(&self, node: NodeId) -> Result<Option<MetadataValue<Ascii>>, ClientError> {
+        Ok(self.credentials.proof(self.connection(node)?.expected))
     }
 
     /// An operation of this client's group on this statement, for those who approve or sign it elsewhere.
@@ -72,12 +126,7 @@ impl Client {
 
     /// The credentials of a request that cannot be signed, because it changes nothing.
     pub(crate) fn enclose_token(&self) -> Enclosed {
-        let token = self.credentials.token.as_ref().and_then(|token| {
-            // A token is plain ASCII.
-            let mut value = MetadataValue::try_from(format!("Bearer {}", token.to_text().expose())).ok()?;
-            value.set_sensitive(true);
-            Some(value)
-        });
+        let token = self.credentials.credentials.token.is_some().then(|| Arc::clone(&self.credentials));
         Enclosed { token, ..Enclosed::default() }
     }
 
@@ -97,7 +146,7 @@ impl Client {
     }
 
     fn enclose_until(&self, ask: &Ask<'_>, after: u64) -> Result<Enclosed, ClientError> {
-        let signed_request = match &self.credentials.signer {
+        let signed_request = match &self.credentials.credentials.signer {
             None => Bytes::new(),
             Some(signer) => {
                 let now = UnixTime::now();
@@ -108,7 +157,7 @@ impl Client {
             }
         };
         // What is sent may stand in the ledger for ever. If none is about this, the nodes say what they are about.
-        let (all, statement) = (&self.credentials.approvals, Digest::of(ask.statement));
+        let (all, statement) = (&self.credentials.credentials.approvals, Digest::of(ask.statement));
         let about = |approval: &&Approval| approval.terms().statement == statement;
         let apt: Vec<&Approval> = all.iter().filter(about).collect();
         let sent = if apt.is_empty() { all.iter().collect() } else { apt };

@@ -26,7 +26,8 @@ impl Client {
     pub async fn audit(&self, node: NodeId, from: u64, count: u64) -> Result<Vec<LogEntry>, ClientError> {
         const OPERATION: &str = "read the audit log";
         let connection = &self.connection(node)?;
-        let request = self.enclose_token().request(v1::ReadAuditRequest { from, count }, self.shared.options.timeout);
+        let request =
+            self.enclose_token().request(connection, v1::ReadAuditRequest { from, count }, self.shared.options.timeout);
         let most =
             usize::try_from(count).ok().filter(|count| (1..=MOST_RECORDS).contains(count)).unwrap_or(MOST_RECORDS);
         let read = async {
@@ -36,13 +37,14 @@ impl Client {
             // A node that sends on is not heard.
             while entries.len() < most {
                 let Some(entry) = stream.message().await? else { break };
-                entries.push(log_entry(&entry).ok_or(entry));
+                // What comes after a record that is none is not read.
+                let Some(entry) = log_entry(&entry) else { return Ok(None) };
+                entries.push(entry);
             }
-            Ok(entries)
+            Ok(Some(entries))
         };
-        let entries = self.within(OPERATION, connection, read).await?;
-        let wrong = |_| self.failed(OPERATION, connection, Problem::FalseAnswer("not a record".to_owned()));
-        entries.into_iter().collect::<Result<Vec<LogEntry>, _>>().map_err(wrong)
+        let wrong = || self.failed(OPERATION, connection, Problem::FalseAnswer("not a record".to_owned()));
+        self.within(OPERATION, connection, read).await?.ok_or_else(wrong)
     }
 
     /// Removes from a node's log the records that a checkpoint covers; they are to be kept elsewhere. Says how many were removed, and
@@ -61,7 +63,7 @@ impl Client {
             signed_request: enclosed.signed_request.clone(),
             approvals: enclosed.approvals.clone(),
         };
-        let request = enclosed.request(message, self.shared.options.timeout);
+        let request = enclosed.request(connection, message, self.shared.options.timeout);
         let mut governance = connection.governance();
         let answer = async { Ok(governance.prune_audit(request).await?.into_inner()) };
         let v1::PruneAuditResponse { removed, first, previous } = self.within(OPERATION, connection, answer).await?;
@@ -82,7 +84,7 @@ impl Client {
         question: v1::ExplainPolicyRequest,
     ) -> Result<v1::ExplainPolicyResponse, ClientError> {
         let (connection, patience) = (&self.connection(node)?, self.shared.options.timeout);
-        let request = self.enclose_token().request(question, patience);
+        let request = self.enclose_token().request(connection, question, patience);
         let mut governance = connection.governance();
         let answer = async { Ok(governance.explain_policy(request).await?.into_inner()) };
         self.within("explain the policy", connection, answer).await
@@ -94,7 +96,7 @@ impl Client {
     /// As [`Client::audit`].
     pub async fn policy(&self, node: NodeId) -> Result<v1::GetPolicyResponse, ClientError> {
         let (connection, patience) = (&self.connection(node)?, self.shared.options.timeout);
-        let request = self.enclose_token().request(v1::GetPolicyRequest {}, patience);
+        let request = self.enclose_token().request(connection, v1::GetPolicyRequest {}, patience);
         let mut governance = connection.governance();
         let answer = async { Ok(governance.get_policy(request).await?.into_inner()) };
         self.within("read the policy", connection, answer).await

@@ -73,7 +73,7 @@ impl Client {
         let known = self.known().given(&key.to_string());
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
-            let request = enclosed.request(v1::GetPublicKeyRequest { key: key.to_string() }, patience);
+            let request = enclosed.request(&connection, v1::GetPublicKeyRequest { key: key.to_string() }, patience);
             async move {
                 let mut protocol = connection.protocol().max_decoding_message_size(MOST_LISTED_BYTES);
                 Ok(protocol.get_public_key(request).await?.into_inner())
@@ -148,7 +148,7 @@ impl Client {
         let enclosed = self.enclose_token();
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
-            let request = enclosed.request(v1::ListKeysRequest {}, patience);
+            let request = enclosed.request(&connection, v1::ListKeysRequest {}, patience);
             async move { listed::parse(connection.list::<_, MOST_LISTED>(LIST, request, MOST_LISTED_BYTES).await?) }
         });
         let (mut lists, mut problems) = (Vec::new(), Problems::new(&connections));

@@ -44,6 +44,7 @@ use theta_wire::v1::{
 };
 
 use connection::Connection;
+use credentials::Held;
 use members::roster::{Present, Roster};
 
 pub use self::{
@@ -81,7 +82,7 @@ pub use theta_statements::{
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Inner>,
-    credentials: Arc<Credentials>,
+    credentials: Arc<Held>,
 }
 
 #[derive(Debug)]

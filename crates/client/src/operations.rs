@@ -305,7 +305,8 @@ impl Client {
         let connections = self.connections();
         let to_all = enclosed.clone();
         let replies = fan_out::ask_all_members(self, &connections, patience, move |connection| {
-            call(connection, to_all.request(message.clone(), patience))
+            let request = to_all.request(&connection, message.clone(), patience);
+            call(connection, request)
         });
         let (connections, quorum) = (connections.as_slice(), self.quorum());
         let least = k.map_or(quorum, |k| quorum.min(k.into()));

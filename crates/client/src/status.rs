@@ -46,7 +46,7 @@ impl Client {
         let asked = Instant::now();
         let enclosed = self.enclose_token();
         let mut replies = fan_out::ask_all(connections, patience, |connection| {
-            let request = enclosed.request(v1::GetStatusRequest {}, patience);
+            let request = enclosed.request(&connection, v1::GetStatusRequest {}, patience);
             async move {
                 let mut protocol = connection.protocol().max_decoding_message_size(MOST_STATUS);
                 let status = protocol.get_status(request).await?.into_inner();

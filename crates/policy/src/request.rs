@@ -3,7 +3,7 @@
 //! Anybody can make an [`Ask`]. A [`Request`] is an ask whose client is known: only a [`Caller`], or a signature over exactly
 //! that ask, makes it from an ask, and only a policy makes callers. So no unauthenticated ask can reach a decision.
 
-use theta_statements::{Ask, Digest, Name, SignedRequestError, TokenHash, UnixTime, VerifyingKey};
+use theta_statements::{Ask, Digest, Name, SignedRequestError, TokenKey, TokenProofError, UnixTime, VerifyingKey};
 
 use crate::Heard;
 
@@ -11,7 +11,7 @@ use crate::Heard;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Credential {
     Certificate(Digest),
-    Token(TokenHash),
+    Token(TokenKey),
     Key(VerifyingKey),
 }
 
@@ -138,14 +138,19 @@ impl<'a> Request<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unidentified {
     /// The request has no credential.
-    #[error("nothing says who asks: connect with a certificate, send a token or sign the request")]
+    #[error("nothing says who asks: connect with a certificate, prove a token or sign the request")]
     Nothing,
     /// No client has this certificate.
     #[error("no client of the policy has the certificate {0}; add it to a [[client]] of the policy file")]
     Certificate(Digest),
-    /// No client has this token, which is not repeated here, because it may be a secret.
-    #[error("no client of the policy has this token; check that it is complete, or ask for a new one")]
-    Token,
+    /// No client has a token with this key.
+    #[error(
+        "no client of the policy has the token of the key {0}; add it to a [[client]] of the policy file: tokens = [\"{0}\"]"
+    )]
+    Token(TokenKey),
+    /// The token is not proven.
+    #[error(transparent)]
+    Proof(#[from] TokenProofError),
     /// No client has this key.
     #[error("no client of the policy has the signing key {0}; add it to a [[client]] of the policy file")]
     Key(VerifyingKey),

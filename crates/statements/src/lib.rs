@@ -3,7 +3,7 @@
 //! - [`KeyChange`], [`CeremonyRequest`], [`CancelRequest`], [`StateChange`]: changes of keys, and the statements that are signed for them;
 //! - [`MemberRequest`]: a change of a group's members;
 //! - [`Ask`], [`SignedRequest`], [`Approval`]: what a client asks, and who approves it;
-//! - [`SigningKey`], [`Token`]: how clients and approvers prove who they are;
+//! - [`SigningKey`], [`Token`], [`TokenProof`]: how clients and approvers prove who they are;
 //! - [`audit`]: the log of decisions.
 //!
 //! `theta-policy` decides who may do what. Encodings: `spec/policy.md` and `spec/custody.md`; known answers:
@@ -36,4 +36,7 @@ pub use request::{
 pub use signing::{FalseSignature, Signature, SigningKey, SigningKeyError, VerifyingKey, VerifyingKeyError};
 pub use theta_names::codec::DecodeError;
 pub use time::{Invalid, TimeError, UnixTime, Validity};
-pub use token::{Token, TokenError, TokenHash, TokenHashError, find_token};
+pub use token::{
+    MOST_PROOF_LIFETIME, ProvenToken, Token, TokenError, TokenKey, TokenKeyError, TokenProof, TokenProofError,
+    find_token,
+};

@@ -1,27 +1,35 @@
-//! Bearer tokens: 256 random bits that name a client.
+//! Tokens: 256 random bits that name a client, and that nobody is sent.
 //!
-//! The policy file holds hashes, so that its readers cannot act as the clients. One plain hash is enough: slow and salted
-//! hashes protect what people choose from guessing, and nobody guesses 256 random bits. The text form makes sure that no
-//! token is a password that a person made up. The time to find a token's hash in a table depends on hashes alone, which
-//! reveal nothing about tokens.
+//! A token is the seed of an Ed25519 key. Policies have the public key; a node gets a [`TokenProof`], which is good for that node alone
+//! and for an hour at most. So none of the nodes, and no reader of a policy, can act as the client. The text form makes sure that no
+//! token is a password that a person made up, which could be guessed from the public key. Encodings: `spec/policy.md`, Tokens.
 
 use core::{fmt, ops::Range, str::FromStr};
 
 use base64ct::{Base64UrlUnpadded, Encoding};
 use rand_core::CryptoRng;
 use theta_groups::Secret;
+use theta_names::codec::{DecodeError, Reader, Writer};
 use zeroize::Zeroize;
 
-use crate::Digest;
+use crate::{Invalid, Signature, SigningKey, SigningKeyError, UnixTime, Validity, VerifyingKey};
 
 const PREFIX: &str = "theta-token-";
 /// The length of the text form, in bytes.
 const LEN: usize = PREFIX.len() + 43;
-const HASH_PREFIX: &str = "sha256:";
-const DOMAIN: &str = "theta/token/v1";
+const DOMAIN: &str = "theta/token-proof/v1";
+/// The longest that a proof is good for: an hour, in milliseconds.
+pub const MOST_PROOF_LIFETIME: u64 = 3_600_000;
+/// The length of an encoded proof, in bytes.
+const PROOF_LEN: usize = 32 + 8 + 8 + 64;
+/// The length of its text form.
+const PROOF_TEXT_LEN: usize = 150;
 
 /// A token. Text form: `theta-token-` and 43 characters of Base64 for URLs.
-pub struct Token(Secret<[u8; 32]>);
+pub struct Token {
+    seed: Secret<[u8; 32]>,
+    key: SigningKey,
+}
 
 /// The text is not a token. It is not repeated here, because it may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,16 +38,24 @@ pub struct TokenError;
 
 impl Token {
     /// A new token.
-    pub fn generate(rng: &mut impl CryptoRng) -> Self {
-        let mut bytes = Secret::new([0; 32]);
-        rng.fill_bytes(bytes.expose_mut());
-        Self(bytes)
+    ///
+    /// # Errors
+    /// As [`SigningKey::from_seed`].
+    pub fn generate(rng: &mut impl CryptoRng) -> Result<Self, SigningKeyError> {
+        let mut seed = Secret::new([0; 32]);
+        rng.fill_bytes(seed.expose_mut());
+        Self::from_seed(seed)
+    }
+
+    fn from_seed(seed: Secret<[u8; 32]>) -> Result<Self, SigningKeyError> {
+        let key = SigningKey::from_seed(Secret::new(*seed.expose()))?;
+        Ok(Self { seed, key })
     }
 
     /// The text form, for the client alone.
     #[must_use]
     pub fn to_text(&self) -> Secret<String> {
-        let mut digits = Base64UrlUnpadded::encode_string(self.0.expose());
+        let mut digits = Base64UrlUnpadded::encode_string(self.seed.expose());
         let mut text = String::with_capacity(PREFIX.len() + digits.len());
         text.push_str(PREFIX);
         text.push_str(&digits);
@@ -47,11 +63,24 @@ impl Token {
         Secret::new(text)
     }
 
-    /// The hash that stands in the policy file.
+    /// The key that stands in the policy file.
     #[must_use]
-    pub fn hash(&self) -> TokenHash {
-        TokenHash(Digest::in_domain(DOMAIN, self.0.expose()))
+    pub const fn key(&self) -> TokenKey {
+        TokenKey(*self.key.verifying_key().as_bytes())
     }
+
+    /// Proves possession to the node whose TLS key has this fingerprint (SHA-256 of its `SubjectPublicKeyInfo`), for this time. The proof is
+    /// to be sent to that node alone: until the end of its time, whoever has it is this client there.
+    #[must_use]
+    pub fn prove(&self, node: &[u8; 32], validity: Validity) -> TokenProof {
+        let signature = self.key.sign(&signed(node, validity, self.key()));
+        TokenProof { key: self.key(), validity, signature }
+    }
+}
+
+/// What a proof signs.
+fn signed(node: &[u8; 32], validity: Validity, key: TokenKey) -> Vec<u8> {
+    Writer::of(DOMAIN).raw(node).u64(validity.from.0).u64(validity.until.0).raw(&key.0).finish()
 }
 
 impl FromStr for Token {
@@ -59,9 +88,9 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> Result<Self, TokenError> {
         let digits = text.strip_prefix(PREFIX).ok_or(TokenError)?;
-        let mut bytes = Secret::new([0; 32]);
-        match Base64UrlUnpadded::decode(digits, bytes.expose_mut()) {
-            Ok(decoded) if decoded.len() == 32 => Ok(Self(bytes)),
+        let mut seed = Secret::new([0; 32]);
+        match Base64UrlUnpadded::decode(digits, seed.expose_mut()) {
+            Ok(decoded) if decoded.len() == 32 => Self::from_seed(seed).map_err(|_| TokenError),
             _ => Err(TokenError),
         }
     }
@@ -80,55 +109,140 @@ pub fn find_token(text: &str) -> Option<Range<usize>> {
         .find(|place| text.get(place.clone()).is_some_and(|token| token.parse::<Token>().is_ok()))
 }
 
-/// The hash of a token: SHA-256 of `theta/token/v1`, a byte 0 and the token's 32 bytes. Text form: `sha256:` and 64
-/// hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TokenHash(Digest);
+/// The public key of a token. Text form, as in policies: that of a [`VerifyingKey`]. One that comes out of a proof is a claim, of which no more
+/// than its bytes is known: looking it up costs nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TokenKey([u8; 32]);
 
-/// The text is not a token's hash.
+/// The text is not the key of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a token's hash; it is written as sha256: and 64 hexadecimal digits")]
-pub struct TokenHashError;
+#[error("not the key of a token; it is written as ed25519: and 64 hexadecimal digits")]
+pub struct TokenKeyError;
 
-impl fmt::Display for TokenHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{HASH_PREFIX}{}", self.0)
+impl FromStr for TokenKey {
+    type Err = TokenKeyError;
+
+    fn from_str(text: &str) -> Result<Self, TokenKeyError> {
+        text.parse::<VerifyingKey>().map(|key| Self(*key.as_bytes())).map_err(|_| TokenKeyError)
     }
 }
 
-impl FromStr for TokenHash {
-    type Err = TokenHashError;
+impl fmt::Display for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ed25519:{}", hex::encode(self.0))
+    }
+}
 
-    fn from_str(text: &str) -> Result<Self, TokenHashError> {
-        let digest = text.strip_prefix(HASH_PREFIX).and_then(|digits| digits.parse().ok());
-        digest.map(Self).ok_or(TokenHashError)
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Proves to one node that its sender has a token. Text form: Base64 for URLs of its 112 bytes, 150 characters. `Debug` does not show the
+/// signature, since whoever has the proof can use it at that node.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenProof {
+    key: TokenKey,
+    validity: Validity,
+    signature: Signature,
+}
+
+/// The key of a token that has proven itself: only [`TokenProof::verify`] makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProvenToken {
+    key: TokenKey,
+    until: UnixTime,
+}
+
+/// Why a token is not believed. Nothing of what was sent is repeated here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenProofError {
+    /// The text is not a proof; it may be a token.
+    #[error(
+        "this is not a token's proof, which every node takes in place of the token: use a client that makes one, or theta token proof"
+    )]
+    Malformed,
+    /// It is not valid now, or for too long.
+    #[error("the token's proof is of another time: {0}; compare the clocks of the client and of this node")]
+    Invalid(#[from] Invalid),
+    /// Another token's owner made it, or it was made for another node.
+    #[error(
+        "the token's proof is false, or made for another node than this: it names the TLS key of the node that it is sent to"
+    )]
+    False,
+}
+
+impl TokenProof {
+    /// The key that it claims.
+    #[must_use]
+    pub const fn key(&self) -> TokenKey {
+        self.key
+    }
+
+    /// Verifies it at the node whose TLS key has this fingerprint.
+    ///
+    /// # Errors
+    /// [`TokenProofError::Invalid`] or [`TokenProofError::False`].
+    pub fn verify(&self, node: &[u8; 32], now: UnixTime) -> Result<ProvenToken, TokenProofError> {
+        self.validity.check_bounded(now, MOST_PROOF_LIFETIME)?;
+        let key = VerifyingKey::from_bytes(self.key.0).ok_or(TokenProofError::False)?;
+        key.verify(&signed(node, self.validity, self.key), &self.signature).map_err(|_| TokenProofError::False)?;
+        Ok(ProvenToken { key: self.key, until: self.validity.until })
+    }
+
+    /// Its text form. It is for one node's ears.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut bytes = [0; PROOF_LEN];
+        let fields = [&self.key.0[..], &self.validity.from.0.to_be_bytes(), &self.validity.until.0.to_be_bytes()];
+        let fields = fields.into_iter().chain([&self.signature.as_bytes()[..]]);
+        for (byte, field) in bytes.iter_mut().zip(fields.flatten()) {
+            *byte = *field;
+        }
+        Base64UrlUnpadded::encode_string(&bytes)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let key = TokenKey(reader.array()?);
+        let validity = Validity { from: UnixTime(reader.u64()?), until: UnixTime(reader.u64()?) };
+        let signature = Signature(reader.array()?);
+        reader.end(Self { key, validity, signature })
+    }
+}
+
+impl FromStr for TokenProof {
+    type Err = TokenProofError;
+
+    fn from_str(text: &str) -> Result<Self, TokenProofError> {
+        // The length first: nothing longer is read.
+        let mut bytes = [0; PROOF_LEN];
+        let text = Some(text).filter(|text| text.len() == PROOF_TEXT_LEN).ok_or(TokenProofError::Malformed)?;
+        let bytes = Base64UrlUnpadded::decode(text, &mut bytes).map_err(|_| TokenProofError::Malformed)?;
+        Self::decode(bytes).map_err(|_| TokenProofError::Malformed)
+    }
+}
+
+impl fmt::Debug for TokenProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenProof({}, {}..{})", self.key, self.validity.from, self.validity.until)
+    }
+}
+
+impl ProvenToken {
+    /// The key.
+    #[must_use]
+    pub const fn key(&self) -> TokenKey {
+        self.key
+    }
+
+    /// The first moment at which the proof is good no more.
+    #[must_use]
+    pub const fn until(&self) -> UnixTime {
+        self.until
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_and_hashes_round_trip() {
-        let token = Token(Secret::new(core::array::from_fn(|i| u8::try_from(i).unwrap())));
-        let text = token.to_text();
-        assert_eq!(text.expose(), "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8");
-        assert_eq!(text.expose().parse::<Token>().unwrap().hash(), token.hash());
-        // From Python: hashlib.sha256(b"theta/token/v1\0" + bytes(range(32))).hexdigest()
-        let expected = "cdb3971fdbccdaa79c64f4342ed773c8f311425ea7e7ec97909a1cee94baa2f7";
-        assert_eq!(token.hash().to_string(), format!("sha256:{expected}"));
-        assert_eq!(token.hash().to_string().parse(), Ok(token.hash()));
-        assert_eq!(format!("{token:?}"), "Token(<redacted>)");
-    }
-
-    #[test]
-    fn what_people_make_up_is_no_token() {
-        let good = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
-        for bad in ["", "hunter2", "theta-token-hunter2", &good[12..], &format!("{good}A"), &good.replace("Hh8", "Hh9")]
-        {
-            assert!(bad.parse::<Token>().is_err(), "{bad}");
-        }
-        assert!("md5:00".parse::<TokenHash>().is_err() && "0".repeat(64).parse::<TokenHash>().is_err());
-    }
-}
+mod tests;

@@ -1,12 +1,13 @@
 //! The known answers of `vectors/client`, which another implementation made from the specifications.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
+use base64ct::{Base64UrlUnpadded, Encoding};
 use serde_json::Value;
 use theta_groups::Secret;
 use theta_names::{Label, Operation, Version};
 use theta_statements::{
     Approval, ApprovalTerms, Ask, CancelRequest, CeremonyRequest, Digest, KeyChange, MemberRequest, RequestTerms,
-    SignedRequest, SigningKey, StateChange, UnixTime, Validity,
+    SignedRequest, SigningKey, StateChange, Token, TokenProof, UnixTime, Validity,
 };
 
 fn cases(file: &str) -> Vec<Value> {
@@ -139,8 +140,12 @@ fn requests_and_approvals_are_signed_as_specified() {
         let (name, value) = (text(&case["name"]), &case["value"]);
         let signer = SigningKey::from_seed(Secret::new(array(&case["seed"]))).unwrap();
         assert_eq!(hex::encode(signer.verifying_key().as_bytes()), text(&case["public_key"]), "{name}");
-        let asked = Asked::of(value);
         let encoded = bytes(&case["encoded"]);
+        if case["kind"] == "token-proof" {
+            proves_a_token(&case, &encoded);
+            continue;
+        }
+        let asked = Asked::of(value);
         match text(&case["kind"]) {
             "request" => {
                 let terms = RequestTerms::of(&asked.ask(), asked.validity, array(&value["nonce"])).unwrap();
@@ -159,6 +164,22 @@ fn requests_and_approvals_are_signed_as_specified() {
             other => panic!("{other}"),
         }
     }
+}
+
+fn proves_a_token(case: &Value, encoded: &[u8]) {
+    let (name, value) = (text(&case["name"]), &case["value"]);
+    let seed = Base64UrlUnpadded::encode_string(&bytes(&case["seed"]));
+    let token: Token = format!("theta-token-{seed}").parse().unwrap();
+    assert_eq!(token.key().to_string(), format!("ed25519:{}", text(&case["public_key"])), "{name}");
+    let validity = Validity { from: UnixTime(number(&value["from"])), until: UnixTime(number(&value["until"])) };
+    let proof = token.prove(&array(&value["node"]), validity);
+    assert_eq!(proof.to_text(), Base64UrlUnpadded::encode_string(encoded), "{name}");
+    assert_eq!(proof.to_text().parse::<TokenProof>().as_ref(), Ok(&proof), "{name}");
+    assert_eq!(
+        proof.verify(&array(&value["node"]), validity.from).map(|proven| proven.key()),
+        Ok(token.key()),
+        "{name}"
+    );
 }
 
 #[test]

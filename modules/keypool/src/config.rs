@@ -37,7 +37,7 @@ pub enum Pin {
     /// Nothing: the client file is the credential. Hosts that log in all the same may, with any PIN.
     #[default]
     None,
-    /// A bearer token, as `theta token new` writes it.
+    /// A token, as `theta token new` writes it.
     Token,
     /// What locks the private keys of the client file (`theta client lock`).
     Passphrase,

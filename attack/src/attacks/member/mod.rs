@@ -8,6 +8,7 @@ mod frost_packages;
 mod greetings;
 mod oversized_items;
 mod split_header;
+mod token_thief;
 
 use crate::attack::Attack;
 
@@ -21,5 +22,6 @@ pub(super) fn all() -> Vec<Attack> {
         divided_recovery::ATTACK,
         few_tellers::ATTACK,
         split_header::ATTACK,
+        token_thief::ATTACK,
     ]
 }

@@ -24,8 +24,12 @@ use crate::{exit::Failure, output::Output};
 /// See [`crate::cli`].
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Make a bearer token, and the policy lines that let its holder in
+    /// Make a token, and the policy lines that let its holder in
     New(token::NewArgs),
+    /// Print the policy line of a token (needs no node)
+    Line(token::LineArgs),
+    /// Print the header by which a token proves itself to one node, for other programs (needs no node)
+    Proof(Box<token::ProofArgs>),
 }
 
 /// See [`crate::cli`].
@@ -62,6 +66,8 @@ impl TokenCommand {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         match self {
             Self::New(args) => token::new(&args, output),
+            Self::Line(args) => token::line(&args, output),
+            Self::Proof(args) => token::proof(&args, output),
         }
     }
 }

@@ -1,13 +1,15 @@
-//! `theta token new`.
+//! `theta token new`, `line` and `proof`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use theta_names::NodeId;
 use theta_statements::{Name, Token};
 
 use super::credentials::policy_client;
 use crate::{
+    connect::{ClientArgs, read_token},
     exit::Failure,
     files::{Target, write_new},
     output::{self, Output},
@@ -21,11 +23,11 @@ Examples:
   theta token new --name operator >> node-1/policy.toml
   theta status --token-file operator.token
 
-The token is a password of 256 bits: whoever has it is that client, until its hash is taken out of the policy. The policy \
-holds the hash alone. Every node decides by its own copy of the policy: add the lines at all of them.
+The token is a secret of 256 bits: whoever has it is that client, until its key is taken out of the policy. The policy holds the \
+public key alone. Every node decides by its own copy of the policy: add the lines at all of them.
 
-The token is sent whole to every node that is asked, so one malicious node can be that client at all the others. Where a single \
-node must not be trusted, use a client file instead (theta client new): it shows a certificate and signs requests.")]
+The token is sent to no node: each gets a proof that is good for that node alone, and for half an hour. So clocks must agree \
+within a quarter of an hour.")]
 pub(crate) struct NewArgs {
     /// What the policy calls the client
     #[arg(long, value_name = "NAME")]
@@ -39,7 +41,7 @@ pub(crate) struct NewArgs {
 struct Made<'a> {
     name: &'a Name,
     token: PathBuf,
-    hash: String,
+    key: String,
     policy: String,
 }
 
@@ -49,8 +51,9 @@ pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
     let target = Target::choose(Some(&path), None)?;
     target.check_json(output.json())?;
     let token = Token::generate(&mut crate::random::generator()?);
-    let hash = token.hash().to_string();
-    let policy = policy_client(args.name.as_str(), "tokens", std::slice::from_ref(&hash));
+    let token = token.map_err(|error| Failure::Failed(format!("no token could be made: {error}")))?;
+    let key = token.key().to_string();
+    let policy = policy_client(args.name.as_str(), "tokens", std::slice::from_ref(&key));
     let mut text = token.to_text();
     text.expose_mut().push('\n');
     match &target {
@@ -62,6 +65,67 @@ pub(super) fn new(args: &NewArgs, output: Output) -> Result<(), Failure> {
         }
     }
     output::note(format_args!("wrote the token to {}: give it to {} alone", path.display(), args.name));
-    let made = Made { name: &args.name, token: path, hash, policy };
+    let made = Made { name: &args.name, token: path, key, policy };
     output.result(&made, |out| write!(out, "{}", made.policy))
+}
+
+/// Options of `theta token line`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta token line operator.token                        the line of [[client]] for a token that there is already
+  theta token line --json operator.token
+
+Policies with tokens = [\"sha256:...\"] are of before tokens proved themselves. Put this line in that one's place, at every node: \
+the token stays as it is, and nobody is sent a new one.")]
+pub(crate) struct LineArgs {
+    /// The token's file; - for standard input
+    #[arg(value_name = "FILE")]
+    token: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Line {
+    key: String,
+    policy: String,
+}
+
+/// `theta token line`.
+pub(super) fn line(args: &LineArgs, output: Output) -> Result<(), Failure> {
+    let key = read_token(&args.token)?.key().to_string();
+    let line = Line { policy: format!("tokens = [{key:?}]\n"), key };
+    output.result(&line, |out| write!(out, "{}", line.policy))
+}
+
+/// Options of `theta token proof`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  theta token proof --node 1 --token-file operator.token          the header of a request to node 1
+  grpcurl -H \"$(theta token proof --node 1 --token-file operator.token)\" ... localhost:7211 theta.v1.Governance/GetStatus
+
+For programs that ask a node without a client of ours. The proof is good at this node alone, for half an hour; send it to nobody \
+else: whoever has it is the client there. Nothing is sent by this command, but the client must know the node.")]
+pub(crate) struct ProofArgs {
+    #[command(flatten)]
+    client: ClientArgs,
+    /// The node that is to be asked
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    node: u16,
+}
+
+#[derive(Serialize)]
+struct Proven<'a> {
+    node: u16,
+    header: &'a str,
+}
+
+/// `theta token proof`.
+pub(super) fn proof(args: &ProofArgs, output: Output) -> Result<(), Failure> {
+    let session = args.client.open()?;
+    let no_token = || Failure::Usage("there is no token to prove: name its file with --token-file".to_owned());
+    let node = NodeId::try_from(args.node).map_err(|error| Failure::Usage(error.to_string()))?;
+    let header = session.client().authorization(node)?.ok_or_else(no_token)?;
+    let header = format!("authorization: {}", header.to_str().unwrap_or_default());
+    output.result(&Proven { node: args.node, header: &header }, |out| writeln!(out, "{header}"))
 }

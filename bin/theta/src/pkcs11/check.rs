@@ -53,7 +53,7 @@ pub(crate) struct CheckArgs {
     /// Sign with every key
     #[arg(long, conflicts_with = "keys")]
     all: bool,
-    /// File of the PIN, such as a bearer token
+    /// File of the PIN, such as a client's token
     #[arg(long, value_name = "FILE")]
     pin_file: Option<PathBuf>,
 }
@@ -154,7 +154,7 @@ fn token(context: &Pkcs11, slot: Slot, args: &CheckArgs) -> Result<TokenView, Fa
         Some(file) => log_in(&session, file)?,
         None if info.login_required() => {
             return Err(Failure::Usage(format!(
-                "the token {} wants a PIN: name the file of the bearer token with --pin-file",
+                "the token {} wants a PIN: name the file of the client's token with --pin-file",
                 info.label()
             )));
         }
@@ -242,7 +242,7 @@ fn wrong(what: &str, error: &Error) -> Failure {
             Failure::Failed(format!("cannot {what}: the policies of the nodes refuse it; {LOG}"))
         }
         RvError::PinIncorrect => Failure::Usage(format!(
-            "cannot {what}: the PIN is no bearer token that the nodes know (theta token new; its hash belongs into policy.toml)"
+            "cannot {what}: the PIN is no token that the nodes know (theta token new; its line belongs into policy.toml: theta token line)"
         )),
         value => Failure::Failed(format!("cannot {what}: {value:?}; {LOG}")),
     }

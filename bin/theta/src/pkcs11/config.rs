@@ -16,7 +16,7 @@ enum Pin {
     /// Nothing: the client file is the credential
     #[default]
     None,
-    /// A bearer token, as theta token new writes it
+    /// A token, as theta token new writes it
     Token,
     /// What locks the private keys of the client file (theta client lock)
     Passphrase,
@@ -137,7 +137,7 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
         Pin::Passphrase => {
             "# Hosts give the passphrase of the client file (theta client lock) as their PIN.\npin = \"passphrase\"\n"
         }
-        Pin::Token => "# Hosts give a bearer token (theta token new) as their PIN.\npin = \"token\"\n",
+        Pin::Token => "# Hosts give a token (theta token new) as their PIN.\npin = \"token\"\n",
     };
     format!(
         "# The configuration of libtheta_pkcs11.so. The module looks for it in $THETA_PKCS11_CONFIG, then in\n\

@@ -27,7 +27,7 @@ use theta_custody::StoreSlots;
 use theta_names::{NodeId, Operation};
 use theta_policy::{Heard, Policy, Reload, SlotRace};
 use theta_statements::audit::AuditRecord;
-use theta_statements::{Name, UnixTime};
+use theta_statements::{Name, TokenKey, UnixTime};
 use theta_store::Store;
 
 pub use self::{
@@ -427,6 +427,12 @@ impl Authority {
     #[must_use]
     pub fn has_tokens(&self) -> bool {
         self.policy().has_tokens()
+    }
+
+    /// Whether any client has a token with this key.
+    #[must_use]
+    pub fn has_token(&self, key: TokenKey) -> bool {
+        self.policy().has_token(key)
     }
 
     /// Reads the policy file again and puts it in force if it is valid. Blocks.

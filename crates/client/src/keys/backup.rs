@@ -30,7 +30,7 @@ impl Client {
         let enclosed = self.enclose(&self.ask_for(Operation::KeysBackup, None, &[]))?;
         let (signed_request, approvals) = (enclosed.signed_request.clone(), enclosed.approvals.clone());
         let message = v1::BackUpRequest { signed_request, approvals };
-        let request = enclosed.request(message, self.shared.options.timeout);
+        let request = enclosed.request(&connection, message, self.shared.options.timeout);
         let mut keys = connection.keys();
         let opened = async { Ok(keys.back_up(request).await?.into_inner()) };
         let parts = self.within(OPERATION, &connection, opened).await?;

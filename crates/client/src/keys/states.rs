@@ -243,7 +243,7 @@ impl Client {
         };
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
-            let request = enclosed.request(message.clone(), patience);
+            let request = enclosed.request(&connection, message.clone(), patience);
             async move {
                 let mut keys = connection.keys().max_decoding_message_size(MOST_ANSWERED);
                 Ok(keys.change_key_state(request).await?.into_inner())

@@ -34,7 +34,7 @@ impl Client {
         }
         let (enclosed, found) = (self.enclose_token(), Arc::new(AtomicBool::new(false)));
         let mut replies = fan_out::ask_all(connections, REST, |connection| {
-            let request = enclosed.request(v1::ReadLedgerRequest { after: 0 }, REST);
+            let request = enclosed.request(&connection, v1::ReadLedgerRequest { after: 0 }, REST);
             read_heads(connection, request, (id, checkpoint), Arc::clone(&found))
         });
         let mut problems = Problems::new(connections);

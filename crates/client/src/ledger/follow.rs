@@ -220,7 +220,7 @@ impl<'a> Round<'a> {
         let patience = self.client.shared.options.timeout;
         let longest = CertifiedEntry::longest(MOST_MEMBERS) + OVERHEAD;
         let mut replies = fan_out::ask_all(nodes, patience, |connection| {
-            let request = self.enclosed.request(v1::ReadLedgerRequest { after }, patience);
+            let request = self.enclosed.request(&connection, v1::ReadLedgerRequest { after }, patience);
             read_some(connection, request, longest)
         });
         let (mut longer, mut deadline, mut answered) = (None, None, 0);
@@ -260,7 +260,7 @@ impl<'a> Round<'a> {
         let longest = CertifiedEntry::longest(MOST_MEMBERS) + OVERHEAD;
         let after = history.height();
         let request = v1::ReadLedgerRequest { after };
-        let request = self.enclosed.request(request, patience);
+        let request = self.enclosed.request(connection, request, patience);
         let mut governance = connection.governance().max_decoding_message_size(longest);
         let mut stream = match governance.read_ledger(request).await {
             Ok(stream) => stream.into_inner(),

@@ -104,11 +104,11 @@ impl Question {
                     approvals,
                     proof: Bytes::copy_from_slice(proof),
                 };
-                governance.change_members(enclosed.request(message, patience)).await?
+                governance.change_members(enclosed.request(&connection, message, patience)).await?
             }
             Self::Warrant(warrant) => {
                 let message = v1::BringWarrantRequest { warrant: warrant.clone(), signed_request, approvals };
-                governance.bring_warrant(enclosed.request(message, patience)).await?
+                governance.bring_warrant(enclosed.request(&connection, message, patience)).await?
             }
         };
         Ok(answer.into_inner())

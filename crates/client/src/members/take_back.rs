@@ -76,7 +76,7 @@ impl Client {
             let connections = self.connections();
             let left = deadline.saturating_duration_since(Instant::now()).max(AGAIN);
             let mut replies = fan_out::ask_all(&connections, left, |connection| {
-                let request = enclosed.request(message.clone(), patience);
+                let request = enclosed.request(&connection, message.clone(), patience);
                 async move {
                     let mut governance = connection.governance().max_decoding_message_size(MOST_ANSWER);
                     Ok(governance.take_back_change(request).await?.into_inner())

@@ -244,7 +244,7 @@ impl Questions {
         let sent = open.clone();
         let items = sent.iter().filter_map(|place| self.items.get(*place)).cloned();
         let items = items.map(|request| v1::BatchItem { request: Some(request) }).collect();
-        let request = token.request(v1::BatchRequest { items }, patience);
+        let request = token.request(&self.connection, v1::BatchRequest { items }, patience);
         let mut answers = self.connection.operations().batch(request).await?.into_inner();
         let mut later = None;
         let mut room = MOST_ANSWER.saturating_add(sent.len().saturating_mul(MOST_EACH));

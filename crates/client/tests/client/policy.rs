@@ -2,6 +2,7 @@
 
 mod signed;
 mod slots;
+mod tokens;
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ fn key(number: u8) -> SigningKey {
 }
 
 fn token(seed: u64) -> Token {
-    Token::generate(&mut ChaCha20Rng::seed_from_u64(seed))
+    Token::generate(&mut ChaCha20Rng::seed_from_u64(seed)).unwrap()
 }
 
 /// The tester's certificate, a token of `operator`, signing key 3 of `validator`, approvers ann (11), ben (12) and cy (13).
@@ -36,7 +37,7 @@ fn people(group: &TestGroup) -> String {
         "format = 1\n[[client]]\nname = \"tester\"\ncertificates = [\"{}\"]\n[[client]]\nname = \"operator\"\n\
          tokens = [\"{}\"]\n[[client]]\nname = \"validator\"\nsigning_keys = [\"{}\"]\n",
         group.group.clients()[0].certificate,
-        token(1).hash(),
+        token(1).key(),
         key(3).verifying_key()
     );
     for (name, number) in [("ann", 11), ("ben", 12), ("cy", 13)] {
@@ -62,7 +63,7 @@ fn tester(group: &TestGroup) -> Client {
 }
 
 /// A client without a certificate, with this token.
-fn bearer(group: &TestGroup, token: Token) -> Client {
+fn holder(group: &TestGroup, token: Token) -> Client {
     let client = Client::new(group.group.clone(), None, [], options()).unwrap();
     client.with_credentials(Credentials { token: Some(token), ..Credentials::default() })
 }
@@ -80,7 +81,7 @@ async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
     let group = TestGroup::new().await;
     let text = people(&group);
     group.set_policies(&text).await;
-    let (tester, operator) = (tester(&group), bearer(&group, token(1)));
+    let (tester, operator) = (tester(&group), holder(&group, token(1)));
     let validator = tester.clone().with_credentials(Credentials { signer: Some(key(3)), ..Credentials::default() });
 
     let (rule, reason, message) = denied(tester.sign(SIGNER, "m".into()).await);
@@ -113,7 +114,7 @@ async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
     // The caller is the signer, even if the connection's certificate may do more.
     assert_eq!(denied(validator.sign(SIGNER, "m".into()).await).1, "no-rule");
     assert_eq!(denied(tester.flip_coin(COIN, "m".into()).await).1, "no-rule");
-    assert_eq!(denied(bearer(&group, token(2)).public_key(SIGNER).await).1, "unidentified");
+    assert_eq!(denied(holder(&group, token(2)).public_key(SIGNER).await).1, "unidentified");
     let stranger = tester.clone().with_credentials(Credentials { signer: Some(key(4)), ..Credentials::default() });
     let (_, reason, message) = denied(stranger.sign(SIGNER, "m".into()).await);
     assert!(reason == "unidentified" && message.contains(&key(4).verifying_key().to_string()), "{message}");
@@ -123,12 +124,12 @@ async fn nothing_is_allowed_by_default_and_each_kind_of_client_is_recognised() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_a_certificate_come_and_go_with_the_tokens() {
     let group = TestGroup::new().await;
-    let operator = bearer(&group, token(1));
+    let operator = holder(&group, token(1));
     // The nodes accept nobody, and say so.
     let refused = operator.public_key(SIGNER).await.unwrap_err();
     assert!(matches!(&refused, ClientError::TurnedAway { certificate: None, .. }), "{refused}");
     group.set_policies(&(people(&group) + &allow("r", "operator", "*", "\"keys.list\"", ""))).await;
-    let operator = bearer(&group, token(1));
+    let operator = holder(&group, token(1));
     operator.public_key(SIGNER).await.unwrap();
     let nobody = Client::new(group.group.clone(), None, [], options()).unwrap();
     let (_, reason, message) = denied(nobody.public_key(SIGNER).await);
@@ -195,10 +196,10 @@ async fn results_are_for_those_who_may_ask() {
     let id = one.sign(started).await.unwrap().into_inner().instance_id;
     let get = v1::GetResultRequest { instance_id: id.clone() };
     one.get_result(get.clone()).await.unwrap();
-    let mut other = bearer(&group, token(1)).protocol(node(1)).unwrap();
+    let operator = holder(&group, token(1));
+    let mut other = operator.protocol(node(1)).unwrap();
     let mut request = Request::new(get.clone());
-    let bearer = format!("Bearer {}", token(1).to_text().expose());
-    request.metadata_mut().insert("authorization", bearer.parse().unwrap());
+    request.metadata_mut().insert("authorization", operator.authorization(node(1)).unwrap().unwrap());
     let refused = other.get_result(request).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied, "who was not allowed it here does not get it: {refused}");
     // Neither does a client that no rule allows any more.
@@ -259,7 +260,7 @@ async fn every_decision_is_in_a_log_that_shows_any_change() {
     let mut group = TestGroup::new().await;
     let rules = allow("signs", "tester", SIGNER, "\"sign\"", "") + &allow("reads", "operator", "*", "\"*\"", "");
     group.set_policies(&(people(&group) + &rules)).await;
-    let (client, operator) = (tester(&group), bearer(&group, token(1)));
+    let (client, operator) = (tester(&group), holder(&group, token(1)));
     client.sign(SIGNER, "on the record".into()).await.unwrap();
     assert_eq!(denied(client.flip_coin(COIN, "refused".into()).await).1, "no-rule");
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -290,7 +291,7 @@ async fn every_decision_is_in_a_log_that_shows_any_change() {
 
     // The log goes on after a restart, from the same head.
     group.restart(2).await;
-    let operator = bearer(&group, token(1));
+    let operator = holder(&group, token(1));
     let rest = operator.audit(node(2), checkpoint.count, 0).await.unwrap();
     audit::verify(&rest, checkpoint, None).unwrap();
     assert_eq!(operator.audit(node(2), 0, 1).await.unwrap(), log[..1]);

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use theta_statements::{Digest, Name, TokenHash, VerifyingKey};
+use theta_statements::{Digest, Name, TokenKey, VerifyingKey};
 use toml::Spanned;
 
 use super::text::{AgentText, ApproverText, ClientText, ListText, PolicyText};
@@ -165,8 +165,10 @@ impl People {
         }
         if let Some(tokens) = raw.tokens {
             for entry in list("tokens", tokens)? {
-                let hash: TokenHash = entry.get_ref().parse().or_else(|_| fault(&entry, PolicyProblem::TokenHash))?;
-                self.credential(&name, Credential::Token(hash), &entry)?;
+                let is_hash = entry.get_ref().starts_with("sha256:");
+                let wrong = || if is_hash { PolicyProblem::TokenHash } else { PolicyProblem::TokenKey };
+                let key: TokenKey = entry.get_ref().parse().or_else(|_| fault(&entry, wrong()))?;
+                self.credential(&name, Credential::Token(key), &entry)?;
             }
         }
         if let Some(keys) = raw.signing_keys {

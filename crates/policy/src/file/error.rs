@@ -63,12 +63,19 @@ pub enum PolicyProblem {
         "{0:?} is not a certificate fingerprint; it is the SHA-256 of the certificate's public key, written as 64 hexadecimal digits"
     )]
     Certificate(String),
-    /// The text is not a token's hash. It is not repeated, because it may be a secret of another form.
-    #[error("this is not a token's hash; write sha256: and 64 hexadecimal digits")]
+    /// The text is not a token's key. It is not repeated, because it may be a secret of another form.
+    #[error(
+        "this is not the key of a token; write ed25519: and 64 hexadecimal digits, as theta token line prints them"
+    )]
+    TokenKey,
+    /// It is the hash of a token, by which tokens were known that were sent whole.
+    #[error(
+        "this is the hash of a token, which nodes no longer take: whoever has the token prints its line with theta token line FILE;          the token stays as it is"
+    )]
     TokenHash,
     /// A token itself stands somewhere in the file.
     #[error(
-        "this is a token, not its hash: take it out of the file, give the client a new one and write the hash of that"
+        "this is a token, not its key: take it out of the file, give the client a new one (theta token new) and write the key of that"
     )]
     Token,
     /// The text is not a public key.

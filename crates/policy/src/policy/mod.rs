@@ -19,7 +19,7 @@ pub use rule::{Effect, Recording};
 pub(crate) use signing::{SigningRule, SlotSource};
 
 use theta_names::Operation;
-use theta_statements::{Ask, Digest, Name, SignedRequest, Token, UnixTime};
+use theta_statements::{Ask, Digest, Name, ProvenToken, SignedRequest, TokenKey, UnixTime};
 
 use crate::request::Credential;
 use crate::{Caller, Request, SlotRace, Unidentified};
@@ -103,12 +103,19 @@ impl Policy {
         self.caller(Credential::Certificate(fingerprint)).ok_or(Unidentified::Certificate(fingerprint))
     }
 
-    /// The client whose token this is.
+    /// The client whose token has proven itself.
     ///
     /// # Errors
     /// [`Unidentified::Token`].
-    pub fn caller_by_token(&self, token: &Token) -> Result<Caller, Unidentified> {
-        self.caller(Credential::Token(token.hash())).ok_or(Unidentified::Token)
+    pub fn caller_by_token(&self, token: &ProvenToken) -> Result<Caller, Unidentified> {
+        let key = token.key();
+        self.caller(Credential::Token(key)).ok_or(Unidentified::Token(key))
+    }
+
+    /// Whether any client has a token with this key, so that it is worth a verification of what claims to be.
+    #[must_use]
+    pub fn has_token(&self, key: TokenKey) -> bool {
+        self.credentials.contains_key(&Credential::Token(key))
     }
 
     /// The request of the client that signed exactly this ask, whoever sent it.

@@ -122,7 +122,7 @@ fn strangers_are_recorded_and_long_texts_cut() {
         UnixTime(0),
         Operation::Sign,
         Some(&long),
-        &Unidentified::Token,
+        &Unidentified::Proof(theta_statements::TokenProofError::False),
         Digest([0; 32]),
     );
     assert_eq!((record.key.as_ref().unwrap().len(), record.allowed), (1_024, false));

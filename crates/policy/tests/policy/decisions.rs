@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use theta_names::{Label, Operation};
 use theta_policy::{Answer, Effect, Policy, Reason, Unidentified};
-use theta_statements::{Ask, Invalid, Token, UnixTime};
+use theta_statements::{Ask, Invalid, Token, UnixTime, Validity};
 
 use crate::support::{NOW, alice, allow, ask_once, fingerprint, label, people, policy, rule, sign, state};
 
@@ -118,12 +118,16 @@ fn strangers_and_withdrawn_credentials_get_nothing() {
     let before = policy(&open);
     assert!(matches!(before.caller_by_certificate(fingerprint(9)), Err(Unidentified::Certificate(_))));
     let token: Token = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8".parse().unwrap();
-    assert_eq!(before.caller_by_token(&token), Err(Unidentified::Token));
+    let hour = Validity { from: NOW, until: NOW.plus(3_600_000) };
+    let proven = token.prove(&[1; 32], hour).verify(&[1; 32], NOW).unwrap();
+    assert_eq!(before.caller_by_token(&proven), Err(Unidentified::Token(token.key())));
+    assert!(!before.has_token(token.key()));
     let text =
-        people().replace("name = \"bob\"\n", &format!("name = \"bob\"\ntokens = [\"{}\"]\n", token.hash())) + &open;
+        people().replace("name = \"bob\"\n", &format!("name = \"bob\"\ntokens = [\"{}\"]\n", token.key())) + &open;
     let after =
         theta_policy::Policy::parse(&text.replace(&format!("{:064x}", 1), &format!("{:064x}", 7)), "p").unwrap();
-    assert_eq!(after.caller_by_token(&token).unwrap().client().as_str(), "bob");
+    assert_eq!(after.caller_by_token(&proven).unwrap().client().as_str(), "bob");
+    assert!(after.has_token(token.key()));
 
     let alice = alice(&before);
     assert!(before.decide(&alice.asks(sign(b"m")), NOW, &state()).allowed);
@@ -261,6 +265,7 @@ fn a_policy_knows_what_kinds_of_clients_and_slots_it_has() {
     assert!(plain.takes_slot(Some("chain"), Operation::Sign));
     assert!(!plain.takes_slot(Some("root"), Operation::Sign) && !plain.takes_slot(Some("chain"), Operation::FlipCoin));
     assert!(Policy::parse("format = 1", "policy.toml").unwrap().is_empty());
-    let token = format!("format = 1\n[[client]]\nname = \"t\"\ntokens = [\"sha256:{}\"]\n", "ab".repeat(32));
+    let token: Token = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8".parse().unwrap();
+    let token = format!("format = 1\n[[client]]\nname = \"t\"\ntokens = [\"{}\"]\n", token.key());
     assert!(Policy::parse(&token, "policy.toml").unwrap().has_tokens());
 }

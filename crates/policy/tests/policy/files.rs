@@ -38,7 +38,8 @@ fn every_mistake_in_clients_and_approvers_is_explained() {
         (&format!("[\"{:064x}\"]", 2), &format!("[\"{0:064x}\", \"{0:064x}\"]", 2), "stands twice in certificates"),
         (&carol, "ed25519:00", "is not an Ed25519 public key"),
         (&carol, &key(11).verifying_key().to_string(), "appears twice; every client and approver must have its own"),
-        ("signing_keys", "tokens", "p:10: this is not a token's hash; write sha256:"),
+        ("signing_keys = [\"ed", "tokens = [\"md", "p:10: this is not the key of a token; write ed25519: and"),
+        ("signing_keys = [\"ed25519", "tokens = [\"sha256", "theta token line FILE; the token stays as it is"),
     ] {
         let said = error_with(from, to);
         assert!(said.contains(expected), "{said}\n{expected}");
@@ -50,7 +51,7 @@ fn tokens_in_the_file_are_noticed_and_never_repeated() {
     let token = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
     for place in [format!("tokens = [\"{token}\"]"), format!("tokens = \"{token}\""), format!("# {token}")] {
         let said = error(&format!("format = 1\n[[client]]\nname = \"a\"\n{place}\n"));
-        assert!(said.starts_with("p:4: this is a token, not its hash: take it out"), "{said}");
+        assert!(said.starts_with("p:4: this is a token, not its key: take it out"), "{said}");
         assert!(!said.contains("AAECAw"), "{said}");
     }
 }

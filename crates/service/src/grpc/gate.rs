@@ -1,6 +1,6 @@
 //! Every request passes here before any of it is decoded.
 //!
-//! The gate identifies the caller by what comes before the body (the connection's certificate, a token), takes a place
+//! The gate identifies the caller by what comes before the body (the connection's certificate, the proof of a token), takes a place
 //! among the caller's or refuses, finds the service, and counts the answer. A request whose signature is in its body takes
 //! a stranger's place, or that of the caller that relays it, until it is decoded. The policy decides after that; only
 //! health checks and reflection need no permission.
@@ -24,7 +24,7 @@ use tonic::{
 };
 use tracing::{Instrument, field};
 
-use super::door::{Admission, Caller, Connections, Place, RequestBody, ResponseBody, presented_in_headers};
+use super::door::{Admission, Caller, Connections, Place, RequestBody, ResponseBody, TokenCheck};
 use crate::metrics::ApiMetrics;
 
 /// The request's place, which the gate passes to the services. It is kept as long as anybody holds it.
@@ -43,6 +43,7 @@ pub(crate) struct Services<H, R, A> {
     pub(crate) authority: Arc<Authority>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) connections: Arc<Connections>,
+    pub(crate) tokens: TokenCheck,
     pub(crate) metrics: ApiMetrics,
 }
 
@@ -121,7 +122,7 @@ impl<H, R, A> Gate<H, R, A> {
     ) -> Answer {
         let at = Instant::now();
         let metrics = self.0.metrics.clone();
-        let (place, shed) = match self.place(&request) {
+        let (place, shed) = match self.place(&mut request) {
             Ok((place, shed)) => (Arc::new(place), shed),
             Err(refusal) => {
                 metrics.answered(method, refusal.code(), at.elapsed());
@@ -152,10 +153,10 @@ impl<H, R, A> Gate<H, R, A> {
 
 impl<H, R, A> Gate<H, R, A> {
     /// Identifies the caller and takes a place.
-    fn place(&self, request: &Request<Body>) -> Result<(Place, oneshot::Receiver<()>), Status> {
-        let caller = request.extensions().get::<Caller>();
+    fn place(&self, request: &mut Request<Body>) -> Result<(Place, oneshot::Receiver<()>), Status> {
+        let caller = request.extensions().get::<Caller>().cloned();
         let caller = caller.ok_or_else(|| Status::internal("bug: a request without a connection; please report it"))?;
-        let client = self.0.authority.recognise(&presented_in_headers(caller.certificate, request.headers()));
+        let client = self.0.authority.recognise(&self.0.tokens.presented(&caller, request));
         if let Some(client) = &client {
             self.0.connections.recognise(&caller.connection, client);
         }

@@ -31,7 +31,7 @@ use tonic_health::server::HealthReporter;
 
 use super::{
     NodeState,
-    door::{Admission, ConnectionLimits, Connections, Entrance, accept, patrol},
+    door::{Admission, ConnectionLimits, Connections, Entrance, TokenCheck, accept, patrol},
     gate::{Gate, Services},
     governance::Governance,
     keys::Keys,
@@ -149,6 +149,7 @@ impl ApiServer<'_> {
             authority: Arc::clone(&self.state.authority),
             admission: Arc::clone(&self.admission),
             connections: Arc::clone(&self.connections),
+            tokens: TokenCheck::new(Arc::clone(&self.state.authority), self.identity.fingerprint()),
             metrics: self.metrics,
         });
 

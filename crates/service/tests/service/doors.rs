@@ -40,7 +40,7 @@ async fn group(limits: impl Fn(&mut LimitsConfig)) -> (TestGroup, Identity) {
          clients = [\"other\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n\n[[client]]\nname = \"robot\"\ntokens = [\"{}\"]\n",
         prepared.open_policy(),
         other.fingerprint(),
-        format_args!("sha256:{}", "ab".repeat(32)),
+        "ed25519:03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8",
     );
     prepared.write_policy(&policy);
     let configure = |_, config: &mut NodeConfig| limits(&mut config.limits);

@@ -15,7 +15,7 @@ use cryptoki_sys::{
 };
 use theta_client::{
     ClientError, ClientFile, ClientOptions, Credentials, KeyRef, KeyState, LockError, OpenError, Problem, SigningKey,
-    Token as BearerToken, blocking::Client, read_group,
+    Token as ClientToken, blocking::Client, read_group,
 };
 
 use theta_keypool::{LABEL, Pin, TokenConfig};
@@ -32,7 +32,7 @@ use crate::{
 
 /// How long connecting to one node may take at most.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// How long the nodes may take to say whether they know a bearer token.
+/// How long the nodes may take to say whether they know a client's token.
 const LOGIN: Duration = Duration::from_secs(8);
 /// How long each of them has to answer, once it is connected: the others do not wait longer for one that hangs.
 const ANSWER_TO_LOGIN: Duration = Duration::from_secs(2);
@@ -200,10 +200,10 @@ impl Token {
         Ok(client.with_credentials(Credentials { signer, ..Credentials::default() }))
     }
 
-    /// The client with a bearer token that the nodes know.
+    /// The client with a token that the nodes know.
     fn with_token(&self, client: Client, pin: &[u8]) -> Outcome<Client> {
         let wrong = Refusal(CKR_PIN_INCORRECT);
-        let token: BearerToken = std::str::from_utf8(pin).ok().and_then(|pin| pin.trim().parse().ok()).ok_or(wrong)?;
+        let token: ClientToken = std::str::from_utf8(pin).ok().and_then(|pin| pin.trim().parse().ok()).ok_or(wrong)?;
         let client = client.with_credentials(Credentials { token: Some(token), ..Credentials::default() });
         let asked = client.asynchronous();
         let asking = asked.list_keys_within(ANSWER_TO_LOGIN);
@@ -212,13 +212,13 @@ impl Token {
         let unknown = problems.iter().filter(|node| is_unknown_caller(&node.problem)).count();
         // With so many that know nothing of it, too few are left that could sign.
         if nodes.saturating_sub(unknown) < quorum {
-            self.log.say("the nodes do not know this bearer token: put its hash into their policies (theta token new)");
+            self.log.say("the nodes do not know this token: put its line into their policies (theta token line)");
             return Err(wrong);
         }
         let reached =
             problems.iter().filter(|node| matches!(node.problem, Problem::Unreachable(_) | Problem::Silent(_)));
         if nodes.saturating_sub(reached.count()) < quorum {
-            self.log.say("too few nodes can be reached to check the bearer token");
+            self.log.say("too few nodes can be reached to check the token");
             return Err(Refusal(CKR_DEVICE_ERROR));
         }
         Ok(client)

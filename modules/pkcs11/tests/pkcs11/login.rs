@@ -1,4 +1,4 @@
-//! What PINs are: nothing, a bearer token, a passphrase.
+//! What PINs are: nothing, a client's token, a passphrase.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 
@@ -63,7 +63,7 @@ fn without_a_pin_any_is_taken() {
 }
 
 #[test]
-fn a_bearer_token_is_a_pin() {
+fn a_token_is_a_pin() {
     let group = with_keys();
     let new = |name: &str| {
         let policy = group.theta(&["token", "new", "--name", name]).ok().text();
@@ -129,7 +129,7 @@ fn a_host_destroys_a_key_if_it_may() {
     host.ok(sign("ed"));
 }
 
-/// Where the PIN is a bearer token, keys are destroyed as whoever has it, and not as the client file.
+/// Where the PIN is a client's token, keys are destroyed as whoever has it, and not as the client file.
 #[test]
 fn with_a_token_nobody_acts_as_the_file() {
     let group = with_keys();

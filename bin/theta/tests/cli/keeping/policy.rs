@@ -185,7 +185,7 @@ fn approvals_are_given_counted_and_bound_to_what_they_approve() {
 }
 
 #[test]
-fn tokens_are_secret_and_policies_hold_their_hashes() {
+fn tokens_are_secret_and_policies_hold_their_keys() {
     let desk = Desk::new();
     let made = desk.theta(&["token", "new", "--name", "operator"]).ok();
     let token = desk.read("operator.token");
@@ -195,12 +195,21 @@ fn tokens_are_secret_and_policies_hold_their_hashes() {
     desk.theta(&["policy", "check", "policy.toml"]).ok();
     // The token itself is refused.
     desk.file("policy.toml", &format!("{POLICY}\n# {token}"));
-    desk.theta(&["policy", "check", "policy.toml"]).fails(2, &["this is a token, not its hash"]);
+    desk.theta(&["policy", "check", "policy.toml"]).fails(2, &["this is a token, not its key"]);
     desk.theta(&["token", "new", "--name", "operator"]).fails(2, &["operator.token exists already"]);
     assert_eq!(desk.read("operator.token"), token);
     let piped = desk.theta(&["token", "new", "--name", "x", "-o", "-"]).ok();
-    assert!(piped.text().starts_with("theta-token-") && piped.stderr.contains("tokens = [\"sha256:"), "{piped:?}");
+    assert!(piped.text().starts_with("theta-token-") && piped.stderr.contains("tokens = [\"ed25519:"), "{piped:?}");
     desk.theta(&["token", "new", "--name", "no name"]).fails(2, &["not a name"]);
+    // Its line, alone.
+    let line = desk.theta(&["token", "line", "operator.token"]).ok().text();
+    assert!(line.starts_with("tokens = [\"ed25519:") && made.text().contains(line.trim()), "{line}");
+    // A policy of before tokens proved themselves.
+    desk.file(
+        "policy.toml",
+        &format!("{POLICY}\n[[client]]\nname = \"old\"\ntokens = [\"sha256:{}\"]\n", "ab".repeat(32)),
+    );
+    desk.theta(&["policy", "check", "policy.toml"]).fails(2, &["theta token line FILE", "the token stays as it is"]);
 }
 
 #[test]
@@ -229,7 +238,16 @@ fn a_new_client_gets_a_file_and_lines_for_the_policy() {
 #[test]
 fn every_new_command_teaches() {
     let desk = Desk::new();
-    for command in ["policy check", "policy explain", "approve", "approver new", "client new", "token new"] {
+    for command in [
+        "policy check",
+        "policy explain",
+        "approve",
+        "approver new",
+        "client new",
+        "token new",
+        "token line",
+        "token proof",
+    ] {
         let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let help = desk.theta(&arguments).ok().text();
         assert!(help.contains("Examples:"), "{help}");

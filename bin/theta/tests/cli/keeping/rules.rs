@@ -242,6 +242,11 @@ fn a_token_is_a_client() {
     let name = group.file("message", "x");
     group.theta(&["sign", &name, "--token-file", "watcher.token"]).fails(1, &["watcher may not sign", "no rule"]);
     group.theta(&["sign", &name]).fails(1, &[]);
+    // For programs without a client of ours; nothing of the token is in it.
+    let header = group.theta(&["token", "proof", "--node", "2", "--token-file", "watcher.token"]).ok().text();
+    let token = fs::read_to_string(group.path().join("watcher.token")).unwrap();
+    assert!(header.starts_with("authorization: Theta ") && !header.contains(&token.trim()[12..]), "{header}");
+    group.theta(&["token", "proof", "--node", "2"]).fails(2, &["--token-file"]);
 }
 
 /// The attack: nodes are used, and killed before they have written their records.

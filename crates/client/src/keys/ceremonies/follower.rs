@@ -57,7 +57,7 @@ impl Follower {
     /// Asks for the ceremony, then watches it. A node that has the ceremony already reports its state.
     async fn turn(&self) -> Result<(), Problem> {
         let mut calls = self.connection.calls(self.most_bytes);
-        let request = self.enclosed.request(self.request.clone(), self.patience);
+        let request = self.enclosed.request(&self.connection, self.request.clone(), self.patience);
         let ask = async { calls.one::<_, Report>("/theta.v1.ThresholdKeys/HoldCeremony", request).await };
         let status = self.read(Ok(self.within(ask).await?.into_inner())).await?;
         let (id, over) = (status.id.clone(), is_over(&status));
@@ -65,7 +65,7 @@ impl Follower {
         if over {
             return Ok(());
         }
-        let request = self.enclosed.request(v1::WatchCeremonyRequest { id }, self.watch_for);
+        let request = self.enclosed.request(&self.connection, v1::WatchCeremonyRequest { id }, self.watch_for);
         let mut calls = self.connection.calls(self.most_bytes);
         let watch = async { calls.stream::<_, Report>("/theta.v1.ThresholdKeys/WatchCeremony", request).await };
         let mut reports = self.within(watch).await?.into_inner();

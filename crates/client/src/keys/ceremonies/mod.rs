@@ -230,7 +230,7 @@ impl Client {
         let deadline = Instant::now() + patience;
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
-            let request = enclosed.request(message.clone(), patience);
+            let request = enclosed.request(&connection, message.clone(), patience);
             async move { Ok(connection.keys().cancel_ceremony(request).await?.into_inner()) }
         });
         let (mut taken, mut withdrawn, mut problems) = (0, 0, Problems::new(&connections));
@@ -338,7 +338,7 @@ impl Client {
         let (patience, enclosed) = (self.shared.options.timeout, self.enclose_token());
         let (connections, most_bytes) = (self.connections(), self.shared.options.max_message_bytes);
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
-            let request = enclosed.request(v1::ListCeremoniesRequest {}, patience);
+            let request = enclosed.request(&connection, v1::ListCeremoniesRequest {}, patience);
             async move {
                 let entries = connection.list::<_, MOST_LISTED>(LIST, request, most_bytes).await?;
                 entries.into_iter().map(|entry| Ok(trim(bounded::entry::<_, MOST_FIELDS>(entry)?))).collect()

@@ -25,7 +25,10 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tonic::transport::server::Connected;
 
-use super::connections::{Connection, Connections, Listed};
+use super::{
+    connections::{Connection, Connections, Listed},
+    presented::Proofs,
+};
 
 /// The caller at the other end of a connection.
 #[derive(Clone, Debug)]
@@ -33,6 +36,7 @@ pub(crate) struct Caller {
     /// The certificate whose key it has proven to own; `None` if it showed none, so that its requests have to identify it.
     pub(crate) certificate: Option<Fingerprint>,
     pub(crate) connection: Arc<Connection>,
+    pub(super) proofs: Arc<Proofs>,
 }
 
 /// An authenticated connection. Dropping it releases its place among the connections.
@@ -122,7 +126,7 @@ async fn admit(
     let client = certificate.as_ref().and_then(|certificate| door.client(certificate));
     let listed = reception.limits.connections.enter(client, address);
     let listed = listed.map_err(|_| "the node has as many connections as it will".to_owned())?;
-    let caller = Caller { certificate, connection: Arc::clone(&listed.connection) };
+    let caller = Caller { certificate, connection: Arc::clone(&listed.connection), proofs: Arc::default() };
     Ok(ApiStream { tls, caller, listed, is_over: false })
 }
 

@@ -22,5 +22,5 @@ pub(crate) use self::{
     connections::{ConnectionBounds, Connections},
     incoming::{Caller, ConnectionLimits, Entrance, accept},
     patrol::patrol,
-    presented::{presented, presented_in_headers},
+    presented::{TokenCheck, presented},
 };

@@ -2,7 +2,7 @@
 //! node can be reached.
 //!
 //! - Slot 0 is a token with a pool: two keys of it were made by hosts, two of the group were not. Nobody says what will be signed with them.
-//! - Slot 1 is the same group, seen after a login with a bearer token, which nobody can check.
+//! - Slot 1 is the same group, seen after a login with a client's token, which nobody can check.
 //! - Slot 2 has no client file.
 
 use std::{
@@ -29,7 +29,7 @@ use theta_sharing::Threshold;
 pub(crate) const SLOTS: CK_SLOT_ID = 3;
 /// The slot of the token with a pool.
 pub(crate) const POOLED: CK_SLOT_ID = 0;
-/// The slot of the token that takes a bearer token.
+/// The slot of the token that takes a client's token.
 pub(crate) const LOCKED: CK_SLOT_ID = 1;
 
 /// The label of the key on P-256, which a host may also give the module by its numbers.
