@@ -99,8 +99,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
     pub(super) fn drop_hung(&mut self) {
         let current = self.attempt;
         // That of this attempt has stricter bounds.
-        let hung = self.runs.iter_mut().filter(|(attempt, run)| run.tick() && **attempt != current);
-        for attempt in hung.map(|(attempt, _)| *attempt).collect::<Vec<_>>() {
+        let hung =
+            |(attempt, run): (&u16, &mut Run<GroupOf<C>>)| (run.tick() && *attempt != current).then_some(*attempt);
+        for attempt in self.runs.iter_mut().filter_map(hung).collect::<Vec<_>>() {
             if let Some(run) = self.runs.remove(&attempt) {
                 self.note_failure(run.holders());
             }
