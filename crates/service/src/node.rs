@@ -2,6 +2,7 @@
 
 mod archive;
 mod certificate;
+mod descriptors;
 mod error;
 mod forwarded;
 mod founding;
@@ -29,7 +30,7 @@ use theta_network::{
     GroupTransport, HostStatus, Identity, Inbound, PeerState, Transport,
     doorway::{self, Doorway},
     group::{GroupFile, GroupNode},
-    mesh::Listen,
+    mesh::{Listen, MeshLimits},
 };
 use theta_orchestration::Orchestrator;
 use theta_policy::Reload;
@@ -261,8 +262,11 @@ impl NodeBuilder {
     }
 
     async fn begin(self) -> Result<Node, StartError> {
-        let Self { config, listeners, wrap } = self;
+        let Self { mut config, listeners, wrap } = self;
         let (group, identity, certificate) = membership(&config)?;
+        let mut mesh = MeshLimits::default();
+        let descriptors = descriptors::raise();
+        mesh.handshakes = descriptors::fit(&mut config.limits, group.nodes().len(), mesh.handshakes, descriptors);
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
         // All addresses are bound before any thread starts, so that an error is reported at once and nothing has to be
         // undone.
@@ -274,7 +278,7 @@ impl NodeBuilder {
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
         let archive = LedgerArchive::new(authority.store(), group.founding());
-        let (network, inbound, peers_at) = join((&config, &group), &identity, peer, &archive, &mut registry)?;
+        let (network, inbound, peers_at) = join((&config, &group, mesh), &identity, peer, &archive, &mut registry)?;
         let (transport, inbound) = wrap(Arc::clone(&network) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
