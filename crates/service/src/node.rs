@@ -411,6 +411,9 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
     let open = move || {
         let mut registry = Registry::default();
         let store = Arc::new(store.open()?);
+        if let Err(error) = store.keep_reserve() {
+            tracing::warn!(%error, "no room is kept in reserve beside the store");
+        }
         let custodian = Custodian::open(Arc::clone(&store), NodeId::from(id), roster)?;
         let authority = Authority::open(&name, NodeId::from(id), &policy, store, &mut registry)?;
         if let Some(AuditConfig { keep, folder }) = audit {
