@@ -30,7 +30,7 @@ use theta_network::{
     GroupTransport, HostStatus, Identity, Inbound, PeerState, Transport,
     doorway::{self, Doorway},
     group::{GroupFile, GroupNode},
-    mesh::{Listen, MeshLimits},
+    mesh::Listen,
 };
 use theta_orchestration::Orchestrator;
 use theta_policy::Reload;
@@ -264,9 +264,7 @@ impl NodeBuilder {
     async fn begin(self) -> Result<Node, StartError> {
         let Self { mut config, listeners, wrap } = self;
         let (group, identity, certificate) = membership(&config)?;
-        let mut mesh = MeshLimits::default();
-        let descriptors = descriptors::raise();
-        mesh.handshakes = descriptors::fit(&mut config.limits, group.nodes().len(), mesh.handshakes, descriptors);
+        let mesh = descriptors::share_out(&mut config.limits, group.nodes().len());
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
         // All addresses are bound before any thread starts, so that an error is reported at once and nothing has to be
         // undone.

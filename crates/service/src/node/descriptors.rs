@@ -7,6 +7,8 @@ use std::num::NonZeroUsize;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use theta_network::mesh::MeshLimits;
+
 use crate::config::LimitsConfig;
 
 /// What a node holds besides the connections counted here: its store, its log, files that it reads, listeners, what its threads wait on,
@@ -17,9 +19,16 @@ const PER_PEER: usize = 4;
 /// Each of the kinds of places has at least so many.
 const FEWEST: usize = 8;
 
+/// Raises the limit, and shares what there is out among those who connect; of peers there are so many.
+pub(super) fn share_out(limits: &mut LimitsConfig, peers: usize) -> MeshLimits {
+    let mesh = MeshLimits::default();
+    let handshakes = fit(limits, peers, mesh.handshakes, raise());
+    MeshLimits { handshakes, ..mesh }
+}
+
 /// Raises the process's limit as far as the system lets it, and returns it; `None` if there is none or nobody knows it. A limit that
 /// cannot be raised stays, and the log says so.
-pub(super) fn raise() -> Option<usize> {
+fn raise() -> Option<usize> {
     let limit = getrlimit(Resource::Nofile);
     let before = limit.current;
     if before != limit.maximum {
@@ -35,7 +44,7 @@ pub(super) fn raise() -> Option<usize> {
 
 /// Lets the places for connections be as many as there are descriptors, all kinds in proportion, and says so if they become fewer. Returns
 /// how many handshakes of peers there may be at once, of those that were wanted.
-pub(super) fn fit(limits: &mut LimitsConfig, peers: usize, handshakes: usize, descriptors: Option<usize>) -> usize {
+fn fit(limits: &mut LimitsConfig, peers: usize, handshakes: usize, descriptors: Option<usize>) -> usize {
     let Some(descriptors) = descriptors else { return handshakes };
     let fixed = OWN.saturating_add(PER_PEER.saturating_mul(peers));
     let (clients, entering) = (limits.max_connections.get(), limits.max_handshakes.get());
