@@ -43,6 +43,21 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(QUEUE)
 }
 
+/// Whether the process, or the whole system, has no file descriptor left for a connection. The connection waits in the system meanwhile; whoever
+/// accepts has to close another one, or nobody gets in until somebody leaves.
+#[must_use]
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    /// `ENFILE` and `EMFILE`, which have these numbers on every Unix.
+    const FULL: [i32; 2] = [23, 24];
+    error.raw_os_error().is_some_and(|number| FULL.contains(&number))
+}
+
+/// How long to wait before accepting again when no connection could be accepted: longer if nothing was closed for it, which would spin.
+#[must_use]
+pub const fn pause(gave_way: bool) -> Duration {
+    Duration::from_millis(if gave_way { 5 } else { 100 })
+}
+
 /// The limits of unfinished handshakes: how many, and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoorwayLimits {
@@ -128,6 +143,11 @@ impl Doorway {
         Handshake { doorway: Arc::clone(self), number, shed }
     }
 
+    /// Ends the handshake that would be ended first, so that its file descriptor is free; `false` if there is none.
+    pub fn give_way(&self) -> bool {
+        self.waiting().end(|_| true)
+    }
+
     /// How many handshakes were ended for newer ones so far.
     #[must_use]
     pub fn shed(&self) -> u64 {
@@ -149,21 +169,21 @@ impl Waiting {
     fn make_room(&mut self, limits: &DoorwayLimits, address: IpAddr) {
         let here = self.places.values().filter(|place| place.address == address).count();
         if here >= limits.per_address.get() {
-            self.end(|place| place.address == address);
+            let _ = self.end(|place| place.address == address);
         } else if self.places.len() >= limits.all.get() {
-            self.end(|_| true);
+            let _ = self.end(|_| true);
         }
     }
 
     /// Ends one of the candidates: an unfamiliar one before a familiar one, then a silent one before one that has sent
-    /// something, then the oldest.
-    fn end(&mut self, candidate: impl Fn(&Place) -> bool) {
+    /// something, then the oldest. Returns whether there was one.
+    fn end(&mut self, candidate: impl Fn(&Place) -> bool) -> bool {
         let candidates = self.places.iter().filter(|(_, place)| candidate(place));
         let worst = candidates.min_by_key(|(number, place)| (place.familiar, place.speaks, **number));
-        if let Some(number) = worst.map(|(number, _)| *number) {
-            self.places.remove(&number);
-            self.shed = self.shed.saturating_add(1);
-        }
+        let Some(number) = worst.map(|(number, _)| *number) else { return false };
+        self.places.remove(&number);
+        self.shed = self.shed.saturating_add(1);
+        true
     }
 }
 
@@ -201,12 +221,27 @@ impl Drop for Handshake {
     }
 }
 
-/// Log lines that strangers can cause: at most one a second, with the number of those that were left out, so that
+/// Log lines that strangers can cause: at most one a second, or in another time, with the number of those that were left out, so that
 /// nobody fills a disk from outside.
-#[derive(Debug, Default)]
-pub struct Occasionally(Mutex<(Option<Instant>, u64)>);
+#[derive(Debug)]
+pub struct Occasionally {
+    period: Duration,
+    said: Mutex<(Option<Instant>, u64)>,
+}
+
+impl Default for Occasionally {
+    fn default() -> Self {
+        Self::every(Duration::from_secs(1))
+    }
+}
 
 impl Occasionally {
+    /// At most one line in this time.
+    #[must_use]
+    pub fn every(period: Duration) -> Self {
+        Self { period, said: Mutex::default() }
+    }
+
     /// Logs a warning, or counts it as left out.
     pub fn warn(&self, message: fmt::Arguments<'_>) {
         if let Some(left_out) = self.may_speak(Instant::now()) {
@@ -223,9 +258,9 @@ impl Occasionally {
 
     /// How many lines were left out since the last one; `None` if this one must be left out, too.
     fn may_speak(&self, now: Instant) -> Option<u64> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, left_out) = &mut *state;
-        if last.is_some_and(|last| now.saturating_duration_since(last) < Duration::from_secs(1)) {
+        if last.is_some_and(|last| now.saturating_duration_since(last) < self.period) {
             *left_out = left_out.saturating_add(1);
             return None;
         }
@@ -294,6 +329,16 @@ mod tests {
         assert_eq!((doorway.shed(), doorway.unfinished()), (98, 3));
         drop(many);
         assert_eq!(doorway.unfinished(), 1, "what was shed gives nothing back twice");
+    }
+
+    #[test]
+    fn whoever_would_go_first_gives_way() {
+        let doorway = doorway(8, 8);
+        let (mut friend, mut stranger) = (doorway.enter(HERE, true), doorway.enter(there(1), false));
+        assert!(doorway.give_way() && is_shed(&mut stranger) && !is_shed(&mut friend));
+        assert!(doorway.give_way() && is_shed(&mut friend) && !doorway.give_way());
+        let out = |number| is_out_of_descriptors(&io::Error::from_raw_os_error(number));
+        assert!(out(23) && out(24) && !out(11));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use hyper::{Method, Request, Response, StatusCode, body::Incoming, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::{encoding::text::encode, registry::Registry};
+use theta_network::doorway::Occasionally;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -34,12 +35,13 @@ const MAX_CONNECTIONS: usize = 32;
 /// Answers scrapes until dropped.
 pub(crate) async fn serve(listener: TcpListener, registry: Arc<Registry>, ready: Readiness) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let full = Occasionally::every(Duration::from_secs(60));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let tcp = match listener.accept().await {
             Ok((tcp, _)) => tcp,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a metrics connection");
+                full.warn(format_args!("cannot accept a metrics connection: {error}"));
                 time::sleep(Duration::from_millis(100)).await;
                 continue;
             }

@@ -2,6 +2,7 @@
 
 mod archive;
 mod certificate;
+mod descriptors;
 mod error;
 mod forwarded;
 mod founding;
@@ -261,8 +262,9 @@ impl NodeBuilder {
     }
 
     async fn begin(self) -> Result<Node, StartError> {
-        let Self { config, listeners, wrap } = self;
+        let Self { mut config, listeners, wrap } = self;
         let (group, identity, certificate) = membership(&config)?;
+        let mesh = descriptors::share_out(&mut config.limits, group.nodes().len());
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
         // All addresses are bound before any thread starts, so that an error is reported at once and nothing has to be
         // undone.
@@ -274,7 +276,7 @@ impl NodeBuilder {
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
         let archive = LedgerArchive::new(authority.store(), group.founding());
-        let (network, inbound, peers_at) = join((&config, &group), &identity, peer, &archive, &mut registry)?;
+        let (network, inbound, peers_at) = join((&config, &group, mesh), &identity, peer, &archive, &mut registry)?;
         let (transport, inbound) = wrap(Arc::clone(&network) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
@@ -407,6 +409,9 @@ async fn open_store(config: &NodeConfig, group: &GroupFile) -> Result<Opened, St
     let open = move || {
         let mut registry = Registry::default();
         let store = Arc::new(store.open()?);
+        if let Err(error) = store.keep_reserve() {
+            tracing::warn!(%error, "no room is kept in reserve beside the store");
+        }
         let custodian = Custodian::open(Arc::clone(&store), NodeId::from(id), roster)?;
         let authority = Authority::open(&name, NodeId::from(id), &policy, store, &mut registry)?;
         if let Some(AuditConfig { keep, folder }) = audit {

@@ -163,7 +163,8 @@ impl Store {
         let mut removed = 0_u64;
         loop {
             let next = self.audit_start()?.len().saturating_add(PRUNED_AT_ONCE).min(before);
-            let step = self.write(|transaction| transaction.prune_audit(next))?;
+            let step = self.write(|transaction| transaction.prune_audit(next));
+            let step = step.map_err(|error| error.or_full(self.place()))?;
             removed = removed.saturating_add(step);
             if step == 0 || next == before {
                 return Ok(removed);

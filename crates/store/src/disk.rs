@@ -50,6 +50,8 @@ struct State {
     until_failure: Option<u64>,
     /// How many changes and syncs there were.
     operations: u64,
+    /// How many bytes were written.
+    written: u64,
     /// How many reads there were.
     reads: u64,
     /// How many changes succeed before the disk is full. Then changes fail; reads and syncs do not.
@@ -80,6 +82,12 @@ impl SimulatedDisk {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many bytes were written to it so far.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.state().written
     }
 
     /// The storage for [`crate::Store::open_on`], until the next power failure.
@@ -247,6 +255,9 @@ impl StorageBackend for Attached {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let place = place(offset, data.len())?;
-        self.change(Change::Write { offset: place.start, bytes: data.to_vec() })
+        self.change(Change::Write { offset: place.start, bytes: data.to_vec() })?;
+        let mut state = self.disk.state();
+        state.written = state.written.saturating_add(data.len() as u64);
+        Ok(())
     }
 }

@@ -107,6 +107,11 @@ pub enum StoreError {
     /// The database failed; after an I/O error it must be opened again.
     #[error("the database: {0}")]
     Database(Arc<redb::Error>),
+    /// There is no room to write what it takes, even to remove something.
+    #[error(
+        "{0}: its file system is full: make some MiB free there; what the audit log takes is removed with `theta audit export --dir` and `theta audit prune --dir`"
+    )]
+    Full(String),
     /// The disk failed, and the database could not be opened again yet.
     #[error("the disk failed, and the store waits for it to work again: make room on it, or repair it")]
     Failed,
@@ -127,6 +132,24 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn io(place: impl Into<String>, error: io::Error) -> Self {
         Self::Io { place: place.into(), error: Arc::new(error) }
+    }
+
+    /// The same, or [`StoreError::Full`] if there was no room.
+    pub(crate) fn or_full(self, place: &str) -> Self {
+        if self.is_full() { Self::Full(place.to_owned()) } else { self }
+    }
+
+    /// Whether there was no room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let full = |error: &io::Error| matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+        match self {
+            Self::Full(_) => true,
+            Self::Io { error, .. } => full(error),
+            Self::Database(error) => matches!(&**error, redb::Error::Io(error) if full(error)),
+            _ => false,
+        }
     }
 
     pub(crate) fn database(error: impl Into<redb::Error>) -> Self {

@@ -52,7 +52,7 @@ impl LogArgs {
     pub(super) fn pages(&self, from: u64, take: &mut Take<'_>) -> Result<(), Failure> {
         match &self.place {
             Place { file: Some(file), .. } => of_file(file, from, take),
-            Place { dir: Some(dir), .. } => of_store(&vault::open(&vault::config(dir)?)?, from, take),
+            Place { dir: Some(dir), .. } => of_store(&vault::open_to_make_room(&vault::config(dir)?)?, from, take),
             Place { node: Some(node), .. } => of_node(&self.client.open()?, (*node).into(), from, take),
             Place { .. } => Err(Failure::internal("no log was named")),
         }

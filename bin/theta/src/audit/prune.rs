@@ -32,7 +32,8 @@ A stopped one:
   theta audit prune --dir theta-group/node-1 --through theta-audit:1042:6f1c...
 
 Removes the records that the checkpoint covers. The checkpoint must be of this very log, so nothing is removed that was not \
-exported. Keep the export: together with the log that goes on here it can be verified as before. The last record of all \
+exported. Where the file system is full both commands use what the node has kept in reserve beside its store for this \
+(theta.redb.reserve); write the export to another one. Keep the export: together with the log that goes on here it can be verified as before. The last record of all \
 stays, since the next one follows it.
 
 A node does both by itself if its node.toml says so:
@@ -91,12 +92,13 @@ fn of_running(node: NonZeroU16, args: &PruneArgs) -> Result<Pruned, Failure> {
 fn of_stopped(dir: &std::path::Path, through: Checkpoint) -> Result<Pruned, Failure> {
     let config = vault::config(dir)?;
     let size = || fs::metadata(&config.store.path).map(|file| file.len()).unwrap_or_default();
-    let mut store = vault::open(&config)?;
+    let mut store = vault::open_to_make_room(&config)?;
     let bytes_before = size();
     store.check_audit()?.map_err(|broken| Failure::Failed(format!("nothing was removed: {broken}")))?;
     check(&store, through)?;
     let removed = store.prune_audit(through.count)?;
-    store.compact()?;
+    // The room is used again in any case; moving what is left together takes room itself.
+    store.compact().or_else(|error| if error.is_full() { Ok(()) } else { Err(error) })?;
     let start = store.audit_start()?;
     let after = Checkpoint { count: start.len(), head: Digest(*start.head()) }.to_string();
     let (first, bytes_after) = (start.len(), Some(size()));

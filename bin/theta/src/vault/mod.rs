@@ -31,7 +31,7 @@ pub(crate) use self::{
     sealing::{SEALING_HELP, SealWord},
     trust::{TrustArgs, trust},
 };
-use crate::{exit::Failure, files::write_new};
+use crate::{exit::Failure, files::write_new, output};
 
 /// A node that does not run.
 #[derive(Debug, Args)]
@@ -76,6 +76,18 @@ pub(crate) fn config(dir: &std::path::Path) -> Result<NodeConfig, Failure> {
 /// Opens the store that the configuration names.
 pub(crate) fn open(config: &NodeConfig) -> Result<Store, Failure> {
     config.store.open().map_err(Failure::from)
+}
+
+/// The same, for what makes room: where the file system is full, the room goes first that the node has kept in reserve for this.
+pub(crate) fn open_to_make_room(config: &NodeConfig) -> Result<Store, Failure> {
+    if Store::give_up_reserve(&config.store.path)? {
+        output::diagnose(
+            "note",
+            "the file system is full: what was kept in reserve beside the store is free now",
+            None,
+        );
+    }
+    open(config)
 }
 
 /// Makes a new store where the configuration says, and the key file that seals it if that is missing.

@@ -1,5 +1,6 @@
 //! Nodes that are killed, come back, or are told to stop.
 
+mod descriptors;
 #[cfg(feature = "gossip")]
 mod gossip;
 mod hosts;

@@ -5,7 +5,7 @@ use std::{
     io::{Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     sync::{
         OnceLock,
         atomic::{AtomicU16, Ordering},
@@ -158,8 +158,13 @@ impl Group {
     }
 
     pub(crate) fn start(&mut self, node: u16) {
+        self.start_by(node, command());
+    }
+
+    /// Starts a node by a command that runs the program with whatever follows.
+    pub(crate) fn start_by(&mut self, node: u16, mut program: Command) {
         let log = File::options().create(true).append(true).open(self.log_path(node)).unwrap();
-        let child = command()
+        let child = program
             .args(["node", "run", "--stop-on-eof", "--dir"])
             .arg(self.node_dir(node))
             .stdin(Stdio::piped())

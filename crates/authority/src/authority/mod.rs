@@ -115,6 +115,7 @@ impl Authority {
         let metrics = AuthorityMetrics::register(registry, audit.recorded());
         let disk = Disk::register(registry);
         disk.look(&store);
+        let past = Past::register(registry);
         Ok(Arc::new(Self {
             gate: Gate::new(group, node, policy, StoreSlots::new(Arc::clone(&store))),
             file: stamped,
@@ -126,7 +127,7 @@ impl Authority {
             quotas: Quotas::default(),
             metrics,
             disk,
-            past: Past::default(),
+            past,
             agents: OnceLock::new(),
         }))
     }

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
 use theta_names::Operation;
 use theta_statements::audit::{self, AuditRecord, BrokenLog, Checkpoint, LogEntry};
 use theta_statements::{Digest, UnixTime};
@@ -26,6 +27,10 @@ const MOST_OF_A_FILE: u64 = 65_536;
 
 /// How long a node rests after a file could not be written.
 const REST: Duration = Duration::from_secs(60);
+
+/// From so many records on the operator is told, if nothing takes them out of the store: at about 1 KiB each they take 1 GiB. Nothing is
+/// taken out without being told to: some have to keep what is on record, and where is theirs to say.
+const MANY: i64 = 1_000_000;
 
 /// What a node does with its log by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +104,8 @@ pub(super) struct Past {
     problem: Mutex<Option<String>>,
     /// Until when nothing is tried again after a failure.
     rests: Mutex<Option<Instant>>,
+    /// How many records are in the store.
+    stored: Gauge,
 }
 
 impl Past {
@@ -106,8 +113,40 @@ impl Past {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let past = Self::default();
+        let audit = registry.sub_registry_with_prefix("theta_audit");
+        audit.register("stored", "Records of the audit log that are in the store", past.stored.clone());
+        past
+    }
+
+    /// So many records are in the store. The log says once that they are many.
+    fn measured(&self, stored: u64) {
+        let stored = i64::try_from(stored).unwrap_or(i64::MAX);
+        let before = self.stored.set(stored);
+        if before < MANY
+            && let Some(warning) = self.many()
+        {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    fn many(&self) -> Option<String> {
+        let stored = self.stored.get();
+        (stored >= MANY && self.keeping.get().is_none()).then(|| {
+            format!(
+                "its audit log has {stored} records in the store and nothing takes them out: say [audit] keep in node.toml, or export and \
+                 prune it"
+            )
+        })
+    }
+
     /// What the operator should look at.
     pub(super) fn warning(&self) -> Option<String> {
+        self.many().or_else(|| self.problem())
+    }
+
+    fn problem(&self) -> Option<String> {
         let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         problem.as_ref().map(|problem| format!("the past of its audit log cannot be written into files: {problem}"))
     }
@@ -151,6 +190,10 @@ impl Authority {
 
     /// Writes one file of the log's past and removes it from the store, if the node was told to and there is enough. Blocks.
     pub(super) fn put_past_away(&self) {
+        // What cannot be read is found by whoever needs it.
+        if let (Ok(start), Ok(end)) = (self.store.audit_start(), self.store.audit_end()) {
+            self.past.measured(end.len().saturating_sub(start.len()));
+        }
         let Some(keeping) = self.past.keeping.get() else { return };
         // Whoever looks after the policy and the disk does not wait for a long removal.
         let Ok(_turn) = self.past.turn.try_lock() else { return };
@@ -290,5 +333,22 @@ fn same_contents(one: &Path, other: &Path) -> io::Result<bool> {
         if read == 0 {
             return Ok(true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_log_that_nothing_shortens_is_told() {
+        let past = Past::register(&mut Registry::default());
+        past.measured(999_999);
+        assert_eq!(past.warning(), None);
+        past.measured(1_000_000);
+        let warning = past.warning().unwrap();
+        assert!(warning.contains("1000000 records") && warning.contains("[audit] keep"), "{warning}");
+        past.keeping.set(AuditKeeping { keep: NonZeroU64::MIN, folder: "audit".into() }).unwrap();
+        assert_eq!(past.warning(), None, "the node takes them out by itself");
     }
 }

@@ -25,7 +25,7 @@ use libp2p_core::{
 use libp2p_identity::PeerId;
 use theta_network::{
     Identity,
-    doorway::{Doorway, DoorwayLimits, Ended, Handshake, Occasionally},
+    doorway::{self, Doorway, DoorwayLimits, Ended, Handshake, Occasionally},
     mesh::MeshPeer,
     places,
     tls::{self, UnpinnedCertificate},
@@ -50,8 +50,6 @@ use crate::{
 
 /// The application protocol that connections agree on, so that no other TLS service is mistaken for a neighbour.
 const ALPN: &[u8] = b"theta-gossip/1";
-/// Pause after the system could not accept a connection; typically it is out of file descriptors, which passes.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A neighbour that does not confirm bytes for so long is gone.
 const DEAD_AFTER: Duration = Duration::from_secs(10);
 
@@ -156,8 +154,9 @@ impl Socket {
             match ready!(self.listener.poll_accept(cx)) {
                 Ok(accepted) => return Poll::Ready(accepted),
                 Err(error) => {
+                    let gave_way = doorway::is_out_of_descriptors(&error) && self.doorway.give_way();
                     self.strangers.warnings.warn(format_args!("cannot accept connections from neighbours: {error}"));
-                    self.pause = Some(Box::pin(sleep(ACCEPT_PAUSE)));
+                    self.pause = Some(Box::pin(sleep(doorway::pause(gave_way))));
                 }
             }
         }

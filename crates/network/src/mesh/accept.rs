@@ -23,7 +23,7 @@ use super::{
 use crate::{
     Fingerprint, Inbound,
     archive::{self, Archive},
-    doorway::{Doorway, Ended, Handshake, Occasionally},
+    doorway::{self, Doorway, Ended, Handshake, Occasionally},
     tls::{self, UnpinnedCertificate},
 };
 
@@ -67,6 +67,7 @@ enum RefusedConnection {
 
 /// Accepts connections until the mesh stops.
 pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut stop: watch::Receiver<bool>) {
+    let full = Occasionally::every(Duration::from_secs(60));
     loop {
         let accepted = tokio::select! {
             () = stopped(&mut stop) => return,
@@ -87,9 +88,10 @@ pub(super) async fn run(listener: TcpListener, reception: Arc<Reception>, mut st
                 });
             }
             Err(error) => {
-                // Typically the process is out of file descriptors, which passes. Without the pause this would spin.
-                reception.warnings.warn(format_args!("cannot accept connections from peers: {error}"));
-                sleep(Duration::from_millis(100)).await;
+                // Those who wait to come in wait in the system: one of those who are not in yet makes room, as when all places are taken.
+                let gave_way = doorway::is_out_of_descriptors(&error) && reception.doorway.give_way();
+                full.warn(format_args!("cannot accept connections from peers: {error}"));
+                sleep(doorway::pause(gave_way)).await;
             }
         }
     }

@@ -22,6 +22,10 @@ const RESEND: u32 = u32::MAX;
 /// The `kind` of an announcement.
 const ANNOUNCEMENT: u32 = u32::MAX - 1;
 
+/// The most fields of an envelope. There are six, and a later release may have more; without a bound 16 MiB of fields that mean nothing take a
+/// receiver as long as thousands of good messages, before their sender waits for its turn.
+const MOST_FIELDS: usize = 32;
+
 /// That a holder begins to fill the stocks of presignatures of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Announcement {
@@ -97,6 +101,9 @@ impl From<Malformed> for EnvelopeError {
 impl Content {
     /// Reads an envelope; the payload stays a view into `bytes`.
     pub(crate) fn decode(bytes: Bytes) -> Result<Self, EnvelopeError> {
+        if !has_few_fields(&bytes) {
+            return Err(EnvelopeError::Malformed("more fields than an envelope has, or broken ones"));
+        }
         let envelope =
             Envelope::decode(bytes).map_err(|_| EnvelopeError::Malformed("not the fields of an envelope"))?;
         if envelope.version != VERSION {
@@ -163,9 +170,63 @@ impl Content {
     }
 }
 
+/// Whether bytes are at most [`MOST_FIELDS`] fields. Takes no longer for long messages than for short ones. Groups, which are fields within
+/// fields, are in no message of ours.
+fn has_few_fields(mut bytes: &[u8]) -> bool {
+    for _ in 0..MOST_FIELDS {
+        if bytes.is_empty() {
+            return true;
+        }
+        let Some(rest) = after_field(bytes) else { return false };
+        bytes = rest;
+    }
+    bytes.is_empty()
+}
+
+/// What comes after the first field, by the wire types of Protocol Buffers.
+fn after_field(bytes: &[u8]) -> Option<&[u8]> {
+    let (key, rest) = varint(bytes)?;
+    match key & 7 {
+        0 => varint(rest).map(|(_, rest)| rest),
+        1 => rest.get(8..),
+        2 => {
+            let (length, rest) = varint(rest)?;
+            rest.get(usize::try_from(length).ok()?..)
+        }
+        5 => rest.get(4..),
+        _ => None,
+    }
+}
+
+/// A number of at most ten bytes, and what comes after it.
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let last = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)?;
+    let (number, rest) = bytes.split_at_checked(last.checked_add(1)?)?;
+    let value = number.iter().rev().fold(0, |value: u64, byte| (value << 7) | u64::from(byte & 0x7f));
+    Some((value, rest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The attack: a long message of fields that mean nothing, which the decoder skips one by one.
+    #[test]
+    fn no_envelope_is_long_to_read() {
+        let good = Content::Resend { instance: InstanceId([9; 32]) };
+        let with = |count: usize, field: &[u8]| {
+            let fields = field.iter().copied().cycle().take(count * field.len());
+            Content::decode(good.clone().encode().iter().copied().chain(fields).collect())
+        };
+        // A number, eight bytes, a string, four bytes: fields of a later release.
+        for field in [&b"\x78\x81\x01"[..], b"\x79********", b"\x7a\x02xx", b"\x7d****"] {
+            assert_eq!(with(8, field), Ok(good.clone()));
+            assert_eq!(with(100_000, field).unwrap_err().name(), "malformed_envelope");
+        }
+        // The payload over and over, and groups in a group.
+        assert_eq!(with(100_000, b"\x2a\x00").unwrap_err().name(), "malformed_envelope");
+        assert_eq!(with(1, b"\x7b\x7b\x7c\x7c").unwrap_err().name(), "malformed_envelope");
+    }
 
     #[test]
     fn what_is_written_is_read_back() {

@@ -163,6 +163,22 @@ impl Shared {
         }
     }
 
+    /// The same for bytes that are no message at all. A peer can send these faster than anything else, and they are read before anybody has had
+    /// a turn: so a few in a minute go into the list, the peer is named once in it, and all others are counted only.
+    pub(crate) fn blame_for_noise(&self, culprit: Culprit) {
+        self.metrics.culprit(culprit.party, culprit.offence.name());
+        let Some(line) = self.culprits.noise(&culprit) else { return };
+        if let Some(left_out) = line {
+            let (node, misbehaviour) = (culprit.party.get(), culprit.offence.to_string());
+            warn!(
+                node,
+                misbehaviour,
+                left_out,
+                "a node sends what is no message; more of it is counted, and named once a minute"
+            );
+        }
+    }
+
     /// Somebody cheated among these holders. The key's stock knows it first, so that no request that begins on another thread gives them a further
     /// program while the store writes. Then the calling thread waits until it is durable, and does nothing else before, so that no restart lets them
     /// try again. A set is found once in an epoch, so this is rare; what is known already changes nothing.

@@ -72,6 +72,9 @@ pub(crate) fn inbox_of<'a>(inboxes: &'a Inboxes, id: &InstanceId) -> Option<&'a 
 }
 
 /// Decodes a message. `None` if it is no envelope; then its sender has been recorded as a culprit.
+///
+/// This comes before the turns in which peers are served, so it takes a short time whatever the message is: reading takes as long for long
+/// messages as for short ones, and of a peer that goes on sending what is no envelope the messages are counted, and no more.
 pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
     let (from, channel) = (inbound.from, inbound.channel);
     match Content::decode(inbound.bytes) {
@@ -86,7 +89,7 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
         Ok(Content::Custody { payload }) => Some(Sorted::Custodian { from, bytes: own(payload) }),
         Ok(Content::Slots { payload }) => Some(Sorted::Slots { from, bytes: own(payload) }),
         Err(error) => {
-            shared.blame(Culprit { party: from, offence: error.into(), instance: InstanceId::NONE });
+            shared.blame_for_noise(Culprit { party: from, offence: error.into(), instance: InstanceId::NONE });
             None
         }
     }

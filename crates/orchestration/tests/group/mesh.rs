@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use theta_custody::CeremonyState;
 use theta_names::NodeId;
 use theta_network::{
-    GeneratedIdentity, Identity, Inbound, PeerStatus, SendError, Transport,
+    GeneratedIdentity, Identity, Inbound, PeerState, PeerStatus, SendError, Transport,
     mesh::{Listen, Mesh, MeshConfig, MeshLimits, MeshPeer},
 };
 use theta_orchestration::OrchestratorConfig;
@@ -107,6 +107,68 @@ async fn a_group_answers_over_tls_and_a_crashed_node_comes_back() {
     let again = tokio::time::timeout(PATIENCE, node.run(request)).await.unwrap().unwrap().1.unwrap();
     assert_eq!(again.result.expose(), results[0].result.expose());
     assert!(nodes.iter().all(|(_, node)| node.culprits().is_empty()));
+}
+
+/// What no receiver can decode: nothing, a request of another protocol, and a message as long as it may be of fields that mean nothing.
+fn noise() -> [Bytes; 4] {
+    let fields = |length: usize| [0x78, 1].into_iter().cycle().take(length).collect();
+    [Bytes::new(), Bytes::from_static(b"GET / HTTP/1.1"), fields(60_000), fields(16 << 20)]
+}
+
+/// The attack: member 4 sends the others what is no message, as fast as they take it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_floods_with_noise_is_named_once_and_delays_nobody() {
+    let suite = Suite::Cks05Ristretto255;
+    let group = Group::new(2, 4, &[suite], &config());
+    let (members, mut listeners) = Members::new(4);
+    let (flooder, _unread) = members.start(4, Listen::Bound(listeners.pop().unwrap()));
+    let start = |(id, socket): (u16, TcpListener)| {
+        let (mesh, inbound) = members.start(id, Listen::Bound(socket));
+        let mut registry = Registry::default();
+        let node = Orchestrator::start(config(), group.key_store(id), Arc::clone(&mesh) as _, inbound, &mut registry);
+        (mesh, node.unwrap(), registry)
+    };
+    let nodes: Vec<_> = (1..).zip(listeners).map(start).collect();
+    let flood = tokio::spawn(async move {
+        for message in noise().iter().cycle() {
+            // What finds no room in a queue is not sent.
+            if !flooder.broadcast(message.clone()).is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let counted = |registry: &Registry| {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+        let name = "theta_culprits_total{node=\"4\",misbehaviour=\"malformed_envelope\"} ";
+        text.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |count| count.parse().unwrap())
+    };
+    let began = std::time::Instant::now();
+    let flooded = |least: u64| nodes.iter().all(|(_, _, registry)| counted(registry) >= least);
+    eventually("the flood has begun", || flooded(200)).await;
+    for number in 0..20 {
+        let text = format!("in a flood {number}");
+        let request = group.request(suite, &text);
+        let mut results = Vec::new();
+        for (_, node, _) in &nodes {
+            node.submit(request.clone()).await.unwrap();
+        }
+        for (_, node, _) in &nodes {
+            let run = tokio::time::timeout(PATIENCE, node.run(request.clone()));
+            results.push(run.await.expect("honest messages flow").unwrap().1.unwrap());
+        }
+        group.check(suite, &text, &results);
+    }
+    eventually("the flood goes on", || flooded(2_000)).await;
+    flood.abort();
+    let minutes = usize::try_from(began.elapsed().as_secs() / 60).unwrap() + 1;
+    for (mesh, node, _) in &nodes {
+        let culprits = node.culprits();
+        assert!(culprits.iter().all(|record| record.culprit.party == peer(4)));
+        assert!(culprits.len() <= 16 * minutes, "{} records", culprits.len());
+        assert!(mesh.status().iter().all(|peer| peer.state == PeerState::Connected));
+    }
 }
 
 /// The sender and kind of each message.

@@ -13,7 +13,6 @@ use theta_names::{KeyState, Version};
 use theta_orchestration::{ChangeKeyError, HoldError, NoCustodian};
 use theta_statements::{CancelRequest, CeremonyRequest, KeyChange, StateChange};
 use theta_wire::v1;
-use tokio::sync::mpsc;
 use tokio_stream::{
     Stream,
     wrappers::{ReceiverStream, WatchStream},
@@ -135,9 +134,9 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         // The request keeps its place under the node's bounds for as long as its answer is read.
         let place = request.extensions().get::<Arrival>().cloned();
         let authority = Arc::clone(&self.node.authority);
-        let (parts, stream) = mpsc::channel(backup::WAITING);
+        let (parts, stream) = backup::channel();
         tokio::task::spawn_blocking(move || {
-            backup::send(authority.store(), &config, &parts);
+            backup::send(authority.store(), &config, parts);
             drop((place, stream_place, turn));
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))

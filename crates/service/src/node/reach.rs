@@ -27,7 +27,7 @@ type Joined = (Arc<dyn GroupTransport>, mpsc::Receiver<Inbound>, SocketAddr);
 /// Reaches the other nodes in the way that the configuration says. Where they connect to this one, those who may read the archive do it at the same
 /// address; through a host, and over gossip, nobody reads it. What the way has to tell the monitoring system is registered.
 pub(super) fn join(
-    (config, group): (&NodeConfig, &GroupFile),
+    (config, group, limits): (&NodeConfig, &GroupFile, MeshLimits),
     identity: &Identity,
     listen: Listen,
     archive: &Arc<LedgerArchive>,
@@ -39,7 +39,7 @@ pub(super) fn join(
     let (identity, peers) = (identity.clone(), group.mesh_peers(local));
     match config.transport {
         TransportKind::Mesh => {
-            let (archive, limits): (Arc<dyn Archive>, _) = (Arc::clone(archive) as _, MeshLimits::default());
+            let archive: Arc<dyn Archive> = Arc::clone(archive) as _;
             let (mesh, inbound) =
                 Mesh::start_with(MeshConfig { local, identity, listen, peers, limits }, Some(archive))?;
             let address = mesh.local_addr();

@@ -107,6 +107,11 @@ impl Ground {
         self.0.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The file's path, if it is a file.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
     /// How many bytes of the file system are free for this process; `None` where that is not known.
     pub(super) fn free_space(&self) -> Option<u64> {
         self.0.path.as_deref().and_then(free_space)
@@ -146,13 +151,13 @@ impl Ground {
 }
 
 #[cfg(unix)]
-fn free_space(path: &Path) -> Option<u64> {
+pub(super) fn free_space(path: &Path) -> Option<u64> {
     let system = rustix::fs::statvfs(path).ok()?;
     Some(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
 #[cfg(not(unix))]
-fn free_space(_: &Path) -> Option<u64> {
+pub(super) fn free_space(_: &Path) -> Option<u64> {
     None
 }
 

@@ -5,6 +5,7 @@ mod ground;
 mod group_commit;
 mod open;
 mod recovery;
+mod reserve;
 mod rows;
 mod settings;
 mod store;

@@ -129,7 +129,7 @@ impl Store {
     pub fn open(path: &Path, key: &SealingKey) -> Result<Self, StoreError> {
         let file = files::open(path)?;
         let backend = FileBackend::new(file).map_err(StoreError::database)?;
-        Self::open_on(backend, key, Options::of_file(path))
+        Self::open_on(backend, key, Options::of_file(path)).map_err(|error| error.or_full(&path.display().to_string()))
     }
 
     /// Makes a new store on any storage, which must be empty.

@@ -22,6 +22,11 @@ impl Store {
         self.ground.free_space()
     }
 
+    /// The store's file, if it is in one.
+    pub(super) fn path(&self) -> Option<&std::path::Path> {
+        self.ground.path()
+    }
+
     /// Opens the database again after a failure of the disk, if the disk works again, for example because there is
     /// space. Without a failure it does nothing. It reads the whole file, and after a failed sync it writes the file
     /// once more: call it once a second at most.

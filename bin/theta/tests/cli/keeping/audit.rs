@@ -3,10 +3,11 @@
 use std::{
     fs,
     path::PathBuf,
+    process::Command,
     time::{Duration, Instant},
 };
 
-use crate::harness::{Group, Run};
+use crate::harness::{EXE, Group, Run};
 
 const MAY_PRUNE: &str = "
 [[rule]]
@@ -101,4 +102,44 @@ fn a_node_puts_the_past_of_its_log_away_by_itself() {
     assert!(kept.json()["first"].as_u64().unwrap() >= found.len() as u64, "what is in files is not in the store");
     let shown = group.theta(&["audit", "show", "rest.jsonl", "--operation", "audit.prune", "--json"]).ok();
     assert!(shown.text().contains("this node itself"), "{}", shown.text());
+}
+
+/// Runs commands of a shell in which `/mnt` is a file system of 32 MiB with a copy of node 1 that has no byte left. `None` where the system lets nobody
+/// mount one.
+fn on_a_full_disk(group: &Group, commands: &str) -> Option<Run> {
+    let allowed = Command::new("unshare").args(["-rm", "true"]).output().is_ok_and(|done| done.status.success());
+    if !allowed {
+        eprintln!("left out: no file system can be mounted here");
+        return None;
+    }
+    // A store has holes where nothing was written so far; a copy without them would have room.
+    let script = format!(
+        "set -e; mount -t tmpfs -o size=32m,mode=700 none /mnt; cp -a --sparse=always theta-group/node-1/. /mnt; \
+         cat /dev/zero > /mnt/full 2> /dev/null || true; {commands}"
+    );
+    let run = Command::new("unshare").args(["-rm", "sh", "-c", &script, EXE]).current_dir(group.path()).output();
+    Some(run.unwrap().into())
+}
+
+/// A full disk: the log's past is exported to another one and removed by what the node has kept in reserve. A small store that was closed well has no
+/// room in its file; a larger one may have some and need no reserve.
+#[test]
+fn the_log_makes_room_on_a_full_disk() {
+    let mut group = Group::started();
+    for name in 0..20 {
+        group.theta(&["coin", &format!("coin {name}")]).ok();
+    }
+    drop(group.child(1).stdin.take());
+    assert!(group.child(1).wait().unwrap().success());
+    assert!(group.node_dir(1).join("theta.redb.reserve").exists(), "{}", group.log(1));
+    let export = "\"$0\" audit export --dir /mnt -o past.jsonl --json";
+    let Some(exported) = on_a_full_disk(&group, export) else { return };
+    let exported = exported.ok();
+    let (records, checkpoint) = (exported.json()["records"].as_u64().unwrap(), field(&exported, "checkpoint"));
+    assert!(records >= 20 && exported.stderr.contains("kept in reserve"), "{exported:?}");
+    let prune = format!(
+        "\"$0\" audit prune --dir /mnt --through {checkpoint} --json; \"$0\" audit verify --dir /mnt --after {checkpoint}"
+    );
+    let pruned = on_a_full_disk(&group, &prune).unwrap().ok();
+    assert!(pruned.text().contains(&format!("\"removed\":{}", records - 1)), "{pruned:?}");
 }

@@ -175,6 +175,11 @@ impl Connections {
         }
     }
 
+    /// Closes the connection that would be closed first for another one, so that its file descriptor is free; `false` if none may be closed.
+    pub(super) fn give_way(&self) -> bool {
+        self.room_at_all(&mut self.open())
+    }
+
     /// The number of open connections.
     pub(crate) fn count(&self) -> usize {
         self.open().connections.len()

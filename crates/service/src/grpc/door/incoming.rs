@@ -12,7 +12,7 @@ use std::{
 
 use theta_network::{
     Fingerprint,
-    doorway::{Doorway, Handshake, Occasionally},
+    doorway::{self, Doorway, Handshake, Occasionally},
     tls::{Admits, UnpinnedCertificate, peer_fingerprint},
 };
 use theta_statements::Name;
@@ -79,6 +79,7 @@ pub(crate) async fn accept(
     accepted: mpsc::Sender<io::Result<ApiStream>>,
 ) {
     let reception = Arc::new(Reception { acceptor, door, limits, accepted, warnings: Occasionally::default() });
+    let full = Occasionally::every(Duration::from_secs(60));
     loop {
         let connection = tokio::select! {
             connection = listener.accept() => connection,
@@ -92,9 +93,13 @@ pub(crate) async fn accept(
                 tokio::spawn(receive(Arc::clone(&reception), handshake, tcp, address));
             }
             Err(error) => {
-                // Most likely out of file descriptors: existing connections go on, new ones wait until one ends.
-                reception.warnings.warn(format_args!("cannot accept an API connection: {error}"));
-                time::sleep(Duration::from_millis(100)).await;
+                // Those who wait to come in wait in the system: one whose handshake is not done makes room, or a stranger's connection, or
+                // an idle one.
+                let limits = &reception.limits;
+                let gave_way = doorway::is_out_of_descriptors(&error)
+                    && (limits.doorway.give_way() || limits.connections.give_way());
+                full.warn(format_args!("cannot accept an API connection: {error}"));
+                time::sleep(doorway::pause(gave_way)).await;
             }
         }
     }

@@ -87,3 +87,15 @@ fn who_is_recognised_is_a_stranger_no_more() {
     connections.patrol(now + Duration::from_secs(601));
     assert!(is_ended(&mut token));
 }
+
+#[test]
+fn where_descriptors_end_a_stranger_gives_way_and_nobody_at_work() {
+    let connections = connections();
+    let (mut busy, mut idle) =
+        (connections.enter(name("client"), HERE).unwrap(), connections.enter(name("client"), HERE).unwrap());
+    busy.connection.begin();
+    let mut stranger = connections.enter(None, HERE).unwrap();
+    assert!(connections.give_way() && is_ended(&mut stranger) && !is_ended(&mut idle));
+    assert!(connections.give_way() && is_ended(&mut idle) && !is_ended(&mut busy));
+    assert!(!connections.give_way());
+}
