@@ -75,7 +75,9 @@ pub enum Unfit {
         least: u16,
     },
     /// Other nodes hold it than the members, or some of them do not.
-    #[error("not exactly the members of the group hold it; if these have changed since, theta keys reshare makes it theirs")]
+    #[error(
+        "not exactly the members of the group hold it; if these have changed since, theta keys reshare makes it theirs"
+    )]
     Holders,
     /// Its holders compute with each other otherwise than they should.
     #[error("its delivery is {is}, and k and n imply {implied}")]
