@@ -89,6 +89,8 @@ impl Refusal {
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {
+            // Who they are may be known: their proof is of another time, or for another node.
+            Self::Unidentified { error: Unidentified::Proof(_), .. } => Some("token-proof"),
             Self::Unidentified { .. } => Some("unidentified"),
             Self::Denied(denial) => Some(denial.reason.code()),
             _ => None,

@@ -14,9 +14,11 @@ use zeroize::Zeroize;
 
 use crate::{Invalid, Signature, SigningKey, SigningKeyError, UnixTime, Validity, VerifyingKey};
 
-const PREFIX: &str = "theta-token-";
-/// The length of the text form, in bytes.
-const LEN: usize = PREFIX.len() + 43;
+const PREFIX: &str = "theta-token2-";
+/// That of tokens which clients of before sent whole to every node: some node may have kept any of them, and such a client would send one again.
+const OLD_PREFIX: &str = "theta-token-";
+/// What comes after it, in bytes.
+const DIGITS: usize = 43;
 const DOMAIN: &str = "theta/token-proof/v1";
 /// The longest that a proof is good for: an hour, in milliseconds.
 pub const MOST_PROOF_LIFETIME: u64 = 3_600_000;
@@ -25,16 +27,24 @@ const PROOF_LEN: usize = 32 + 8 + 8 + 64;
 /// The length of its text form.
 const PROOF_TEXT_LEN: usize = 150;
 
-/// A token. Text form: `theta-token-` and 43 characters of Base64 for URLs.
+/// A token. Text form: `theta-token2-` and 43 characters of Base64 for URLs.
 pub struct Token {
     seed: Secret<[u8; 32]>,
     key: SigningKey,
 }
 
-/// The text is not a token. It is not repeated here, because it may be a secret.
+/// Why a text is no token. It is not repeated here, because it may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a token; it is written as theta-token- and 43 more characters")]
-pub struct TokenError;
+pub enum TokenError {
+    /// It is none.
+    #[error("not a token; it is written as theta-token2- and 43 more characters")]
+    Malformed,
+    /// It is one of those that were sent.
+    #[error(
+        "this token is of before tokens proved themselves, and every node that was asked has had it whole: make a new one (theta token new)"
+    )]
+    SentWhole,
+}
 
 impl Token {
     /// A new token.
@@ -87,11 +97,12 @@ impl FromStr for Token {
     type Err = TokenError;
 
     fn from_str(text: &str) -> Result<Self, TokenError> {
-        let digits = text.strip_prefix(PREFIX).ok_or(TokenError)?;
+        let none = if is_old(text) { TokenError::SentWhole } else { TokenError::Malformed };
+        let digits = text.strip_prefix(PREFIX).ok_or(none)?;
         let mut seed = Secret::new([0; 32]);
         match Base64UrlUnpadded::decode(digits, seed.expose_mut()) {
-            Ok(decoded) if decoded.len() == 32 => Self::from_seed(seed).map_err(|_| TokenError),
-            _ => Err(TokenError),
+            Ok(decoded) if decoded.len() == 32 => Self::from_seed(seed).map_err(|_| none),
+            _ => Err(none),
         }
     }
 }
@@ -102,11 +113,23 @@ impl fmt::Debug for Token {
     }
 }
 
+fn is_old(text: &str) -> bool {
+    let mut bytes = Secret::new([0; 32]);
+    let digits = text.strip_prefix(OLD_PREFIX).filter(|digits| digits.len() == DIGITS);
+    digits.is_some_and(|digits| Base64UrlUnpadded::decode(digits, bytes.expose_mut()).is_ok())
+}
+
 /// The place, in bytes, of the first whole token in a text that should hold none. An error about the text must not repeat it.
 pub fn find_token(text: &str) -> Option<Range<usize>> {
-    text.match_indices(PREFIX)
-        .map(|(place, _)| place..place.saturating_add(LEN))
-        .find(|place| text.get(place.clone()).is_some_and(|token| token.parse::<Token>().is_ok()))
+    let find = |prefix: &'static str| {
+        let places = text.match_indices(prefix);
+        let places = places.map(move |(place, _)| place..place.saturating_add(prefix.len()).saturating_add(DIGITS));
+        places.filter(|place| {
+            let found = text.get(place.clone());
+            found.is_some_and(|found| !matches!(found.parse::<Token>(), Err(TokenError::Malformed)))
+        })
+    };
+    find(PREFIX).chain(find(OLD_PREFIX)).min_by_key(|place| place.start)
 }
 
 /// The public key of a token. Text form, as in policies: that of a [`VerifyingKey`]. One that comes out of a proof is a claim, of which no more
@@ -166,6 +189,9 @@ pub enum TokenProofError {
     /// It is not valid now, or for too long.
     #[error("the token's proof is of another time: {0}; compare the clocks of the client and of this node")]
     Invalid(#[from] Invalid),
+    /// One was false before on the same connection.
+    #[error("a false proof of a token came by this connection before, and no other one is looked at: connect anew")]
+    Distrusted,
     /// Another token's owner made it, or it was made for another node.
     #[error(
         "the token's proof is false, or made for another node than this: it names the TLS key of the node that it is sent to"

@@ -169,7 +169,7 @@ fn requests_and_approvals_are_signed_as_specified() {
 fn proves_a_token(case: &Value, encoded: &[u8]) {
     let (name, value) = (text(&case["name"]), &case["value"]);
     let seed = Base64UrlUnpadded::encode_string(&bytes(&case["seed"]));
-    let token: Token = format!("theta-token-{seed}").parse().unwrap();
+    let token: Token = format!("theta-token2-{seed}").parse().unwrap();
     assert_eq!(token.key().to_string(), format!("ed25519:{}", text(&case["public_key"])), "{name}");
     let validity = Validity { from: UnixTime(number(&value["from"])), until: UnixTime(number(&value["until"])) };
     let proof = token.prove(&array(&value["node"]), validity);

@@ -121,7 +121,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     if stolen.is_empty() {
         return Err(Trouble::new("the client showed the member no credentials"));
     }
-    let whole = stolen.iter().filter(|header| header.contains(token.trim_start_matches("theta-token-"))).count();
+    let whole = stolen.iter().filter(|header| header.contains(token.trim_start_matches("theta-token2-"))).count();
     let honest: Vec<GroupNode> = field.group().nodes().iter().filter(|node| node.id.get() != TAKEN).cloned().collect();
     // What the member was sent, and the same under the names that a token could have had.
     let shown = stolen.iter().flat_map(|header| [header.clone(), header.replacen("Theta", "Bearer", 1)]);

@@ -27,7 +27,7 @@ The token is a secret of 256 bits: whoever has it is that client, until its key 
 public key alone. Every node decides by its own copy of the policy: add the lines at all of them.
 
 The token is sent to no node: each gets a proof that is good for that node alone, and for half an hour. So clocks must agree \
-within a quarter of an hour.")]
+within 20 minutes.")]
 pub(crate) struct NewArgs {
     /// What the policy calls the client
     #[arg(long, value_name = "NAME")]
@@ -76,8 +76,8 @@ Examples:
   theta token line operator.token                        the line of [[client]] for a token that there is already
   theta token line --json operator.token
 
-Policies with tokens = [\"sha256:...\"] are of before tokens proved themselves. Put this line in that one's place, at every node: \
-the token stays as it is, and nobody is sent a new one.")]
+Policies with tokens = [\"sha256:...\"] are of before tokens proved themselves: clients sent those to every node that they asked. \
+Make a new token in the place of each (theta token new).")]
 pub(crate) struct LineArgs {
     /// The token's file; - for standard input
     #[arg(value_name = "FILE")]
@@ -102,10 +102,11 @@ pub(super) fn line(args: &LineArgs, output: Output) -> Result<(), Failure> {
 #[command(after_help = "\
 Examples:
   theta token proof --node 1 --token-file operator.token          the header of a request to node 1
-  grpcurl -H \"$(theta token proof --node 1 --token-file operator.token)\" ... localhost:7211 theta.v1.Governance/GetStatus
+  theta token proof --node 1 --token-file operator.token > header     and a program that reads its headers from a file: curl -H @header
 
 For programs that ask a node without a client of ours. The proof is good at this node alone, for half an hour; send it to nobody \
-else: whoever has it is the client there. Nothing is sent by this command, but the client must know the node.")]
+else, not in arguments of a program, which all users of a machine see, and only over TLS that has compared the node's key with the \
+group's: whoever has it is the client there. Nothing is sent by this command, but the client must know the node.")]
 pub(crate) struct ProofArgs {
     #[command(flatten)]
     client: ClientArgs,

@@ -73,7 +73,11 @@ pub(crate) fn read(path: &Path) -> Result<Policy, Failure> {
     let name = source.name.display().to_string();
     let bytes = source.read_all(theta_policy::MOST_FILE, "this is not a policy")?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not a text file")))?;
-    Policy::parse(&text, &name).map_err(|error| Failure::Usage(error.to_string()))
+    let policy = Policy::parse(&text, &name).map_err(|error| Failure::Usage(error.to_string()))?;
+    if let Some(outdated) = policy.outdated_tokens() {
+        crate::output::diagnostic("warning", &format!("{name}: {outdated}"));
+    }
+    Ok(policy)
 }
 
 fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {

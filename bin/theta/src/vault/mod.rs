@@ -78,16 +78,26 @@ pub(crate) fn open(config: &NodeConfig) -> Result<Store, Failure> {
     config.store.open().map_err(Failure::from)
 }
 
-/// The same, for what makes room: where the file system is full, the room goes first that the node has kept in reserve for this.
+/// The same, for what makes room: where the file system is full, the room goes that the node has kept in reserve for this. It stays while a node
+/// has the store open, which would take it at once.
 pub(crate) fn open_to_make_room(config: &NodeConfig) -> Result<Store, Failure> {
-    if Store::give_up_reserve(&config.store.path)? {
+    let opened = config.store.open();
+    let is_full = match &opened {
+        Ok(store) => store.lacks_room(),
+        Err(StoreOpenError::Store(error)) => error.is_full(),
+        Err(_) => false,
+    };
+    if is_full && Store::give_up_reserve(&config.store.path)? {
         output::diagnose(
             "note",
             "the file system is full: what was kept in reserve beside the store is free now",
             None,
         );
     }
-    open(config)
+    match opened {
+        Err(_) if is_full => open(config),
+        opened => opened.map_err(Failure::from),
+    }
 }
 
 /// Makes a new store where the configuration says, and the key file that seals it if that is missing.

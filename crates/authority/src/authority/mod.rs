@@ -111,6 +111,9 @@ impl Authority {
             tracing::error!(file = %file.display(), "{}", how_to_begin(file));
         }
         tracing::info!(file = %file.display(), digest = %policy.digest(), rules = policy.rules().count(), "policy in force");
+        if let Some(outdated) = policy.outdated_tokens() {
+            tracing::warn!(file = %file.display(), "{outdated}");
+        }
         let audit = AuditLog::start(Arc::clone(&store))?;
         let metrics = AuthorityMetrics::register(registry, audit.recorded());
         let disk = Disk::register(registry);

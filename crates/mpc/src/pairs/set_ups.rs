@@ -88,7 +88,7 @@ impl<T> SetUps<T> {
     pub fn wipe_before(&self, day: u32) -> bool {
         let mut shelf = self.shelf();
         let before = shelf.kept.len();
-        shelf.kept.retain(|it| it.state().day >= day);
+        shelf.let_go(|it| it.state().day < day);
         shelf.kept.len() < before
     }
 
@@ -116,9 +116,9 @@ impl<T> SetUps<T> {
         let mut shelf = self.shelf();
         shelf.uses = shelf.uses.saturating_add(1);
         let now = (shelf.today, shelf.uses);
-        shelf.kept.retain(|it| {
+        shelf.let_go(|it| {
             let state = it.state();
-            state.value.is_some() && state.runs < MOST_RUNS && state.day.saturating_add(1) >= now.0
+            state.value.is_none() || state.runs >= MOST_RUNS || state.day.saturating_add(1) < now.0
         });
         let of_parties = shelf.kept.iter().filter(|it| it.parties == parties);
         of_parties.filter_map(|it| Lease::of(it, now)).collect()
@@ -151,10 +151,19 @@ impl<T> Shelf<T> {
     /// Takes the one of these away that was used least lately. Programs that use it go on.
     fn make_room(&mut self, candidate: impl Fn(&Arc<SetUp<T>>) -> bool) {
         let candidates = self.kept.iter().enumerate().filter(|(_, it)| candidate(it));
-        let place = candidates.min_by_key(|(_, it)| it.state().used).map(|(place, _)| place);
-        let gone = place.and_then(|place| self.kept.remove(place));
+        let oldest = candidates.min_by_key(|(_, it)| it.state().used).map(|(_, it)| it.id);
+        self.let_go(|it| Some(it.id) == oldest);
+    }
+
+    /// Takes these away. Programs that use them go on, and may be told yet that they are worth nothing.
+    fn let_go(&mut self, goes: impl Fn(&SetUp<T>) -> bool) {
         self.lent.retain(|it| it.strong_count() > 0);
-        self.lent.extend(gone.iter().map(Arc::downgrade));
+        let lent = &mut self.lent;
+        self.kept.retain(|it| {
+            let goes = goes(it);
+            lent.extend(goes.then(|| Arc::downgrade(it)));
+            !goes
+        });
     }
 }
 

@@ -73,7 +73,8 @@ pub(super) fn parse(text: &str, digest: Digest) -> Result<Policy, Fault> {
         .into_iter()
         .map(|rule| super::rules::signing(rule.into_inner(), &mut signing_names))
         .collect::<Result<_, _>>()?;
-    Ok(Policy { credentials: people.credentials, rules, signing, limits: people.limits, digest })
+    let People { credentials, outdated, limits, .. } = people;
+    Ok(Policy { credentials, outdated, rules, signing, limits, digest })
 }
 
 fn few<T>(what: &'static str, tables: &[Spanned<T>]) -> Result<(), Fault> {
@@ -119,8 +120,15 @@ impl Names {
     }
 }
 
+/// Whether it is the hash of a token, as policies had it when tokens were sent whole.
+fn is_hash(text: &str) -> bool {
+    text.strip_prefix("sha256:").is_some_and(|digits| digits.parse::<Digest>().is_ok())
+}
+
 /// Clients and approvers.
 pub(super) struct People {
+    /// Clients with tokens of before.
+    outdated: BTreeSet<Name>,
     pub(super) clients: Names,
     pub(super) approver_names: Names,
     pub(super) approvers: Vec<Approver>,
@@ -134,6 +142,7 @@ pub(super) struct People {
 impl Default for People {
     fn default() -> Self {
         Self {
+            outdated: BTreeSet::new(),
             clients: Names::new("client"),
             approver_names: Names::new("approver"),
             approvers: Vec::new(),
@@ -165,9 +174,14 @@ impl People {
         }
         if let Some(tokens) = raw.tokens {
             for entry in list("tokens", tokens)? {
-                let is_hash = entry.get_ref().starts_with("sha256:");
-                let wrong = || if is_hash { PolicyProblem::TokenHash } else { PolicyProblem::TokenKey };
-                let key: TokenKey = entry.get_ref().parse().or_else(|_| fault(&entry, wrong()))?;
+                // A node that is new must not stop because one client's token is old: nobody is recognised by it, and the node says so.
+                if is_hash(entry.get_ref()) {
+                    self.outdated.insert(name.clone());
+                    continue;
+                }
+                let key: TokenKey = entry.get_ref().parse().or_else(|_| fault(&entry, PolicyProblem::TokenKey))?;
+                // No other client or approver has it, as with signing keys.
+                self.key(&entry)?;
                 self.credential(&name, Credential::Token(key), &entry)?;
             }
         }

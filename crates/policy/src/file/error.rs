@@ -68,11 +68,6 @@ pub enum PolicyProblem {
         "this is not the key of a token; write ed25519: and 64 hexadecimal digits, as theta token line prints them"
     )]
     TokenKey,
-    /// It is the hash of a token, by which tokens were known that were sent whole.
-    #[error(
-        "this is the hash of a token, which nodes no longer take: whoever has the token prints its line with theta token line FILE;          the token stays as it is"
-    )]
-    TokenHash,
     /// A token itself stands somewhere in the file.
     #[error(
         "this is a token, not its key: take it out of the file, give the client a new one (theta token new) and write the key of that"

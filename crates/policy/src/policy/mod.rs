@@ -7,7 +7,7 @@ mod reason;
 mod rule;
 mod signing;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub use decide::{Decision, State};
 pub use explain::{Answer, ConditionReport, Explanation, RuleReport};
@@ -28,6 +28,7 @@ use crate::{Caller, Request, SlotRace, Unidentified};
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(crate) credentials: HashMap<Credential, Name>,
+    pub(crate) outdated: BTreeSet<Name>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) signing: Vec<SigningRule>,
     pub(crate) limits: AllLimits,
@@ -61,6 +62,20 @@ impl Policy {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.credentials.is_empty()
+    }
+
+    /// What is to be done about clients whose tokens are hashes here, as they were when tokens were sent whole to every node; such a token recognises
+    /// nobody any more. `None` if there are none.
+    #[must_use]
+    pub fn outdated_tokens(&self) -> Option<String> {
+        let names: Vec<&str> = self.outdated.iter().map(Name::as_str).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "tokens = [\"sha256:...\"] of {} recognises nobody: every node had such tokens whole. Have a new one made (theta token new) and put \
+                 its line in that one's place",
+                names.join(", ")
+            )
+        })
     }
 
     /// Whether any client is recognised by a token, so that connections without a certificate make sense.

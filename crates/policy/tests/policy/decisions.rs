@@ -117,7 +117,7 @@ fn strangers_and_withdrawn_credentials_get_nothing() {
     let open = allow("r", "*", "*", "*", "");
     let before = policy(&open);
     assert!(matches!(before.caller_by_certificate(fingerprint(9)), Err(Unidentified::Certificate(_))));
-    let token: Token = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8".parse().unwrap();
+    let token: Token = "theta-token2-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8".parse().unwrap();
     let hour = Validity { from: NOW, until: NOW.plus(3_600_000) };
     let proven = token.prove(&[1; 32], hour).verify(&[1; 32], NOW).unwrap();
     assert_eq!(before.caller_by_token(&proven), Err(Unidentified::Token(token.key())));
@@ -265,7 +265,7 @@ fn a_policy_knows_what_kinds_of_clients_and_slots_it_has() {
     assert!(plain.takes_slot(Some("chain"), Operation::Sign));
     assert!(!plain.takes_slot(Some("root"), Operation::Sign) && !plain.takes_slot(Some("chain"), Operation::FlipCoin));
     assert!(Policy::parse("format = 1", "policy.toml").unwrap().is_empty());
-    let token: Token = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8".parse().unwrap();
+    let token: Token = "theta-token2-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8".parse().unwrap();
     let token = format!("format = 1\n[[client]]\nname = \"t\"\ntokens = [\"{}\"]\n", token.key());
     assert!(Policy::parse(&token, "policy.toml").unwrap().has_tokens());
 }

@@ -39,7 +39,7 @@ fn every_mistake_in_clients_and_approvers_is_explained() {
         (&carol, "ed25519:00", "is not an Ed25519 public key"),
         (&carol, &key(11).verifying_key().to_string(), "appears twice; every client and approver must have its own"),
         ("signing_keys = [\"ed", "tokens = [\"md", "p:10: this is not the key of a token; write ed25519: and"),
-        ("signing_keys = [\"ed25519", "tokens = [\"sha256", "theta token line FILE; the token stays as it is"),
+        ("signing_keys = [\"ed25519", "tokens = [\"sha255", "this is not the key of a token"),
     ] {
         let said = error_with(from, to);
         assert!(said.contains(expected), "{said}\n{expected}");
@@ -47,8 +47,29 @@ fn every_mistake_in_clients_and_approvers_is_explained() {
 }
 
 #[test]
+fn a_token_has_a_key_of_its_own() {
+    let token = key(11).verifying_key().to_string();
+    let said = error_with(&format!("{:064x}\"]", 2), &format!("{:064x}\"]\ntokens = [\"{token}\"]", 2));
+    assert!(said.contains("appears twice"), "whoever asks must not approve: {said}");
+    let carol = key(3).verifying_key().to_string();
+    let said = error_with(&format!("{:064x}\"]", 2), &format!("{:064x}\"]\ntokens = [\"{carol}\"]", 2));
+    assert!(said.contains("appears twice"), "{said}");
+}
+
+#[test]
+fn hashes_of_tokens_recognise_nobody_and_are_told() {
+    let text = |entry: &str| format!("format = 1\n[[client]]\nname = \"old\"\ntokens = [\"{entry}\"]\n");
+    let policy = theta_policy::Policy::parse(&text(&format!("sha256:{}", "ab".repeat(32))), "p").unwrap();
+    assert!(!policy.has_tokens() && policy.is_empty());
+    let told = policy.outdated_tokens().unwrap();
+    assert!(told.contains("of old recognises nobody") && told.contains("theta token new"), "{told}");
+    let now = theta_policy::Policy::parse(&text(&key(3).verifying_key().to_string()), "p").unwrap();
+    assert_eq!(now.outdated_tokens(), None);
+}
+
+#[test]
 fn tokens_in_the_file_are_noticed_and_never_repeated() {
-    let token = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
+    let token = "theta-token2-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
     for place in [format!("tokens = [\"{token}\"]"), format!("tokens = \"{token}\""), format!("# {token}")] {
         let said = error(&format!("format = 1\n[[client]]\nname = \"a\"\n{place}\n"));
         assert!(said.starts_with("p:4: this is a token, not its key: take it out"), "{said}");

@@ -35,8 +35,8 @@ pub(super) struct Run<G: Curve> {
     making: Option<UnderWay>,
 }
 
-/// For so many ticks a program may stand still.
-const MOST_STILL: u32 = 14;
+/// For so many ticks a program may stand still. The service's ticks come after twice the time each, up to four seconds.
+const MOST_STILL: u32 = 4;
 
 /// What a holder sent in a round of a program.
 #[derive(Clone)]

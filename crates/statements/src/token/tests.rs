@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const TEXT: &str = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
+const TEXT: &str = "theta-token2-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const NODE: [u8; 32] = [7; 32];
 const HOUR: Validity = Validity { from: UnixTime(1_000_000), until: UnixTime(1_000_000 + MOST_PROOF_LIFETIME) };
 const WITHIN: UnixTime = UnixTime(2_000_000);
@@ -24,14 +24,27 @@ fn tokens_and_keys_round_trip() {
 
 #[test]
 fn what_people_make_up_is_no_token() {
-    for bad in ["", "hunter2", "theta-token-hunter2", &TEXT[12..], &format!("{TEXT}A"), &TEXT.replace("Hh8", "Hh9")] {
-        assert!(bad.parse::<Token>().is_err(), "{bad}");
+    for bad in ["", "hunter2", "theta-token2-hunter2", &TEXT[12..], &format!("{TEXT}A"), &TEXT.replace("Hh8", "Hh9")] {
+        assert_eq!(bad.parse::<Token>().unwrap_err(), TokenError::Malformed, "{bad}");
     }
     for bad in
         ["", "md5:00", &"0".repeat(64), &format!("sha256:{}", "0".repeat(64)), &format!("ed25519:01{}", "0".repeat(62))]
     {
         assert!(bad.parse::<TokenKey>().is_err(), "{bad}");
     }
+}
+
+/// One that clients of before sent to every node must not come into use again, and a client of before cannot send one of now.
+#[test]
+fn tokens_that_were_sent_whole_are_none_any_more() {
+    let old = "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
+    assert_eq!(old.parse::<Token>().unwrap_err(), TokenError::SentWhole);
+    assert!(!TEXT.starts_with("theta-token-"), "the prefix by which clients of before know tokens");
+    for whole in [old, TEXT] {
+        let text = format!("# {whole}\n");
+        assert_eq!(text.get(find_token(&text).unwrap()), Some(whole));
+    }
+    assert_eq!(find_token("theta-token-operator theta-token2-x"), None);
 }
 
 #[test]

@@ -31,13 +31,20 @@ impl Store {
         }
     }
 
-    /// Removes the file in reserve of a store that need not be open, if less is free on the file system than it takes. Whether it did.
+    /// Whether less is free on the file system than the file in reserve takes.
+    #[must_use]
+    pub fn lacks_room(&self) -> bool {
+        self.free_space().is_some_and(|free| free < RESERVE)
+    }
+
+    /// Removes the file in reserve of a store, which need not be open: no node must run on it, as that would take the room at once. Whether there was
+    /// one.
     ///
     /// # Errors
     /// [`StoreError::Io`]: it cannot be removed.
     pub fn give_up_reserve(store: &Path) -> Result<bool, StoreError> {
         let path = beside(store);
-        if ground::free_space(store).is_none_or(|free| free >= RESERVE) || !path.exists() {
+        if !path.exists() {
             return Ok(false);
         }
         fs::remove_file(&path).map_err(|error| StoreError::io(path.display().to_string(), error))?;
@@ -105,9 +112,9 @@ mod tests {
         fs::write(beside(&store), b"what a crash left").unwrap();
         assert!(keep(&store, PLENTY).unwrap());
         assert_eq!(fs::metadata(beside(&store)).unwrap().len(), RESERVE);
-        // There is room, so it stays.
-        Store::create(&store, &key()).unwrap();
-        assert!(!Store::give_up_reserve(&store).unwrap());
+        assert!(!Store::create(&store, &key()).unwrap().lacks_room());
+        assert!(Store::give_up_reserve(&store).unwrap() && !beside(&store).exists());
+        assert!(!Store::give_up_reserve(&store).unwrap(), "it is gone");
     }
 
     /// How many writes it takes to open a store and to remove its log up to a record, each of which is a few pages at most.

@@ -203,7 +203,10 @@ impl Token {
     /// The client with a token that the nodes know.
     fn with_token(&self, client: Client, pin: &[u8]) -> Outcome<Client> {
         let wrong = Refusal(CKR_PIN_INCORRECT);
-        let token: ClientToken = std::str::from_utf8(pin).ok().and_then(|pin| pin.trim().parse().ok()).ok_or(wrong)?;
+        let token: ClientToken = std::str::from_utf8(pin).unwrap_or_default().trim().parse().map_err(|error| {
+            self.log.say(format_args!("the PIN is wrong: {error}"));
+            wrong
+        })?;
         let client = client.with_credentials(Credentials { token: Some(token), ..Credentials::default() });
         let asked = client.asynchronous();
         let asking = asked.list_keys_within(ANSWER_TO_LOGIN);
@@ -214,6 +217,12 @@ impl Token {
         if nodes.saturating_sub(unknown) < quorum {
             self.log.say("the nodes do not know this token: put its line into their policies (theta token line)");
             return Err(wrong);
+        }
+        // A clock that is off makes no PIN wrong.
+        let unproven: Vec<_> = problems.iter().filter(|node| is_unproven(&node.problem)).collect();
+        if let Some(node) = unproven.first().filter(|_| nodes.saturating_sub(unproven.len()) < quorum) {
+            self.log.say(format_args!("the nodes do not take this token's proof: {}", node.problem));
+            return Err(Refusal(CKR_DEVICE_ERROR));
         }
         let reached =
             problems.iter().filter(|node| matches!(node.problem, Problem::Unreachable(_) | Problem::Silent(_)));
@@ -387,6 +396,11 @@ fn is_unknown_caller(problem: &Problem) -> bool {
         Problem::Refused { code, .. } => i32::from(*code) == UNAUTHENTICATED,
         _ => false,
     }
+}
+
+/// Whether a node says that the proof of a token is of another time, or for another node.
+fn is_unproven(problem: &Problem) -> bool {
+    matches!(problem, Problem::Denied { reason, .. } if reason == "token-proof")
 }
 
 /// A number that differs where these texts do (FNV-1a): a name, and no proof of anything.

@@ -189,7 +189,7 @@ fn tokens_are_secret_and_policies_hold_their_keys() {
     let desk = Desk::new();
     let made = desk.theta(&["token", "new", "--name", "operator"]).ok();
     let token = desk.read("operator.token");
-    assert!(token.starts_with("theta-token-") && desk.mode("operator.token") == 0o600);
+    assert!(token.starts_with("theta-token2-") && desk.mode("operator.token") == 0o600);
     assert!(!made.text().contains(token.trim()) && !made.stderr.contains(token.trim()));
     desk.file("policy.toml", &format!("{POLICY}\n{}", made.text()));
     desk.theta(&["policy", "check", "policy.toml"]).ok();
@@ -199,7 +199,7 @@ fn tokens_are_secret_and_policies_hold_their_keys() {
     desk.theta(&["token", "new", "--name", "operator"]).fails(2, &["operator.token exists already"]);
     assert_eq!(desk.read("operator.token"), token);
     let piped = desk.theta(&["token", "new", "--name", "x", "-o", "-"]).ok();
-    assert!(piped.text().starts_with("theta-token-") && piped.stderr.contains("tokens = [\"ed25519:"), "{piped:?}");
+    assert!(piped.text().starts_with("theta-token2-") && piped.stderr.contains("tokens = [\"ed25519:"), "{piped:?}");
     desk.theta(&["token", "new", "--name", "no name"]).fails(2, &["not a name"]);
     // Its line, alone.
     let line = desk.theta(&["token", "line", "operator.token"]).ok().text();
@@ -209,7 +209,14 @@ fn tokens_are_secret_and_policies_hold_their_keys() {
         "policy.toml",
         &format!("{POLICY}\n[[client]]\nname = \"old\"\ntokens = [\"sha256:{}\"]\n", "ab".repeat(32)),
     );
-    desk.theta(&["policy", "check", "policy.toml"]).fails(2, &["theta token line FILE", "the token stays as it is"]);
+    let checked = desk.theta(&["policy", "check", "policy.toml"]).ok();
+    assert!(
+        checked.stderr.contains("of old recognises nobody") && checked.stderr.contains("theta token new"),
+        "{checked:?}"
+    );
+    // A token of before, which every node has had.
+    desk.file("old.token", "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8");
+    desk.theta(&["token", "line", "old.token"]).fails(2, &["every node that was asked has had it whole"]);
 }
 
 #[test]

@@ -102,7 +102,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let hung =
             |(attempt, run): (&u16, &mut Run<GroupOf<C>>)| (run.tick() && *attempt != current).then_some(*attempt);
         for attempt in self.runs.iter_mut().filter_map(hung).collect::<Vec<_>>() {
-            if let Some(run) = self.runs.remove(&attempt) {
+            // Those of attempts that are over here have been noted when these ended.
+            if let Some(run) = self.runs.remove(&attempt).filter(|_| attempt > current) {
                 self.note_failure(run.holders());
             }
         }

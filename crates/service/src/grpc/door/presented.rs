@@ -15,8 +15,8 @@ use super::Caller;
 
 /// The scheme of a token's proof in the `authorization` header (RFC 9110, section 11.4).
 const SCHEME: &str = "Theta";
-/// How many proofs of a connection are remembered: it has those of one client, made anew every few minutes.
-const REMEMBERED: usize = 4;
+/// How many proofs of a connection are remembered: it has those of one client or a few, made anew every few minutes.
+const REMEMBERED: usize = 8;
 
 /// The proofs of tokens that came by one connection.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl TokenCheck {
             return Err(Unidentified::Token(key));
         }
         if seen.had_false {
-            return Err(TokenProofError::False.into());
+            return Err(TokenProofError::Distrusted.into());
         }
         let verified = proof.verify(self.node.as_bytes(), now);
         seen.had_false = verified == Err(TokenProofError::False);
