@@ -151,13 +151,13 @@ impl Ground {
 }
 
 #[cfg(unix)]
-pub(super) fn free_space(path: &Path) -> Option<u64> {
+fn free_space(path: &Path) -> Option<u64> {
     let system = rustix::fs::statvfs(path).ok()?;
     Some(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
 #[cfg(not(unix))]
-pub(super) fn free_space(_: &Path) -> Option<u64> {
+fn free_space(_: &Path) -> Option<u64> {
     None
 }
 

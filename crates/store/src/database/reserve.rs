@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Store, files, ground};
+use super::{Store, files};
 use crate::StoreError;
 
 /// Bytes of the file. Opening a store and removing 1,024 records of its log write a fraction of that.
