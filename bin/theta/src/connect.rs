@@ -16,7 +16,8 @@ use tokio::{
 
 use crate::{
     access::{ApprovalFiles, Nonce, request_key},
-    exit::{Failure, tidy},
+    culprits::{self, CulpritView},
+    exit::Failure,
     files::{Source, check_client},
     keys::{Keyring, NamedKey},
     units,
@@ -302,33 +303,16 @@ pub(crate) struct Provenance {
     latency_ms: f64,
 }
 
-/// A node that misbehaved, and how.
-#[derive(Debug, Serialize)]
-pub struct CulpritView {
-    /// The node.
-    pub node: u16,
-    /// The misbehaviour.
-    pub misbehaviour: String,
-}
-
 impl Provenance {
     /// The provenance of this answer, made with this key.
     pub(crate) fn new<T>(key: &str, answer: &Answer<T>) -> Self {
-        let caught = answer
-            .culprits
-            .iter()
-            .map(|culprit| CulpritView { node: culprit.node.get(), misbehaviour: tidy(&culprit.misbehaviour) });
-        let lied = answer
-            .bad_answers
-            .iter()
-            .map(|problem| CulpritView { node: problem.node.get(), misbehaviour: tidy(&problem.problem.to_string()) });
         let mut contributors: Vec<u16> = answer.contributors.iter().map(|node| node.get()).collect();
         contributors.sort_unstable();
         Self {
             key: key.to_owned(),
             node: answer.node.get(),
             contributors,
-            culprits: caught.chain(lied).collect(),
+            culprits: culprits::of_answer(answer),
             instance_id: hex::encode(answer.instance_id),
             latency_ms: answer.latency.as_secs_f64() * 1e3,
         }
@@ -350,8 +334,8 @@ impl Provenance {
 
     /// Prints a warning for every node that misbehaved.
     pub(crate) fn warn_of_culprits(&self) {
-        for CulpritView { node, misbehaviour } in &self.culprits {
-            crate::output::diagnostic("warning", &format!("node {node} misbehaved: {misbehaviour}"));
+        for culprit in &self.culprits {
+            crate::output::diagnostic("warning", &culprit.to_string());
         }
     }
 }

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use prost::Message;
 use rustls::ClientConfig;
 use theta_names::NodeId;
-use theta_network::{Fingerprint, Identity, group::GroupNode, tls};
+use theta_network::{Fingerprint, Identity, group::GroupNode, places, tls};
 use theta_wire::{
     rpc,
     v1::{
@@ -237,7 +237,7 @@ async fn connect_to(
     config: &Arc<ClientConfig>,
     expected: Fingerprint,
 ) -> io::Result<TokioIo<TlsStream<TcpStream>>> {
-    let tcp = TcpStream::connect(address).await?;
+    let tcp = places::connect_to(address).await?;
     tcp.set_nodelay(true)?;
     let tls = TlsConnector::from(Arc::clone(config)).connect(tls::server_name(), tcp).await?;
     // The handshake has already refused any other certificate; this checks it a second time.

@@ -79,7 +79,7 @@ impl From<KeyRefError> for ClientError {
 }
 
 /// Why an operation has no result.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ClientError {
     /// The name of the key is invalid.
     #[error(transparent)]
@@ -195,6 +195,8 @@ pub enum ClientError {
 pub enum KeyDispute {
     /// All answers are the same; they are too few.
     Unopposed,
+    /// All answers are the same, and the key has this many holders, fewer than the group's k: no answers of theirs are enough.
+    FewHolders(usize),
     /// So many nodes give one key that one of them is honest; these, in ascending order, give another.
     Contradicted(Vec<NodeId>),
     /// All give one key in different sharings, or so many give each of several keys that honest ones do not agree: so it is while the key changes.
@@ -207,6 +209,10 @@ impl fmt::Display for KeyDispute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unopposed => f.write_str("fewer give it, though none another"),
+            Self::FewHolders(holders) => write!(
+                f,
+                "only {holders} hold it, who may all lie, so that clients need its file (theta keys show NAME --file prints it where it is known)"
+            ),
             Self::Contradicted(nodes) => {
                 let (contradict, are) = if nodes.len() == 1 { ("contradicts", "is") } else { ("contradict", "are") };
                 let who = listed(nodes);

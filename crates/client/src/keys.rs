@@ -26,12 +26,26 @@ use crate::{
 pub use listed::ListedKey;
 
 use belief::{Belief, Told};
-use listed::{MOST_LISTED, MOST_LISTED_BYTES, Own};
+use listed::{MOST_LISTED, MOST_LISTED_BYTES, MOST_TOLD_BYTES, Own};
 
 /// The method that lists keys.
 const LIST: &str = "/theta.v1.ThresholdProtocol/ListKeys";
 /// How long the other nodes have to contradict after enough nodes have told the same key.
 const CONTRADICTIONS: Duration = Duration::from_secs(1);
+/// How long further lists may take after so many came that they have every version that could be believed.
+const LAST_LISTS: Duration = Duration::from_secs(1);
+/// What the nodes are asked for a public key by.
+const GET: &str = "get public key";
+
+/// Why the nodes did not tell a public key.
+struct NotTold {
+    error: ClientError,
+    /// Whether the policies of as many nodes as the group's k deny it for good, so that an honest one does.
+    forbidden: bool,
+}
+
+/// The lists of nodes, in the order in which they came, and the failures of the others.
+type Lists = (Vec<(NodeId, Vec<v1::KeyInfo>)>, Problems);
 
 impl Client {
     /// The public key of this name, or of `NAME@VERSION`: as the group's ledger has it, or from the client's folder, or else from the
@@ -69,13 +83,19 @@ impl Client {
     }
 
     async fn ask_public_key(&self, key: &KeyRef) -> Result<AnyPublicKey, ClientError> {
+        self.ask_holders(key, false).await.map_err(|untold| untold.error)
+    }
+
+    /// Asks the nodes for the key. `hear_all`: also when too few are left that could tell it, until it is known whether as many nodes as the
+    /// group's k deny it, one of which is honest.
+    async fn ask_holders(&self, key: &KeyRef, hear_all: bool) -> Result<AnyPublicKey, NotTold> {
         let (patience, enclosed, name) = (self.shared.options.timeout, self.enclose_token(), &key.name);
         let known = self.known().given(&key.to_string());
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(&connection, v1::GetPublicKeyRequest { key: key.to_string() }, patience);
             async move {
-                let mut protocol = connection.protocol().max_decoding_message_size(MOST_LISTED_BYTES);
+                let mut protocol = connection.protocol().max_decoding_message_size(MOST_TOLD_BYTES);
                 Ok(protocol.get_public_key(request).await?.into_inner())
             }
         });
@@ -95,8 +115,11 @@ impl Client {
             }
             if let Belief::Key(_) = told.belief(self.quorum(), known.as_ref()) {
                 deadline = deadline.or_else(|| Some(Instant::now() + CONTRADICTIONS));
-            } else if let Some(error) = problems.hopeless("get public key", self.quorum()) {
-                return Err(error);
+            } else if let Some(error) = problems.hopeless(GET, self.quorum()) {
+                let forbidden = problems.forbidding() >= self.quorum();
+                if forbidden || !hear_all || !matches!(error, ClientError::Denied { .. }) {
+                    return Err(NotTold { error, forbidden });
+                }
             }
         }
         match told.belief(self.quorum(), known.as_ref()) {
@@ -107,10 +130,14 @@ impl Client {
                 Ok(public)
             }
             Belief::Open(needed) => {
+                if let Some(error) = problems.hopeless(GET, self.quorum()) {
+                    return Err(NotTold { error, forbidden: false });
+                }
                 told.words().for_each(|(node, words)| problems.add(node, Problem::Unconfirmed(words)));
                 let needed = u16::try_from(needed).unwrap_or(u16::MAX);
                 let (name, dispute) = (key.to_string(), told.dispute(self.quorum()));
-                Err(ClientError::KeyDisagreement { name, needed, dispute, nodes: problems.all() })
+                let error = ClientError::KeyDisagreement { name, needed, dispute, nodes: problems.all() };
+                Err(NotTold { error, forbidden: false })
             }
         }
     }
@@ -144,20 +171,32 @@ impl Client {
     }
 
     /// What each node lists, each version once, in the order of the answers, and the failures of the others.
-    async fn key_lists(&self, patience: Duration) -> (Vec<(NodeId, Vec<v1::KeyInfo>)>, Problems) {
+    async fn key_lists(&self, patience: Duration) -> Lists {
+        self.some_key_lists(patience, usize::MAX).await
+    }
+
+    /// The same without those that come more than a moment after `enough` are here.
+    async fn some_key_lists(&self, patience: Duration, enough: usize) -> Lists {
         let enclosed = self.enclose_token();
         let connections = self.connections();
         let mut replies = fan_out::ask_all(&connections, patience, |connection| {
             let request = enclosed.request(&connection, v1::ListKeysRequest {}, patience);
             async move { listed::parse(connection.list::<_, MOST_LISTED>(LIST, request, MOST_LISTED_BYTES).await?) }
         });
-        let (mut lists, mut problems) = (Vec::new(), Problems::new(&connections));
-        while let Some((node, reply)) = replies.recv().await {
-            match reply {
-                Err(problem) => problems.add(node, problem),
-                Ok(keys) => lists.push((node, keys)),
+        let (mut lists, mut problems, mut deadline) = (Vec::new(), Problems::new(&connections), None);
+        loop {
+            let next = match deadline {
+                None => replies.recv().await,
+                Some(deadline) => time::timeout_at(deadline, replies.recv()).await.unwrap_or_default(),
+            };
+            match next {
+                Some((node, Err(problem))) => problems.add(node, problem),
+                Some((node, Ok(keys))) => lists.push((node, keys)),
+                None => return (lists, problems),
+            }
+            if lists.len() >= enough {
+                deadline = deadline.or_else(|| Some(Instant::now() + LAST_LISTS));
             }
         }
-        (lists, problems)
     }
 }

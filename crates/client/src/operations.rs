@@ -66,8 +66,8 @@ impl Client {
     /// Unwraps the payload key of a ciphertext, given its header. Nodes see the header alone.
     ///
     /// The first key that makes the header an honest encryption is the right one, whichever node it came from. A client
-    /// that has no public key of that id, and may not ask for it (`keys.list`), takes the first key that fits the header's
-    /// commitment: then an encryptor and a node together can give it a key that other clients do not get. One that may ask, and is told
+    /// that has no public key of that id, and may not ask for it (the policies of k nodes deny it `keys.list`, and not for a rate), takes the first key
+    /// that fits the header's commitment: then an encryptor and a node together can give it a key that other clients do not get. One that may ask, and is told
     /// of no such key, refuses the ciphertext.
     ///
     /// # Errors

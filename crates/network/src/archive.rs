@@ -18,7 +18,7 @@ use tokio::{
 use tokio_rustls::{TlsConnector, server};
 
 use crate::{
-    Fingerprint, Identity,
+    Fingerprint, Identity, places,
     tls::{self, UnpinnedCertificate},
 };
 
@@ -94,7 +94,7 @@ pub async fn read(
     };
     let connector = TlsConnector::from(config.map_err(ArchiveError::Tls)?);
     let asked = async {
-        let tcp = TcpStream::connect(address).await?;
+        let tcp = places::connect_to(address).await?;
         tcp.set_nodelay(true)?;
         let mut stream = connector.connect(tls::server_name(), tcp).await?;
         // Whoever is not let in hears that before it has said anything, so that nothing unread makes its connection break.

@@ -48,6 +48,14 @@ pub async fn connect(places: &[SocketAddr]) -> io::Result<TcpStream> {
     }
 }
 
+/// Connects to the first address of `host:port` that answers, as [`connect`] does.
+///
+/// # Errors
+/// As [`lookup`] and [`connect`].
+pub async fn connect_to(address: &str) -> io::Result<TcpStream> {
+    connect(&lookup(address).await?).await
+}
+
 #[cfg(test)]
 mod tests {
     use tokio::net::{TcpListener, TcpSocket};
@@ -56,15 +64,38 @@ mod tests {
 
     /// An address that answers nothing: its listener takes no connection, and its queue is full.
     async fn swallowing() -> (TcpListener, Vec<TcpStream>, SocketAddr) {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        swallowing_at("127.0.0.1:0".parse().unwrap()).await
+    }
+
+    async fn swallowing_at(place: SocketAddr) -> (TcpListener, Vec<TcpStream>, SocketAddr) {
+        let socket = if place.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.unwrap();
+        socket.bind(place).unwrap();
         let listener = socket.listen(1).unwrap();
         let address = listener.local_addr().unwrap();
         let mut waiting = Vec::new();
-        while let Ok(tcp) = tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await {
+        // Where there is room, the system connects at once: only a machine that stood still for so long would be taken for a full queue.
+        while let Ok(tcp) = tokio::time::timeout(Duration::from_secs(3), TcpStream::connect(address)).await {
             waiting.push(tcp.unwrap());
         }
         (listener, waiting, address)
+    }
+
+    /// The system would try the address that swallows packets for two minutes.
+    const IN_TIME: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_name_whose_first_address_swallows_packets_is_reached_at_the_next() {
+        let found = lookup("localhost:0").await.unwrap();
+        let two = found.first().zip(found.iter().find(|place| place.ip() != found[0].ip()));
+        let Some((first, second)) = two else {
+            eprintln!("localhost has one address here: nothing is tested");
+            return;
+        };
+        let (_listener, _waiting, silent) = swallowing_at(*first).await;
+        let port = silent.port();
+        let there = TcpListener::bind((second.ip(), port)).await.unwrap();
+        let connected = tokio::time::timeout(IN_TIME, connect_to(&format!("localhost:{port}"))).await;
+        assert_eq!(connected.expect("in time").unwrap().peer_addr().unwrap(), there.local_addr().unwrap());
     }
 
     #[tokio::test]
@@ -73,7 +104,7 @@ mod tests {
         let there = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let place = there.local_addr().unwrap();
         for places in [&[silent, place][..], &[silent, silent, place], &[place, silent]] {
-            let connected = tokio::time::timeout(Duration::from_secs(5), connect(places)).await;
+            let connected = tokio::time::timeout(IN_TIME, connect(places)).await;
             assert_eq!(connected.expect("in time").unwrap().peer_addr().unwrap(), place);
         }
     }

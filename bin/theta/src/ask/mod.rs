@@ -5,14 +5,13 @@ pub(crate) mod quarantines;
 mod stocks;
 
 use std::{
-    collections::BTreeSet,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{NodeStatus, Problem, Version, one_line};
+use theta_client::{NodeStatus, Problem, Version};
 use theta_schemes::{MAX_COIN_NAME_LEN, Purpose};
 use theta_wire::v1;
 use tonic::Code;
@@ -20,7 +19,8 @@ use tonic::Code;
 use self::{quarantines::QuarantineView, stocks::StockView};
 use crate::{
     access::ApprovalFiles,
-    connect::{self, ClientArgs, CulpritView, Provenance},
+    connect::{self, ClientArgs, Provenance},
+    culprits::{self, CulpritView},
     drand::{self, Beacon, CoinKey, ForeignKey, RoundArgs},
     exit::{self, Failure},
     files::{Source, Target},
@@ -312,7 +312,8 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
     let up = nodes.iter().filter(|node| node.up).count();
     let (threshold, name) = (group.threshold(), group.name().to_owned());
     let (stocks, quarantined) = (stocks::of(&listed), quarantines::of(&listed));
-    let status = Status { group: name, threshold, up, culprits: culprits(&statuses), stocks, quarantined, nodes };
+    let status =
+        Status { group: name, threshold, up, culprits: culprits::of_statuses(&statuses), stocks, quarantined, nodes };
     output.result(&status, |out| {
         let mut table =
             Table::new(&["node", "address", "state", "peers", "running", "cached", "up for", "answers in"], &[4, 5]);
@@ -327,8 +328,8 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
         }
         stocks::write(&status.stocks, out)?;
         quarantines::write(&status.quarantined, out)?;
-        for CulpritView { node, misbehaviour } in &status.culprits {
-            writeln!(out, "{BAD}node {node} misbehaved: {misbehaviour}{BAD:#}")?;
+        for culprit in &status.culprits {
+            writeln!(out, "{BAD}{culprit}{BAD:#}")?;
         }
         let style = if up >= usize::from(threshold) { GOOD } else { BAD };
         let total = status.nodes.len();
@@ -357,20 +358,6 @@ fn too_few(Status { threshold, up, nodes, .. }: &Status) -> Failure {
         return Failure::Failed(text);
     }
     Failure::NoAnswer(format!("{text}; and {} cannot be reached, where it takes {threshold}", connect::nodes(&down)))
-}
-
-/// All members that some node has accused, once for each misbehaviour.
-pub fn culprits(statuses: &[NodeStatus]) -> Vec<CulpritView> {
-    let is_member = |node: u16| statuses.iter().any(|status| status.node.get() == node);
-    let answered = statuses.iter().filter_map(|status| status.status.as_ref().ok());
-    let named = answered.flat_map(|(response, _)| &response.culprits);
-    let distinct: BTreeSet<(u16, String)> = named
-        .filter_map(|culprit| {
-            let node = u16::try_from(culprit.node).ok().filter(|node| is_member(*node))?;
-            Some((node, exit::tidy(&one_line(&culprit.misbehaviour))))
-        })
-        .collect();
-    distinct.into_iter().map(|(node, misbehaviour)| CulpritView { node, misbehaviour }).collect()
 }
 
 /// What a node that answers says is not as it should be.

@@ -1,6 +1,7 @@
 //! `theta encrypt`, `theta decrypt`, `theta decapsulate`.
 
 mod batch;
+mod name;
 
 use std::{
     io::{BufReader, BufWriter, Read, Write},
@@ -12,13 +13,14 @@ use serde::Serialize;
 use theta_payload::{self as payload, Aead, Header, OpenError, PayloadKey};
 use theta_schemes::Purpose;
 
+use self::name::key_name;
 use crate::{
     access::ApprovalFiles,
     connect::{ClientArgs, Provenance, Session},
     exit::Failure,
     files::{self, Source, Target},
     interrupt::Interrupt,
-    keys::{KeyArgs, NamedKey},
+    keys::KeyArgs,
     output::Output,
     progress::Progress,
     text::TextOnly,
@@ -336,38 +338,6 @@ fn plaintext_name(file: &Path) -> Option<PathBuf> {
         Some(extension) if extension == "theta" => Some(file.with_extension("")),
         _ => files::with_suffix(file, "decrypted"),
     }
-}
-
-/// The key that was named, or else that of the ciphertext: from the client directory or, for older versions of a key, from
-/// the nodes.
-fn key_name(asked: Option<&str>, session: &Session, header: &Header<'_>) -> Result<String, Failure> {
-    if let Some(name) = asked {
-        let key = session.look_up(asked, |keyring| keyring.choose(Some(name), Purpose::Decrypt))?;
-        let (its, wanted) = (key.public.key_id(), header.key_id());
-        // A name without a version is that of all its versions.
-        let fits = |key: &NamedKey| if key.public.key_id() == wanted { Ok(()) } else { Err(()) };
-        if session.keyring().fitting(&key, fits).is_err() {
-            return Err(Failure::Usage(format!(
-                "the ciphertext is for the key with the id {}, {name} has the id {}: leave out --key, and the right one is \
-                 found",
-                wanted.abbreviated(),
-                its.abbreviated()
-            )));
-        }
-        return Ok(key.asked());
-    }
-    if let Some(key) = session.keyring().with_id(header.key_id())? {
-        return Ok(key.asked());
-    }
-    let (listed, _) = session.block_on(session.client().list_keys());
-    let found = listed.into_iter().find(|key| key.info.key_id.as_ref() == header.key_id().as_bytes());
-    let (id, suite) = (header.key_id().abbreviated(), header.suite());
-    found.map(|key| key.info.name).ok_or_else(|| {
-        Failure::Usage(format!(
-            "the ciphertext is for a key that is not in the client directory, and that no node lists ({suite}, id {id}): \
-             theta keys list --live shows those that there are"
-        ))
-    })
 }
 
 fn ask_payload_key(session: &Session, name: &str, header: &[u8]) -> Result<(PayloadKey, Provenance), Failure> {

@@ -15,8 +15,8 @@ use self::{
     nodes::{absent, of_host, of_one},
 };
 use crate::{
-    ask,
     connect::ClientArgs,
+    culprits,
     exit::{self, Failure},
     output::{BAD, GOOD, Output},
 };
@@ -123,8 +123,8 @@ pub(crate) fn doctor(args: &DoctorArgs, output: Output) -> Result<(), Failure> {
     findings.extend(clocks_apart(&patients));
     findings.extend(cut_off(&patients));
     findings.extend(of_keys(&keys, &key_problems, &patients));
-    findings.extend(ask::culprits(&statuses).into_iter().map(|caught| {
-        let finding = format!("others say that they caught node {}: {}", caught.node, exit::tidy(&caught.misbehaviour));
+    findings.extend(culprits::of_statuses(&statuses).into_iter().map(|caught| {
+        let finding = caught.to_string();
         Finding::new(
             "caught",
             vec![caught.node],

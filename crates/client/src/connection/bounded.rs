@@ -65,7 +65,14 @@ pub(crate) struct List {
 
 /// An entry of a list, if it has no more fields than it may.
 pub(crate) fn entry<M: Message + Default, const MOST: usize>(bytes: Bytes) -> Result<M, Status> {
-    Bounded::<M, MOST>::decode(bytes).map_err(|error| Status::internal(error.to_string()))?.whole()
+    Ok(counted_entry::<M, MOST>(bytes)?.0)
+}
+
+/// The same, and how many fields it has.
+pub(crate) fn counted_entry<M: Message + Default, const MOST: usize>(bytes: Bytes) -> Result<(M, usize), Status> {
+    let entry = Bounded::<M, MOST>::decode(bytes).map_err(|error| Status::internal(error.to_string()))?;
+    let fields = entry.fields;
+    Ok((entry.whole()?, fields))
 }
 
 #[cfg(test)]

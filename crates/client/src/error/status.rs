@@ -49,6 +49,17 @@ impl Problem {
         }
     }
 
+    /// Whether the node refuses since somebody asks too often there, which passes by itself.
+    pub(crate) fn is_of_rates(&self) -> bool {
+        matches!(self, Self::Denied { reason, .. } if matches!(reason.as_str(), "too-often" | "rates-full"))
+    }
+
+    /// Whether the node's policy denies the request for good: not for a rate, and not since an agent is not heard.
+    pub(crate) fn forbids(&self) -> bool {
+        let passes = |reason: &str| matches!(reason, "agent-silent" | "agent-unasked");
+        !self.is_of_rates() && matches!(self, Self::Denied { reason, .. } if !passes(reason))
+    }
+
     /// Whose fault it is that the node refuses, if the node says so, with its code and its message.
     pub(crate) fn fault(&self) -> Option<(Fault, tonic::Code, &str)> {
         use tonic::Code;

@@ -53,6 +53,11 @@ impl Problems {
             .collect()
     }
 
+    /// How many policies deny the request for good.
+    pub(crate) fn forbidding(&self) -> usize {
+        self.found.values().filter(|problem| problem.forbids()).count()
+    }
+
     /// Why waiting for further nodes is pointless, if it is: `quorum` nodes blame the request, or so many refuse it for reasons of their own that
     /// fewer than `quorum` are left.
     pub(crate) fn hopeless(&self, operation: &'static str, quorum: usize) -> Option<ClientError> {

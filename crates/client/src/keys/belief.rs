@@ -103,9 +103,14 @@ impl Told {
             tellers.entry(*claim.public.key_id()).or_default().push(*node);
         }
         let keys = tellers.len();
+        // Those that hold it may all lie.
+        let holders = self.0.values().map(|claim| usize::from(claim.public.threshold().n())).max();
         let (honest, others): (Vec<_>, Vec<_>) = tellers.into_values().partition(|nodes| nodes.len() >= k);
         match honest.len() {
-            _ if texts.len() < 2 => KeyDispute::Unopposed,
+            _ if texts.len() < 2 => match holders {
+                Some(holders) if holders < k => KeyDispute::FewHolders(holders),
+                _ => KeyDispute::Unopposed,
+            },
             _ if keys < 2 => KeyDispute::Changing,
             0 => KeyDispute::Open,
             1 => {
@@ -182,6 +187,19 @@ mod tests {
         assert!(!believes(&told, None, &truth));
         tell(&mut told, &[5], &truth, &[1, 2, 3, 4, 5]);
         assert!(believes(&told, None, &truth));
+    }
+
+    /// A key of 2 of 2 in a group of 4 of 5, three nodes of which may lie: its holders agree, and are two.
+    #[test]
+    fn a_key_of_fewer_holders_than_may_lie_is_not_believed_and_its_file_is_asked_for() {
+        let small = key(2, 2, 1);
+        let mut told = Told::default();
+        tell(&mut told, &[1, 2], &small, &[1, 2]);
+        assert!(matches!(told.belief(4, None), Belief::Open(4)));
+        let dispute = told.dispute(4);
+        assert_eq!(dispute, KeyDispute::FewHolders(2));
+        assert!(dispute.to_string().contains("theta keys show NAME --file"), "{dispute}");
+        assert_eq!(told.dispute(2), KeyDispute::Unopposed);
     }
 
     fn nodes(numbers: &[u16]) -> Vec<NodeId> {

@@ -9,12 +9,17 @@ use tonic::Status;
 
 use crate::{connection::bounded, error::text::one_line};
 
-/// The most versions of keys in a node's list.
-pub(super) const MOST_LISTED: usize = 4096;
-/// The longest such list, in bytes.
-pub(super) const MOST_LISTED_BYTES: usize = 4 << 20;
+/// The most versions of keys in a node's list. Honest nodes have thousands, as a group that signs with a key for each object does, and an entry that
+/// says nothing takes some hundred bytes here.
+pub(super) const MOST_LISTED: usize = 1 << 16;
+/// The longest such list, in bytes: one with as many versions as may be known of 120 bytes each.
+pub(super) const MOST_LISTED_BYTES: usize = 8 << 20;
+/// The longest answer that tells a public key, in bytes.
+pub(super) const MOST_TOLD_BYTES: usize = 4 << 20;
 /// The most fields of an entry: a holder may be one.
 const MOST_FIELDS: usize = 4096;
+/// The most fields of all entries together: one of two bytes, such as an empty quarantine, takes some fifty times as much here.
+const MOST_FIELDS_OF_ALL: usize = 1 << 20;
 
 /// A version of a key, and the nodes that list it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,10 +76,14 @@ impl ListedKey {
 /// things of one version is heard once.
 pub(super) fn parse(entries: Vec<Bytes>) -> Result<Vec<v1::KeyInfo>, Status> {
     let mut seen = BTreeSet::new();
-    let mut keys = Vec::with_capacity(entries.len());
+    let (mut keys, mut fields) = (Vec::with_capacity(entries.len()), 0_usize);
     for entry in entries {
-        let info = clean(bounded::entry::<v1::KeyInfo, MOST_FIELDS>(entry)?)
-            .ok_or_else(|| Status::internal("it lists a key that there cannot be"))?;
+        let (info, its_fields) = bounded::counted_entry::<v1::KeyInfo, MOST_FIELDS>(entry)?;
+        fields = fields.saturating_add(its_fields);
+        if fields > MOST_FIELDS_OF_ALL {
+            return Err(Status::internal(format!("its list has more than {MOST_FIELDS_OF_ALL} parts")));
+        }
+        let info = clean(info).ok_or_else(|| Status::internal("it lists a key that there cannot be"))?;
         if seen.insert((info.name.clone(), info.version)) {
             keys.push(info);
         }
@@ -121,6 +130,19 @@ mod tests {
             told.iter().map(|key| (key.version, &*key.state)).collect::<Vec<_>>(),
             [(1, "active"), (2, "active")]
         );
+    }
+
+    /// Entries of two hundred empty quarantines each: no entry has too many parts, and all together have.
+    #[test]
+    fn a_list_of_more_parts_than_there_can_be_is_not_read() {
+        let full = |version| {
+            let quarantined = vec![v1::Quarantine::default(); 200];
+            v1::KeyInfo { quarantined, ..listed("seal", version, "active") }
+        };
+        let keys: Vec<_> = (1..=5_000).map(full).collect();
+        assert!(parsed(&keys).is_ok());
+        let keys: Vec<_> = (1..=5_500).map(full).collect();
+        assert!(parsed(&keys).unwrap_err().message().contains("parts"));
     }
 
     #[test]

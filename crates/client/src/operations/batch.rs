@@ -1,12 +1,12 @@
 //! Many requests in one call to each node.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use prost::Message as _;
 use theta_names::{KeyRef, NodeId};
 use theta_payload::{Header, PayloadKey};
-use theta_schemes::Statement;
+use theta_schemes::{Statement, keys::AnyPublicKey};
 use theta_wire::v1::{self, batch_answer::Answer as Told, batch_item::Request as Item};
 use tokio::{
     sync::mpsc,
@@ -33,6 +33,18 @@ const MOST_ITEMS: usize = 256;
 const MOST_EACH: usize = 64 << 10;
 /// What a request takes besides its statement and what is enclosed, at most, in bytes.
 const FRAME: usize = 512;
+
+/// The header of a ciphertext, and the key that it is for.
+struct Capsule<'a> {
+    place: usize,
+    header: &'a Bytes,
+    parsed: Header<'a>,
+    /// `None` if the client may not ask for it.
+    public: Option<AnyPublicKey>,
+}
+
+/// What came of the ciphertext at this place.
+type Placed = (usize, Result<Answer<PayloadKey>, ClientError>);
 
 /// The results of many requests, in their order. One that fails fails alone.
 pub type Answers<T> = Vec<Result<Answer<T>, ClientError>>;
@@ -91,38 +103,62 @@ impl Client {
         Ok(self.operate_all("flip coin", (Some(under), under.threshold()), items, check).await)
     }
 
-    /// [`decapsulate`](Client::decapsulate) for the headers of many ciphertexts of one key, as [`sign_all`](Client::sign_all).
+    /// [`decapsulate`](Client::decapsulate) for the headers of many ciphertexts of one key, as [`sign_all`](Client::sign_all). Those whose keys this
+    /// client knows are asked for at once, whatever the others name: their keys are looked for together.
     ///
     /// # Errors
     /// As [`sign_all`](Client::sign_all).
     pub async fn decapsulate_all(&self, key: &str, headers: &[Bytes]) -> Result<Answers<PayloadKey>, ClientError> {
         let key: KeyRef = key.parse()?;
-        let parsed = headers.iter().map(|header| Header::parse(header)).collect::<Result<Vec<_>, _>>()?;
-        let (mut items, mut asked, mut refused) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for (place, (header, parsed)) in headers.iter().zip(&parsed).enumerate() {
-            match self.key_of_ciphertext(&key, parsed.key_id()).await {
-                Ok(public) => {
-                    items.push(Item::Decapsulate(self.decapsulate_request(&key, header.clone(), parsed)?.1));
-                    asked.push((header, parsed, public));
-                }
-                Err(error) => {
-                    refused.insert(place, error);
+        let (mut ready, mut waiting) = (Vec::new(), Vec::new());
+        let (mut unasked, mut unknown) = (Vec::new(), BTreeSet::new());
+        for (place, header) in headers.iter().enumerate() {
+            let parsed = Header::parse(header)?;
+            let id = *parsed.key_id();
+            match self.key_at_hand(&key, &id) {
+                Some(Ok(public)) => ready.push(Capsule { place, header, parsed, public }),
+                Some(Err(error)) => unasked.push((place, Err(error))),
+                None => {
+                    unknown.insert(id);
+                    waiting.push((place, header, parsed));
                 }
             }
         }
-        let k = asked.iter().filter_map(|(.., public)| Some(public.as_ref()?.threshold().k())).min();
+        let others = async {
+            let sought = self.keys_of_ciphertexts(&key, unknown).await;
+            let (mut found, mut failed) = (Vec::new(), Vec::new());
+            for (place, header, parsed) in waiting {
+                let nothing =
+                    || Err(ClientError::NoSuchKey { name: key.to_string(), id: parsed.key_id().abbreviated() });
+                match sought.get(parsed.key_id()).cloned().unwrap_or_else(nothing) {
+                    Ok(public) => found.push(Capsule { place, header, parsed, public }),
+                    Err(error) => failed.push((place, Err(error))),
+                }
+            }
+            failed.extend(self.decapsulate_capsules(&key, found).await?);
+            Ok::<_, ClientError>(failed)
+        };
+        let (known, others) = tokio::join!(self.decapsulate_capsules(&key, ready), others);
+        unasked.extend(known?);
+        unasked.extend(others?);
+        unasked.sort_by_key(|(place, _)| *place);
+        Ok(unasked.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    /// What the nodes answer to these, each with its place.
+    async fn decapsulate_capsules(&self, key: &KeyRef, capsules: Vec<Capsule<'_>>) -> Result<Vec<Placed>, ClientError> {
+        let item =
+            |it: &Capsule<'_>| Ok(Item::Decapsulate(self.decapsulate_request(key, it.header.clone(), &it.parsed)?.1));
+        let items = capsules.iter().map(item).collect::<Result<_, ClientError>>()?;
+        let k = capsules.iter().filter_map(|it| Some(it.public.as_ref()?.threshold().k())).min();
         let check = |place: usize, outcome: &v1::Outcome| {
-            let Some((header, parsed, public)) = asked.get(place) else {
+            let Some(Capsule { header, parsed, public, .. }) = capsules.get(place) else {
                 return Err(Problem::FalseAnswer("an answer to nothing that was asked".to_owned()));
             };
             unwrapped(public.as_ref(), header, parsed, outcome).map_err(Problem::FalseAnswer)
         };
-        let mut answers = self.operate_all("decapsulate", (None, k), items, check).await;
-        // Places of those that were not asked for, in their order among the others.
-        for (place, error) in refused {
-            answers.insert(place.min(answers.len()), Err(error));
-        }
-        Ok(answers)
+        let answers = self.operate_all("decapsulate", (None, k), items, check).await;
+        Ok(capsules.iter().map(|it| it.place).zip(answers).collect())
     }
 
     async fn operate_all<T>(

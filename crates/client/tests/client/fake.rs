@@ -3,6 +3,7 @@
 mod api;
 
 use std::{
+    collections::HashMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -58,6 +59,12 @@ pub(crate) struct Said {
     pub(crate) members: Option<v1::MembersStatus>,
     /// The keys that it lists.
     pub(crate) keys: Vec<v1::KeyInfo>,
+    /// With what it refuses to list them, if it does.
+    pub(crate) list_refusal: Option<Status>,
+    /// What it tells of these versions, such as `vault@2`, instead of `public`.
+    pub(crate) versions: HashMap<String, Result<Option<String>, Status>>,
+    /// Whether it answers nothing about keys.
+    pub(crate) silent_about_keys: bool,
 }
 
 /// Four nodes, two of which act together.
@@ -171,6 +178,11 @@ pub(crate) fn card(node: &GroupNode, keys: &MemberKeys, api_address: &str, made:
 impl FakeGroup {
     pub(crate) fn new() -> Self {
         Self::of(Prepared::new(2, 4))
+    }
+
+    /// Two nodes, which act together.
+    pub(crate) fn pair() -> Self {
+        Self::of(Prepared::new(2, 2))
     }
 
     /// A group that was founded with cards.

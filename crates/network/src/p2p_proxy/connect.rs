@@ -11,7 +11,10 @@ use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
 
 use super::HostConfig;
-use crate::tls::{self, UnpinnedCertificate};
+use crate::{
+    places,
+    tls::{self, UnpinnedCertificate},
+};
 
 /// What may be under way to this node and is not read.
 const WINDOW: u32 = 1 << 20;
@@ -45,7 +48,7 @@ pub(super) async fn connect(config: &HostConfig) -> Result<Channel, ConnectError
 }
 
 async fn open(address: Arc<str>, tls: Arc<ClientConfig>) -> io::Result<TokioIo<TlsStream<TcpStream>>> {
-    let tcp = TcpStream::connect(&*address).await?;
+    let tcp = places::connect_to(&address).await?;
     tcp.set_nodelay(true)?;
     Ok(TokioIo::new(TlsConnector::from(tls).connect(tls::server_name(), tcp).await?))
 }

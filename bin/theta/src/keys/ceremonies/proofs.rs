@@ -11,12 +11,7 @@ use theta_custody::{ProvenLie, check_evidence};
 use theta_names::NodeId;
 use theta_network::group::GroupFile;
 
-use crate::{
-    connect,
-    exit::{Failure, tidy},
-    files::Target,
-    output,
-};
+use crate::{connect, exit::tidy, files::Target, output};
 
 /// A node that misbehaved in a ceremony.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -29,8 +24,9 @@ pub(crate) struct Caught {
     according_to: Vec<u16>,
 }
 
-/// Checks the accusations, says what they come to, and writes what proves a lie into files CEREMONY-node-N-M.evidence.
-pub(super) fn keep(folder: &Path, group: &GroupFile, outcome: &CeremonyOutcome) -> Result<Vec<Caught>, Failure> {
+/// Checks the accusations, says what they come to, and writes what proves a lie into files CEREMONY-node-N-M.evidence. The ceremony is over, so what
+/// cannot be written is no failure of it.
+pub(super) fn keep(folder: &Path, group: &GroupFile, outcome: &CeremonyOutcome) -> Vec<Caught> {
     // In a group whose nodes have no identities nothing can be proven.
     let roster = theta_service::roster(group).ok();
     let prove = |evidence: &Evidence| {
@@ -41,25 +37,36 @@ pub(super) fn keep(folder: &Path, group: &GroupFile, outcome: &CeremonyOutcome) 
     let id = hex::encode(outcome.id);
     let mut kept = Vec::with_capacity(caught.len());
     for (place, (mut caught, proof)) in caught.into_iter().enumerate() {
-        let (node, misbehaviour) = (caught.node, &caught.misbehaviour);
         let words = match proof {
             Some(proof) => {
-                let name = format!("{}-node-{node}-{place}.evidence", id.get(..8).unwrap_or_default());
-                let path = folder.join(name);
-                Target::choose(Some(&path), None)?.write(&proof.evidence, false)?;
-                let words = format!("node {node} misbehaved: {misbehaviour}; evidence in {}", path.display());
-                caught.evidence = Some(path);
-                words
+                let name = format!("{}-node-{}-{place}.evidence", id.get(..8).unwrap_or_default(), caught.node);
+                caught.keep_proof(folder.join(name), &proof.evidence)
             }
             None => {
-                let who = connect::nodes(&caught.according_to);
-                format!("according to {who}, and without a proof, node {node} misbehaved: {misbehaviour}")
+                let (who, node) = (connect::nodes(&caught.according_to), caught.node);
+                format!("according to {who}, and without a proof, node {node} misbehaved: {}", caught.misbehaviour)
             }
         };
         output::diagnostic("warning", &words);
         kept.push(caught);
     }
-    Ok(kept)
+    kept
+}
+
+impl Caught {
+    /// Writes what proves the lie, if it can be written. Returns what is to be said.
+    fn keep_proof(&mut self, path: PathBuf, proof: &[u8]) -> String {
+        let Self { node, misbehaviour, .. } = self;
+        let caught = format!("node {node} misbehaved: {misbehaviour}");
+        match Target::choose(Some(&path), None).and_then(|target| target.write(proof, false)) {
+            Ok(()) => {
+                let words = format!("{caught}; evidence in {}", path.display());
+                self.evidence = Some(path);
+                words
+            }
+            Err(failure) => format!("{caught}; the evidence is lost: {failure}"),
+        }
+    }
 }
 
 fn lie(proven: &ProvenLie) -> String {
@@ -105,6 +112,21 @@ mod tests {
             evidence: proof.into(),
             reported_by: by.iter().copied().map(node_of).collect(),
         }
+    }
+
+    /// The directory for evidence is gone when the ceremony has ended well.
+    #[test]
+    fn a_proof_that_cannot_be_written_is_lost_and_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut caught =
+            Caught { node: 3, misbehaviour: "dealt falsely".to_owned(), evidence: None, according_to: vec![1] };
+        let words = caught.keep_proof(dir.path().join("gone/a.evidence"), b"proof");
+        assert!(words.starts_with("node 3 misbehaved: dealt falsely; the evidence is lost: "), "{words}");
+        assert_eq!(caught.evidence, None);
+        let path = dir.path().join("a.evidence");
+        assert!(caught.keep_proof(path.clone(), b"proof").contains("; evidence in "));
+        assert_eq!(std::fs::read(&path).unwrap(), b"proof");
+        assert_eq!(caught.evidence, Some(path));
     }
 
     /// A liar invents evidence, beside the honest nodes' and against honest nodes.

@@ -108,7 +108,7 @@ impl Follower {
 /// Whether asking the same node again is pointless.
 fn is_final(problem: &Problem) -> bool {
     match problem {
-        Problem::Denied { reason, .. } => reason != "too-often" && reason != "rates-full",
+        Problem::Denied { .. } => !problem.is_of_rates(),
         Problem::FalseAnswer(_) | Problem::TurnedAway { .. } | Problem::Unanswerable(_) => true,
         Problem::Refused { code, .. } => {
             !matches!(code, Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded)

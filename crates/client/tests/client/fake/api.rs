@@ -115,6 +115,14 @@ impl Api {
         refusal.map_or(Ok(()), Err)
     }
 
+    /// Never comes back if the node is to be silent about keys.
+    async fn fall_silent(&self) {
+        let silent = self.0.lock().unwrap().silent_about_keys;
+        if silent {
+            std::future::pending::<()>().await;
+        }
+    }
+
     fn outcome(&self) -> (Bytes, Option<v1::Outcome>) {
         (Bytes::from_static(&[1; 32]), self.0.lock().unwrap().outcome.clone())
     }
@@ -143,11 +151,13 @@ impl protocol::ThresholdProtocol for Api {
     }
     async fn get_public_key(
         &self,
-        _: Request<v1::GetPublicKeyRequest>,
+        request: Request<v1::GetPublicKeyRequest>,
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
+        self.fall_silent().await;
         let (public_key_file, refusal) = {
             let said = self.0.lock().unwrap();
-            (said.public.clone(), said.public_refusal.clone())
+            let told = said.versions.get(&request.get_ref().key).cloned().unwrap_or_else(|| Ok(said.public.clone()));
+            (told?, said.public_refusal.clone())
         };
         refusal.map_or(Ok(()), Err)?;
         let public_key_file = public_key_file.ok_or_else(|| Status::not_found("there is no such key"))?;
@@ -181,6 +191,10 @@ impl protocol::ThresholdProtocol for Api {
             metadata: [("theta-not-ready".to_owned(), "1".to_owned())].into(),
         };
         let considered = self.consider().await;
+        let is_header = |item: usize| {
+            let asked = request.get_ref().items.get(item).and_then(|item| item.request.as_ref());
+            matches!(asked, Some(v1::batch_item::Request::Decapsulate(_)))
+        };
         let answer = |item: usize| {
             let (instance_id, outcome) = self.outcome();
             let answer = match (not_ready && item % 2 == 1, &considered) {
@@ -190,6 +204,9 @@ impl protocol::ThresholdProtocol for Api {
                     message: status.message().to_owned(),
                     ..Default::default()
                 }),
+                (false, Ok(())) if is_header(item) => {
+                    Answer::Decapsulate(v1::DecapsulateResponse { instance_id, outcome })
+                }
                 (false, Ok(())) => Answer::Sign(v1::SignResponse { instance_id, outcome, ..Default::default() }),
             };
             Ok(v1::BatchAnswer { item: u32::try_from(item).unwrap(), answer: Some(answer) })
@@ -207,7 +224,12 @@ impl protocol::ThresholdProtocol for Api {
         nothing()
     }
     async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
-        Ok(Response::new(v1::ListKeysResponse { keys: self.0.lock().unwrap().keys.clone() }))
+        self.fall_silent().await;
+        let (keys, refusal) = {
+            let said = self.0.lock().unwrap();
+            (said.keys.clone(), said.list_refusal.clone())
+        };
+        refusal.map_or_else(|| Ok(Response::new(v1::ListKeysResponse { keys })), Err)
     }
     async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {
         nothing()

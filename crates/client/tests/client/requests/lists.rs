@@ -1,5 +1,7 @@
 //! Lists of keys by nodes that lie, and ciphertexts for keys that the group does not have.
 
+mod sought;
+
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{AgreedState, Client, ClientError, KeyState};
@@ -46,6 +48,18 @@ async fn a_list_of_more_keys_than_there_can_be_is_not_read() {
     let (keys, problems) = open(&group).list_keys().await;
     assert!(keys.is_empty() && problems.len() == 1 && problems[0].node.get() == 1, "{problems:?}");
     assert!(problems[0].to_string().contains("may have"), "{}", problems[0]);
+}
+
+/// A group that makes a key for each object has more versions than four thousand.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_of_thousands_of_versions_are_read() {
+    let group = FakeGroup::new();
+    let vault = key(Suite::Sg02Ristretto255, 1);
+    let versions: Vec<_> = (1..=5_000).map(|version| listed(&vault.0, version, "active")).collect();
+    (1..=4).for_each(|number| group.node(number).keys = versions.clone());
+    let (keys, problems) = open(&group).list_keys().await;
+    assert!(problems.is_empty(), "{problems:?}");
+    assert!(keys.len() == 5_000 && keys.iter().all(|key| key.nodes.len() == 4));
 }
 
 /// A header for this key, and what the nodes of the fake group answer to it: the payload key.
