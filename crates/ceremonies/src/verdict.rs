@@ -1,6 +1,5 @@
 //! Whether evidence proves that its culprit lied.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use theta_groups::Group;
@@ -13,6 +12,7 @@ use super::evidence::CeremonyEvidence;
 use super::group::group_named;
 use super::key::{Keys, Material, Selection, check_key};
 use super::plan::CeremonyPlan;
+use super::record::map_of;
 use super::recovery::is_false_answer;
 use super::statement::{Kind, Statement};
 use super::typed::TypedPlan;
@@ -101,8 +101,7 @@ fn false_proof_of_possession<G: Group>(
 ) -> Option<bool> {
     let material = material(plan, decision, dealings)?;
     let blinding = Blinding::new();
-    let known: BTreeMap<_, _> =
-        keys.iter().map(|key| check_key(plan, &blinding, &material, key)).collect::<Option<_>>()?;
+    let known = map_of(keys.iter().map(|key| check_key(plan, &blinding, &material, key)).collect::<Option<Vec<_>>>()?);
     let keys = Keys::interpolate(plan, &known)?;
     let key = keys.verification_keys.get(plan.index_of(share.author())?.position())?;
     let scheme = plan.proof_of_possession()?;

@@ -1,7 +1,6 @@
 //! The set of qualified dealings (QUAL in the literature on distributed key generation): the value that the agreement decides.
 
 use core::ops::RangeInclusive;
-use std::collections::BTreeMap;
 
 use theta_agreement::{Judge, Verdict};
 use theta_groups::Group;
@@ -10,6 +9,7 @@ use theta_rounds::{Malformed, PartyId};
 use crate::codec::{Reader, Writer, read_entries, write_entries};
 use crate::dealings::Dealings;
 use crate::plan::{Aim, CeremonyPlan};
+use crate::record::map_of;
 use crate::statement::{Digest, Kind, StatementSlot};
 
 /// The last dealing of a dealer: see [`dealing_slot`].
@@ -93,7 +93,7 @@ impl<G: Group> Judge for Opinion<'_, G> {
         // The latest of each dealer's dealings that has places for so many, by rising dealer.
         let latest = |count| {
             let covering = all.iter().filter(|(_, _, covered)| *covered >= count);
-            covering.map(|(dealer, digest, _)| (*dealer, *digest)).collect::<BTreeMap<_, _>>()
+            map_of(covering.map(|(dealer, digest, _)| (*dealer, *digest)).collect())
         };
         let counts = (self.plan.quorum()..=self.dealings.arrived()).rev();
         let mut good: Vec<_> = counts.map(latest).find(|good| good.len() >= enough)?.into_iter().collect();

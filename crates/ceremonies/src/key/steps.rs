@@ -1,6 +1,5 @@
 //! A party's state in a key's ceremony: what it deals, votes for and signs.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -22,6 +21,7 @@ use crate::machine::{Memory, Outbox};
 use crate::outcome::{Activated, Conclusion};
 use crate::participant::Participant;
 use crate::plan::CeremonyPlan;
+use crate::record::map_of;
 use crate::statement::{Kind, StatementSlot};
 use crate::typed::TypedPlan;
 
@@ -190,7 +190,7 @@ impl<G: Group> KeyLogic<G> {
         let other_key = self.activation.as_ref().is_some_and(|certificate| certificate.body() != &body);
         if self.activation.is_none() {
             let same = board.of_slot(ACTIVATION).filter(|statement| statement.body() == &body);
-            let signatures: BTreeMap<_, _> = same.map(|signed| (signed.author(), *signed.signature())).collect();
+            let signatures = map_of(same.map(|signed| (signed.author(), *signed.signature())).collect());
             if signatures.len() >= self.plan.quorum() {
                 self.activation = Some(QuorumCertificate::new(ACTIVATION, Bytes::from(body), signatures));
             }

@@ -8,6 +8,7 @@ use theta_rounds::{Abort, Bug, Malformed, PartyId};
 use theta_sharing::{Commitments, EncodedShare, ShareIndex, interpolate_at};
 
 use super::acceptance::{Acceptances, acceptances_of, lacking, read_acceptances};
+use super::agreeing::agreeing;
 use super::answer::{Answer, Masks, answer_body, encode_masks, expected, read_masks};
 use crate::bulletin_board::{BulletinBoard, Item};
 use crate::certificate::QuorumCertificate;
@@ -19,6 +20,7 @@ use crate::evidence::CeremonyEvidence;
 use crate::machine::{Admission, Logic, Memory, Outbox};
 use crate::outcome::{Conclusion, Outcome};
 use crate::participant::Participant;
+use crate::record::map_of;
 use crate::statement::{Digest, Kind, Statement, StatementSlot};
 use crate::typed::TypedPlan;
 
@@ -240,30 +242,12 @@ impl<G: Group> RecoveryLogic<G> {
         self.agreeing(board, &self.spoilers)
     }
 
-    /// Helpers that all found each other's masks right. Those with the least agreement are left out first; among
-    /// equals, another one in each attempt.
+    /// As [`agreeing`], among helpers that are not these.
     fn agreeing(&self, board: &BulletinBoard, without: &BTreeSet<PartyId>) -> Masks {
         let slot = self.slot(Kind::Dealing);
-        let mut masks: BTreeMap<PartyId, Digest> = self.dealings.good(slot..=slot).collect();
-        let lists: BTreeMap<PartyId, BTreeSet<Digest>> = board
-            .of_slot(self.slot(Kind::Checked))
-            .filter_map(|checked| Some((checked.author(), read_masks(checked.body()).ok()?)))
-            .map(|(helper, list)| (helper, list.into_iter().map(|(_, digest)| digest).collect()))
-            .collect();
-        masks.retain(|helper, _| lists.contains_key(helper) && !without.contains(helper));
-        let members = u32::from(self.plan.threshold().n());
-        let turn = |helper: PartyId| (u32::from(helper.get()) + self.attempt).checked_rem(members);
-        let trusts = |a: PartyId, mask: &Digest| lists.get(&a).is_some_and(|list| list.contains(mask));
-        loop {
-            let discord = |(helper, mask): (&PartyId, &Digest)| {
-                let with = |(other, others): &(&PartyId, &Digest)| !trusts(**other, mask) || !trusts(*helper, others);
-                (masks.iter().filter(with).count(), turn(*helper), *helper)
-            };
-            match masks.iter().map(discord).max() {
-                Some((1.., _, worst)) => masks.remove(&worst),
-                _ => return masks.into_iter().collect(),
-            };
-        }
+        let masks = map_of(self.dealings.good(slot..=slot).filter(|(helper, _)| !without.contains(helper)).collect());
+        let checked: Vec<_> = board.of_slot(self.slot(Kind::Checked)).collect();
+        agreeing(masks, &checked, (self.attempt, self.plan.threshold().n().into()))
     }
 
     /// Opens the answers to a request.

@@ -9,6 +9,7 @@
 //! else is learnt then.
 
 mod acceptance;
+mod agreeing;
 mod answer;
 mod logic;
 

@@ -284,8 +284,13 @@ impl<S: ThresholdScheme> Shares for SharesOf<S> {
     }
 
     fn verify(&mut self, rng: &mut dyn CryptoRng) -> Vec<ShareIndex> {
-        let Some((_, rest)) = self.shares.split_at_mut_checked(self.verified) else { return Vec::new() };
-        rest.sort_by_key(|share| !S::is_proven(share));
+        if self.verified > self.shares.len() {
+            return Vec::new();
+        }
+        // Two passes, since a sort is compiled for each suite and has 4 KB.
+        let (proven, bare): (Vec<_>, Vec<_>) = self.shares.drain(self.verified..).partition(S::is_proven);
+        self.shares.extend(proven);
+        self.shares.extend(bare);
         let proven = self.proven();
         let Some(unverified) = self.shares.get(self.verified..proven) else { return Vec::new() };
         let Answering { public, request, .. } = self.answering.as_ref();
