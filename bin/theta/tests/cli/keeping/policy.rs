@@ -216,6 +216,7 @@ fn tokens_are_secret_and_policies_hold_their_keys() {
     );
     // A token of before, which every node has had.
     desk.file("old.token", "theta-token-AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8");
+    fs::set_permissions(desk.path().join("old.token"), fs::Permissions::from_mode(0o600)).unwrap();
     desk.theta(&["token", "line", "old.token"]).fails(2, &["every node that was asked has had it whole"]);
 }
 
