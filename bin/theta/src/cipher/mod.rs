@@ -11,7 +11,6 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use theta_payload::{self as payload, Aead, Header, OpenError, PayloadKey};
-use theta_schemes::Purpose;
 
 use self::name::key_name;
 use crate::{
