@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use theta::{
-    ask, connect,
+    connect, culprits,
     exit::Failure,
     group::plan::{KeySpec, Plan},
     keys::Keyring,
@@ -177,7 +177,7 @@ impl Stage<'_> {
 
     /// What a node is blamed for, if it is.
     async fn named(&self, client: &Client, liar: u16) -> Option<String> {
-        let culprits = ask::culprits(&client.status().await);
+        let culprits = culprits::of_statuses(&client.status().await);
         culprits.into_iter().find(|culprit| culprit.node == liar).map(|culprit| culprit.misbehaviour)
     }
 }

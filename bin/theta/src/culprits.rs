@@ -12,13 +12,13 @@ use crate::{connect::nodes, exit::tidy};
 
 /// A node that misbehaved, and how.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct CulpritView {
+pub struct CulpritView {
     /// The node.
-    pub(crate) node: u16,
+    pub node: u16,
     /// The misbehaviour.
-    pub(crate) misbehaviour: String,
+    pub misbehaviour: String,
     /// The nodes that say so; `None` for what this client has checked itself.
-    pub(crate) told_by: Option<Vec<u16>>,
+    pub told_by: Option<Vec<u16>>,
 }
 
 impl fmt::Display for CulpritView {
@@ -46,7 +46,7 @@ pub(crate) fn of_answer<T>(answer: &Answer<T>) -> Vec<CulpritView> {
 }
 
 /// All members that some node accuses, once for each misbehaviour, with the nodes that tell of it.
-pub(crate) fn of_statuses(statuses: &[NodeStatus]) -> Vec<CulpritView> {
+pub fn of_statuses(statuses: &[NodeStatus]) -> Vec<CulpritView> {
     let is_member = |node: u16| statuses.iter().any(|status| status.node.get() == node);
     let mut told: BTreeMap<(u16, String), BTreeSet<u16>> = BTreeMap::new();
     for status in statuses {

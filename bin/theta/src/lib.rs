@@ -9,7 +9,7 @@ mod audit;
 mod cipher;
 pub mod cli;
 pub mod connect;
-mod culprits;
+pub mod culprits;
 mod doctor;
 mod drand;
 pub mod files;

@@ -165,9 +165,9 @@ impl Shared {
 
     /// The same for bytes that are no message at all. A peer can send these faster than anything else, and they are read before anybody has had
     /// a turn: so a few in a minute go into the list, the peer is named once in it, and all others are counted only.
-    pub(crate) fn blame_for_noise(&self, culprit: Culprit) {
+    pub(crate) fn blame_for_noise(&self, culprit: &Culprit) {
         self.metrics.culprit(culprit.party, culprit.offence.name());
-        let Some(line) = self.culprits.noise(&culprit) else { return };
+        let Some(line) = self.culprits.noise(culprit) else { return };
         if let Some(left_out) = line {
             let (node, misbehaviour) = (culprit.party.get(), culprit.offence.to_string());
             warn!(

@@ -89,7 +89,7 @@ pub(crate) fn sort(inbound: Inbound, shared: &Shared) -> Option<Sorted> {
         Ok(Content::Custody { payload }) => Some(Sorted::Custodian { from, bytes: own(payload) }),
         Ok(Content::Slots { payload }) => Some(Sorted::Slots { from, bytes: own(payload) }),
         Err(error) => {
-            shared.blame_for_noise(Culprit { party: from, offence: error.into(), instance: InstanceId::NONE });
+            shared.blame_for_noise(&Culprit { party: from, offence: error.into(), instance: InstanceId::NONE });
             None
         }
     }

@@ -63,16 +63,16 @@ fn time_for(bytes: u64) -> Duration {
 }
 
 /// Makes one and sends it; whatever goes wrong is the last that is sent. Blocks. Must be called within a Tokio runtime, on a thread that may block.
-pub(super) fn send(store: &Store, config: &BackupConfig, parts: mpsc::Sender<Part>) {
+pub(super) fn send(store: &Store, config: &BackupConfig, parts: &mpsc::Sender<Part>) {
     let bytes = fs::metadata(store.place()).map_or(0, |file| file.len());
     send_within(time_for(bytes), (store, bytes), config, parts);
 }
 
-fn send_within(time: Duration, (store, bytes): (&Store, u64), config: &BackupConfig, parts: mpsc::Sender<Part>) {
+fn send_within(time: Duration, (store, bytes): (&Store, u64), config: &BackupConfig, parts: &mpsc::Sender<Part>) {
     // Held from the beginning: whoever does not read leaves no room at the end.
     let Ok(last) = parts.clone().try_reserve_owned() else { return };
     let say = |status| drop(last.send(Err(status)));
-    match make((store, bytes), config, &parts, time) {
+    match make((store, bytes), config, parts, time) {
         Ok(BackedUp { keys, audit_records }) => tracing::info!(keys, audit_records, "a backup was made"),
         Err(Failure::Gone) => tracing::warn!("a backup was not taken to its end"),
         Err(Failure::Late(time)) => {
@@ -211,7 +211,7 @@ mod tests {
         let (parts, mut stream) = channel();
         let (held, about) = (Arc::clone(&store), config.clone());
         let time = Duration::from_millis(200);
-        let backup = tokio::task::spawn_blocking(move || send_within(time, (&held, 1), &about, parts));
+        let backup = tokio::task::spawn_blocking(move || send_within(time, (&held, 1), &about, &parts));
         stream.recv().await.unwrap().unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(90), backup).await;
         ended.expect("it waits for its reader").unwrap();
@@ -226,7 +226,7 @@ mod tests {
 
         // One that reads gets all of it.
         let (parts, mut stream) = channel();
-        let backup = tokio::task::spawn_blocking(move || send_within(SHORTEST, (&store, 1), &config, parts));
+        let backup = tokio::task::spawn_blocking(move || send_within(SHORTEST, (&store, 1), &config, &parts));
         let mut done = None;
         while let Some(part) = stream.recv().await {
             done = part.unwrap().done;

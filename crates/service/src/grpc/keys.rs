@@ -136,7 +136,7 @@ impl v1::threshold_keys_server::ThresholdKeys for Keys {
         let authority = Arc::clone(&self.node.authority);
         let (parts, stream) = backup::channel();
         tokio::task::spawn_blocking(move || {
-            backup::send(authority.store(), &config, parts);
+            backup::send(authority.store(), &config, &parts);
             drop((place, stream_place, turn));
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))

@@ -60,7 +60,7 @@ impl Rare {
             }
         }
         let said = kinds.entry(kind).or_default();
-        if said.at.get(about).is_none() && said.at.len() >= kind.most() {
+        if !said.at.contains_key(about) && said.at.len() >= kind.most() {
             said.at.retain(|_, at| is_new(at));
         }
         let is_time = match said.at.get(about) {

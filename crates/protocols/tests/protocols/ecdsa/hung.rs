@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_protocols::ecdsa::PROGRAM;
-use theta_rounds::{Effect, Input, Machine as _, PartyId, Recipient};
+use theta_rounds::{Effect, Input, PartyId, Recipient};
 use theta_schemes::Suite;
 
 use super::support::{Group, id};
