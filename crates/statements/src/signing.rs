@@ -9,7 +9,7 @@ use theta_groups::{Ed25519, Group, Secret};
 use crate::armor::{armor, dearmor};
 
 /// The beginning of a key's text form.
-const PREFIX: &str = "ed25519:";
+pub(crate) const PREFIX: &str = "ed25519:";
 const PRIVATE_KEY: &str = "PRIVATE KEY";
 /// RFC 8410, section 7: everything of a PKCS #8 file before the 32 bytes of an Ed25519 key.
 const PKCS8: [u8; 16] =
@@ -151,6 +151,11 @@ impl SigningKey {
         file.expose_mut().extend_from_slice(&PKCS8);
         file.expose_mut().extend_from_slice(self.seed.expose());
         Secret::new(armor(PRIVATE_KEY, file.expose()))
+    }
+
+    /// The seed that it was made of.
+    pub(crate) const fn seed(&self) -> &Secret<[u8; 32]> {
+        &self.seed
     }
 
     /// The public key.

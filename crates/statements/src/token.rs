@@ -12,7 +12,7 @@ use theta_groups::Secret;
 use theta_names::codec::{DecodeError, Reader, Writer};
 use zeroize::Zeroize;
 
-use crate::{Invalid, Signature, SigningKey, SigningKeyError, UnixTime, Validity, VerifyingKey};
+use crate::{Invalid, Signature, SigningKey, SigningKeyError, UnixTime, Validity, VerifyingKey, signing};
 
 const PREFIX: &str = "theta-token2-";
 /// That of tokens which clients of before sent whole to every node: some node may have kept any of them, and such a client would send one again.
@@ -28,10 +28,7 @@ const PROOF_LEN: usize = 32 + 8 + 8 + 64;
 const PROOF_TEXT_LEN: usize = 150;
 
 /// A token. Text form: `theta-token2-` and 43 characters of Base64 for URLs.
-pub struct Token {
-    seed: Secret<[u8; 32]>,
-    key: SigningKey,
-}
+pub struct Token(SigningKey);
 
 /// Why a text is no token. It is not repeated here, because it may be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,22 +47,15 @@ impl Token {
     /// A new token.
     ///
     /// # Errors
-    /// As [`SigningKey::from_seed`].
+    /// As [`SigningKey::generate`].
     pub fn generate(rng: &mut impl CryptoRng) -> Result<Self, SigningKeyError> {
-        let mut seed = Secret::new([0; 32]);
-        rng.fill_bytes(seed.expose_mut());
-        Self::from_seed(seed)
-    }
-
-    fn from_seed(seed: Secret<[u8; 32]>) -> Result<Self, SigningKeyError> {
-        let key = SigningKey::from_seed(Secret::new(*seed.expose()))?;
-        Ok(Self { seed, key })
+        SigningKey::generate(rng).map(Self)
     }
 
     /// The text form, for the client alone.
     #[must_use]
     pub fn to_text(&self) -> Secret<String> {
-        let mut digits = Base64UrlUnpadded::encode_string(self.seed.expose());
+        let mut digits = Base64UrlUnpadded::encode_string(self.0.seed().expose());
         let mut text = String::with_capacity(PREFIX.len() + digits.len());
         text.push_str(PREFIX);
         text.push_str(&digits);
@@ -75,15 +65,15 @@ impl Token {
 
     /// The key that stands in the policy file.
     #[must_use]
-    pub const fn key(&self) -> TokenKey {
-        TokenKey(*self.key.verifying_key().as_bytes())
+    pub fn key(&self) -> TokenKey {
+        self.0.verifying_key().into()
     }
 
     /// Proves possession to the node whose TLS key has this fingerprint (SHA-256 of its `SubjectPublicKeyInfo`), for this time. The proof is
     /// to be sent to that node alone: until the end of its time, whoever has it is this client there.
     #[must_use]
     pub fn prove(&self, node: &[u8; 32], validity: Validity) -> TokenProof {
-        let signature = self.key.sign(&signed(node, validity, self.key()));
+        let signature = self.0.sign(&signed(node, validity, self.key()));
         TokenProof { key: self.key(), validity, signature }
     }
 }
@@ -101,7 +91,7 @@ impl FromStr for Token {
         let digits = text.strip_prefix(PREFIX).ok_or(none)?;
         let mut seed = Secret::new([0; 32]);
         match Base64UrlUnpadded::decode(digits, seed.expose_mut()) {
-            Ok(decoded) if decoded.len() == 32 => Self::from_seed(seed).map_err(|_| none),
+            Ok(decoded) if decoded.len() == 32 => SigningKey::from_seed(seed).map(Self).map_err(|_| none),
             _ => Err(none),
         }
     }
@@ -146,13 +136,19 @@ impl FromStr for TokenKey {
     type Err = TokenKeyError;
 
     fn from_str(text: &str) -> Result<Self, TokenKeyError> {
-        text.parse::<VerifyingKey>().map(|key| Self(*key.as_bytes())).map_err(|_| TokenKeyError)
+        text.parse::<VerifyingKey>().map(Self::from).map_err(|_| TokenKeyError)
+    }
+}
+
+impl From<VerifyingKey> for TokenKey {
+    fn from(key: VerifyingKey) -> Self {
+        Self(*key.as_bytes())
     }
 }
 
 impl fmt::Display for TokenKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ed25519:{}", hex::encode(self.0))
+        write!(f, "{}{}", signing::PREFIX, hex::encode(self.0))
     }
 }
 
@@ -220,13 +216,9 @@ impl TokenProof {
     /// Its text form. It is for one node's ears.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let mut bytes = [0; PROOF_LEN];
-        let fields = [&self.key.0[..], &self.validity.from.0.to_be_bytes(), &self.validity.until.0.to_be_bytes()];
-        let fields = fields.into_iter().chain([&self.signature.as_bytes()[..]]);
-        for (byte, field) in bytes.iter_mut().zip(fields.flatten()) {
-            *byte = *field;
-        }
-        Base64UrlUnpadded::encode_string(&bytes)
+        let fields = Writer::onto(Vec::with_capacity(PROOF_LEN)).raw(&self.key.0);
+        let fields = fields.u64(self.validity.from.0).u64(self.validity.until.0).raw(self.signature.as_bytes());
+        Base64UrlUnpadded::encode_string(&fields.finish())
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {

@@ -26,7 +26,7 @@ pub struct SetUps<T>(Mutex<Shelf<T>>);
 struct Shelf<T> {
     /// Oldest first.
     kept: VecDeque<Arc<SetUp<T>>>,
-    /// Those that made room for others while programs used them, or might.
+    /// Those that were taken away while programs used them, or might.
     lent: Vec<Weak<SetUp<T>>>,
     /// Parties that have none any more: programs that run still may make some.
     without: Vec<Vec<ShareIndex>>,
@@ -150,8 +150,8 @@ impl<T> SetUps<T> {
 impl<T> Shelf<T> {
     /// Takes the one of these away that was used least lately. Programs that use it go on.
     fn make_room(&mut self, candidate: impl Fn(&Arc<SetUp<T>>) -> bool) {
-        let candidates = self.kept.iter().enumerate().filter(|(_, it)| candidate(it));
-        let oldest = candidates.min_by_key(|(_, it)| it.state().used).map(|(_, it)| it.id);
+        let candidates = self.kept.iter().filter(|it| candidate(it));
+        let oldest = candidates.min_by_key(|it| it.state().used).map(|it| it.id);
         self.let_go(|it| Some(it.id) == oldest);
     }
 

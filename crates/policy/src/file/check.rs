@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use theta_statements::{Digest, Name, TokenKey, VerifyingKey};
+use theta_statements::{Digest, Name, VerifyingKey};
 use toml::Spanned;
 
 use super::text::{AgentText, ApproverText, ClientText, ListText, PolicyText};
@@ -179,10 +179,10 @@ impl People {
                     self.outdated.insert(name.clone());
                     continue;
                 }
-                let key: TokenKey = entry.get_ref().parse().or_else(|_| fault(&entry, PolicyProblem::TokenKey))?;
-                // No other client or approver has it, as with signing keys.
-                self.key(&entry)?;
-                self.credential(&name, Credential::Token(key), &entry)?;
+                // An error does not repeat it, since it may be a secret of another form.
+                let key: VerifyingKey = entry.get_ref().parse().or_else(|_| fault(&entry, PolicyProblem::TokenKey))?;
+                self.own_key(key, &entry)?;
+                self.credential(&name, Credential::Token(key.into()), &entry)?;
             }
         }
         if let Some(keys) = raw.signing_keys {
@@ -226,13 +226,19 @@ impl People {
         Ok(())
     }
 
-    /// Reads a public key that no other client or approver has: a client must not approve with the key that it asks with.
+    /// Reads a public key that no other client or approver has.
     fn key(&mut self, raw: &Spanned<String>) -> Result<VerifyingKey, Fault> {
-        let key: VerifyingKey = raw.get_ref().parse().or_else(|error| fault(raw, PolicyProblem::Key(error)))?;
-        if !self.keys.insert(key) {
-            return fault(raw, PolicyProblem::DuplicateCredential(key.to_string()));
-        }
+        let key = raw.get_ref().parse().or_else(|error| fault(raw, PolicyProblem::Key(error)))?;
+        self.own_key(key, raw)?;
         Ok(key)
+    }
+
+    /// Notes a key that no other client or approver has: a client must not approve with the key that it asks with.
+    fn own_key(&mut self, key: VerifyingKey, at: &Spanned<String>) -> Result<(), Fault> {
+        if !self.keys.insert(key) {
+            return fault(at, PolicyProblem::DuplicateCredential(key.to_string()));
+        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use hyper::{HeaderMap, http::Extensions};
+use hyper::HeaderMap;
 use theta_authority::{Authority, Presented};
 use theta_network::Fingerprint;
 use theta_policy::Unidentified;
@@ -96,9 +96,8 @@ fn after_scheme(text: &str) -> Option<&str> {
 
 /// The certificate of the request's connection, and the token that the gate found in its header.
 pub(crate) fn presented<T>(request: &tonic::Request<T>) -> Presented {
-    let find = |extensions: &Extensions| extensions.get::<Token>().cloned();
     let certificate = request.extensions().get::<Caller>().and_then(|caller| caller.certificate);
-    of(certificate, find(request.extensions()).unwrap_or(Token(None)))
+    of(certificate, request.extensions().get::<Token>().cloned().unwrap_or(Token(None)))
 }
 
 fn of(certificate: Option<Fingerprint>, token: Token) -> Presented {
