@@ -9,8 +9,18 @@ use std::{
 use crate::{debian, tidy, tools};
 
 /// Runs everything that must hold before a change lands. Tests come last, so that their closing lines end the output.
+///
+/// Without a build nothing more can be said, so that everything up to it ends the run where it fails. What runs programs is told
+/// together: whoever waited for half an hour learns all that is wrong.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
     let mut log = Log::default();
+    let done = test_all(root, &mut log);
+    log.summary();
+    done?;
+    log.failures()
+}
+
+fn test_all(root: &Path, log: &mut Log) -> Result<(), String> {
     log.step("house rules", || tidy::check(root))?;
     log.step("format", || cargo(root, &["fmt", "--all", "--check"]))?;
     log.step("licences, sources, banned crates", || tools::deny(root))?;
@@ -19,7 +29,8 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     })?;
     log.step("documentation", || {
         let mut doc = Command::new("cargo");
-        doc.args(["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
+        // With the features of the lints, whose dependencies are checked once for both.
+        doc.args(["doc", "--quiet", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
         run(root, doc)
     })?;
     log.step("known answers by a second implementation", || tools::oracle(root))?;
@@ -31,12 +42,11 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     log.step("the product without what is off by default", || {
         cargo(root, &["check", "--quiet", "--workspace", "--lib", "--bins"])
     })?;
-    log.step("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]))?;
-    log.step("alerts and dashboard, with a real Prometheus", || check_monitoring(root))?;
+    log.note("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]));
+    log.note("alerts and dashboard, with a real Prometheus", || check_monitoring(root));
     let refused = log.step("emulated networks", || tools::networks_refused(&target(root)))?;
-    let real = Real::find(root, &mut log)?;
-    log.step("tests", || run(root, real.tests(refused.is_some())))?;
-    log.summary();
+    let real = Real::find(root, log)?;
+    log.note("tests", || run(root, real.tests(refused.is_some())));
     let no_networks = refused.map(|reason| format!("networks with real sockets (wan/tests): {reason}"));
     for what in no_networks.into_iter().chain(real.not_tested()) {
         println!("NOT TESTED: {what}");
@@ -241,23 +251,39 @@ fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// The steps that ran, and how long each took.
+/// The steps that ran: how long each took, and what failed in it.
 #[derive(Default)]
-struct Log(Vec<(&'static str, Duration)>);
+struct Log(Vec<(&'static str, Duration, Option<String>)>);
 
 impl Log {
+    /// Runs a step without which there is no next one.
     fn step<T>(&mut self, name: &'static str, body: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         println!("\n== {name}");
         let start = Instant::now();
-        let result = body().map_err(|problem| format!("{name}: {problem}"))?;
-        self.0.push((name, start.elapsed()));
-        Ok(result)
+        let result = body().map_err(|problem| format!("{name}: {problem}"));
+        self.0.push((name, start.elapsed(), result.as_ref().err().cloned()));
+        result
+    }
+
+    /// Runs a step whose failure is told at once and again at the end, and stops none after it.
+    fn note(&mut self, name: &'static str, body: impl FnOnce() -> Result<(), String>) {
+        if let Err(problem) = self.step(name, body) {
+            println!("FAILED: {problem}");
+        }
+    }
+
+    fn failures(&self) -> Result<(), String> {
+        let failed: Vec<&str> = self.0.iter().filter_map(|(_, _, problem)| problem.as_deref()).collect();
+        if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
     }
 
     fn summary(&self) {
-        println!("\nAll of it holds:");
-        for (name, took) in &self.0 {
-            println!("  {name:<42} {:>5} s", took.as_secs());
+        let all = self.0.iter().all(|(_, _, problem)| problem.is_none());
+        println!("\n{}:", if all { "All of it holds" } else { "Not all of it holds" });
+        for (name, took, problem) in &self.0 {
+            println!("  {name:<52} {:>5} s{}", took.as_secs(), if problem.is_some() { "  FAILED" } else { "" });
         }
+        let total: Duration = self.0.iter().map(|(_, took, _)| *took).sum();
+        println!("  {:<52} {:>5} s", "altogether", total.as_secs());
     }
 }
