@@ -289,10 +289,15 @@ impl<P: Protocol> Machine for Driver<P> {
         matches!(self.phase, Phase::Finished { .. })
     }
 
-    fn rest(&mut self) {
+    fn rest(&mut self) -> Effects<P> {
+        let mut out = Vec::new();
         if let Some(protocol) = self.running_mut() {
             protocol.rest();
+            if protocol.progress() == Progress::Finalize {
+                self.finish(&mut out, P::finalize);
+            }
         }
+        out
     }
 
     fn lingers(&self) -> bool {

@@ -1,6 +1,7 @@
 //! ECDSA: presignatures made on demand and in advance, in groups in which some are silent, restart and lie.
 
 mod dishonest;
+mod early;
 mod honest;
 mod hung;
 mod liars;
