@@ -58,6 +58,9 @@ pub struct OrchestratorConfig {
     pub nonces_per_peer: usize,
     /// Whether used FROST nonces and ECDSA presignatures are recorded in the node's store before they sign.
     pub burn_nonces: bool,
+    /// What programs of ECDSA without an honest majority leave to later ones, of all keys together: transfers with so many partners, 16 KiB each. Those
+    /// go first that nobody has used for longest.
+    pub set_up_pairs: usize,
     /// The least time between two ticks of the custodian, for its ceremonies and its peers. It is as long as messages to half of the peers
     /// take where they take longer, and 16 times this at most.
     #[serde(rename = "custody_tick_ms", with = "milliseconds")]
@@ -94,6 +97,7 @@ impl Default for OrchestratorConfig {
             results_bytes: 32 << 20,
             nonces_per_peer: 32,
             burn_nonces: false,
+            set_up_pairs: 4_096,
             custody_tick: Duration::from_millis(250),
             custody_inbox: 256,
             backlog_age: Duration::from_secs(10),
@@ -141,6 +145,7 @@ impl OrchestratorConfig {
         count("results_count", self.results_count, 1, 100_000_000)?;
         count("results_bytes", self.results_bytes, 1, 1 << 40)?;
         count("nonces_per_peer", self.nonces_per_peer, 0, 1_024)?;
+        count("set_up_pairs", self.set_up_pairs, 0, 1_000_000)?;
         count("custody_inbox", self.custody_inbox, 1, 1_000_000)?;
         count("backlog_messages_per_peer", self.backlog_messages_per_peer, 1, 100_000_000)?;
         count("backlog_bytes_per_peer", self.backlog_bytes_per_peer, 1, 1 << 40)?;

@@ -14,7 +14,7 @@ use super::{
     key::{KeyIdentity, KeyShare, Sharing},
     presignature::{common_seeds, meet, of_all, sign_first, tuples},
 };
-use crate::{BlackBox, Mascot, MascotSetUps, Party, SemiOt, SemiOtSetUps, Shared, Stop};
+use crate::{BlackBox, Mascot, MascotSetUps, Party, SemiOt, SemiOtSetUps, SetUpRoom, Shared, Stop};
 
 /// In so many rounds the parties of [`presign_dishonest`] find that they mean the same and have begun together. Messages of later rounds come of what is
 /// hidden: whoever falls silent then may know that a check fails, and be the only one.
@@ -83,6 +83,12 @@ pub struct SetUps {
 }
 
 impl SetUps {
+    /// From now on they are counted in this room, with those of a node's other keys.
+    pub fn count_in(&self, room: &SetUpRoom) {
+        self.mascot.count_in(room);
+        self.semi_ot.count_in(room);
+    }
+
     /// Says what day it is, in days since 1970: set-ups that are used count as of that day.
     pub fn note_day(&self, day: u32) {
         self.mascot.note_day(day);

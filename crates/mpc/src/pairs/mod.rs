@@ -1,5 +1,6 @@
 //! What black boxes on oblivious transfer have in common: a fresh session, messages of pairs, sums of what all show.
 
+mod room;
 mod set_ups;
 mod shown;
 
@@ -11,6 +12,7 @@ use theta_rounds::Bug;
 
 use crate::{MOST_PARTIES, Misbehaviour, Party, Stop};
 
+pub use room::SetUpRoom;
 pub(crate) use set_ups::Lease;
 pub use set_ups::SetUps;
 pub(crate) use shown::{Elements, Scalars, encode_elements};

@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use theta_names::ShareIndex;
 use theta_ot::extension::MOST_RUNS;
 
-use super::HASH;
+use super::{
+    HASH,
+    room::{Held, SetUpRoom},
+};
 
 /// The most set-ups that are kept: of each set of holders that a request may take one, for few holders.
 const MOST: usize = 8;
@@ -32,8 +35,8 @@ struct Shelf<T> {
     without: Vec<Vec<ShareIndex>>,
     /// In days since 1970.
     today: u32,
-    /// Counts uses.
-    uses: u64,
+    /// What it shares with the shelves of a node's other keys.
+    room: SetUpRoom,
 }
 
 struct SetUp<T> {
@@ -45,14 +48,30 @@ struct SetUp<T> {
 struct State<T> {
     /// Nothing after a program that has not ended well.
     value: Option<T>,
+    /// Whether no program begins on it any more: it is wiped when those that use it have ended.
+    is_let_go: bool,
     /// Programs that use it, or may do so in a moment.
     running: u32,
     /// Programs that have used it.
     runs: u32,
     /// The day of the last use.
     day: u32,
-    /// The last use, as the shelf counts.
+    /// The last use, as the room counts.
     used: u64,
+}
+
+impl<T> State<T> {
+    /// Whether a program may begin on it, for all that it knows itself.
+    const fn is_of_use(&self) -> bool {
+        self.value.is_some() && !self.is_let_go
+    }
+
+    /// Nobody uses what is let go.
+    fn wipe_if_idle(&mut self) {
+        if self.is_let_go && self.running == 0 {
+            self.value = None;
+        }
+    }
 }
 
 impl<T> SetUp<T> {
@@ -61,10 +80,23 @@ impl<T> SetUp<T> {
     }
 }
 
+impl<T: Send> Held for SetUp<T> {
+    fn weight(&self) -> Option<(u64, usize)> {
+        let state = self.state();
+        state.is_of_use().then(|| (state.used, self.parties.len().saturating_sub(1).max(1)))
+    }
+
+    fn let_go(&self) {
+        let mut state = self.state();
+        state.is_let_go = true;
+        state.wipe_if_idle();
+    }
+}
+
 impl<T> Default for SetUps<T> {
     fn default() -> Self {
         let (kept, lent, without) = (VecDeque::new(), Vec::new(), Vec::new());
-        Self(Mutex::new(Shelf { kept, lent, without, today: 0, uses: 0 }))
+        Self(Mutex::new(Shelf { kept, lent, without, today: 0, room: SetUpRoom::default() }))
     }
 }
 
@@ -74,9 +106,22 @@ impl<T> fmt::Debug for SetUps<T> {
     }
 }
 
-impl<T> SetUps<T> {
+impl<T: Send + 'static> SetUps<T> {
     fn shelf(&self) -> MutexGuard<'_, Shelf<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on they are counted in this room, with those of other keys.
+    pub fn count_in(&self, room: &SetUpRoom) {
+        let mut shelf = self.shelf();
+        if shelf.room.is(room) {
+            return;
+        }
+        shelf.room = room.clone();
+        for set_up in &shelf.kept {
+            set_up.state().used = room.next_use();
+            shelf.count(set_up);
+        }
     }
 
     /// Says what day it is, in days since 1970: set-ups that are used count as of that day.
@@ -107,29 +152,28 @@ impl<T> SetUps<T> {
     /// How many are of use.
     #[must_use]
     pub fn ready(&self) -> usize {
-        self.shelf().kept.iter().filter(|it| it.state().value.is_some()).count()
+        self.shelf().kept.iter().filter(|it| it.state().is_of_use()).count()
     }
 
     /// Those of these parties that a program may use: it takes one of them at most, and drops the others. What was not used since the day before
     /// yesterday is wiped, whether or not anybody has looked meanwhile.
     pub(crate) fn offer(&self, parties: &[ShareIndex]) -> Vec<Lease<T>> {
         let mut shelf = self.shelf();
-        shelf.uses = shelf.uses.saturating_add(1);
-        let now = (shelf.today, shelf.uses);
+        let now = (shelf.today, shelf.room.next_use());
         shelf.let_go(|it| {
             let state = it.state();
-            state.value.is_none() || state.runs >= MOST_RUNS || state.day.saturating_add(1) < now.0
+            !state.is_of_use() || state.runs >= MOST_RUNS || state.day.saturating_add(1) < now.0
         });
         let of_parties = shelf.kept.iter().filter(|it| it.parties == parties);
         of_parties.filter_map(|it| Lease::of(it, now)).collect()
     }
 
-    /// Keeps a new one, which the program that has made it uses first. Of those that make room for it the one goes that nobody has used for longest.
+    /// Keeps a new one, which the program that has made it uses first. Of those that make room for it the one goes that nobody has used for longest: of
+    /// this key where there are too many of it, and otherwise of all keys of the node.
     pub(crate) fn keep(&self, id: [u8; HASH], parties: &[ShareIndex], value: T) -> Option<Lease<T>> {
         let mut shelf = self.shelf();
-        shelf.uses = shelf.uses.saturating_add(1);
-        let now = (shelf.today, shelf.uses);
-        let state = State { value: Some(value), running: 0, runs: 0, day: now.0, used: now.1 };
+        let now = (shelf.today, shelf.room.next_use());
+        let state = State { value: Some(value), is_let_go: false, running: 0, runs: 0, day: now.0, used: now.1 };
         let made = Arc::new(SetUp { id, parties: parties.to_vec(), state: Mutex::new(state) });
         let lease = Lease::of(&made, now);
         if shelf.without.iter().any(|known| known == parties) {
@@ -142,12 +186,19 @@ impl<T> SetUps<T> {
         } else if shelf.kept.len() >= MOST {
             shelf.make_room(|_| true);
         }
+        shelf.count(&made);
         shelf.kept.push_back(made);
         lease
     }
 }
 
-impl<T> Shelf<T> {
+impl<T: Send + 'static> Shelf<T> {
+    /// Counts one in the room, which others may have to leave for it, of this shelf or of another one.
+    fn count(&self, set_up: &Arc<SetUp<T>>) {
+        let weak: Weak<SetUp<T>> = Arc::downgrade(set_up);
+        self.room.add(weak);
+    }
+
     /// Takes the one of these away that was used least lately. Programs that use it go on.
     fn make_room(&mut self, candidate: impl Fn(&Arc<SetUp<T>>) -> bool) {
         let candidates = self.kept.iter().filter(|it| candidate(it));
@@ -161,6 +212,9 @@ impl<T> Shelf<T> {
         let lent = &mut self.lent;
         self.kept.retain(|it| {
             let goes = goes(it);
+            if goes {
+                it.let_go();
+            }
             lent.extend(goes.then(|| Arc::downgrade(it)));
             !goes
         });
@@ -177,7 +231,7 @@ impl<T> Lease<T> {
     /// One more, if there is room.
     fn of(set_up: &Arc<SetUp<T>>, (today, uses): (u32, u64)) -> Option<Self> {
         let mut state = set_up.state();
-        if state.value.is_none() || state.running >= MOST_AT_ONCE {
+        if !state.is_of_use() || state.running >= MOST_AT_ONCE {
             return None;
         }
         state.running += 1;
@@ -214,6 +268,7 @@ impl<T> Drop for Lease<T> {
         if self.has_begun {
             state.value = None;
         }
+        state.wipe_if_idle();
     }
 }
 
@@ -277,6 +332,53 @@ mod tests {
             (ids(&set_ups, &parties(&[1, 10])), ids(&set_ups, &parties(&[1, 2])), set_ups.ready()),
             (vec![], vec![4, 5], MOST)
         );
+    }
+
+    /// A node has many keys: what it keeps of all of them is bounded, and what nobody uses goes first, whatever key it is of.
+    #[test]
+    fn there_are_few_of_all_keys_together() {
+        let (room, both) = (SetUpRoom::new(3), parties(&[1, 2]));
+        let keys: Vec<SetUps<u8>> = (0..100).map(|_| SetUps::default()).collect();
+        keys.iter().for_each(|key| key.count_in(&room));
+        let ready = |key: usize| keys[key].ready();
+        let all = || keys.iter().map(SetUps::ready).sum::<usize>();
+        for (number, key) in (0..).zip(&keys) {
+            drop(key.keep([number; HASH], &both, number));
+            assert!(all() <= 3, "{} set-ups", all());
+        }
+        assert_eq!([96, 97, 98, 99].map(ready), [0, 1, 1, 1]);
+        assert!(ids(&keys[0], &both).is_empty());
+        // One that is used stays longer, and whoever uses one that has to go goes on.
+        let mut used = keys[97].offer(&both).remove(0);
+        let mut lent = keys[98].offer(&both).remove(0);
+        assert_eq!((used.begin(|value| *value), lent.begin(|value| *value)), (Some(97), Some(98)));
+        used.end_well();
+        drop(keys[97].offer(&both));
+        drop(keys[0].keep([100; HASH], &both, 100));
+        assert_eq!([97, 98, 99, 0].map(ready), [1, 1, 0, 1]);
+        drop(keys[1].keep([101; HASH], &both, 101));
+        assert_eq!([97, 98, 0, 1].map(ready), [1, 0, 1, 1]);
+        assert_eq!(lent.begin(|value| *value), Some(98), "it goes on");
+        assert!(lent.set_up.state().value.is_some());
+        let gone = Arc::clone(&lent.set_up);
+        lent.end_well();
+        assert!(gone.state().value.is_none(), "it is wiped with its last use");
+        // One of many partners takes the place of as many.
+        drop(keys[2].keep([102; HASH], &parties(&[1, 2, 3, 4]), 102));
+        assert_eq!((all(), ready(2)), (1, 1));
+    }
+
+    /// What has to go for others is reached by a quarantine as long as a program uses it.
+    #[test]
+    fn a_quarantine_reaches_what_makes_room() {
+        let (room, both) = (SetUpRoom::new(1), parties(&[1, 2]));
+        let [one, other] = [(); 2].map(|()| SetUps::default());
+        [&one, &other].into_iter().for_each(|key| key.count_in(&room));
+        let mut held = one.keep([1; HASH], &both, 1).unwrap();
+        drop(other.keep([2; HASH], &both, 2));
+        assert_eq!((one.ready(), other.ready()), (0, 1));
+        one.wipe_of(&both);
+        assert_eq!(held.begin(|value| *value), None);
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub(crate) struct Shared {
     pub(crate) members: watch::Sender<Option<Members>>,
     /// Who fills the stocks of presignatures.
     pub(crate) fillings: Arc<Fillings>,
+    /// Bounds what programs of all keys leave to later ones.
+    pub(crate) set_up_room: ecdsa::SetUpRoom,
     /// Records used nonces, if the node is configured to.
     pub(crate) burning: Burning,
     pub(crate) today: Today,

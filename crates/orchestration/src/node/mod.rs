@@ -64,6 +64,7 @@ fn share(
         behind: AtomicBool::new(false),
         members: watch::Sender::new(None),
         fillings: Arc::default(),
+        set_up_room: theta_protocols::ecdsa::SetUpRoom::new(config.set_up_pairs),
         burning,
         today: Today::default(),
         failures: theta_network::doorway::Occasionally::default(),

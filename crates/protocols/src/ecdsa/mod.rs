@@ -18,6 +18,7 @@ mod stock;
 
 use std::sync::Arc;
 
+pub use theta_mpc::SetUpRoom;
 pub use theta_mpc::ecdsa::SetUps;
 use theta_names::Epoch;
 use theta_rounds::PartyId;

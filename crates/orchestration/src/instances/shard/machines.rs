@@ -98,6 +98,8 @@ impl Shard {
         let (majority, security) = (ecdsa::Majority::of(key.delivery), ecdsa::Security::of(key.delivery));
         let day = shared.burning.day(&shared.today);
         let stock = &key.stock;
+        let set_ups = stock.set_ups();
+        set_ups.count_in(&shared.set_up_room);
         ecdsa::Options {
             level: shared.stock_level(key),
             day,
@@ -106,7 +108,7 @@ impl Shard {
             security,
             quarantined: stock.quarantined(),
             // A picture of the memory from before could be resumed: what is not on record as used up is not kept.
-            set_ups: if shared.config.burn_nonces { Arc::default() } else { stock.set_ups() },
+            set_ups: if shared.config.burn_nonces { Arc::default() } else { set_ups },
             making: stock.making(),
         }
     }

@@ -7,5 +7,6 @@ mod filling;
 mod majority;
 pub(crate) mod members;
 mod quorum;
+mod set_ups;
 pub(crate) mod threads;
 mod waiting;
