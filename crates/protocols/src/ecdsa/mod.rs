@@ -12,6 +12,7 @@ mod collected;
 mod curves;
 mod message;
 mod protocol;
+mod queue;
 mod run;
 mod setting;
 mod stock;
@@ -30,6 +31,7 @@ use crate::AnyMachine;
 
 pub use curves::AnyPresignature;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
+pub use queue::Place;
 pub(crate) use stock::Presignatures;
 pub use stock::{Ask, Making, Quarantine, Supply, UnderWay, Used};
 

@@ -14,6 +14,7 @@ use theta_rounds::PartyId;
 use theta_sharing::ShareIndex;
 
 use super::curves::AnyPresignature;
+use super::queue::{Place, Queue};
 use crate::Served;
 
 /// A set of holders in which somebody cheated. It makes no more programs at this party.
@@ -38,14 +39,17 @@ impl Quarantine {
 #[derive(Debug)]
 pub enum Ask {
     /// Take out, for good, a presignature of which this holder says what it signs: the oldest of those whose signers are doubted least, none of them
-    /// in `without`. The answer is [`Supply::Drawn`].
+    /// in `without`. Whoever has waited for longer has one first: it gets one if there are as many more that it may use. The answer is [`Supply::Drawn`].
     Draw {
         /// This holder.
         owner: PartyId,
         /// Signers that it must not have.
         without: BTreeSet<PartyId>,
-        /// Whether to wait if there is none and a program makes some: the answer is then [`Served::Later`], with this question.
+        /// Whether to wait if there is none and a program makes some, or others have waited for longer, and there is a place among those that wait: the
+        /// answer is then [`Served::Later`], with this question.
         waits: bool,
+        /// Its place, if it waits already.
+        place: Option<Place>,
     },
     /// Take out, for good, the presignature of that name, if `owner` says what it signs. The answer is [`Supply::Taken`].
     Take {
@@ -179,6 +183,8 @@ pub(crate) struct Presignatures {
     unended: u32,
     /// Programs that make some.
     making: Making,
+    /// Who waits for that.
+    queue: Queue,
 }
 
 impl Presignatures {
@@ -227,14 +233,7 @@ impl Presignatures {
     /// Does what is asked for.
     pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used, Ask> {
         match ask {
-            Ask::Draw { owner, without, waits } => {
-                let found = self.best(owner, &without).and_then(|place| self.kept.remove(place));
-                if waits && found.is_none() && self.making.is_under_way() {
-                    return Served::Later(Ask::Draw { owner, without, waits });
-                }
-                let doubted = self.doubted();
-                served(found, Supply::Drawn { presignature: None, doubted })
-            }
+            Ask::Draw { owner, without, waits, place } => self.draw(owner, without, waits, place),
             Ask::Take { owner, id } => served(self.take(owner, id), Supply::Taken { owner, id, presignature: None }),
             Ask::Keep { presignatures, most, day, made } => {
                 self.keep(presignatures, most, day);
@@ -285,6 +284,30 @@ impl Presignatures {
         Some(taken)
     }
 
+    /// Takes out the one that this owner should use next, unless others have waited for it.
+    fn draw(
+        &mut self,
+        owner: PartyId,
+        without: BTreeSet<PartyId>,
+        waits: bool,
+        place: Option<Place>,
+    ) -> Served<Supply, Used, Ask> {
+        let before = self.queue.before(place.as_ref());
+        let best = self.best(owner, &without, before);
+        let found = best.and_then(|at| self.kept.remove(at));
+        // Those that came before may leave what is there; nobody waits for what nobody makes.
+        let may_come = || self.making.is_under_way() || self.best(owner, &without, 0).is_some();
+        if waits
+            && found.is_none()
+            && may_come()
+            && let Some(place) = place.or_else(|| self.queue.join())
+        {
+            return Served::Later(Ask::Draw { owner, without, waits, place: Some(place) });
+        }
+        let doubted = self.doubted();
+        served(found, Supply::Drawn { presignature: None, doubted })
+    }
+
     /// Notes of all that wait of this owner whether it seems to lack them.
     fn mark(&mut self, owner: PartyId, is_spare: bool) {
         let of_owner = self.kept.iter_mut().filter(|waiting| waiting.presignature.owner() == owner);
@@ -316,8 +339,8 @@ impl Presignatures {
         is_news
     }
 
-    /// Where the presignature is that an owner should use next.
-    fn best(&self, owner: PartyId, without: &BTreeSet<PartyId>) -> Option<usize> {
+    /// Where the presignature is that an owner should use next, if so many others of those that it may use are left.
+    fn best(&self, owner: PartyId, without: &BTreeSet<PartyId>, left: usize) -> Option<usize> {
         let doubts = |presignature: &AnyPresignature| -> u32 {
             let doubts = |signer: PartyId| self.doubts.get(&signer).copied().unwrap_or(0);
             presignature.signers().map(doubts).fold(0, u32::saturating_add)
@@ -325,10 +348,9 @@ impl Presignatures {
         let usable = |presignature: &AnyPresignature| {
             presignature.owner() == owner && !presignature.signers().any(|signer| without.contains(&signer))
         };
-        let all = self.kept.iter().enumerate();
-        all.filter(|(_, waiting)| usable(&waiting.presignature))
-            .min_by_key(|(_, waiting)| doubts(&waiting.presignature))
-            .map(|(place, _)| place)
+        let all = || self.kept.iter().enumerate().filter(|(_, waiting)| usable(&waiting.presignature));
+        all().nth(left)?;
+        all().min_by_key(|(_, waiting)| doubts(&waiting.presignature)).map(|(place, _)| place)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Instances that wait for presignatures which are being made.
 //!
 //! A program makes some dozens for little more than one takes, so requests that find a stock empty while one is under way wait for it, in the order
-//! in which they came. What another thread's instance has made is seen with the next commands, at the next tick at the latest.
+//! in which they came: the stock keeps that order, over all threads, and gives who comes nothing that others wait for. What another thread's instance has
+//! made is seen with the next commands, at the next tick at the latest.
 
-use core::time::Duration;
+use core::{mem, time::Duration};
+use std::collections::VecDeque;
 
 use theta_protocols::ecdsa::Ask;
 use theta_rounds::Input;
@@ -21,9 +23,8 @@ impl Shard {
         // With a tick more, less than what the other holders wait before they take this node for silent.
         let config = &self.worker.shared.config;
         let longest = (config.resend_after * 2 / 5).saturating_sub(config.tick / 5).min(LONGEST);
-        let mut empty = Vec::new();
-        for _ in 0..self.worker.drawing.len() {
-            let Some(Drawing { instance: id, mut ask, since }) = self.worker.drawing.pop_front() else { return };
+        let (mut empty, mut still) = (Vec::new(), VecDeque::new());
+        for Drawing { instance: id, mut ask, since } in mem::take(&mut self.worker.drawing) {
             // Whoever has ended needs none.
             let Some(instance) = self.running.get(&id) else { continue };
             let (key, since) = (instance.key.key_id, since.unwrap_or(now));
@@ -32,18 +33,23 @@ impl Shard {
                 *waits = false;
             }
             if !is_over && empty.contains(&key) {
-                self.worker.drawing.push_back(Drawing { instance: id, ask, since: Some(since) });
+                still.push_back(Drawing { instance: id, ask, since: Some(since) });
                 continue;
             }
+            // What began to wait meanwhile, as others went on, stays behind all that waited before.
             let waiting = self.worker.drawing.len();
             let supply = instance.draw(ask, &mut self.worker);
-            if let Some(again) = self.worker.drawing.get_mut(waiting) {
-                again.since = Some(since);
+            if self.worker.drawing.len() > waiting
+                && let Some(again) = self.worker.drawing.pop_back()
+            {
+                still.push_back(Drawing { since: Some(since), ..again });
                 empty.push(key);
             }
             if let Some(supply) = supply {
                 self.drive(id, Input::Supply(supply), Stage::ShareReceived);
             }
         }
+        still.append(&mut self.worker.drawing);
+        self.worker.drawing = still;
     }
 }

@@ -38,7 +38,7 @@ fn set_ups_of_all_keys_together_are_few() {
         let (key, suite, delivery) = (name(key), Suite::EcdsaP256.into(), Delivery::DishonestMajority);
         cluster.hold(&[1, 2], KeyChange::Create { key, suite, delivery, k: 2, holders: vec![1, 2] });
     }
-    let mut ready = |cluster: &mut Cluster, node| KEYS.map(|key| entry(cluster, node, key).stock.set_ups().ready());
+    let ready = |cluster: &mut Cluster, node| KEYS.map(|key| entry(cluster, node, key).stock.set_ups().ready());
     for (place, key) in KEYS.iter().enumerate().chain([(0, &"one")]) {
         sign(&mut cluster, key, &format!("{place} with {key}"));
         for node in [1, 2] {

@@ -31,7 +31,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             // A program makes many at once for less than one each: who comes while one is under way waits for it. Where each holder may cheat, a
             // program that makes some takes longer than one that signs.
             let waits = self.setting.majority == Majority::Honest;
-            return self.ask(stock::Ask::Draw { owner: self.setting.local, without: self.unwanted(), waits });
+            let (owner, without) = (self.setting.local, self.unwanted());
+            return self.ask(stock::Ask::Draw { owner, without, waits, place: None });
         }
         let avoided = self.setting.avoided.clone();
         self.prepare(&avoided);

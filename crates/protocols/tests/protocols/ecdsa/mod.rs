@@ -6,5 +6,6 @@ mod honest;
 mod hung;
 mod liars;
 mod passive;
+mod queue;
 mod seeds;
 mod support;

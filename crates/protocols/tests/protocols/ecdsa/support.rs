@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use theta_names::Epoch;
-use theta_protocols::ecdsa::{Filling, Majority, Options, PREPARE, PROGRAM, SHARE, Security, fill};
+use theta_protocols::ecdsa::{Filling, Majority, Making, Options, PREPARE, PROGRAM, SHARE, Security, fill};
 use theta_protocols::{Misbehaviour, Outcome, Stock, start_with};
 use theta_rounds::simulator::{Adversary, Conditions, HonestSend, Report, SimRng, Simulator, Tamper};
 use theta_rounds::{Effect, Input, PartyId, Slot};
@@ -104,8 +104,18 @@ impl Group {
     }
 
     fn machine_from(&self, number: u16, message: &[u8], stock: &Arc<Stock>) -> SuppliedMachine {
+        self.machine_with(number, message, stock, Making::default())
+    }
+
+    /// The machine of a party whose programs others wait for that ask its stock.
+    pub(crate) fn maker(&self, number: u16, message: &[u8]) -> SuppliedMachine {
+        let stock = &self.stocks[usize::from(number) - 1];
+        self.machine_with(number, message, stock, stock.making())
+    }
+
+    fn machine_with(&self, number: u16, message: &[u8], stock: &Arc<Stock>, making: Making) -> SuppliedMachine {
         let quarantined = stock.quarantined();
-        let ecdsa = Options { quarantined, set_ups: stock.set_ups(), ..self.options(number) };
+        let ecdsa = Options { quarantined, set_ups: stock.set_ups(), making, ..self.options(number) };
         let mistaken = self.mistaken.filter(|(party, _)| *party == number);
         let delivery = mistaken.map_or(self.delivery, |(_, delivery)| delivery);
         let options = theta_protocols::Options { ecdsa, delivery, ..theta_protocols::Options::default() };
