@@ -91,7 +91,9 @@ impl Pair {
 }
 
 fn group(delivery: Delivery) -> Group {
-    Group { delivery, ..Group::new(Suite::EcdsaP256, 2, 3) }
+    let mut group = Group::new(Suite::EcdsaP256, 2, 3);
+    group.delivery = delivery;
+    group
 }
 
 fn ready(group: &Group) -> Vec<usize> {
