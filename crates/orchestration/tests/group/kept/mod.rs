@@ -6,6 +6,7 @@ mod epochs;
 mod filling;
 mod majority;
 pub(crate) mod members;
+mod queue;
 mod quorum;
 mod set_ups;
 pub(crate) mod threads;
