@@ -345,7 +345,9 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
                 Ok(Outcome { result: Secret::new(Vec::new()), proof: Vec::new(), contributors })
             }
             State::Failed(abort) => Err(abort),
-            State::AwaitingStart | State::Running | State::Leaving(_) => Err(Abort::Bug(Bug("asked for a result before there is one"))),
+            State::AwaitingStart | State::Running | State::Leaving(_) => {
+                Err(Abort::Bug(Bug("asked for a result before there is one")))
+            }
         }
     }
 }

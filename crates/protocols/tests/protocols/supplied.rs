@@ -83,7 +83,8 @@ impl Machine for Supplied {
     }
 
     fn rest(&mut self) -> Effects<Self> {
-        let finished = |effect| if let Effect::Finished(result) = effect { Some(Effect::Finished(result)) } else { None };
+        let finished =
+            |effect| if let Effect::Finished(result) = effect { Some(Effect::Finished(result)) } else { None };
         self.0.rest().into_iter().filter_map(finished).collect()
     }
 

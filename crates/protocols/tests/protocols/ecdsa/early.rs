@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_protocols::ecdsa::{PROGRAM, SIGNATURE};
 use theta_protocols::Outcome;
+use theta_protocols::ecdsa::{PROGRAM, SIGNATURE};
 use theta_rounds::{Abort, Channel, Effect, Input, Recipient, Slot};
 use theta_schemes::{Delivery, Suite};
 
@@ -65,7 +65,8 @@ impl Pair {
                     && let Some(payload) = early.take()
                 {
                     let slot = Slot { kind: SIGNATURE, number: 1 };
-                    let said = || Input::Message { from: id(3), slot, channel: Channel::Broadcast, payload: payload.clone() };
+                    let said =
+                        || Input::Message { from: id(3), slot, channel: Channel::Broadcast, payload: payload.clone() };
                     waiting.extend([(0, said()), (1, said())]);
                 }
             }
