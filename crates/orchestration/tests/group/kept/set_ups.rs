@@ -39,11 +39,11 @@ fn set_ups_of_all_keys_together_are_few() {
         cluster.hold(&[1, 2], KeyChange::Create { key, suite, delivery, k: 2, holders: vec![1, 2] });
     }
     let ready = |cluster: &mut Cluster, node| KEYS.map(|key| entry(cluster, node, key).stock.set_ups().ready());
-    for (place, key) in KEYS.iter().enumerate().chain([(0, &"one")]) {
-        sign(&mut cluster, key, &format!("{place} with {key}"));
+    for (turn, place) in [0, 1, 2, 3, 4, 0].into_iter().enumerate() {
+        sign(&mut cluster, KEYS[place], &format!("text {turn}"));
         for node in [1, 2] {
             let ready = ready(&mut cluster, node);
-            assert_eq!(ready[place], 1, "the last one that was used is there");
+            assert_eq!(ready[place], 1, "node {node} has the last one that was used: {ready:?}");
             assert!(ready.iter().sum::<usize>() <= ROOM, "node {node}: {ready:?}");
         }
     }
