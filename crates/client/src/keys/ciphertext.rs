@@ -183,9 +183,13 @@ impl Client {
             *awaited.entry(*id).or_default() += 1;
         }
         let mut next = versions.into_iter().take(MOST_ASKED);
-        loop {
+        // What liars list beside the versions that there are holds nobody up once these are found.
+        while awaited.keys().any(|id| !matches!(found.get(id), Some(Ok(_)))) {
             while asked.len() < AT_ONCE {
                 let Some((id, version)) = next.next() else { break };
+                if matches!(found.get(&id), Some(Ok(_))) {
+                    continue;
+                }
                 let (client, named) = (self.clone(), KeyRef { name: name.name.clone(), version: Some(version) });
                 asked.spawn(async move {
                     let told = client.ask_public_key(&named).await;

@@ -65,7 +65,9 @@ fn made() -> Group {
     for node in [1, 2] {
         let file = group.node_dir(node).join("node.toml");
         let text = fs::read_to_string(&file).unwrap();
-        fs::write(file, text.replacen("\nhandshake_seconds = 5\n", "\nhandshake_seconds = 3600\n", 1)).unwrap();
+        let patient = text.replacen("\nhandshake_seconds = 5\n", "\nhandshake_seconds = 3600\n", 1);
+        assert_ne!(patient, text, "the crowd would be gone by itself");
+        fs::write(file, patient).unwrap();
     }
     group.file("text", "in a crowd");
     group
