@@ -83,12 +83,13 @@ impl DoorwayLimits {
 /// The place of connections until their handshake is done.
 #[derive(Debug)]
 pub struct Doorway {
-    limits: DoorwayLimits,
+    patience: Duration,
     waiting: Mutex<Waiting>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Waiting {
+    limits: DoorwayLimits,
     next: u64,
     shed: u64,
     /// By age, the oldest first.
@@ -127,7 +128,8 @@ impl Doorway {
     /// A doorway without connections.
     #[must_use]
     pub fn new(limits: DoorwayLimits) -> Arc<Self> {
-        Arc::new(Self { limits, waiting: Mutex::default() })
+        let waiting = Waiting { limits, next: 0, shed: 0, places: BTreeMap::new() };
+        Arc::new(Self { patience: limits.patience, waiting: Mutex::new(waiting) })
     }
 
     /// Gives a new connection a place, if necessary that of another one. `familiar`: whether the address is one of a
@@ -135,12 +137,20 @@ impl Doorway {
     pub fn enter(self: &Arc<Self>, address: IpAddr, familiar: bool) -> Handshake {
         let (end, shed) = oneshot::channel();
         let mut waiting = self.waiting();
-        waiting.make_room(&self.limits, address);
+        waiting.make_room(address);
         let number = waiting.next;
         waiting.next = number.wrapping_add(1);
         waiting.places.insert(number, Place { address, familiar, speaks: false, _end: end });
         drop(waiting);
         Handshake { doorway: Arc::clone(self), number, shed }
+    }
+
+    /// Has so many places from now on, three quarters of them for one address. The handshakes that have none any more are ended, those first
+    /// that would be ended first for newer ones.
+    pub fn resize(&self, all: NonZeroUsize) {
+        let mut waiting = self.waiting();
+        waiting.limits = DoorwayLimits::of(all, self.patience);
+        while waiting.places.len() > all.get() && waiting.end(|_| true) {}
     }
 
     /// Ends the handshake that would be ended first, so that its file descriptor is free; `false` if there is none.
@@ -166,7 +176,8 @@ impl Doorway {
 }
 
 impl Waiting {
-    fn make_room(&mut self, limits: &DoorwayLimits, address: IpAddr) {
+    fn make_room(&mut self, address: IpAddr) {
+        let limits = self.limits;
         let here = self.places.values().filter(|place| place.address == address).count();
         if here >= limits.per_address.get() {
             let _ = self.end(|place| place.address == address);
@@ -198,7 +209,7 @@ impl Handshake {
         connection: TcpStream,
         work: impl FnOnce(TcpStream) -> F,
     ) -> Result<F::Output, Ended> {
-        let patience = self.doorway.limits.patience;
+        let patience = self.doorway.patience;
         let (doorway, number) = (Arc::clone(&self.doorway), self.number);
         let all = async {
             // If something is wrong with the connection, `work` finds it, too.
@@ -329,6 +340,22 @@ mod tests {
         assert_eq!((doorway.shed(), doorway.unfinished()), (98, 3));
         drop(many);
         assert_eq!(doorway.unfinished(), 1, "what was shed gives nothing back twice");
+    }
+
+    #[test]
+    fn a_doorway_that_shrinks_ends_those_that_would_go_first() {
+        let doorway = doorway(8, 8);
+        let (mut friend, mut stranger) = (doorway.enter(HERE, true), doorway.enter(there(1), false));
+        let mut newer: Vec<_> = (2..6).map(|last| doorway.enter(there(last), false)).collect();
+        doorway.resize(NonZeroUsize::new(4).unwrap());
+        assert!(is_shed(&mut stranger) && is_shed(&mut newer[0]) && !is_shed(&mut friend));
+        assert!(!newer[1..].iter_mut().any(is_shed));
+        assert_eq!((doorway.shed(), doorway.unfinished()), (2, 4));
+        let _next = doorway.enter(there(9), false);
+        assert_eq!(doorway.unfinished(), 4, "there are no more places from then on");
+        doorway.resize(NonZeroUsize::new(8).unwrap());
+        let _more = doorway.enter(there(10), false);
+        assert_eq!(doorway.unfinished(), 5);
     }
 
     #[test]
