@@ -17,12 +17,14 @@ use std::{
     collections::BTreeMap,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
+use theta_names::Seldom;
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
     sync::oneshot,
-    time::{Instant, timeout},
+    time::timeout,
 };
 
 /// The most connections that the system has accepted and this process has not taken yet, which is Linux's default
@@ -235,10 +237,7 @@ impl Drop for Handshake {
 /// Log lines that strangers can cause: at most one a second, or in another time, with the number of those that were left out, so that
 /// nobody fills a disk from outside.
 #[derive(Debug)]
-pub struct Occasionally {
-    period: Duration,
-    said: Mutex<(Option<Instant>, u64)>,
-}
+pub struct Occasionally(Mutex<Seldom>);
 
 impl Default for Occasionally {
     fn default() -> Self {
@@ -249,35 +248,26 @@ impl Default for Occasionally {
 impl Occasionally {
     /// At most one line in this time.
     #[must_use]
-    pub fn every(period: Duration) -> Self {
-        Self { period, said: Mutex::default() }
+    pub const fn every(period: Duration) -> Self {
+        Self(Mutex::new(Seldom::every(period)))
     }
 
     /// Logs a warning, or counts it as left out.
     pub fn warn(&self, message: fmt::Arguments<'_>) {
-        if let Some(left_out) = self.may_speak(Instant::now()) {
+        if let Some(left_out) = self.may_speak() {
             tracing::warn!(left_out, "{message}");
         }
     }
 
     /// Logs what is no fault, or counts it as left out.
     pub fn info(&self, message: fmt::Arguments<'_>) {
-        if let Some(left_out) = self.may_speak(Instant::now()) {
+        if let Some(left_out) = self.may_speak() {
             tracing::info!(left_out, "{message}");
         }
     }
 
-    /// How many lines were left out since the last one; `None` if this one must be left out, too.
-    fn may_speak(&self, now: Instant) -> Option<u64> {
-        let mut state = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let (last, left_out) = &mut *state;
-        if last.is_some_and(|last| now.saturating_duration_since(last) < self.period) {
-            *left_out = left_out.saturating_add(1);
-            return None;
-        }
-        let before = *left_out;
-        *state = (Some(now), 0);
-        Some(before)
+    fn may_speak(&self) -> Option<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_time(Instant::now())
     }
 }
 
@@ -366,13 +356,5 @@ mod tests {
         assert!(doorway.give_way() && is_shed(&mut friend) && !doorway.give_way());
         let out = |number| is_out_of_descriptors(&io::Error::from_raw_os_error(number));
         assert!(out(24) && !out(23) && !out(11));
-    }
-
-    #[test]
-    fn lines_are_counted() {
-        let (occasionally, start) = (Occasionally::default(), Instant::now());
-        assert_eq!(occasionally.may_speak(start), Some(0));
-        assert!((0..500).all(|_| occasionally.may_speak(start + Duration::from_millis(999)).is_none()));
-        assert_eq!(occasionally.may_speak(start + Duration::from_millis(1_000)), Some(500));
     }
 }

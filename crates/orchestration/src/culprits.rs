@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use theta_names::{NodeId, WallTime};
+use theta_names::{NodeId, Seldom, WallTime};
 use theta_rounds::Offence;
 
 use crate::{Culprit, NodeOffence};
@@ -45,11 +45,13 @@ enum Gravity {
     Proven,
 }
 
-/// What a node has sent since then that was no message.
+/// What a node has sent that was no message.
 #[derive(Debug)]
 struct Noise {
-    since: Instant,
-    messages: u64,
+    /// When it is named.
+    line: Seldom,
+    /// How many records it has had since then.
+    records: u64,
 }
 
 /// How many lines of the log a node has had in the current second.
@@ -63,7 +65,9 @@ impl Culprits {
     const LIMIT: usize = 1_024;
     const LIMIT_PER_PARTY: usize = 64;
     const LOG_LINES_PER_SECOND: u32 = 10;
-    const NOISE_PER_MINUTE: u64 = 16;
+    /// The time in which a node that sends noise is named once, and has so many records.
+    const NOISE: Duration = Duration::from_secs(60);
+    const NOISE_RECORDS: u64 = 16;
 
     /// Records a culprit; returns whether to log it, too, so that a node with many offences cannot fill the disk.
     pub(crate) fn push(&self, culprit: Culprit) -> bool {
@@ -80,26 +84,23 @@ impl Culprits {
     }
 
     /// Takes a message that was none; records the first few of a node in a minute. `None` if this one was left out; `Some(Some(_))` if the log
-    /// is to name the node: once in that time, and with how many were left out in the time before.
+    /// is to name the node: once in that time, and with how many it did not name in the time before.
     pub(crate) fn noise(&self, culprit: &Culprit) -> Option<Option<u64>> {
         self.noise_at(culprit, Instant::now())
     }
 
     fn noise_at(&self, culprit: &Culprit, now: Instant) -> Option<Option<u64>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut line = None;
-        let noise = inner.noise.entry(culprit.party).or_insert_with(|| {
-            line = Some(0);
-            Noise { since: now, messages: 0 }
-        });
-        if now.saturating_duration_since(noise.since) >= Duration::from_secs(60) {
-            line = Some(noise.messages.saturating_sub(Self::NOISE_PER_MINUTE));
-            *noise = Noise { since: now, messages: 0 };
+        let noise = inner.noise.entry(culprit.party);
+        let noise = noise.or_insert_with(|| Noise { line: Seldom::every(Self::NOISE), records: 0 });
+        let line = noise.line.is_time(now);
+        if line.is_some() {
+            noise.records = 0;
         }
-        noise.messages = noise.messages.saturating_add(1);
-        if noise.messages > Self::NOISE_PER_MINUTE {
+        if noise.records >= Self::NOISE_RECORDS {
             return None;
         }
+        noise.records = noise.records.saturating_add(1);
         inner.record(culprit.clone());
         Some(line)
     }
@@ -231,8 +232,8 @@ mod tests {
         let (share, statement) = (false_share(2), false_statement(2));
         assert!(culprits.push(share.clone()) && culprits.push(statement.clone()));
         for minute in 0..100 {
-            for version in 0..Culprits::NOISE_PER_MINUTE {
-                let version = u32::try_from(minute * Culprits::NOISE_PER_MINUTE + version).unwrap();
+            for version in 0..Culprits::NOISE_RECORDS {
+                let version = u32::try_from(minute * Culprits::NOISE_RECORDS + version).unwrap();
                 culprits.noise_at(&noise(2, version), start + Duration::from_secs(60 * minute)).unwrap();
             }
         }
@@ -284,7 +285,7 @@ mod tests {
         assert!((1..16).all(|_| at(2, 0) == Some(None)));
         assert!((0..10_000).all(|_| at(2, 59).is_none()), "the others are counted only");
         assert_eq!(at(3, 59), Some(Some(0)), "each has its own measure");
-        assert_eq!(at(2, 60), Some(Some(10_000)));
+        assert_eq!(at(2, 60), Some(Some(10_015)), "15 of them are in the list");
         assert_eq!(at(2, 61), Some(None));
         assert_eq!(culprits.list().len(), 19);
     }
