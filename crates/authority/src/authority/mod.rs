@@ -13,6 +13,16 @@ mod past;
 mod quotas;
 mod repeatable;
 mod slots;
+/// Says what is odd about a policy that comes into force, and stops nothing: a node starts with it all the same.
+fn warn_about(policy: &Policy, file: &Path) {
+    if policy.is_empty() {
+        tracing::error!(file = %file.display(), "{}", how_to_begin(file));
+    }
+    if let Some(outdated) = policy.outdated_tokens() {
+        tracing::warn!(file = %file.display(), "{outdated}");
+    }
+}
+
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -107,13 +117,8 @@ impl Authority {
     ) -> Result<Arc<Self>, AuthorityError> {
         let stamped = PolicyFile::new(file);
         let policy = load_policy(file)?;
-        if policy.is_empty() {
-            tracing::error!(file = %file.display(), "{}", how_to_begin(file));
-        }
         tracing::info!(file = %file.display(), digest = %policy.digest(), rules = policy.rules().count(), "policy in force");
-        if let Some(outdated) = policy.outdated_tokens() {
-            tracing::warn!(file = %file.display(), "{outdated}");
-        }
+        warn_about(&policy, file);
         let audit = AuditLog::start(Arc::clone(&store))?;
         let metrics = AuthorityMetrics::register(registry, audit.recorded());
         let disk = Disk::register(registry);
@@ -456,9 +461,7 @@ impl Authority {
                 for rule in &reload.signing_rules_gone {
                     tracing::warn!(%rule, "a signing rule is gone: nothing limits its slots any more");
                 }
-                if self.policy().is_empty() {
-                    tracing::error!(file, "{}", how_to_begin(self.file.path()));
-                }
+                warn_about(&self.policy(), self.file.path());
             }
             Err(error) => tracing::error!(%error, "the policy file was not taken: the old policy stays in force"),
         }

@@ -146,7 +146,7 @@ impl Client {
                 tracing::warn!(%node, reason, "a node showed a false ledger");
             }
         }
-        book.keep();
+        book.keep().await;
         Ok(book.height() > before)
     }
 }

@@ -1,6 +1,10 @@
 //! What a client makes of the group's ledger, and of nodes that lie about it.
 
-use std::{fs, path::PathBuf, time::Instant};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -283,6 +287,36 @@ async fn a_changed_file_fools_nobody() {
     let client = Client::open(&folder(&group)).unwrap();
     assert!(client.renew().await.unwrap());
     assert_eq!((versions(client.known(), "seal"), fs::read(ledger_file(&group)).unwrap()), (all.to_vec(), good));
+}
+
+/// Another process holds the lock of the folder for a moment, or for ever: nobody who may read the folder stops a client.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_others_lock_is_waited_for_and_not_for_ever() {
+    let mut group = FakeGroup::new();
+    let client = Client::open(&folder(&group)).unwrap();
+    let lock = fs::File::open(folder(&group)).unwrap();
+    lock.lock().unwrap();
+    let moment = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(lock);
+    });
+    group.decide(adopt("seal", 1, 0, &key(Suite::Bls04MinPk, 1).0));
+    client.renew().await.unwrap();
+    moment.join().unwrap();
+    let kept = fs::read(ledger_file(&group)).expect("it was waited for");
+
+    let lock = fs::File::open(folder(&group)).unwrap();
+    lock.lock().unwrap();
+    for version in 2..5 {
+        group.decide(adopt("seal", version, 0, &key(Suite::Bls04MinPk, u64::from(version)).0));
+        tokio::time::timeout(Duration::from_secs(30), client.renew()).await.expect("it goes on").unwrap();
+    }
+    assert_eq!(versions(client.known(), "seal").len(), 4);
+    assert_eq!(fs::read(ledger_file(&group)).unwrap(), kept);
+    // What could not be kept is at the next opportunity.
+    drop(lock);
+    client.renew().await.unwrap();
+    assert!(fs::read(ledger_file(&group)).unwrap().len() > kept.len());
 }
 
 /// Two processes keep the same file. The one that has read less does not take from it what the other has written, and garbage is overwritten.
