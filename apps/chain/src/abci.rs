@@ -15,7 +15,8 @@ const MOST_REQUEST: usize = 32 << 20;
 
 /// An application as CometBFT sees it. Calls come from several connections at once.
 pub trait Application: Send + Sync + 'static {
-    /// Answers one request. What has no answer here is answered by an exception.
+    /// Answers one request. `None`: the application must not go on, and CometBFT is told so by an exception, at which it stops. Since many requests
+    /// come from whoever is connected to it, that is for no request that others can make.
     fn answer(&self, request: request::Value) -> Option<response::Value>;
 }
 
@@ -41,12 +42,12 @@ async fn converse(mut stream: UnixStream, application: &dyn Application) -> io::
     loop {
         while let Some(request) = next(&mut input)? {
             let value = match request.value {
-                Some(request::Value::Flush(_)) => Some(response::Value::Flush(Default::default())),
                 // Blocks of this chain take milliseconds. CometBFT waits for the answer in any case.
                 Some(value) => application.answer(value),
                 None => None,
             };
-            let no_answer = || response::Value::Exception(ResponseException { error: "no answer to that".to_owned() });
+            let words = "the application has no answer to that, or must not go on: its log says why".to_owned();
+            let no_answer = || response::Value::Exception(ResponseException { error: words });
             let response = Response { value: Some(value.unwrap_or_else(no_answer)) };
             response.encode_length_delimited(&mut output).map_err(io::Error::other)?;
         }
