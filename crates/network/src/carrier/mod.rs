@@ -34,7 +34,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use self::{
     budget::Budget,
-    config::{BadLimit, CarrierLimits},
+    config::{BadLimit, CarrierLimits, MOST_FRAME_BYTES},
     link::{Link, Local},
     stream::{Full, Outbox},
     vouched::Vouched,

@@ -13,7 +13,7 @@ use rustls::crypto::SecureRandom;
 
 use super::{
     budget::{Budget, Share, Slot},
-    config::CarrierLimits,
+    config::{CarrierLimits, MOST_FRAME_BYTES},
     dial::Dial,
     frame::{Frame, Opening, Route, SEALED_COSTS, Signed, tag},
     handshake::{Accepted, Beginning, Pair, Responder},
@@ -152,7 +152,7 @@ impl Link {
     /// Takes a frame from the carrier, whoever has made it.
     pub fn receive(&mut self, bytes: Bytes, now: Instant) {
         let parsed = Frame::parse(bytes.clone()).filter(|(route, _)| *route == self.route);
-        let Some((_, frame)) = parsed.filter(|_| bytes.len() <= self.local.limits.frame_bytes) else {
+        let Some((_, frame)) = parsed.filter(|_| bytes.len() <= MOST_FRAME_BYTES) else {
             self.counters.false_frames.increment();
             return;
         };
