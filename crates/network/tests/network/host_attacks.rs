@@ -43,6 +43,22 @@ fn a_node_that_restarts_in_the_middle_of_a_message_hears_it_whole() {
     }
 }
 
+/// How long its frames are is each node's own affair.
+#[test]
+fn nodes_whose_frames_have_different_lengths_hear_each_other() {
+    let each = [1_200, 32 << 10, 1 << 20].map(|frame_bytes| CarrierLimits { frame_bytes, ..limits() });
+    let mut world = World::among(&each, 13, Malice { loses: 2, delay: 5, ..Malice::default() });
+    for _ in 0..3 {
+        for (node, peer) in [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)] {
+            world.send(node, peer, 300);
+            world.send(node, peer, 900_000);
+        }
+    }
+    assert!(world.run(60, World::all_has_come), "somebody is not heard");
+    world.assert_order();
+    assert!(world.ends.values().all(|end| end.counters.false_frames.get() == 0), "honest frames count as false");
+}
+
 /// What a node has heard of a peer, in all its lives.
 #[derive(Default)]
 struct Heard {
@@ -158,9 +174,11 @@ fn false_ends_leave_calls_their_checks() {
     let peers = [new_identity(), new_identity()];
     let limits = CarrierLimits { handshakes_per_second: 4, ..limits() };
     let own = new_identity();
+    let budget = Budget::new(limits.handshakes_per_second);
+    budget.among(2);
     let local = Arc::new(Local {
         identity: own.clone(),
-        budget: Budget::new(limits.handshakes_per_second),
+        budget,
         limits,
         random: Box::new(Seeded(Mutex::new([7; 32]))),
     });
@@ -168,8 +186,7 @@ fn false_ends_leave_calls_their_checks() {
     let link = |number: usize| {
         let outbox = Arc::new(Outbox::new(1, 1));
         let counters = Arc::new(PeerCounters::new(id(number + 1)));
-        let peer = (peers[number].fingerprint(), 2);
-        Link::new(Arc::clone(&local), peer, [1; 16], outbox, counters, begin).unwrap()
+        Link::new(Arc::clone(&local), peers[number].fingerprint(), [1; 16], outbox, counters, begin).unwrap()
     };
     let mut links = [link(0), link(1)];
     let frame = |number: usize, kind: u8, filling: u64| {

@@ -103,12 +103,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link to the owner of a pinned key, one among so many. `boot` is random, and stands for this life of this node. `None` only if there is
-    /// no randomness.
+    /// A link to the owner of a pinned key. `boot` is random, and stands for this life of this node. `None` only if there is no randomness.
     #[must_use]
     pub fn new(
         local: Arc<Local>,
-        (peer, peers): (Fingerprint, usize),
+        peer: Fingerprint,
         boot: [u8; 16],
         outbox: Arc<Outbox>,
         counters: Arc<PeerCounters>,
@@ -118,7 +117,7 @@ impl Link {
         let frame_bytes = local.limits.frame_bytes;
         let piece_bytes = frame_bytes.saturating_sub(SEALED_COSTS + ACK_BYTES + PIECE_HEADER_BYTES);
         Some(Self {
-            share: local.budget.share(peers),
+            share: local.budget.share(),
             boot,
             route: Route { to: tag(&own), from: tag(&peer) },
             answers: Pair { initiator: peer, responder: own },
