@@ -59,6 +59,30 @@ fn nodes_whose_frames_have_different_lengths_hear_each_other() {
     assert!(world.ends.values().all(|end| end.counters.false_frames.get() == 0), "honest frames count as false");
 }
 
+/// Frames are on their way when a session is renewed. That they come late is nobody's invention.
+#[test]
+fn frames_of_the_session_before_do_not_count_as_false() {
+    let limits = CarrierLimits {
+        keepalive: Duration::from_millis(100),
+        dead_after: Duration::from_secs(1),
+        renew_after: Duration::from_secs(2),
+        ..limits()
+    };
+    let mut world = World::with(2, 14, Malice { distance: 20, ..Malice::default() }, &limits);
+    for _ in 0..2_000 {
+        world.send(0, 1, 300);
+        world.send(1, 0, 300);
+        let later = world.now + 5_000;
+        world.run(1, |world| world.now >= later);
+    }
+    assert!(world.run(20, World::all_has_come));
+    world.assert_order();
+    for end in world.ends.values() {
+        assert!(end.counters.reconnects.get() >= 3, "{}", end.counters.reconnects.get());
+        assert_eq!(end.counters.false_frames.get(), 0);
+    }
+}
+
 /// What a node has heard of a peer, in all its lives.
 #[derive(Default)]
 struct Heard {

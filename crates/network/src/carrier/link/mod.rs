@@ -30,6 +30,8 @@ const MOST_WAITING: usize = 8;
 const ACK_FRAMES: u32 = 16;
 /// How soon an acknowledgement is due if frames are missing.
 const GAP_DELAY: Duration = Duration::from_millis(1);
+/// The sessions of before that are remembered by name.
+const MOST_PAST: usize = 4;
 /// How long a peer that has restarted may take to show that it still knows the session.
 const SUSPICION: Duration = Duration::from_millis(300);
 
@@ -82,6 +84,8 @@ pub struct Link {
     called: Option<Called>,
     responder: Responder,
     answered: Option<Answered>,
+    /// The names of the last sessions that others have taken the place of, whose frames may still be on their way.
+    past: VecDeque<[u8; 8]>,
     outgoing: Outgoing,
     incoming: Incoming,
     hello: Slot,
@@ -125,6 +129,7 @@ impl Link {
             called: None,
             responder: Responder::new(&*local.random)?,
             answered: None,
+            past: VecDeque::with_capacity(MOST_PAST),
             outgoing: Outgoing::new(outbox, piece_bytes, frame_bytes),
             incoming: Incoming::new(local.limits.message_bytes),
             hello: Slot::default(),
@@ -314,10 +319,21 @@ impl Link {
             self.suspected = Some(now);
             self.ping = self.called.is_some();
         }
-        self.answered = Some(Answered { session, since: now, due: Some(now), frames: 0, greatest_came: now });
+        let answered = Answered { session, since: now, due: Some(now), frames: 0, greatest_came: now };
+        let before = self.answered.replace(answered).map(|before| before.session.id);
+        self.remember(before);
         // Whoever has called is there to be called.
         self.dial.hasten(now);
         true
+    }
+
+    /// Another session has taken the place of this one.
+    fn remember(&mut self, before: Option<[u8; 8]>) {
+        let Some(before) = before else { return };
+        if self.past.len() >= MOST_PAST {
+            self.past.pop_front();
+        }
+        self.past.push_back(before);
     }
 
     /// When a peer that waits for what cannot be sent any more is called anew: one that only says so does not set the pace.
