@@ -256,6 +256,12 @@ impl Occasionally {
         }
     }
 
+    /// How many lines were left out since the last one.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+
     /// How many lines were left out since the last one; `None` if this one must be left out, too.
     fn may_speak(&self, now: Instant) -> Option<u64> {
         let mut state = self.said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -307,7 +307,7 @@ impl NodeBuilder {
             nodes: seats.nodes(),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
-            host: config.order.map(|order| Host::start(order.client, local, group.threshold())),
+            host: config.order.map(|order| Host::start(order.client, local, group.threshold(), &mut registry)),
         };
         attend((&authority, &orchestrator), &certificate, seats.follow(orchestrator.members()));
         tokio::spawn(archive::catch_up(identity.clone(), Arc::downgrade(&network), Arc::downgrade(&orchestrator)));
