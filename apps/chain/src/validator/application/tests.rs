@@ -27,6 +27,7 @@ fn validator(dir: &Path) -> Arc<Validator> {
         place: 0,
         secret: "01".repeat(32),
         rpc: "127.0.0.1:1".to_owned(),
+        order: false,
         behaviour: Behaviour::Honest,
         account: None,
     };
