@@ -46,9 +46,7 @@ async fn converse(mut stream: UnixStream, application: &dyn Application) -> io::
                 Some(value) => application.answer(value),
                 None => None,
             };
-            let words = "the application has no answer to that, or must not go on: its log says why".to_owned();
-            let no_answer = || response::Value::Exception(ResponseException { error: words });
-            let response = Response { value: Some(value.unwrap_or_else(no_answer)) };
+            let response = Response { value: Some(value.unwrap_or_else(exception)) };
             response.encode_length_delimited(&mut output).map_err(io::Error::other)?;
         }
         stream.write_all(&output).await?;
@@ -57,6 +55,11 @@ async fn converse(mut stream: UnixStream, application: &dyn Application) -> io::
             return Ok(());
         }
     }
+}
+
+fn exception() -> response::Value {
+    let error = "the application has no answer to that, or must not go on: its log says why".to_owned();
+    response::Value::Exception(ResponseException { error })
 }
 
 /// Takes the next request out of what was read; `None` if more has to be read.

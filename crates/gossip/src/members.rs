@@ -166,7 +166,7 @@ mod tests {
             certificate: Fingerprint::from([number; 32]),
         };
         let (named, numbered) = (member(2, "beta.example:7210"), member(3, "10.0.0.3:7210"));
-        members.replace(vec![named.clone(), numbered.clone()]);
+        members.replace(vec![named.clone(), numbered]);
         let at = |last: u8| IpAddr::from([10, 0, 0, last]);
         assert!(members.is_somebody_at(at(3)) && !members.is_somebody_at(at(2)));
         let mapped: SocketAddr = "[::ffff:10.0.0.2]:7210".parse().unwrap();

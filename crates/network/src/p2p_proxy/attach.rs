@@ -226,7 +226,9 @@ async fn get(
         let bytes: usize = frames.frames.iter().map(|frame| frame.payload.len()).sum();
         if bytes > BATCH_BYTES {
             let host = &config.address;
-            long.warn(format_args!("the host at {host} sends {bytes} bytes of frames at once: it should send 1 MiB at most"));
+            long.warn(format_args!(
+                "the host at {host} sends {bytes} bytes of frames at once: it should send 1 MiB at most"
+            ));
         }
         let (mut got, mut dropped) = (0_u64, 0_u64);
         for Frame { node, payload } in frames.frames {

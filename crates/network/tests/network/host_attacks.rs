@@ -47,7 +47,7 @@ fn a_node_that_restarts_in_the_middle_of_a_message_hears_it_whole() {
 #[test]
 fn nodes_whose_frames_have_different_lengths_hear_each_other() {
     let each = [1_200, 32 << 10, 1 << 20].map(|frame_bytes| CarrierLimits { frame_bytes, ..limits() });
-    let mut world = World::among(&each, 13, Malice { loses: 2, delay: 5, ..Malice::default() });
+    let mut world = World::among(&each, 13, Malice { distance: 5, ..Malice::default() });
     for _ in 0..3 {
         for (node, peer) in [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)] {
             world.send(node, peer, 300);
@@ -200,12 +200,8 @@ fn false_ends_leave_calls_their_checks() {
     let own = new_identity();
     let budget = Budget::new(limits.handshakes_per_second);
     budget.among(2);
-    let local = Arc::new(Local {
-        identity: own.clone(),
-        budget,
-        limits,
-        random: Box::new(Seeded(Mutex::new([7; 32]))),
-    });
+    let local =
+        Arc::new(Local { identity: own.clone(), budget, limits, random: Box::new(Seeded(Mutex::new([7; 32]))) });
     let begin = Instant::now();
     let link = |number: usize| {
         let outbox = Arc::new(Outbox::new(1, 1));

@@ -192,7 +192,10 @@ fn a_flood_of_long_frames_does_not_make_a_node_deaf() {
     hosts.kill(4);
     works(&group, "flooded");
     let metrics = group.told(1, "/metrics");
-    assert!(metrics.contains("theta_host_attachments_total 1") && metrics.contains("theta_host_attached 1"), "{metrics}");
+    assert!(
+        metrics.contains("theta_host_attachments_total 1") && metrics.contains("theta_host_attached 1"),
+        "{metrics}"
+    );
 }
 
 /// Waits until the other side has ended a connection; `false` if it has not in this time.
@@ -220,9 +223,13 @@ fn a_host_takes_few_connections_of_each_peer_from_where_the_peer_is() {
         .unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // It ends with this.
+    let _hosts = Hosts { program, dir: dir.path().to_owned(), nodes: Vec::new(), children: vec![Some(child)] };
     let call = |number: Option<u32>| {
         let mut connection = TcpStream::connect(&network).unwrap();
-        number.map(|number| connection.write_all(&number.to_be_bytes()).unwrap());
+        if let Some(number) = number {
+            connection.write_all(&number.to_be_bytes()).unwrap();
+        }
         connection
     };
     let (soon, long) = (Duration::from_millis(300), Duration::from_secs(20));
@@ -240,8 +247,6 @@ fn a_host_takes_few_connections_of_each_peer_from_where_the_peer_is() {
     });
     assert!(is_ended(&of_one[0], long), "the oldest of a peer's makes room");
     assert!(!is_ended(&of_one[1], soon) && !is_ended(&of_one[2], soon));
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 #[test]

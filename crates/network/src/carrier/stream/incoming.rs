@@ -241,7 +241,11 @@ mod tests {
         let mut incoming = begun(1 << 20);
         let lie = (1..100).find_map(|number| put(&mut incoming, number, false, piece.clone()).err());
         assert_eq!(lie, Some(Lie::TooLong(1 << 20)));
-        assert_eq!(put(&mut incoming, 50, true, piece), Ok(Fate::Taken), "it is heard no more, and not asked to repeat it");
+        assert_eq!(
+            put(&mut incoming, 50, true, piece),
+            Ok(Fate::Taken),
+            "it is heard no more, and not asked to repeat it"
+        );
         assert!(incoming.ready.is_empty());
     }
 
