@@ -266,6 +266,12 @@ impl Occasionally {
         }
     }
 
+    /// How many lines were left out since the last one.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).left_out()
+    }
+
     fn may_speak(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_time(Instant::now())
     }

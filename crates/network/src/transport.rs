@@ -90,6 +90,8 @@ pub struct HostStatus {
     pub given: u64,
     /// Frames that came from it.
     pub got: u64,
+    /// Frames that came from it and were dropped: longer than any node makes them, or in the name of a number that no node has.
+    pub dropped: u64,
 }
 
 /// A transport of a node of a group whose members change while it runs.

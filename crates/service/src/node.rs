@@ -307,7 +307,7 @@ impl NodeBuilder {
             nodes: seats.nodes(),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
-            host: config.order.map(|order| Host::start(order.client, local, group.threshold())),
+            host: config.order.map(|order| Host::start(order.client, local, group.threshold(), &mut registry)),
         };
         let doors = (Arc::clone(&connections), Arc::clone(&doorway));
         tokio::spawn(shares.follow(doors, Arc::downgrade(&network), seats.nodes()));
