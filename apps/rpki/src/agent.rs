@@ -9,20 +9,21 @@ use sha2::{Digest as _, Sha256};
 use theta_agent::SocketError;
 use theta_names::WallTime;
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
-use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
 use crate::{
     consent::{Consent, Facts, consent},
     kept::{Kept, MemoryError},
     overrides,
+    places::Places,
     sources::{Known, SourceError, Sources},
     statements::{Standing, Stated},
     store::Folder,
 };
 
 /// What is said to whoever asks while as many wait as may.
-const BUSY: &str = "this agent is busy: as many requests as may be wait already; ask again later";
+const BUSY: &str =
+    "this agent is busy: as many requests of this client, or of all, as may be wait already; ask again later";
 
 /// Why an agent does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +44,13 @@ pub enum AgentError {
 pub struct Pace {
     /// Its files are looked at so often at most.
     pub look: Duration,
-    /// So many requests are decided or wait at once at most; the others hear that it is busy.
+    /// So many requests are decided or wait at once at most, half of them of one client; the others hear that it is busy.
     pub waiting: usize,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { look: Duration::from_secs(1), waiting: 16 }
+        Self { look: Duration::from_secs(1), waiting: 32 }
     }
 }
 
@@ -70,7 +71,7 @@ pub struct Agent {
     store: Folder,
     look: Duration,
     state: Arc<Mutex<State>>,
-    places: Arc<Semaphore>,
+    places: Places,
 }
 
 fn now() -> i64 {
@@ -98,7 +99,7 @@ impl Agent {
         let standing = Some(stand(&known.stated, &mut kept, now())?);
         let state = State { looked, known: Ok(known), standing, kept };
         let store = Folder::new(sources.store.clone());
-        let (state, places) = (Arc::new(Mutex::new(state)), Arc::new(Semaphore::new(pace.waiting)));
+        let (state, places) = (Arc::new(Mutex::new(state)), Places::new(pace.waiting));
         Ok(Self { sources: Arc::new(sources), store, look: pace.look, state, places })
     }
 
@@ -173,7 +174,7 @@ struct Decision {
 impl agent_server::Agent for Agent {
     async fn consent(&self, request: Request<ConsentRequest>) -> Result<Response<ConsentResponse>, Status> {
         let ConsentRequest { client, key, operation, statement, .. } = request.into_inner();
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+        let Some(place) = self.places.take(&client) else {
             tracing::warn!(client, key, "refused: {BUSY}");
             return Ok(Response::new(ConsentResponse { consents: false, reason: BUSY.to_owned() }));
         };

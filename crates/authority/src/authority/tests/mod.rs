@@ -1,5 +1,7 @@
 //! The authority on a real store, and on a disk that fails.
 
+mod agents;
+
 use std::{
     fs,
     path::Path,
