@@ -435,3 +435,20 @@ fn what_is_not_there_is_not_mentioned_on_a_manifest() {
     let asked = world.manifest(1, &files, 2, 21);
     world.refused("rpki-ee-2", &asked[0], "acme.cer: its extension of resources");
 }
+
+/// Whoever may ask has manifests signed all the time, each with other good certificates of the same files.
+#[test]
+fn manifests_are_counted_by_the_day() {
+    let (mut world, mut files) = world();
+    files[2].1 = world.shelf.put(&world.list_of("acme", 1, &[], 2 * DAY).1);
+    for number in 1..=64 {
+        let asked = world.manifest(number, &files, 2, 21);
+        world.ask("rpki-ee-2", &asked[0]).unwrap();
+        world.now += 1;
+    }
+    let more = world.manifest(65, &files, 2, 21);
+    world.refused("rpki-ee-2", &more[0], "there are 64 manifests of acme that have begun within a day");
+    world.now += 1_800;
+    let more = world.manifest(65, &files, 2, 21);
+    world.ask("rpki-ee-2", &more[0]).unwrap();
+}
