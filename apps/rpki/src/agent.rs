@@ -78,9 +78,9 @@ fn now() -> i64 {
     i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX)
 }
 
-/// What is authorised now. What has counted is remembered before anything follows from it.
-fn stand(stated: &Stated, kept: &mut Kept, now: i64) -> Result<Standing, MemoryError> {
-    let (standing, entries) = stated.standing(kept.memory(), now);
+/// What is authorised now. What has counted is remembered before anything follows from it. Of what stood before what still stands is taken from there.
+fn stand(stated: &Stated, kept: &mut Kept, now: i64, before: Option<Standing>) -> Result<Standing, MemoryError> {
+    let (standing, entries) = stated.standing(kept.memory(), now, before);
     kept.remember(&entries)?;
     for (_, reason) in standing.authorised.all_unsettled() {
         tracing::error!("{reason}; nothing of this member's is consented to that depends on it");
@@ -96,7 +96,7 @@ impl Agent {
     pub fn open(sources: Sources, mut kept: Kept, pace: Pace) -> Result<Self, AgentError> {
         let looked = Instant::now();
         let known = sources.load(None)?;
-        let standing = Some(stand(&known.stated, &mut kept, now())?);
+        let standing = Some(stand(&known.stated, &mut kept, now(), None)?);
         let state = State { looked, known: Ok(known), standing, kept };
         let store = Folder::new(sources.store.clone());
         let (state, places) = (Arc::new(Mutex::new(state)), Places::new(pace.waiting));
@@ -116,9 +116,9 @@ impl Agent {
         let State { known, standing, kept, .. } = &mut *state;
         let known = known.as_ref().map_err(Clone::clone)?;
         let now = now();
-        let current = match standing.take().filter(|standing| standing.holds(now)) {
-            Some(current) => current,
-            None => stand(&known.stated, kept, now).map_err(|error| error.to_string())?,
+        let current = match standing.take() {
+            Some(current) if current.holds(now) => current,
+            before => stand(&known.stated, kept, now, before).map_err(|error| error.to_string())?,
         };
         let standing = standing.insert(current);
         let facts = Facts {

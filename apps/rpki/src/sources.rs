@@ -186,10 +186,11 @@ impl Sources {
         let mut verified = Verified::by(&text);
         let before = before.filter(|before| before.is_by_the_same_data(&verified));
         for folder in &folders {
-            stated.extend(verified.statements(folder, &registry, before)?);
+            stated.members.insert(folder.member.to_owned(), verified.statements(folder, &registry, before)?);
         }
         let overrides = overrides(&files, &registry)?;
-        let (members, statements) = (registry.members.len(), stated.counting.len());
+        let statements = stated.members.values().map(|stated| stated.counting.len()).sum::<usize>();
+        let members = registry.members.len();
         tracing::info!(members, statements, "the registry's data are read");
         Ok(Known { registry, stated, overrides, pool, stamps, verified })
     }

@@ -373,10 +373,13 @@ impl Memory {
         self.counted.get(member)?.get(subject)
     }
 
-    /// The highest statements of members that have counted: the member, what it is about, which it is.
-    pub fn statements(&self) -> impl Iterator<Item = (&str, &str, &Counted)> {
-        self.counted.iter().flat_map(|(member, all)| {
-            all.iter().map(move |(subject, counted)| (member.as_str(), subject.as_str(), counted))
-        })
+    /// The members of whom a statement has counted.
+    pub fn members(&self) -> impl Iterator<Item = &str> {
+        self.counted.keys().map(String::as_str)
+    }
+
+    /// The highest statements of a member that have counted: what each is about, which it is.
+    pub fn statements_of(&self, member: &str) -> impl Iterator<Item = (&str, &Counted)> {
+        self.counted.get(member).into_iter().flatten().map(|(subject, counted)| (subject.as_str(), counted))
     }
 }

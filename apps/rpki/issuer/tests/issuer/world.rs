@@ -200,8 +200,7 @@ impl World {
         let now = self.now + self.ahead;
         let mut state = StateFile::open(&self.state(), false).unwrap();
         check_clock(&state.state, now, self.after_break)?;
-        let stated =
-            Stated { counting: self.issuers.clone().unwrap_or_else(|| self.statements.clone()), ..Stated::default() };
+        let stated: Stated = self.issuers.as_ref().unwrap_or(&self.statements).iter().cloned().collect();
         let authorised = state.authorised(&stated, now).unwrap();
         let issuer = Issuer {
             registry: self.issuers_registry.as_ref().unwrap_or(&self.registry),
