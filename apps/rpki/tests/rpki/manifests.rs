@@ -2,7 +2,7 @@
 
 use rpki::{
     dep::bcder::{Mode, encode::Values as _},
-    repository::sigobj::SignedObject,
+    repository::{sigobj::SignedObject, x509::Validity},
     uri::Https,
 };
 use theta_rpki::{
@@ -12,7 +12,7 @@ use theta_rpki::{
     registry::Registry,
 };
 
-use crate::issuer::{DAY, World, aspa, keys, no_addresses, read, registry_text, roa, tbs};
+use crate::issuer::{DAY, World, aspa, keys, no_addresses, read, registry_text, roa, tbs, time};
 
 fn attestations() -> [Attestation; 2] {
     [roa(64_496, &["192.0.2.0/24"]), aspa(&[1])]
@@ -214,6 +214,9 @@ fn the_manifests_own_certificate_lasts() {
     world.refused("rpki-acme", &tbs(&early), "acme.mft: it ends at ");
     early.set_validity(world.validity(DAY + 1));
     world.refused("rpki-acme", &tbs(&early), "acme.mft: its certificate ends after its next update");
+    // One that begins later keeps relying parties from the manifest until then.
+    early.set_validity(Validity::new(time(world.now + 1), time(world.now + DAY)));
+    world.refused("rpki-acme", &tbs(&early), "acme.mft: its certificate begins after the manifest does");
     world.ask("rpki-acme", &asked[1]).unwrap();
 }
 
