@@ -163,12 +163,12 @@ impl Agent {
     ///
     /// # Errors
     /// Its objection.
-    fn decide(&self, operation: &str, statement: &[u8]) -> Result<(), String> {
+    fn decide(&self, client: &str, operation: &str, statement: &[u8]) -> Result<(), String> {
         let now = self.now()?;
         let decide = |bytes: &[u8]| self.consent_now(bytes, &now);
         match operation {
             "sign" => decide(statement),
-            "sign-digest" => decide(&self.recogniser.recognise(statement, now.current(), now.time)?),
+            "sign-digest" => decide(&self.recogniser.recognise(client, statement, now.current(), now.time)?),
             _ => Err(format!("{operation} is nothing that a zone needs: this agent consents to sign and sign-digest")),
         }
     }
@@ -178,9 +178,9 @@ impl Agent {
 impl agent_server::Agent for Agent {
     async fn consent(&self, request: Request<ConsentRequest>) -> Result<Response<ConsentResponse>, Status> {
         let ConsentRequest { client, key, operation, statement, .. } = request.into_inner();
-        let this = self.clone();
+        let (this, account) = (self.clone(), client.clone());
         // It may read a zone.
-        let decided = tokio::task::spawn_blocking(move || this.decide(&operation, &statement)).await;
+        let decided = tokio::task::spawn_blocking(move || this.decide(&account, &operation, &statement)).await;
         let decided = decided.map_err(|error| Status::internal(error.to_string()))?;
         match &decided {
             Ok(()) => tracing::debug!(client, key, "consented"),
