@@ -256,11 +256,14 @@ pub struct Memory {
     contents: BTreeMap<String, BTreeSet<Digest>>,
     /// By members and what statements are about.
     counted: BTreeMap<String, BTreeMap<String, Counted>>,
+    /// When the latest thing begins that was agreed to, in seconds since 1970.
+    latest: Option<i64>,
 }
 
 impl Memory {
     /// Takes one more.
     pub fn learn(&mut self, entry: Entry) {
+        self.latest = self.latest.max(entry.begins());
         match entry {
             Entry::Certificate { authority, serial, digest, file, from, until, key } => {
                 self.issued.entry(authority).or_default().certify(serial, Certified { digest, file, from, until, key });
@@ -330,6 +333,12 @@ impl Memory {
             Entry::Content { key, digest, .. } => self.purpose(key) == Some(&Purpose::Content(*digest)),
             Entry::Statement { member, subject, counted } => self.counted(member, subject) == Some(counted),
         }
+    }
+
+    /// When the latest thing begins that was agreed to, in seconds since 1970: by that it is told when that was.
+    #[must_use]
+    pub fn latest(&self) -> Option<i64> {
+        self.latest
     }
 
     /// What was agreed to of this authority.
