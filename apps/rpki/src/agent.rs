@@ -152,7 +152,7 @@ impl Agent {
     ) -> Result<Self, AgentError> {
         let Pace { look, waiting, patience, after_break } = pace;
         let (looked, now) = (Instant::now(), now());
-        let known = sources.load(None)?;
+        let known = sources.load(None, None)?;
         let standing = match check_clock(&kept, now, after_break) {
             Ok(()) => Some(stand(&known.stated, &mut kept, now, None)?),
             Err(error) => {
@@ -239,13 +239,14 @@ impl Agent {
         }
         state.looked = Instant::now();
         if let Ok(known) = &state.known
-            && self.sources.stamps(&known.registry).is_some_and(|stamps| stamps == known.stamps)
+            && self.sources.stamps(&known.registry, &known.stamps).is_some_and(|stamps| stamps == known.stamps)
         {
             return;
         }
         state.standing = None;
         let before = state.known.as_ref().ok().map(|known| &known.verified);
-        state.known = self.sources.load(before).map_err(|error| error.to_string());
+        let last = state.known.as_ref().ok().map(|known| &known.stamps);
+        state.known = self.sources.load(before, last).map_err(|error| error.to_string());
         if let Err(error) = &state.known {
             tracing::error!("{error}; nothing is consented to until that is mended");
         }

@@ -77,8 +77,9 @@ impl Verified {
         let mut stated = OfMember::default();
         let (mut bytes, mut entries) = (0_u64, 0_usize);
         for path in files {
-            let stamp = FileStamp::of(path);
-            let known = before.and_then(|before| before.files.get(path)).filter(|known| Some(known.stamp) == stamp);
+            let known = before.and_then(|before| before.files.get(path));
+            let stamp = FileStamp::after(path, known.map(|known| &known.stamp));
+            let known = known.filter(|known| Some(known.stamp) == stamp);
             let (length, outcome) = match known {
                 Some(known) => (known.bytes, known.outcome.clone()),
                 None => read(path, folder.member, registry)?,
