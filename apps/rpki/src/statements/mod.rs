@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 pub use self::authorised::{Authorised, MOST_SUBJECTS, OfMember, Standing, Stated};
 use crate::{
     attestation::{Attestation, Prefix},
-    memory::{Counted, Digest},
+    memory::Counted,
     registry::Registry,
     signatures::Signed,
 };

@@ -36,7 +36,7 @@ fn without_its_agents_consent_nothing_is_allowed() {
 fn the_agent_of_the_rule_that_decides_is_asked_and_no_other() {
     let policy = with_agent("");
     let state = state();
-    let agent = |ask| policy.agent_for(&alice(&policy).asks(ask), NOW, &state).cloned();
+    let agent = |ask: Ask<'_>| policy.agent_for(&alice(&policy).asks(ask), NOW, &state).cloned();
     let asked = |ask: Ask<'_>| agent(ask).map(|agent| agent.name().to_string());
     assert!(policy.has_agents());
     assert_eq!(asked(sign(b"m")).as_deref(), Some("zone"));
