@@ -144,12 +144,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn open_with(
-        sources: Sources,
-        mut kept: Kept,
-        pace: Pace,
-        store: Arc<dyn Store>,
-    ) -> Result<Self, AgentError> {
+    pub fn open_with(sources: Sources, mut kept: Kept, pace: Pace, store: Arc<dyn Store>) -> Result<Self, AgentError> {
         let Pace { look, waiting, patience, after_break } = pace;
         let (looked, now) = (Instant::now(), now());
         let known = sources.load(None, None)?;

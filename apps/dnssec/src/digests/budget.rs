@@ -95,8 +95,7 @@ impl Budgets {
             self.own.retain(|_, budget| now.saturating_sub(budget.used) < IDLE);
         }
         let has_room = self.own.len() < MOST_CLIENTS || self.own.contains_key(client);
-        let budget =
-            if has_room { self.own.entry(client.to_owned()).or_default() } else { &mut self.others };
+        let budget = if has_room { self.own.entry(client.to_owned()).or_default() } else { &mut self.others };
         budget.used = now;
         budget
     }

@@ -91,13 +91,7 @@ impl Recogniser {
     ///
     /// # Errors
     /// Why there are none, in words.
-    pub fn recognise(
-        &self,
-        client: &str,
-        statement: &[u8],
-        current: Current<'_>,
-        now: u64,
-    ) -> Result<Vec<u8>, String> {
+    pub fn recognise(&self, client: &str, statement: &[u8], current: Current<'_>, now: u64) -> Result<Vec<u8>, String> {
         self.find(client, statement, current, now).map(|Recognised { bytes, .. }| bytes)
     }
 

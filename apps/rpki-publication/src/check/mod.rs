@@ -50,7 +50,9 @@ pub fn check(
     for authority in &authorities {
         issuers.entry(authority.manifest.as_str()).or_default().push(authority);
     }
-    if let Some(anchor) = authorities.iter().find(|authority| differs(&authority.uri) && !is_valid_anchor(authority, now)) {
+    if let Some(anchor) =
+        authorities.iter().find(|authority| differs(&authority.uri) && !is_valid_anchor(authority, now))
+    {
         let validity = anchor.certificate.validity();
         let (from, until) = (validity.not_before(), validity.not_after());
         return Err(CheckError::NotCurrent { uri: anchor.uri.clone(), from, until });

@@ -239,11 +239,7 @@ impl Kept {
             self.is_spoiled = true;
             return Err(MemoryError::File { path: self.path.clone(), reason });
         }
-        tracing::info!(
-            "{}: {} of {before} lines are kept, the others are over",
-            self.path.display(),
-            self.lines.count
-        );
+        tracing::info!("{}: {} of {before} lines are kept, the others are over", self.path.display(), self.lines.count);
         Ok(())
     }
 

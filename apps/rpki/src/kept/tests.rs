@@ -120,7 +120,8 @@ fn it_goes_on_where_it_cannot_be_shortened() {
 fn what_is_over_is_taken_out_when_it_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("memory");
-    let lines: String = [content(7)].into_iter().chain((1..=12_000).map(list)).map(|entry| format!("{entry}\n")).collect();
+    let lines: String =
+        [content(7)].into_iter().chain((1..=12_000).map(list)).map(|entry| format!("{entry}\n")).collect();
     fs::write(&path, format!("{FIRST}\n{lines}")).unwrap();
     fs::write(folder.path().join("memory.new"), "mem").unwrap();
     let long = fs::metadata(&path).unwrap().len();

@@ -80,7 +80,9 @@ impl OfMember {
                 }
                 Some(before) if before == counted => {}
                 None if subjects >= MOST_SUBJECTS => {
-                    tracing::error!("{member} has stated about {MOST_SUBJECTS} different things: nothing about {subject} counts");
+                    tracing::error!(
+                        "{member} has stated about {MOST_SUBJECTS} different things: nothing about {subject} counts"
+                    );
                     continue;
                 }
                 _ => {

@@ -256,8 +256,7 @@ async fn one_client_takes_no_places_of_others() {
     let place = Place::new();
     let agent = opened(&place, Pace::default());
     let certificate = tbs(&place.world.authority_certificate(place.world.acme(), 2));
-    let mut asked: Vec<_> =
-        (0..64).map(|_| Box::pin(ask_as("one", &agent, "rpki-ta", "sign", &certificate))).collect();
+    let mut asked: Vec<_> = (0..64).map(|_| Box::pin(ask_as("one", &agent, "rpki-ta", "sign", &certificate))).collect();
     // Each takes its place, or hears that there is none; nobody takes the answers, so all places stay taken.
     let mut busy = 0;
     poll_fn(|context| {
