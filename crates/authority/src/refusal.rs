@@ -97,6 +97,11 @@ impl Refusal {
         }
     }
 
+    /// Whether it is that the rule's agent was not asked.
+    pub(crate) fn is_unasked(&self) -> bool {
+        matches!(self, Self::Denied(denial) if matches!(denial.reason, Reason::AgentUnasked { .. }))
+    }
+
     /// The rule that refuses, if one does.
     #[must_use]
     pub fn rule(&self) -> Option<&Name> {

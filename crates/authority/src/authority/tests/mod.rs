@@ -1,5 +1,6 @@
 //! The authority on a real store, and on a disk that fails.
 
+mod agents;
 mod lines;
 
 use std::{
