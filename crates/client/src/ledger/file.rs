@@ -48,8 +48,8 @@ pub(super) fn load(path: &Path) -> Option<Vec<u8>> {
 /// another process has it.
 pub(super) fn save(path: &Path, bytes: &[u8], has_more: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let lock = File::open(folder)?;
-    lock.try_lock()?;
+    let lock = Lock(File::open(folder)?);
+    lock.0.try_lock()?;
     if load(path).is_some_and(|kept| has_more(&kept)) {
         return Ok(());
     }
@@ -63,6 +63,16 @@ pub(super) fn save(path: &Path, bytes: &[u8], has_more: impl FnOnce(&[u8]) -> bo
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// A lock, which goes with this.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has the same open file: closing it here would not be enough.
+        let _ = self.0.unlock();
+    }
 }
 
 /// The state that the file's entries lead to, as far as they are certified, and where the last of them ends.
@@ -127,5 +137,23 @@ fn skip(entries: &[(CertifiedEntry, usize)], genesis: &Genesis) -> Option<Ledger
             return Some(state);
         }
         checked.append(&mut changes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that forks while its thread keeps the ledger leaves the child the same open file.
+    #[test]
+    fn a_child_keeps_no_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = Lock(File::open(folder.path()).unwrap());
+        lock.0.try_lock().unwrap();
+        let of_the_child = lock.0.try_clone().unwrap();
+        assert!(File::open(folder.path()).unwrap().try_lock().is_err());
+        drop(lock);
+        File::open(folder.path()).unwrap().try_lock().unwrap();
+        drop(of_the_child);
     }
 }
