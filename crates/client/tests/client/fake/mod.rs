@@ -69,6 +69,8 @@ pub(crate) struct Said {
     pub(crate) versions: HashMap<String, Result<Option<String>, Status>>,
     /// Whether it answers nothing about keys.
     pub(crate) silent_about_keys: bool,
+    /// The same, but for the list of them.
+    pub(crate) tells_no_keys: bool,
     /// How long it takes to list them.
     pub(crate) list_delay: Duration,
     /// Whether it takes no new connection any more, and closes none.
