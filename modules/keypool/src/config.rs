@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_TOKENS: usize = 64;
 /// The longest label of a token in bytes (`CK_TOKEN_INFO`).
 pub const LABEL: usize = 32;
-/// How long a call may take, in milliseconds, if the configuration does not say.
+/// How long the nodes may take for a call, in milliseconds, if the configuration does not say.
 const USUAL_TIMEOUT: u64 = 10_000;
 /// The longest time for a call, in milliseconds.
 const MOST_TIMEOUT: u64 = 600_000;
@@ -73,7 +73,7 @@ pub struct TokenConfig {
     pub label: Option<String>,
     /// What a host's PIN is.
     pub pin: Pin,
-    /// How long a call may take.
+    /// How long the nodes may take for a call.
     pub timeout: Duration,
     /// Whether `C_DestroyObject` destroys keys.
     pub destroy: bool,

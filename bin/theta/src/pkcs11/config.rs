@@ -147,7 +147,7 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
         "# The configuration of libtheta_pkcs11.so. The module looks for it in $THETA_PKCS11_CONFIG, then in\n\
          # ~/.config/thetacrypt/pkcs11.toml, then in /etc/thetacrypt/pkcs11.toml.\n\
          # Where it has to say something: \"stderr\", \"off\" or a file.\nlog = \"stderr\"\n\n[[token]]\nclient = {client}\n{label}{pin}\
-         # How long a call may take, in milliseconds.\ntimeout_ms = 10000\n\
+         # How long the nodes may take for a call, in milliseconds.\ntimeout_ms = 10000\n\
          # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n{pool}{look_ahead}\n"
     )
 }
