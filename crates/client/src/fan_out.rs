@@ -144,10 +144,10 @@ async fn ask<T, F>(
     let answer = async {
         match time::timeout(patience, answer).await {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(status)) => Err(match time::timeout(left(), connection.problem(&status, patience)).await {
-                Ok(problem) => problem,
-                Err(_) => Problem::from_status(&status, patience),
-            }),
+            Ok(Err(status)) => {
+                let problem = time::timeout(left(), connection.problem(&status, patience)).await;
+                Err(problem.unwrap_or_else(|_| Problem::from_status(&status, patience)))
+            }
             Err(_) => Err(Problem::Silent(patience)),
         }
     };

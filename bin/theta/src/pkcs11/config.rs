@@ -212,9 +212,15 @@ impl Host {
 /// The URI of a token (RFC 7512): whatever else than letters and digits stands in a label could be a part of the URI, or of the file or the
 /// command that it stands in.
 fn uri_of(label: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let encoded = label.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
-    format!("pkcs11:token={}", encoded.collect::<String>())
+    let mut uri = "pkcs11:token=".to_owned();
+    for byte in label.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
 }
 
 /// A text as the files of Knot DNS have it.
