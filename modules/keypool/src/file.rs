@@ -187,9 +187,9 @@ impl Locked {
         let written = old.map_or(Ok(()), |old| take_after(&file, &old));
         let written = written.and_then(|()| file.write_all(text.as_bytes())).and_then(|()| file.sync_all());
         drop(file);
-        let placed = written.map_err(failed(&new, "write it")).and_then(|()| {
-            fs::rename(&new, path).map_err(failed(&new, "put it in the place of the old one"))
-        });
+        let placed = written
+            .map_err(failed(&new, "write it"))
+            .and_then(|()| fs::rename(&new, path).map_err(failed(&new, "put it in the place of the old one")));
         if placed.is_err() {
             let _ = fs::remove_file(&new);
         }

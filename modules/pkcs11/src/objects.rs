@@ -325,7 +325,9 @@ impl Object {
         template.iter().all(|wanted| {
             let named = wanted.kind == CKA_LABEL && wanted.value == self.key.reference.as_bytes();
             let open = wanted.kind == CKA_PRIVATE && self.class == Class::Private && !self.hidden;
-            named || (open && matches!(wanted.value.as_slice(), [0 | 1])) || self.attribute(wanted.kind).is_ok_and(|value| value == wanted.value)
+            named
+                || (open && matches!(wanted.value.as_slice(), [0 | 1]))
+                || self.attribute(wanted.kind).is_ok_and(|value| value == wanted.value)
         })
     }
 

@@ -98,9 +98,7 @@ pub(super) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
     let module = find_module(args.module.as_deref())?;
     let context = Pkcs11::new(&module)
         .map_err(|error| Failure::Failed(format!("{} is no module that can be loaded: {error}", module.display())))?;
-    context
-        .initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK))
-        .map_err(|error| wrong(BEGIN, &error))?;
+    context.initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK)).map_err(|error| wrong(BEGIN, &error))?;
     let slots = context.get_slots_with_token().map_err(|error| wrong("list the tokens", &error))?;
     if slots.is_empty() {
         return Err(Failure::Failed(

@@ -374,7 +374,7 @@ async fn who_stalls_keeps_nothing_back() {
         let client = Client::open(&folder(&group)).unwrap();
         let began = Instant::now();
         assert!(client.renew().await.unwrap());
-        assert!(began.elapsed() < Duration::from_secs(5), "{rest:?}: {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(8), "{rest:?}: {:?}", began.elapsed());
         assert_eq!(versions(client.known(), "seal").len(), 300, "{rest:?}");
         assert!(group.asked() <= 16, "{rest:?}: nodes were asked {} times", group.asked());
     }

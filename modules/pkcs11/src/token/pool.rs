@@ -221,7 +221,8 @@ impl Token {
         for name in pool.prefix.free_names(suite, &taken).take(NAMES) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                self.log.say(format_args!("{none}, and {name} is not made: the call's {:?} are over", self.config.timeout));
+                self.log
+                    .say(format_args!("{none}, and {name} is not made: the call's {:?} are over", self.config.timeout));
                 return Err(Refusal(CKR_DEVICE_ERROR));
             }
             match self.hold(&client, &name, suite, shared.clone(), left) {
@@ -392,10 +393,8 @@ mod tests {
 
     /// A token with a pool whose bindings are in this folder. No node is asked.
     fn token(folder: &Path) -> Token {
-        let pool = PoolConfig {
-            prefix: "zone".parse().unwrap(),
-            bindings: BindingsFile::new(folder.join("bindings.toml")),
-        };
+        let pool =
+            PoolConfig { prefix: "zone".parse().unwrap(), bindings: BindingsFile::new(folder.join("bindings.toml")) };
         let config = TokenConfig {
             client: folder.join("absent.client"),
             label: None,

@@ -200,7 +200,10 @@ fn report(
         output::diagnostic("warning", &format!("{name} is given to no program: {reason}; who has made it?"));
     }
     for key in stock.rotated() {
-        output::diagnostic("warning", &format!("{key} is given to no program: pools give first versions, and this one was rotated"));
+        output::diagnostic(
+            "warning",
+            &format!("{key} is given to no program: pools give first versions, and this one was rotated"),
+        );
     }
     let label = token.label.clone().or_else(|| Some(theta_client::read_group(&token.client).ok()?.name().to_owned()));
     let suites = stock.rows().map(|(Kind { suite, bits }, count)| SuiteView {
