@@ -166,7 +166,7 @@ fn visit(functions: &CK_FUNCTION_LIST_3_0, log_in: bool) -> bool {
 #[test]
 fn who_closes_a_session_logs_no_other_thread_out() {
     const THREADS: usize = 8;
-    const ROUNDS: usize = 200;
+    const ROUNDS: usize = 10_000;
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let mut backing = Backing::new(folder.path(), C_GetInterface);
