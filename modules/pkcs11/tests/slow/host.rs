@@ -4,8 +4,8 @@ use std::ptr;
 
 use cryptoki_sys::{
     CK_ATTRIBUTE, CK_ATTRIBUTE_TYPE, CK_FUNCTION_LIST_3_0, CK_INTERFACE, CK_MECHANISM, CK_OBJECT_HANDLE, CK_RV,
-    CK_SESSION_HANDLE, CK_VERSION, CKA_EC_PARAMS, CKA_TOKEN, CKF_RW_SESSION, CKF_SERIAL_SESSION,
-    CKM_EC_EDWARDS_KEY_PAIR_GEN, CKR_OK,
+    CK_SESSION_HANDLE, CK_SESSION_INFO, CK_VERSION, CKA_EC_PARAMS, CKA_TOKEN, CKF_RW_SESSION, CKF_SERIAL_SESSION,
+    CKM_EC_EDWARDS_KEY_PAIR_GEN, CKR_OK, CKS_RO_USER_FUNCTIONS, CKU_USER,
 };
 use theta_pkcs11::ffi::C_GetInterface;
 
@@ -54,6 +54,31 @@ impl Host {
         assert_eq!(call!(self, C_FindObjects(self.session, found.as_mut_ptr(), 256, &raw mut count)), CKR_OK);
         assert_eq!(call!(self, C_FindObjectsFinal(self.session)), CKR_OK);
         count.try_into().unwrap()
+    }
+
+    /// Logs in with this PIN.
+    pub(crate) fn log_in(&self, pin: &str) -> CK_RV {
+        let len = pin.len().try_into().unwrap();
+        call!(self, C_Login(self.session, CKU_USER, pin.as_ptr().cast_mut(), len))
+    }
+
+    /// Closes the session.
+    pub(crate) fn close(&self) {
+        assert_eq!(call!(self, C_CloseSession(self.session)), CKR_OK);
+    }
+
+    /// Opens another one.
+    pub(crate) fn open(&self) -> CK_SESSION_HANDLE {
+        let mut session = 0;
+        assert_eq!(call!(self, C_OpenSession(0, CKF_SERIAL_SESSION, ptr::null_mut(), None, &raw mut session)), CKR_OK);
+        session
+    }
+
+    /// Whether the host is logged in, as a session says.
+    pub(crate) fn is_logged_in(&self, session: CK_SESSION_HANDLE) -> bool {
+        let mut info = CK_SESSION_INFO::default();
+        assert_eq!(call!(self, C_GetSessionInfo(session, &raw mut info)), CKR_OK);
+        info.state == CKS_RO_USER_FUNCTIONS
     }
 
     /// Makes a key on Ed25519.

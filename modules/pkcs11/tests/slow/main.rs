@@ -26,7 +26,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cryptoki_sys::{CKR_DEVICE_ERROR, CKR_OK};
+use cryptoki_sys::{CKR_DEVICE_ERROR, CKR_OK, CKR_SESSION_HANDLE_INVALID};
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng as _};
+use theta_client::Token;
 use theta_schemes::{Suite, keys::AnyPublicKey};
 use theta_wire::v1;
 use tokio::runtime::Runtime;
@@ -166,4 +168,20 @@ fn a_call_ends_with_its_time() {
     // There is no other, and the nodes make none.
     let refused = took(CKR_DEVICE_ERROR);
     assert!(found.max(refused) < Duration::from_millis(1_500), "{found:?} and {refused:?}");
+}
+
+/// The nodes take their time for a token, and the host closes its last session meanwhile: nobody is logged in then.
+#[test]
+fn who_has_left_is_not_logged_in() {
+    let played = Played::new("pin = \"token\"\n");
+    (1..=4).for_each(|number| played.group.node(number).list_delay = Duration::from_millis(600));
+    let token = Token::generate(&mut ChaCha20Rng::seed_from_u64(1)).unwrap();
+    let (host, pin) = (Host::begin(), token.to_text().expose().clone());
+    std::thread::scope(|scope| {
+        let login = scope.spawn(|| host.log_in(&pin));
+        std::thread::sleep(Duration::from_millis(200));
+        host.close();
+        assert_eq!(login.join().unwrap(), CKR_SESSION_HANDLE_INVALID);
+    });
+    assert!(!host.is_logged_in(host.open()));
 }
