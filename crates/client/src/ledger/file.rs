@@ -49,15 +49,20 @@ pub(super) fn load(path: &Path) -> Option<Vec<u8>> {
 pub(super) fn lock(path: &Path) -> io::Result<Option<Locked>> {
     let lock = File::open(folder(path))?;
     match lock.try_lock() {
-        Ok(()) => Ok(Some(Locked { _folder: lock })),
+        Ok(()) => Ok(Some(Locked(lock))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
 /// The lock, until it is dropped.
-pub(super) struct Locked {
-    _folder: File,
+pub(super) struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has the same open file: closing it here would not be enough.
+        let _ = self.0.unlock();
+    }
 }
 
 /// The directory in which the file is.
@@ -144,5 +149,23 @@ fn skip(entries: &[(CertifiedEntry, usize)], genesis: &Genesis) -> Option<Ledger
             return Some(state);
         }
         checked.append(&mut changes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that forks while its thread keeps the ledger leaves the child the same open file.
+    #[test]
+    fn a_child_keeps_no_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("ledger");
+        let locked = lock(&place).unwrap().unwrap();
+        let of_the_child = locked.0.try_clone().unwrap();
+        assert!(lock(&place).unwrap().is_none());
+        drop(locked);
+        assert!(lock(&place).unwrap().is_some());
+        drop(of_the_child);
     }
 }

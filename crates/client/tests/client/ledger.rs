@@ -14,7 +14,7 @@ use theta_ledger::LedgerState;
 use theta_names::{Epoch, KeyRef, KeyState, NodeId, Version};
 use theta_schemes::{Suite, keys::deal_any};
 
-use crate::fake::{FakeGroup, adopt, certified, key, outcome, sharings};
+use crate::fake::{FakeGroup, Rest, adopt, certified, key, outcome, sharings};
 
 const MESSAGE: &[u8] = b"a message";
 
@@ -382,4 +382,42 @@ async fn a_group_that_is_silent_is_reported() {
     assert!(matches!(client.renew().await, Err(ClientError::NoAnswer { .. })));
     let error = client.sign("seal", Bytes::from_static(MESSAGE)).await.unwrap_err();
     assert!(error.to_string().contains("node 4"), "{error}");
+}
+
+/// A history of more than a node says at once, and node 1 is the first to answer.
+fn long_history(rest: Rest) -> FakeGroup {
+    let mut group = FakeGroup::new();
+    let public = key(Suite::Bls04MinPk, 1).0;
+    for version in 1..=300 {
+        group.decide(adopt("seal", version, 0, &public));
+    }
+    group.node(1).rest = rest;
+    (2..=4).for_each(|number| group.node(number).ledger_delay = Duration::from_millis(50));
+    group
+}
+
+/// Node 1 begins at once, and tells the rest never, or little by little.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_stalls_keeps_nothing_back() {
+    for rest in [Rest::Never, Rest::Every(Duration::from_millis(700))] {
+        let group = long_history(rest);
+        let client = Client::open(&folder(&group)).unwrap();
+        let began = Instant::now();
+        assert!(client.renew().await.unwrap());
+        assert!(began.elapsed() < Duration::from_secs(8), "{rest:?}: {:?}", began.elapsed());
+        assert_eq!(versions(client.known(), "seal").len(), 300, "{rest:?}");
+        assert!(group.asked() <= 16, "{rest:?}: nodes were asked {} times", group.asked());
+    }
+}
+
+/// Nobody tells the rest, and the caller has no more time: the next one begins where this one was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_read_for_a_caller_that_is_gone_is_kept() {
+    let group = long_history(Rest::Never);
+    (2..=4).for_each(|number| group.node(number).rest = Rest::Never);
+    let client = Client::open(&folder(&group)).unwrap();
+    let read = tokio::time::timeout(Duration::from_millis(900), client.renew()).await;
+    assert!(read.is_err(), "the nodes have told all: {read:?}");
+    let kept = versions(&KnownKeys::open(&folder(&group)).unwrap(), "seal").len();
+    assert!(kept > 100, "{kept} versions are kept");
 }
