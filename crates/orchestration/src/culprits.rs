@@ -143,10 +143,9 @@ impl Gravity {
     /// That of an offence in a protocol whose own reasons are so grave.
     const fn in_protocol<M>(offence: &Offence<M>, own: Self) -> Self {
         match offence {
-            Offence::Malformed(_)
-            | Offence::UnknownSlot
-            | Offence::WrongChannel { .. }
-            | Offence::TooLong { .. } => Self::Noise,
+            Offence::Malformed(_) | Offence::UnknownSlot | Offence::WrongChannel { .. } | Offence::TooLong { .. } => {
+                Self::Noise
+            }
             _ => own,
         }
     }

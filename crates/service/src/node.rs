@@ -268,15 +268,12 @@ impl NodeBuilder {
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
         // All addresses are bound before any thread starts, so that an error is reported at once and nothing has to be
         // undone.
-        let api = listen(listeners.api, config.listen.api, "api")?;
-        let metrics = match (listeners.metrics, config.listen.metrics) {
-            (None, None) => None,
-            (bound, address) => Some(listen(bound, address.unwrap_or(config.listen.api), "metrics")?),
-        };
+        let (api, metrics) = listen_for((listeners.api, listeners.metrics), &config)?;
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
         let archive = LedgerArchive::new(authority.store(), group.founding());
-        let (network, inbound, peers_at) = join((&config, &group, shares.handshakes_of_members()), &identity, peer, &archive, &mut registry)?;
+        let (network, inbound, peers_at) =
+            join((&config, &group, shares.handshakes_of_members()), &identity, peer, &archive, &mut registry)?;
         let (transport, inbound) = wrap(Arc::clone(&network) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
@@ -453,6 +450,16 @@ fn listen(bound: Option<StdListener>, address: SocketAddr, setting: &'static str
     let Some(listener) = bound else { return doorway::listen(address).map_err(failed) };
     listener.set_nonblocking(true).map_err(failed)?;
     TcpListener::from_std(listener).map_err(failed)
+}
+
+/// The listeners for clients and for the monitoring system, if there is to be one for that.
+fn listen_for(
+    (api, metrics): (Option<StdListener>, Option<StdListener>),
+    config: &NodeConfig,
+) -> Result<(TcpListener, Option<TcpListener>), StartError> {
+    let wanted = metrics.is_some() || config.listen.metrics.is_some();
+    let address = config.listen.metrics.unwrap_or(config.listen.api);
+    Ok((listen(api, config.listen.api, "api")?, wanted.then(|| listen(metrics, address, "metrics")).transpose()?))
 }
 
 fn local_address(listener: &TcpListener) -> Result<SocketAddr, StartError> {

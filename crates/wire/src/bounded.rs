@@ -92,7 +92,7 @@ mod tests {
         let read = |count| Bounded::<ListKeysResponse, 4>::decode(keys(count).encode_to_vec().as_slice()).unwrap();
         assert_eq!(read(4).whole(), Ok((keys(4), 4)));
         assert_eq!(read(5).whole(), Err(TooManyFields { most: 4 }));
-        let over = read(1_000_000);
+        let over = read(100_000);
         assert_eq!(over.message.keys.len(), 4, "the others take neither memory nor time");
         assert!(over.whole().is_err());
     }

@@ -55,7 +55,7 @@ pub(super) fn number(
 }
 
 /// Whether one more list or manifest may begin, where so many have begun within a day, and this is the last one.
-fn one_more(what: String, begun: usize, last: Option<&Last>, facts: &Facts<'_>) -> Result<(), Refusal> {
+fn one_more(what: &str, begun: usize, last: Option<&Last>, facts: &Facts<'_>) -> Result<(), Refusal> {
     let has_paused = last.is_none_or(|last| facts.now.saturating_sub(last.from) >= PAUSE);
     if begun < MOST_BEGUN || has_paused {
         return Ok(());
@@ -68,7 +68,7 @@ fn one_more(what: String, begun: usize, last: Option<&Last>, facts: &Facts<'_>) 
 pub(super) fn list(issuer: &Authority, facts: &Facts<'_>) -> Result<(), Refusal> {
     let Some(issued) = facts.memory.of(&issuer.name) else { return Ok(()) };
     let begun = issued.lists_begun(facts.now.saturating_sub(DAY));
-    one_more(format!("lists of {}", issuer.name), begun, issued.list(), facts)
+    one_more(&format!("lists of {}", issuer.name), begun, issued.list(), facts)
 }
 
 /// Whether an authority may have one more manifest.
@@ -76,7 +76,7 @@ pub(super) fn manifest(issuer: &Authority, facts: &Facts<'_>) -> Result<(), Refu
     let Some(issued) = facts.memory.of(&issuer.name) else { return Ok(()) };
     let begun = issued.manifests_begun(facts.now.saturating_sub(DAY));
     let last = issued.manifest().map(|manifest| &manifest.last);
-    one_more(format!("manifests of {}", issuer.name), begun, last, facts)
+    one_more(&format!("manifests of {}", issuer.name), begun, last, facts)
 }
 
 /// Whether an authority may sign one more certificate for a file.

@@ -97,7 +97,7 @@ impl<'a> Sieve<'a> {
                 of.is_none_or(|certified| certified.until > over)
             }
             Entry::Published { authority, serial, file, until, .. } => {
-                self.keeps_published((authority.clone(), *serial), (authority.clone(), file.clone()), *until > over)
+                self.keeps_published(&(authority.clone(), *serial), &(authority.clone(), file.clone()), *until > over)
             }
             // The last one, those that are counted, and of the others the first by each key: the key is for that.
             Entry::Manifest { authority, digest, key, from, .. } => {
@@ -118,17 +118,17 @@ impl<'a> Sieve<'a> {
 
     /// Of what is in a file: the last line of each certificate that has not ended; the one after that, by which another took its place; and the last of all. None, if
     /// all has ended that was ever there.
-    fn keeps_published(&mut self, serial: Of<Number>, file: Of<String>, lasts: bool) -> bool {
+    fn keeps_published(&mut self, serial: &Of<Number>, file: &Of<String>, lasts: bool) -> bool {
         let (at, over) = (self.published, self.latest.saturating_sub(KNOWN_FOR));
         self.published = self.published.saturating_add(1);
-        if self.files.get(&file).is_none_or(|until| *until <= over) {
+        if self.files.get(file).is_none_or(|until| *until <= over) {
             return false;
         }
-        let follows = self.followed.remove(&file);
-        let is_last = lasts && self.last_of_serial.get(&serial) == Some(&at);
-        let ends = self.last_of_file.get(&file) == Some(&at);
+        let follows = self.followed.remove(file);
+        let is_last = lasts && self.last_of_serial.get(serial) == Some(&at);
+        let ends = self.last_of_file.get(file) == Some(&at);
         if is_last && !ends {
-            self.followed.insert(file);
+            self.followed.insert(file.clone());
         }
         is_last || follows || ends
     }

@@ -77,11 +77,13 @@ fn read(file: &Path) -> Result<Closed, Failure> {
 
 /// The name of each file's key.
 fn names(all: &[Closed], key: Option<&str>, session: &Session) -> Result<Vec<Result<String, Failure>>, Failure> {
-    let parse =
-        |closed: &Closed| Header::parse(&closed.header).map_err(|error| not_a_ciphertext(&error, &closed.name));
     // It was parsed before.
-    let headers = all.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    let headers = all.iter().map(parsed).collect::<Result<Vec<_>, _>>()?;
     Ok(key_names(key, session, &headers))
+}
+
+fn parsed(closed: &Closed) -> Result<Header<'_>, Failure> {
+    Header::parse(&closed.header).map_err(|error| not_a_ciphertext(&error, &closed.name))
 }
 
 fn open_all(

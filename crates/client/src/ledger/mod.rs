@@ -32,9 +32,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 
+use self::file::Locked;
 pub use self::follow::Followed;
 pub use self::genesis::{GenesisFileError, genesis_of};
-use self::file::Locked;
 use self::history::{Heads, History};
 pub(crate) use self::keys::Certified;
 use self::keys::Ids;
@@ -134,26 +134,35 @@ impl Book {
     /// Writes what is new into the file, unless another process has written more. A client that cannot write there goes on, and asks for the
     /// same again after its next start.
     async fn keep(&self) {
-        let (Some(place), Some(genesis), Some(pages)) = (&self.place, self.genesis(), self.pages()) else { return };
-        if !pages.read().unwrap_or_else(PoisonError::into_inner).unkept {
-            return;
-        }
-        let locked = match self.locked(place).await {
-            Ok(Some(locked)) => locked,
-            Ok(None) => return,
-            Err(error) => {
-                tracing::debug!(place = %place.display(), %error, "the ledger was not kept");
-                return;
-            }
-        };
-        let (encoded, height) = {
-            let mut pages = pages.write().unwrap_or_else(PoisonError::into_inner);
-            pages.unkept = false;
-            (pages.encoded.clone(), pages.state.height())
-        };
-        // A longer file is looked at: what is certified in it counts, and not what anybody has written behind that.
-        let has_more = |kept: &[u8]| kept.len() > encoded.len() && file::read(kept, genesis).0.height() > height;
-        if let Err(error) = file::save(&locked, place, &encoded, has_more) {
+        let Some(place) = self.place.as_deref().filter(|_| self.is_unkept()) else { return };
+        let locked = self.locked(place).await;
+        self.write(place, locked);
+    }
+
+    /// The same if nobody else has the lock of the file's folder now.
+    fn keep_now(&self) {
+        let Some(place) = self.place.as_deref().filter(|_| self.is_unkept()) else { return };
+        self.write(place, file::lock(place));
+    }
+
+    fn is_unkept(&self) -> bool {
+        self.pages().is_some_and(|pages| pages.read().unwrap_or_else(PoisonError::into_inner).unkept)
+    }
+
+    fn write(&self, place: &Path, locked: io::Result<Option<Locked>>) {
+        let (Some(genesis), Some(pages)) = (self.genesis(), self.pages()) else { return };
+        let written = locked.and_then(|locked| {
+            let Some(locked) = locked else { return Ok(()) };
+            let (encoded, height) = {
+                let mut pages = pages.write().unwrap_or_else(PoisonError::into_inner);
+                pages.unkept = false;
+                (pages.encoded.clone(), pages.state.height())
+            };
+            // A longer file is looked at: what is certified in it counts, and not what anybody has written behind that.
+            let has_more = |kept: &[u8]| kept.len() > encoded.len() && file::read(kept, genesis).0.height() > height;
+            file::save(&locked, place, &encoded, has_more)
+        });
+        if let Err(error) = written {
             tracing::debug!(place = %place.display(), %error, "the ledger was not kept");
         }
     }

@@ -29,6 +29,12 @@ impl Seldom {
         Some(core::mem::take(&mut self.left_out))
     }
 
+    /// How often it was left out since it was told.
+    #[must_use]
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
     /// Whether it would be told now.
     #[must_use]
     pub fn is_due(&self, now: Instant) -> bool {
