@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use theta_names::Seldom;
 use tonic::Status;
 
 /// How often the same reason is said.
@@ -15,14 +16,7 @@ const MOST_REASONS: usize = 8;
 
 /// The reasons for which one thing did not work lately.
 #[derive(Debug, Default)]
-pub(super) struct Trouble(Mutex<VecDeque<Said>>);
-
-#[derive(Debug)]
-struct Said {
-    reason: String,
-    at: Instant,
-    left_out: u64,
-}
+pub(super) struct Trouble(Mutex<VecDeque<(String, Seldom)>>);
 
 impl Trouble {
     /// Says what does not work now, and why, unless that was said lately.
@@ -36,19 +30,16 @@ impl Trouble {
     /// How often the reason was left out since it was said last; `None` if it must be left out again.
     fn may_speak(&self, reason: &str, now: Instant) -> Option<u64> {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = said.iter_mut().find(|before| before.reason == reason) {
-            if now.saturating_duration_since(before.at) < AGAIN {
-                before.left_out = before.left_out.saturating_add(1);
-                return None;
-            }
-            before.at = now;
-            return Some(core::mem::take(&mut before.left_out));
+        if let Some((_, seldom)) = said.iter_mut().find(|(before, _)| before == reason) {
+            return seldom.is_time(now);
         }
         if said.len() >= MOST_REASONS {
             said.pop_front();
         }
-        said.push_back(Said { reason: reason.to_owned(), at: now, left_out: 0 });
-        Some(0)
+        let mut seldom = Seldom::every(AGAIN);
+        let left_out = seldom.is_time(now);
+        said.push_back((reason.to_owned(), seldom));
+        left_out
     }
 }
 

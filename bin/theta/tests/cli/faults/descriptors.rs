@@ -73,6 +73,20 @@ fn made() -> Group {
     group
 }
 
+/// The same, started, with a signature made.
+#[cfg(target_os = "linux")]
+fn signing() -> Group {
+    let mut group = made();
+    for node in [1, 2] {
+        group.start(node);
+    }
+    for node in [1, 2] {
+        group.await_up(node);
+    }
+    signs(&group, "before");
+    group
+}
+
 fn signs(group: &Group, output: &str) {
     let deadline = Instant::now() + Duration::from_secs(90);
     loop {
@@ -132,14 +146,7 @@ fn await_that(mut holds: impl FnMut() -> bool, told: impl Fn() -> String) {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_node_without_descriptors_closes_a_strangers_connection() {
-    let mut group = made();
-    for node in [1, 2] {
-        group.start(node);
-    }
-    for node in [1, 2] {
-        group.await_up(node);
-    }
-    signs(&group, "before");
+    let mut group = signing();
     lower(&mut group, 1, 20);
     let _crowd = Crowd::at(group.ports(1).1, 200);
     signs(&group, "after");
@@ -151,14 +158,7 @@ fn a_node_without_descriptors_closes_a_strangers_connection() {
 #[cfg(target_os = "linux")]
 #[test]
 fn clients_do_not_take_the_descriptors_of_members() {
-    let mut group = made();
-    for node in [1, 2] {
-        group.start(node);
-    }
-    for node in [1, 2] {
-        group.await_up(node);
-    }
-    signs(&group, "before");
+    let mut group = signing();
     let (clients, before) = (group.ports(1).1, open(&mut group, 1));
     let crowd = |size: usize| -> Vec<_> {
         (0..size).map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, clients)).unwrap()).collect()

@@ -113,6 +113,19 @@ fn until_reached(group: &Group, nodes: &[u16], others: u64) {
     }
 }
 
+/// Four nodes that reach each other through their hosts.
+fn behind_hosts(program: &'static Path) -> (Group, Hosts) {
+    let mut group = Group::made();
+    let mut hosts = Hosts::beside(&group, program);
+    for node in 1..=4 {
+        let fingerprint = hosts.start(node);
+        attach(&group, node, hosts.nodes[usize::from(node) - 1].0, &fingerprint);
+    }
+    group.start_all();
+    until_reached(&group, &[1, 2, 3, 4], 3);
+    (group, hosts)
+}
+
 fn works(group: &Group, tag: &str) {
     let name = group.file(&format!("{tag}.txt"), format!("contents of {tag}"));
     group.theta(&["encrypt", &name, "--key", "vault"]).ok();
@@ -125,14 +138,7 @@ fn works(group: &Group, tag: &str) {
 #[test]
 fn a_group_makes_keys_and_works_through_hosts_of_which_some_die_and_come_back() {
     let Some(program) = program() else { return };
-    let mut group = Group::made();
-    let mut hosts = Hosts::beside(&group, program);
-    for node in 1..=4 {
-        let fingerprint = hosts.start(node);
-        attach(&group, node, hosts.nodes[usize::from(node) - 1].0, &fingerprint);
-    }
-    group.start_all();
-    until_reached(&group, &[1, 2, 3, 4], 3);
+    let (group, mut hosts) = behind_hosts(program);
     assert!(group.log(1).contains("nodes through the host at 127.0.0.1:"), "{}", group.log(1));
     group.theta(&["keys", "create", "vault=sg02-ristretto255", "seal=frost-ed25519"]).ok();
     works(&group, "all");
@@ -172,14 +178,7 @@ fn a_group_makes_keys_and_works_through_hosts_of_which_some_die_and_come_back() 
 #[test]
 fn a_flood_of_long_frames_does_not_make_a_node_deaf() {
     let Some(program) = program() else { return };
-    let mut group = Group::made();
-    let mut hosts = Hosts::beside(&group, program);
-    for node in 1..=4 {
-        let fingerprint = hosts.start(node);
-        attach(&group, node, hosts.nodes[usize::from(node) - 1].0, &fingerprint);
-    }
-    group.start_all();
-    until_reached(&group, &[1, 2, 3, 4], 3);
+    let (group, mut hosts) = behind_hosts(program);
     group.theta(&["keys", "create", "vault=sg02-ristretto255", "seal=frost-ed25519"]).ok();
     let frame = [&65_536_u32.to_be_bytes()[..], &[7; 65_536]].concat();
     for _ in 0..10 {
