@@ -1,5 +1,5 @@
 // A reference host: it carries the frames of one node to the hosts of the other nodes, and theirs to it (spec/carriers.md). Its own network is plain TCP, which
-// proves nothing and keeps nothing secret: a host is not trusted. Frames for which there is no room are dropped, as a host may do.
+// keeps nothing secret, and proves no more than an address: a real host authenticates its peers. Frames for which there is no room are dropped, as a host may do.
 //
 //	p2p-host -node 1 -node-key 5d3a… -listen 127.0.0.1:7301 -network 127.0.0.1:7401 -hosts 2=127.0.0.1:7402,3=127.0.0.1:7403
 package main
@@ -8,18 +8,14 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -31,18 +27,20 @@ import (
 
 const (
 	version    = 1
-	frameBytes = 64 << 10
-	waiting    = 1024 // frames that wait for one peer, or for the node
-	batch      = 32   // frames of one message to the node
+	frameBytes = 64 << 10 // the longest frame
+	batchBytes = 1 << 20  // the frames of one message to the node: it takes no more
+	frameCosts = 16       // what a frame takes in a message beside its bytes
+	waiting    = 256      // frames that wait for one peer, and of one peer for the node
 )
 
 type host struct {
 	pb.UnimplementedMessageHostServer
-	node   uint32
-	toNode chan *pb.Frame
-	toHost map[uint32]chan []byte
-	mutex  sync.Mutex
-	leave  chan struct{} // closed when the node attaches again
+	node  uint32
+	order []uint32 // the peers' numbers
+	peers map[uint32]*peer
+	came  chan struct{} // frames wait for the node
+	mutex sync.Mutex
+	leave chan struct{} // closed when the node attaches again
 }
 
 // Attach serves the node: first it says who it is, then frames go both ways until one of the two ends the stream.
@@ -67,23 +65,48 @@ func (h *host) Attach(stream grpc.BidiStreamingServer[pb.FromNode, pb.ToNode]) e
 	log.Printf("node %d of the group %q is attached", hello.Node, hello.Group)
 	ended := make(chan error, 1)
 	go func() { ended <- h.fromNode(stream) }()
-	for {
+	h.wake()
+	for turn := 0; ; {
 		select {
 		case err := <-ended:
 			log.Printf("node %d is gone: %v", hello.Node, err)
 			return err
 		case <-leave:
 			return status.Error(codes.Aborted, "this node has attached again")
-		case frame := <-h.toNode:
-			frames := []*pb.Frame{frame}
-			for len(frames) < batch && len(h.toNode) > 0 {
-				frames = append(frames, <-h.toNode)
+		case <-h.came:
+			frames := h.batch(&turn)
+			if len(frames) == 0 {
+				continue
 			}
+			h.wake() // There may be more.
 			if err := stream.Send(&pb.ToNode{Word: &pb.ToNode_Frames{Frames: &pb.Frames{Frames: frames}}}); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// wake has the node's stream look for frames.
+func (h *host) wake() {
+	select {
+	case h.came <- struct{}{}:
+	default:
+	}
+}
+
+// batch takes what waits for the node, of the peers in turns, so that a flood of one keeps no other's frames away.
+func (h *host) batch(turn *int) (frames []*pb.Frame) {
+	for bytes, idle := 0, 0; idle < len(h.order) && bytes+frameBytes+frameCosts <= batchBytes; *turn++ {
+		from := h.order[*turn%len(h.order)]
+		select {
+		case payload := <-h.peers[from].in:
+			frames, idle = append(frames, &pb.Frame{Node: from, Payload: payload}), 0
+			bytes += len(payload) + frameCosts
+		default:
+			idle++
+		}
+	}
+	return frames
 }
 
 func (h *host) fromNode(stream grpc.BidiStreamingServer[pb.FromNode, pb.ToNode]) error {
@@ -93,56 +116,12 @@ func (h *host) fromNode(stream grpc.BidiStreamingServer[pb.FromNode, pb.ToNode])
 			return err
 		}
 		for _, frame := range message.GetFrames().GetFrames() {
-			if queue := h.toHost[frame.Node]; queue != nil && len(frame.Payload) <= frameBytes {
+			if to := h.peers[frame.Node]; to != nil && len(frame.Payload) <= frameBytes {
 				select {
-				case queue <- frame.Payload:
+				case to.out <- frame.Payload:
 				default: // The other host is away or slow.
 				}
 			}
-		}
-	}
-}
-
-// dial keeps a connection to another host, which it tells whose frames these are, and writes what there is.
-func (h *host) dial(address string, queue chan []byte) {
-	for ; ; time.Sleep(200 * time.Millisecond) {
-		connection, err := net.Dial("tcp", address)
-		if err != nil {
-			continue
-		}
-		header := binary.BigEndian.AppendUint32(nil, h.node)
-		for _, err = connection.Write(header); err == nil; {
-			frame := <-queue
-			buffers := net.Buffers{binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame}
-			_, err = buffers.WriteTo(connection)
-		}
-		connection.Close()
-	}
-}
-
-// accept reads what another host writes.
-func (h *host) accept(connection net.Conn) error {
-	defer connection.Close()
-	var header [4]byte
-	if _, err := io.ReadFull(connection, header[:]); err != nil {
-		return err
-	}
-	from := binary.BigEndian.Uint32(header[:])
-	for {
-		if _, err := io.ReadFull(connection, header[:]); err != nil {
-			return err
-		}
-		length := binary.BigEndian.Uint32(header[:])
-		if length > frameBytes {
-			return errors.New("a frame that is too long")
-		}
-		payload := make([]byte, length)
-		if _, err := io.ReadFull(connection, payload); err != nil {
-			return err
-		}
-		select {
-		case h.toNode <- &pb.Frame{Node: from, Payload: payload}:
-		default: // The node is away or slow.
 		}
 	}
 }
@@ -174,29 +153,24 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	h := &host{node: uint32(*node), toNode: make(chan *pb.Frame, waiting), toHost: map[uint32]chan []byte{}, leave: make(chan struct{})}
+	h := &host{node: uint32(*node), peers: map[uint32]*peer{}, came: make(chan struct{}, 1), leave: make(chan struct{})}
 	for _, entry := range strings.FieldsFunc(*hosts, func(r rune) bool { return r == ',' }) {
 		number, address, _ := strings.Cut(entry, "=")
-		peer, err := strconv.ParseUint(number, 10, 16)
+		other, err := strconv.ParseUint(number, 10, 16)
 		if err != nil {
 			log.Fatalf("-hosts: %q is not NODE=HOST:PORT", entry)
 		}
-		h.toHost[uint32(peer)] = make(chan []byte, waiting)
-		go h.dial(address, h.toHost[uint32(peer)])
+		h.peers[uint32(other)] = &peer{address: address, out: make(chan []byte, waiting), in: make(chan []byte, waiting)}
+		h.order = append(h.order, uint32(other))
+	}
+	for _, other := range h.peers {
+		go h.dial(other)
 	}
 	others, err := net.Listen("tcp", *network)
 	if err != nil {
 		log.Fatal(err)
 	}
-	go func() {
-		for {
-			connection, err := others.Accept()
-			if err != nil {
-				log.Fatal(err)
-			}
-			go h.accept(connection)
-		}
-	}()
+	go h.listen(others)
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {
 		log.Fatal(err)

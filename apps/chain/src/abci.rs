@@ -15,7 +15,8 @@ const MOST_REQUEST: usize = 32 << 20;
 
 /// An application as CometBFT sees it. Calls come from several connections at once.
 pub trait Application: Send + Sync + 'static {
-    /// Answers one request. What has no answer here is answered by an exception.
+    /// Answers one request. `None`: the application must not go on, and CometBFT is told so by an exception, at which it stops. Since many requests
+    /// come from whoever is connected to it, that is for no request that others can make.
     fn answer(&self, request: request::Value) -> Option<response::Value>;
 }
 
@@ -41,13 +42,11 @@ async fn converse(mut stream: UnixStream, application: &dyn Application) -> io::
     loop {
         while let Some(request) = next(&mut input)? {
             let value = match request.value {
-                Some(request::Value::Flush(_)) => Some(response::Value::Flush(Default::default())),
                 // Blocks of this chain take milliseconds. CometBFT waits for the answer in any case.
                 Some(value) => application.answer(value),
                 None => None,
             };
-            let no_answer = || response::Value::Exception(ResponseException { error: "no answer to that".to_owned() });
-            let response = Response { value: Some(value.unwrap_or_else(no_answer)) };
+            let response = Response { value: Some(value.unwrap_or_else(exception)) };
             response.encode_length_delimited(&mut output).map_err(io::Error::other)?;
         }
         stream.write_all(&output).await?;
@@ -56,6 +55,11 @@ async fn converse(mut stream: UnixStream, application: &dyn Application) -> io::
             return Ok(());
         }
     }
+}
+
+fn exception() -> response::Value {
+    let error = "the application has no answer to that, or must not go on: its log says why".to_owned();
+    response::Value::Exception(ResponseException { error })
 }
 
 /// Takes the next request out of what was read; `None` if more has to be read.

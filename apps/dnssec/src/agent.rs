@@ -49,6 +49,9 @@ struct State {
     previous: Previous,
     /// When reading the files ended last.
     read: Instant,
+    /// How often they were read since the first time.
+    #[cfg(test)]
+    reads: u64,
 }
 
 /// What an agent knows when it is asked.
@@ -85,7 +88,7 @@ impl Agent {
     /// [`AgentError`].
     pub fn open(sources: Sources) -> Result<Self, AgentError> {
         let watched = Watched::new(&sources)?;
-        let stamps = watched.stamps();
+        let stamps = watched.stamps(None);
         let known = match watched.load() {
             // It may not have arrived yet.
             Err(SourceError::Transfer(words)) => Err(words),
@@ -93,8 +96,16 @@ impl Agent {
         };
         let mut previous = Previous::new(sources.terms.previous_seconds);
         previous.change(known.as_deref().ok(), WallTime::now().seconds());
-        let state =
-            Arc::new(Mutex::new(State { stamps: Some(stamps), changes: 0, known, previous, read: Instant::now() }));
+        let state = State {
+            stamps: Some(stamps),
+            changes: 0,
+            known,
+            previous,
+            read: Instant::now(),
+            #[cfg(test)]
+            reads: 0,
+        };
+        let state = Arc::new(Mutex::new(state));
         let recogniser = Arc::new(Recogniser::new(sources.guesses));
         Ok(Self { terms: sources.terms, watched: Arc::new(watched), state, recogniser })
     }
@@ -104,27 +115,13 @@ impl Agent {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         // After the lock: whoever has waited for another one to read a large zone asks about the files as they are then.
-        let stamps = self.watched.stamps();
+        let stamps = self.watched.stamps(state.stamps.as_ref());
         // A file that has just changed may change again unseen, so it is read again; but not for each of the thousands of requests that follow.
         // Nor is one that the system has not read, though nothing about it changes.
         let is_same = state.stamps.as_ref().is_none_or(|before| before.look_like(&stamps));
         let was_read = is_same && state.read.elapsed() < AGAIN;
-        let has_changed = state.stamps.as_ref() != Some(&stamps) && !was_read;
-        if has_changed {
-            // Whatever happens meanwhile, what was known before is not in force any more.
-            let before = std::mem::replace(&mut state.known, Err("the zone could not be read".to_owned())).err();
-            state.changes = state.changes.wrapping_add(1);
-            let loaded = self.watched.load();
-            let is_refused = loaded.as_ref().is_err_and(SourceError::is_of_the_system);
-            state.known = loaded.map(Arc::new).map_err(|error| error.to_string());
-            // A large zone is read for seconds, which are not those in which it need not be read again.
-            (state.stamps, state.read) = (Some(stamps).filter(|_| !is_refused), Instant::now());
-            if let Err(error) = &state.known
-                && before.as_ref() != Some(error)
-            {
-                tracing::error!("{error}; nothing is consented to until that is mended");
-            }
-        }
+        let is_read_again = state.stamps.as_ref() != Some(&stamps) && !was_read;
+        let has_changed = is_read_again && self.read_again(state, stamps);
         // Whoever asks has waited for that.
         let time = WallTime::now().seconds();
         if has_changed {
@@ -132,6 +129,31 @@ impl Agent {
         }
         let before = state.previous.copies(time);
         state.known.clone().map(|known| Now { known, changes: state.changes, before, time })
+    }
+
+    /// Reads the files. Returns whether anything else follows from them than before.
+    fn read_again(&self, state: &mut State, stamps: Stamps) -> bool {
+        // Whatever happens meanwhile, what was known before is not in force any more.
+        let before = std::mem::replace(&mut state.known, Err("the zone could not be read".to_owned()));
+        let loaded = self.watched.load();
+        let is_refused = loaded.as_ref().is_err_and(SourceError::is_of_the_system);
+        // A large zone is read for seconds, which are not those in which it need not be read again.
+        (state.stamps, state.read) = (Some(stamps).filter(|_| !is_refused), Instant::now());
+        #[cfg(test)]
+        {
+            state.reads += 1;
+        }
+        let loaded = loaded.map(Arc::new).map_err(|error| error.to_string());
+        if let Err(error) = &loaded
+            && before.as_ref().err() != Some(error)
+        {
+            tracing::error!("{error}; nothing is consented to until that is mended");
+        }
+        // What was written anew and is the same leaves what is known of its digests, and what was looked for in vain, as it was.
+        let is_same = matches!((&before, &loaded), (Ok(before), Ok(loaded)) if before.says_what(loaded));
+        state.known = if is_same { before } else { loaded };
+        state.changes = state.changes.wrapping_add(u64::from(!is_same));
+        !is_same
     }
 
     /// What it demands of signatures.
@@ -163,12 +185,12 @@ impl Agent {
     ///
     /// # Errors
     /// Its objection.
-    fn decide(&self, operation: &str, statement: &[u8]) -> Result<(), String> {
+    fn decide(&self, client: &str, operation: &str, statement: &[u8]) -> Result<(), String> {
         let now = self.now()?;
         let decide = |bytes: &[u8]| self.consent_now(bytes, &now);
         match operation {
             "sign" => decide(statement),
-            "sign-digest" => decide(&self.recogniser.recognise(statement, now.current(), now.time)?),
+            "sign-digest" => decide(&self.recogniser.recognise(client, statement, now.current(), now.time)?),
             _ => Err(format!("{operation} is nothing that a zone needs: this agent consents to sign and sign-digest")),
         }
     }
@@ -178,9 +200,9 @@ impl Agent {
 impl agent_server::Agent for Agent {
     async fn consent(&self, request: Request<ConsentRequest>) -> Result<Response<ConsentResponse>, Status> {
         let ConsentRequest { client, key, operation, statement, .. } = request.into_inner();
-        let this = self.clone();
+        let (this, account) = (self.clone(), client.clone());
         // It may read a zone.
-        let decided = tokio::task::spawn_blocking(move || this.decide(&operation, &statement)).await;
+        let decided = tokio::task::spawn_blocking(move || this.decide(&account, &operation, &statement)).await;
         let decided = decided.map_err(|error| Status::internal(error.to_string()))?;
         match &decided {
             Ok(()) => tracing::debug!(client, key, "consented"),
@@ -192,10 +214,54 @@ impl agent_server::Agent for Agent {
 
 #[cfg(test)]
 mod tests {
-    use std::{fmt::Write as _, fs, thread};
+    use std::{fmt::Write as _, fs, path::Path, thread};
 
     use super::*;
     use crate::{digests::Guesses, sources::CopyFrom};
+
+    /// An agent of the zone in this file, with keys beside it.
+    fn agent(zone: &Path) -> Agent {
+        let keys = zone.with_file_name("keys");
+        fs::write(&keys, hex::encode([7; 32])).unwrap();
+        Agent::open(Sources {
+            origin: "example.".to_owned(),
+            zone: CopyFrom::File(zone.to_owned()),
+            keys,
+            nsec3: None,
+            terms: Terms::lasting(86_400),
+            guesses: Guesses::of_days(&[14]),
+        })
+        .unwrap()
+    }
+
+    /// The zone's file has a time in the future: it is read until it has been left alone for a while, and then no more. Nothing that was the same each time has
+    /// changed.
+    #[test]
+    fn a_zone_of_the_future_is_not_read_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let zone = folder.path().join("zone");
+        let write = |serial: u32| {
+            fs::write(&zone, format!("@ 60 IN SOA ns root {serial} 2 3 4 5\n")).unwrap();
+            let hour = std::time::SystemTime::now() + Duration::from_secs(3_600);
+            fs::File::options().write(true).open(&zone).unwrap().set_modified(hour).unwrap();
+        };
+        write(1);
+        let agent = agent(&zone);
+        let ask = |seconds: u64| {
+            let end = Instant::now() + Duration::from_secs(seconds);
+            while Instant::now() < end {
+                agent.now().unwrap();
+                thread::sleep(Duration::from_millis(50));
+            }
+            let state = agent.state.lock().unwrap();
+            (state.read, state.changes)
+        };
+        let (read, changes) = ask(4);
+        assert_eq!(changes, 0, "it says the same");
+        assert_eq!(ask(2), (read, changes), "it has settled");
+        write(2);
+        assert_eq!((agent.now().unwrap().known.zone.serial(), agent.now().unwrap().changes), (Some(2), 1));
+    }
 
     /// A zone is read for longer than [`AGAIN`], and many ask at once: it is read once for all of them.
     #[test]
@@ -205,15 +271,7 @@ mod tests {
         let start = "@ 60 IN SOA ns root 1 2 3 4 5\n".to_owned();
         fs::write(&keys, hex::encode([7; 32])).unwrap();
         fs::write(&zone, &start).unwrap();
-        let agent = Agent::open(Sources {
-            origin: "example.".to_owned(),
-            zone: CopyFrom::File(zone.clone()),
-            keys,
-            nsec3: None,
-            terms: Terms::lasting(86_400),
-            guesses: Guesses::of_days(&[14]),
-        })
-        .unwrap();
+        let agent = agent(&zone);
         let names = |from: u32, to: u32| {
             (from..to).fold(String::new(), |mut text, host| {
                 writeln!(text, "host-{host} 60 IN A 192.0.2.1").unwrap();
@@ -230,14 +288,14 @@ mod tests {
             (count, took) = (count * 2, began.elapsed());
         }
         thread::sleep(AGAIN);
-        let before = agent.state.lock().unwrap().changes;
+        let before = agent.state.lock().unwrap().reads;
         let began = Instant::now();
         thread::scope(|scope| {
             for _ in 0..32 {
                 scope.spawn(|| assert!(agent.now().unwrap().known.zone.len() > 1_000));
             }
         });
-        let reads = agent.state.lock().unwrap().changes - before;
+        let reads = agent.state.lock().unwrap().reads - before;
         // The file has changed just now, and counts as one that may change again unseen.
         assert!((1..=2).contains(&reads), "{reads} times in {:?}", began.elapsed());
     }

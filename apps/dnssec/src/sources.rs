@@ -126,6 +126,13 @@ pub(crate) struct Known {
     pub(crate) candidates: Candidates,
 }
 
+impl Known {
+    /// Whether the same follows from both, for the same agent: how names are denied follows from the zone.
+    pub(crate) fn says_what(&self, other: &Self) -> bool {
+        self.zone == other.zone && self.keys == other.keys
+    }
+}
+
 /// What tells sources from what they were before.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Stamps {
@@ -191,12 +198,19 @@ impl Watched {
         Ok(Self { origin, zone, keys, nsec3: sources.nsec3.clone(), key_ttls, denial: Mutex::default() })
     }
 
-    pub(crate) fn stamps(&self) -> Stamps {
+    /// What the sources are now, and were before: a file settles when it has looked the same for a while.
+    pub(crate) fn stamps(&self, before: Option<&Stamps>) -> Stamps {
         let zone = match &self.zone {
-            ZoneSource::File(path) => ZoneStamp::File(FileStamp::of(path)),
+            ZoneSource::File(path) => {
+                let before = before.and_then(|before| match &before.zone {
+                    ZoneStamp::File(stamp) => stamp.as_ref(),
+                    ZoneStamp::Changes(_) => None,
+                });
+                ZoneStamp::File(FileStamp::after(path, before))
+            }
             ZoneSource::Transferred(copy) => ZoneStamp::Changes(copy.changes()),
         };
-        Stamps { zone, keys: FileStamp::of(&self.keys) }
+        Stamps { zone, keys: FileStamp::after(&self.keys, before.and_then(|before| before.keys.as_ref())) }
     }
 
     fn zone(&self) -> Result<Arc<Zone>, SourceError> {

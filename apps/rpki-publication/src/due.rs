@@ -82,7 +82,8 @@ mod tests {
 
     fn dated(file: &str, from: u64, until: u64) -> Dated {
         let uri = Rsync::from_string(format!("rsync://host/module/{file}")).unwrap();
-        Dated { uri, number: 1u64.into(), from: Time::from(at(from)), until: Time::from(at(until)) }
+        let (from, until) = (Time::from(at(from)), Time::from(at(until)));
+        Dated { uri, number: 1u64.into(), from, begins: from, until }
     }
 
     fn point(name: &str, manifest: (u64, u64), crl: (u64, u64)) -> Point {

@@ -1,28 +1,33 @@
 //! Nodes ask over a socket (`theta.agent.v1.Agent`).
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use theta_agent::SocketError;
 use theta_names::WallTime;
 use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
-use tokio::sync::Semaphore;
+use tokio::task;
 use tonic::{Request, Response, Status};
 
 use crate::{
     consent::{Consent, Facts, consent},
+    gathered::{Gathered, Readers, Wanted},
     kept::{Kept, MemoryError},
     overrides,
+    places::Places,
     sources::{Known, SourceError, Sources},
     statements::{Standing, Stated},
-    store::Folder,
+    store::{Folder, Store},
 };
 
 /// What is said to whoever asks while as many wait as may.
-const BUSY: &str = "this agent is busy: as many requests as may be wait already; ask again later";
+const BUSY: &str =
+    "this agent is busy: as many requests of this client, or of all, as may be wait already; ask again later";
 
 /// Why an agent does not serve.
 #[derive(Debug, thiserror::Error)]
@@ -38,18 +43,29 @@ pub enum AgentError {
     Socket(#[from] SocketError),
 }
 
-/// How much an agent does for those who ask.
+/// A decision needs what it finds in the store, and may need more by that: a manifest and its files, and the certificates above it. So often at most.
+const MOST_ROUNDS: usize = 16;
+/// Whoever has not consented for so many days may have a wrong clock.
+const BREAK_DAYS: i64 = 45;
+const DAY: i64 = 86_400;
+
+/// How an agent goes about what it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Its files are looked at so often at most.
     pub look: Duration,
-    /// So many requests are decided or wait at once at most; the others hear that it is busy.
+    /// So many requests are decided or wait at once at most, half of them of one client; the others hear that it is busy.
     pub waiting: usize,
+    /// So long it waits for what a decision needs of the store.
+    pub patience: Duration,
+    /// Whether its last consent may be long ago.
+    pub after_break: bool,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { look: Duration::from_secs(1), waiting: 16 }
+        let (look, patience) = (Duration::from_secs(1), Duration::from_secs(10));
+        Self { look, waiting: 32, patience, after_break: false }
     }
 }
 
@@ -67,19 +83,46 @@ struct State {
 #[derive(Clone, Debug)]
 pub struct Agent {
     sources: Arc<Sources>,
-    store: Folder,
+    readers: Readers,
     look: Duration,
+    after_break: bool,
     state: Arc<Mutex<State>>,
-    places: Arc<Semaphore>,
+    places: Places,
+}
+
+/// What it is asked.
+struct Asked {
+    key: String,
+    operation: String,
+    statement: Bytes,
+}
+
+/// What becomes of a request by what has been read of the store.
+enum Step {
+    Decided(Decision),
+    /// It takes more of the store.
+    Wants(BTreeSet<Wanted>),
 }
 
 fn now() -> i64 {
     i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX)
 }
 
-/// What is authorised now. What has counted is remembered before anything follows from it.
-fn stand(stated: &Stated, kept: &mut Kept, now: i64) -> Result<Standing, MemoryError> {
-    let (standing, entries) = stated.standing(kept.memory(), now);
+/// Refuses a time that is far from that of the last consent, unless somebody has said that it may be. By a clock that is ahead statements would count that have not
+/// begun.
+fn check_clock(kept: &Kept, now: i64, after_break: bool) -> Result<(), String> {
+    let away = kept.memory().latest().map_or(0, |latest| now.saturating_sub(latest) / DAY);
+    if away <= BREAK_DAYS || after_break {
+        return Ok(());
+    }
+    Err(format!(
+        "this machine's clock says that the last consent was {away} days ago, and nothing is consented to by a clock that may be wrong: mend it, or, if that is so, start the agent once with --after-break"
+    ))
+}
+
+/// What is authorised now. What has counted is remembered before anything follows from it. Of what stood before what still stands is taken from there.
+fn stand(stated: &Stated, kept: &mut Kept, now: i64, before: Option<Standing>) -> Result<Standing, MemoryError> {
+    let (standing, entries) = stated.standing(kept.memory(), now, before);
     kept.remember(&entries)?;
     for (_, reason) in standing.authorised.all_unsettled() {
         tracing::error!("{reason}; nothing of this member's is consented to that depends on it");
@@ -92,21 +135,55 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn open(sources: Sources, mut kept: Kept, pace: Pace) -> Result<Self, AgentError> {
-        let looked = Instant::now();
-        let known = sources.load(None)?;
-        let standing = Some(stand(&known.stated, &mut kept, now())?);
-        let state = State { looked, known: Ok(known), standing, kept };
+    pub fn open(sources: Sources, kept: Kept, pace: Pace) -> Result<Self, AgentError> {
         let store = Folder::new(sources.store.clone());
-        let (state, places) = (Arc::new(Mutex::new(state)), Arc::new(Semaphore::new(pace.waiting)));
-        Ok(Self { sources: Arc::new(sources), store, look: pace.look, state, places })
+        Self::open_with(sources, kept, pace, Arc::new(store))
     }
 
-    /// Whether it consents, and to what. One at a time: two that are not compatible cannot both be found to be new.
+    /// The same with another store than the folder.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn open_with(sources: Sources, mut kept: Kept, pace: Pace, store: Arc<dyn Store>) -> Result<Self, AgentError> {
+        let Pace { look, waiting, patience, after_break } = pace;
+        let (looked, now) = (Instant::now(), now());
+        let known = sources.load(None, None)?;
+        let standing = match check_clock(&kept, now, after_break) {
+            Ok(()) => Some(stand(&known.stated, &mut kept, now, None)?),
+            Err(error) => {
+                tracing::error!("{error}");
+                None
+            }
+        };
+        let state = Arc::new(Mutex::new(State { looked, known: Ok(known), standing, kept }));
+        let (readers, places) = (Readers::new(store, patience), Places::new(waiting));
+        Ok(Self { sources: Arc::new(sources), readers, look, after_break, state, places })
+    }
+
+    /// Whether it consents, and to what. What it needs of the store is read while others are decided about.
     ///
     /// # Errors
     /// Its objection.
-    fn decide(&self, key: &str, operation: &str, statement: &[u8]) -> Result<Decision, String> {
+    async fn decide(&self, asked: Asked) -> Result<Decision, String> {
+        let (mut gathered, deadline) = (Gathered::about(&asked.statement), self.readers.deadline());
+        let asked = Arc::new(asked);
+        for _ in 0..MOST_ROUNDS {
+            let (this, asked) = (self.clone(), Arc::clone(&asked));
+            // It reads files, waits for the disk, and verifies signatures.
+            let step = task::spawn_blocking(move || (this.decide_by(&asked, &gathered), gathered));
+            let (said, read) = step.await.map_err(|error| error.to_string())?;
+            gathered = read;
+            match said? {
+                Step::Decided(decision) => return Ok(decision),
+                Step::Wants(wanted) => self.readers.gather(&mut gathered, wanted, deadline).await,
+            }
+        }
+        Err("what it covers leads to ever more of the store".to_owned())
+    }
+
+    /// Decides by what has been read of the store, if that is all that it takes. One at a time: two that are not compatible cannot both be found to be new.
+    fn decide_by(&self, asked: &Asked, gathered: &Gathered) -> Result<Step, String> {
+        let Asked { key, operation, statement } = asked;
         if operation != "sign" {
             return Err(format!("{operation} does not show what is signed: this agent consents to sign"));
         }
@@ -115,31 +192,39 @@ impl Agent {
         let State { known, standing, kept, .. } = &mut *state;
         let known = known.as_ref().map_err(Clone::clone)?;
         let now = now();
-        let current = match standing.take().filter(|standing| standing.holds(now)) {
-            Some(current) => current,
-            None => stand(&known.stated, kept, now).map_err(|error| error.to_string())?,
+        check_clock(kept, now, self.after_break)?;
+        let current = match standing.take() {
+            Some(current) if current.holds(now) => current,
+            before => stand(&known.stated, kept, now, before).map_err(|error| error.to_string())?,
         };
         let standing = standing.insert(current);
         let facts = Facts {
             registry: &known.registry,
             authorised: &standing.authorised,
             pool: &known.pool,
-            store: &self.store,
+            store: gathered,
             memory: kept.memory(),
             now,
         };
-        let (decision, entries) = match consent(key, statement, &facts) {
-            Ok(Consent { what, entries }) => (Decision { what, overridden: None }, entries),
+        let decided = match consent(key, statement, &facts) {
+            Ok(Consent { what, entries }) => Ok((Decision { what, overridden: None }, entries)),
             Err(refusal) => {
                 let digest = Sha256::digest(statement).into();
                 let permits = known.overrides.iter().find(|one| one.permits(key, &digest, now));
-                let permits = permits.ok_or_else(|| refusal.to_string())?;
-                let decision = Decision { what: refusal.to_string(), overridden: Some(permits.reason.clone()) };
-                (decision, overrides::entries(key, statement, &facts))
+                permits.ok_or_else(|| refusal.to_string()).map(|permits| {
+                    let decision = Decision { what: refusal.to_string(), overridden: Some(permits.reason.clone()) };
+                    (decision, overrides::entries(key, statement, &facts))
+                })
             }
         };
+        // Whatever was decided without that was decided for the lack of it.
+        let missing = gathered.missing();
+        if !missing.is_empty() {
+            return Ok(Step::Wants(missing));
+        }
+        let (decision, entries) = decided?;
         kept.remember(&entries).map_err(|error| error.to_string())?;
-        Ok(decision)
+        Ok(Step::Decided(decision))
     }
 
     /// Reads the files again if they have changed, or could not be read. What has become unreadable is not guessed.
@@ -149,13 +234,14 @@ impl Agent {
         }
         state.looked = Instant::now();
         if let Ok(known) = &state.known
-            && self.sources.stamps(&known.registry).is_some_and(|stamps| stamps == known.stamps)
+            && self.sources.stamps(&known.registry, &known.stamps).is_some_and(|stamps| stamps == known.stamps)
         {
             return;
         }
         state.standing = None;
         let before = state.known.as_ref().ok().map(|known| &known.verified);
-        state.known = self.sources.load(before).map_err(|error| error.to_string());
+        let last = state.known.as_ref().ok().map(|known| &known.stamps);
+        state.known = self.sources.load(before, last).map_err(|error| error.to_string());
         if let Err(error) = &state.known {
             tracing::error!("{error}; nothing is consented to until that is mended");
         }
@@ -173,13 +259,13 @@ struct Decision {
 impl agent_server::Agent for Agent {
     async fn consent(&self, request: Request<ConsentRequest>) -> Result<Response<ConsentResponse>, Status> {
         let ConsentRequest { client, key, operation, statement, .. } = request.into_inner();
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+        let Some(place) = self.places.take(&client) else {
             tracing::warn!(client, key, "refused: {BUSY}");
             return Ok(Response::new(ConsentResponse { consents: false, reason: BUSY.to_owned() }));
         };
-        let (this, of) = (self.clone(), key.clone());
-        // It reads files, and waits for the disk. Its place is taken until the work is done, even if nobody waits for the answer any more.
-        let decided = tokio::task::spawn_blocking(move || (this.decide(&of, &operation, &statement), place)).await;
+        let (this, asked) = (self.clone(), Asked { key: key.clone(), operation, statement });
+        // Its place is taken until the work is done, even if nobody waits for the answer any more.
+        let decided = task::spawn(async move { (this.decide(asked).await, place) }).await;
         let (decided, _place) = decided.map_err(|error| Status::internal(error.to_string()))?;
         match &decided {
             Ok(Decision { what, overridden: None }) => tracing::info!(client, key, "consented to {what}"),

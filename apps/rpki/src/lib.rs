@@ -7,17 +7,19 @@
 //! - [`statements`]: what members have signed, and what is authorised by it; [`overrides`]: what operators have.
 //! - [`objects`]: what may be signed, read from the bytes that a signature covers.
 //! - [`consent`]: whether it follows; [`memory`]: what was agreed to before; [`kept`]: the memory's file.
-//! - [`store`]: where contents are found that are signed by their digest; [`sources`]: files, and when they change; `files`: which are read.
-//! - [`agent`]: asks by nodes, over a socket.
+//! - [`store`]: where contents are found that are signed by their digest; `gathered`: what of them a decision needs; [`sources`]: files, and when they change; `files`: which are read.
+//! - [`agent`]: asks by nodes, over a socket; `places`: how many at once, of each client.
 
 pub mod agent;
 pub mod attestation;
 pub mod consent;
 mod files;
+mod gathered;
 pub mod kept;
 pub mod memory;
 pub mod objects;
 pub mod overrides;
+mod places;
 pub mod registry;
 pub mod signatures;
 pub mod sources;

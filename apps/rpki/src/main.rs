@@ -70,6 +70,9 @@ docs/guides/rpki-agents.md and spec/rpki.md say what is in them.")]
         /// Begin that file, which must not exist: for the first start alone, or if what was in it is lost for good
         #[arg(long)]
         new_memory: bool,
+        /// Consent although the last consent was more than 45 days ago by this machine's clock: for the first start after such a time alone
+        #[arg(long)]
+        after_break: bool,
         /// Where the node asks
         #[arg(long, value_name = "PATH")]
         socket: PathBuf,
@@ -95,16 +98,17 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Agent { registry, statements, overrides, pool, store, memory, new_memory, socket } => {
+        Command::Agent { registry, statements, overrides, pool, store, memory, new_memory, after_break, socket } => {
             let sources = Sources { registry, statements, overrides, pool, store };
-            Ok(serve(sources, &memory, new_memory, &socket)?)
+            let kept = if new_memory { Kept::begin(&memory) } else { Kept::open(&memory) };
+            let pace = Pace { after_break, ..Pace::default() };
+            Ok(serve(sources, kept.map_err(AgentError::from)?, pace, &socket)?)
         }
         Command::ForPeople(command) => Ok(command.run()?),
     }
 }
 
-fn serve(sources: Sources, memory: &Path, new_memory: bool, socket: &Path) -> Result<(), AgentError> {
-    let kept = if new_memory { Kept::begin(memory)? } else { Kept::open(memory)? };
-    let agent = Agent::open(sources, kept, Pace::default())?;
+fn serve(sources: Sources, kept: Kept, pace: Pace, socket: &Path) -> Result<(), AgentError> {
+    let agent = Agent::open(sources, kept, pace)?;
     Ok(theta_agent::serve_alone(agent, socket)?)
 }

@@ -1,6 +1,7 @@
 //! The files that an agent knows its registry from, and when they change.
 
 use std::{
+    collections::BTreeMap,
     fmt::Display,
     fs, io,
     path::{Path, PathBuf},
@@ -78,12 +79,17 @@ impl SourceError {
     }
 }
 
-/// What tells a file from the one that was there before.
-type Stamp = (PathBuf, Option<FileStamp>);
+/// What tells sources from what they were before, by their paths.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Stamps(BTreeMap<PathBuf, Option<FileStamp>>);
 
-/// What tells sources from what they were before.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Stamps(Vec<Stamp>);
+impl Stamps {
+    /// Adds a file, which settles when it has looked the same as before for a while.
+    fn add(&mut self, path: &Path, before: Option<&Self>) {
+        let before = before.and_then(|before| before.0.get(path)?.as_ref());
+        self.0.insert(path.to_owned(), FileStamp::after(path, before));
+    }
+}
 
 /// What is in the files.
 #[derive(Debug)]
@@ -96,10 +102,6 @@ pub(crate) struct Known {
     pub(crate) stamps: Stamps,
     /// What came of each statement's file, so that one that has not changed is not verified again.
     pub(crate) verified: Verified,
-}
-
-fn stamp(path: &Path) -> Stamp {
-    (path.to_owned(), FileStamp::of(path))
 }
 
 /// A file that the operator has named.
@@ -159,21 +161,23 @@ impl Sources {
         listed.ok_or_else(|| SourceError::Long(folder.clone()))
     }
 
-    fn own(&self) -> [Stamp; 2] {
-        [stamp(&self.registry), stamp(&self.pool)]
+    fn own(&self, before: Option<&Stamps>) -> Stamps {
+        let mut stamps = Stamps::default();
+        [&self.registry, &self.pool].into_iter().for_each(|path| stamps.add(path, before));
+        stamps
     }
 
-    /// What the files are now, if the folders can be listed.
-    pub(crate) fn stamps(&self, registry: &Registry) -> Option<Stamps> {
-        let own = self.own();
-        Some(stamps(own, &self.folders(registry).ok()?, &self.override_files().ok()?))
+    /// What the files are now, if the folders can be listed, and were before.
+    pub(crate) fn stamps(&self, registry: &Registry, before: &Stamps) -> Option<Stamps> {
+        let before = Some(before);
+        Some(stamps(self.own(before), &self.folders(registry).ok()?, &self.override_files().ok()?, before))
     }
 
     /// Reads all. A statement or an override that is wrong counts for nothing and is complained of: a member must not be able to stop the
     /// others. One that cannot be read might be right, so without it nothing is known. What was verified `before` by the same data stands while its file has not
     /// changed.
-    pub(crate) fn load(&self, before: Option<&Verified>) -> Result<Known, SourceError> {
-        let own = self.own();
+    pub(crate) fn load(&self, before: Option<&Verified>, last: Option<&Stamps>) -> Result<Known, SourceError> {
+        let own = self.own(last);
         let wrong = |reason| SourceError::Registry { path: self.registry.clone(), reason };
         let text = named(&self.registry)?;
         let registry = Registry::parse(&text).map_err(wrong)?;
@@ -181,15 +185,16 @@ impl Sources {
         let pool = Pool::parse(&named(&self.pool)?).map_err(wrong)?;
         self.misplaced()?;
         let (folders, files) = (self.folders(&registry)?, self.override_files()?);
-        let stamps = stamps(own, &folders, &files);
+        let stamps = stamps(own, &folders, &files, last);
         let mut stated = Stated::default();
         let mut verified = Verified::by(&text);
         let before = before.filter(|before| before.is_by_the_same_data(&verified));
         for folder in &folders {
-            stated.extend(verified.statements(folder, &registry, before)?);
+            stated.members.insert(folder.member.to_owned(), verified.statements(folder, &registry, before)?);
         }
         let overrides = overrides(&files, &registry)?;
-        let (members, statements) = (registry.members.len(), stated.counting.len());
+        let statements = stated.members.values().map(|stated| stated.counting.len()).sum::<usize>();
+        let members = registry.members.len();
         tracing::info!(members, statements, "the registry's data are read");
         Ok(Known { registry, stated, overrides, pool, stamps, verified })
     }
@@ -200,7 +205,7 @@ impl Sources {
     /// # Errors
     /// [`SourceError`].
     pub fn read(&self, last: &mut Option<Verified>) -> Result<(Registry, Stated, Pool), SourceError> {
-        let Known { registry, stated, pool, verified, .. } = self.load(last.as_ref())?;
+        let Known { registry, stated, pool, verified, .. } = self.load(last.as_ref(), None)?;
         *last = Some(verified);
         Ok((registry, stated, pool))
     }
@@ -215,16 +220,17 @@ impl Sources {
     }
 }
 
-fn stamps(own: [Stamp; 2], folders: &[Folder<'_>], overrides: &[PathBuf]) -> Stamps {
-    let mut all = Vec::from(own);
+fn stamps(mut all: Stamps, folders: &[Folder<'_>], overrides: &[PathBuf], before: Option<&Stamps>) -> Stamps {
     for Folder { path, files, .. } in folders {
         match files {
-            Some(files) => all.extend(files.iter().map(|file| stamp(file))),
-            None => all.push((path.clone(), None)),
+            Some(files) => files.iter().for_each(|file| all.add(file, before)),
+            None => {
+                all.0.insert(path.clone(), None);
+            }
         }
     }
-    all.extend(overrides.iter().map(|file| stamp(file)));
-    Stamps(all)
+    overrides.iter().for_each(|file| all.add(file, before));
+    all
 }
 
 fn overrides(files: &[PathBuf], registry: &Registry) -> Result<Vec<Override>, SourceError> {

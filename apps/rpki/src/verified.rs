@@ -12,7 +12,7 @@ use crate::{
     memory::Digest,
     registry::Registry,
     sources::{MOST_FILE, MOST_STATEMENTS, SourceError, complain, found},
-    statements::{Stated, Statement, StatementError},
+    statements::{Identified, OfMember, Statement, StatementError},
 };
 
 /// The files of a member.
@@ -26,8 +26,8 @@ pub(crate) struct Folder<'a> {
 /// What a file has come to.
 #[derive(Clone, Debug)]
 enum Outcome {
-    Counts(Statement),
-    Overclaims(Statement),
+    Counts(Identified),
+    Overclaims(Identified),
     /// It was complained of.
     Nothing,
 }
@@ -40,6 +40,9 @@ struct File {
     bytes: u64,
     outcome: Outcome,
 }
+
+/// So many prefixes and providers a member's statements have together: what follows from them is looked at in each decision about its authority.
+const MOST_ENTRIES: usize = 200_000;
 
 /// All of them, by the registry's data that they were verified by.
 #[derive(Debug)]
@@ -64,18 +67,19 @@ impl Verified {
         folder: &Folder<'_>,
         registry: &Registry,
         before: Option<&Self>,
-    ) -> Result<Stated, SourceError> {
+    ) -> Result<OfMember, SourceError> {
         let refuse = |limit: String| {
             let reason = format!("{} has more than {limit} of statements, so none of them is looked at", folder.member);
             tracing::error!("{}: {reason}", folder.path.display());
-            Stated { refused: [(folder.member.to_owned(), reason)].into(), ..Stated::default() }
+            OfMember { refused: Some(reason), ..OfMember::default() }
         };
         let Some(files) = &folder.files else { return Ok(refuse(format!("{MOST_STATEMENTS} files"))) };
-        let mut stated = Stated::default();
-        let mut bytes = 0_u64;
+        let mut stated = OfMember::default();
+        let (mut bytes, mut entries) = (0_u64, 0_usize);
         for path in files {
-            let stamp = FileStamp::of(path);
-            let known = before.and_then(|before| before.files.get(path)).filter(|known| Some(known.stamp) == stamp);
+            let known = before.and_then(|before| before.files.get(path));
+            let stamp = FileStamp::after(path, known.map(|known| &known.stamp));
+            let known = known.filter(|known| Some(known.stamp) == stamp);
             let (length, outcome) = match known {
                 Some(known) => (known.bytes, known.outcome.clone()),
                 None => read(path, folder.member, registry)?,
@@ -84,10 +88,17 @@ impl Verified {
             if bytes > MOST_FILE {
                 return Ok(refuse(format!("{MOST_FILE} bytes")));
             }
-            match &outcome {
-                Outcome::Counts(statement) => stated.counting.push(statement.clone()),
-                Outcome::Overclaims(statement) => stated.overclaimed.push(statement.clone()),
-                Outcome::Nothing => {}
+            let found = match &outcome {
+                Outcome::Counts(statement) => Some((&mut stated.counting, statement)),
+                Outcome::Overclaims(statement) => Some((&mut stated.overclaimed, statement)),
+                Outcome::Nothing => None,
+            };
+            if let Some((all, statement)) = found {
+                entries = entries.saturating_add(statement.statement().attestation.entries());
+                all.push(statement.clone());
+            }
+            if entries > MOST_ENTRIES {
+                return Ok(refuse(format!("{MOST_ENTRIES} prefixes and providers")));
             }
             if let Some(stamp) = stamp {
                 self.files.insert(path.clone(), File { stamp, bytes: length, outcome });
@@ -121,9 +132,9 @@ fn verify(text: &str, member: &str, registry: &Registry) -> (Outcome, Option<Str
         Ok((statement, checked))
     });
     match checked {
-        Ok((statement, Ok(()))) => (Outcome::Counts(statement), None),
+        Ok((statement, Ok(()))) => (Outcome::Counts(Identified::new(statement)), None),
         Ok((statement, Err(error @ StatementError::Overclaim { .. }))) => {
-            (Outcome::Overclaims(statement), Some(error.to_string()))
+            (Outcome::Overclaims(Identified::new(statement)), Some(error.to_string()))
         }
         Ok((_, Err(error))) | Err(error) => (Outcome::Nothing, Some(error.to_string())),
     }
@@ -152,7 +163,7 @@ mod tests {
         let counts = Statement::parse(
             "rpki = \"example\"\nmember = \"acme\"\nnumber = 1\nact = \"withdraw\"\nfrom = 5\n[roa]\nasn = 1\nprefixes = [\"192.0.2.0/24\"]\n",
         );
-        let counts = Outcome::Counts(counts.unwrap().0);
+        let counts = Outcome::Counts(Identified::new(counts.unwrap().0));
         before.files.values_mut().for_each(|file| file.outcome = counts.clone());
         let counting = |before: Option<&Verified>| {
             let mut verified = Verified::by(&data);
@@ -162,5 +173,36 @@ mod tests {
         fs::write(&two, "nonsense, which is longer").unwrap();
         assert_eq!(counting(Some(&before)), 1);
         assert!(!before.is_by_the_same_data(&Verified::by("name = \"other\"")));
+    }
+
+    /// A member has so many prefixes in its statements that each decision would take long: it stops itself, by the number of them.
+    #[test]
+    fn a_member_has_so_many_prefixes_in_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<_> = (0..51).map(|number| folder.path().join(format!("{number}.toml"))).collect();
+        files.iter().for_each(|path| fs::write(path, "").unwrap());
+        let prefixes: std::collections::BTreeSet<_> =
+            (0..4_000).map(|at| format!("10.{}.{}.0/24", at / 250, at % 250).parse().unwrap()).collect();
+        let data = text();
+        let registry = Registry::parse(&data).unwrap();
+        let mut before = Verified::by(&data);
+        for (number, path) in files.iter().enumerate() {
+            let attestation = crate::attestation::Attestation::roa(1, prefixes.clone()).unwrap();
+            let (rpki, member) = ("example".to_owned(), "acme".to_owned());
+            let number = u64::try_from(number).unwrap();
+            let statement = Statement { rpki, member, number, from: 0, until: Some(9), attestation };
+            let outcome = Outcome::Counts(Identified::new(statement));
+            before.files.insert(path.clone(), File { stamp: FileStamp::of(path).unwrap(), bytes: 0, outcome });
+        }
+        // A stamp that was taken soon after a change counts for nothing.
+        std::thread::sleep(Duration::from_millis(2_100));
+        before.files.iter_mut().for_each(|(path, file)| file.stamp = FileStamp::of(path).unwrap());
+        let of = |files: &[PathBuf]| {
+            let member = Folder { member: "acme", path: folder.path().to_owned(), files: Some(files.to_vec()) };
+            Verified::by(&data).statements(&member, &registry, Some(&before)).unwrap()
+        };
+        assert_eq!((of(&files[..50]).counting.len(), of(&files[..50]).refused), (50, None));
+        let refused = of(&files).refused.unwrap();
+        assert!(refused.starts_with("acme has more than 200000 prefixes and providers of statements"), "{refused}");
     }
 }

@@ -55,10 +55,13 @@ pub trait Agents: fmt::Debug + Send + Sync {
 pub(crate) struct Due {
     pub(crate) agent: Agent,
     pub(crate) question: Question,
+    /// Whether the request will count as one of the client's submissions if it is allowed.
+    pub(crate) is_submission: bool,
 }
 
 impl<S: theta_policy::SlotState> Gate<S> {
-    /// The agent that has to be asked about this request, if a rule with one would decide. Verifies signatures of the request.
+    /// The agent that has to be asked about this request, if a rule with one would decide, and its rate and approvals would let it pass. Verifies signatures of
+    /// the request.
     pub(crate) fn agent_due(&self, presented: &Presented, asked: &Asked, time: UnixTime) -> Option<Due> {
         let policy = self.policy().current();
         if !policy.has_agents() {
@@ -67,8 +70,9 @@ impl<S: theta_policy::SlotState> Gate<S> {
         let enclosed = presented.enclosed().ok()?;
         let ask = asked.ask(self.group(), &enclosed.approvals);
         let asking = presented.asks(&policy, enclosed.signed.as_ref(), ask, time).ok()?;
-        let agent = policy.agent_for(&asking, time)?.clone();
+        let agent = policy.agent_for(&asking, time, self.policy().state())?.clone();
         let is_copy = self.policy().state().is_copy(&asking);
+        let is_submission = asked.is_submission && !is_copy && !asking.is_counted();
         let account = if is_copy { presented.client(&policy) } else { Some(asking.client().clone()) };
         let question = Question {
             group: self.group().to_owned(),
@@ -82,6 +86,6 @@ impl<S: theta_policy::SlotState> Gate<S> {
             slot: asked.slot,
             time,
         };
-        Some(Due { agent, question })
+        Some(Due { agent, question, is_submission })
     }
 }

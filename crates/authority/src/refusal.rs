@@ -89,12 +89,17 @@ impl Refusal {
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {
-            // Who they are may be known: their proof is of another time, or for another node.
+            // Who they are may be known: their proof is of another time or for another node, or is none at all.
             Self::Unidentified { error: Unidentified::Proof(_), .. } => Some("token-proof"),
             Self::Unidentified { .. } => Some("unidentified"),
             Self::Denied(denial) => Some(denial.reason.code()),
             _ => None,
         }
+    }
+
+    /// Whether it is that the rule's agent was not asked.
+    pub(crate) fn is_unasked(&self) -> bool {
+        matches!(self, Self::Denied(denial) if matches!(denial.reason, Reason::AgentUnasked { .. }))
     }
 
     /// The rule that refuses, if one does.

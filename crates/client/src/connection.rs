@@ -15,7 +15,7 @@ use rustls::ClientConfig;
 use theta_names::NodeId;
 use theta_network::{Fingerprint, Identity, group::GroupNode, places, tls};
 use theta_wire::{
-    rpc,
+    Bounded, rpc,
     v1::{
         governance_client::GovernanceClient, threshold_keys_client::ThresholdKeysClient,
         threshold_protocol_client::ThresholdProtocolClient, threshold_scheme_client::ThresholdSchemeClient,
@@ -34,7 +34,7 @@ use tonic::{
 };
 use tower::service_fn;
 
-use self::bounded::{Bounded, List};
+use self::bounded::List;
 use crate::{ClientOptions, OpenError, Problem};
 
 /// Flow-control windows large enough for a message of 32 MiB to pass without waiting for an update at every 64 KiB.
@@ -174,7 +174,7 @@ impl Connection {
     ) -> Result<Vec<Bytes>, Status> {
         let mut calls = self.calls(most_bytes);
         let list: Response<Bounded<List, MOST>> = calls.one(path, request).await?;
-        Ok(list.into_inner().whole()?.entries)
+        Ok(bounded::whole(list.into_inner())?.entries)
     }
 
     /// Calls whose answers are read by whoever calls.

@@ -110,7 +110,7 @@ impl Client {
     }
 
     /// The `authorization` header by which this client's token proves itself to one node, for callers of that node's API; `None` without a
-    /// token. It is good there alone and for half an hour; whoever has it is this client there, so it is sent to nobody else.
+    /// token. It is good there alone, and for 20 to 35 minutes more; whoever has it is this client there, so it is sent to nobody else.
     ///
     /// # Errors
     /// [`ClientError::UnknownNode`].

@@ -138,10 +138,16 @@ async fn ask<T, F>(
 ) where
     F: Future<Output = Result<T, Status>>,
 {
+    // To learn what a failure means is a part of the node's time: else one that fails late would have twice as much.
+    let deadline = Instant::now().checked_add(patience);
+    let left = || deadline.map_or(patience, |deadline| deadline.saturating_duration_since(Instant::now()));
     let answer = async {
         match time::timeout(patience, answer).await {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(status)) => Err(connection.problem(&status, patience).await),
+            Ok(Err(status)) => {
+                let problem = time::timeout(left(), connection.problem(&status, patience)).await;
+                Err(problem.unwrap_or_else(|_| Problem::from_status(&status, patience)))
+            }
             Err(_) => Err(Problem::Silent(patience)),
         }
     };

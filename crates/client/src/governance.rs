@@ -17,8 +17,8 @@ const MOST_RECORDS: usize = 1 << 16;
 const MOST_RECORD: usize = 256 << 10;
 
 impl Client {
-    /// The records of a node's audit log from number `from` on, at most `count`, or all up to 65,536 if `count` is 0. They are returned
-    /// as the node sent them: [`theta_statements::audit::verify`] checks that they form a chain.
+    /// The records of a node's audit log from number `from` on, at most `count`, and at most 65,536, also if `count` is 0 or more: who wants
+    /// all asks again from after the last one until there is none. They are returned as the node sent them: [`theta_statements::audit::verify`] checks that they form a chain.
     ///
     /// # Errors
     /// [`ClientError::NoAnswer`] with what the node did instead, such as not to have sent them all in the client's timeout;

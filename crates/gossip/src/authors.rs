@@ -6,7 +6,7 @@ use bytes::Bytes;
 use theta_network::{Fingerprint, carrier::Vouched};
 
 use crate::{
-    bundle::{Numbers, number},
+    bundle::{Numbers, is_of_another_version, number},
     members::Members,
     rate::{Rate, Spent},
 };
@@ -22,6 +22,8 @@ pub(crate) enum Verdict {
     TooMuch,
     /// This node knows no such member, or not yet.
     Stranger,
+    /// It has a format that this node does not know: its author may be newer than this node.
+    Unknown,
     /// Its author has not signed it, or it is no message.
     False,
 }
@@ -60,6 +62,10 @@ impl Authors {
         }
         let Some(vouched) = Vouched::read(message) else { return Verdict::False };
         let author = vouched.author();
+        if is_of_another_version(vouched.body()) {
+            // Who has been updated passes it on in good faith. It is not passed on from here, so that nothing comes of one that was invented.
+            return Verdict::Unknown;
+        }
         let Some(number) = number(vouched.body()) else { return Verdict::False };
         if author == self.own {
             // What this node has said comes back when gossipsub has forgotten it, or from a life before this one.
@@ -149,6 +155,12 @@ mod tests {
         assert_eq!(judge(message(&stranger, 1, "group")), Verdict::Stranger);
         assert_eq!(judge(message(&own, 1, "group")), Verdict::Again);
         assert_eq!(judge(Bytes::from_static(b"noise")), Verdict::False);
+        let newer = Vouched::sign(&member, &context("group"), &[2, 0, 0]).unwrap();
+        assert_eq!(judge(newer), Verdict::Unknown, "nobody is blamed for a format of tomorrow");
+        for broken in [&[][..], &[1, 0, 0]] {
+            let broken = Vouched::sign(&member, &context("group"), broken).unwrap();
+            assert_eq!(judge(broken), Verdict::False);
+        }
         let mut long = Outgoing::new(10);
         long.put(&Carried { node: node(1), frame: Bytes::from(vec![0; 1_000]) });
         assert_eq!(judge(long.sign(&member, &context("group")).unwrap()), Verdict::TooMuch);

@@ -66,6 +66,11 @@ pub(crate) fn number(body: &[u8]) -> Option<u64> {
     (*version == VERSION).then_some(u64::from_be_bytes(*number))
 }
 
+/// Whether a message has another format than this node knows.
+pub(crate) fn is_of_another_version(body: &[u8]) -> bool {
+    body.first().is_some_and(|version| *version != VERSION)
+}
+
 /// The most frames for one node in a message; the rest is left out, and sent again by its author.
 const MOST_FRAMES: usize = 1_024;
 
@@ -145,6 +150,7 @@ mod tests {
         }
         let mut other = body.to_vec();
         other[0] = 2;
+        assert!(is_of_another_version(&other) && !is_of_another_version(&body) && !is_of_another_version(&[]));
         assert_eq!((number(&other), frames_for(node(2), other.into())), (None, None));
     }
 

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::{
     collections::HashMap,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::Instant,
 };
@@ -32,6 +33,25 @@ pub(crate) fn key_of(peer: &PeerId) -> Option<Fingerprint> {
 pub(crate) struct Members {
     present: RwLock<Arc<Present>>,
     banned: Mutex<HashMap<Fingerprint, Instant>>,
+    places: Mutex<HashMap<Fingerprint, Places>>,
+}
+
+/// Where a member is.
+#[derive(Debug)]
+struct Places {
+    /// As the group has it.
+    address: String,
+    /// What that was at the last look-up: those to which the name resolved, or the address itself.
+    found: Vec<IpAddr>,
+    /// From where it connected last. Not all members are dialled, and those that are not are not looked up.
+    came: Option<IpAddr>,
+}
+
+impl Places {
+    fn of(address: &str) -> Self {
+        let found = address.parse().map(|address: SocketAddr| address.ip().to_canonical()).into_iter().collect();
+        Self { address: address.to_owned(), found, came: None }
+    }
 }
 
 /// The members as they are between two changes.
@@ -63,8 +83,39 @@ impl Members {
     }
 
     pub(crate) fn replace(&self, peers: Vec<MeshPeer>) {
+        let mut places = self.places();
+        let mut before = core::mem::take(&mut *places);
+        for peer in &peers {
+            let known = before.remove(&peer.certificate).filter(|places| places.address == peer.address);
+            places.insert(peer.certificate, known.unwrap_or_else(|| Places::of(&peer.address)));
+        }
+        drop(places);
         let present = peers.into_iter().map(|peer| (peer.certificate, peer)).collect();
         *self.present.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Present(present));
+    }
+
+    /// A look-up of this member's address has found these.
+    pub(crate) fn found(&self, member: &MeshPeer, addresses: &[SocketAddr]) {
+        if let Some(places) = self.places().get_mut(&member.certificate).filter(|it| it.address == member.address) {
+            places.found = addresses.iter().map(|address| address.ip().to_canonical()).collect();
+        }
+    }
+
+    /// A member has connected from there, and proven that it is one.
+    pub(crate) fn came(&self, member: &Fingerprint, from: IpAddr) {
+        if let Some(places) = self.places().get_mut(member) {
+            places.came = Some(from.to_canonical());
+        }
+    }
+
+    /// Whether a member was at this address when it was last looked up, or connected.
+    pub(crate) fn is_somebody_at(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.places().values().any(|places| places.found.contains(&address) || places.came == Some(address))
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<Fingerprint, Places>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets nobody with this key in for a while.
@@ -104,6 +155,32 @@ mod tests {
         // A key of Ed25519 is its own name (multihash code 0), which no member has.
         let inlined = PeerId::from_bytes(&[&[0, 36, 8, 1, 18, 32][..], &[7; 32]].concat()).unwrap();
         assert_eq!(key_of(&inlined), None);
+    }
+
+    #[test]
+    fn members_are_known_by_where_their_names_led_and_whence_they_came() {
+        let members = Members::default();
+        let member = |number: u8, address: &str| MeshPeer {
+            id: NodeId::try_from(u16::from(number)).unwrap(),
+            address: address.to_owned(),
+            certificate: Fingerprint::from([number; 32]),
+        };
+        let (named, numbered) = (member(2, "beta.example:7210"), member(3, "10.0.0.3:7210"));
+        members.replace(vec![named.clone(), numbered]);
+        let at = |last: u8| IpAddr::from([10, 0, 0, last]);
+        assert!(members.is_somebody_at(at(3)) && !members.is_somebody_at(at(2)));
+        let mapped: SocketAddr = "[::ffff:10.0.0.2]:7210".parse().unwrap();
+        members.found(&named, &[mapped]);
+        assert!(members.is_somebody_at(at(2)));
+        members.came(&named.certificate, at(9));
+        members.came(&Fingerprint::from([4; 32]), at(8));
+        assert!(members.is_somebody_at(at(9)) && !members.is_somebody_at(at(8)), "strangers do not become familiar");
+        // Whoever stays where it was stays familiar; whoever moved is not known by where it was.
+        members.replace(vec![named.clone()]);
+        assert!(members.is_somebody_at(at(2)) && !members.is_somebody_at(at(3)));
+        members.replace(vec![member(2, "gamma.example:7210")]);
+        members.found(&named, &[mapped]);
+        assert!(![2, 9].into_iter().any(|last| members.is_somebody_at(at(last))), "a late look-up of another address");
     }
 
     #[test]

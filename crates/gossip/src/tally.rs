@@ -21,6 +21,8 @@ pub struct GossipCounts {
     pub excessive: u64,
     /// Messages of nobody who is a member.
     pub strange: u64,
+    /// Messages of a format that this node does not know.
+    pub unknown: u64,
     /// Messages that their authors have not signed.
     pub forged: u64,
     /// How often a neighbour was left because of those.
@@ -41,6 +43,7 @@ pub(crate) struct Tally {
     pub(crate) replayed: AtomicU64,
     pub(crate) excessive: AtomicU64,
     pub(crate) strange: AtomicU64,
+    pub(crate) unknown: AtomicU64,
     pub(crate) forged: AtomicU64,
     pub(crate) banned: AtomicU64,
 }
@@ -61,6 +64,7 @@ impl Tally {
             replayed: self.replayed.load(Relaxed),
             excessive: self.excessive.load(Relaxed),
             strange: self.strange.load(Relaxed),
+            unknown: self.unknown.load(Relaxed),
             forged: self.forged.load(Relaxed),
             banned: self.banned.load(Relaxed),
             bytes_sent,

@@ -87,6 +87,8 @@ struct State {
     warnings: Occasionally,
     /// Of those who say too much, so that these hide nothing else.
     excess: Occasionally,
+    /// Of formats that this node does not know: likewise.
+    unknown: Occasionally,
 }
 
 impl Task {
@@ -105,6 +107,7 @@ impl Task {
             ready: false,
             warnings: Occasionally::default(),
             excess: Occasionally::default(),
+            unknown: Occasionally::every(Duration::from_secs(60)),
         };
         let mut looks = tokio::time::interval(LOOK);
         loop {
@@ -256,6 +259,7 @@ impl Task {
             Verdict::Again => (MessageAcceptance::Ignore, &self.tally.replayed),
             Verdict::TooMuch => (MessageAcceptance::Ignore, &self.tally.excessive),
             Verdict::Stranger => (MessageAcceptance::Ignore, &self.tally.strange),
+            Verdict::Unknown => (MessageAcceptance::Ignore, &self.tally.unknown),
             Verdict::False => (MessageAcceptance::Reject, &self.tally.forged),
         };
         counter.fetch_add(1, Relaxed);
@@ -271,6 +275,10 @@ impl Task {
             Verdict::False => self.blame(state, source, now),
             Verdict::TooMuch => state.excess.warn(format_args!(
                 "a member says more than its share, of which {} passes some on; the rest is dropped",
+                self.name(&source)
+            )),
+            Verdict::Unknown => state.unknown.warn(format_args!(
+                "{} passes on messages of a format that this node does not know: is this node older than others?",
                 self.name(&source)
             )),
             Verdict::Again | Verdict::Stranger => {}

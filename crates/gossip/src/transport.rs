@@ -3,6 +3,7 @@
 use std::{
     io,
     net::SocketAddr,
+    num::NonZeroUsize,
     sync::{Arc, OnceLock},
 };
 
@@ -182,6 +183,10 @@ impl GroupTransport for Gossip {
     fn refused(&self) -> Refused {
         let strangers = self.sessions.refused().strangers.saturating_add(self.strangers.count());
         Refused { strangers, shed: self.doorway.shed() }
+    }
+
+    fn limit_handshakes(&self, most: NonZeroUsize) {
+        self.doorway.resize(most);
     }
 
     fn shutdown(&self) {

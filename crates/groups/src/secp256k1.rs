@@ -3,6 +3,7 @@
 use crate::comb::{self, Comb, CombPoint, ENTRIES};
 use crate::msm;
 use crate::weierstrass::jacobian::{self, Jacobian};
+use crate::weierstrass::many::{self, Summand, WithCoordinates};
 use crate::weierstrass::sswu::{Isogeny, Sswu, hash_to_field};
 use crate::weierstrass::{field, group};
 use crate::{DecodeError, Group, Scalar, Table, hex_debug};
@@ -12,6 +13,7 @@ use core::ops::{Add, AddAssign, Mul, Neg, Sub};
 use crrl::field::GFsecp256k1 as Coordinate;
 use crrl::secp256k1::{Point, Scalar as CrrlScalar};
 use rand_core::CryptoRng;
+use std::sync::OnceLock;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{DefaultIsZeroes, Zeroizing};
 
@@ -24,7 +26,7 @@ group!(Secp256k1, Secp256k1Element, Secp256k1Scalar, "secp256k1");
 
 /// y^2 = x^3 + 7.
 #[derive(Clone, Copy)]
-struct Shape;
+pub(crate) struct Shape;
 
 impl jacobian::Shape for Shape {
     type Field = Coordinate;

@@ -30,7 +30,7 @@ pub use node_name::{NodeName, NodeNameError};
 pub use number::{NodeId, ShareIndex, ZeroError};
 pub use operation::{Operation, OperationError};
 pub use rule::{RuleName, RuleNameError, SlotDecision, SlotOrder};
-pub use time::{FileStamp, WallTime};
+pub use time::{FileStamp, Seldom, WallTime};
 pub use version::{Version, VersionError};
 
 /// The context, in BLAKE3's key derivation mode, of the hashes that chain an audit log (`spec/policy.md`). The store makes the

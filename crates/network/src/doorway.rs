@@ -17,12 +17,14 @@ use std::{
     collections::BTreeMap,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
+use theta_names::Seldom;
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
     sync::oneshot,
-    time::{Instant, timeout},
+    time::timeout,
 };
 
 /// The most connections that the system has accepted and this process has not taken yet, which is Linux's default
@@ -83,12 +85,13 @@ impl DoorwayLimits {
 /// The place of connections until their handshake is done.
 #[derive(Debug)]
 pub struct Doorway {
-    limits: DoorwayLimits,
+    patience: Duration,
     waiting: Mutex<Waiting>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Waiting {
+    limits: DoorwayLimits,
     next: u64,
     shed: u64,
     /// By age, the oldest first.
@@ -127,7 +130,8 @@ impl Doorway {
     /// A doorway without connections.
     #[must_use]
     pub fn new(limits: DoorwayLimits) -> Arc<Self> {
-        Arc::new(Self { limits, waiting: Mutex::default() })
+        let waiting = Waiting { limits, next: 0, shed: 0, places: BTreeMap::new() };
+        Arc::new(Self { patience: limits.patience, waiting: Mutex::new(waiting) })
     }
 
     /// Gives a new connection a place, if necessary that of another one. `familiar`: whether the address is one of a
@@ -135,12 +139,20 @@ impl Doorway {
     pub fn enter(self: &Arc<Self>, address: IpAddr, familiar: bool) -> Handshake {
         let (end, shed) = oneshot::channel();
         let mut waiting = self.waiting();
-        waiting.make_room(&self.limits, address);
+        waiting.make_room(address);
         let number = waiting.next;
         waiting.next = number.wrapping_add(1);
         waiting.places.insert(number, Place { address, familiar, speaks: false, _end: end });
         drop(waiting);
         Handshake { doorway: Arc::clone(self), number, shed }
+    }
+
+    /// Has so many places from now on, three quarters of them for one address. The handshakes that have none any more are ended, those first
+    /// that would be ended first for newer ones.
+    pub fn resize(&self, all: NonZeroUsize) {
+        let mut waiting = self.waiting();
+        waiting.limits = DoorwayLimits::of(all, self.patience);
+        while waiting.places.len() > all.get() && waiting.end(|_| true) {}
     }
 
     /// Ends the handshake that would be ended first, so that its file descriptor is free; `false` if there is none.
@@ -166,7 +178,8 @@ impl Doorway {
 }
 
 impl Waiting {
-    fn make_room(&mut self, limits: &DoorwayLimits, address: IpAddr) {
+    fn make_room(&mut self, address: IpAddr) {
+        let limits = self.limits;
         let here = self.places.values().filter(|place| place.address == address).count();
         if here >= limits.per_address.get() {
             let _ = self.end(|place| place.address == address);
@@ -198,7 +211,7 @@ impl Handshake {
         connection: TcpStream,
         work: impl FnOnce(TcpStream) -> F,
     ) -> Result<F::Output, Ended> {
-        let patience = self.doorway.limits.patience;
+        let patience = self.doorway.patience;
         let (doorway, number) = (Arc::clone(&self.doorway), self.number);
         let all = async {
             // If something is wrong with the connection, `work` finds it, too.
@@ -224,10 +237,7 @@ impl Drop for Handshake {
 /// Log lines that strangers can cause: at most one a second, or in another time, with the number of those that were left out, so that
 /// nobody fills a disk from outside.
 #[derive(Debug)]
-pub struct Occasionally {
-    period: Duration,
-    said: Mutex<(Option<Instant>, u64)>,
-}
+pub struct Occasionally(Mutex<Seldom>);
 
 impl Default for Occasionally {
     fn default() -> Self {
@@ -238,35 +248,32 @@ impl Default for Occasionally {
 impl Occasionally {
     /// At most one line in this time.
     #[must_use]
-    pub fn every(period: Duration) -> Self {
-        Self { period, said: Mutex::default() }
+    pub const fn every(period: Duration) -> Self {
+        Self(Mutex::new(Seldom::every(period)))
     }
 
     /// Logs a warning, or counts it as left out.
     pub fn warn(&self, message: fmt::Arguments<'_>) {
-        if let Some(left_out) = self.may_speak(Instant::now()) {
+        if let Some(left_out) = self.may_speak() {
             tracing::warn!(left_out, "{message}");
         }
     }
 
     /// Logs what is no fault, or counts it as left out.
     pub fn info(&self, message: fmt::Arguments<'_>) {
-        if let Some(left_out) = self.may_speak(Instant::now()) {
+        if let Some(left_out) = self.may_speak() {
             tracing::info!(left_out, "{message}");
         }
     }
 
-    /// How many lines were left out since the last one; `None` if this one must be left out, too.
-    fn may_speak(&self, now: Instant) -> Option<u64> {
-        let mut state = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let (last, left_out) = &mut *state;
-        if last.is_some_and(|last| now.saturating_duration_since(last) < self.period) {
-            *left_out = left_out.saturating_add(1);
-            return None;
-        }
-        let before = *left_out;
-        *state = (Some(now), 0);
-        Some(before)
+    /// How many lines were left out since the last one.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).left_out()
+    }
+
+    fn may_speak(&self) -> Option<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_time(Instant::now())
     }
 }
 
@@ -332,6 +339,22 @@ mod tests {
     }
 
     #[test]
+    fn a_doorway_that_shrinks_ends_those_that_would_go_first() {
+        let doorway = doorway(8, 8);
+        let (mut friend, mut stranger) = (doorway.enter(HERE, true), doorway.enter(there(1), false));
+        let mut newer: Vec<_> = (2..6).map(|last| doorway.enter(there(last), false)).collect();
+        doorway.resize(NonZeroUsize::new(4).unwrap());
+        assert!(is_shed(&mut stranger) && is_shed(&mut newer[0]) && !is_shed(&mut friend));
+        assert!(!newer[1..].iter_mut().any(is_shed));
+        assert_eq!((doorway.shed(), doorway.unfinished()), (2, 4));
+        let _next = doorway.enter(there(9), false);
+        assert_eq!(doorway.unfinished(), 4, "there are no more places from then on");
+        doorway.resize(NonZeroUsize::new(8).unwrap());
+        let _more = doorway.enter(there(10), false);
+        assert_eq!(doorway.unfinished(), 5);
+    }
+
+    #[test]
     fn whoever_would_go_first_gives_way() {
         let doorway = doorway(8, 8);
         let (mut friend, mut stranger) = (doorway.enter(HERE, true), doorway.enter(there(1), false));
@@ -339,13 +362,5 @@ mod tests {
         assert!(doorway.give_way() && is_shed(&mut friend) && !doorway.give_way());
         let out = |number| is_out_of_descriptors(&io::Error::from_raw_os_error(number));
         assert!(out(24) && !out(23) && !out(11));
-    }
-
-    #[test]
-    fn lines_are_counted() {
-        let (occasionally, start) = (Occasionally::default(), Instant::now());
-        assert_eq!(occasionally.may_speak(start), Some(0));
-        assert!((0..500).all(|_| occasionally.may_speak(start + Duration::from_millis(999)).is_none()));
-        assert_eq!(occasionally.may_speak(start + Duration::from_millis(1_000)), Some(500));
     }
 }

@@ -1,6 +1,6 @@
 //! The trait of all transports.
 
-use core::{pin::Pin, time::Duration};
+use core::{num::NonZeroUsize, pin::Pin, time::Duration};
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
@@ -90,6 +90,8 @@ pub struct HostStatus {
     pub given: u64,
     /// Frames that came from it.
     pub got: u64,
+    /// Frames that came from it and were dropped: longer than any node makes them, or in the name of a number that no node has.
+    pub dropped: u64,
 }
 
 /// A transport of a node of a group whose members change while it runs.
@@ -109,6 +111,11 @@ pub trait GroupTransport: Transport + fmt::Debug {
     /// The host through which all messages go; `None` if peers are reached directly.
     fn host(&self) -> Option<HostStatus> {
         None
+    }
+    /// Lets at most so many connections that come be in the handshake at once from now on, where peers connect to this node at all: each takes
+    /// a file descriptor, of which there may be fewer than before.
+    fn limit_handshakes(&self, most: NonZeroUsize) {
+        let _ = most;
     }
     /// Closes everything; queued messages are lost. Returns at once; may be called again.
     fn shutdown(&self);

@@ -1,15 +1,16 @@
 //! The nodes that were blamed lately, for status and metrics.
 
-use core::time::Duration;
+use core::{cmp::Reverse, time::Duration};
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Mutex, PoisonError},
     time::Instant,
 };
 
-use theta_names::{NodeId, WallTime};
+use theta_names::{NodeId, Seldom, WallTime};
+use theta_rounds::Offence;
 
-use crate::Culprit;
+use crate::{Culprit, NodeOffence};
 
 /// A node that misbehaved, and when this node saw it.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ pub struct CulpritRecord {
 }
 
 /// The most recent culprits, bounded in all and for each node, so that one with many offences cannot displace the
-/// others.
+/// others, and none its own graver ones: what a node sends at no cost makes room for nothing that was found of it.
 #[derive(Debug, Default)]
 pub(crate) struct Culprits(Mutex<Inner>);
 
@@ -33,11 +34,24 @@ struct Inner {
     noise: HashMap<NodeId, Noise>,
 }
 
-/// What a node has sent since then that was no message.
+/// How much an offence says. Where there is no room the least grave go first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Gravity {
+    /// Bytes that mean nothing, which anybody makes as many of as it likes.
+    Noise,
+    /// A lie that this node has seen.
+    Seen,
+    /// A lie that its liar has signed, which convinces others.
+    Proven,
+}
+
+/// What a node has sent that was no message.
 #[derive(Debug)]
 struct Noise {
-    since: Instant,
-    messages: u64,
+    /// When it is named.
+    line: Seldom,
+    /// How many records it has had since then.
+    records: u64,
 }
 
 /// How many lines of the log a node has had in the current second.
@@ -51,7 +65,9 @@ impl Culprits {
     const LIMIT: usize = 1_024;
     const LIMIT_PER_PARTY: usize = 64;
     const LOG_LINES_PER_SECOND: u32 = 10;
-    const NOISE_PER_MINUTE: u64 = 16;
+    /// The time in which a node that sends noise is named once, and has so many records.
+    const NOISE: Duration = Duration::from_secs(60);
+    const NOISE_RECORDS: u64 = 16;
 
     /// Records a culprit; returns whether to log it, too, so that a node with many offences cannot fill the disk.
     pub(crate) fn push(&self, culprit: Culprit) -> bool {
@@ -68,28 +84,43 @@ impl Culprits {
     }
 
     /// Takes a message that was none; records the first few of a node in a minute. `None` if this one was left out; `Some(Some(_))` if the log
-    /// is to name the node: once in that time, and with how many were left out in the time before.
+    /// is to name the node: once in that time, and with how many it did not name in the time before.
     pub(crate) fn noise(&self, culprit: &Culprit) -> Option<Option<u64>> {
         self.noise_at(culprit, Instant::now())
     }
 
     fn noise_at(&self, culprit: &Culprit, now: Instant) -> Option<Option<u64>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut line = None;
-        let noise = inner.noise.entry(culprit.party).or_insert_with(|| {
-            line = Some(0);
-            Noise { since: now, messages: 0 }
-        });
-        if now.saturating_duration_since(noise.since) >= Duration::from_secs(60) {
-            line = Some(noise.messages.saturating_sub(Self::NOISE_PER_MINUTE));
-            *noise = Noise { since: now, messages: 0 };
+        let noise = inner.noise.entry(culprit.party);
+        let noise = noise.or_insert_with(|| Noise { line: Seldom::every(Self::NOISE), records: 0 });
+        let line = noise.line.is_time(now);
+        if line.is_some() {
+            noise.records = 0;
         }
-        noise.messages = noise.messages.saturating_add(1);
-        if noise.messages > Self::NOISE_PER_MINUTE {
+        if noise.records >= Self::NOISE_RECORDS {
             return None;
         }
+        noise.records = noise.records.saturating_add(1);
         inner.record(culprit.clone());
         Some(line)
+    }
+
+    /// At most so many records, the newest first: of each node its gravest one, before a second one of any other.
+    pub(crate) fn told(&self, most: usize) -> Vec<CulpritRecord> {
+        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut records: Vec<(usize, &CulpritRecord)> = inner.records.iter().enumerate().collect();
+        records.sort_by_key(|(place, record)| Reverse((Gravity::of(record), *place)));
+        let mut turns: HashMap<NodeId, usize> = HashMap::new();
+        let in_turn = records.into_iter().map(|(place, record)| {
+            let turn = turns.entry(record.culprit.party).or_default();
+            *turn = turn.saturating_add(1);
+            (*turn, Reverse(place), record)
+        });
+        let mut told: Vec<_> = in_turn.collect();
+        told.sort_by_key(|(turn, place, _)| (*turn, *place));
+        told.truncate(most);
+        told.sort_by_key(|(_, place, _)| *place);
+        told.into_iter().map(|(_, _, record)| record.clone()).collect()
     }
 
     /// All records, the oldest first.
@@ -98,33 +129,151 @@ impl Culprits {
     }
 }
 
-impl Inner {
-    /// Adds a record, in the place of the same node's oldest one if it has many.
-    fn record(&mut self, culprit: Culprit) {
-        let (records, party) = (&mut self.records, culprit.party);
-        let theirs = |record: &CulpritRecord| record.culprit.party == party;
-        if records.iter().filter(|record| theirs(record)).count() >= Culprits::LIMIT_PER_PARTY
-            && let Some(oldest) = records.iter().position(theirs)
-        {
-            records.remove(oldest);
-        } else if records.len() >= Culprits::LIMIT {
-            records.pop_front();
+impl Gravity {
+    fn of(record: &CulpritRecord) -> Self {
+        match &record.culprit.offence {
+            NodeOffence::Envelope(_) => Self::Noise,
+            NodeOffence::Promise(_) => Self::Seen,
+            NodeOffence::Slot(_) => Self::Proven,
+            NodeOffence::Instance(offence) => Self::in_protocol(offence, Self::Seen),
+            NodeOffence::Ceremony(offence) => Self::in_protocol(offence, Self::Proven),
         }
-        records.push_back(CulpritRecord { time: WallTime::now(), culprit });
+    }
+
+    /// That of an offence in a protocol whose own reasons are so grave.
+    const fn in_protocol<M>(offence: &Offence<M>, own: Self) -> Self {
+        match offence {
+            Offence::Malformed(_) | Offence::UnknownSlot | Offence::WrongChannel { .. } | Offence::TooLong { .. } => {
+                Self::Noise
+            }
+            _ => own,
+        }
+    }
+}
+
+impl Inner {
+    /// Adds a record. Where there is no room it takes the place of the same node's, if that has its share, or of one of the node that has the
+    /// most: the oldest of the least grave. A record that is less grave than all of its node's is left out then.
+    fn record(&mut self, culprit: Culprit) {
+        let party = culprit.party;
+        let record = CulpritRecord { time: WallTime::now(), culprit };
+        if self.count(party) >= Culprits::LIMIT_PER_PARTY {
+            self.replace(party, record);
+        } else if self.records.len() >= Culprits::LIMIT {
+            self.replace(self.most().unwrap_or(party), record);
+        } else {
+            self.records.push_back(record);
+        }
+    }
+
+    fn count(&self, party: NodeId) -> usize {
+        self.records.iter().filter(|record| record.culprit.party == party).count()
+    }
+
+    /// The node with the most records.
+    fn most(&self) -> Option<NodeId> {
+        let mut counts: HashMap<NodeId, usize> = HashMap::new();
+        for record in &self.records {
+            let count = counts.entry(record.culprit.party).or_default();
+            *count = count.saturating_add(1);
+        }
+        counts.into_iter().max_by_key(|(party, count)| (*count, *party)).map(|(party, _)| party)
+    }
+
+    /// Puts a record in the place of one of this node's.
+    fn replace(&mut self, party: NodeId, record: CulpritRecord) {
+        let theirs = self.records.iter().enumerate().filter(|(_, kept)| kept.culprit.party == party);
+        let least = theirs.map(|(place, kept)| (Gravity::of(kept), place)).min();
+        let Some((gravity, place)) = least else { return };
+        // Of another node it goes whatever it is: who has the most keeps nobody else's out.
+        if record.culprit.party == party && Gravity::of(&record) < gravity {
+            return;
+        }
+        self.records.remove(place);
+        self.records.push_back(record);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use theta_rounds::Offence;
+    use bytes::Bytes;
+    use theta_protocols::Misbehaviour;
 
     use super::*;
-    use crate::{InstanceId, NodeOffence};
+    use crate::{EnvelopeError, InstanceId};
 
     fn culprit(party: u16, text: usize) -> Culprit {
-        let party = NodeId::try_from(party).unwrap();
-        let offence = Offence::TooLong { len: text, most: 0 };
-        Culprit { party, offence: NodeOffence::Instance(offence), instance: InstanceId::NONE }
+        accused(party, NodeOffence::Instance(Offence::TooLong { len: text, most: 0 }))
+    }
+
+    fn accused(party: u16, offence: NodeOffence) -> Culprit {
+        Culprit { party: NodeId::try_from(party).unwrap(), offence, instance: InstanceId::NONE }
+    }
+
+    fn noise(party: u16, version: u32) -> Culprit {
+        accused(party, EnvelopeError::Version(version).into())
+    }
+
+    fn false_share(party: u16) -> Culprit {
+        accused(party, NodeOffence::Instance(Offence::Protocol(Misbehaviour::InvalidShare)))
+    }
+
+    fn false_statement(party: u16) -> Culprit {
+        let said = Bytes::from_static(b"signed");
+        let offence = Offence::Equivocation { first: said.clone(), second: said };
+        accused(party, NodeOffence::Ceremony(Box::new(offence)))
+    }
+
+    /// What a node sends at no cost would push out what it was found to have done.
+    #[test]
+    fn noise_displaces_nothing_that_was_found() {
+        let (culprits, start) = (Culprits::default(), Instant::now());
+        let (share, statement) = (false_share(2), false_statement(2));
+        assert!(culprits.push(share.clone()) && culprits.push(statement.clone()));
+        for minute in 0..100 {
+            for version in 0..Culprits::NOISE_RECORDS {
+                let version = u32::try_from(minute * Culprits::NOISE_RECORDS + version).unwrap();
+                culprits.noise_at(&noise(2, version), start + Duration::from_secs(60 * minute)).unwrap();
+            }
+        }
+        for text in 0..1_000 {
+            culprits.push(culprit(2, text));
+        }
+        let list = || culprits.list().into_iter().map(|record| record.culprit).collect::<Vec<_>>();
+        assert_eq!(list().len(), Culprits::LIMIT_PER_PARTY);
+        assert!(list().contains(&share) && list().contains(&statement), "{:?}", list());
+        assert_eq!(list().last(), Some(&culprit(2, 999)), "of what is as grave the newest is kept");
+        // Nor do lies that this node alone has seen displace what convinces others; and where all that is kept is graver, noise finds no place.
+        for _ in 0..1_000 {
+            culprits.push(false_share(2));
+        }
+        culprits.push(noise(2, 0));
+        assert_eq!(list().len(), Culprits::LIMIT_PER_PARTY);
+        assert_eq!(list().iter().filter(|culprit| **culprit == false_share(2)).count(), Culprits::LIMIT_PER_PARTY - 1);
+        assert!(list().contains(&statement), "{:?}", list());
+    }
+
+    /// Sixteen nodes fill the list with what is grave: a seventeenth is seen all the same, and none of the others disappears.
+    #[test]
+    fn many_culprits_hide_nobody() {
+        let culprits = Culprits::default();
+        culprits.push(false_share(99));
+        for party in (1..=16).flat_map(|party| [party; 64]) {
+            culprits.push(false_statement(party));
+        }
+        culprits.push(noise(17, 0));
+        let list = culprits.list();
+        assert_eq!(list.len(), Culprits::LIMIT);
+        for party in (1..=17).chain([99]) {
+            assert!(list.iter().any(|record| record.culprit.party.get() == party), "{party}");
+        }
+        // What is told is fewer, and nobody is left out of it either.
+        let told = culprits.told(20);
+        assert_eq!(told.len(), 20);
+        assert_eq!(told[0].culprit, noise(17, 0), "the newest is first");
+        for party in (1..=17).chain([99]) {
+            assert!(told.iter().any(|record| record.culprit.party.get() == party), "{party}");
+        }
     }
 
     #[test]
@@ -135,7 +284,7 @@ mod tests {
         assert!((1..16).all(|_| at(2, 0) == Some(None)));
         assert!((0..10_000).all(|_| at(2, 59).is_none()), "the others are counted only");
         assert_eq!(at(3, 59), Some(Some(0)), "each has its own measure");
-        assert_eq!(at(2, 60), Some(Some(10_000)));
+        assert_eq!(at(2, 60), Some(Some(10_015)), "15 of them are in the list");
         assert_eq!(at(2, 61), Some(None));
         assert_eq!(culprits.list().len(), 19);
     }

@@ -131,6 +131,17 @@ impl Bucket {
         }
     }
 
+    fn take(&mut self, rate: Rate, now: UnixTime) -> RateAnswer {
+        self.refill(rate, now);
+        match self.level.checked_sub(rate.cost()) {
+            Some(rest) => {
+                self.level = rest;
+                RateAnswer::Taken
+            }
+            None => RateAnswer::Wait(rate.cost().saturating_sub(self.level).div_ceil(rate.count)),
+        }
+    }
+
     const fn is_full_at(&self, now: UnixTime) -> bool {
         let gained = now.since(self.at).saturating_mul(self.rate.count);
         self.level.saturating_add(gained) >= self.rate.capacity()
@@ -170,14 +181,19 @@ impl RateLimiter {
         }
         let full = Bucket { rate, level: rate.capacity(), at: now };
         let bucket = self.buckets.entry(id).or_insert(full);
-        bucket.refill(rate, now);
-        match bucket.level.checked_sub(rate.cost()) {
-            Some(rest) => {
-                bucket.level = rest;
-                RateAnswer::Taken
-            }
-            None => RateAnswer::Wait(rate.cost().saturating_sub(bucket.level).div_ceil(rate.count)),
+        bucket.take(rate, now)
+    }
+
+    /// What [`take`](Self::take) would answer now. Takes nothing.
+    pub fn look(&self, rule: &Name, client: &Name, rate: Rate, now: UnixTime) -> RateAnswer {
+        let bucket = self.buckets.get(&(rule.clone(), client.clone())).copied();
+        if bucket.is_none()
+            && self.buckets.len() >= self.most
+            && !self.buckets.values().any(|bucket| bucket.is_full_at(now))
+        {
+            return RateAnswer::NoRoom;
         }
+        bucket.unwrap_or(Bucket { rate, level: rate.capacity(), at: now }).take(rate, now)
     }
 
     /// Forgets the buckets of rules for which `keep` is false.

@@ -268,7 +268,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("[host]", "The host platform beside this node, which carries its messages."),
     ("address", "Where the host listens for this node."),
     ("fingerprint", "The SHA-256 of the host's public key: another host gets nothing."),
-    ("frame_bytes", "The longest frame that the host, or gossip, carries."),
+    (
+        "frame_bytes",
+        "The longest frame that this node makes; the hosts have to carry it. With gossip the same at all nodes.",
+    ),
     ("[gossip]", "How this node gossips."),
     ("neighbours", "The numbers of the nodes to which it connects; none: a few, drawn from all."),
     ("io_threads", "Threads that move bytes."),

@@ -46,7 +46,7 @@ use self::certificate::CertificateCollector;
 pub(crate) use self::certificate::CertificateKeeper;
 pub use self::error::StartError;
 pub(crate) use self::host::{Host, NotFirst, WANTED_HEIGHTS};
-use self::{reach::join, seats::Seats};
+use self::{descriptors::Shares, reach::join, seats::Seats};
 use crate::{
     agents::AgentSockets,
     config::{AuditConfig, LimitsConfig, NodeConfig},
@@ -264,19 +264,16 @@ impl NodeBuilder {
     async fn begin(self) -> Result<Node, StartError> {
         let Self { mut config, listeners, wrap } = self;
         let (group, identity, certificate) = membership(&config)?;
-        let mesh = descriptors::share_out(&mut config.limits, group.nodes().len());
+        let shares = Shares::of(&mut config.limits, config.transport, group.nodes().len());
         let (authority, custodian, mut registry) = open_store(&config, &group).await?;
         // All addresses are bound before any thread starts, so that an error is reported at once and nothing has to be
         // undone.
-        let api = listen(listeners.api, config.listen.api, "api")?;
-        let metrics = match (listeners.metrics, config.listen.metrics) {
-            (None, None) => None,
-            (bound, address) => Some(listen(bound, address.unwrap_or(config.listen.api), "metrics")?),
-        };
+        let (api, metrics) = listen_for((listeners.api, listeners.metrics), &config)?;
         let peer = listeners.peer.map_or(Listen::Address(config.listen.peer), Listen::Bound);
 
         let archive = LedgerArchive::new(authority.store(), group.founding());
-        let (network, inbound, peers_at) = join((&config, &group, mesh), &identity, peer, &archive, &mut registry)?;
+        let (network, inbound, peers_at) =
+            join((&config, &group, shares.handshakes_of_members()), &identity, peer, &archive, &mut registry)?;
         let (transport, inbound) = wrap(Arc::clone(&network) as Arc<dyn Transport>, inbound);
         let orchestration = config.limits.orchestration(config.cpu_threads);
         let orchestrator =
@@ -307,8 +304,10 @@ impl NodeBuilder {
             nodes: seats.nodes(),
             started: Instant::now(),
             backups: Backups::new(config.backup.clone()),
-            host: config.order.map(|order| Host::start(order.client, local, group.threshold())),
+            host: config.order.map(|order| Host::start(order.client, local, group.threshold(), &mut registry)),
         };
+        let doors = (Arc::clone(&connections), Arc::clone(&doorway));
+        tokio::spawn(shares.follow(doors, Arc::downgrade(&network), seats.nodes()));
         attend((&authority, &orchestrator), &certificate, seats.follow(orchestrator.members()));
         tokio::spawn(archive::catch_up(identity.clone(), Arc::downgrade(&network), Arc::downgrade(&orchestrator)));
         let (serving, scrapes) = (None, None);
@@ -451,6 +450,16 @@ fn listen(bound: Option<StdListener>, address: SocketAddr, setting: &'static str
     let Some(listener) = bound else { return doorway::listen(address).map_err(failed) };
     listener.set_nonblocking(true).map_err(failed)?;
     TcpListener::from_std(listener).map_err(failed)
+}
+
+/// The listeners for clients and for the monitoring system, if there is to be one for that.
+fn listen_for(
+    (api, metrics): (Option<StdListener>, Option<StdListener>),
+    config: &NodeConfig,
+) -> Result<(TcpListener, Option<TcpListener>), StartError> {
+    let wanted = metrics.is_some() || config.listen.metrics.is_some();
+    let address = config.listen.metrics.unwrap_or(config.listen.api);
+    Ok((listen(api, config.listen.api, "api")?, wanted.then(|| listen(metrics, address, "metrics")).transpose()?))
 }
 
 fn local_address(listener: &TcpListener) -> Result<SocketAddr, StartError> {

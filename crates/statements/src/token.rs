@@ -188,6 +188,16 @@ pub enum TokenProofError {
     /// One was false before on the same connection.
     #[error("a false proof of a token came by this connection before, and no other one is looked at: connect anew")]
     Distrusted,
+    /// So many came by the same connection that this one is not looked at.
+    #[error(
+        "more proofs of tokens came by this connection in a minute than this node verifies: send one proof with all requests, and make another one after a quarter of an hour"
+    )]
+    TooManyByConnection,
+    /// There were so many of the same token that this one is not looked at.
+    #[error(
+        "this node verified more proofs of this token in a minute than it does for one: send one proof with all requests, and make another one after a quarter of an hour"
+    )]
+    TooManyOfToken,
     /// Another token's owner made it, or it was made for another node.
     #[error(
         "the token's proof is false, or made for another node than this: it names the TLS key of the node that it is sent to"

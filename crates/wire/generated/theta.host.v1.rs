@@ -40,7 +40,7 @@ pub struct Hello {
     /// The number of the node in it.
     #[prost(uint32, tag = "3")]
     pub node: u32,
-    /// The longest frame that the node makes.
+    /// The longest frame that the node makes. It takes frames of up to 1 MiB.
     #[prost(uint32, tag = "4")]
     pub frame_bytes: u32,
 }

@@ -2101,8 +2101,8 @@ pub mod total_order_client {
                 .await
         }
         /// Gives the node the messages of all heights above `after`, up to `through`. What it has already is passed over. The call waits while
-        /// the node does not keep up. FAILED_PRECONDITION: heights between are missing, and the message says from where; DATA_LOSS: a height had
-        /// other messages before.
+        /// the node does not keep up. FAILED_PRECONDITION: heights between are missing, and the message says from where; or the node has begun
+        /// anew and was not asked for its position since: ask, and go on from there. DATA_LOSS: a height had other messages before.
         pub async fn deliver(
             &mut self,
             request: impl tonic::IntoRequest<super::DeliverRequest>,
@@ -2138,8 +2138,8 @@ pub mod total_order_server {
             request: tonic::Request<super::GetOrderPositionRequest>,
         ) -> Result<tonic::Response<super::OrderPosition>, tonic::Status>;
         /// Gives the node the messages of all heights above `after`, up to `through`. What it has already is passed over. The call waits while
-        /// the node does not keep up. FAILED_PRECONDITION: heights between are missing, and the message says from where; DATA_LOSS: a height had
-        /// other messages before.
+        /// the node does not keep up. FAILED_PRECONDITION: heights between are missing, and the message says from where; or the node has begun
+        /// anew and was not asked for its position since: ask, and go on from there. DATA_LOSS: a height had other messages before.
         async fn deliver(
             &self,
             request: tonic::Request<super::DeliverRequest>,

@@ -5,7 +5,10 @@
 //!
 //! Byte fields are [`bytes::Bytes`]: a decoded message borrows from the buffer in which it arrived.
 
+mod bounded;
 pub mod rpc;
+
+pub use bounded::{Bounded, TooManyFields};
 
 /// The client API: [`v1::threshold_protocol_server`], [`v1::threshold_scheme_server`], [`v1::threshold_keys_server`],
 /// [`v1::governance_server`], [`v1::total_order_server`], their clients and messages.

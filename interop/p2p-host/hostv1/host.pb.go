@@ -192,7 +192,7 @@ type Hello struct {
 	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`                         // 1
 	Group         string                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`                              // The name of the group.
 	Node          uint32                 `protobuf:"varint,3,opt,name=node,proto3" json:"node,omitempty"`                               // The number of the node in it.
-	FrameBytes    uint32                 `protobuf:"varint,4,opt,name=frame_bytes,json=frameBytes,proto3" json:"frame_bytes,omitempty"` // The longest frame that the node makes.
+	FrameBytes    uint32                 `protobuf:"varint,4,opt,name=frame_bytes,json=frameBytes,proto3" json:"frame_bytes,omitempty"` // The longest frame that the node makes. It takes frames of up to 1 MiB.
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

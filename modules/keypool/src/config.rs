@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 20;
 const MOST_TOKENS: usize = 64;
 /// The longest label of a token in bytes (`CK_TOKEN_INFO`).
 pub const LABEL: usize = 32;
-/// How long a call may take, in milliseconds, if the configuration does not say.
+/// How long the nodes may take for a call, in milliseconds, if the configuration does not say.
 const USUAL_TIMEOUT: u64 = 10_000;
 /// The longest time for a call, in milliseconds.
 const MOST_TIMEOUT: u64 = 600_000;
@@ -73,7 +73,7 @@ pub struct TokenConfig {
     pub label: Option<String>,
     /// What a host's PIN is.
     pub pin: Pin,
-    /// How long a call may take.
+    /// How long the nodes may take for a call.
     pub timeout: Duration,
     /// Whether `C_DestroyObject` destroys keys.
     pub destroy: bool,
@@ -132,13 +132,31 @@ struct File {
 struct TokenFields {
     client: PathBuf,
     label: Option<String>,
-    pin: Option<String>,
+    /// Whatever stands there, since it may be a PIN.
+    pin: Option<toml::Value>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     destroy: bool,
     pool: Option<String>,
     bindings: Option<PathBuf>,
     look_ahead: Option<PathBuf>,
+}
+
+/// Says what is wrong with the label that a configuration gives a token, if anything is.
+///
+/// # Errors
+/// In words.
+pub fn check_label(label: &str) -> Result<(), String> {
+    if label.is_empty() || label.len() > LABEL {
+        return Err(format!("the label {label:?} has {} bytes: write 1 to {LABEL}", label.len()));
+    }
+    Ok(())
+}
+
+/// What hosts are shown of a token's label, or of its group's name: as many whole characters as there is room for.
+#[must_use]
+pub fn shown_label(label: &str) -> &str {
+    label.get(..label.floor_char_boundary(LABEL)).unwrap_or_default()
 }
 
 /// Where bindings are, beside the configuration, if it does not say.
@@ -207,8 +225,8 @@ impl Config {
         let place = |error: &toml::de::Error| error.span().and_then(|span| text.get(..span.start)).map(lines);
         let File { log, token } = toml::from_str(text).map_err(|error| {
             wrong(match place(&error) {
-                Some(line) => format!("line {line}: {}", error.message()),
-                None => error.message().to_owned(),
+                Some(line) => format!("line {line}: {}", without_value(error.message())),
+                None => without_value(error.message()),
             })
         })?;
         if token.is_empty() || token.len() > MOST_TOKENS {
@@ -225,6 +243,15 @@ impl Config {
     }
 }
 
+/// The words of an error without what stands in the file: `invalid type: integer `7`, expected a string`.
+fn without_value(words: &str) -> String {
+    let is_of_value = ["invalid type: ", "invalid value: "].iter().any(|begin| words.starts_with(begin));
+    match words.rsplit_once(", expected ").filter(|_| is_of_value) {
+        Some((_, expected)) => format!("expected {expected}"),
+        None => words.to_owned(),
+    }
+}
+
 /// The number of the line that this text ends in.
 fn lines(before: &str) -> usize {
     before.matches('\n').count().saturating_add(1)
@@ -236,9 +263,7 @@ impl TokenFields {
         if !(1..=MOST_TIMEOUT).contains(&timeout) {
             return Err(format!("timeout_ms is {timeout}: write 1 to {MOST_TIMEOUT}"));
         }
-        if let Some(label) = self.label.as_ref().filter(|label| label.is_empty() || label.len() > LABEL) {
-            return Err(format!("the label {label:?} has {} bytes: write 1 to {LABEL}", label.len()));
-        }
+        self.label.as_deref().map_or(Ok(()), check_label)?;
         let pool = match (self.pool, self.bindings) {
             (None, None) => None,
             (None, Some(_)) => return Err("bindings are of a pool: write pool = \"NAME\", too".to_owned()),
@@ -253,7 +278,8 @@ impl TokenFields {
         }
         let look_ahead = self.look_ahead.map(|socket| folder.join(socket));
         let (client, timeout) = (folder.join(self.client), Duration::from_millis(timeout));
-        let pin = match self.pin.as_deref() {
+        // A table or a number is as little a word as any other text.
+        let pin = match self.pin.as_ref().map(|pin| pin.as_str().unwrap_or_default()) {
             None | Some("none") => Pin::None,
             Some("token") => Pin::Token,
             Some("passphrase") => Pin::Passphrase,
@@ -308,6 +334,13 @@ mod tests {
             (format!("{token}pin = \"hunter-2\"\n"), "and not the PIN"),
             (format!("{token}pin = hunter-2\n"), "line 3: "),
             (format!("{token}hunter = \"hunter-2\"\n"), "line 3: "),
+            (format!("{token}pin = 73918264\n"), "and not the PIN"),
+            (format!("{token}pin = -7391826.4\n"), "and not the PIN"),
+            (format!("{token}pin = [73918264, \"hunter-2\"]\n"), "and not the PIN"),
+            (format!("{token}pin = {{ of = 73918264 }}\n"), "and not the PIN"),
+            (format!("{token}pin = 739182647391826473918264\n"), "line 3: "),
+            (format!("{token}label = 73918264\n"), "line 3: expected a string"),
+            (format!("{token}timeout_ms = \"hunter-2\"\n"), "line 3: expected u64"),
             (format!("{token}timeout_ms = 0\n"), "timeout_ms is 0"),
             (format!("{token}label = \"{}\"\n", "x".repeat(33)), "33 bytes"),
             (token.repeat(65), "65 [[token]]"),
@@ -317,8 +350,15 @@ mod tests {
         ] {
             let error = parse(&text).unwrap_err().to_string();
             assert!(error.contains(word) && error.starts_with("/etc/thetacrypt/pkcs11.toml: "), "{error}");
-            assert!(!error.contains("hunter-2"), "{error}");
+            assert!(!error.contains("hunter-2") && !error.contains("7391826"), "{error}");
         }
+    }
+
+    #[test]
+    fn of_a_label_whole_characters_are_shown() {
+        assert_eq!(shown_label("the token"), "the token");
+        assert_eq!(shown_label(&"x".repeat(40)), "x".repeat(32));
+        assert_eq!(shown_label(&format!("{}\u{20ac}", "x".repeat(30))), "x".repeat(30));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The file of the bindings: read by everybody, written by one program at a time, as a whole.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError},
     io::{self, Read as _, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -14,6 +15,8 @@ use crate::Bindings;
 
 /// The largest file in bytes.
 const MOST: u64 = 64 << 20;
+/// Who may read and write the first file, of whom the process lets (its umask): its owner, and the group, whose programs share the pool.
+const FIRST_MODE: u32 = 0o660;
 /// How often a program looks whether another one is done.
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -123,7 +126,8 @@ impl BindingsFile {
         let path = self.beside("lock");
         let failed = |reason| BindingsError::System { path: path.clone(), what: "lock it", reason };
         let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let lock = lock.map_err(failed)?;
+        // Whoever may not write the file that another user has made may lock it all the same.
+        let lock = lock.or_else(|error| File::open(&path).map_err(|_| error)).map_err(failed)?;
         let deadline = Instant::now() + patience;
         loop {
             match lock.try_lock() {
@@ -152,26 +156,62 @@ impl Locked {
         self.file.read()
     }
 
-    /// Writes all bindings. When it returns they are on disk, and whoever reads meanwhile has the old ones or the new ones.
+    /// Writes all bindings. When it returns they are in place, and whoever reads meanwhile has the old ones or the new ones; who may read and
+    /// write the file stays as it was. If it gives something, the system does not say that they will be there after a power cut.
     ///
     /// # Errors
     /// [`BindingsError`]: then the old ones are there.
-    pub fn write(&self, bindings: &Bindings) -> Result<(), BindingsError> {
+    pub fn write(&self, bindings: &Bindings) -> Result<Option<BindingsError>, BindingsError> {
         let path = &self.file.0;
-        let text = bindings.to_text().map_err(|reason| BindingsError::Form { path: path.clone(), reason })?;
+        let form = |reason| BindingsError::Form { path: path.clone(), reason };
+        let text = bindings.to_text().map_err(form)?;
+        if u64::try_from(text.len()).unwrap_or(u64::MAX) > MOST {
+            return Err(form(format!("it would have {} bytes, and a file has at most {MOST}", text.len())));
+        }
         let new = self.file.beside("new");
-        let failed = |what| {
-            let path = new.clone();
+        let failed = |path: &Path, what| {
+            let path = path.to_owned();
             move |reason| BindingsError::System { path, what, reason }
         };
-        let mut file = File::create(&new).map_err(failed("make it"))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed("write it"))?;
+        let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+        let folder = File::open(parent).map_err(failed(parent, "open it"))?;
+        // What a program has left that ended while it wrote may be another user's.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&new, "remove it")(error)),
+            _ => {}
+        }
+        let old = fs::metadata(path).ok();
+        let mode = if old.is_some() { 0o600 } else { FIRST_MODE };
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new);
+        let mut file = file.map_err(failed(&new, "make it"))?;
+        let written = old.map_or(Ok(()), |old| take_after(&file, &old));
+        let written = written.and_then(|()| file.write_all(text.as_bytes())).and_then(|()| file.sync_all());
         drop(file);
-        fs::rename(&new, path).map_err(failed("put it in the place of the old one"))?;
-        // The name is on disk only with its folder.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed("write its folder"))
+        let placed = written
+            .map_err(failed(&new, "write it"))
+            .and_then(|()| fs::rename(&new, path).map_err(failed(&new, "put it in the place of the old one")));
+        if placed.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        placed?;
+        // The name is on disk only with its folder. The bindings are read as new by now, so nothing is undone.
+        Ok(folder.sync_all().map_err(failed(parent, "write it to the disk, after a change of its bindings")).err())
     }
+}
+
+/// Gives a file the owner, the group and the mode of the one that it takes the place of. Where the system does not let the process give the
+/// group, whoever is in the process's own has no more rights than others.
+fn take_after(file: &File, old: &Metadata) -> io::Result<()> {
+    let own = file.metadata()?;
+    let mut mode = old.mode() & 0o777;
+    if own.gid() != old.gid() && fchown(file, None, Some(old.gid())).is_err() {
+        mode = (mode & 0o707) | ((mode & 0o007) << 3);
+    }
+    if own.uid() != old.uid() {
+        // Only a privileged process may. The file of another user is this one's then, with the same mode.
+        let _ = fchown(file, Some(old.uid()), None);
+    }
+    file.set_permissions(Permissions::from_mode(mode))
 }
 
 impl Drop for Locked {
@@ -184,6 +224,11 @@ impl Drop for Locked {
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;
+
+    use rustix::{
+        process::{Gid, Uid, geteuid},
+        thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid},
+    };
 
     use super::*;
     use crate::bindings::tests::binding;
@@ -253,5 +298,130 @@ mod tests {
             let error = file.read().unwrap_err().to_string();
             assert!(error.contains("bindings.toml is damaged: ") && error.contains("from a backup"), "{error}");
         }
+    }
+
+    /// Does this as a user without rights, if the tests run as one that has all.
+    fn without_rights<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+        if !geteuid().is_root() {
+            return act();
+        }
+        thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                // Of this thread alone, as Linux has it.
+                let (user, group) = (Uid::from_raw(65_534), Gid::from_raw(65_534));
+                set_thread_groups(&[]).unwrap();
+                set_thread_res_gid(group, group, group).unwrap();
+                set_thread_res_uid(user, user, user).unwrap();
+                act()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    /// A folder that others may write.
+    fn common() -> (tempfile::TempDir, BindingsFile) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+        let file = BindingsFile::new(dir.path().join("bindings.toml"));
+        (dir, file)
+    }
+
+    fn one() -> Bindings {
+        let mut bindings = Bindings::default();
+        bindings.put(binding(1));
+        bindings
+    }
+
+    #[test]
+    fn who_may_read_and_write_the_file_stays_as_it_was() {
+        let (_dir, file) = common();
+        let mode = || fs::metadata(file.path()).unwrap().mode() & 0o7777;
+        let locked = file.lock(Duration::ZERO).unwrap();
+        locked.write(&Bindings::default()).unwrap();
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let umask = status.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap().trim();
+        assert_eq!(mode(), 0o660 & !u32::from_str_radix(umask, 8).unwrap());
+        for kept in [0o600, 0o664, 0o640] {
+            fs::set_permissions(file.path(), Permissions::from_mode(kept)).unwrap();
+            locked.write(&one()).unwrap();
+            assert_eq!(mode(), kept);
+        }
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(file.path(), Some(1234), Some(5678)).unwrap();
+            locked.write(&Bindings::default()).unwrap();
+            let now = fs::metadata(file.path()).unwrap();
+            assert_eq!((now.uid(), now.gid(), mode()), (1234, 5678, 0o640));
+        }
+    }
+
+    /// A group that cannot be kept gets nothing that is not everybody's.
+    #[test]
+    fn another_group_has_no_rights_of_the_first() {
+        let (_dir, file) = common();
+        file.lock(Duration::ZERO).unwrap().write(&one()).unwrap();
+        fs::set_permissions(file.path(), Permissions::from_mode(0o664)).unwrap();
+        without_rights(|| file.lock(Duration::ZERO).unwrap().write(&one()).unwrap());
+        let now = fs::metadata(file.path()).unwrap();
+        let expected = if geteuid().is_root() { 0o644 } else { 0o664 };
+        assert_eq!((now.mode() & 0o7777, file.read().unwrap()), (expected, one()));
+    }
+
+    #[test]
+    fn what_another_user_has_left_is_in_nobodys_way() {
+        let (dir, file) = common();
+        for (name, mode) in [("bindings.toml.lock", 0o444), ("bindings.toml.new", 0o400)] {
+            fs::write(dir.path().join(name), "").unwrap();
+            fs::set_permissions(dir.path().join(name), Permissions::from_mode(mode)).unwrap();
+        }
+        without_rights(|| {
+            let locked = file.lock(Duration::ZERO).unwrap();
+            assert!(matches!(file.lock(Duration::ZERO), Err(BindingsError::Busy { .. })), "it is a lock");
+            locked.write(&one()).unwrap();
+        });
+        assert_eq!(file.read().unwrap(), one());
+    }
+
+    /// The new file follows no name that somebody else has put there.
+    #[test]
+    fn a_name_that_leads_elsewhere_is_not_followed() {
+        let (dir, file) = common();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, "as it was").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, dir.path().join("bindings.toml.new")).unwrap();
+        file.lock(Duration::ZERO).unwrap().write(&one()).unwrap();
+        assert_eq!((fs::read_to_string(elsewhere).unwrap(), file.read().unwrap()), ("as it was".to_owned(), one()));
+    }
+
+    /// A folder that can be changed and not opened: whoever hears of an error has nothing changed.
+    #[test]
+    fn an_error_says_that_the_old_bindings_are_there() {
+        let (dir, file) = common();
+        file.lock(Duration::ZERO).unwrap().write(&Bindings::default()).unwrap();
+        fs::set_permissions(file.path(), Permissions::from_mode(0o666)).unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o333)).unwrap();
+        let error = without_rights(|| file.lock(Duration::ZERO).unwrap().write(&one()).unwrap_err());
+        assert!(error.to_string().contains("cannot open it"), "{error}");
+        assert_eq!(without_rights(|| file.read().unwrap()), Bindings::default());
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+    }
+
+    /// Bindings that nobody could read again are not written.
+    #[test]
+    fn what_would_be_too_long_to_be_read_is_not_written() {
+        let (_dir, file) = common();
+        let locked = file.lock(Duration::ZERO).unwrap();
+        locked.write(&one()).unwrap();
+        let mut bindings = one();
+        // Each of them takes six times as much in the file.
+        let shown = crate::Shown { id: Some(vec![7; 1024]), label: Some("\u{1}".repeat(1024)) };
+        for number in 0_u16..4_200 {
+            let mut long = binding(2);
+            long.key_id[..2].copy_from_slice(&number.to_be_bytes());
+            (long.private, long.public) = (shown.clone(), Some(shown.clone()));
+            bindings.put(long);
+        }
+        let error = locked.write(&bindings).unwrap_err().to_string();
+        assert!(error.contains("cannot be written") && error.contains("at most 67108864"), "{error}");
+        assert_eq!(file.read().unwrap(), one());
     }
 }

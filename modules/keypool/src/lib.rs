@@ -13,7 +13,7 @@ mod sharing;
 
 pub use self::{
     bindings::{Binding, Bindings, Shown, State},
-    config::{Config, ConfigError, LABEL, LogTo, Pin, PoolConfig, TokenConfig},
+    config::{Config, ConfigError, LABEL, LogTo, Pin, PoolConfig, TokenConfig, check_label, shown_label},
     file::{BindingsError, BindingsFile, Locked, Stamp},
     prefix::{Prefix, PrefixError, SUITES},
     sharing::{Members, NoSharing, Sharing, Told, Unfit},

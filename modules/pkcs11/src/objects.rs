@@ -115,6 +115,11 @@ impl LiveKey {
         self.reference.strip_suffix("@1")
     }
 
+    /// The name, whichever version this is.
+    pub(crate) fn bare_name(&self) -> &str {
+        self.reference.split_once('@').map_or(&self.reference, |(name, _)| name)
+    }
+
     /// The bits of the modulus of a key of RSA.
     pub(crate) fn modulus_bits(&self) -> Option<usize> {
         match &self.shape {
@@ -314,11 +319,15 @@ impl Object {
         })
     }
 
-    /// Whether it has all attributes of a template. A key may also be looked for as `NAME@VERSION`.
+    /// Whether it has all attributes of a template. A key may also be looked for as `NAME@VERSION`. Hosts make private keys with `CKA_PRIVATE`
+    /// and look for them by it: where no PIN is needed it makes no difference, and both values are taken.
     pub(crate) fn matches(&self, template: &[Attribute]) -> bool {
         template.iter().all(|wanted| {
             let named = wanted.kind == CKA_LABEL && wanted.value == self.key.reference.as_bytes();
-            named || self.attribute(wanted.kind).is_ok_and(|value| value == wanted.value)
+            let open = wanted.kind == CKA_PRIVATE && self.class == Class::Private && !self.hidden;
+            named
+                || (open && matches!(wanted.value.as_slice(), [0 | 1]))
+                || self.attribute(wanted.kind).is_ok_and(|value| value == wanted.value)
         })
     }
 
@@ -406,6 +415,19 @@ mod tests {
         assert!(private.matches(&[label("gold@1")]));
         assert!(!private.matches(&[class, label("gold@2")]));
         assert!(!private.matches(&[Attribute { kind: CKA_MODULUS, value: vec![1] }]));
+    }
+
+    /// A host that makes a key asks for a private one, and finds it so.
+    #[test]
+    fn without_a_pin_private_keys_are_found_either_way() {
+        let private = |value: u8| [Attribute { kind: CKA_PRIVATE, value: vec![value] }];
+        let key = key(Suite::EcdsaP256).unwrap();
+        let open = object(key.clone(), Class::Private);
+        assert!(open.matches(&private(0)) && open.matches(&private(1)) && !open.matches(&private(7)));
+        let hidden = Object { hidden: true, ..open };
+        assert!(!hidden.matches(&private(0)) && hidden.matches(&private(1)));
+        let public = object(key, Class::Public);
+        assert!(public.matches(&private(0)) && !public.matches(&private(1)));
     }
 
     #[test]

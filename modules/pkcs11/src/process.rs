@@ -83,7 +83,8 @@ pub(crate) fn module() -> Outcome<Arc<Module>> {
     module.clone().ok_or(absent)
 }
 
-/// Begins. Nothing is sent and no thread is started before the host looks for a key.
+/// Begins. Nothing is sent before the host looks for a key, and no thread is started but for the lines of the log: one for each, where a
+/// client file or the configuration is wrong.
 pub(crate) fn initialise() -> Outcome<()> {
     let process = here(true).ok_or(Refusal(CKR_GENERAL_ERROR))?;
     let mut module = process.module.write().unwrap_or_else(PoisonError::into_inner);
@@ -146,23 +147,9 @@ impl Module {
         self.sessions.open(slot, writable, Arc::clone(token))
     }
 
-    /// Closes a session; with the last one the host is logged out.
-    pub(crate) fn close_session(&self, handle: CK_SESSION_HANDLE) -> Outcome<()> {
-        let closed = self.sessions.close(handle)?;
-        self.log_out_without_sessions(closed.slot())
-    }
-
-    /// Closes all sessions of a slot.
+    /// Closes all sessions of a slot, and logs the host out.
     pub(crate) fn close_all_sessions(&self, slot: CK_SLOT_ID) -> Outcome<()> {
-        self.token(slot)?;
-        self.sessions.close_all(slot);
-        self.log_out_without_sessions(slot)
-    }
-
-    fn log_out_without_sessions(&self, slot: CK_SLOT_ID) -> Outcome<()> {
-        if self.sessions.count(slot).0 == 0 {
-            self.token(slot)?.log_out();
-        }
+        self.sessions.close_all(slot, self.token(slot)?);
         Ok(())
     }
 }

@@ -138,17 +138,35 @@ impl Sessions {
         open.get(&handle).cloned().ok_or(Refusal(CKR_SESSION_HANDLE_INVALID))
     }
 
-    pub(crate) fn close(&self, handle: CK_SESSION_HANDLE) -> Outcome<Arc<Session>> {
+    /// Closes a session; with the last one of its slot the host is logged out.
+    pub(crate) fn close(&self, handle: CK_SESSION_HANDLE) -> Outcome<()> {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let closed = open.remove(&handle).ok_or(Refusal(CKR_SESSION_HANDLE_INVALID))?;
         closed.forget_made();
-        Ok(closed)
+        // In one step: a session that another thread opens meanwhile, and logs in, stays logged in.
+        if !open.values().any(|session| session.slot == closed.slot) {
+            closed.token.log_out();
+        }
+        Ok(())
     }
 
-    pub(crate) fn close_all(&self, slot: CK_SLOT_ID) {
+    /// Closes all sessions of a slot, whose token this is.
+    pub(crate) fn close_all(&self, slot: CK_SLOT_ID, token: &Token) {
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let closed = open.extract_if(.., |_, session| session.slot == slot);
         closed.for_each(|(_, session)| session.forget_made());
+        token.log_out();
+    }
+
+    /// Takes the host's PIN. To check it may take long: the host is logged in only if a session of the slot is still open then.
+    pub(crate) fn log_in(&self, handle: CK_SESSION_HANDLE, pin: &[u8]) -> Outcome<()> {
+        let session = self.find(handle)?;
+        let client = session.token.credentials(pin)?;
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        if !open.values().any(|open| open.slot == session.slot) {
+            return Err(Refusal(CKR_SESSION_HANDLE_INVALID));
+        }
+        session.token.log_in(client)
     }
 
     /// How many sessions a slot has, and how many of them can write.

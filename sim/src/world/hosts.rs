@@ -61,7 +61,9 @@ impl Hosts {
                 Identity::from_pem(&made.certificate_pem, &made.key_pem).map_err(|error| error.to_string())?;
             let random = Box::new(Seeded(Mutex::new(seeded(seed ^ 0x686f_7374, u64::from(node)))));
             let limits = CarrierLimits { frame_bytes: 4_000, ..CarrierLimits::default() };
-            locals.insert(node, Arc::new(Local { identity, limits, budget: Budget::new(1_000), random }));
+            let budget = Budget::new(1_000);
+            budget.among(usize::from(nodes.saturating_sub(1)));
+            locals.insert(node, Arc::new(Local { identity, limits, budget, random }));
         }
         Ok(Self { base, locals, ends: BTreeMap::new(), seen: Vec::new(), lives: 0 })
     }
@@ -81,8 +83,7 @@ impl Hosts {
             boot.first_chunk_mut().map(|first| *first = self.lives.to_be_bytes())?;
             let outbox = Arc::new(Outbox::new(65_536, 64 << 20));
             let counters = Arc::new(PeerCounters::new(party(peer).ok()?));
-            let peers = self.locals.len().saturating_sub(1);
-            let link = Link::new(local, (pinned, peers), boot, Arc::clone(&outbox), counters, at)?;
+            let link = Link::new(local, pinned, boot, Arc::clone(&outbox), counters, at)?;
             self.ends.insert((node, peer), End { link, outbox, woken: 0 });
         }
         self.ends.get_mut(&(node, peer))

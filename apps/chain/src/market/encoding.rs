@@ -11,11 +11,10 @@ use theta_names::codec::{DecodeError, Reader, Writer};
 use super::{
     Account, Ending, Genesis, KEPT_OUTCOMES, MOST_TX, MOST_WAITING, Market, Numbers, ORDER_LEN, Order, Outcome, Pool,
     Terms, TermsError, Verdict, Waiting,
+    terms::{MOST_GENESIS, MOST_NAME},
 };
 
-const DOMAIN: &str = "theta/chain/state/v2";
-/// The longest genesis, in bytes.
-const MOST_GENESIS: usize = 1 << 20;
+const DOMAIN: &str = "theta/chain/state/v3";
 
 /// Bytes that are no state.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +34,7 @@ impl Market {
     /// The state as bytes: one encoding for each state.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        // A genesis is a struct of texts and numbers, which JSON has.
-        let genesis = serde_json::to_vec(self.terms.genesis()).unwrap_or_default();
+        let genesis = self.terms.genesis().encode();
         let mut writer = Writer::of(DOMAIN).text(self.terms.chain()).bytes(&genesis).u64(self.height);
         writer = writer.u64(self.pool.coin).u64(self.pool.gold).u64(self.ended);
         writer = writer.u32(count(self.accounts.len()));
@@ -59,7 +57,7 @@ impl Market {
     /// [`StateError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader::of(bytes, DOMAIN)?;
-        let chain = reader.text(256)?.to_owned();
+        let chain = reader.text(MOST_NAME)?.to_owned();
         let genesis: Genesis = serde_json::from_slice(reader.bytes_within(MOST_GENESIS)?)?;
         let terms = Arc::new(Terms::new(&chain, &genesis)?);
         let height = reader.u64()?;
@@ -105,6 +103,7 @@ fn write_waiting(writer: Writer, waiting: &Waiting) -> Writer {
         None => writer.u8(0),
         Some(Verdict::Void) => writer.u8(1),
         Some(Verdict::Key(key)) => writer.u8(2).raw(key),
+        Some(Verdict::Plain(order)) => writer.u8(3).raw(&order.encode()),
     };
     words.iter().fold(writer.u32(count(words.len())), |writer, word| writer.u16(*word))
 }
@@ -117,6 +116,7 @@ fn read_waiting(reader: &mut Reader<'_>) -> Result<Waiting, DecodeError> {
         0 => None,
         1 => Some(Verdict::Void),
         2 => Some(Verdict::Key(reader.array()?)),
+        3 => Some(Verdict::Plain(read_order(reader)?)),
         _ => return Err(DecodeError::Field("a verdict")),
     };
     let mut words = BTreeSet::new();
@@ -147,7 +147,7 @@ fn read_outcome(reader: &mut Reader<'_>) -> Result<Outcome, DecodeError> {
     let (trader, number, sealed) = (reader.array()?, reader.u64()?, reader.flag()?);
     let order = match reader.u8()? {
         0 => None,
-        1 => Some(Order::decode(reader.take(ORDER_LEN)?).ok_or(DecodeError::Field("an order"))?),
+        1 => Some(read_order(reader)?),
         _ => return Err(DecodeError::Field("an order or none")),
     };
     let ending = match reader.u8()? {
@@ -159,4 +159,8 @@ fn read_outcome(reader: &mut Reader<'_>) -> Result<Outcome, DecodeError> {
         _ => return Err(DecodeError::Field("an ending")),
     };
     Ok(Outcome { height, ordered, trader, number, sealed, order, ending })
+}
+
+fn read_order(reader: &mut Reader<'_>) -> Result<Order, DecodeError> {
+    Order::decode(reader.take(ORDER_LEN)?).ok_or(DecodeError::Field("an order"))
 }

@@ -1,4 +1,4 @@
-//! The state machine: an exchange of two goods, whose orders are encrypted until their place is decided.
+//! The state machine: an exchange of two goods, whose orders are encrypted until their place is decided, and executed in the order of their places.
 //!
 //! Everything here is a function of the blocks and of the genesis: no clock, no randomness, no network, no map without an order. All
 //! validators compute the same state, and its hash is in the next block's header (`spec/chain.md`).
@@ -33,20 +33,20 @@ pub use self::{
     transaction::{MOST_TX, Opening, OrderedMessage, Plain, Sealed, Transaction, TransactionError, VoidWord},
 };
 
-/// The most sealed orders that wait for their decryption. Beyond it, none is ordered until some were opened.
+/// The most orders that wait, for their decryption or for those before them. Beyond it, none is ordered until some were opened.
 pub const MOST_WAITING: usize = 512;
 /// The most of one trader.
 pub const MOST_WAITING_OF_ONE: usize = 16;
 /// The most messages of nodes in one block: nodes take no more at one height, and each costs all validators a signature.
 pub const MOST_MESSAGES: usize = 1_024;
-/// The most of one validator.
+/// The most of one validator, if there are few: see [`Terms::most_messages_of_one`].
 pub const MOST_MESSAGES_OF_ONE: usize = 64;
 /// How many of the latest outcomes the state has.
 pub const KEPT_OUTCOMES: usize = 128;
 
 /// The name of an account: an Ed25519 public key.
 pub type AccountId = [u8; 32];
-/// The name of a sealed order: SHA-256 of its ciphertext.
+/// The name of an order: SHA-256 of its ciphertext, or of what its trader signed if everybody can read it.
 pub type SealId = [u8; 32];
 
 /// What somebody owns, and how many of the orders were ordered.
@@ -60,16 +60,18 @@ pub struct Account {
     pub next: u64,
 }
 
-/// What became of a ciphertext that was ordered.
+/// What is to be done with an order that has its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Its payload key, which everybody has checked.
     Key([u8; 32]),
     /// More validators than may lie say that no shares open it.
     Void,
+    /// It never was sealed.
+    Plain(Order),
 }
 
-/// A sealed order that has its place and waits to be opened.
+/// An order that has its place and waits to be opened, or for those that have theirs before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Its name.
@@ -80,9 +82,9 @@ pub struct Waiting {
     pub number: u64,
     /// The height of the block that ordered it.
     pub height: u64,
-    /// Header and sealed payload.
+    /// Header and sealed payload; empty if the order was not sealed.
     pub ciphertext: Bytes,
-    /// How it opens, once that is decided.
+    /// How it opens, once that is decided; from the beginning if the order was not sealed.
     pub verdict: Option<Verdict>,
     /// The validators, by their place in the terms, that say it cannot be opened.
     pub words: BTreeSet<u16>,
@@ -147,7 +149,7 @@ pub enum Refusal {
     #[error("the ciphertext is no sealed order of this trader: {0}")]
     Ciphertext(String),
     /// Too many orders wait.
-    #[error("too many orders wait to be opened")]
+    #[error("too many orders wait to be executed")]
     Full,
     /// Orders must be sealed here.
     #[error("this chain takes sealed orders only")]
@@ -159,7 +161,7 @@ pub enum Refusal {
     #[error("this is not the key of the ciphertext")]
     FalseKey,
     /// The block has too many messages of nodes.
-    #[error("a block has {MOST_MESSAGES} messages of nodes at most, and {MOST_MESSAGES_OF_ONE} of one validator")]
+    #[error("a block has {MOST_MESSAGES} messages of nodes at most, and of one validator its part of them")]
     Crowded,
     /// A message of a node with this number has had its place, or is too late.
     #[error("a message with this number has had its place, or comes too late")]
@@ -288,52 +290,82 @@ impl Market {
             Transaction::Sealed(sealed) => self.place(sealed),
             Transaction::Opening(opening) => self.open(&opening),
             Transaction::Void(word) => self.hear(&word),
-            Transaction::Plain(plain) => self.trade(&plain),
+            Transaction::Plain(plain) => self.place_plain(&plain),
             Transaction::Ordered(message) => self.carry(&message),
         }
     }
 
-    /// Ends a block: executes what is open, in the order in which it was placed, up to the first order that is not.
+    /// Ends a block: executes what can be read, in the order in which it was placed, up to the first order that cannot. What was never sealed waits for
+    /// those before it as well: whoever reads an order that has its place must not trade before it.
     pub fn end_block(&mut self, height: u64) {
         self.height = height;
         self.carried.clear();
         while let Some(verdict) = self.queue.front().and_then(|first| first.verdict) {
             let Some(first) = self.queue.pop_front() else { return };
-            let order = match verdict {
-                Verdict::Void => Err(Ending::Void),
-                Verdict::Key(key) => read(&key, &first.ciphertext).ok_or(Ending::Unreadable),
+            let (sealed, order) = match verdict {
+                Verdict::Void => (true, Err(Ending::Void)),
+                Verdict::Key(key) => (true, read(&key, &first.ciphertext).ok_or(Ending::Unreadable)),
+                Verdict::Plain(order) => (false, Ok(order)),
             };
             let (order, ending) = match order {
                 Ok(order) => (Some(order), self.execute(&first.trader, &order)),
                 Err(ending) => (None, ending),
             };
             let Waiting { trader, number, height: ordered, .. } = first;
-            self.record(Outcome { height, ordered, trader, number, sealed: true, order, ending });
+            self.record(Outcome { height, ordered, trader, number, sealed, order, ending });
         }
     }
 
     /// Gives a sealed order its place.
     fn place(&mut self, sealed: Sealed) -> Result<(), Refusal> {
-        let account = self.accounts.get_mut(&sealed.trader).ok_or(Refusal::NoAccount)?;
-        if account.next != sealed.number {
-            return Err(Refusal::Number(account.next));
-        }
-        let his = self.queue.iter().filter(|waiting| waiting.trader == sealed.trader).count();
-        if self.queue.len() >= MOST_WAITING || his >= MOST_WAITING_OF_ONE {
-            return Err(Refusal::Full);
-        }
+        self.may_place(&sealed.trader, sealed.number)?;
         if !sealed.is_signed(self.terms.chain()) {
             return Err(Refusal::Signature);
         }
         seal::check(&self.terms, &sealed)?;
-        account.next = account.next.saturating_add(1);
         let Sealed { trader, number, ciphertext, .. } = sealed;
         let id = Sha256::digest(&ciphertext).into();
+        self.queue_up((id, ciphertext, None), trader, number);
+        Ok(())
+    }
+
+    /// Gives an order that everybody can read its place, behind all that have theirs.
+    fn place_plain(&mut self, plain: &Plain) -> Result<(), Refusal> {
+        if !self.terms.takes_plain() {
+            return Err(Refusal::PlainOrder);
+        }
+        self.may_place(&plain.trader, plain.number)?;
+        if !plain.is_signed(self.terms.chain()) {
+            return Err(Refusal::Signature);
+        }
+        let Plain { trader, number, order, .. } = *plain;
+        let id = Sha256::digest(Plain::signed(self.terms.chain(), &trader, number, &order)).into();
+        self.queue_up((id, Bytes::new(), Some(Verdict::Plain(order))), trader, number);
+        Ok(())
+    }
+
+    /// Whether a trader's order with this number may have a place now.
+    fn may_place(&self, trader: &AccountId, number: u64) -> Result<(), Refusal> {
+        let next = self.accounts.get(trader).ok_or(Refusal::NoAccount)?.next;
+        if next != number {
+            return Err(Refusal::Number(next));
+        }
+        let his = self.queue.iter().filter(|waiting| waiting.trader == *trader).count();
+        if self.queue.len() >= MOST_WAITING || his >= MOST_WAITING_OF_ONE {
+            return Err(Refusal::Full);
+        }
+        Ok(())
+    }
+
+    /// Puts an order at the end of the queue.
+    fn queue_up(&mut self, order: (SealId, Bytes, Option<Verdict>), trader: AccountId, number: u64) {
+        let (id, ciphertext, verdict) = order;
+        if let Some(account) = self.accounts.get_mut(&trader) {
+            account.next = account.next.saturating_add(1);
+        }
         // The block that is being made follows the last one.
         let height = self.height.saturating_add(1);
-        let words = BTreeSet::new();
-        self.queue.push_back(Waiting { id, trader, number, height, ciphertext, verdict: None, words });
-        Ok(())
+        self.queue.push_back(Waiting { id, trader, number, height, ciphertext, verdict, words: BTreeSet::new() });
     }
 
     /// Takes a key of an order that has a place since an earlier block.
@@ -377,7 +409,7 @@ impl Market {
     fn carry(&mut self, message: &OrderedMessage) -> Result<(), Refusal> {
         let validator = self.terms.validator(message.validator).ok_or(Refusal::NoValidator)?;
         let of_one = self.carried.get(&message.validator).copied().unwrap_or_default();
-        if of_one >= MOST_MESSAGES_OF_ONE || self.carried.values().sum::<usize>() >= MOST_MESSAGES {
+        if of_one >= self.terms.most_messages_of_one() || self.carried.values().sum::<usize>() >= MOST_MESSAGES {
             return Err(Refusal::Crowded);
         }
         let mut numbers = self.numbers.get(&message.validator).copied().unwrap_or_default();
@@ -389,26 +421,6 @@ impl Market {
         }
         self.carried.insert(message.validator, of_one.saturating_add(1));
         self.numbers.insert(message.validator, numbers);
-        Ok(())
-    }
-
-    /// Executes an order that everybody can read, at once.
-    fn trade(&mut self, plain: &Plain) -> Result<(), Refusal> {
-        if !self.terms.takes_plain() {
-            return Err(Refusal::PlainOrder);
-        }
-        let account = self.accounts.get_mut(&plain.trader).ok_or(Refusal::NoAccount)?;
-        if account.next != plain.number {
-            return Err(Refusal::Number(account.next));
-        }
-        if !plain.is_signed(self.terms.chain()) {
-            return Err(Refusal::Signature);
-        }
-        account.next = account.next.saturating_add(1);
-        let ending = self.execute(&plain.trader, &plain.order);
-        let height = self.height.saturating_add(1);
-        let Plain { trader, number, order, .. } = *plain;
-        self.record(Outcome { height, ordered: height, trader, number, sealed: false, order: Some(order), ending });
         Ok(())
     }
 

@@ -4,7 +4,11 @@ use serde::{Deserialize, Serialize};
 use theta_keyfiles::PublicKeyText as _;
 use theta_schemes::{Purpose, keys::AnyPublicKey};
 
-use super::Pool;
+use super::{MOST_MESSAGES, MOST_MESSAGES_OF_ONE, Pool};
+
+/// The longest genesis, in bytes, and the longest name of a chain: the state has both, and is read within these bounds.
+pub(super) const MOST_GENESIS: usize = 1 << 20;
+pub(super) const MOST_NAME: usize = 256;
 
 /// An account of the genesis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,6 +38,14 @@ pub struct Genesis {
     pub pool: Pool,
 }
 
+impl Genesis {
+    /// As the state has it.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        // It is a struct of texts and numbers, which JSON has.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
 /// Why a genesis makes no sense.
 #[derive(Debug, thiserror::Error)]
 pub enum TermsError {
@@ -43,6 +55,9 @@ pub enum TermsError {
     /// A public key of somebody.
     #[error("{0:?} is no Ed25519 public key in 64 hexadecimal digits")]
     PublicKey(String),
+    /// The genesis as a whole.
+    #[error("the genesis has {0} bytes, of which a state has room for {MOST_GENESIS}: give it fewer accounts")]
+    TooLong(usize),
     /// The chain's name.
     #[error(
         "{0:?} is no name of a chain here: labels of orders are CHAIN/TRADER/NUMBER, and names with `/` would be the beginning of others'"
@@ -73,8 +88,13 @@ pub struct Terms {
 
 impl Terms {
     pub(super) fn new(chain: &str, genesis: &Genesis) -> Result<Self, TermsError> {
-        if chain.is_empty() || chain.contains('/') {
+        if chain.is_empty() || chain.contains('/') || chain.len() > MOST_NAME {
             return Err(TermsError::Chain(chain.to_owned()));
+        }
+        // A chain whose state could not be read again would stop at the first restart.
+        let bytes = genesis.encode().len();
+        if bytes > MOST_GENESIS {
+            return Err(TermsError::TooLong(bytes));
         }
         let (name, key) = AnyPublicKey::from_text(&genesis.key).map_err(|error| TermsError::Key(error.to_string()))?;
         if key.suite().purpose() != Purpose::Decrypt {
@@ -118,6 +138,13 @@ impl Terms {
     #[must_use]
     pub fn validator(&self, place: u16) -> Option<&[u8; 32]> {
         self.validators.get(usize::from(place))
+    }
+
+    /// How many messages of nodes one validator may have in a block: less where there are many, so that none of them takes the others' room.
+    #[must_use]
+    pub fn most_messages_of_one(&self) -> usize {
+        let part = MOST_MESSAGES.checked_div(self.validators.len()).unwrap_or(MOST_MESSAGES);
+        part.clamp(1, MOST_MESSAGES_OF_ONE)
     }
 
     /// How many validators have to say that an order cannot be opened: one more than may lie.

@@ -120,6 +120,40 @@ fn orders_are_executed_in_the_order_of_their_places_whatever_is_opened_first() {
     assert!(market.outcomes().0.all(|outcome| (outcome.ordered, outcome.height) == (1, 3)));
 }
 
+/// Whoever learns a sealed order's key with everybody else, and proposes the next block, does not trade before it by an order that is not sealed.
+#[test]
+fn who_reads_an_order_that_has_its_place_trades_behind_it() {
+    let (mut market, world) = (market(), world());
+    let alice = sealed(&world.alice, 0, Order::buy(500, 1));
+    block(&mut market, std::slice::from_ref(&alice));
+    let (pool, hers) = market.pool().after(Asset::Coin, 500).unwrap();
+    let (pool, his) = pool.after(Asset::Coin, 300).unwrap();
+    block(&mut market, &[world.bob.plain(CHAIN, 0, Order::buy(300, 1)), opening(&alice)]);
+    let executed = |gave, got| Ending::Executed { gave, got };
+    assert_eq!(endings(&market), [executed(500, hers), executed(300, his)]);
+    assert_eq!(market.pool(), pool);
+    assert_eq!(market.outcomes().0.map(|outcome| outcome.sealed).collect::<Vec<_>>(), [true, false]);
+}
+
+#[test]
+fn orders_that_are_not_sealed_wait_in_the_same_queue_and_count_in_it() {
+    let (mut market, world) = (market(), world());
+    let alice = sealed(&world.alice, 0, Order::buy(500, 1));
+    block(&mut market, std::slice::from_ref(&alice));
+    let plain = |number| world.bob.plain(CHAIN, number, Order::buy(1, 0));
+    for number in 0..MOST_WAITING_OF_ONE as u64 {
+        market.apply(&plain(number)).unwrap();
+    }
+    assert_eq!(market.apply(&plain(MOST_WAITING_OF_ONE as u64)), Err(Refusal::Full));
+    market.end_block(2);
+    assert!(endings(&market).is_empty(), "all wait behind a sealed order");
+    let kept = Market::decode(&market.encode()).unwrap();
+    assert_eq!((kept.hash(), kept.waiting().count()), (market.hash(), 1 + MOST_WAITING_OF_ONE));
+    assert_eq!(market.place_of(world.bob.id(), 3), Some(2));
+    block(&mut market, &[opening(&alice)]);
+    assert_eq!((market.waiting().count(), endings(&market).len()), (0, 1 + MOST_WAITING_OF_ONE));
+}
+
 #[test]
 fn an_order_is_opened_in_a_later_block_by_its_own_key_once() {
     let mut market = market();
@@ -306,6 +340,15 @@ fn a_genesis_that_makes_no_sense_is_refused() {
     assert!(wrong(&|genesis| genesis.key.clear()).starts_with("the key of the genesis"));
     assert!(wrong(&|genesis| genesis.validators.truncate(1)).contains("cannot outvote"));
     assert!(wrong(&|genesis| genesis.accounts[0].trader.push('0')).contains("64 hexadecimal digits"));
+    let crowd = |count: u32| {
+        let trader = |number: u32| hex::encode(Sha256::digest(number.to_be_bytes()));
+        (0..count).map(|number| GenesisAccount { trader: trader(number), coin: 1_000_000, gold: 1_000_000 }).collect()
+    };
+    assert!(wrong(&|genesis| genesis.accounts = crowd(12_000)).contains("give it fewer accounts"));
+    let most = Market::new(CHAIN, &Genesis { accounts: crowd(8_000), ..genesis(true) }).unwrap();
+    assert_eq!(Market::decode(&most.encode()).unwrap().hash(), most.hash(), "what begins can be read again");
+    let name = "x".repeat(257);
+    assert!(Market::new(&name, &genesis(true)).is_err() && Market::new(&name[1..], &genesis(true)).is_ok());
     let (signing, _) = deal_any(Suite::FrostEd25519, Threshold::new(2, 4).unwrap(), &mut rng(2));
     let text = signing.to_text(&"sign".parse().unwrap());
     assert!(wrong(&|genesis| genesis.key.clone_from(&text)).contains("not for encryption"));

@@ -131,6 +131,7 @@ impl Network {
                 place,
                 secret: hex::encode(own),
                 rpc: rpc.clone(),
+                order: true,
                 behaviour: liar.map_or(Behaviour::Honest, |(_, behaviour)| behaviour),
                 account: liar.map(|_| hex::encode(secret)),
             };

@@ -12,8 +12,9 @@ use bytes::Bytes;
 use tendermint_proto::v0_38::{
     abci::{
         self, ExecTxResult, RequestCheckTx, RequestFinalizeBlock, RequestInitChain, RequestPrepareProposal,
-        RequestProcessProposal, RequestQuery, request::Value as Asked, response::Value as Answer,
-        response_process_proposal::ProposalStatus,
+        RequestProcessProposal, RequestQuery, RequestVerifyVoteExtension, request::Value as Asked,
+        response::Value as Answer, response_apply_snapshot_chunk, response_offer_snapshot,
+        response_process_proposal::ProposalStatus, response_verify_vote_extension::VerifyStatus,
     },
     types::{BlockParams, ConsensusParams},
 };
@@ -295,6 +296,7 @@ impl Application for Validator {
     fn answer(&self, request: Asked) -> Option<Answer> {
         Some(match request {
             Asked::Echo(echo) => Answer::Echo(abci::ResponseEcho { message: echo.message }),
+            Asked::Flush(_) => Answer::Flush(abci::ResponseFlush {}),
             Asked::Info(_) => Answer::Info(self.info()),
             Asked::InitChain(request) => Answer::InitChain(self.init_chain(&request)?),
             Asked::CheckTx(request) => Answer::CheckTx(self.check(&request)),
@@ -303,11 +305,27 @@ impl Application for Validator {
             Asked::FinalizeBlock(request) => Answer::FinalizeBlock(self.finalize(&request)?),
             Asked::Commit(_) => Answer::Commit(self.commit()?),
             Asked::Query(request) => Answer::Query(self.query(&request)),
-            // No snapshots: a new validator replays the blocks. No vote extensions: keys prove themselves.
+            // No snapshots: a new validator replays the blocks. Any machine in CometBFT's network can ask for one, and is told that there is none.
             Asked::ListSnapshots(_) => Answer::ListSnapshots(abci::ResponseListSnapshots::default()),
-            _ => return None,
+            Asked::LoadSnapshotChunk(_) => Answer::LoadSnapshotChunk(abci::ResponseLoadSnapshotChunk::default()),
+            Asked::OfferSnapshot(_) => Answer::OfferSnapshot(abci::ResponseOfferSnapshot {
+                result: response_offer_snapshot::Result::Reject.into(),
+            }),
+            Asked::ApplySnapshotChunk(_) => Answer::ApplySnapshotChunk(abci::ResponseApplySnapshotChunk {
+                result: response_apply_snapshot_chunk::Result::Abort.into(),
+                ..Default::default()
+            }),
+            // No vote extensions: keys prove themselves.
+            Asked::ExtendVote(_) => Answer::ExtendVote(abci::ResponseExtendVote::default()),
+            Asked::VerifyVoteExtension(request) => Answer::VerifyVoteExtension(extension(&request)),
         })
     }
+}
+
+/// Honest validators extend votes by nothing, which all of them have to take.
+fn extension(request: &RequestVerifyVoteExtension) -> abci::ResponseVerifyVoteExtension {
+    let status = if request.vote_extension.is_empty() { VerifyStatus::Accept } else { VerifyStatus::Reject };
+    abci::ResponseVerifyVoteExtension { status: status.into() }
 }
 
 fn height_of(market: &Market) -> i64 {
@@ -343,16 +361,4 @@ fn keep(file: &Path, state: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_that_is_kept_replaces_the_one_before() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join(STATE);
-        keep(&file, b"one").unwrap();
-        keep(&file, b"two").unwrap();
-        assert_eq!(fs::read(&file).unwrap(), b"two");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-}
+mod tests;

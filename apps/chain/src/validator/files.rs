@@ -19,6 +19,9 @@ pub struct ValidatorFile {
     pub secret: String,
     /// The address of its own CometBFT's RPC.
     pub rpc: String,
+    /// Whether it is the host of its node, which its node has to know: `[order]` in `node.toml`.
+    #[serde(default)]
+    pub order: bool,
     /// How it behaves.
     pub behaviour: Behaviour,
     /// The secret of the account that a dishonest one trades with.

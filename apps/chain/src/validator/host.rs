@@ -13,7 +13,7 @@ use theta_wire::v1::{self, total_order_client::TotalOrderClient};
 use tokio::time::{sleep, timeout};
 use tonic::{Request, Status};
 
-use super::{Rpc, Validator, ValidatorFile, files::secret_of};
+use super::{Rpc, Validator, ValidatorFile, files::secret_of, trouble::Trouble};
 use crate::market::{Market, OrderedMessage, Trader, Transaction};
 
 /// After how long without anything new the node is asked again for all that is not in the order: a transaction may be lost.
@@ -26,16 +26,16 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// Brings the order, for ever.
 pub(super) async fn bring_the_order(validator: Arc<Validator>, client: Client, file: ValidatorFile) {
-    let rpc = Rpc::new(&file.rpc);
+    let (rpc, trouble) = (Rpc::new(&file.rpc), Trouble::default());
     loop {
         if let Err(error) = bring(&validator, &client, &file, &rpc).await {
-            tracing::warn!(code = ?error.code(), reason = error.message(), "the order is not brought now");
+            trouble.warn("the order is not brought now", &error);
         }
         sleep(PAUSE).await;
     }
 }
 
-/// Brings all blocks from where the node is, and those that come, until something fails.
+/// Brings all blocks from where the node is, and those that come, until something fails. Then the node is asked again where it is: it may have begun anew.
 async fn bring(validator: &Validator, client: &Client, file: &ValidatorFile, rpc: &Rpc) -> Result<(), Status> {
     let mut node = order_of(client, file.node)?;
     let position = node.get_order_position(v1::GetOrderPositionRequest {}).await?.into_inner();
@@ -87,10 +87,10 @@ fn message(market: &Market, tx: Vec<u8>) -> Option<v1::OrderedMessage> {
 
 /// Has ordered what the node wants, for ever.
 pub(super) async fn collect_for_the_order(validator: Arc<Validator>, client: Client, file: ValidatorFile) {
-    let rpc = Rpc::new(&file.rpc);
+    let (rpc, trouble) = (Rpc::new(&file.rpc), Trouble::default());
     loop {
         if let Err(error) = collect(&validator, &client, &file, &rpc).await {
-            tracing::warn!(code = ?error.code(), reason = error.message(), "nothing is collected now");
+            trouble.warn("nothing is collected now", &error);
         }
         sleep(PAUSE).await;
     }

@@ -8,6 +8,7 @@ mod opener;
 mod records;
 mod rpc;
 mod spy;
+mod trouble;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -41,8 +42,10 @@ pub async fn run(dir: &Path) -> Result<(), Failure> {
     let client = Client::open_with(&dir.join("client"), options)?;
     let validator = Validator::open(dir, &file)?;
     tokio::spawn(opener::open_what_is_ordered(Arc::clone(&validator), client.clone(), file.clone()));
-    tokio::spawn(host::bring_the_order(Arc::clone(&validator), client.clone(), file.clone()));
-    tokio::spawn(host::collect_for_the_order(Arc::clone(&validator), client.clone(), file.clone()));
+    if file.order {
+        tokio::spawn(host::bring_the_order(Arc::clone(&validator), client.clone(), file.clone()));
+        tokio::spawn(host::collect_for_the_order(Arc::clone(&validator), client.clone(), file.clone()));
+    }
     if file.behaviour == Behaviour::FrontRuns {
         tokio::spawn(spy::look(Arc::clone(&validator), client, file));
     }

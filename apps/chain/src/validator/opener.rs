@@ -17,7 +17,7 @@ use theta_wire::v1;
 use tokio::time::sleep;
 use tonic::{Code, Request, Status};
 
-use super::{Rpc, Validator, ValidatorFile, files::secret_of};
+use super::{Rpc, Validator, ValidatorFile, files::secret_of, trouble::Trouble};
 use crate::market::{SealId, Terms, Trader, Transaction, VoidWord};
 
 /// How many orders are opened at the same time.
@@ -40,6 +40,7 @@ pub(super) enum Answer {
 /// Opens orders for ever.
 pub(super) async fn open_what_is_ordered(validator: Arc<Validator>, client: Client, file: ValidatorFile) {
     let asked: Arc<Mutex<BTreeSet<SealId>>> = Arc::default();
+    let trouble: Arc<Trouble> = Arc::default();
     loop {
         for (id, ciphertext) in validator.unopened() {
             {
@@ -48,10 +49,10 @@ pub(super) async fn open_what_is_ordered(validator: Arc<Validator>, client: Clie
                     continue;
                 }
             }
-            let (validator, client, file, asked) =
-                (Arc::clone(&validator), client.clone(), file.clone(), Arc::clone(&asked));
+            let (validator, client, file) = (Arc::clone(&validator), client.clone(), file.clone());
+            let (asked, trouble) = (Arc::clone(&asked), Arc::clone(&trouble));
             tokio::spawn(async move {
-                open(&validator, &client, &file, id, &ciphertext).await;
+                open(&validator, &client, &file, (id, &ciphertext), &trouble).await;
                 asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
             });
         }
@@ -62,16 +63,22 @@ pub(super) async fn open_what_is_ordered(validator: Arc<Validator>, client: Clie
     }
 }
 
-async fn open(validator: &Validator, client: &Client, file: &ValidatorFile, id: SealId, ciphertext: &Bytes) {
+async fn open(
+    validator: &Validator,
+    client: &Client,
+    file: &ValidatorFile,
+    (id, ciphertext): (SealId, &Bytes),
+    trouble: &Trouble,
+) {
     let Some(market) = validator.market() else { return };
     match ask(client, file.node, market.terms(), ciphertext, PATIENCE).await {
         Ok(Answer::Key(key)) => validator.learn(id, key),
         Ok(Answer::NoKey) => {
-            say_void(file, market.terms(), id).await;
+            say_void(file, market.terms(), id, trouble).await;
             sleep(SAID).await;
         }
         Err(refusal) => {
-            tracing::warn!(code = ?refusal.code(), reason = refusal.message(), "an order is not opened yet");
+            trouble.warn("an order is not opened yet", &refusal);
             sleep(PAUSE).await;
         }
     }
@@ -115,12 +122,12 @@ fn is_no_key(status: &Status) -> bool {
 }
 
 /// Says to all validators that an order cannot be opened.
-async fn say_void(file: &ValidatorFile, terms: &Terms, id: SealId) {
+async fn say_void(file: &ValidatorFile, terms: &Terms, id: SealId, trouble: &Trouble) {
     let signer = secret_of(&file.secret).ok().and_then(|secret| Trader::from_seed(&secret));
     let Some(signer) = signer else { return };
     let signature = signer.sign(&VoidWord::signed(terms.chain(), &id, file.place));
     let word = Transaction::Void(VoidWord { id, validator: file.place, signature }).encode();
     if let Err(error) = Rpc::new(&file.rpc).broadcast(&word).await {
-        tracing::warn!(%error, "the word that an order cannot be opened was not taken");
+        trouble.warn("the word that an order cannot be opened was not taken", &Status::unavailable(error.to_string()));
     }
 }

@@ -29,10 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Nodes take so many messages at one height, and no more ever: a block with more would be the last that hosts can bring.
 const _: () = assert!(MOST_MESSAGES <= MOST_AT_HEIGHT && MOST_TX <= MOST_MESSAGE);
 
-#[test]
-fn a_block_has_no_more_messages_than_nodes_take() {
+/// A market with so many validators.
+fn among(count: u8) -> (Market, Vec<Trader>) {
     let (key, _) = deal_any(Suite::Sg02Ristretto255, Threshold::new(2, 4).unwrap(), &mut ChaCha20Rng::seed_from_u64(1));
-    let validators: Vec<Trader> = (1..=30).map(|seed| Trader::from_seed(&[seed; 32]).unwrap()).collect();
+    let validators: Vec<Trader> = (1..=count).map(|seed| Trader::from_seed(&[seed; 32]).unwrap()).collect();
     let genesis = Genesis {
         key: key.to_text(&"orders".parse().unwrap()),
         validators: validators.iter().map(|signer| hex::encode(signer.id())).collect(),
@@ -41,19 +41,40 @@ fn a_block_has_no_more_messages_than_nodes_take() {
         pool: Pool { coin: 1, gold: 1 },
     };
     assert!(Market::new("test/1", &genesis).is_err(), "its labels would begin with those of another chain");
-    let mut market = Market::new("test", &genesis).unwrap();
-    let tx = |validator: u16, number: u64| {
-        let message = Bytes::from_static(b"for all nodes");
-        let signed = OrderedMessage::signed("test", validator, number, &message);
-        let signature = validators[usize::from(validator)].sign(&signed);
-        Transaction::Ordered(OrderedMessage { validator, number, message, signature }).encode()
-    };
+    (Market::new("test", &genesis).unwrap(), validators)
+}
+
+fn message(validators: &[Trader], validator: u16, number: u64) -> Bytes {
+    let message = Bytes::from_static(b"for all nodes");
+    let signed = OrderedMessage::signed("test", validator, number, &message);
+    let signature = validators[usize::from(validator)].sign(&signed);
+    Transaction::Ordered(OrderedMessage { validator, number, message, signature }).encode()
+}
+
+/// However many of them flood, the last one has its place.
+#[test]
+fn no_number_of_validators_takes_the_room_of_another() {
+    for (count, most) in [(4, 64), (16, 64), (17, 60), (30, 34)] {
+        let (mut market, validators) = among(count);
+        let last = u16::from(count) - 1;
+        for validator in 0..last {
+            let taken = (1..=65).filter(|number| market.apply(&message(&validators, validator, *number)).is_ok());
+            assert_eq!(taken.count(), most, "validator {validator} of {count}");
+        }
+        assert_eq!(market.apply(&message(&validators, last, 1)), Ok(()), "of {count}");
+    }
+}
+
+#[test]
+fn a_block_has_no_more_messages_than_nodes_take() {
+    let (mut market, validators) = among(16);
+    let tx = |validator: u16, number: u64| message(&validators, validator, number);
     let most = u64::try_from(MOST_MESSAGES_OF_ONE).unwrap();
     for number in 1..=most {
         assert_eq!(market.apply(&tx(0, number)), Ok(()));
     }
     assert_eq!(market.apply(&tx(0, most + 1)), Err(Refusal::Crowded));
-    let others = (1..30).flat_map(|validator| (1..=most).map(move |number| (validator, number)));
+    let others = (1..16).flat_map(|validator| (1..=most).map(move |number| (validator, number)));
     let taken = others.filter(|(validator, number)| market.apply(&tx(*validator, *number)).is_ok()).count();
     assert_eq!(taken, MOST_MESSAGES - MOST_MESSAGES_OF_ONE);
     // What has had a place is in public, for everybody to send again.

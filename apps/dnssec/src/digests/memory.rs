@@ -6,10 +6,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Current, Guesses,
+    budget::{Budget, Budgets},
     candidates::{Candidates, Digest, Which},
     moments::{Moment, Style},
     search::{Found, Outline},
-    work::{Allowance, Work},
+    work::Work,
 };
 use crate::keys::Signer;
 
@@ -22,18 +23,6 @@ const MOST_EVENTS: usize = 4;
 const MOST_FAMILIAR: usize = 8;
 /// The most digests of events that are kept, of some 36 bytes each.
 const MOST_PLACES: usize = 4_000_000;
-/// How many digests that are none of the zone's are remembered.
-const MOST_MISSES: usize = 256;
-/// For how long, in seconds.
-const MISS: u64 = 60;
-/// Digests that are none may cost so many whole searches at once, and one more in each minute.
-const SEARCHES: u64 = 4;
-const MINUTE: u64 = 60;
-/// All that is hashed may take so many whole searches at once, and a quarter of one more in each second: whoever knows the zone can make events,
-/// too, each of which is recognised.
-const BUSY: u64 = 16;
-const BUSY_PART: u64 = 4;
-
 /// The digests of all sets in one event under one key, by their first bytes, each with the place of its set.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -72,7 +61,7 @@ pub(super) struct Recognised {
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// Which candidates the tables and the misses are of.
+    /// Which candidates the tables and what was looked for in vain are of.
     number: u64,
     /// The newest first, as all that follows.
     events: VecDeque<Moment>,
@@ -80,11 +69,7 @@ pub(super) struct Memory {
     styles: VecDeque<Style>,
     signers: VecDeque<Signer>,
     serial: Option<u32>,
-    misses: VecDeque<(Digest, u64)>,
-    /// What misses have cost.
-    missed: Allowance,
-    /// What everything has cost.
-    busy: Allowance,
+    budgets: Budgets,
     hashed: u64,
 }
 
@@ -99,6 +84,7 @@ impl Memory {
     /// The answer, if nothing has to be searched for it.
     pub(super) fn look_up(
         &mut self,
+        client: &str,
         digest: &Digest,
         current: Current<'_>,
         now: u64,
@@ -107,12 +93,9 @@ impl Memory {
             self.number = current.number;
             // The events are the same; their sets may be others.
             self.tables.clear();
-            self.misses.clear();
-            // What is new in the copy may be what was looked for in vain.
-            self.missed = Allowance::default();
+            self.budgets.forgive();
         }
-        self.misses.retain(|(_, until)| *until > now);
-        if self.misses.iter().any(|(miss, _)| miss == digest) {
+        if self.budgets.of(client, now).is_miss(digest, now) {
             return Some(Err(NONE.to_owned()));
         }
         self.tables.iter().find_map(|table| table.find(digest, current.candidates)).map(Ok)
@@ -129,36 +112,17 @@ impl Memory {
         }
     }
 
-    /// Whether there may be a whole search now: half a one would find nothing where there is something.
-    ///
-    /// # Errors
-    /// Why there may be none, in words.
-    pub(super) fn may_search(&mut self, guesses: &Guesses, now: u64) -> Result<(), String> {
-        let most = guesses.most_blocks;
-        if self.missed.left(most.saturating_mul(SEARCHES), most.div_ceil(MINUTE), now) < most {
-            return Err("too many digests of no record set: for a minute this agent looks for no more".to_owned());
-        }
-        if self.left(guesses, now) < most {
-            return Err("too many digests of different times: for a second this agent looks for no more".to_owned());
-        }
-        Ok(())
+    /// What a client has used.
+    pub(super) fn budget(&mut self, client: &str, now: u64) -> &mut Budget {
+        self.budgets.of(client, now)
     }
 
-    /// How many blocks may be hashed now, for whatever it is.
-    pub(super) fn left(&mut self, guesses: &Guesses, now: u64) -> u64 {
-        let most = guesses.most_blocks;
-        self.busy.left(most.saturating_mul(BUSY), most.div_ceil(BUSY_PART), now)
-    }
-
-    /// Counts what was hashed for no search.
-    pub(super) const fn spend(&mut self, work: &Work) {
-        self.busy.spend(work);
-    }
-
-    pub(super) const fn count(&mut self, search: &Work, tables: &Work) {
+    /// Counts what a client's search, and the tables of what it found, have cost.
+    pub(super) fn count(&mut self, client: &str, now: u64, search: &Work, tables: &Work) {
         self.hashed = self.hashed.saturating_add(search.done());
-        self.busy.spend(search);
-        self.busy.spend(tables);
+        let budget = self.budgets.of(client, now);
+        budget.spend(search);
+        budget.spend(tables);
     }
 
     pub(super) const fn hashed(&self) -> u64 {
@@ -185,16 +149,16 @@ impl Memory {
     /// Remembers that a digest is none in the copy in which it was looked for, if that is still in force; what is said of it.
     pub(super) fn miss(
         &mut self,
-        digest: Digest,
+        (client, digest): (&str, Digest),
         work: &Work,
         guesses: &Guesses,
         (current, now): (Current<'_>, u64),
     ) -> String {
+        let budget = self.budgets.of(client, now);
         if self.number == current.number {
-            self.misses.push_front((digest, now.saturating_add(MISS)));
-            self.misses.truncate(MOST_MISSES);
+            budget.miss(digest, now);
         }
-        self.missed.spend(work);
+        budget.spend_in_vain(work);
         if work.was_short() {
             format!("{NONE}, as far as {} million hashes go (--most-hashes)", guesses.most_blocks / 1_000_000)
         } else {

@@ -4,11 +4,12 @@
 //!
 //! - [`candidates`]: the record sets that may be signed; `added`: those among them that are not in the copy.
 //! - [`moments`]: the times that signatures may have.
-//! - `memory`: events that were recognised, with the digests of all their sets, so that the rest of an event costs a look each; digests that
-//!   are none, and what looking for such has cost.
+//! - `memory`: events that were recognised, with the digests of all their sets, so that the rest of an event costs a look each.
+//! - `budget`: of each client digests that are none, and what looking for such has cost.
 //! - `search`: in which order the rest is tried; [`work`]: how much.
 
 mod added;
+mod budget;
 pub mod candidates;
 mod memory;
 pub mod moments;
@@ -72,6 +73,9 @@ pub struct Recogniser {
     turn: Mutex<()>,
 }
 
+/// On whose account is what is asked ahead: a recogniser answers either clients of the nodes or whoever looks ahead.
+const AHEAD: &str = "";
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -83,12 +87,12 @@ impl Recogniser {
         Self { guesses, memory: Mutex::default(), turn: Mutex::default() }
     }
 
-    /// The signed bytes that have this digest.
+    /// The signed bytes that have this digest, about which a client asks, who pays for it.
     ///
     /// # Errors
     /// Why there are none, in words.
-    pub fn recognise(&self, statement: &[u8], current: Current<'_>, now: u64) -> Result<Vec<u8>, String> {
-        self.find(statement, current, now).map(|Recognised { bytes, .. }| bytes)
+    pub fn recognise(&self, client: &str, statement: &[u8], current: Current<'_>, now: u64) -> Result<Vec<u8>, String> {
+        self.find(client, statement, current, now).map(|Recognised { bytes, .. }| bytes)
     }
 
     /// What the same key signs in the same event besides ([`Candidates::around`]): so many at most, from so many before this one on.
@@ -102,11 +106,11 @@ impl Recogniser {
         current: Current<'_>,
         now: u64,
     ) -> Result<Ahead, String> {
-        let Recognised { found: Found { which, signer, moment }, .. } = self.find(statement, current, now)?;
-        let mut work = Work::of(lock(&self.memory).left(&self.guesses, now));
+        let Recognised { found: Found { which, signer, moment }, .. } = self.find(AHEAD, statement, current, now)?;
+        let mut work = Work::of(lock(&self.memory).budget(AHEAD, now).left(&self.guesses, now));
         let around = current.candidates.around(which, before, signer, moment, &mut work).take(most);
         let (places, digests): (Vec<_>, _) = around.unzip();
-        lock(&self.memory).spend(&work);
+        lock(&self.memory).budget(AHEAD, now).spend(&work);
         if work.was_short() {
             return Err(
                 "too many questions about what is signed next: for a second this agent answers no more".to_owned()
@@ -117,7 +121,7 @@ impl Recogniser {
     }
 
     /// What the digest is of.
-    fn find(&self, statement: &[u8], current: Current<'_>, now: u64) -> Result<Recognised, String> {
+    fn find(&self, client: &str, statement: &[u8], current: Current<'_>, now: u64) -> Result<Recognised, String> {
         let Ok(digest) = Digest::try_from(statement) else {
             return Err(format!("a digest of SHA-256 has 32 bytes, and this has {}", statement.len()));
         };
@@ -125,16 +129,16 @@ impl Recogniser {
             return Err("no key of this zone signs digests: the keys of the agent are all of Ed25519".to_owned());
         }
         // Events go on while another digest is searched for.
-        if let Some(answer) = lock(&self.memory).look_up(&digest, current, now) {
+        if let Some(answer) = lock(&self.memory).look_up(client, &digest, current, now) {
             return answer;
         }
         let _turn = lock(&self.turn);
         let outline = {
             let mut memory = lock(&self.memory);
-            if let Some(answer) = memory.look_up(&digest, current, now) {
+            if let Some(answer) = memory.look_up(client, &digest, current, now) {
                 return answer;
             }
-            memory.may_search(&self.guesses, now)?;
+            memory.budget(client, now).may_search(&self.guesses, now)?;
             memory.outline(current)
         };
         let mut work = Work::of(self.guesses.most_blocks);
@@ -143,9 +147,9 @@ impl Recogniser {
         let mut more = Work::of(u64::MAX);
         let tables = found.map(|found| outline.tables(&found, current.candidates, &mut more));
         let mut memory = lock(&self.memory);
-        memory.count(&work, &more);
+        memory.count(client, now, &work, &more);
         let Some((found, tables)) = found.zip(tables) else {
-            return Err(memory.miss(digest, &work, &self.guesses, (current, now)));
+            return Err(memory.miss((client, digest), &work, &self.guesses, (current, now)));
         };
         memory.learn(found, tables, current);
         let bytes = current.candidates.bytes(found.which, found.signer, found.moment);

@@ -139,8 +139,13 @@ impl Operator {
 
     /// What the agent answers about a digest.
     pub(crate) fn ask(&self, digest: &[u8], now: u64) -> Result<Vec<u8>, String> {
+        self.ask_as("signer", digest, now)
+    }
+
+    /// The same, where this client asks.
+    pub(crate) fn ask_as(&self, client: &str, digest: &[u8], now: u64) -> Result<Vec<u8>, String> {
         let current = Current { candidates: &self.candidates, number: self.number };
-        let bytes = self.recogniser.recognise(digest, current, now)?;
+        let bytes = self.recogniser.recognise(client, digest, current, now)?;
         self.decide(&bytes, now).map(|()| bytes)
     }
 

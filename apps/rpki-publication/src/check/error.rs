@@ -63,12 +63,12 @@ pub enum CheckError {
         /// How many it lists.
         count: usize,
     },
-    /// A manifest or CRL is not current.
+    /// A manifest or CRL is not current, or a trust anchor's certificate is not valid.
     #[error("{uri} is for {} to {}; it is not current", .from.to_rfc3339(), .until.to_rfc3339())]
     NotCurrent {
-        /// The manifest or CRL.
+        /// The manifest, CRL or certificate.
         uri: Rsync,
-        /// Its thisUpdate.
+        /// The later of its thisUpdate and the beginning of its certificate.
         from: Time,
         /// The earlier of its nextUpdate and the end of its certificate.
         until: Time,

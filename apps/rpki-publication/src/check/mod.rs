@@ -50,6 +50,13 @@ pub fn check(
     for authority in &authorities {
         issuers.entry(authority.manifest.as_str()).or_default().push(authority);
     }
+    if let Some(anchor) =
+        authorities.iter().find(|authority| differs(&authority.uri) && !is_valid_anchor(authority, now))
+    {
+        let validity = anchor.certificate.validity();
+        let (from, until) = (validity.not_before(), validity.not_after());
+        return Err(CheckError::NotCurrent { uri: anchor.uri.clone(), from, until });
+    }
     let mut warnings = Vec::new();
     for point in &points {
         // A manifest has the hashes of all that it lists: as long as it is the same, they are.
@@ -71,10 +78,17 @@ pub fn check(
     Ok(Checked { points, warnings })
 }
 
+/// Whether an authority's certificate, if it is a trust anchor's own, is valid now. It is on no manifest, so nothing else says whether relying parties take it; and
+/// without it they take nothing that is below it.
+fn is_valid_anchor(authority: &Authority, now: Time) -> bool {
+    let validity = authority.certificate.validity();
+    !authority.certificate.is_self_signed() || (validity.not_before() <= now && now <= validity.not_after())
+}
+
 fn current(point: &Point, now: Time) -> Result<(), CheckError> {
-    let dated = [&point.manifest, &point.crl].into_iter().find(|dated| now < dated.from || dated.until < now);
+    let dated = [&point.manifest, &point.crl].into_iter().find(|dated| now < dated.begins || dated.until < now);
     dated.map_or(Ok(()), |dated| {
-        Err(CheckError::NotCurrent { uri: dated.uri.clone(), from: dated.from, until: dated.until })
+        Err(CheckError::NotCurrent { uri: dated.uri.clone(), from: dated.begins, until: dated.until })
     })
 }
 

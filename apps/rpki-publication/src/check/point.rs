@@ -26,6 +26,8 @@ pub struct Dated {
     pub number: Serial,
     /// thisUpdate.
     pub from: Time,
+    /// From when on relying parties take it: thisUpdate, or the beginning of the manifest's own certificate if that is later.
+    pub begins: Time,
     /// nextUpdate, or the end of the manifest's own certificate if that is earlier.
     pub until: Time,
 }
@@ -144,15 +146,17 @@ fn point(
         }
         here.push(uri.clone());
         if let Parsed::Crl(crl) = parse(found)? {
-            crls.push(Dated { uri, number: crl.crl_number(), from: crl.this_update(), until: crl.next_update() });
+            let (number, from, until) = (crl.crl_number(), crl.this_update(), crl.next_update());
+            crls.push(Dated { uri, number, from, begins: from, until });
         }
     }
     let count = crls.len();
     let Some(crl) = crls.pop().filter(|_| count == 1) else {
         return Err(CheckError::Crls { manifest: object.uri.clone(), count });
     };
-    let until = manifest.next_update().min(manifest.cert().validity().not_after());
+    let own = manifest.cert().validity();
     let (number, from) = (manifest.manifest_number(), manifest.this_update());
-    let manifest = Dated { uri: object.uri.clone(), number, from, until };
+    let (begins, until) = (from.max(own.not_before()), manifest.next_update().min(own.not_after()));
+    let manifest = Dated { uri: object.uri.clone(), number, from, begins, until };
     Ok(Point { manifest, crl, listed: here })
 }

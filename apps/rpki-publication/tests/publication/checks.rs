@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use rpki::repository::x509::Validity;
 use theta_rpki_publication::{
     check::{self, CheckError},
     due::{Step, due},
@@ -34,6 +35,38 @@ fn the_certificate_of_a_trust_anchor_is_on_no_manifest() {
     let mut files = authority.files(1, from_now(3600), &Files::new());
     files.insert("ca.cer".to_owned(), authority.own_certificate());
     assert!(matches!(publisher.publish(&files), Ok(Outcome::Published { new: 3, .. })));
+}
+
+/// Relying parties take nothing of an anchor whose certificate has not begun, or has ended; one that is as it was published is published on.
+#[test]
+fn the_certificate_of_a_trust_anchor_is_valid_now() {
+    let (publisher, authority) = (Publisher::new(), Authority::new());
+    let mut files = authority.files(1, from_now(3600), &Files::new());
+    files.insert("ca.cer".to_owned(), authority.own_certificate());
+    publisher.publish(&files).unwrap();
+    for (from, until) in [(600, 3600), (-3600, -600)] {
+        let validity = Validity::new(from_now(from).into(), from_now(until).into());
+        let mut files = files.clone();
+        files.insert("ca.cer".to_owned(), authority.own_certificate_for(validity));
+        let error = publisher.refuses(&files);
+        assert!(matches!(error, CheckError::NotCurrent { .. }), "{error}");
+    }
+    publisher.leave("ca", &files);
+    assert!(matches!(publisher.run(from_now(100_000)).unwrap().outcome, Outcome::Unchanged));
+}
+
+/// Until a manifest's own certificate begins relying parties take the manifest for none.
+#[test]
+fn a_manifest_waits_for_its_own_certificate() {
+    let (publisher, authority) = (Publisher::new(), Authority::new());
+    publisher.publish(&authority.files(1, from_now(3600), &Files::new())).unwrap();
+    let mut files = Files::from([("ca.crl".to_owned(), authority.crl(2, from_now(3600)))]);
+    let validity = Validity::new(from_now(300).into(), from_now(3600).into());
+    let manifest = authority.manifest_for(validity, 2, (begin(2), from_now(3600)), &files);
+    files.insert("ca.mft".to_owned(), manifest);
+    let error = publisher.refuses(&files);
+    assert!(matches!(error, CheckError::NotCurrent { .. }), "{error}");
+    assert!(matches!(publisher.run(from_now(301)).unwrap().outcome, Outcome::Published { .. }));
 }
 
 #[test]

@@ -85,12 +85,27 @@ impl Authority {
 
     /// The authority's own certificate, as a trust anchor.
     pub(crate) fn own_certificate(&self) -> Bytes {
+        self.own_certificate_for(Validity::from_secs(86_400))
+    }
+
+    pub(crate) fn own_certificate_for(&self, validity: Validity) -> Bytes {
         let name = &self.name;
-        self.certify(self.public.clone(), &format!("{MODULE}{name}/"), &format!("{name}.mft"), true)
+        let (folder, manifest) = (format!("{MODULE}{name}/"), format!("{name}.mft"));
+        self.certify_for(validity, self.public.clone(), &folder, &manifest, true)
     }
 
     fn certify(&self, subject: PublicKey, folder: &str, manifest: &str, is_root: bool) -> Bytes {
-        let validity = Validity::from_secs(86_400);
+        self.certify_for(Validity::from_secs(86_400), subject, folder, manifest, is_root)
+    }
+
+    fn certify_for(
+        &self,
+        validity: Validity,
+        subject: PublicKey,
+        folder: &str,
+        manifest: &str,
+        is_root: bool,
+    ) -> Bytes {
         let issuer = self.public.to_subject_name();
         let mut certificate =
             TbsCert::new(12_u64.into(), issuer, validity, None, subject, KeyUsage::Ca, Overclaim::Refuse);
@@ -128,11 +143,21 @@ impl Authority {
 
     /// A manifest of these files that was issued at some time.
     pub(crate) fn manifest_of(&self, number: u64, from: SystemTime, until: SystemTime, files: &Files) -> Bytes {
+        self.manifest_for(Validity::from_secs(86_400), number, (from, until), files)
+    }
+
+    /// The same, whose own certificate is valid then.
+    pub(crate) fn manifest_for(
+        &self,
+        validity: Validity,
+        number: u64,
+        (from, until): (SystemTime, SystemTime),
+        files: &Files,
+    ) -> Bytes {
         let hash = |bytes: &Bytes| DigestAlgorithm::default().digest(bytes).as_ref().to_vec();
         let list: Vec<_> = files.iter().map(|(name, bytes)| FileAndHash::new(name.as_bytes(), hash(bytes))).collect();
         let (from, until) = (Time::from(from), Time::from(until));
         let content = ManifestContent::new(number.into(), from, until, DigestAlgorithm::default(), list.iter());
-        let validity = Validity::from_secs(86_400);
         let (crl, issuer, place) = (self.at("crl"), self.at("cer"), self.at("mft"));
         let signed = SignedObjectBuilder::new(number.into(), validity, crl, issuer, place);
         content.into_manifest(signed, &self.signer, &self.key).unwrap().to_captured().into_bytes()

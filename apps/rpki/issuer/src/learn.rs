@@ -56,7 +56,10 @@ impl State {
             }
         }
         let before = self.statements();
-        for (member, subject, counted) in memory.statements() {
+        let all = memory
+            .members()
+            .flat_map(|member| memory.statements_of(member).map(move |(subject, counted)| (member, subject, counted)));
+        for (member, subject, counted) in all {
             if before.counted(member, subject).is_none_or(|before| before.rank() < counted.rank()) {
                 let (member, subject) = (member.to_owned(), subject.to_owned());
                 self.count(&Entry::Statement { member, subject, counted: *counted });

@@ -126,13 +126,14 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         return if report.failures.is_empty() { Ok(()) } else { Err(Failure::Unsigned(report.failures.len())) };
     };
     loop {
-        // What cannot be read now may be mended until the next time; a state that cannot be written may not.
+        // What cannot be read or published now may be mended until the next time; a state that cannot be written may not.
         match issue(arguments, &client, &mut state, &mut next) {
             Ok(report) => {
                 (next.after_break, next.retry) = (false, false);
                 say(&report, arguments.json)?;
             }
             Err(Failure::Source(error)) => tracing::error!("{error}"),
+            Err(Failure::Issue(error @ IssueError::Output(_))) => tracing::error!("{error}"),
             Err(error) => return Err(error),
         }
         thread::sleep(Duration::from_secs(every.into()));

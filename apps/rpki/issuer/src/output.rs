@@ -88,6 +88,17 @@ impl Output {
         write(&self.place(address)?, bytes)
     }
 
+    /// Whether something could be published at an address.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn try_place(&self, address: &str) -> io::Result<()> {
+        let place = self.place(address)?;
+        let folder = place.parent().unwrap_or(&self.0);
+        fs::create_dir_all(folder)?;
+        tempfile::Builder::new().prefix(".theta-").tempfile_in(folder).map(drop)
+    }
+
     /// Takes away what else is in a folder that an authority publishes.
     ///
     /// # Errors

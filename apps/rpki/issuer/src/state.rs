@@ -238,7 +238,7 @@ impl StateFile {
     /// # Errors
     /// [`StateError::File`].
     pub fn authorised(&mut self, stated: &Stated, now: i64) -> Result<Authorised, StateError> {
-        let (standing, entries) = stated.standing(&self.state.statements(), now);
+        let (standing, entries) = stated.standing(&self.state.statements(), now, None);
         entries.iter().for_each(|entry| self.state.count(entry));
         if !entries.is_empty() {
             self.save()?;

@@ -143,9 +143,20 @@ impl Attestation {
         (counts && good).then_some(Self::Aspa { customer, providers })
     }
 
+    /// How many prefixes or providers it has.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        match self {
+            Self::Roa { prefixes, .. } => prefixes.len(),
+            Self::Aspa { providers, .. } => providers.len(),
+        }
+    }
+
     /// The DER of the content (eContent).
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
+        #[cfg(test)]
+        ENCODED.set(ENCODED.get().saturating_add(1));
         match self {
             Self::Roa { asn, prefixes } => {
                 let families = Family::ALL.map(|family| {
@@ -264,6 +275,17 @@ impl fmt::Display for Attestation {
             more => write!(f, " and {more} more"),
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often contents were encoded by this thread.
+    static ENCODED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+pub(crate) fn encoded() -> usize {
+    ENCODED.get()
 }
 
 fn digits(digest: &[u8; 32]) -> String {

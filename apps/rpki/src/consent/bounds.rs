@@ -1,11 +1,11 @@
-//! What one issuer can use up at most of what all need: numbers, keys of the pool, and lines of the memory. What it has used up is there again a day
+//! What one issuer can use up at most of what all need: numbers, keys of the pool, and lines of the memory, which certificates, lists and manifests take. What it has used up is there again a day
 //! later; keys that it had bound to contents and manifests are for those, and usable for them, unless it had them bound otherwise at each registry.
 
 use std::collections::BTreeSet;
 
 use super::{Facts, Refusal, refusal::MAY, words};
 use crate::{
-    memory::{Digest, Issued, Last, LastManifest, Number, Purpose},
+    memory::{Digest, Issued, Last, LastManifest, MOST_BEGUN, Number, Purpose},
     registry::Authority,
 };
 
@@ -20,6 +20,9 @@ const DAY: i64 = 86_400;
 const MOST_OF_MANIFEST: usize = 4;
 /// So often another key may come to sign the same manifest. It takes one.
 const MOST_CHANGES: usize = 8;
+/// Where as many lists or manifests have begun in a day as may, another one begins so many seconds after the last one. So whoever asks for as many as he can
+/// keeps others from it only while he goes on.
+const PAUSE: i64 = 1_800;
 /// The highest number rises by two to the power of this in each second.
 const NUMBERS_A_SECOND: u32 = 20;
 
@@ -49,6 +52,31 @@ pub(super) fn number(
         return Err(Refusal::High { what, number: words(number), highest: words(highest) });
     }
     Ok(())
+}
+
+/// Whether one more list or manifest may begin, where so many have begun within a day, and this is the last one.
+fn one_more(what: &str, begun: usize, last: Option<&Last>, facts: &Facts<'_>) -> Result<(), Refusal> {
+    let has_paused = last.is_none_or(|last| facts.now.saturating_sub(last.from) >= PAUSE);
+    if begun < MOST_BEGUN || has_paused {
+        return Ok(());
+    }
+    let what = format!("{what} that have begun within a day (half an hour after the last one another may)");
+    Err(Refusal::Full { what, most: MOST_BEGUN })
+}
+
+/// Whether an authority may sign one more list.
+pub(super) fn list(issuer: &Authority, facts: &Facts<'_>) -> Result<(), Refusal> {
+    let Some(issued) = facts.memory.of(&issuer.name) else { return Ok(()) };
+    let begun = issued.lists_begun(facts.now.saturating_sub(DAY));
+    one_more(&format!("lists of {}", issuer.name), begun, issued.list(), facts)
+}
+
+/// Whether an authority may have one more manifest.
+pub(super) fn manifest(issuer: &Authority, facts: &Facts<'_>) -> Result<(), Refusal> {
+    let Some(issued) = facts.memory.of(&issuer.name) else { return Ok(()) };
+    let begun = issued.manifests_begun(facts.now.saturating_sub(DAY));
+    let last = issued.manifest().map(|manifest| &manifest.last);
+    one_more(&format!("manifests of {}", issuer.name), begun, last, facts)
 }
 
 /// Whether an authority may sign one more certificate for a file.

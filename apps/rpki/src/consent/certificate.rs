@@ -191,8 +191,8 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
     Ok(Fitting { what: format!("the certificate of the key of {what}"), file, bound })
 }
 
-/// Whether a certificate is for the key that has signed the last manifest, lasts as long as that and no longer (RFC 9286, section 5.1), and is not revoked
-/// by the list on it.
+/// Whether a certificate is for the key that has signed the last manifest, begins no later than that, lasts as long and no longer (RFC 9286, section 5.1), and is
+/// not revoked by the list on it.
 fn of_manifest(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Result<(), Refusal> {
     let inherits = certificate.as_resources().is_inherited()
         && certificate.v4_resources().is_inherited()
@@ -207,6 +207,11 @@ fn of_manifest(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> 
     outlasts(end, until).map_err(failed)?;
     if end != until {
         return Err(failed(format!("its certificate ends after its next update at {}", until.to_rfc3339())));
+    }
+    // Until it begins relying parties take the manifest for none.
+    let begins = time(signed.last.from);
+    if certificate.validity().not_before() > begins {
+        return Err(failed(format!("its certificate begins after the manifest does at {}", begins.to_rfc3339())));
     }
     if manifest::revokes(issuer, &signed.last.digest, certificate.serial_number(), facts)? {
         return Err(failed("the list on it revokes the serial number of its certificate".to_owned()));

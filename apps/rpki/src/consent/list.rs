@@ -32,6 +32,7 @@ pub(super) fn list(
         if last.is_some_and(|last| from < last.from) {
             return Err(Refusal::Time("beginning is before that of the last list"));
         }
+        bounds::list(issuer, facts)?;
     }
     let revoked = revoked(list)?;
     facts.settled(issuer)?;

@@ -110,7 +110,7 @@ fn follows(
         Some(last) if attributes.time < last.from => {
             Err(Refusal::Time("signing time is before the beginning of the last manifest"))
         }
-        _ => Ok(()),
+        _ => bounds::manifest(issuer, facts),
     }
 }
 

@@ -144,27 +144,38 @@ fn content(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Result
     if attributes.kind == Kind::Manifest {
         return manifest::manifest(key, attributes, facts);
     }
-    let (issuer, attestation) = attested(attributes.kind, &attributes, facts)?;
-    bounds::object_key(issuer, &key, digest, facts)?;
-    let authority = issuer.name.clone();
-    let entry = Entry::Content { key, digest, authority, from: facts.now };
-    Ok(Consent { what: attestation.to_string(), entries: vec![entry] })
+    let mut refused = None;
+    for (issuer, attestation) in attested(attributes.kind, &attributes, facts)? {
+        match bounds::object_key(issuer, &key, digest, facts) {
+            Ok(()) => {
+                let authority = issuer.name.clone();
+                let entry = Entry::Content { key, digest, authority, from: facts.now };
+                return Ok(Consent { what: attestation.to_string(), entries: vec![entry] });
+            }
+            Err(refusal) => {
+                refused.get_or_insert(refusal);
+            }
+        }
+    }
+    Err(refused.unwrap_or(Refusal::Form))
 }
 
-/// The content of a ROA or an ASPA, if it is authorised, and whose object it is. What is authorised is known here, so its digest is recognised; any
-/// other content is looked at to say what it is.
+/// The content of a ROA or an ASPA, if it is authorised, and whose object it is: of several, where their holdings overlap and all of them have stated it, so that
+/// one that may have no more objects keeps it from nobody. What is authorised is known here, so its digest is recognised; any other content is looked at to say
+/// what it is.
 fn attested<'a>(
     kind: Kind,
     attributes: &Attributes,
     facts: &'a Facts<'_>,
-) -> Result<(&'a Authority, &'a Attestation), Refusal> {
+) -> Result<Vec<(&'a Authority, &'a Attestation)>, Refusal> {
     let digest = &attributes.digest;
     let file = if kind == Kind::Roa { roa_file(digest) } else { aspa_file(digest) };
-    let mut found = facts.registry.authorities.iter().filter_map(|authority| {
+    let found = facts.registry.authorities.iter().filter_map(|authority| {
         let attestation = facts.authorised.file(authority.member.as_deref()?, &file)?;
         (attestation.digest() == *digest).then_some((authority, attestation))
     });
-    if let Some(found) = found.next() {
+    let found: Vec<_> = found.collect();
+    if !found.is_empty() {
         return Ok(found);
     }
     let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;

@@ -96,6 +96,20 @@ pub enum Entry {
     },
 }
 
+impl Entry {
+    /// When what was agreed to begins, in seconds since 1970.
+    #[must_use]
+    pub fn begins(&self) -> Option<i64> {
+        match self {
+            Self::Certificate { from, .. }
+            | Self::List { from, .. }
+            | Self::Manifest { from, .. }
+            | Self::Content { from, .. } => Some(*from),
+            Self::Revoked { .. } | Self::Published { .. } | Self::Statement { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

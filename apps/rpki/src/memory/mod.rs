@@ -6,14 +6,19 @@ mod entry;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::collections::{BTreeMap, BTreeSet, VecDeque, btree_map};
 
-pub use self::{compact::compact, entry::Entry};
+pub use self::{compact::Sieve, entry::Entry};
 
 /// A serial number, the number of a manifest or of a list: 20 bytes, big-endian.
 pub type Number = [u8; 20];
 /// SHA-256.
 pub type Digest = [u8; 32];
+
+/// In seconds.
+const DAY: i64 = 86_400;
+/// So many beginnings of lists, and of manifests, are known of each authority: as many as there may be in a day before they have to wait.
+pub const MOST_BEGUN: usize = 64;
 
 /// A statement that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,9 +118,52 @@ pub struct Issued {
     current: BTreeMap<String, Number>,
     list: Option<Last>,
     manifest: Option<LastManifest>,
+    lists: Begun,
+    manifests: Begun,
+}
+
+/// When the last ones of some kind have begun, in seconds since 1970.
+#[derive(Clone, Debug, Default)]
+struct Begun(VecDeque<i64>);
+
+impl Begun {
+    fn add(&mut self, from: i64) {
+        self.0.push_back(from);
+        if self.0.len() > MOST_BEGUN {
+            self.0.pop_front();
+        }
+    }
+
+    fn since(&self, since: i64) -> usize {
+        self.0.iter().filter(|from| **from > since).count()
+    }
 }
 
 impl Issued {
+    fn list_begins(&mut self, number: Number, digest: Digest, from: i64) {
+        if self.list.is_some_and(|before| before.number > number) {
+            return;
+        }
+        if self.list.is_none_or(|before| before.digest != digest) {
+            self.lists.add(from);
+        }
+        self.list = Some(Last { number, digest, from });
+    }
+
+    fn manifest_begins(&mut self, last: Last, key: Number, until: i64) {
+        if self.manifest.is_some_and(|before| before.last.number > last.number) {
+            return;
+        }
+        // The same one may be signed by another key.
+        let same = self.manifest.filter(|before| before.last.digest == last.digest);
+        let certificates = same.map_or(0, |before| before.certificates);
+        let changes = same.map_or(0, |before| before.changes.saturating_add(usize::from(before.key != key)));
+        if same.is_none() {
+            self.manifests.add(last.from);
+        }
+        self.manifest = Some(LastManifest { last, key, until, certificates, changes });
+    }
+
     fn certify(&mut self, serial: Number, certified: Certified) {
         let (file, key) = (certified.file.clone(), certified.key);
         // The same one may be agreed to again.
@@ -172,6 +220,18 @@ impl Issued {
         of_file.filter_map(|serial| self.certificate(serial)).filter(|certified| certified.from > since).count()
     }
 
+    /// How many lists begin later than this, in seconds since 1970, of the last [`MOST_BEGUN`].
+    #[must_use]
+    pub fn lists_begun(&self, since: i64) -> usize {
+        self.lists.since(since)
+    }
+
+    /// How many manifests begin later than this, in seconds since 1970, of the last [`MOST_BEGUN`].
+    #[must_use]
+    pub fn manifests_begun(&self, since: i64) -> usize {
+        self.manifests.since(since)
+    }
+
     /// The last list.
     #[must_use]
     pub fn list(&self) -> Option<&Last> {
@@ -196,20 +256,20 @@ pub struct Memory {
     contents: BTreeMap<String, BTreeSet<Digest>>,
     /// By members and what statements are about.
     counted: BTreeMap<String, BTreeMap<String, Counted>>,
+    /// When the latest thing begins that was agreed to, in seconds since 1970.
+    latest: Option<i64>,
 }
 
 impl Memory {
     /// Takes one more.
     pub fn learn(&mut self, entry: Entry) {
+        self.latest = self.latest.max(entry.begins());
         match entry {
             Entry::Certificate { authority, serial, digest, file, from, until, key } => {
                 self.issued.entry(authority).or_default().certify(serial, Certified { digest, file, from, until, key });
             }
             Entry::List { authority, number, digest, from } => {
-                let list = &mut self.issued.entry(authority).or_default().list;
-                if list.is_none_or(|before| before.number <= number) {
-                    *list = Some(Last { number, digest, from });
-                }
+                self.issued.entry(authority).or_default().list_begins(number, digest, from);
             }
             Entry::Revoked { authority, serial } => {
                 self.issued.entry(authority).or_default().revoked.insert(serial);
@@ -220,16 +280,8 @@ impl Memory {
             }
             Entry::Manifest { authority, number, digest, key, from, until } => {
                 self.bind(key, Purpose::Manifests(authority.clone()), from);
-                let manifest = &mut self.issued.entry(authority).or_default().manifest;
-                if manifest.is_none_or(|before| before.last.number <= number) {
-                    // The same one may be signed by another key.
-                    let same = manifest.filter(|before| before.last.digest == digest);
-                    let certificates = same.map_or(0, |before| before.certificates);
-                    let changes =
-                        same.map_or(0, |before| before.changes.saturating_add(usize::from(before.key != key)));
-                    let last = Last { number, digest, from };
-                    *manifest = Some(LastManifest { last, key, until, certificates, changes });
-                }
+                let last = Last { number, digest, from };
+                self.issued.entry(authority).or_default().manifest_begins(last, key, until);
             }
             Entry::Content { key, digest, authority, from } => {
                 let purpose = Purpose::Content(digest);
@@ -283,6 +335,12 @@ impl Memory {
         }
     }
 
+    /// When the latest thing begins that was agreed to, in seconds since 1970: by that it is told when that was.
+    #[must_use]
+    pub fn latest(&self) -> Option<i64> {
+        self.latest
+    }
+
     /// What was agreed to of this authority.
     #[must_use]
     pub fn of(&self, authority: &str) -> Option<&Issued> {
@@ -324,10 +382,13 @@ impl Memory {
         self.counted.get(member)?.get(subject)
     }
 
-    /// The highest statements of members that have counted: the member, what it is about, which it is.
-    pub fn statements(&self) -> impl Iterator<Item = (&str, &str, &Counted)> {
-        self.counted.iter().flat_map(|(member, all)| {
-            all.iter().map(move |(subject, counted)| (member.as_str(), subject.as_str(), counted))
-        })
+    /// The members of whom a statement has counted.
+    pub fn members(&self) -> impl Iterator<Item = &str> {
+        self.counted.keys().map(String::as_str)
+    }
+
+    /// The highest statements of a member that have counted: what each is about, which it is.
+    pub fn statements_of(&self, member: &str) -> impl Iterator<Item = (&str, &Counted)> {
+        self.counted.get(member).into_iter().flatten().map(|(subject, counted)| (subject.as_str(), counted))
     }
 }

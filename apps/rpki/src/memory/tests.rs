@@ -50,8 +50,8 @@ fn the_highest_statement_counts() {
         let (member, subject) = ("acme".to_owned(), "aspa-1".to_owned());
         memory.learn(Entry::Statement { member, subject, counted: counted(number, digest) });
     }
-    let all: Vec<_> = memory.statements().collect();
-    assert_eq!(all, [("acme", "aspa-1", &counted(2, 6))]);
+    let all: Vec<_> = memory.statements_of("acme").collect();
+    assert_eq!((all, memory.members().collect()), (vec![("aspa-1", &counted(2, 6))], vec!["acme"]));
     assert!(memory.counted("acme", "aspa-2").is_none() && memory.counted("else", "aspa-1").is_none());
 }
 

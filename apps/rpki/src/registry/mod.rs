@@ -165,6 +165,7 @@ impl Registry {
         if authorities.is_empty() {
             return Err(wrong("authority", "there is none: nothing could be signed"));
         }
+        authorities.iter().try_for_each(|authority| check_place(authority, &authorities))?;
         let operators = text.operators.map(|keys| KeySet::parse(&keys.keys, keys.need));
         let operators = operators.transpose().map_err(|error| wrong("operators", error.to_string()))?;
         let terms = read_terms(&text.terms);
@@ -265,6 +266,26 @@ fn read_key(text: &str) -> Option<PublicKey> {
     let key = PublicKey::decode(bytes.as_slice()).ok()?;
     // Nothing after it, and in its one form.
     (key.allow_rpki_cert() && key.to_info_bytes().as_ref() == bytes.as_slice()).then_some(key)
+}
+
+/// Whether an anchor's certificate is where it stays: an authority leaves nothing in its folder but what is on its manifest, which an anchor's own certificate is not.
+fn check_place(authority: &Authority, all: &[Authority]) -> Result<(), RegistryError> {
+    if authority.parent.is_some() {
+        return Ok(());
+    }
+    let is_in = |other: &&Authority| {
+        let file = authority.certificate.as_str().strip_prefix(other.repository.as_str());
+        file.is_some_and(|file| !file.contains('/'))
+    };
+    let found = all.iter().find(is_in);
+    found.map_or(Ok(()), |other| {
+        let reason = format!(
+            "its certificate is in the folder in which {} publishes, and nothing stays there that is on no manifest: put it into another one, such as rsync://HOST/ta/{}",
+            other.name,
+            authority.certificate_name()
+        );
+        Err(wrong(&authority.name, reason))
+    })
 }
 
 /// Whether an authority fits those before it.

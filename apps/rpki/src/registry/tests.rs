@@ -61,6 +61,8 @@ fn mistakes_are_explained() {
         ("member = \"acme\"", "member = \"nobody\"", "its member is none"),
         ("repo/ta/acme.cer", "repo/acme/acme.cer", "published by its parent"),
         ("repo/acme/\"", "repo/acme\"", "ends with /"),
+        ("example/ta/ta.cer", "example/repo/ta/ta.cer", "its certificate is in the folder in which ta publishes"),
+        ("example/ta/ta.cer", "example/repo/acme/ta.cer", "its certificate is in the folder in which acme publishes"),
         (acme.as_str(), anchor.as_str(), "another authority has the same name, key"),
         (acme.as_str(), "AAAA", "no SubjectPublicKeyInfo"),
         ("handle", "handel", "handel"),

@@ -2,87 +2,164 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Statement;
+use super::{Identified, Statement, begins_by};
 use crate::{
     attestation::Attestation,
     memory::{Counted, Digest, Entry, Memory},
 };
 
+/// About so many different things a member may have stated, over all time: what has decided about each is remembered.
+pub const MOST_SUBJECTS: usize = 40_000;
+
+/// What a registry has of one member's statements.
+#[derive(Clone, Debug, Default)]
+pub struct OfMember {
+    /// Those that count, once they begin.
+    pub counting: Vec<Identified>,
+    /// Those about what the member does not hold.
+    pub overclaimed: Vec<Identified>,
+    /// Why none of them is looked at, if that is so.
+    pub refused: Option<String>,
+}
+
 /// What a registry has of its members' statements.
 #[derive(Clone, Debug, Default)]
 pub struct Stated {
-    /// Those that count, once they begin.
-    pub counting: Vec<Statement>,
-    /// Those about what their members do not hold.
-    pub overclaimed: Vec<Statement>,
-    /// Members whose statements are not looked at, by their handles, each with the reason.
-    pub refused: BTreeMap<String, String>,
+    /// By the members' handles.
+    pub members: BTreeMap<String, OfMember>,
+}
+
+impl FromIterator<Statement> for Stated {
+    /// Statements that count.
+    fn from_iter<T: IntoIterator<Item = Statement>>(statements: T) -> Self {
+        let mut stated = Self::default();
+        for statement in statements {
+            let of_member = stated.members.entry(statement.member.clone()).or_default();
+            of_member.counting.push(Identified::new(statement));
+        }
+        stated
+    }
 }
 
 impl Stated {
-    /// Takes what another has as well.
-    pub fn extend(&mut self, other: Self) {
-        let Self { counting, overclaimed, refused } = other;
-        self.counting.extend(counting);
-        self.overclaimed.extend(overclaimed);
-        self.refused.extend(refused);
-    }
-
-    /// What follows now, and what has to be remembered before anybody acts on it: a statement that has counted is not overtaken by a lower one.
+    /// What follows now, and what has to be remembered before anybody acts on it: a statement that has counted is not overtaken by a lower one. Of what stood
+    /// `before` by the same files and memory what still stands is taken from there, member by member.
     #[must_use]
-    pub fn standing(&self, memory: &Memory, now: i64) -> (Standing, Vec<Entry>) {
-        let last = last(&self.counting, now);
-        let mut authorised = Authorised { unsettled: self.refused.clone(), ..Authorised::default() };
-        let mut entries = Vec::new();
-        for ((member, subject), (statement, counted)) in &last {
-            let before = memory.counted(member, subject);
-            if before.is_some_and(|before| before.rank() > counted.rank()) {
-                continue;
-            }
-            if before != Some(counted) {
-                let (member, subject) = ((*member).to_owned(), subject.clone());
-                entries.push(Entry::Statement { member, subject, counted: *counted });
-            }
-            authorised.take(statement, now);
-        }
-        let mut until = boundary(&self.counting, now);
-        // That its member does not hold it any more is the registry's own word, and takes no statement.
-        let overclaimed: BTreeSet<Digest> = self.overclaimed.iter().map(Statement::digest).collect();
-        for (member, subject, before) in memory.statements().filter(|(_, _, before)| before.grants(now)) {
-            let current = last.get(&(member, subject.to_owned()));
-            let counts = current.is_some_and(|(_, counted)| counted.rank() >= before.rank());
-            if counts || overclaimed.contains(&before.digest) {
-                continue;
-            }
-            authorised.unsettled.entry(member.to_owned()).or_insert_with(|| missing(member, subject, before.number));
-            until = until.min(before.until.unwrap_or(until));
-        }
-        (Standing { authorised, since: now, until }, entries)
+    pub fn standing(&self, memory: &Memory, now: i64, before: Option<Standing>) -> (Standing, Vec<Entry>) {
+        let (none, mut entries) = (OfMember::default(), Vec::new());
+        let mut before = before.map(|before| before.authorised.by_member).unwrap_or_default();
+        let members: BTreeSet<&str> = self.members.keys().map(String::as_str).chain(memory.members()).collect();
+        let by_member = members.into_iter().map(|member| {
+            let stands = before.remove(member).filter(|stands| stands.holds(now)).unwrap_or_else(|| {
+                let (stands, new) = self.members.get(member).unwrap_or(&none).standing(member, memory, now);
+                entries.extend(new);
+                stands
+            });
+            (member.to_owned(), stands)
+        });
+        let by_member = by_member.collect();
+        (Standing { authorised: Authorised { by_member } }, entries)
     }
 }
 
-/// About each subject of each member the statement that decides, of those that have begun.
-fn last(statements: &[Statement], now: i64) -> BTreeMap<(&str, String), (&Statement, Counted)> {
-    let mut last = BTreeMap::<_, &Statement>::new();
-    for statement in statements.iter().filter(|statement| statement.begins() <= now) {
-        let current = last.entry((statement.member.as_str(), statement.subject())).or_insert(statement);
-        if statement.counts_after(current) {
+impl OfMember {
+    fn standing(&self, member: &str, memory: &Memory, now: i64) -> (Stands, Vec<Entry>) {
+        let (last, later) = (last(&self.counting, now), later(&self.counting, now));
+        let until = boundary(&self.counting, now);
+        let mut stands = Stands { files: BTreeMap::new(), unsettled: self.refused.clone(), since: now, until };
+        let (mut entries, mut subjects) = (Vec::new(), memory.statements_of(member).count());
+        // What counted by a clock that was ahead does not count yet by one that is right.
+        let is_early = |before: &Counted| begins_by(before.number) > now || later.contains_key(&before.rank());
+        for (subject, statement) in &last {
+            let (before, counted) = (memory.counted(member, subject), statement.counted());
+            match before {
+                Some(before) if before.rank() > counted.rank() => {
+                    if !is_early(before) {
+                        continue;
+                    }
+                }
+                Some(before) if before == counted => {}
+                None if subjects >= MOST_SUBJECTS => {
+                    tracing::error!(
+                        "{member} has stated about {MOST_SUBJECTS} different things: nothing about {subject} counts"
+                    );
+                    continue;
+                }
+                _ => {
+                    subjects = subjects.saturating_add(usize::from(before.is_none()));
+                    let (member, subject) = (member.to_owned(), (*subject).to_owned());
+                    entries.push(Entry::Statement { member, subject, counted: *counted });
+                }
+            }
+            stands.take(statement, now);
+        }
+        // That its member does not hold it any more is the registry's own word, and takes no statement.
+        let overclaimed: BTreeSet<Digest> = self.overclaimed.iter().map(|one| one.counted().digest).collect();
+        for (subject, before) in memory.statements_of(member) {
+            if is_early(before) {
+                // Until its file is there its number alone says when it begins.
+                let begins = Some(begins_by(before.number)).filter(|begins| *begins > now);
+                stands.until = stands.until.min(begins.unwrap_or(stands.until));
+                continue;
+            }
+            let current = last.get(subject).map(|current| current.counted().rank());
+            let counts = current.is_some_and(|current| current >= before.rank());
+            if !before.grants(now) || counts || overclaimed.contains(&before.digest) {
+                continue;
+            }
+            let reason = || missing(member, subject, before, current, &self.counting, now);
+            stands.unsettled.get_or_insert_with(reason);
+            stands.until = stands.until.min(before.until.unwrap_or(stands.until));
+        }
+        (stands, entries)
+    }
+}
+
+/// About each subject of a member the statement that decides, of those that have begun.
+fn last(statements: &[Identified], now: i64) -> BTreeMap<&str, &Identified> {
+    let mut last = BTreeMap::<_, &Identified>::new();
+    for statement in statements.iter().filter(|statement| statement.statement().begins() <= now) {
+        let current = last.entry(statement.subject()).or_insert(statement);
+        if statement.counted().rank() > current.counted().rank() {
             *current = statement;
         }
     }
-    last.into_iter().map(|(subject, statement)| (subject, (statement, statement.counted()))).collect()
+    last
+}
+
+/// The statements that have not begun, by what orders them.
+fn later(statements: &[Identified], now: i64) -> BTreeMap<(u64, Digest), &Identified> {
+    let later = statements.iter().filter(|statement| statement.statement().begins() > now);
+    later.map(|statement| (statement.counted().rank(), statement)).collect()
 }
 
 /// When the next one begins or ends; the end of time if none does.
-fn boundary(statements: &[Statement], now: i64) -> i64 {
-    let times = statements.iter().flat_map(|statement| [Some(statement.begins()), statement.until]);
+fn boundary(statements: &[Identified], now: i64) -> i64 {
+    let times = statements.iter().map(Identified::statement);
+    let times = times.flat_map(|statement| [Some(statement.begins()), statement.until]);
     times.flatten().filter(|time| *time > now).min().unwrap_or(i64::MAX)
 }
 
-fn missing(member: &str, subject: &str, number: u64) -> String {
-    let short: String = subject.chars().take(45).collect();
+/// What is said where a grant counted of which nothing is known now.
+fn missing(
+    member: &str,
+    subject: &str,
+    before: &Counted,
+    current: Option<(u64, Digest)>,
+    counting: &[Identified],
+    now: i64,
+) -> String {
+    let (short, number): (String, _) = (subject.chars().take(45).collect(), before.number);
+    let of_same = counting.iter().filter(|one| one.subject() == subject && one.statement().begins() > now);
+    let next = of_same.min_by_key(|one| one.statement().begins()).map(Identified::statement);
+    let next = next.map(|next| {
+        format!(" (its successor {} begins only at {}, in seconds since 1970)", next.number, next.begins())
+    });
+    let older = current.map(|(older, _)| format!(" ({older} is an older one, and does not count in its place)"));
     format!(
-        "{member}'s statement {number} about {short} counted and counts no more: its file is missing, or a key was replaced. It has to come back, or the member states with a higher number what is to be"
+        "{member}'s statement {number} about {short} counted and counts no more{}{}: its file is missing, is another one, or too few of the member's keys have signed it since one was replaced. It has to come back, or the member states with a higher number what is to be",
+        older.unwrap_or_default(),
+        next.unwrap_or_default()
     )
 }
 
@@ -91,41 +168,51 @@ fn missing(member: &str, subject: &str, number: u64) -> String {
 pub struct Standing {
     /// What is authorised.
     pub authorised: Authorised,
-    since: i64,
-    until: i64,
 }
 
 impl Standing {
     /// Whether it is so at this time, in seconds since 1970.
     #[must_use]
     pub fn holds(&self, now: i64) -> bool {
+        self.authorised.by_member.values().all(|stands| stands.holds(now))
+    }
+}
+
+/// What a member has authorised, for how long that stands, and why it is not known, if it is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stands {
+    /// By the names of files.
+    files: BTreeMap<String, Identified>,
+    unsettled: Option<String>,
+    since: i64,
+    until: i64,
+}
+
+impl Stands {
+    fn holds(&self, now: i64) -> bool {
         (self.since..self.until).contains(&now)
+    }
+
+    /// Takes what a statement that decides grants, if it does.
+    fn take(&mut self, statement: &Identified, now: i64) {
+        if statement.counted().grants(now) {
+            self.files.insert(statement.file().to_owned(), statement.clone());
+        }
     }
 }
 
 /// What members have authorised, at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authorised {
-    /// By members, and the names of files.
-    by_member: BTreeMap<String, BTreeMap<String, Attestation>>,
-    unsettled: BTreeMap<String, String>,
+    by_member: BTreeMap<String, Stands>,
 }
 
 impl Authorised {
     /// What follows from the statements that count now, whatever counted before: about each subject, the last one decides.
     #[must_use]
     pub fn at(statements: &[Statement], now: i64) -> Self {
-        let mut authorised = Self::default();
-        last(statements, now).into_values().for_each(|(statement, _)| authorised.take(statement, now));
-        authorised
-    }
-
-    /// Takes what a statement that decides grants, if it does.
-    fn take(&mut self, statement: &Statement, now: i64) {
-        if statement.until.is_some_and(|until| now < until) {
-            let of_member = self.by_member.entry(statement.member.clone()).or_default();
-            of_member.insert(statement.attestation.file_name(), statement.attestation.clone());
-        }
+        let stated: Stated = statements.iter().cloned().collect();
+        stated.standing(&Memory::default(), now, None).0.authorised
     }
 
     /// What this member has authorised.
@@ -135,32 +222,32 @@ impl Authorised {
 
     /// The same, with the names of the files.
     pub fn files(&self, member: &str) -> impl Iterator<Item = (&str, &Attestation)> {
-        let of_member = self.by_member.get(member).into_iter().flatten();
-        of_member.map(|(file, attestation)| (file.as_str(), attestation))
+        let of_member = self.by_member.get(member).into_iter().flat_map(|stands| &stands.files);
+        of_member.map(|(file, one)| (file.as_str(), &one.statement().attestation))
     }
 
     /// What this member has authorised that is in the file with this name.
     #[must_use]
     pub fn file(&self, member: &str, file: &str) -> Option<&Attestation> {
-        self.by_member.get(member)?.get(file)
+        Some(&self.by_member.get(member)?.files.get(file)?.statement().attestation)
     }
 
     /// Why it is not known what this member has authorised, if it is not.
     #[must_use]
     pub fn unsettled(&self, member: &str) -> Option<&str> {
-        self.unsettled.get(member).map(String::as_str)
+        self.by_member.get(member)?.unsettled.as_deref()
     }
 
     /// The members of whom that is not known, each with the reason.
     pub fn all_unsettled(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.unsettled.iter().map(|(member, reason)| (member.as_str(), reason.as_str()))
+        self.by_member.iter().filter_map(|(member, stands)| Some((member.as_str(), stands.unsettled.as_deref()?)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attestation::Prefix;
+    use crate::attestation::{Prefix, encoded};
 
     fn statement(number: u64, from: i64, until: Option<i64>, attestation: &Attestation) -> Statement {
         let (rpki, member, attestation) = ("example".to_owned(), "acme".to_owned(), attestation.clone());
@@ -176,12 +263,12 @@ mod tests {
     }
 
     fn stated(counting: &[&Statement]) -> Stated {
-        Stated { counting: counting.iter().copied().cloned().collect(), ..Stated::default() }
+        counting.iter().copied().cloned().collect()
     }
 
     /// What stands at a time, which is remembered; and whether it is settled.
     fn stands(stated: &Stated, memory: &mut Memory, time: i64) -> (Vec<Attestation>, bool) {
-        let (standing, entries) = stated.standing(memory, time);
+        let (standing, entries) = stated.standing(memory, time, None);
         entries.into_iter().for_each(|entry| memory.learn(entry));
         let authorised = standing.authorised;
         (authorised.of("acme").cloned().collect(), authorised.unsettled("acme").is_none())
@@ -246,11 +333,12 @@ mod tests {
         assert_eq!(stands(&stated(&[&grant]), &mut memory, 1), (vec![roa(1)], true));
         assert_eq!(stands(&Stated::default(), &mut memory, 2), (vec![], false));
         assert_eq!(stands(&stated(&[&old]), &mut memory, 2), (vec![], false), "a lower number settles nothing");
-        let (standing, _) = Stated::default().standing(&memory, 2);
+        let (standing, _) = Stated::default().standing(&memory, 2, None);
         assert_eq!(standing.authorised.all_unsettled().count(), 1);
         assert!(standing.holds(99) && !standing.holds(100) && !standing.holds(1), "until it would have ended");
         assert_eq!(stands(&Stated::default(), &mut memory, 100), (vec![], true), "it has ended");
-        let lost = Stated { overclaimed: vec![grant], ..Stated::default() };
+        let lost = OfMember { overclaimed: vec![Identified::new(grant)], ..OfMember::default() };
+        let lost = Stated { members: [("acme".to_owned(), lost)].into() };
         assert_eq!(stands(&lost, &mut memory, 3), (vec![], true), "its member holds it no more");
     }
 
@@ -258,7 +346,7 @@ mod tests {
     fn what_stands_does_so_until_one_begins_or_ends() {
         let all = stated(&[&statement(1, 5, Some(10), &roa(1)), &statement(2, 7, None, &roa(2))]);
         let holds = |at: i64| {
-            let (standing, _) = all.standing(&Memory::default(), at);
+            let (standing, _) = all.standing(&Memory::default(), at, None);
             (at..20).take_while(|time| standing.holds(*time)).last()
         };
         assert_eq!([0, 4, 5, 7, 10].map(holds), [Some(4), Some(4), Some(6), Some(9), Some(19)]);
@@ -266,10 +354,85 @@ mod tests {
 
     #[test]
     fn a_member_that_is_refused_stops_nobody_else() {
-        let (grant, refused) = (statement(1, 0, Some(9), &roa(1)), [("else".to_owned(), "too many".to_owned())].into());
-        let all = Stated { refused, ..stated(&[&grant]) };
-        let (standing, _) = all.standing(&Memory::default(), 1);
+        let grant = statement(1, 0, Some(9), &roa(1));
+        let mut all = stated(&[&grant]);
+        all.members.entry("else".to_owned()).or_default().refused = Some("too many".to_owned());
+        let (standing, _) = all.standing(&Memory::default(), 1, None);
         assert_eq!(standing.authorised.unsettled("else"), Some("too many"));
         assert_eq!((standing.authorised.of("acme").count(), standing.authorised.unsettled("acme")), (1, None));
+    }
+
+    /// Statements of one member begin and end all the time: that costs the others nothing, and no content is encoded for it.
+    #[test]
+    fn what_follows_later_costs_no_encoding_and_others_nothing() {
+        let all = [
+            statement(1, 5, Some(10), &roa(1)),
+            statement(2, 7, None, &roa(2)),
+            Statement { member: "else".to_owned(), ..statement(1, 0, Some(100), &roa(3)) },
+        ];
+        let (stated, mut memory): (Stated, _) = (all.into_iter().collect(), Memory::default());
+        let before = encoded();
+        let mut standing = None;
+        for now in 0..20 {
+            let (next, entries) = stated.standing(&memory, now, standing);
+            entries.into_iter().for_each(|entry| memory.learn(entry));
+            assert_eq!(next.authorised.by_member["else"].since, 0, "it still stands");
+            assert_eq!(next.authorised, stated.standing(&memory, now, Some(next.clone())).0.authorised);
+            standing = Some(next);
+        }
+        assert_eq!(encoded(), before);
+    }
+
+    /// A clock was ahead for a while: what had begun by it has not, and what counts now counts.
+    #[test]
+    fn what_counted_by_a_clock_that_was_ahead_does_not_stand_in_the_way() {
+        const DAY: i64 = 86_400;
+        let grant = statement(7, 0, Some(365 * DAY), &roa(1));
+        let by_from = [statement(8, 50 * DAY, None, &roa(1)), statement(8, 50 * DAY, Some(99 * DAY), &roa(1))];
+        let by_number = statement(u64::try_from(50 * DAY).unwrap() << 20, 0, None, &roa(1));
+        for next in by_from.into_iter().chain([by_number.clone()]) {
+            let (all, mut memory) = (stated(&[&grant, &next]), Memory::default());
+            stands(&all, &mut memory, DAY);
+            assert!(stands(&all, &mut memory, 60 * DAY).1);
+            assert_eq!(memory.statements_of("acme").next().unwrap().1.number, next.number);
+            let (standing, entries) = all.standing(&memory, 2 * DAY, None);
+            assert!(entries.is_empty(), "nothing is written again and again");
+            assert_eq!((standing.authorised.of("acme").count(), standing.authorised.unsettled("acme")), (1, None));
+            assert!(standing.holds(50 * DAY - 1) && !standing.holds(50 * DAY));
+            assert_eq!(stands(&all, &mut memory, 50 * DAY).0.len(), usize::from(next.is_grant()));
+        }
+        // The number says so itself, though the file is not there.
+        let mut memory = Memory::default();
+        stands(&stated(&[&grant, &by_number]), &mut memory, 60 * DAY);
+        let (standing, _) = stated(&[&grant]).standing(&memory, 2 * DAY, None);
+        assert!(standing.authorised.of("acme").count() == 1 && !standing.holds(50 * DAY));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_what_is_there() {
+        let (grant, old) = (statement(7, 0, Some(100), &roa(1)), statement(6, 0, Some(100), &roa(1)));
+        let next = statement(8, 50, Some(100), &roa(1));
+        let mut memory = Memory::default();
+        stands(&stated(&[&grant]), &mut memory, 1);
+        let (standing, _) = stated(&[&old, &next]).standing(&memory, 2, None);
+        let said = standing.authorised.unsettled("acme").unwrap();
+        assert!(said.contains("statement 7 about roa-") && said.contains("counted and counts no more"), "{said}");
+        assert!(said.contains("6 is an older one") && said.contains("its successor 8 begins only at 50"), "{said}");
+    }
+
+    /// A member that states about ever new things stops itself, and goes on with what it has stated about.
+    #[test]
+    fn a_member_states_about_so_many_things() {
+        let mut memory = Memory::default();
+        let counted = Counted { number: 1, digest: [0; 32], until: Some(1) };
+        for subject in 1..MOST_SUBJECTS {
+            let (member, subject) = ("acme".to_owned(), format!("aspa-{subject}"));
+            memory.learn(Entry::Statement { member, subject, counted });
+        }
+        let (one, two) = (statement(1, 0, Some(9), &roa(1)), statement(2, 0, Some(9), &roa(2)));
+        assert_eq!(stands(&stated(&[&one]), &mut memory, 1), (vec![roa(1)], true));
+        assert_eq!(stands(&stated(&[&one, &two]), &mut memory, 2), (vec![roa(1)], true));
+        let again = statement(3, 0, None, &roa(1));
+        assert_eq!(stands(&stated(&[&one, &two, &again]), &mut memory, 3), (vec![], true));
     }
 }

@@ -2,15 +2,15 @@
 
 mod authorised;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-pub use self::authorised::{Authorised, Standing, Stated};
+pub use self::authorised::{Authorised, MOST_SUBJECTS, OfMember, Standing, Stated};
 use crate::{
     attestation::{Attestation, Prefix},
-    memory::{Counted, Digest},
+    memory::Counted,
     registry::Registry,
     signatures::Signed,
 };
@@ -192,7 +192,7 @@ impl Statement {
     /// From when on it counts, in seconds since 1970. A number is of a time as well, so that whoever has stolen a key cannot use up all numbers.
     #[must_use]
     pub fn begins(&self) -> i64 {
-        self.from.max(i64::try_from(self.number >> NUMBER_BITS).unwrap_or(i64::MAX))
+        self.from.max(begins_by(self.number))
     }
 
     /// The first number of a time in seconds since 1970, before which it does not count.
@@ -202,31 +202,68 @@ impl Statement {
     }
 
     /// What it is about, in a word. A network has one ASPA, so a later one takes the place of an earlier one; its ROAs stand side by side.
-    #[must_use]
-    pub fn subject(&self) -> String {
+    fn subject(&self) -> String {
         match &self.attestation {
             Attestation::Roa { .. } => format!("roa-{}", hex::encode(self.attestation.digest())),
             Attestation::Aspa { customer, .. } => format!("aspa-{customer}"),
         }
     }
 
-    /// SHA-256 of the bytes that the member signs.
+    /// What is remembered of it when it has counted. It counts in the place of another about the same by its number, and of two with one number, which an honest
+    /// member does not sign, by their bytes, so that all agents count the same.
+    fn counted(&self) -> Counted {
+        Counted { number: self.number, digest: Sha256::digest(self.signed_bytes()).into(), until: self.until }
+    }
+}
+
+/// From when on a statement with this number counts, at the earliest, in seconds since 1970.
+fn begins_by(number: u64) -> i64 {
+    i64::try_from(number >> NUMBER_BITS).unwrap_or(i64::MAX)
+}
+
+/// A statement with what it is known by, for which its content is encoded: once, since a member has thousands of them, each of thousands of prefixes, and what
+/// follows from them is asked all the time. Copies share it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identified(Arc<Parts>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Parts {
+    statement: Statement,
+    subject: String,
+    file: String,
+    counted: Counted,
+}
+
+impl Identified {
+    /// Encodes it.
     #[must_use]
-    pub fn digest(&self) -> Digest {
-        Sha256::digest(self.signed_bytes()).into()
+    pub fn new(statement: Statement) -> Self {
+        let (subject, file, counted) = (statement.subject(), statement.attestation.file_name(), statement.counted());
+        Self(Arc::new(Parts { statement, subject, file, counted }))
+    }
+
+    /// The statement.
+    #[must_use]
+    pub fn statement(&self) -> &Statement {
+        &self.0.statement
+    }
+
+    /// What it is about, in a word. A network has one ASPA, so a later one takes the place of an earlier one; its ROAs stand side by side.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        &self.0.subject
+    }
+
+    /// The name of the file of the object that it grants.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.0.file
     }
 
     /// What is remembered of it when it has counted.
     #[must_use]
-    pub fn counted(&self) -> Counted {
-        Counted { number: self.number, digest: self.digest(), until: self.until }
-    }
-
-    /// Whether it counts in the place of another about the same: by number, and of two with one number, which an honest member does not sign, by their bytes,
-    /// so that all agents count the same.
-    fn counts_after(&self, other: &Self) -> bool {
-        // Numbers nearly always decide, and cost nothing.
-        self.number.cmp(&other.number).then_with(|| self.digest().cmp(&other.digest())).is_gt()
+    pub fn counted(&self) -> &Counted {
+        &self.0.counted
     }
 }
 

@@ -21,8 +21,19 @@ use tonic::Request;
 use crate::issuer::{World, keys, pool_text, registry_text, roa, signatures};
 
 pub(crate) async fn ask(agent: &Agent, key: &str, operation: &str, statement: &[u8]) -> Result<(), String> {
+    ask_as("tester", agent, key, operation, statement).await
+}
+
+/// The same, for this client.
+pub(crate) async fn ask_as(
+    client: &str,
+    agent: &Agent,
+    key: &str,
+    operation: &str,
+    statement: &[u8],
+) -> Result<(), String> {
     let (key, operation, statement) = (key.to_owned(), operation.to_owned(), statement.to_vec().into());
-    let request = ConsentRequest { key, operation, statement, ..ConsentRequest::default() };
+    let request = ConsentRequest { client: client.to_owned(), key, operation, statement, ..ConsentRequest::default() };
     let ConsentResponse { consents, reason } = agent.consent(Request::new(request)).await.unwrap().into_inner();
     if consents { Ok(()) } else { Err(reason) }
 }

@@ -1,9 +1,9 @@
 //! ROAs and ASPAs: what their keys sign, and what their keys are certified for.
 
 use rpki::repository::resources::ResourceSet;
-use theta_rpki::{memory::Entry, registry::Registry};
+use theta_rpki::{memory::Entry, registry::Registry, statements::Statement};
 
-use crate::issuer::{DAY, World, aspa, keys, no_addresses, registry_text, roa, time};
+use crate::issuer::{DAY, World, aspa, base64, keys, no_addresses, registry_text, roa, time};
 
 #[test]
 fn what_a_member_has_stated_is_signed() {
@@ -229,4 +229,29 @@ fn objects_of_a_member_are_counted() {
     );
     world.registry = Registry::parse(&text.replace("objects = 1", "objects = 2")).unwrap();
     world.ask("rpki-ee-2", &asked[0]).unwrap();
+}
+
+/// Two members hold the same prefixes, and state the same. One that may have no more objects keeps it from none but itself.
+#[test]
+fn a_member_that_may_have_no_more_keeps_nothing_from_another() {
+    let mut world = World::new();
+    let text = registry_text().replace("need = 2\n\n[[authority]]", "need = 2\nobjects = 1\n\n[[authority]]");
+    let other = format!(
+        "[[member]]\nhandle = \"other\"\nv4 = [\"192.0.2.0/24\"]\nkeys = [\"{}\"]\n\n\
+         [[authority]]\nname = \"other\"\nkey = \"rpki-other\"\npublic = \"{}\"\nparent = \"ta\"\nmember = \"other\"\n\
+         certificate = \"rsync://rpki.example/repo/ta/other.cer\"\nrepository = \"rsync://rpki.example/repo/other/\"\n",
+        hex::encode([7; 32]),
+        base64(keys().foreign),
+    );
+    world.registry = Registry::parse(&format!("{text}\n{other}")).unwrap();
+    let (one, two) = (roa(64_496, &["192.0.2.0/24"]), roa(64_497, &["192.0.2.0/24"]));
+    world.state(&one, true);
+    world.state(&two, true);
+    let (_, first) = world.object(&one, keys().objects[0], 1);
+    world.ask("rpki-ee-0", &first[0]).unwrap();
+    let (_, second) = world.object(&two, keys().objects[1], 2);
+    world.refused("rpki-ee-1", &second[0], "there are 1 different objects of acme");
+    let others = world.statements.last().unwrap().clone();
+    world.statements.push(Statement { member: "other".to_owned(), ..others });
+    world.ask("rpki-ee-1", &second[0]).unwrap();
 }

@@ -148,7 +148,7 @@ impl Store for Shelf {
     }
 }
 
-fn base64(key: KeyId) -> String {
+pub(crate) fn base64(key: KeyId) -> String {
     Base64::encode_string(&keys().public(key).to_info_bytes())
 }
 

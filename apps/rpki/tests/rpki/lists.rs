@@ -152,3 +152,29 @@ fn a_list_does_not_begin_before_the_last_one() {
     let (asked, _) = world.list(2, &[]);
     world.ask("rpki-acme", &asked).unwrap();
 }
+
+/// Whoever may ask has lists signed until no more are taken: then there is one in half an hour, whoever asks first.
+#[test]
+fn lists_are_counted_by_the_day() {
+    let mut world = world();
+    let list = |world: &World, number| world.list(number, &[]).0;
+    for number in 1..=64 {
+        let asked = list(&world, number);
+        world.ask("rpki-acme", &asked).unwrap();
+    }
+    let [last, more] = [64, 65].map(|number| list(&world, number));
+    let full = "there are 64 lists of acme that have begun within a day";
+    world.refused("rpki-acme", &more, full);
+    world.ask("rpki-acme", &last).unwrap();
+    world.now += 1_800;
+    let more = list(&world, 65);
+    world.ask("rpki-acme", &more).unwrap();
+    world.now += 1;
+    let more = list(&world, 66);
+    world.refused("rpki-acme", &more, full);
+    world.now += DAY;
+    for number in 66..=68 {
+        let more = list(&world, number);
+        world.ask("rpki-acme", &more).unwrap();
+    }
+}

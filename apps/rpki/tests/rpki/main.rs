@@ -17,3 +17,4 @@ mod issuer;
 mod lists;
 mod manifests;
 mod state;
+mod waits;

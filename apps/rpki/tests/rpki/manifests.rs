@@ -2,7 +2,7 @@
 
 use rpki::{
     dep::bcder::{Mode, encode::Values as _},
-    repository::sigobj::SignedObject,
+    repository::{sigobj::SignedObject, x509::Validity},
     uri::Https,
 };
 use theta_rpki::{
@@ -12,7 +12,7 @@ use theta_rpki::{
     registry::Registry,
 };
 
-use crate::issuer::{DAY, World, aspa, keys, no_addresses, read, registry_text, roa, tbs};
+use crate::issuer::{DAY, World, aspa, keys, no_addresses, read, registry_text, roa, tbs, time};
 
 fn attestations() -> [Attestation; 2] {
     [roa(64_496, &["192.0.2.0/24"]), aspa(&[1])]
@@ -214,6 +214,9 @@ fn the_manifests_own_certificate_lasts() {
     world.refused("rpki-acme", &tbs(&early), "acme.mft: it ends at ");
     early.set_validity(world.validity(DAY + 1));
     world.refused("rpki-acme", &tbs(&early), "acme.mft: its certificate ends after its next update");
+    // One that begins later keeps relying parties from the manifest until then.
+    early.set_validity(Validity::new(time(world.now + 1), time(world.now + DAY)));
+    world.refused("rpki-acme", &tbs(&early), "acme.mft: its certificate begins after the manifest does");
     world.ask("rpki-acme", &asked[1]).unwrap();
 }
 
@@ -434,4 +437,21 @@ fn what_is_not_there_is_not_mentioned_on_a_manifest() {
     world.publish("acme", authority);
     let asked = world.manifest(1, &files, 2, 21);
     world.refused("rpki-ee-2", &asked[0], "acme.cer: its extension of resources");
+}
+
+/// Whoever may ask has manifests signed all the time, each with other good certificates of the same files.
+#[test]
+fn manifests_are_counted_by_the_day() {
+    let (mut world, mut files) = world();
+    files[2].1 = world.shelf.put(&world.list_of("acme", 1, &[], 2 * DAY).1);
+    for number in 1..=64 {
+        let asked = world.manifest(number, &files, 2, 21);
+        world.ask("rpki-ee-2", &asked[0]).unwrap();
+        world.now += 1;
+    }
+    let more = world.manifest(65, &files, 2, 21);
+    world.refused("rpki-ee-2", &more[0], "there are 64 manifests of acme that have begun within a day");
+    world.now += 1_800;
+    let more = world.manifest(65, &files, 2, 21);
+    world.ask("rpki-ee-2", &more[0]).unwrap();
 }

@@ -3,8 +3,10 @@
 
 use std::{
     fs,
+    future::{Future as _, poll_fn},
     io::Write as _,
     path::{Path, PathBuf},
+    task::Poll,
     thread,
     time::Duration,
 };
@@ -18,7 +20,7 @@ use theta_rpki::{
 };
 
 use crate::{
-    agent::{agent, ask, sources, statement},
+    agent::{agent, ask, ask_as, sources, statement},
     issuer::{DAY, World, keys, registry_text, roa, signatures, tbs},
 };
 
@@ -246,6 +248,27 @@ async fn who_asks_while_as_many_wait_as_may_hears_that_it_is_busy() {
     assert_eq!(good, Ok(()));
     says(busy, "busy");
     assert_eq!(place.anchor(&agent).await, Ok(()));
+}
+
+/// One client asks 64 times at once, and goes on: another one is heard all the same.
+#[tokio::test]
+async fn one_client_takes_no_places_of_others() {
+    let place = Place::new();
+    let agent = opened(&place, Pace::default());
+    let certificate = tbs(&place.world.authority_certificate(place.world.acme(), 2));
+    let mut asked: Vec<_> = (0..64).map(|_| Box::pin(ask_as("one", &agent, "rpki-ta", "sign", &certificate))).collect();
+    // Each takes its place, or hears that there is none; nobody takes the answers, so all places stay taken.
+    let mut busy = 0;
+    poll_fn(|context| {
+        for one in &mut asked {
+            busy += usize::from(matches!(one.as_mut().poll(context), Poll::Ready(Err(said)) if said.contains("busy")));
+        }
+        Poll::Ready(())
+    })
+    .await;
+    assert_eq!(busy, 48);
+    assert_eq!(ask_as("other", &agent, "rpki-ta", "sign", &certificate).await, Ok(()));
+    drop(asked);
 }
 
 #[tokio::test]

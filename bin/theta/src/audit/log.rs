@@ -8,6 +8,7 @@ use std::{
 
 use clap::Args;
 use theta_names::NodeId;
+use theta_service::NodeConfig;
 use theta_statements::Digest;
 use theta_statements::audit::{self, AuditRecord, LogEntry};
 use theta_store::Store;
@@ -50,9 +51,23 @@ pub(super) type Take<'a> = dyn FnMut(&[LogEntry]) -> Result<bool, Failure> + 'a;
 impl LogArgs {
     /// Passes on all records from number `from`, a page at a time.
     pub(super) fn pages(&self, from: u64, take: &mut Take<'_>) -> Result<(), Failure> {
+        self.pages_of(vault::open, from, take)
+    }
+
+    /// The same for what makes room on a disk that is full.
+    pub(super) fn pages_to_make_room(&self, from: u64, take: &mut Take<'_>) -> Result<(), Failure> {
+        self.pages_of(vault::open_to_make_room, from, take)
+    }
+
+    fn pages_of(
+        &self,
+        open: impl FnOnce(&NodeConfig) -> Result<Store, Failure>,
+        from: u64,
+        take: &mut Take<'_>,
+    ) -> Result<(), Failure> {
         match &self.place {
             Place { file: Some(file), .. } => of_file(file, from, take),
-            Place { dir: Some(dir), .. } => of_store(&vault::open_to_make_room(&vault::config(dir)?)?, from, take),
+            Place { dir: Some(dir), .. } => of_store(&open(&vault::config(dir)?)?, from, take),
             Place { node: Some(node), .. } => of_node(&self.client.open()?, (*node).into(), from, take),
             Place { .. } => Err(Failure::internal("no log was named")),
         }

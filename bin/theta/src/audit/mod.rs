@@ -191,7 +191,7 @@ impl Following {
     fn write(&mut self, args: &ExportArgs, writer: &mut dyn Write, target: &Target) -> Result<(), Failure> {
         let failed = |error: &std::io::Error| Failure::writing(&target.name(), error);
         let (from, to) = (args.after.map_or(args.from, |after| after.count), args.to.unwrap_or(u64::MAX));
-        args.log.pages(from, &mut |page| {
+        args.log.pages_to_make_room(from, &mut |page| {
             let wanted = page.iter().take_while(|entry| entry.sequence <= to);
             let lines = self.follow(page, to)?;
             for entry in wanted {

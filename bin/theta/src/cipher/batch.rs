@@ -8,7 +8,7 @@ use std::{
 
 use theta_payload::{self as payload, Header};
 
-use super::{BUFFER, DecryptArgs, Sealed, key_name, not_a_ciphertext, open_failure, plaintext_name};
+use super::{BUFFER, DecryptArgs, Sealed, name::key_names, not_a_ciphertext, open_failure, plaintext_name};
 use crate::{
     connect::{Provenance, Session},
     exit::{Failure, Several},
@@ -39,11 +39,19 @@ pub(super) fn decrypt_all(args: &DecryptArgs, output: Output) -> Result<(), Fail
     let interrupt = Interrupt::watch()?;
     let mut several = Several::new(args.files.len());
     for files in args.files.chunks(MOST_FILES) {
-        let mut by_key: BTreeMap<String, Vec<Closed>> = BTreeMap::new();
+        let mut all = Vec::with_capacity(files.len());
         for file in files {
-            match read(file, args.key.as_deref(), &session) {
-                Ok((key, closed)) => by_key.entry(key).or_default().push(closed),
+            match read(file) {
+                Ok(closed) => all.push(closed),
                 Err(failure) => several.note(file.display(), failure)?,
+            }
+        }
+        let names = names(&all, args.key.as_deref(), &session)?;
+        let mut by_key: BTreeMap<String, Vec<Closed>> = BTreeMap::new();
+        for (closed, name) in all.into_iter().zip(names) {
+            match name {
+                Ok(key) => by_key.entry(key).or_default().push(closed),
+                Err(failure) => several.note(closed.name.display(), failure)?,
             }
         }
         for (key, closed) in by_key {
@@ -53,8 +61,8 @@ pub(super) fn decrypt_all(args: &DecryptArgs, output: Output) -> Result<(), Fail
     several.end()
 }
 
-/// The name of a file's key, and the file with its header read.
-fn read(file: &Path, key: Option<&str>, session: &Session) -> Result<(String, Closed), Failure> {
+/// A file with its header read.
+fn read(file: &Path) -> Result<Closed, Failure> {
     if files::is_dash(file) {
         return Err(Failure::Usage("standard input is decrypted by itself: name nothing else".to_owned()));
     }
@@ -63,9 +71,19 @@ fn read(file: &Path, key: Option<&str>, session: &Session) -> Result<(String, Cl
     target.check_input(&source)?;
     let mut reader = BufReader::with_capacity(BUFFER.min(64 << 10), source.reader);
     let header = payload::read_header(&mut reader).map_err(|error| open_failure(&error, file))?;
-    let parsed = Header::parse(&header).map_err(|error| not_a_ciphertext(&error, file))?;
-    let key = key_name(key, session, &parsed)?;
-    Ok((key, Closed { name: file.to_owned(), header: header.into(), reader, target }))
+    Header::parse(&header).map_err(|error| not_a_ciphertext(&error, file))?;
+    Ok(Closed { name: file.to_owned(), header: header.into(), reader, target })
+}
+
+/// The name of each file's key.
+fn names(all: &[Closed], key: Option<&str>, session: &Session) -> Result<Vec<Result<String, Failure>>, Failure> {
+    // It was parsed before.
+    let headers = all.iter().map(parsed).collect::<Result<Vec<_>, _>>()?;
+    Ok(key_names(key, session, &headers))
+}
+
+fn parsed(closed: &Closed) -> Result<Header<'_>, Failure> {
+    Header::parse(&closed.header).map_err(|error| not_a_ciphertext(&error, &closed.name))
 }
 
 fn open_all(

@@ -4,8 +4,10 @@
 
 use std::{
     ffi::OsString,
-    fs::File,
+    fs::{File, TryLockError},
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,10 @@ const ENDING: &str = ".signed";
 const FORMAT: u64 = 1;
 /// The longest file in bytes: hundreds of warrants for 16 machines.
 const MOST: usize = 16 << 20;
+/// For how long a command waits until another one has signed with the same key.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks meanwhile.
+const AGAIN: Duration = Duration::from_millis(50);
 const ABOUT: &str =
     "What this operator's key has signed. Keep it with the key, and take it along to wherever the key is used.";
 
@@ -80,12 +86,32 @@ fn beside(key: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The key's file, which nobody else has locked.
+fn locked(key: &Path, patience: Duration) -> Result<File, Failure> {
+    let file = File::open(key).map_err(|error| Failure::reading(key, &error))?;
+    let deadline = Instant::now() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(AGAIN),
+            Err(TryLockError::WouldBlock) => {
+                let key = key.display();
+                return Err(Failure::Failed(format!(
+                    "another program holds the lock of {key}, as one does that signs with it: try again when it is done; `fuser -v {key}` shows which \
+                     it is"
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(Failure::reading(key, &error)),
+        }
+    }
+}
+
 impl Memory {
-    /// Reads what the key in this file has signed. Whoever else signs with it waits until this is dropped. Where nothing is remembered, a
+    /// Reads what the key in this file has signed. Whoever else signs with it waits until this is dropped, and not for ever: whoever may read
+    /// the key's file can lock it. Where nothing is remembered, a
     /// person has to say that this is the key's first use.
     pub(super) fn open(key: &Path, operator: &OperatorId, first_use: bool) -> Result<Self, Failure> {
-        let locked = File::open(key).map_err(|error| Failure::reading(key, &error))?;
-        locked.lock().map_err(|error| Failure::reading(key, &error))?;
+        let locked = locked(key, PATIENCE)?;
         let (file, operator) = (beside(key), hex::encode(operator.as_bytes()));
         let mut memory =
             Self { file, operator, lines: Vec::new(), warrants: Vec::new(), replacements: Vec::new(), _locked: locked };
@@ -195,5 +221,26 @@ impl ReplacementLine {
             Action::Members(change) => Some(SignedReplacement { ledger, change }),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_others_lock_is_waited_for_and_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("operator.pem");
+        std::fs::write(&key, "").unwrap();
+        let other = locked(&key, Duration::ZERO).unwrap();
+        let refused = locked(&key, Duration::from_millis(200)).unwrap_err();
+        assert!(refused.code() == 1 && refused.to_string().contains("fuser -v"), "{refused}");
+        let moment = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(200));
+            drop(other);
+        });
+        locked(&key, Duration::from_secs(60)).unwrap();
+        moment.join().unwrap();
     }
 }

@@ -26,6 +26,8 @@ use theta_names::WallTime;
 use super::find_module;
 use crate::{exit::Failure, files::Source, output::Output};
 
+/// What a host does first: the module reads its configuration then.
+const BEGIN: &str = "begin";
 /// How long whoever looks ahead may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
@@ -53,7 +55,7 @@ pub(crate) struct CheckArgs {
     /// Sign with every key
     #[arg(long, conflicts_with = "keys")]
     all: bool,
-    /// File of the PIN, such as a client's token
+    /// File of the PIN: a client's token, or the passphrase of its file
     #[arg(long, value_name = "FILE")]
     pin_file: Option<PathBuf>,
 }
@@ -96,9 +98,7 @@ pub(super) fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
     let module = find_module(args.module.as_deref())?;
     let context = Pkcs11::new(&module)
         .map_err(|error| Failure::Failed(format!("{} is no module that can be loaded: {error}", module.display())))?;
-    context
-        .initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK))
-        .map_err(|error| wrong("begin", &error))?;
+    context.initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK)).map_err(|error| wrong(BEGIN, &error))?;
     let slots = context.get_slots_with_token().map_err(|error| wrong("list the tokens", &error))?;
     if slots.is_empty() {
         return Err(Failure::Failed(
@@ -154,7 +154,8 @@ fn token(context: &Pkcs11, slot: Slot, args: &CheckArgs) -> Result<TokenView, Fa
         Some(file) => log_in(&session, file)?,
         None if info.login_required() => {
             return Err(Failure::Usage(format!(
-                "the token {} wants a PIN: name the file of the client's token with --pin-file",
+                "the token {} wants a PIN: name with --pin-file the file of what its configuration says (pin = \"token\", a client's token; \
+                 pin = \"passphrase\", what locks the client file)",
                 info.label()
             )));
         }
@@ -236,14 +237,34 @@ fn wrong(what: &str, error: &Error) -> Failure {
     const LOG: &str = "the module's log says why (standard error, if its configuration does not say otherwise)";
     let Error::Pkcs11(value, _) = error else { return Failure::Failed(format!("cannot {what}: {error}")) };
     match value {
-        RvError::GeneralError => Failure::Usage(format!("cannot {what}: the module has no good configuration; {LOG}")),
+        RvError::GeneralError if what == BEGIN => {
+            Failure::Usage(format!("cannot {what}: the module has no good configuration; {LOG}"))
+        }
+        RvError::GeneralError => Failure::Failed(format!("cannot {what}: the module or the system fails; {LOG}")),
         RvError::DeviceError => Failure::NoAnswer(format!("cannot {what}: too few nodes answer; {LOG}")),
         RvError::FunctionRejected => {
             Failure::Failed(format!("cannot {what}: the policies of the nodes refuse it; {LOG}"))
         }
         RvError::PinIncorrect => Failure::Usage(format!(
-            "cannot {what}: the PIN is no token that the nodes know (theta token new; its line belongs into policy.toml: theta token line)"
+            "cannot {what}: the PIN is neither a token that the nodes know (theta token new; its line belongs into policy.toml: theta token line) \
+             nor, where the configuration says pin = \"passphrase\", what unlocks the client file; {LOG}"
         )),
         value => Failure::Failed(format!("cannot {what}: {value:?}; {LOG}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cryptoki::context::Function;
+
+    use super::*;
+
+    #[test]
+    fn reasons_are_those_of_what_was_tried() {
+        let told = |what: &str, value| wrong(what, &Error::Pkcs11(value, Function::Sign)).to_string();
+        assert!(told(BEGIN, RvError::GeneralError).contains("no good configuration"));
+        assert!(!told("sign with www", RvError::GeneralError).contains("configuration;"));
+        let pin = told("log in", RvError::PinIncorrect);
+        assert!(pin.contains("passphrase") && pin.contains("token"), "{pin}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use theta_keypool::Prefix;
+use theta_keypool::{Prefix, check_label, shown_label};
 
 use super::find_module;
 use crate::{connect::ClientDir, exit::Failure, files::toml_text, output::Output};
@@ -92,7 +92,11 @@ pub(super) fn print(args: &ConfigArgs, output: Output) -> Result<(), Failure> {
     let client = args.client.path();
     let group = theta_client::read_group(client)?;
     let client = client.canonicalize().map_err(|error| Failure::reading(client, &error))?;
-    let token = args.label.clone().unwrap_or_else(|| group.name().to_owned());
+    if let Some(label) = &args.label {
+        check_label(label).map_err(Failure::Usage)?;
+    }
+    // As the module shows it to hosts.
+    let token = shown_label(args.label.as_deref().unwrap_or(group.name())).to_owned();
     let hosts = Host::value_variants().iter().filter(|host| args.host.is_none_or(|wanted| wanted == **host));
     let hosts: Vec<_> =
         hosts.map(|host| HostView { host: *host, text: host.needs(&module, &token, args.pin) }).collect();
@@ -143,7 +147,7 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
         "# The configuration of libtheta_pkcs11.so. The module looks for it in $THETA_PKCS11_CONFIG, then in\n\
          # ~/.config/thetacrypt/pkcs11.toml, then in /etc/thetacrypt/pkcs11.toml.\n\
          # Where it has to say something: \"stderr\", \"off\" or a file.\nlog = \"stderr\"\n\n[[token]]\nclient = {client}\n{label}{pin}\
-         # How long a call may take, in milliseconds.\ntimeout_ms = 10000\n\
+         # How long the nodes may take for a call, in milliseconds.\ntimeout_ms = 10000\n\
          # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n{pool}{look_ahead}\n"
     )
 }
@@ -151,7 +155,8 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
 impl Host {
     /// What this host needs.
     fn needs(self, module: &Path, token: &str, pin: Pin) -> String {
-        let module = module.display();
+        let (path, module) = (module.to_string_lossy(), module.display());
+        let named = uri_of(token);
         // Hosts that ask for a PIN ask nothing of it.
         let (given, uri) = match pin {
             Pin::None => (String::new(), String::new()),
@@ -170,7 +175,7 @@ impl Host {
                 "OpenSSL 3 with pkcs11-provider: openssl.cnf, named by $OPENSSL_CONF\n  openssl_conf = openssl_init\n  [openssl_init]\n  \
                  providers = provider_sect\n  [provider_sect]\n  default = default_sect\n  pkcs11 = pkcs11_sect\n  [default_sect]\n  \
                  activate = 1\n  [pkcs11_sect]\n  pkcs11-module-path = {module}\n  pkcs11-module-quirks = no-operation-state\n  \
-                 activate = 1\nand then\n  openssl req -x509 -new -key 'pkcs11:token={token};object=KEY;type=private{uri}' -subj /CN=NAME \
+                 activate = 1\nand then\n  openssl req -x509 -new -key '{named};object=KEY;type=private{uri}' -subj /CN=NAME \
                  -out certificate.pem\n\n"
             ),
             Self::Ssh => format!(
@@ -179,39 +184,90 @@ impl Host {
             ),
             Self::Knot => format!(
                 "Knot DNS: knot.conf. It makes its keys by itself, where the configuration above has a pool\n  \
-                 keystore:\n    - id: threshold\n      backend: pkcs11\n      config: \"pkcs11:token={token}{uri_with_pin} {module}\"\n  \
+                 keystore:\n    - id: threshold\n      backend: pkcs11\n      config: {}\n  \
                  policy:\n    - id: threshold\n      keystore: threshold\n      algorithm: ed25519\n  \
-                 zone:\n    - domain: ZONE\n      dnssec-signing: on\n      dnssec-policy: threshold\n\n"
+                 zone:\n    - domain: ZONE\n      dnssec-signing: on\n      dnssec-policy: threshold\n\n",
+                quoted(&format!("{named}{uri_with_pin} {path}"))
             ),
-            Self::Bind => bind(token, &uri),
+            Self::Bind => bind(&named, &uri),
             Self::Krill => {
                 // It logs in only where it is given a PIN, and has no other place for it.
                 let pin = if given.is_empty() { "" } else { "  user_pin = \"PIN\"\n" };
                 format!(
                     "Krill: krill.conf. It makes its keys by itself, where the configuration above has a pool of RSA keys\n  \
-                     [[signers]]\n  type = \"PKCS#11\"\n  name = \"threshold\"\n  lib_path = \"{module}\"\n  \
-                     slot = \"{token}\"\n{pin}\n"
+                     [[signers]]\n  type = \"PKCS#11\"\n  name = \"threshold\"\n  lib_path = {}\n  \
+                     slot = {}\n{pin}\n",
+                    toml_text(&path),
+                    toml_text(token)
                 )
             }
             Self::P11kit => format!(
                 "p11-kit, for GnuTLS and others: /etc/pkcs11/modules/thetacrypt.module\n  module: {module}\nand then\n  \
-                 p11tool --list-all 'pkcs11:token={token}'\n"
+                 p11tool --list-all '{named}'\n"
             ),
         }
     }
 }
 
-/// What BIND needs. It makes keys of Ed25519 itself, whatever its policy says of a key store.
-fn bind(token: &str, uri: &str) -> String {
+/// The URI of a token (RFC 7512): whatever else than letters and digits stands in a label could be a part of the URI, or of the file or the
+/// command that it stands in.
+fn uri_of(label: &str) -> String {
+    let mut uri = "pkcs11:token=".to_owned();
+    for byte in label.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
+
+/// A text as the files of Knot DNS have it.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// What BIND needs for the token of this URI. It makes keys of Ed25519 itself, whatever its policy says of a key store.
+fn bind(named: &str, uri: &str) -> String {
     let key =
         |role: &str| format!("      {role} key-store \"threshold\" lifetime unlimited algorithm ecdsap256sha256;\n");
     let (ksk, zsk) = (key("ksk"), key("zsk"));
     format!(
         "BIND 9.20, with what OpenSSL 3 needs named by $OPENSSL_CONF: named.conf. It makes its keys by itself, where the module's configuration has a pool\n  \
-         key-store \"threshold\" {{\n    directory \"keys\";\n    pkcs11-uri \"pkcs11:token={token}{uri}\";\n  }};\n  \
+         key-store \"threshold\" {{\n    directory \"keys\";\n    pkcs11-uri \"{named}{uri}\";\n  }};\n  \
          dnssec-policy \"threshold\" {{\n    keys {{\n{ksk}{zsk}    }};\n  }};\n  \
          zone \"ZONE\" {{\n    type primary;\n    file \"ZONE.zone\";\n    dnssec-policy \"threshold\";\n    inline-signing yes;\n  }};\n\
          and, for a key that is there already (of P-256, or of RSA: those of Ed25519 BIND wants to write down)\n  \
-         dnssec-keyfromlabel -a ECDSAP256SHA256 -l 'pkcs11:token={token};object=KEY{uri}' ZONE\n\n"
+         dnssec-keyfromlabel -a ECDSAP256SHA256 -l '{named};object=KEY{uri}' ZONE\n\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(host: Host, label: &str) -> String {
+        host.needs(Path::new("/usr/lib/libtheta_pkcs11.so"), label, Pin::None)
+    }
+
+    #[test]
+    fn labels_are_a_part_of_nothing_else() {
+        let label = "a b;object=c\"'\u{e9}";
+        for host in [Host::Openssl, Host::Knot, Host::Bind, Host::P11kit] {
+            let text = needs(host, label);
+            assert!(text.contains("pkcs11:token=a%20b%3Bobject%3Dc%22%27%C3%A9"), "{text}");
+            assert!(!text.contains("a b;"), "{text}");
+        }
+        let knot = needs(Host::Knot, "zone-1.example");
+        let config = "config: \"pkcs11:token=zone-1.example;pin-value=none /usr/lib/libtheta_pkcs11.so\"";
+        assert!(knot.contains(config), "{knot}");
+        let krill = needs(Host::Krill, label);
+        assert!(krill.contains("  slot = \"a b;object=c\\\"'\u{e9}\"\n"), "{krill}");
+    }
+
+    #[test]
+    fn what_stands_in_a_file_of_knot_ends_it_nowhere() {
+        assert_eq!(quoted("/a \"b\\c"), "\"/a \\\"b\\\\c\"");
+    }
 }

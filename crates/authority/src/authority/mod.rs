@@ -13,6 +13,16 @@ mod past;
 mod quotas;
 mod repeatable;
 mod slots;
+/// Says what is odd about a policy that comes into force, and stops nothing: a node starts with it all the same.
+fn warn_about(policy: &Policy, file: &Path) {
+    if policy.is_empty() {
+        tracing::error!(file = %file.display(), "{}", how_to_begin(file));
+    }
+    if let Some(outdated) = policy.outdated_tokens() {
+        tracing::warn!(file = %file.display(), "{outdated}");
+    }
+}
+
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -107,13 +117,8 @@ impl Authority {
     ) -> Result<Arc<Self>, AuthorityError> {
         let stamped = PolicyFile::new(file);
         let policy = load_policy(file)?;
-        if policy.is_empty() {
-            tracing::error!(file = %file.display(), "{}", how_to_begin(file));
-        }
         tracing::info!(file = %file.display(), digest = %policy.digest(), rules = policy.rules().count(), "policy in force");
-        if let Some(outdated) = policy.outdated_tokens() {
-            tracing::warn!(file = %file.display(), "{outdated}");
-        }
+        warn_about(&policy, file);
         let audit = AuditLog::start(Arc::clone(&store))?;
         let metrics = AuthorityMetrics::register(registry, audit.recorded());
         let disk = Disk::register(registry);
@@ -141,7 +146,8 @@ impl Authority {
     }
 
     /// Asks the agent of the rule that will decide about this request, if it has one. What it says is about this request alone: it
-    /// goes into the decision with it. Where nobody has asked, as when the policy changes in between, the decision refuses.
+    /// goes into the decision with it. Where nobody has asked, as when the policy changes in between, the decision refuses. What its rate, a lack of approvals
+    /// or the client's submissions refuse anyway no agent is asked about, and the decision says why.
     async fn hear(self: &Arc<Self>, presented: Presented, asked: &Asked) -> Presented {
         if presented.is_heard() || !self.policy().has_agents() {
             return presented;
@@ -150,10 +156,11 @@ impl Authority {
         // It may verify signatures.
         let found = tokio::task::spawn_blocking(move || {
             let due = this.gate.agent_due(&presented, &about, UnixTime::now());
-            (presented, due)
+            let within = |due: &Due| !due.is_submission || this.may_submit(&due.question.client).is_ok();
+            (presented, due.filter(within))
         });
         let Ok((presented, due)) = found.await else { return Presented::default() };
-        let Some(Due { agent, question }) = due else { return presented };
+        let Some(Due { agent, question, .. }) = due else { return presented };
         let heard = match self.agents.get() {
             Some(agents) => agents.ask(&agent, question).await,
             None => Heard::silence(agent.name().clone(), "this node asks no agents"),
@@ -303,6 +310,12 @@ impl Authority {
         self.quotas.submission(client, &limits, UnixTime::now()).map_err(|error| self.exhausted(error))
     }
 
+    /// Whether one more submission of the client would be within what the policy allows. Counts nothing.
+    fn may_submit(&self, client: &Name) -> Result<(), QuotaError> {
+        let limits = self.policy().limits_of(client);
+        self.quotas.look_at_submissions(client, &limits, UnixTime::now())
+    }
+
     /// Takes a place for a stream of this client.
     ///
     /// # Errors
@@ -379,15 +392,25 @@ impl Authority {
     /// client and for all strangers together; and the permission, with whether its record has to be durable before it is used.
     fn counted<R>(&self, judged: Judged<R>) -> (Option<AuditRecord>, Counted<R>) {
         let Judged { answer, mut record, first, client, mut code, signed, is_submission, is_repeatable } = judged;
+        let mut too_many = |refusal: &Refusal| {
+            (record.allowed, code) = (false, QUOTA);
+            record.reason = QUOTA.to_owned();
+            record.detail = refusal.to_string();
+        };
         let answer = match (answer, &client) {
             // It counts before it is on record: what is too much must not fill the disk.
             (Ok(granted), Some(client)) if is_submission => {
-                self.submission(client).map(|()| granted).inspect_err(|refusal| {
-                    (record.allowed, code) = (false, QUOTA);
-                    record.reason = QUOTA.to_owned();
-                    record.detail = refusal.to_string();
-                })
+                self.submission(client).map(|()| granted).inspect_err(too_many)
             }
+            // Its agent was not asked because there are too many.
+            (Err(refusal), Some(client)) if is_submission && refusal.is_unasked() => match self.may_submit(client) {
+                Ok(()) => Err(refusal),
+                Err(error) => {
+                    let refusal = self.exhausted(error);
+                    too_many(&refusal);
+                    Err(refusal)
+                }
+            },
             (answer, _) => answer,
         };
         self.metrics.decided(answer.is_ok(), code);
@@ -456,9 +479,7 @@ impl Authority {
                 for rule in &reload.signing_rules_gone {
                     tracing::warn!(%rule, "a signing rule is gone: nothing limits its slots any more");
                 }
-                if self.policy().is_empty() {
-                    tracing::error!(file, "{}", how_to_begin(self.file.path()));
-                }
+                warn_about(&self.policy(), self.file.path());
             }
             Err(error) => tracing::error!(%error, "the policy file was not taken: the old policy stays in force"),
         }

@@ -136,12 +136,7 @@ impl Table {
     /// Counts one request of a client that makes this node compute. Each client has one bucket, under its own name.
     fn submit(&mut self, client: &Name, limits: &Limits, now: UnixTime) -> Result<(), QuotaError> {
         let rate = limits.submissions;
-        let wait = match self.rates.take(client, client, rate, now) {
-            RateAnswer::Taken => return Ok(()),
-            RateAnswer::Wait(wait) => wait,
-            RateAnswer::NoRoom => 1_000,
-        };
-        Err(QuotaError::TooOften { client: client.clone(), rate, wait })
+        within(self.rates.take(client, client, rate, now), client, rate)
     }
 
     /// Whether a client may have one more of what the node has `capacity` places for: it may until seven eighths are taken, and with less than an even
@@ -156,6 +151,15 @@ impl Table {
         let own = self.held.get(client).map_or(0, of);
         others == 0 || own < even.max(1)
     }
+}
+
+fn within(answer: RateAnswer, client: &Name, rate: Rate) -> Result<(), QuotaError> {
+    let wait = match answer {
+        RateAnswer::Taken => return Ok(()),
+        RateAnswer::Wait(wait) => wait,
+        RateAnswer::NoRoom => 1_000,
+    };
+    Err(QuotaError::TooOften { client: client.clone(), rate, wait })
 }
 
 impl fmt::Debug for Table {
@@ -223,6 +227,15 @@ impl Quotas {
     /// [`QuotaError::TooOften`].
     pub(crate) fn submission(&self, client: &Name, limits: &Limits, now: UnixTime) -> Result<(), QuotaError> {
         self.table().submit(client, limits, now)
+    }
+
+    /// Whether one more such request would be within the client's rate. Counts nothing.
+    ///
+    /// # Errors
+    /// [`QuotaError::TooOften`].
+    pub(crate) fn look_at_submissions(&self, client: &Name, limits: &Limits, now: UnixTime) -> Result<(), QuotaError> {
+        let rate = limits.submissions;
+        within(self.table().rates.look(client, client, rate, now), client, rate)
     }
 
     /// Takes a place for one more stream of a client.

@@ -54,9 +54,10 @@ impl Problem {
         matches!(self, Self::Denied { reason, .. } if matches!(reason.as_str(), "too-often" | "rates-full"))
     }
 
-    /// Whether the node's policy denies the request for good: not for a rate, and not since an agent is not heard.
+    /// Whether the node's policy denies the request for good: not for a rate, not since an agent is not heard, and not for a proof of the client's
+    /// token that does not hold there, as when one of the two clocks is wrong.
     pub(crate) fn forbids(&self) -> bool {
-        let passes = |reason: &str| matches!(reason, "agent-silent" | "agent-unasked");
+        let passes = |reason: &str| matches!(reason, "agent-silent" | "agent-unasked" | "token-proof");
         !self.is_of_rates() && matches!(self, Self::Denied { reason, .. } if !passes(reason))
     }
 
@@ -118,6 +119,20 @@ mod tests {
         let problem = Problem::from_status(&status, Duration::ZERO);
         assert_eq!(problem, Problem::NotReady("it reads the ledger".to_owned()));
         assert!(problem.fault().is_none() && !problem.is_vague());
+    }
+
+    /// What passes by itself is no answer to whether the client may have the key.
+    #[test]
+    fn what_passes_forbids_nothing() {
+        let denied = |reason: &'static str| {
+            let mut status = tonic::Status::permission_denied("no");
+            status.metadata_mut().insert("theta-reason", tonic::metadata::MetadataValue::from_static(reason));
+            Problem::from_status(&status, Duration::ZERO)
+        };
+        assert!(denied("no-rule").forbids());
+        for reason in ["too-often", "rates-full", "agent-silent", "agent-unasked", "token-proof"] {
+            assert!(!denied(reason).forbids(), "{reason}");
+        }
     }
 
     /// What one node lacks others may have. What is wrong with the request is wrong everywhere.

@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
     path::Path,
 };
@@ -44,12 +44,34 @@ pub(super) fn load(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes the file whole or not at all, and not if what is there has more. Who does so holds the lock of the directory: with `WouldBlock`
-/// another process has it.
-pub(super) fn save(path: &Path, bytes: &[u8], has_more: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let lock = File::open(folder)?;
-    lock.try_lock()?;
+/// The lock of the file's directory, which whoever writes the file holds; `None` while another process has it. Anybody who may read the
+/// directory can take it, and keep it.
+pub(super) fn lock(path: &Path) -> io::Result<Option<Locked>> {
+    let lock = File::open(folder(path))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(Locked(lock))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// The lock, until it is dropped.
+pub(super) struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has the same open file: closing it here would not be enough.
+        let _ = self.0.unlock();
+    }
+}
+
+/// The directory in which the file is.
+pub(super) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes the file whole or not at all, and not if what is there has more.
+pub(super) fn save(_: &Locked, path: &Path, bytes: &[u8], has_more: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
     if load(path).is_some_and(|kept| has_more(&kept)) {
         return Ok(());
     }
@@ -127,5 +149,23 @@ fn skip(entries: &[(CertifiedEntry, usize)], genesis: &Genesis) -> Option<Ledger
             return Some(state);
         }
         checked.append(&mut changes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that forks while its thread keeps the ledger leaves the child the same open file.
+    #[test]
+    fn a_child_keeps_no_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("ledger");
+        let locked = lock(&place).unwrap().unwrap();
+        let of_the_child = locked.0.try_clone().unwrap();
+        assert!(lock(&place).unwrap().is_none());
+        drop(locked);
+        assert!(lock(&place).unwrap().is_some());
+        drop(of_the_child);
     }
 }

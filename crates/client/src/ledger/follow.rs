@@ -13,7 +13,10 @@ use theta_wire::v1;
 use tokio::time::{self, Instant};
 use tonic::Status;
 
-use super::history::{Heads, History};
+use super::{
+    Book,
+    history::{Heads, History},
+};
 use crate::{
     Client, ClientError, Connection, NodeProblem, Problem,
     credentials::Enclosed,
@@ -27,8 +30,13 @@ const FIRST_READ: usize = 256 << 10;
 pub(super) const OVERHEAD: usize = 64;
 /// How long the others have, if nobody has time, after so many nodes have answered that one of them is honest.
 const OTHERS: Duration = Duration::from_millis(300);
-/// How long one node may take to give all the rest.
+/// How long one node may take to show the way to a checkpoint, while all others are asked for the same.
 pub(super) const REST: Duration = Duration::from_secs(10);
+/// How long one node is asked for all the rest, before another one is asked for what is left: one that gives little by little must not keep
+/// what is newer from a caller that has a few seconds.
+const TURN: Duration = Duration::from_secs(2);
+/// How long it may take for the next entry meanwhile.
+const STALL: Duration = Duration::from_secs(1);
 
 /// A caller's state, with the entries that are new.
 struct Growing<'a> {
@@ -140,14 +148,25 @@ impl Client {
     async fn read_new(&self, others: Duration) -> Result<bool, ClientError> {
         let mut book = self.known().book();
         let Some(before) = book.look(LedgerState::height) else { return Ok(false) };
+        // Also what was read for a caller that does not wait for the rest.
+        let _kept = Kept(book);
         let problems = self.follow(&mut book, others).await?;
         for NodeProblem { node, problem, .. } in problems {
             if let Problem::FalseAnswer(reason) = problem {
                 tracing::warn!(%node, reason, "a node showed a false ledger");
             }
         }
-        book.keep();
+        book.keep().await;
         Ok(book.height() > before)
+    }
+}
+
+/// What was read until this is dropped, and not kept so far, is in the file then.
+struct Kept<'a>(&'a Book);
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.0.keep_now();
     }
 }
 
@@ -179,25 +198,28 @@ impl<'a> Round<'a> {
     /// Follows until nobody has more. After a quorum's answers the others have time `others`.
     async fn follow(mut self, history: &mut impl History, others: Duration) -> Result<Vec<NodeProblem>, ClientError> {
         let mut nodes: Vec<Connection> = self.connections.to_vec();
+        // Those that were asked for the rest since all of them were: who was slow comes behind the others.
+        let mut had = BTreeSet::new();
         loop {
             let before = history.height();
             let longer = self.ask_all(&nodes, history, others).await;
             nodes.retain(|connection| self.good.contains(&connection.node));
-            let Some(connection) = longer.and_then(|node| nodes.iter().find(|connection| connection.node == node))
+            let next = longer.iter().find(|node| !had.contains(*node)).or_else(|| {
+                had.clear();
+                longer.first()
+            });
+            let Some(connection) = next.and_then(|next| nodes.iter().find(|connection| connection.node == *next))
             else {
                 break;
             };
-            let rest = time::timeout(REST, self.read_rest(connection, history)).await;
             let node = connection.node;
-            match rest {
-                Ok(Ok(())) => {}
-                // It gave what it had the time for; another one is asked for what is left.
-                Err(_) => nodes.retain(|connection| connection.node != node),
-                Ok(Err(problem)) => {
-                    nodes.retain(|connection| connection.node != node);
-                    self.good.remove(&node);
-                    self.problems.add(node, problem);
-                }
+            had.insert(node);
+            // If its time is over, it gave what it had the time for, and another one is asked for what is left.
+            let rest = time::timeout(TURN, self.read_rest(connection, history)).await;
+            if let Ok(Err(problem)) = rest {
+                nodes.retain(|connection| connection.node != node);
+                self.good.remove(&node);
+                self.problems.add(node, problem);
             }
             if history.height() == before {
                 break;
@@ -210,8 +232,8 @@ impl<'a> Round<'a> {
         Ok(problems)
     }
 
-    /// Asks these nodes, and gives one that has more than it could say at once.
-    async fn ask_all(&mut self, nodes: &[Connection], history: &mut impl History, others: Duration) -> Option<NodeId> {
+    /// Asks these nodes, and gives those that have more than they could say at once, the quickest first.
+    async fn ask_all(&mut self, nodes: &[Connection], history: &mut impl History, others: Duration) -> Vec<NodeId> {
         // The last entry again: that of a node with another history is another one.
         let after = history.height().saturating_sub(1);
         if let Some(head) = history.head().filter(|_| history.height() > 0) {
@@ -223,7 +245,7 @@ impl<'a> Round<'a> {
             let request = self.enclosed.request(&connection, v1::ReadLedgerRequest { after }, patience);
             read_some(connection, request, longest)
         });
-        let (mut longer, mut deadline, mut answered) = (None, None, 0);
+        let (mut longer, mut deadline, mut answered) = (Vec::new(), None, 0);
         loop {
             let next = match deadline {
                 None => replies.recv().await,
@@ -239,7 +261,7 @@ impl<'a> Round<'a> {
             match judged {
                 Ok(more) => {
                     self.good.insert(node);
-                    longer = longer.or(more.then_some(node));
+                    longer.extend(more.then_some(node));
                     answered += 1;
                 }
                 Err(problem) => {
@@ -254,7 +276,7 @@ impl<'a> Round<'a> {
         longer
     }
 
-    /// Reads all that one node has.
+    /// Reads what one node has, until it has no more or does not go on.
     async fn read_rest(&mut self, connection: &Connection, history: &mut impl History) -> Result<(), Problem> {
         let patience = self.client.shared.options.timeout;
         let longest = CertifiedEntry::longest(MOST_MEMBERS) + OVERHEAD;
@@ -262,15 +284,16 @@ impl<'a> Round<'a> {
         let request = v1::ReadLedgerRequest { after };
         let request = self.enclosed.request(connection, request, patience);
         let mut governance = connection.governance().max_decoding_message_size(longest);
-        let mut stream = match governance.read_ledger(request).await {
-            Ok(stream) => stream.into_inner(),
-            Err(status) => return Err(connection.problem(&status, patience).await),
+        let mut stream = match time::timeout(STALL, governance.read_ledger(request)).await {
+            Ok(Ok(stream)) => stream.into_inner(),
+            Ok(Err(status)) => return Err(connection.problem(&status, patience).await),
+            Err(_) => return Ok(()),
         };
         for place in 1.. {
-            match stream.message().await {
-                Ok(None) => break,
-                Ok(Some(read)) => self.take(&read.entry, after.saturating_add(place), history)?,
-                Err(status) => return Err(connection.problem(&status, patience).await),
+            match time::timeout(STALL, stream.message()).await {
+                Ok(Ok(None)) | Err(_) => break,
+                Ok(Ok(Some(read))) => self.take(&read.entry, after.saturating_add(place), history)?,
+                Ok(Err(status)) => return Err(connection.problem(&status, patience).await),
             }
         }
         Ok(())

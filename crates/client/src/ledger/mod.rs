@@ -15,16 +15,24 @@ mod turns;
 use std::{
     collections::HashMap,
     io,
-    path::PathBuf,
-    sync::{OnceLock, PoisonError, RwLock},
+    path::{Path, PathBuf},
+    sync::{
+        OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use theta_ledger::{CertifiedEntry, Digest, Genesis, LedgerError, LedgerState};
 use theta_names::{Epoch, KeyName, Version};
 use theta_network::group::GroupFile;
 use theta_schemes::keys::AnyPublicKey;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, sleep},
+};
 
+use self::file::Locked;
 pub use self::follow::Followed;
 pub use self::genesis::{GenesisFileError, genesis_of};
 use self::history::{Heads, History};
@@ -32,6 +40,11 @@ pub(crate) use self::keys::Certified;
 use self::keys::Ids;
 use self::turns::Turns;
 use crate::Checkpoint;
+
+/// For how long a client waits until another process has written its file.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it looks meanwhile.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// The ledger of a client's group, as far as the client has checked it.
 #[derive(Debug)]
@@ -51,6 +64,8 @@ pub(crate) struct Book {
     ids: RwLock<Ids>,
     /// Held by the one that asks the nodes; others wait for what it learns.
     turns: Mutex<Turns>,
+    /// Whether the lock of the file's folder was waited for in vain, so that nobody waits for it again.
+    in_vain: AtomicBool,
 }
 
 /// What was checked, and how the file has it.
@@ -74,6 +89,7 @@ impl Book {
             decoded: RwLock::default(),
             ids: RwLock::default(),
             turns: Mutex::new(Turns::new(Instant::now())),
+            in_vain: AtomicBool::new(false),
         }
     }
 
@@ -117,22 +133,61 @@ impl Book {
 
     /// Writes what is new into the file, unless another process has written more. A client that cannot write there goes on, and asks for the
     /// same again after its next start.
-    fn keep(&self) {
-        let (Some(place), Some(genesis), Some(pages)) = (&self.place, self.genesis(), self.pages()) else { return };
-        let (encoded, height) = {
-            let mut pages = pages.write().unwrap_or_else(PoisonError::into_inner);
-            if !std::mem::take(&mut pages.unkept) {
-                return;
-            }
-            (pages.encoded.clone(), pages.state.height())
-        };
-        // A longer file is looked at: what is certified in it counts, and not what anybody has written behind that.
-        let has_more = |kept: &[u8]| kept.len() > encoded.len() && file::read(kept, genesis).0.height() > height;
-        if let Err(error) = file::save(place, &encoded, has_more) {
+    async fn keep(&self) {
+        let Some(place) = self.place.as_deref().filter(|_| self.is_unkept()) else { return };
+        let locked = self.locked(place).await;
+        self.write(place, locked);
+    }
+
+    /// The same if nobody else has the lock of the file's folder now.
+    fn keep_now(&self) {
+        let Some(place) = self.place.as_deref().filter(|_| self.is_unkept()) else { return };
+        self.write(place, file::lock(place));
+    }
+
+    fn is_unkept(&self) -> bool {
+        self.pages().is_some_and(|pages| pages.read().unwrap_or_else(PoisonError::into_inner).unkept)
+    }
+
+    fn write(&self, place: &Path, locked: io::Result<Option<Locked>>) {
+        let (Some(genesis), Some(pages)) = (self.genesis(), self.pages()) else { return };
+        let written = locked.and_then(|locked| {
+            let Some(locked) = locked else { return Ok(()) };
+            let (encoded, height) = {
+                let mut pages = pages.write().unwrap_or_else(PoisonError::into_inner);
+                pages.unkept = false;
+                (pages.encoded.clone(), pages.state.height())
+            };
+            // A longer file is looked at: what is certified in it counts, and not what anybody has written behind that.
+            let has_more = |kept: &[u8]| kept.len() > encoded.len() && file::read(kept, genesis).0.height() > height;
+            file::save(&locked, place, &encoded, has_more)
+        });
+        if let Err(error) = written {
             tracing::debug!(place = %place.display(), %error, "the ledger was not kept");
-            if error.kind() == io::ErrorKind::WouldBlock {
-                pages.write().unwrap_or_else(PoisonError::into_inner).unkept = true;
+        }
+    }
+
+    /// The lock of the file's folder; `None` if another process keeps it. It is waited for until that has been in vain once: whoever may read
+    /// the folder can hold its lock for ever, and must not hold up this client.
+    async fn locked(&self, place: &Path) -> io::Result<Option<Locked>> {
+        let patience = if self.in_vain.load(Relaxed) { Duration::ZERO } else { PATIENCE };
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(locked) = file::lock(place)? {
+                self.in_vain.store(false, Relaxed);
+                return Ok(Some(locked));
             }
+            if Instant::now() >= deadline {
+                if !self.in_vain.swap(true, Relaxed) {
+                    let folder = file::folder(place).display();
+                    tracing::warn!(
+                        "what this client has read of the group's ledger is not kept, and will be read again: another program holds the lock of \
+                         {folder} (`fuser -v {folder}` shows which): end it, or give this client a folder that nobody else may read"
+                    );
+                }
+                return Ok(None);
+            }
+            sleep(AGAIN).await;
         }
     }
 }

@@ -1,6 +1,10 @@
 //! What a client makes of the group's ledger, and of nodes that lie about it.
 
-use std::{fs, path::PathBuf, time::Instant};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -10,7 +14,7 @@ use theta_ledger::LedgerState;
 use theta_names::{Epoch, KeyRef, KeyState, NodeId, Version};
 use theta_schemes::{Suite, keys::deal_any};
 
-use crate::fake::{FakeGroup, adopt, certified, key, outcome, sharings};
+use crate::fake::{FakeGroup, Rest, adopt, certified, key, outcome, sharings};
 
 const MESSAGE: &[u8] = b"a message";
 
@@ -285,6 +289,36 @@ async fn a_changed_file_fools_nobody() {
     assert_eq!((versions(client.known(), "seal"), fs::read(ledger_file(&group)).unwrap()), (all.to_vec(), good));
 }
 
+/// Another process holds the lock of the folder for a moment, or for ever: nobody who may read the folder stops a client.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_others_lock_is_waited_for_and_not_for_ever() {
+    let mut group = FakeGroup::new();
+    let client = Client::open(&folder(&group)).unwrap();
+    let lock = fs::File::open(folder(&group)).unwrap();
+    lock.lock().unwrap();
+    let moment = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(lock);
+    });
+    group.decide(adopt("seal", 1, 0, &key(Suite::Bls04MinPk, 1).0));
+    client.renew().await.unwrap();
+    moment.join().unwrap();
+    let kept = fs::read(ledger_file(&group)).expect("it was waited for");
+
+    let lock = fs::File::open(folder(&group)).unwrap();
+    lock.lock().unwrap();
+    for version in 2..5 {
+        group.decide(adopt("seal", version, 0, &key(Suite::Bls04MinPk, u64::from(version)).0));
+        tokio::time::timeout(Duration::from_secs(30), client.renew()).await.expect("it goes on").unwrap();
+    }
+    assert_eq!(versions(client.known(), "seal").len(), 4);
+    assert_eq!(fs::read(ledger_file(&group)).unwrap(), kept);
+    // What could not be kept is at the next opportunity.
+    drop(lock);
+    client.renew().await.unwrap();
+    assert!(fs::read(ledger_file(&group)).unwrap().len() > kept.len());
+}
+
 /// Two processes keep the same file. The one that has read less does not take from it what the other has written, and garbage is overwritten.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_read_less_takes_nothing_from_the_file() {
@@ -294,6 +328,8 @@ async fn who_has_read_less_takes_nothing_from_the_file() {
     let heights = [&late, &early].map(|client| client.ledger(LedgerState::height));
     assert_eq!(heights, [Some(0), Some(0)], "both have read the file");
     group.decide(adopt("seal", 1, 0, &one.0));
+    early.renew().await.unwrap();
+    let first = fs::read(ledger_file(&group)).unwrap();
     group.decide(adopt("seal", 2, 0, &two.0));
     early.renew().await.unwrap();
     let whole = fs::read(ledger_file(&group)).unwrap();
@@ -303,13 +339,11 @@ async fn who_has_read_less_takes_nothing_from_the_file() {
     assert!(late.known().of_id(two.0.key_id()).is_none());
     assert_eq!(fs::read(ledger_file(&group)).unwrap(), whole);
     // What is longer and not certified is no more.
-    let entries = group.node(1).entries.clone();
     let garbage = [&whole[..b"theta ledger 1\n".len() + 32], &[0; 1 << 20]].concat();
     fs::write(ledger_file(&group), garbage).unwrap();
     let again = Client::open(&folder(&group)).unwrap();
     again.renew().await.unwrap();
-    assert_eq!(entries.len(), 1);
-    assert_eq!(fs::read(ledger_file(&group)).unwrap(), whole[..fs::read(ledger_file(&group)).unwrap().len()]);
+    assert_eq!(fs::read(ledger_file(&group)).unwrap(), first);
     assert_eq!(versions(&KnownKeys::open(&folder(&group)).unwrap(), "seal"), [(1, 0)]);
     // The ids of versions that come later are learned as well.
     let found = early.known().of_id(two.0.key_id()).unwrap();
@@ -348,4 +382,42 @@ async fn a_group_that_is_silent_is_reported() {
     assert!(matches!(client.renew().await, Err(ClientError::NoAnswer { .. })));
     let error = client.sign("seal", Bytes::from_static(MESSAGE)).await.unwrap_err();
     assert!(error.to_string().contains("node 4"), "{error}");
+}
+
+/// A history of more than a node says at once, and node 1 is the first to answer.
+fn long_history(rest: Rest) -> FakeGroup {
+    let mut group = FakeGroup::new();
+    let public = key(Suite::Bls04MinPk, 1).0;
+    for version in 1..=300 {
+        group.decide(adopt("seal", version, 0, &public));
+    }
+    group.node(1).rest = rest;
+    (2..=4).for_each(|number| group.node(number).ledger_delay = Duration::from_millis(50));
+    group
+}
+
+/// Node 1 begins at once, and tells the rest never, or little by little.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_stalls_keeps_nothing_back() {
+    for rest in [Rest::Never, Rest::Every(Duration::from_millis(700))] {
+        let group = long_history(rest);
+        let client = Client::open(&folder(&group)).unwrap();
+        let began = Instant::now();
+        assert!(client.renew().await.unwrap());
+        assert!(began.elapsed() < Duration::from_secs(8), "{rest:?}: {:?}", began.elapsed());
+        assert_eq!(versions(client.known(), "seal").len(), 300, "{rest:?}");
+        assert!(group.asked() <= 16, "{rest:?}: nodes were asked {} times", group.asked());
+    }
+}
+
+/// Nobody tells the rest, and the caller has no more time: the next one begins where this one was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_read_for_a_caller_that_is_gone_is_kept() {
+    let group = long_history(Rest::Never);
+    (2..=4).for_each(|number| group.node(number).rest = Rest::Never);
+    let client = Client::open(&folder(&group)).unwrap();
+    let read = tokio::time::timeout(Duration::from_millis(900), client.renew()).await;
+    assert!(read.is_err(), "the nodes have told all: {read:?}");
+    let kept = versions(&KnownKeys::open(&folder(&group)).unwrap(), "seal").len();
+    assert!(kept > 100, "{kept} versions are kept");
 }

@@ -1,6 +1,6 @@
 //! A false API with node 1's own certificate that answers at once, and falsely.
 
-use std::{pin::Pin, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, codegen::BoxStream, transport::Server};
 
-use crate::group::TestGroup;
+use crate::{connection::Connection, group::TestGroup};
 
 struct Liar;
 
@@ -112,45 +112,5 @@ impl server::ThresholdProtocol for Liar {
     }
     async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {
         Ok(Response::new(v1::GetStatusResponse::default()))
-    }
-}
-
-/// The connection information that tonic asks for.
-pub(crate) struct Connection(pub(crate) tokio_rustls::server::TlsStream<tokio::net::TcpStream>);
-
-impl tonic::transport::server::Connected for Connection {
-    type ConnectInfo = ();
-    fn connect_info(&self) {}
-}
-
-impl tokio::io::AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-        buffer: &mut tokio::io::ReadBuf<'_>,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
-    }
-}
-
-impl tokio::io::AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-        bytes: &[u8],
-    ) -> std::task::Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-    fn poll_flush(
-        mut self: Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-    fn poll_shutdown(
-        mut self: Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }

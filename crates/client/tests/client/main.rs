@@ -11,6 +11,7 @@
 mod blocking;
 mod ceremonies;
 mod checkpoint;
+mod connection;
 mod fake;
 #[path = "../../../service/tests/service/group/mod.rs"]
 mod group;

@@ -94,6 +94,7 @@ type Connecting = BoxFuture<'static, Result<Connected, SocketError>>;
 #[derive(Clone)]
 struct Making {
     identity: Identity,
+    members: Arc<Members>,
     traffic: Arc<Traffic>,
     rate: Rate,
     patience: Duration,
@@ -125,6 +126,7 @@ impl Socket {
         let doorway = Doorway::new(DoorwayLimits::of(handshakes, limits.handshake_timeout));
         let making = Making {
             identity: identity.clone(),
+            members: Arc::clone(members),
             traffic: Arc::clone(traffic),
             // However small, what is read at once counts as a KiB: many small frames cost more than their bytes.
             rate: Rate::shared(u32::MAX, limits.bytes_per_second, 1, Duration::from_millis(250)),
@@ -170,6 +172,7 @@ impl Socket {
                 let stream = acceptor.accept(tcp).await.map_err(explain)?;
                 let key = tls::peer_fingerprint(stream.get_ref().1).ok_or(SocketError::NoMember)?;
                 let peer = peer_id(&key).ok_or(SocketError::NoMember)?;
+                making.members.came(&key, from.ip());
                 Ok((peer, making.mux(stream, Mode::Server)))
             };
             let connected = handshake.run(tcp, work).await.map_err(SocketError::from).flatten();
@@ -193,6 +196,7 @@ impl Making {
         let tls = TlsConnector::from(tls::client_config(&self.identity, member.certificate, &[ALPN])?);
         let connecting = async {
             let addresses = places::lookup(&member.address).await.map_err(SocketError::Connect)?;
+            self.members.found(&member, &addresses);
             let tcp = places::connect(&addresses).await.map_err(SocketError::Connect)?;
             prepare(&tcp).map_err(SocketError::Connect)?;
             let stream = tls.connect(tls::server_name(), tcp).await.map_err(explain)?;
@@ -261,9 +265,7 @@ impl Transport for Socket {
         let (tcp, from) = ready!(self.poll_accept(cx));
         // In the order in which they came, since the oldest is ended first.
         let address = from.ip().to_canonical();
-        let is_there = |peer: &MeshPeer| peer.address.parse().is_ok_and(|place: SocketAddr| place.ip() == address);
-        let familiar = self.members.present().peers().any(is_there);
-        let handshake = self.doorway.enter(address, familiar);
+        let handshake = self.doorway.enter(address, self.members.is_somebody_at(address));
         let upgrade = self.receive(handshake, tcp, from);
         Poll::Ready(TransportEvent::Incoming { listener_id, upgrade, local_addr, send_back_addr: written(from) })
     }

@@ -18,12 +18,17 @@ pub(crate) trait Coordinate: Copy + 'static {
     fn vanishes(&self) -> Choice;
 }
 
-/// A point on a curve y^2 = x^3 + b, with access to its coordinates.
+/// A point on a curve y^2 = x^3 + a x + b, with access to its coordinates.
 pub(crate) trait CoordinatePoint: CombPoint {
     type Coordinate: Coordinate;
 
     fn coordinates(entry: &Self::Entry) -> Affine<Self::Coordinate>;
     fn from_coordinates(point: &Affine<Self::Coordinate>) -> Self;
+    /// 3 x^2 + a, which by 2 y is the slope of the tangent. Here for a = 0.
+    fn tangent(x: &Self::Coordinate) -> Self::Coordinate {
+        let square = x.squared();
+        square.plus(&square).plus(&square)
+    }
 }
 
 /// A point (x, y) other than the identity.
@@ -97,15 +102,9 @@ impl<F: Coordinate> Sums<F> {
         Ok(())
     }
 
-    fn double(&mut self) -> Result<(), Exception> {
+    fn double(&mut self, tangent: impl Fn(&F) -> F) -> Result<(), Exception> {
         self.addends.copy_from_slice(&self.sums);
-        self.each(
-            |sum, _| sum.y.plus(&sum.y),
-            |sum, _, inverse| {
-                let square = sum.x.squared();
-                square.plus(&square).plus(&square).times(inverse)
-            },
-        )
+        self.each(|sum, _| sum.y.plus(&sum.y), |sum, _, inverse| tangent(&sum.x).times(inverse))
     }
 
     fn add(&mut self, addends: impl Iterator<Item = Affine<F>>) -> Result<(), Exception> {
@@ -141,7 +140,7 @@ impl<P: CoordinatePoint> Comb<P> {
         let mut sums = Sums::new(entries(row, position));
         for (row, position) in steps {
             if row.0 == 0 {
-                sums.double()?;
+                sums.double(P::tangent)?;
             }
             sums.add(entries(row, position))?;
         }
@@ -155,7 +154,9 @@ mod tests {
     use super::{CoordinatePoint, Exception};
     use crate::bls12_381::{self, BlsScalar};
     use crate::bn254::{self, Bn254Scalar};
+    use crate::weierstrass::many::Summand;
     use crate::{Group, Scalar};
+    use crate::{P256, P256Element, P256Scalar, Secp256k1, Secp256k1Element, Secp256k1Scalar};
     use blst::{blst_p1, blst_p2};
     use core::fmt::Debug;
     use rand_chacha::ChaCha20Rng;
@@ -184,6 +185,12 @@ mod tests {
     fn bls12_381() {
         products_of_many::<blst_p1, BlsScalar>(&bls12_381::G1::generator().raw());
         products_of_many::<blst_p2, BlsScalar>(&bls12_381::G2::generator().raw());
+    }
+
+    #[test]
+    fn with_a() {
+        products_of_many::<Summand<P256Element>, P256Scalar>(&Summand(P256::generator()));
+        products_of_many::<Summand<Secp256k1Element>, Secp256k1Scalar>(&Summand(Secp256k1::generator()));
     }
 
     #[test]

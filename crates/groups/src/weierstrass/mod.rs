@@ -1,6 +1,7 @@
 //! The common parts of P-256 and secp256k1: prime order, 256 bits, SEC1 encodings. The macro [`group`] wraps crrl's curve.
 
 pub(crate) mod jacobian;
+pub(crate) mod many;
 pub(crate) mod sswu;
 
 use core::ops::{Add, Mul, Neg, Sub};
@@ -41,6 +42,8 @@ pub(crate) trait Field:
     fn is_odd(self) -> bool;
     /// `other` if `choice`, otherwise `self`, in constant time.
     fn select(self, other: Self, choice: bool) -> Self;
+    /// Becomes `other` where the mask is all ones, and stays where it is zero, in constant time.
+    fn set_if(&mut self, other: &Self, mask: u32);
     /// Reduces a little-endian integer of any length.
     fn reduce_le(bytes: &[u8]) -> Self;
 }
@@ -84,8 +87,40 @@ macro_rules! field {
             fn select(self, other: Self, choice: bool) -> Self {
                 <$field>::select(&self, &other, u32::from(choice).wrapping_neg())
             }
+            #[inline]
+            fn set_if(&mut self, other: &Self, mask: u32) {
+                self.set_cond(other, mask);
+            }
             fn reduce_le(bytes: &[u8]) -> Self {
                 <$field>::decode_reduce(bytes)
+            }
+        }
+
+        impl $crate::comb::Coordinate for $field {
+            const ZERO: Self = <$field>::ZERO;
+            const ONE: Self = <$field>::ONE;
+
+            #[inline]
+            fn plus(&self, other: &Self) -> Self {
+                *self + *other
+            }
+            #[inline]
+            fn minus(&self, other: &Self) -> Self {
+                *self - *other
+            }
+            #[inline]
+            fn times(&self, other: &Self) -> Self {
+                *self * *other
+            }
+            #[inline]
+            fn squared(&self) -> Self {
+                <$field>::square(*self)
+            }
+            fn inverse(&self) -> Self {
+                <$field>::ONE / *self
+            }
+            fn vanishes(&self) -> subtle::Choice {
+                subtle::Choice::from(u8::try_from(self.iszero() & 1).unwrap_or(0))
             }
         }
     };
@@ -355,6 +390,19 @@ macro_rules! group {
             }
         }
 
+        impl WithCoordinates for $element {
+            type Shape = Shape;
+
+            fn to_projective(&self) -> [Coordinate; 3] {
+                let (x, y, z) = self.0.to_projective();
+                [x, y, z]
+            }
+
+            fn from_affine(x: Coordinate, y: Coordinate) -> Self {
+                Self(Point::from_affine(x, y).unwrap_or(Point::NEUTRAL))
+            }
+        }
+
         impl Group for $group {
             type Scalar = $scalar;
             type Element = $element;
@@ -375,6 +423,11 @@ macro_rules! group {
 
             fn mul_base(scalar: &$scalar) -> $element {
                 $element(Point::mulgen(&scalar.0))
+            }
+
+            fn mul_base_batch(scalars: &[$scalar]) -> Vec<$element> {
+                static COMB: OnceLock<Comb<Summand<$element>>> = OnceLock::new();
+                many::multiply_all(|| COMB.get_or_init(|| many::comb(Self::generator())), scalars, Self::mul_base)
             }
 
             fn table(element: &$element) -> Table<Self> {

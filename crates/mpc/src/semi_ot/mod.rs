@@ -67,7 +67,9 @@ impl<G: Group> SemiOt<G> {
 
     fn with_links<T>(&self, change: impl FnOnce(&mut Links) -> Result<T, Stop>) -> Result<T, Stop> {
         let mut guard = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let (links, _) = guard.as_mut().ok_or(Stop::Input("this black box was made for openings only"))?;
+        let (links, _) = guard.as_mut().ok_or(Stop::Input(
+            "this black box opens values and multiplies none: it was made so, has ended, or a transfer failed",
+        ))?;
         let result = change(links);
         // After a transfer that failed, nothing of the set-up is used again.
         if result.is_err() {

@@ -1,10 +1,12 @@
-//! The wall clock, which the product reads here alone, and the times of files.
+//! The wall clock, which the product reads here alone, the times of files, and what is told once in a while.
 
+mod seldom;
 mod stamp;
 
 use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use seldom::Seldom;
 pub use stamp::FileStamp;
 
 /// A point in time on a machine's wall clock: what has passed since the beginning of 1970 in UTC, without leap seconds. A clock that

@@ -6,7 +6,10 @@
 
 use core::time::Duration;
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Instant,
 };
 
@@ -56,6 +59,8 @@ impl Bucket {
 #[derive(Debug)]
 pub struct Budget {
     per_second: u64,
+    /// Among how many peers half of it is shared.
+    peers: AtomicU64,
     spare: Mutex<Bucket>,
 }
 
@@ -68,17 +73,26 @@ impl Budget {
     #[must_use]
     pub fn new(per_second: u32) -> Self {
         let per_second = u64::from(per_second).max(2);
-        Self { per_second, spare: Mutex::new(Bucket::new(per_second / 2, 64)) }
+        Self { per_second, peers: AtomicU64::new(1), spare: Mutex::new(Bucket::new(per_second / 2, 64)) }
     }
 
-    /// The share of one among so many peers.
-    pub(super) fn share(&self, peers: usize) -> Share {
-        let peers = u64::try_from(peers).unwrap_or(u64::MAX).max(1);
-        Share(Bucket::new((self.per_second / 2).checked_div(peers).unwrap_or(1), 4))
+    /// From now on there are so many peers, all of which have the same share: those that were there before, too.
+    pub fn among(&self, peers: usize) {
+        self.peers.store(u64::try_from(peers).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// The share of one peer.
+    pub(super) fn share(&self) -> Share {
+        Share(Bucket::new(self.of_one(), 4))
+    }
+
+    fn of_one(&self) -> u64 {
+        (self.per_second / 2).checked_div(self.peers.load(Relaxed)).unwrap_or(self.per_second).max(1)
     }
 
     /// Whether a step may be computed now; if not, when to ask again.
     pub(super) fn take(&self, share: &mut Share, now: Instant) -> Result<(), Duration> {
+        share.0.per_second = self.of_one();
         if share.0.take(now) {
             return Ok(());
         }
@@ -123,7 +137,8 @@ mod tests {
     #[test]
     fn a_flood_in_one_name_leaves_the_others_their_share() {
         let (budget, begin) = (Budget::new(100), Instant::now());
-        let (mut flooded, mut quiet) = (budget.share(10), budget.share(10));
+        budget.among(10);
+        let (mut flooded, mut quiet) = (budget.share(), budget.share());
         let mut taken = 0;
         for millis in 0..10_000 {
             let now = begin + Duration::from_millis(millis);
@@ -139,6 +154,24 @@ mod tests {
         let end = begin + Duration::from_secs(10);
         let pause = (0..100).find_map(|_| budget.take(&mut flooded, end).err()).unwrap();
         assert!(pause <= Duration::from_millis(20), "{pause:?}");
+    }
+
+    /// A group that grows does not leave those who were there first with the shares of a small one, and one that shrinks not with those of a large one.
+    #[test]
+    fn shares_follow_the_number_of_peers() {
+        let (budget, begin) = (Budget::new(100), Instant::now());
+        let mut share = budget.share();
+        let mut taken = |from: u64| {
+            let times = (from * 1_000..(from + 10) * 1_000).map(|millis| begin + Duration::from_millis(millis));
+            times.map(|now| core::iter::from_fn(|| budget.take(&mut share, now).ok()).count()).sum::<usize>()
+        };
+        taken(0);
+        let alone = taken(10);
+        budget.among(10);
+        let crowded = taken(20);
+        // Its part of a half, and the other half, which nobody else needs.
+        assert!((990..=1_010).contains(&alone), "{alone} in ten seconds");
+        assert!((540..=560).contains(&crowded), "{crowded} in ten seconds");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use core::time::Duration;
 
+/// The longest frame that any node makes. Each takes such frames, however short its own are, so that nodes may differ.
+pub const MOST_FRAME_BYTES: usize = 1 << 20;
 /// The smallest frames that a session works with, and the largest that are worth it.
-const FRAME_BYTES: core::ops::RangeInclusive<usize> = 1_200..=1 << 20;
+const FRAME_BYTES: core::ops::RangeInclusive<usize> = 1_200..=MOST_FRAME_BYTES;
 const MIB: usize = 1 << 20;
 
 /// Bounds and times. Each peer has its own queues; the inbox is shared.
@@ -19,7 +21,7 @@ pub struct CarrierLimits {
     pub inbound_messages: usize,
     /// Bytes of received messages over 64 KiB, per peer, that the application has not dropped yet.
     pub inbound_large_bytes: usize,
-    /// The largest frame, 1,200 bytes to 1 MiB.
+    /// The largest frame that this node makes, 1,200 bytes to 1 MiB. What others make may be larger, up to 1 MiB.
     pub frame_bytes: usize,
     /// Frames in the name of one peer that wait to be opened; what comes beyond is lost.
     pub peer_frames: usize,

@@ -34,7 +34,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use self::{
     budget::Budget,
-    config::{BadLimit, CarrierLimits},
+    config::{BadLimit, CarrierLimits, MOST_FRAME_BYTES},
     link::{Link, Local},
     stream::{Full, Outbox},
     vouched::Vouched,
@@ -192,12 +192,12 @@ impl GroupTransport for Relayed {
         mesh::check_members(self.local, &self.shared.identity, &peers)?;
         let count = peers.len();
         self.silence.among(count);
+        self.shared.budget.among(count);
         for (peer, frames) in self.peers.replace(peers, &self.shared.limits) {
             let boot = mesh::random_boot_id()?;
             let (outbox, counters) = (Arc::clone(&peer.outbox), Arc::clone(&peer.counters));
             let certificate = peer.target.certificate;
-            let link =
-                Link::new(Arc::clone(&self.shared), (certificate, count), boot, outbox, counters, Instant::now());
+            let link = Link::new(Arc::clone(&self.shared), certificate, boot, outbox, counters, Instant::now());
             let link = link.ok_or(rustls::Error::FailedToGetRandomBytes)?;
             let (carrier, inbox) = (self.carrier.clone(), self.inbox.clone());
             let ways = Ways { frames, carrier, inbox, silence: Arc::clone(&self.silence) };

@@ -72,7 +72,7 @@ pub struct PeerCounters {
     pub reconnects: Counter,
     /// Outgoing attempts that failed before the greeting was done.
     pub connect_failures: Counter,
-    /// Incoming connections closed because the peer broke the protocol.
+    /// Incoming connections closed, or through a carrier sealed frames not read to their end, because the peer broke the protocol.
     pub protocol_errors: Counter,
     /// Frames in the peer's name that are not from it, or came before: a carrier's, never those of a connection.
     pub false_frames: Counter,

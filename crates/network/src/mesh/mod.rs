@@ -88,6 +88,7 @@ pub struct Mesh {
     silence: Arc<Silence>,
     links: Arc<Links>,
     counters: Arc<MeshCounters>,
+    doorway: Arc<Doorway>,
     /// Each task holds a receiver until it ends.
     stop: watch::Sender<bool>,
 }
@@ -128,14 +129,14 @@ impl Mesh {
             links: Arc::clone(&links),
             counters: Arc::clone(&counters),
             inbox,
-            doorway,
+            doorway: Arc::clone(&doorway),
             warnings: Occasionally::default(),
             archive,
             readers: Readers::default(),
         });
         let (stop, stopping) = watch::channel(false);
         let silence = Arc::new(Silence::new(limits.keepalive, limits.dead_after));
-        let mesh = Self { local, local_addr, identity, limits, silence, links, counters, stop };
+        let mesh = Self { local, local_addr, identity, limits, silence, links, counters, doorway, stop };
         mesh.set_peers(peers)?;
         tokio::spawn(accept::run(listener, reception, stopping));
         Ok((Arc::new(mesh), inbound))
@@ -262,6 +263,10 @@ impl GroupTransport for Mesh {
 
     fn refused(&self) -> Refused {
         Refused { strangers: self.counters.handshake_failures.get(), shed: self.counters.handshakes_shed.get() }
+    }
+
+    fn limit_handshakes(&self, most: NonZeroUsize) {
+        self.doorway.resize(most);
     }
 
     fn shutdown(&self) {

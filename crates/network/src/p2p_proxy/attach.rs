@@ -19,17 +19,26 @@ use super::{
     HostConfig,
     connect::{ConnectError, connect, in_words, is_turned_away},
 };
-use crate::{HostStatus, carrier::Carried};
+use crate::{
+    HostStatus,
+    carrier::{Carried, MOST_FRAME_BYTES},
+    doorway::Occasionally,
+};
 
 /// How long the host may take to say that a node is welcome.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The frames of one message, and their bytes.
 const BATCH_FRAMES: usize = 64;
 const BATCH_BYTES: usize = 1 << 20;
-/// What a message of the host may have: a batch, and what encodes it.
+/// What a message to the host may have: a batch, and what encodes it.
 const MESSAGE_BYTES: usize = BATCH_BYTES + (64 << 10);
+/// What is taken of the host in one message. It should not send more than a batch; but if one that did so lost the stream, whoever makes it fill a
+/// longer one would make this node deaf.
+const MOST_MESSAGE_BYTES: usize = 4 * MESSAGE_BYTES;
 /// How often it is looked whether the host takes what there is.
 const LOOK: Duration = Duration::from_millis(250);
+/// How often it is said that the host sends too much at once.
+const LONG_PERIOD: Duration = Duration::from_secs(60);
 /// A host that takes nothing for so long is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
@@ -78,7 +87,11 @@ pub(super) async fn keep(
         if news {
             tracing::warn!(host = %config.address, reason = %away, "the host is away; attaching again and again");
         }
-        status.send_modify(|status| (status.away, status.stalled) = (Some(away), Duration::ZERO));
+        // Frames go on coming while nobody takes them.
+        let waiting = frames.len();
+        status.send_modify(|status| {
+            (status.away, status.stalled, status.waiting) = (Some(away), Duration::ZERO, waiting);
+        });
         // A host that welcomes and ends the stream at once is called no more often than one that is away.
         if since.is_some_and(|since: Instant| since.elapsed() >= longest) {
             pause = first;
@@ -110,7 +123,7 @@ async fn attend(
 ) -> Result<(), Away> {
     let channel = connect(config).await?;
     let mut client = MessageHostClient::new(channel)
-        .max_decoding_message_size(MESSAGE_BYTES)
+        .max_decoding_message_size(MOST_MESSAGE_BYTES)
         .max_encoding_message_size(MESSAGE_BYTES);
     let (words, spoken) = mpsc::channel(1);
     let hello = Hello {
@@ -204,26 +217,36 @@ async fn get(
     arrivals: &mpsc::Sender<Carried>,
     status: &watch::Sender<HostStatus>,
 ) -> Result<(), Away> {
+    let long = Occasionally::every(LONG_PERIOD);
     loop {
         let message = heard.message().await.map_err(|status| Away::Broken(said(&status)))?.ok_or(Away::Ended)?;
         let Some(to_node::Word::Frames(frames)) = message.word else {
             return Err(Away::Protocol("something else than frames came after its welcome"));
         };
-        let count = u64::try_from(frames.frames.len()).unwrap_or(u64::MAX);
+        let bytes: usize = frames.frames.iter().map(|frame| frame.payload.len()).sum();
+        if bytes > BATCH_BYTES {
+            let host = &config.address;
+            long.warn(format_args!(
+                "the host at {host} sends {bytes} bytes of frames at once: it should send 1 MiB at most"
+            ));
+        }
+        let (mut got, mut dropped) = (0_u64, 0_u64);
         for Frame { node, payload } in frames.frames {
-            // A number that nobody has, and a frame that nobody makes, are nobody's.
-            let Some(node) = u16::try_from(node).ok().and_then(|node| NodeId::try_from(node).ok()) else { continue };
-            if payload.len() > config.frame_bytes {
+            // A number that nobody has, and a frame that nobody makes, are nobody's. Others may make longer frames than this node.
+            let node = u16::try_from(node).ok().and_then(|node| NodeId::try_from(node).ok());
+            let Some(node) = node.filter(|_| payload.len() <= MOST_FRAME_BYTES) else {
+                dropped = dropped.saturating_add(1);
                 continue;
-            }
+            };
             // A view would keep the whole message, of which this may be the smallest part.
             let carried = Carried { node, frame: Bytes::copy_from_slice(&payload) };
             if arrivals.send(carried).await.is_err() {
                 return Ok(());
             }
+            got = got.saturating_add(1);
         }
         status.send_if_modified(|status| {
-            status.got = status.got.saturating_add(count);
+            (status.got, status.dropped) = (status.got.saturating_add(got), status.dropped.saturating_add(dropped));
             false
         });
     }

@@ -48,7 +48,7 @@ pub(super) async fn connect(config: &HostConfig) -> Result<Channel, ConnectError
 }
 
 async fn open(address: Arc<str>, tls: Arc<ClientConfig>) -> io::Result<TokioIo<TlsStream<TcpStream>>> {
-    let tcp = places::connect_to(&address).await?;
+    let tcp = places::connect_to(&*address).await?;
     tcp.set_nodelay(true)?;
     Ok(TokioIo::new(TlsConnector::from(tls).connect(tls::server_name(), tcp).await?))
 }

@@ -15,8 +15,10 @@ use tokio::sync::{mpsc, watch};
 
 use crate::{Fingerprint, HostStatus, Identity, carrier::Carrier};
 
-/// Frames to the host that wait for it, and frames from it that wait for this node.
+/// Frames to the host that wait for it.
 const WAITING_FRAMES: usize = 256;
+/// Frames from the host that wait for their peers' queues. They may be long, and none of them waits for long.
+const WAITING_ARRIVALS: usize = 64;
 
 /// The host of a node.
 #[derive(Clone, Debug)]
@@ -31,7 +33,7 @@ pub struct HostConfig {
     pub node: NodeId,
     /// What this node shows.
     pub identity: Identity,
-    /// The longest frame.
+    /// The longest frame that this node makes.
     pub frame_bytes: usize,
     /// First pause before attaching again, and the longest.
     pub backoff: (Duration, Duration),
@@ -41,7 +43,7 @@ pub struct HostConfig {
 #[must_use]
 pub fn attach(config: HostConfig) -> Carrier {
     let (frames, outgoing) = mpsc::channel(WAITING_FRAMES);
-    let (incoming, arrivals) = mpsc::channel(WAITING_FRAMES);
+    let (incoming, arrivals) = mpsc::channel(WAITING_ARRIVALS);
     let away = Some("this node has not attached to it yet".to_owned());
     let (told, status) = watch::channel(HostStatus { address: config.address.clone(), away, ..HostStatus::default() });
     tokio::spawn(attach::keep(config, outgoing, incoming, told));

@@ -49,6 +49,9 @@ pub struct Block {
 /// Why blocks were not taken. Nothing of them was, or only those before the mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
+    /// This process has taken nothing yet, and its host has not asked what it wants.
+    #[error("this node has just begun: ask for its position first, since it wants again what was ordered lately")]
+    Unasked,
     /// Heights between are missing.
     #[error("the heights after {position} are missing: deliver from there, the blocks begin after {after}")]
     Gap {
@@ -85,6 +88,8 @@ pub enum OrderError {
 struct Taken {
     /// The last height that was taken; `None` before the first delivery of this process.
     position: Option<u64>,
+    /// A host has been told the position. One that goes on from where the process before was has not asked this one.
+    told: bool,
     /// The digests of the last heights that had messages.
     past: VecDeque<(u64, [u8; 32])>,
 }
@@ -114,11 +119,19 @@ impl TobProxy {
         &self.outgoing
     }
 
-    /// The last height that was taken. A process that has just begun has taken none: then the host begins where it likes, so that what was
-    /// ordered lately is known again.
+    /// The last height that was taken.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         self.taken().position
+    }
+
+    /// Tells the host the last height that was taken. A process that has just begun has taken none: from then on the host begins where it likes, so that
+    /// what was ordered lately is known again.
+    #[must_use]
+    pub fn tell_position(&self) -> Option<u64> {
+        let mut taken = self.taken();
+        taken.told = true;
+        taken.position
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -126,13 +139,17 @@ impl TobProxy {
     }
 
     /// Takes the messages of all heights above `after`, up to `through`: heights without a block had no messages. What was taken before
-    /// is passed over. Waits while the node does not keep up. Returns the last height that was taken.
+    /// is passed over. Waits while the node does not keep up. Returns the last height that was taken. A process that has just begun takes nothing
+    /// before it has [told its position](Self::tell_position).
     ///
     /// # Errors
     /// [`OrderError`], which tells the host what to do.
     pub async fn deliver(&self, after: u64, through: u64, blocks: Vec<Block>) -> Result<u64, OrderError> {
         let inbox = self.turn.lock().await;
         check(after, through, &blocks)?;
+        if !self.taken().told {
+            return Err(OrderError::Unasked);
+        }
         if let Some(position) = self.position().filter(|position| after > *position) {
             return Err(OrderError::Gap { position, after });
         }

@@ -6,6 +6,13 @@ fn node(number: u16) -> NodeId {
     NodeId::try_from(number).unwrap()
 }
 
+/// A node whose host has asked it where it is.
+fn begun() -> (Arc<TobProxy>, mpsc::Receiver<Ordered>) {
+    let (proxy, out) = TobProxy::new(node(1));
+    assert_eq!(proxy.tell_position(), None);
+    (proxy, out)
+}
+
 fn block(height: u64, messages: &[(u16, &'static str)]) -> Block {
     let message = |(from, text): &(u16, &'static str)| (node(*from), Bytes::from_static(text.as_bytes()));
     Block { height, messages: messages.iter().map(message).collect() }
@@ -26,7 +33,7 @@ fn message(height: u64, from: u16, text: &str) -> (u64, u16, String) {
 
 #[tokio::test]
 async fn messages_come_in_their_order_once() {
-    let (proxy, mut out) = TobProxy::new(node(1));
+    let (proxy, mut out) = begun();
     assert_eq!(proxy.position(), None);
     // The host begins where it likes.
     let blocks = vec![block(11, &[(2, "a"), (1, "b")]), block(13, &[(3, "c")])];
@@ -42,9 +49,23 @@ async fn messages_come_in_their_order_once() {
     assert_eq!(proxy.position(), Some(20));
 }
 
+/// The node has restarted, and its host goes on from where the process before was.
+#[tokio::test]
+async fn a_host_that_has_not_asked_since_the_node_began_is_told_to() {
+    let (proxy, mut out) = TobProxy::new(node(1));
+    assert_eq!(proxy.position(), None, "to look is not to be asked");
+    let blocks = vec![block(901, &[(2, "new")])];
+    assert_eq!(proxy.deliver(900, 901, blocks.clone()).await, Err(OrderError::Unasked));
+    assert_eq!((proxy.position(), drain(&mut out)), (None, vec![]));
+    assert_eq!(proxy.tell_position(), None);
+    let all = [vec![block(700, &[(3, "lately")])], blocks].concat();
+    assert_eq!(proxy.deliver(645, 901, all).await, Ok(901));
+    assert_eq!(drain(&mut out), [message(700, 3, "lately"), message(901, 2, "new")]);
+}
+
 #[tokio::test]
 async fn a_gap_is_told_and_nothing_of_the_delivery_is_taken() {
-    let (proxy, mut out) = TobProxy::new(node(1));
+    let (proxy, mut out) = begun();
     proxy.deliver(0, 5, Vec::new()).await.unwrap();
     let gap = proxy.deliver(7, 8, vec![block(8, &[(2, "x")])]).await;
     assert_eq!(gap, Err(OrderError::Gap { position: 5, after: 7 }));
@@ -54,7 +75,7 @@ async fn a_gap_is_told_and_nothing_of_the_delivery_is_taken() {
 
 #[tokio::test]
 async fn another_past_is_refused_until_it_is_taken_back() {
-    let (proxy, mut out) = TobProxy::new(node(1));
+    let (proxy, mut out) = begun();
     let past = vec![block(2, &[(2, "a")]), block(3, &[(3, "b")])];
     proxy.deliver(0, 4, past.clone()).await.unwrap();
     drain(&mut out);
@@ -75,7 +96,7 @@ async fn another_past_is_refused_until_it_is_taken_back() {
 
 #[tokio::test]
 async fn heights_rise_and_sizes_are_bounded() {
-    let (proxy, mut out) = TobProxy::new(node(1));
+    let (proxy, mut out) = begun();
     for (after, through, blocks, height) in [
         (0, 5, vec![block(3, &[]), block(3, &[])], 3),
         (0, 5, vec![block(3, &[]), block(2, &[])], 2),
@@ -95,7 +116,7 @@ async fn heights_rise_and_sizes_are_bounded() {
 
 #[tokio::test]
 async fn a_node_that_does_not_read_slows_its_host_down_and_one_that_has_ended_says_so() {
-    let (proxy, mut out) = TobProxy::new(node(1));
+    let (proxy, mut out) = begun();
     let many = Block { height: 1, messages: vec![(node(2), Bytes::from_static(b"x")); INBOX + 1] };
     let delivering = tokio::spawn({
         let (proxy, many) = (Arc::clone(&proxy), many.clone());
@@ -111,7 +132,7 @@ async fn a_node_that_does_not_read_slows_its_host_down_and_one_that_has_ended_sa
 
 #[tokio::test]
 async fn what_is_to_be_ordered_is_offered_until_it_is() {
-    let (proxy, _out) = TobProxy::new(node(1));
+    let (proxy, _out) = begun();
     let outgoing = proxy.outgoing();
     for text in ["a", "b", "a"] {
         outgoing.add(Bytes::from_static(text.as_bytes())).unwrap();

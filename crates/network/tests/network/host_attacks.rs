@@ -43,6 +43,46 @@ fn a_node_that_restarts_in_the_middle_of_a_message_hears_it_whole() {
     }
 }
 
+/// How long its frames are is each node's own affair.
+#[test]
+fn nodes_whose_frames_have_different_lengths_hear_each_other() {
+    let each = [1_200, 32 << 10, 1 << 20].map(|frame_bytes| CarrierLimits { frame_bytes, ..limits() });
+    let mut world = World::among(&each, 13, Malice { distance: 5, ..Malice::default() });
+    for _ in 0..3 {
+        for (node, peer) in [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)] {
+            world.send(node, peer, 300);
+            world.send(node, peer, 900_000);
+        }
+    }
+    assert!(world.run(60, World::all_has_come), "somebody is not heard");
+    world.assert_order();
+    assert!(world.ends.values().all(|end| end.counters.false_frames.get() == 0), "honest frames count as false");
+}
+
+/// Frames are on their way when a session is renewed. That they come late is nobody's invention.
+#[test]
+fn frames_of_the_session_before_do_not_count_as_false() {
+    let limits = CarrierLimits {
+        keepalive: Duration::from_millis(100),
+        dead_after: Duration::from_secs(1),
+        renew_after: Duration::from_secs(2),
+        ..limits()
+    };
+    let mut world = World::with(2, 14, Malice { distance: 20, ..Malice::default() }, &limits);
+    for _ in 0..2_000 {
+        world.send(0, 1, 300);
+        world.send(1, 0, 300);
+        let later = world.now + 5_000;
+        world.run(1, |world| world.now >= later);
+    }
+    assert!(world.run(20, World::all_has_come));
+    world.assert_order();
+    for end in world.ends.values() {
+        assert!(end.counters.reconnects.get() >= 3, "{}", end.counters.reconnects.get());
+        assert_eq!(end.counters.false_frames.get(), 0);
+    }
+}
+
 /// What a node has heard of a peer, in all its lives.
 #[derive(Default)]
 struct Heard {
@@ -158,18 +198,15 @@ fn false_ends_leave_calls_their_checks() {
     let peers = [new_identity(), new_identity()];
     let limits = CarrierLimits { handshakes_per_second: 4, ..limits() };
     let own = new_identity();
-    let local = Arc::new(Local {
-        identity: own.clone(),
-        budget: Budget::new(limits.handshakes_per_second),
-        limits,
-        random: Box::new(Seeded(Mutex::new([7; 32]))),
-    });
+    let budget = Budget::new(limits.handshakes_per_second);
+    budget.among(2);
+    let local =
+        Arc::new(Local { identity: own.clone(), budget, limits, random: Box::new(Seeded(Mutex::new([7; 32]))) });
     let begin = Instant::now();
     let link = |number: usize| {
         let outbox = Arc::new(Outbox::new(1, 1));
         let counters = Arc::new(PeerCounters::new(id(number + 1)));
-        let peer = (peers[number].fingerprint(), 2);
-        Link::new(Arc::clone(&local), peer, [1; 16], outbox, counters, begin).unwrap()
+        Link::new(Arc::clone(&local), peers[number].fingerprint(), [1; 16], outbox, counters, begin).unwrap()
     };
     let mut links = [link(0), link(1)];
     let frame = |number: usize, kind: u8, filling: u64| {

@@ -92,6 +92,12 @@ impl World {
     }
 
     pub(crate) fn with(nodes: usize, seed: u64, malice: Malice, limits: &CarrierLimits) -> Self {
+        Self::among(&vec![limits.clone(); nodes], seed, malice)
+    }
+
+    /// A world of nodes with limits of their own.
+    pub(crate) fn among(limits: &[CarrierLimits], seed: u64, malice: Malice) -> Self {
+        let nodes = limits.len();
         let identities: Vec<Identity> = (0..nodes).map(|_| new_identity()).collect();
         let (base, random, seen) = (Instant::now(), Lcg(seed), Vec::new());
         let mut world = Self {
@@ -110,8 +116,10 @@ impl World {
             boots: 0,
             seed,
         };
-        for node in 0..nodes {
+        for (node, limits) in limits.iter().enumerate() {
             world.locals.push(world.local(node, limits));
+        }
+        for node in 0..nodes {
             (0..nodes).filter(|peer| *peer != node).for_each(|peer| world.boot(node, peer));
         }
         world
@@ -119,10 +127,12 @@ impl World {
 
     fn local(&self, node: usize, limits: &CarrierLimits) -> Arc<Local> {
         let seed = Sha256::digest([self.seed.to_be_bytes(), u64::try_from(node).unwrap().to_be_bytes()].concat());
+        let budget = Budget::new(limits.handshakes_per_second);
+        budget.among(self.identities.len() - 1);
         Arc::new(Local {
             identity: self.identities[node].clone(),
             limits: limits.clone(),
-            budget: Budget::new(limits.handshakes_per_second),
+            budget,
             random: Box::new(Seeded(Mutex::new(seed.into()))),
         })
     }
@@ -132,9 +142,8 @@ impl World {
         self.boots += 1;
         let outbox = Arc::new(Outbox::new(100_000, 1 << 30));
         let counters = Arc::new(PeerCounters::new(id(peer + 1)));
-        let others = (self.identities[peer].fingerprint(), self.identities.len() - 1);
-        let local = Arc::clone(&self.locals[node]);
-        let link = Link::new(local, others, [self.boots; 16], Arc::clone(&outbox), Arc::clone(&counters), self.at());
+        let (local, key) = (Arc::clone(&self.locals[node]), self.identities[peer].fingerprint());
+        let link = Link::new(local, key, [self.boots; 16], Arc::clone(&outbox), Arc::clone(&counters), self.at());
         let (sent, got) = self.ends.remove(&(node, peer)).map_or((0, Vec::new()), |end| (end.sent, end.got));
         self.ends.insert((node, peer), End { link: link.unwrap(), outbox, counters, sent, got });
     }

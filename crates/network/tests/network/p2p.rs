@@ -232,6 +232,12 @@ impl Platform {
         self.serving = serve(listener, &self.identity, &self.pins, &self.host);
     }
 
+    /// Says this to a node in one message, whatever it is.
+    fn say(&self, node: u32, frames: Vec<Frame>) {
+        let stage = self.host.0.lock().unwrap().nodes[&node].clone();
+        stage.try_send(Ok(ToNode { word: Some(to_node::Word::Frames(Frames { frames })) })).unwrap();
+    }
+
     fn set(&self, malice: Malice) {
         self.host.0.lock().unwrap().malice = malice;
     }
@@ -368,6 +374,47 @@ async fn a_host_that_welcomes_and_ends_is_called_with_pauses() {
     // Pauses double up to half a second, of which jitter may leave a half.
     let (attached, took) = (attached(), start.elapsed());
     assert!(u128::from(attached) <= 10 + took.as_millis() / 200, "it attached {attached} times in {took:?}");
+}
+
+/// Whoever makes a host fill a longer message than it should does not make its node deaf; nor does one with longer frames than this node's.
+#[tokio::test]
+async fn a_message_that_is_too_long_is_taken_and_what_nobody_makes_is_counted() {
+    let identity = new_identity();
+    let platform = Platform::start(core::slice::from_ref(&identity), Malice::default()).await;
+    let mut carrier = p2p_proxy::attach(platform.config(1, &identity, platform.identity.fingerprint()));
+    until("it is attached", || carrier.status.borrow().away.is_none()).await;
+    let frame = |node: u32, length: usize| Frame { node, payload: vec![7; length].into() };
+    let mut frames = vec![frame(2, 64 << 10); 32];
+    frames.extend([frame(2, (1 << 20) + 1), frame(70_000, 8), frame(0, 8), frame(3, 9)]);
+    platform.say(1, frames);
+    let mut came = Vec::new();
+    while came.last() != Some(&(id(3), 9)) {
+        let carried = tokio::time::timeout(Duration::from_secs(60), carrier.arrivals.recv()).await;
+        let carried = carried.expect("the frames come").expect("the node attends");
+        came.push((carried.node, carried.frame.len()));
+    }
+    assert_eq!(came[..32], [(id(2), 64 << 10); 32]);
+    let counts = || {
+        let status = carrier.status.borrow();
+        (status.got, status.dropped, status.attached)
+    };
+    until("they are counted", || counts() == (33, 3, 1)).await;
+}
+
+/// While a host is away, what waits for it is seen.
+#[tokio::test]
+async fn frames_that_wait_for_a_host_that_is_away_are_counted() {
+    let identity = new_identity();
+    let platform = Platform::start(core::slice::from_ref(&identity), Malice::default()).await;
+    let carrier = p2p_proxy::attach(platform.config(1, &identity, platform.identity.fingerprint()));
+    until("it is attached", || carrier.status.borrow().away.is_none()).await;
+    platform.stop();
+    until("it is away", || carrier.status.borrow().away.is_some()).await;
+    for _ in 0..100 {
+        let frame = Bytes::from_static(b"frame");
+        carrier.frames.try_send(theta_network::carrier::Carried { node: id(2), frame }).unwrap();
+    }
+    until("they are seen to wait", || carrier.status.borrow().waiting == 100).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,7 +12,10 @@ use theta_names::{
 };
 use theta_rounds::{Malformed, Slot};
 use theta_schemes::keys::KeyId;
-use theta_wire::peer::{CUSTODY, Envelope, INSTANCES, SLOTS, VERSION};
+use theta_wire::{
+    Bounded,
+    peer::{CUSTODY, Envelope, INSTANCES, SLOTS, VERSION},
+};
 
 use crate::InstanceId;
 
@@ -101,11 +104,10 @@ impl From<Malformed> for EnvelopeError {
 impl Content {
     /// Reads an envelope; the payload stays a view into `bytes`.
     pub(crate) fn decode(bytes: Bytes) -> Result<Self, EnvelopeError> {
-        if !has_few_fields(&bytes) {
-            return Err(EnvelopeError::Malformed("more fields than an envelope has, or broken ones"));
-        }
-        let envelope =
-            Envelope::decode(bytes).map_err(|_| EnvelopeError::Malformed("not the fields of an envelope"))?;
+        let envelope = Bounded::<Envelope, MOST_FIELDS>::decode(bytes)
+            .map_err(|_| EnvelopeError::Malformed("not the fields of an envelope"))?;
+        let (envelope, _) =
+            envelope.whole().map_err(|_| EnvelopeError::Malformed("more fields than an envelope has"))?;
         if envelope.version != VERSION {
             return Err(EnvelopeError::Version(envelope.version));
         }
@@ -168,42 +170,6 @@ impl Content {
         };
         envelope.encode_to_vec().into()
     }
-}
-
-/// Whether bytes are at most [`MOST_FIELDS`] fields. Takes no longer for long messages than for short ones. Groups, which are fields within
-/// fields, are in no message of ours.
-fn has_few_fields(mut bytes: &[u8]) -> bool {
-    for _ in 0..MOST_FIELDS {
-        if bytes.is_empty() {
-            return true;
-        }
-        let Some(rest) = after_field(bytes) else { return false };
-        bytes = rest;
-    }
-    bytes.is_empty()
-}
-
-/// What comes after the first field, by the wire types of Protocol Buffers.
-fn after_field(bytes: &[u8]) -> Option<&[u8]> {
-    let (key, rest) = varint(bytes)?;
-    match key & 7 {
-        0 => varint(rest).map(|(_, rest)| rest),
-        1 => rest.get(8..),
-        2 => {
-            let (length, rest) = varint(rest)?;
-            rest.get(usize::try_from(length).ok()?..)
-        }
-        5 => rest.get(4..),
-        _ => None,
-    }
-}
-
-/// A number of at most ten bytes, and what comes after it.
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let last = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)?;
-    let (number, rest) = bytes.split_at_checked(last.checked_add(1)?)?;
-    let value = number.iter().rev().fold(0, |value: u64, byte| (value << 7) | u64::from(byte & 0x7f));
-    Some((value, rest))
 }
 
 #[cfg(test)]

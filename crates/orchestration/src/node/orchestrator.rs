@@ -257,6 +257,12 @@ impl Orchestrator {
         self.shared.culprits.list()
     }
 
+    /// At most so many of them, newest first: of each node what is gravest, before a second offence of any other.
+    #[must_use]
+    pub fn culprits_to_tell(&self, most: usize) -> Vec<CulpritRecord> {
+        self.shared.culprits.told(most)
+    }
+
     /// Records the duration of a stage that only the service sees, such as [`Stage::Received`].
     pub fn observe_stage(&self, suite: Suite, stage: Stage, instance: Option<&InstanceId>, elapsed: Duration) {
         self.shared.metrics.suite(suite).stage(stage, instance, elapsed);

@@ -65,12 +65,28 @@ impl<S: SlotState> State<S> {
         Ok(())
     }
 
-    fn take(&self, rule: &Name, client: &Name, rate: Rate, now: UnixTime) -> Result<(), Reason> {
-        match self.rates.lock().unwrap_or_else(PoisonError::into_inner).take(rule, client, rate, now) {
-            RateAnswer::Taken => Ok(()),
-            RateAnswer::Wait(wait) => Err(Reason::TooOften { rate, wait }),
-            RateAnswer::NoRoom => Err(Reason::RatesFull),
+    /// Whether a request is within its rule's rate. Counts nothing.
+    fn look(&self, rule: &Rule, request: &Request<'_>, now: UnixTime) -> Result<(), Reason> {
+        let Some(rate) = rule.rate.filter(|_| !request.is_counted()) else { return Ok(()) };
+        // In the order in which both are locked to count.
+        let copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        if request.signed_as().is_some_and(|(id, _)| copies.contains(request.client(), &id)) {
+            return Ok(());
         }
+        let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        answered(rates.look(&rule.name, request.client(), rate, now), rate)
+    }
+
+    fn take(&self, rule: &Name, client: &Name, rate: Rate, now: UnixTime) -> Result<(), Reason> {
+        answered(self.rates.lock().unwrap_or_else(PoisonError::into_inner).take(rule, client, rate, now), rate)
+    }
+}
+
+fn answered(answer: RateAnswer, rate: Rate) -> Result<(), Reason> {
+    match answer {
+        RateAnswer::Taken => Ok(()),
+        RateAnswer::Wait(wait) => Err(Reason::TooOften { rate, wait }),
+        RateAnswer::NoRoom => Err(Reason::RatesFull),
     }
 }
 
@@ -122,7 +138,8 @@ impl Policy {
     /// that matches decides; if one of its conditions fails, the request is refused without asking a later rule. If no rule
     /// matches, the request is refused.
     ///
-    /// Conditions are checked in this order: agent, rate, approvals, signing rules. A signed request counts for a rate once, however often and by whomever
+    /// Conditions are checked in this order: agent, rate, approvals, signing rules. (An agent that nobody has asked, because rate or approvals refuse the
+    /// request, is not the reason: they are.) A signed request counts for a rate once, however often and by whomever
     /// it is brought. A request that fails at a later one has still used
     /// the earlier ones: a request that is refused for lack of approvals counts for its rate. Slots come last, because they may
     /// wait for the disk. A slot that this node gave to another message does not refuse the request: [`Decision::slots`] then
@@ -159,10 +176,13 @@ impl Policy {
         self.rules.iter().find(|rule| rule.lets_in(client, ask, now))
     }
 
-    /// Whose consent has to be asked before this request is decided.
+    /// Whose consent has to be asked before this request is decided. Nobody's where its rate or a lack of approvals refuses the request: a client that asks
+    /// more often than it may, or what too few have approved, does not have agents work. Counts and takes nothing.
     #[must_use]
-    pub fn agent_for(&self, request: &Request<'_>, now: UnixTime) -> Option<&Agent> {
-        self.deciding_rule(request, now).ok()?.agent.as_ref()
+    pub fn agent_for<S: SlotState>(&self, request: &Request<'_>, now: UnixTime, state: &State<S>) -> Option<&Agent> {
+        let rule = self.deciding_rule(request, now).ok()?;
+        let agent = rule.agent.as_ref()?;
+        (state.look(rule, request, now).is_ok() && approved(rule, request, now).is_ok()).then_some(agent)
     }
 
     /// Counts a request for which something leaves before it is decided about, if its agent consents and its rate allows it: whether that is so. The
@@ -225,18 +245,19 @@ impl Policy {
         state: &State<S>,
     ) -> Result<(Vec<Name>, Vec<SlotClaim>), Reason> {
         // First of all, so that what an agent refuses takes nothing.
-        consented(rule, request)?;
-        state.count(rule, request, now)?;
-        let consents = match &rule.approvals {
-            None => Consents::default(),
-            Some(quorum) => {
-                let consents = count(&quorum.of, request.ask(), request.statement(), now);
-                if consents.approvers.len() < quorum.need {
-                    return Err(Reason::TooFewApprovals { need: quorum.need, consents });
-                }
-                consents
+        match consented(rule, request) {
+            Err(unasked @ Reason::AgentUnasked { .. }) => {
+                state.look(rule, request, now)?;
+                // What lacks approvals counts for its rate, whether an agent would be asked or not.
+                return match approved(rule, request, now) {
+                    Ok(_) => Err(unasked),
+                    Err(lacking) => state.count(rule, request, now).and(Err(lacking)),
+                };
             }
-        };
+            consented => consented?,
+        }
+        state.count(rule, request, now)?;
+        let consents = approved(rule, request, now)?;
         // All slots are found before one is taken, so that a request that one rule refuses takes no slot of another rule.
         let covering = self.signing.iter().filter(|signing| signing.covers(request.ask()));
         let found =
@@ -246,6 +267,16 @@ impl Policy {
         let slots = found.into_iter().map(take).collect::<Result<_, _>>()?;
         Ok((consents.approvers, slots))
     }
+}
+
+/// Whose approvals count, if the rule needs any, and enough have given theirs.
+fn approved(rule: &Rule, request: &Request<'_>, now: UnixTime) -> Result<Consents, Reason> {
+    let Some(quorum) = &rule.approvals else { return Ok(Consents::default()) };
+    let consents = count(&quorum.of, request.ask(), request.statement(), now);
+    if consents.approvers.len() < quorum.need {
+        return Err(Reason::TooFewApprovals { need: quorum.need, consents });
+    }
+    Ok(consents)
 }
 
 /// Whether the rule's agent, if it has one, consents.

@@ -73,7 +73,8 @@ pub struct HostConfig {
     pub address: String,
     /// The SHA-256 of the public key of its certificate.
     pub fingerprint: Fingerprint,
-    /// The longest frame that it carries, in bytes: 1,200 to 1,048,576. Default 32,768.
+    /// The longest frame that this node makes, in bytes: 1,200 to 1,048,576, and no more than its host and those of the others carry. It takes longer ones
+    /// all the same. Default 32,768.
     #[serde(default = "frame_bytes", deserialize_with = "frame_size")]
     pub frame_bytes: usize,
 }

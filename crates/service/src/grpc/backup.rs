@@ -143,6 +143,11 @@ impl Parts<'_> {
     fn part(&mut self, done: Option<v1::BackUpDone>) -> io::Result<()> {
         let part = v1::BackUpPart { data: mem::take(&mut self.buffer).into(), about: mem::take(&mut self.about), done };
         let left = self.until.saturating_duration_since(Instant::now());
+        // A send that has room is done before its timeout is looked at.
+        if left.is_zero() {
+            self.end = Some(End::Late);
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         // Whoever stops reading is not waited for longer than whoever reads slowly.
         self.end = match Handle::current().block_on(timeout(left, self.parts.send(Ok(part)))) {
             Ok(Ok(())) => None,

@@ -47,7 +47,7 @@ impl v1::total_order_server::TotalOrder for Order {
         &self,
         request: Request<v1::GetOrderPositionRequest>,
     ) -> Result<Response<v1::OrderPosition>, Status> {
-        let position = self.host(&request)?.proxy().position();
+        let position = self.host(&request)?.proxy().tell_position();
         Ok(Response::new(v1::OrderPosition {
             height: position.unwrap_or_default(),
             unknown: position.is_none(),
@@ -108,7 +108,7 @@ fn block(block: v1::OrderedBlock) -> Result<Block, Status> {
 fn not_taken(error: &OrderError) -> Status {
     let message = error.to_string();
     match error {
-        OrderError::Gap { .. } => Status::failed_precondition(message),
+        OrderError::Gap { .. } | OrderError::Unasked => Status::failed_precondition(message),
         OrderError::OtherPast(_) => Status::data_loss(message),
         OrderError::Heights { .. } | OrderError::TooLarge => Status::invalid_argument(message),
         OrderError::Closed => Status::unavailable(message),

@@ -400,7 +400,7 @@ impl NodeState {
     /// This node, its peers and its load.
     pub(crate) fn status(&self) -> v1::GetStatusResponse {
         let load = self.orchestrator.load();
-        let culprits = self.orchestrator.culprits();
+        let culprits = self.orchestrator.culprits_to_tell(MAX_CULPRITS);
         v1::GetStatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             node: u32::from(self.transport.local().get()),
@@ -424,7 +424,7 @@ impl NodeState {
             store: self.store_standing().into(),
             audit: self.audit(),
             host: self.network.host().map(answer::host),
-            culprits: culprits.iter().rev().take(MAX_CULPRITS).map(|record| answer::culprit(&record.culprit)).collect(),
+            culprits: culprits.iter().map(|record| answer::culprit(&record.culprit)).collect(),
         }
     }
 }

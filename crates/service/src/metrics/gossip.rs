@@ -35,6 +35,7 @@ impl Collector for GossipCollector {
             ("theta_gossip_messages_replayed", "Messages that had come before", counts.replayed),
             ("theta_gossip_messages_excessive", "Messages beyond their authors' shares", counts.excessive),
             ("theta_gossip_messages_strange", "Messages of nobody who is a member", counts.strange),
+            ("theta_gossip_messages_unknown", "Messages of a format that this node does not know", counts.unknown),
             ("theta_gossip_messages_forged", "Messages that their authors have not signed", counts.forged),
             ("theta_gossip_neighbours_left", "How often a neighbour was left because of those", counts.banned),
             ("theta_gossip_sent_bytes", "Bytes to neighbours, within TLS", counts.bytes_sent),

@@ -48,9 +48,11 @@ const COUNTERS: [PeerCounter; 12] = [
     ("theta_peer_received_bytes", "Bytes of the messages received", |peer| peer.bytes_received.get()),
     ("theta_peer_reconnects", "Connections made after the first", |peer| peer.reconnects.get()),
     ("theta_peer_connect_failures", "Connections that could not be made", |peer| peer.connect_failures.get()),
-    ("theta_peer_protocol_errors", "Connections closed because the peer broke the protocol", |peer| {
-        peer.protocol_errors.get()
-    }),
+    (
+        "theta_peer_protocol_errors",
+        "Connections closed, or frames of a session left unread, because the peer broke the protocol",
+        |peer| peer.protocol_errors.get(),
+    ),
     ("theta_peer_false_frames", "Frames in this peer's name that are not from it, or came before", |peer| {
         peer.false_frames.get()
     }),
@@ -74,10 +76,13 @@ const HOST_GAUGES: [HostGauge; 3] = [
     }),
 ];
 
-const HOST_COUNTERS: [HostCounter; 3] = [
+const HOST_COUNTERS: [HostCounter; 4] = [
     ("theta_host_attachments", "How often the node has attached to its host", |host| host.attached),
     ("theta_host_frames_given", "Frames that the host was given", |host| host.given),
     ("theta_host_frames_got", "Frames that the host gave", |host| host.got),
+    ("theta_host_frames_dropped", "Frames of the host that were dropped: too long, or in nobody's name", |host| {
+        host.dropped
+    }),
 ];
 
 impl Collector for PeersCollector {

@@ -5,9 +5,13 @@ use std::{
     time::Duration,
 };
 
+use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use theta_custody::{Races, SlotRace, claim_of};
 use theta_names::NodeId;
-use theta_network::tob_proxy::{Ordered, TobProxy};
+use theta_network::{
+    doorway::Occasionally,
+    tob_proxy::{Ordered, TobProxy},
+};
 use theta_statements::Name;
 use tokio::{
     sync::{Notify, mpsc},
@@ -24,6 +28,9 @@ pub(crate) struct Host {
     proxy: Arc<TobProxy>,
     races: Mutex<Races>,
     changed: Notify,
+    /// Messages in the order that are no claims. Any validator can have as many ordered as it likes.
+    foreign: Counter,
+    warnings: Occasionally,
 }
 
 /// Why a message is not first for its slot.
@@ -45,10 +52,13 @@ pub(crate) enum NotFirst {
 impl Host {
     /// The host that this client of the policy is, beside node `local` of a group in which any k act. Reads its order until it is
     /// dropped. Within a Tokio runtime.
-    pub(crate) fn start(client: Name, local: NodeId, k: u16) -> Arc<Self> {
+    pub(crate) fn start(client: Name, local: NodeId, k: u16, registry: &mut Registry) -> Arc<Self> {
         let (proxy, ordered) = TobProxy::new(local);
-        let host = Self { client, local, proxy, races: Mutex::new(Races::new(k)), changed: Notify::new() };
-        let host = Arc::new(host);
+        let (races, changed) = (Mutex::new(Races::new(k)), Notify::new());
+        let (foreign, warnings) = (Counter::default(), Occasionally::every(Duration::from_secs(60)));
+        let help = "Messages in the host's order that are no claims of slots";
+        registry.register("theta_order_foreign_messages", help, foreign.clone());
+        let host = Arc::new(Self { client, local, proxy, races, changed, foreign, warnings });
         tokio::spawn(read(Arc::downgrade(&host), ordered));
         host
     }
@@ -110,7 +120,11 @@ async fn read(host: std::sync::Weak<Host>, mut ordered: mpsc::Receiver<Ordered>)
         if host.races().take(message.from, &message.bytes) {
             host.changed.notify_waiters();
         } else {
-            tracing::warn!(height, node = message.from.get(), "the order has something that is no claim of a slot");
+            host.foreign.inc();
+            let node = message.from;
+            host.warnings.warn(format_args!(
+                "the order has something of node {node} at height {height} that is no claim of a slot"
+            ));
         }
     }
 }
@@ -134,10 +148,15 @@ mod tests {
         SlotRace { key: "chain".to_owned(), rule: "heights".parse().unwrap(), slot: 7, digest: Digest([digest; 32]) }
     }
 
+    fn begun(number: u16) -> Arc<Host> {
+        Host::start("host".parse().unwrap(), node(number), 2, &mut Registry::default())
+    }
+
     async fn order(hosts: &[&Arc<Host>], height: u64, messages: &[(u16, Bytes)]) {
         let messages = messages.iter().map(|(from, bytes)| (node(*from), bytes.clone())).collect();
         let block = Block { height, messages };
         for host in hosts {
+            let _ = host.proxy().tell_position();
             host.proxy().deliver(height - 1, height, vec![block.clone()]).await.unwrap();
         }
     }
@@ -145,7 +164,7 @@ mod tests {
     /// Two nodes are asked for one message first and two for another: without an order the slot would be void.
     #[tokio::test]
     async fn four_nodes_follow_one_order() {
-        let hosts: Vec<_> = (1..=4).map(|number| Host::start("host".parse().unwrap(), node(number), 2)).collect();
+        let hosts: Vec<_> = (1..=4).map(begun).collect();
         let asked = [[1, 2], [2, 1], [1, 2], [2, 1]];
         let mut waiting = Vec::new();
         for (host, messages) in hosts.iter().zip(asked) {
@@ -172,7 +191,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_in_vain_is_told_in_time() {
-        let host = Host::start("host".parse().unwrap(), node(1), 2);
+        let host = begun(1);
         assert_eq!(host.is_first(vec![race(1)], SOON).await, Err(NotFirst::Undecided(race(1))));
         // The claim waits for the host, once.
         assert_eq!(host.is_first(vec![race(1)], SOON).await, Err(NotFirst::Undecided(race(1))));
@@ -186,5 +205,18 @@ mod tests {
         );
         order(&[&host], 2, &[(2, claim_of(&race(1)))]).await;
         assert_eq!(host.is_first(vec![race(1)], SOON).await, Ok(()));
+    }
+
+    /// Any validator can have as much ordered as it likes: it is counted, and does not fill the log.
+    #[tokio::test]
+    async fn what_is_no_claim_is_counted() {
+        let host = begun(1);
+        let noise = vec![(3, Bytes::from_static(b"noise")); 500];
+        order(&[&host], 1, &[&noise[..], &[(2, claim_of(&race(1)))]].concat()).await;
+        while !host.races().has_claimed(node(2), &race(1)) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(host.foreign.get(), 500);
+        assert_eq!(host.warnings.left_out(), 499);
     }
 }

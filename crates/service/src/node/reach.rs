@@ -25,9 +25,9 @@ use crate::metrics::GossipCollector;
 type Joined = (Arc<dyn GroupTransport>, mpsc::Receiver<Inbound>, SocketAddr);
 
 /// Reaches the other nodes in the way that the configuration says. Where they connect to this one, those who may read the archive do it at the same
-/// address; through a host, and over gossip, nobody reads it. What the way has to tell the monitoring system is registered.
+/// address; through a host, and over gossip, nobody reads it. At that address so many connections may be in the handshake at once. What the way has to tell the monitoring system is registered.
 pub(super) fn join(
-    (config, group, limits): (&NodeConfig, &GroupFile, MeshLimits),
+    (config, group, handshakes): (&NodeConfig, &GroupFile, usize),
     identity: &Identity,
     listen: Listen,
     archive: &Arc<LedgerArchive>,
@@ -40,6 +40,7 @@ pub(super) fn join(
     match config.transport {
         TransportKind::Mesh => {
             let archive: Arc<dyn Archive> = Arc::clone(archive) as _;
+            let limits = MeshLimits { handshakes, ..MeshLimits::default() };
             let (mesh, inbound) =
                 Mesh::start_with(MeshConfig { local, identity, listen, peers, limits }, Some(archive))?;
             let address = mesh.local_addr();
@@ -71,7 +72,7 @@ pub(super) fn join(
                 peers,
                 neighbours: settings.neighbours.into_iter().map(NodeId::from).collect(),
                 carrier: CarrierLimits { frame_bytes: settings.frame_bytes, ..CarrierLimits::default() },
-                limits: GossipLimits::default(),
+                limits: GossipLimits { handshakes, ..GossipLimits::default() },
             })?;
             registry.register_collector(Box::new(GossipCollector(Arc::clone(&gossip))));
             let address = gossip.local_addr();

@@ -24,7 +24,14 @@ fn tokens_and_keys_round_trip() {
 
 #[test]
 fn what_people_make_up_is_no_token() {
-    for bad in ["", "hunter2", "theta-token2-hunter2", &TEXT[12..], &format!("{TEXT}A"), &TEXT.replace("Hh8", "Hh9")] {
+    for bad in [
+        "",
+        "hunter2",
+        "theta-token2-hunter2",
+        TEXT.strip_prefix("theta-token2-").unwrap(),
+        &format!("{TEXT}A"),
+        &TEXT.replace("Hh8", "Hh9"),
+    ] {
         assert_eq!(bad.parse::<Token>().unwrap_err(), TokenError::Malformed, "{bad}");
     }
     for bad in

@@ -38,7 +38,7 @@ pub unsafe extern "C" fn C_OpenSession(
 
 /// `C_CloseSession`.
 pub unsafe extern "C" fn C_CloseSession(session: CK_SESSION_HANDLE) -> CK_RV {
-    call(|| module()?.close_session(session))
+    call(|| module()?.sessions().close(session))
 }
 
 /// `C_CloseAllSessions`.
@@ -75,13 +75,14 @@ pub unsafe extern "C" fn C_Login(
     len: CK_ULONG,
 ) -> CK_RV {
     call(|| {
-        let session = module()?.session(session)?;
+        let module = module()?;
+        module.session(session)?;
         if user != CKU_USER {
             return Err(Refusal(CKR_USER_TYPE_INVALID));
         }
         // SAFETY: the host's. The PIN is not copied.
         let pin = unsafe { bytes(pin, len, MOST_PIN, CKR_PIN_LEN_RANGE) }?;
-        session.token().log_in(pin)
+        module.sessions().log_in(session, pin)
     })
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use theta_names::NodeId;
+use theta_names::{NodeId, Seldom};
 
 /// For how long one thing is said once.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -43,7 +43,7 @@ pub(super) struct Rare(Mutex<HashMap<Kind, Said>>);
 /// What was said of one kind.
 #[derive(Debug, Default)]
 struct Said {
-    at: HashMap<String, Instant>,
+    things: HashMap<String, Seldom>,
     /// How much was not said since something was.
     left_out: u64,
 }
@@ -51,27 +51,28 @@ struct Said {
 impl Rare {
     /// Whether something may be said of this now. Then it is, and this is how much of the kind was left out before it.
     pub(super) fn is_time(&self, kind: Kind, about: &str, now: Instant) -> Option<u64> {
-        let is_new = |at: &Instant| now.saturating_duration_since(*at) < PAUSE;
+        let is_new = |thing: &Seldom| !thing.is_due(now);
         let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !kinds.contains_key(&kind) && kinds.len() >= MOST_KINDS {
-            kinds.retain(|_, said| said.at.values().any(is_new));
+            kinds.retain(|_, said| said.things.values().any(is_new));
             if kinds.len() >= MOST_KINDS {
                 return None;
             }
         }
         let said = kinds.entry(kind).or_default();
-        if !said.at.contains_key(about) && said.at.len() >= kind.most() {
-            said.at.retain(|_, at| is_new(at));
+        if !said.things.contains_key(about) && said.things.len() >= kind.most() {
+            said.things.retain(|_, thing| is_new(thing));
         }
-        let is_time = match said.at.get(about) {
-            Some(at) => !is_new(at),
-            None => said.at.len() < kind.most(),
+        let has_place = said.things.contains_key(about) || said.things.len() < kind.most();
+        let is_time = has_place && {
+            let thing = said.things.entry(about.to_owned()).or_insert_with(|| Seldom::every(PAUSE));
+            thing.is_time(now).is_some()
         };
         if !is_time {
+            // Those of which nothing is remembered count, too.
             said.left_out = said.left_out.saturating_add(1);
             return None;
         }
-        said.at.insert(about.to_owned(), now);
         Some(std::mem::take(&mut said.left_out))
     }
 }

@@ -18,7 +18,7 @@ use theta_client::{
     Token as ClientToken, blocking::Client, read_group,
 };
 
-use theta_keypool::{LABEL, Pin, TokenConfig};
+use theta_keypool::{Pin, TokenConfig, shown_label};
 
 use self::pool::Seen;
 use crate::{
@@ -95,9 +95,7 @@ impl Token {
     /// Its label, of 32 bytes at most.
     pub(crate) fn label(&self) -> &str {
         let name = self.group.as_ref().map_or("", |(name, _)| name.as_str());
-        let label = self.config.label.as_deref().unwrap_or(name);
-        let end = label.floor_char_boundary(LABEL);
-        label.get(..end).unwrap_or_default()
+        shown_label(self.config.label.as_deref().unwrap_or(name))
     }
 
     /// Sixteen hexadecimal digits that tell groups apart.
@@ -162,8 +160,8 @@ impl Token {
         }
     }
 
-    /// Takes the host's PIN.
-    pub(crate) fn log_in(&self, pin: &[u8]) -> Outcome<()> {
+    /// The client with the credentials that this PIN is. The nodes may be asked.
+    pub(crate) fn credentials(&self, pin: &[u8]) -> Outcome<Client> {
         let opened = {
             let mut state = self.state();
             if state.logged_in.is_some() {
@@ -171,12 +169,22 @@ impl Token {
             }
             if self.config.pin == Pin::Passphrase { None } else { Some(self.open(&mut state)?) }
         };
-        let client = match (opened, self.config.pin) {
-            (Some(client), Pin::Token) => self.with_token(client, pin)?,
-            (Some(client), _) => client,
-            (None, _) => self.unlocked(pin)?,
-        };
-        self.state().logged_in = Some(client);
+        match (opened, self.config.pin) {
+            (Some(client), Pin::Token) => self.with_token(client, pin),
+            (Some(client), _) => Ok(client),
+            (None, _) => self.unlocked(pin),
+        }
+    }
+
+    /// Takes the host's credentials, which [`Self::credentials`] has given.
+    pub(crate) fn log_in(&self, client: Client) -> Outcome<()> {
+        let mut state = self.state();
+        if state.logged_in.is_some() {
+            // Another thread was quicker.
+            return Err(Refusal(CKR_USER_ALREADY_LOGGED_IN));
+        }
+        state.logged_in = Some(client);
+        drop(state);
         self.catalogue.expire();
         Ok(())
     }
@@ -209,8 +217,12 @@ impl Token {
         })?;
         let client = client.with_credentials(Credentials { token: Some(token), ..Credentials::default() });
         let asked = client.asynchronous();
-        let asking = asked.list_keys_within(ANSWER_TO_LOGIN);
-        let (_, problems) = client.within(LOGIN, asking).ok_or(Refusal(CKR_DEVICE_ERROR))?;
+        let timeout = self.config.timeout;
+        let asking = asked.list_keys_within(ANSWER_TO_LOGIN.min(timeout));
+        let (_, problems) = client.within(LOGIN.min(timeout), asking).ok_or_else(|| {
+            self.log.say("the nodes do not say in time whether they know the token");
+            Refusal(CKR_DEVICE_ERROR)
+        })?;
         let (nodes, quorum) = (asked.group().nodes().len(), usize::from(asked.given_group().threshold()));
         let unknown = problems.iter().filter(|node| is_unknown_caller(&node.problem)).count();
         // With so many that know nothing of it, too few are left that could sign.
@@ -260,7 +272,7 @@ impl Token {
             return Ok(Vec::new());
         }
         self.see_bindings();
-        self.catalogue.refresh(&self.client()?, &self.log)?;
+        self.catalogue.refresh(&self.client()?, &self.log, self.config.timeout)?;
         Ok(self.catalogue.find(template, true))
     }
 
@@ -367,7 +379,7 @@ impl Token {
             return Err(Refusal(CKR_DEVICE_ERROR));
         }
         let asked = client.asynchronous();
-        let limit = self.config.timeout.saturating_mul(2);
+        let limit = self.config.timeout.saturating_add(OWN_WORK);
         let done = client.within(limit, asked.change_state(key.name.as_ref(), key.version, KeyState::Destroyed));
         self.answered(&format!("destroying {name}"), done)?;
         self.log.say(format_args!("{name} is destroyed"));

@@ -22,7 +22,7 @@ use theta_schemes::{
     keys::{KeyKind, KeyName},
 };
 
-use super::Token;
+use super::{OWN_WORK, Token};
 use crate::{
     generation::{self, Wanted},
     mechanisms,
@@ -77,8 +77,9 @@ impl Token {
                 // A file that was written just now is read more than once.
                 let is_new = seen.stamp.is_none() || seen.bindings != bindings;
                 *seen = LastRead { stamp: Some(stamp), bindings: Arc::clone(&bindings), refused: None };
-                drop(seen);
+                // Before another thread has later ones: see `write`.
                 self.catalogue.bind(bindings);
+                drop(seen);
                 if is_new {
                     // It may be of a key that is new.
                     self.catalogue.expire();
@@ -104,6 +105,7 @@ impl Token {
         })
     }
 
+    /// Waits for other programs that make keys, each for no longer than its own call may take: the time of this call begins then.
     fn lock(&self, pool: &PoolConfig) -> Outcome<(Locked, Bindings)> {
         let patience = self.config.timeout.saturating_add(OTHERS);
         let locked = pool.bindings.lock(patience).map_err(|error| self.unbound(&error))?;
@@ -111,8 +113,13 @@ impl Token {
         Ok((locked, bindings))
     }
 
+    /// Writes the bindings, and shows them. A thread that has read those of before, and has not shown them yet, has the lock of what was seen
+    /// meanwhile: so it does not show them after these.
     fn write(&self, locked: &Locked, bindings: Bindings) -> Outcome<()> {
-        locked.write(&bindings).map_err(|error| self.unbound(&error))?;
+        if let Some(doubt) = locked.write(&bindings).map_err(|error| self.unbound(&error))? {
+            self.log.say(doubt);
+        }
+        let _seen = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.catalogue.bind(Arc::new(bindings));
         Ok(())
     }
@@ -130,7 +137,8 @@ impl Token {
         let pool = self.check_pool()?;
         let client = self.client()?;
         let (locked, mut bindings) = self.lock(pool)?;
-        let keys = self.catalogue.read_now(&client, &self.log)?;
+        let deadline = Instant::now() + self.config.timeout;
+        let keys = self.catalogue.read_now(&client, &self.log, deadline)?;
         let members = members(&client);
         let number = |name: &str| pool.prefix.parse(name).filter(|(suite, _)| *suite == wanted.suite).map(|(_, it)| it);
         let numbered = |key: &LiveKey| number(key.name()?);
@@ -144,7 +152,7 @@ impl Token {
             None => {
                 let bound = bindings.iter().filter_map(|binding| number(binding.key.strip_suffix("@1")?));
                 let taken = keys.iter().filter_map(numbered).chain(bound).collect();
-                self.make(&client, pool, wanted.suite, taken)?
+                self.make(&client, pool, wanted.suite, taken, deadline)?
             }
         };
         self.warn_of_twins(&bindings, &wanted.private);
@@ -184,8 +192,15 @@ impl Token {
         }
     }
 
-    /// Has the group make a key at once, where there is no free one.
-    fn make(&self, client: &Client, pool: &PoolConfig, suite: Suite, mut taken: BTreeSet<u32>) -> Outcome<LiveKey> {
+    /// Has the group make a key at once, where there is no free one, if there is time for it until then.
+    fn make(
+        &self,
+        client: &Client,
+        pool: &PoolConfig,
+        suite: Suite,
+        mut taken: BTreeSet<u32>,
+        deadline: Instant,
+    ) -> Outcome<LiveKey> {
         let none = format!("the pool {} has no free key of {suite}", pool.prefix);
         let empty = |why: &str| {
             self.log.say(format_args!("{none}, and {why}: fill it with theta pkcs11 pool"));
@@ -204,7 +219,13 @@ impl Token {
         };
         let client = self.signing_client(client)?;
         for name in pool.prefix.free_names(suite, &taken).take(NAMES) {
-            match self.hold(&client, &name, suite, shared.clone()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.log
+                    .say(format_args!("{none}, and {name} is not made: the call's {:?} are over", self.config.timeout));
+                return Err(Refusal(CKR_DEVICE_ERROR));
+            }
+            match self.hold(&client, &name, suite, shared.clone(), left) {
                 Ok(key) => {
                     self.log.say(format_args!("{none}: the group has made {name}"));
                     return Ok(key);
@@ -227,7 +248,14 @@ impl Token {
         Ok(client.clone().with_credentials(Credentials { signer, ..Credentials::default() }))
     }
 
-    fn hold(&self, client: &Client, name: &KeyName, suite: Suite, shared: Sharing) -> Result<LiveKey, MakeError> {
+    fn hold(
+        &self,
+        client: &Client,
+        name: &KeyName,
+        suite: Suite,
+        shared: Sharing,
+        left: Duration,
+    ) -> Result<LiveKey, MakeError> {
         // The code of gRPC for what exists already.
         const ALREADY_EXISTS: i32 = 6;
         let asked = client.asynchronous();
@@ -243,8 +271,7 @@ impl Token {
             };
             Ok((outcome, public))
         };
-        let limit = self.config.timeout.saturating_mul(2);
-        let (outcome, public) = match client.within(limit, made) {
+        let (outcome, public) = match client.within(left.saturating_add(OWN_WORK), made) {
             Some(Ok(made)) => made,
             Some(Err(ClientError::Refused { code, .. })) if i32::from(code) == ALREADY_EXISTS => {
                 return Err(MakeError::Taken);
@@ -348,4 +375,88 @@ enum MakeError {
     Refused(String),
     /// It could not; the log has the words.
     Failed(Refusal),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        path::Path,
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    use theta_keypool::{BindingsFile, TokenConfig};
+    use theta_schemes::keys::deal_any;
+
+    use super::*;
+    use crate::log::Log;
+
+    /// A token with a pool whose bindings are in this folder. No node is asked.
+    fn token(folder: &Path) -> Token {
+        let pool =
+            PoolConfig { prefix: "zone".parse().unwrap(), bindings: BindingsFile::new(folder.join("bindings.toml")) };
+        let config = TokenConfig {
+            client: folder.join("absent.client"),
+            label: None,
+            pin: Pin::None,
+            timeout: Duration::from_secs(10),
+            destroy: false,
+            pool: Some(pool),
+            look_ahead: None,
+        };
+        Token::new(config, Log::new(theta_keypool::LogTo::Off), Arc::default())
+    }
+
+    fn key(number: u8) -> LiveKey {
+        let threshold = theta_sharing::Threshold::new(2, 3).unwrap();
+        let mut rng = <rand_chacha::ChaCha20Rng as rand_chacha::rand_core::SeedableRng>::from_seed([number; 32]);
+        let (public, _) = deal_any(Suite::FrostEd25519, threshold, &mut rng);
+        let name = format!("zone-frost-ed25519-{number}");
+        LiveKey::new(name.clone(), format!("{name}@1"), public, true).unwrap()
+    }
+
+    fn bind(token: &Token, key: &LiveKey) {
+        let (locked, mut bindings) = token.lock(token.check_pool().unwrap()).unwrap();
+        bindings.put(Binding {
+            key: key.reference.clone(),
+            key_id: *key.public.key_id().as_bytes(),
+            state: State::Bound,
+            since: 1,
+            mechanism: 0x1055,
+            private: Shown::default(),
+            public: Some(Shown::default()),
+        });
+        token.catalogue.add(key.clone());
+        token.write(&locked, bindings).unwrap();
+    }
+
+    /// Makes these keys a host's; how many of them another thread has hidden again. A host that was told of one uses it at once, and later.
+    fn make(token: &Token, numbers: std::ops::Range<u8>) -> usize {
+        let is_lost = |number: &u8| {
+            let key = key(*number);
+            bind(token, &key);
+            (0..300).any(|_| token.catalogue.handles_of(key.public.key_id()).is_none())
+        };
+        numbers.filter(is_lost).count()
+    }
+
+    /// Threads that look for keys have read the file before others changed it.
+    #[test]
+    fn who_looks_undoes_no_binding() {
+        let folder = tempfile::tempdir().unwrap();
+        let (token, over) = (&token(folder.path()), &AtomicBool::new(false));
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        token.see_bindings();
+                    }
+                });
+            }
+            let makers = [scope.spawn(|| make(token, 0..60)), scope.spawn(|| make(token, 60..120))];
+            let lost = makers.map(thread::ScopedJoinHandle::join);
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(lost.map(Result::unwrap), [0, 0], "keys that were bound have no handles");
+        });
+    }
 }

@@ -17,15 +17,18 @@ mod host;
 use std::{
     env,
     panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
     sync::{Mutex, MutexGuard, PoisonError},
+    thread,
     time::{Duration, Instant},
 };
 
 use cryptoki_sys::{
-    CK_OBJECT_CLASS, CK_RV, CKO_PRIVATE_KEY, CKO_PUBLIC_KEY, CKR_ARGUMENTS_BAD, CKR_BUFFER_TOO_SMALL,
-    CKR_CRYPTOKI_NOT_INITIALIZED, CKR_DEVICE_ERROR, CKR_KEY_HANDLE_INVALID, CKR_OBJECT_HANDLE_INVALID, CKR_OK,
-    CKR_OPERATION_ACTIVE, CKR_OPERATION_NOT_INITIALIZED, CKR_PIN_INCORRECT, CKR_SESSION_HANDLE_INVALID,
-    CKR_SESSION_READ_ONLY, CKR_SIGNATURE_INVALID,
+    CK_FUNCTION_LIST_3_0, CK_OBJECT_CLASS, CK_RV, CK_SESSION_INFO, CKF_SERIAL_SESSION, CKO_PRIVATE_KEY, CKO_PUBLIC_KEY,
+    CKR_ARGUMENTS_BAD, CKR_BUFFER_TOO_SMALL, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_DEVICE_ERROR, CKR_KEY_HANDLE_INVALID,
+    CKR_OBJECT_HANDLE_INVALID, CKR_OK, CKR_OPERATION_ACTIVE, CKR_OPERATION_NOT_INITIALIZED, CKR_PIN_INCORRECT,
+    CKR_SESSION_HANDLE_INVALID, CKR_SESSION_READ_ONLY, CKR_SIGNATURE_INVALID, CKR_USER_ALREADY_LOGGED_IN,
+    CKS_RO_USER_FUNCTIONS, CKU_USER,
 };
 use rand_chacha::{
     ChaCha20Rng,
@@ -33,7 +36,7 @@ use rand_chacha::{
 };
 use theta_pkcs11::ffi::C_GetInterface;
 
-use crate::host::{Backing, Host};
+use crate::host::{Backing, Host, POOLED};
 
 /// How many sequences there are at most, and at least, however slow the machine is.
 const SEQUENCES: (u64, u64) = (3_000, 200);
@@ -137,5 +140,48 @@ fn a_public_object_that_is_gone_is_not_renamed() {
     assert_eq!(host.backing.bindings(), before);
     assert_eq!(host.rename(session, made(CKO_PRIVATE_KEY), b"again"), CKR_OK);
     assert_eq!(host.backing.bindings().matches("public").count(), 1, "{}", host.backing.bindings());
+    host.end();
+}
+
+/// Opens a session with the first token, logs in, and closes it: whether the host was logged in meanwhile.
+fn visit(functions: &CK_FUNCTION_LIST_3_0, log_in: bool) -> bool {
+    let (mut session, mut info, pin) = (0, CK_SESSION_INFO::default(), b"1234");
+    let flags = CKF_SERIAL_SESSION;
+    // SAFETY: the pointers are null or lead to variables of this function, with room for what is said of them.
+    unsafe {
+        let open = functions.C_OpenSession.unwrap();
+        assert_eq!(open(POOLED, flags, ptr::null_mut(), None, &raw mut session), CKR_OK);
+        if log_in {
+            let rv = functions.C_Login.unwrap()(session, CKU_USER, pin.as_ptr().cast_mut(), 4);
+            assert!(matches!(rv, CKR_OK | CKR_USER_ALREADY_LOGGED_IN), "{rv:#x}");
+        }
+        assert_eq!(functions.C_GetSessionInfo.unwrap()(session, &raw mut info), CKR_OK);
+        assert_eq!(functions.C_CloseSession.unwrap()(session), CKR_OK);
+    }
+    let state = info.state;
+    state == CKS_RO_USER_FUNCTIONS
+}
+
+/// The last session of a slot logs the host out when it is closed. One that another thread opens at this moment is not the last.
+#[test]
+fn who_closes_a_session_logs_no_other_thread_out() {
+    const THREADS: usize = 8;
+    /// The moment is short: threads have to be stopped in it.
+    const ENOUGH: Duration = Duration::from_secs(1);
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let mut backing = Backing::new(folder.path(), C_GetInterface);
+    let functions = backing.functions;
+    let mut host = Host::new(&mut backing);
+    host.begin().unwrap();
+    host.close_all();
+    let began = Instant::now();
+    let rounds = || (0..).take_while(|_| began.elapsed() < ENOUGH).filter(|_: &u64| !visit(functions, true)).count();
+    let logged_out: usize = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(rounds)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(logged_out, 0, "who is logged in stays so while a session of its own is open");
+    assert!(!visit(functions, false), "with the last session the host is logged out");
     host.end();
 }

@@ -47,6 +47,12 @@ fn what_config_prints_is_a_configuration() {
     assert!(check(group, ("THETA_PKCS11_CONFIG", file.to_str().unwrap()), &[]).ok().text().contains("has 7 keys"));
     group.theta(&[&words[..], &["--pool", "Zone"]].concat()).fails(2, &["is no pool"]);
 
+    // A label is what the module shows, and a part of URIs as nothing else.
+    assert!(text.contains("'pkcs11:token=the%20token;object=KEY;type=private'"), "{text}");
+    let long = "x".repeat(40);
+    let labelled = ["pkcs11", "config", "--client", "host.client", "--module", module, "--label", &long];
+    group.theta(&labelled).fails(2, &["40 bytes"]);
+
     // Whoever says what will be signed may be away.
     let ahead = group.theta(&[&words[..], &["--look-ahead", "ahead.sock"]].concat()).ok().text();
     assert!(ahead.contains("\nlook_ahead = \"ahead.sock\"\n"), "{ahead}");

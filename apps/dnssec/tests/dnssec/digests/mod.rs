@@ -177,6 +177,22 @@ fn searches_are_bounded() {
     assert!((1..=most_blocks + 60).contains(&more), "{more}");
 }
 
+/// One client, whose name server was taken over, uses up its own searches, and nobody else's.
+#[test]
+fn what_one_client_uses_up_others_have() {
+    let operator = Operator::with(Guesses { most_blocks: 300_000, ..Guesses::of_days(&[14]) });
+    let mut said: Vec<_> =
+        (0_u64..100).map(|number| operator.ask_as("a", &Sha256::digest(number.to_be_bytes()), NOW)).collect();
+    let last = said.pop().unwrap().unwrap_err();
+    assert!(last.contains("too many digests of no record set"), "{last}");
+    let event = www(NOW).write();
+    assert_eq!(operator.ask_as("b", &Sha256::digest(&event), NOW), Ok(event));
+    // What is none is so for the one who asked: it may be of the next second.
+    let hashed = operator.recogniser.hashed();
+    operator.ask_as("b", &Sha256::digest(0_u64.to_be_bytes()), NOW).unwrap_err();
+    assert!(operator.recogniser.hashed() > hashed);
+}
+
 /// Whoever knows the zone can ask for its sets at every time that may be now: each is recognised, but not all at once.
 #[test]
 fn events_are_bounded() {

@@ -3,7 +3,7 @@
 use rpki::repository::{Cert, x509::Validity};
 use theta_rpki::registry::Authority;
 
-use super::{IssueError, Run};
+use super::{IssueError, Run, points::unwritten};
 use crate::{
     made::{self, MakeError, Stamp, time},
     state::SerialNumber,
@@ -58,6 +58,11 @@ impl Run<'_> {
 
     fn new_certificate(&mut self, of: &Authority, issuer: &Authority) -> Result<(), Problem> {
         let file = of.certificate_name();
+        if issuer.name == of.name {
+            // Otherwise each run would have another one signed, for nothing.
+            let address = of.certificate.as_str();
+            self.issuer.output.try_place(address).map_err(|error| unwritten(address, &error))?;
+        }
         self.wait(issuer, &file, self.recent())?;
         let lasts = self.issuer.registry.terms.longest_authority;
         let Stamp { now, until, serial, .. } = self.asked(issuer, &file, "", lasts)?;
@@ -69,7 +74,8 @@ impl Run<'_> {
         let digest = self.issuer.output.put(&bytes).map_err(IssueError::from)?;
         if issuer.name == of.name {
             // No manifest has it.
-            self.issuer.output.publish(of.certificate.as_str(), &bytes).map_err(IssueError::from)?;
+            let address = of.certificate.as_str();
+            self.issuer.output.publish(address, &bytes).map_err(|error| unwritten(address, &error))?;
         } else {
             self.known().of(&issuer.name).children.insert(file, digest);
         }

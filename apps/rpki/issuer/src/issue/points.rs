@@ -1,6 +1,9 @@
 //! Publication points: a list of revoked certificates, a manifest, and the files on it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
 
 use rpki::repository::{Cert, sigobj::SignedObject};
 use theta_rpki::{consent::spared, registry::Authority};
@@ -215,7 +218,8 @@ impl<'a> Run<'a> {
         Ok((key, Stamp { now, until, serial, is_new: true }))
     }
 
-    /// Puts files where they are published: first what the manifest has, then the manifest, and then nothing else is left there.
+    /// Puts files where they are published: first what the manifest has, then the manifest, and then nothing else is left there. A folder that cannot be written is
+    /// that authority's matter, and the others go on.
     fn put_out(&self, of: &Authority, current: &Current, is_new: bool) -> Result<Published, Problem> {
         self.write(of, current)?;
         Ok(Published { authority: of.name.clone(), is_new, files: current.files.len(), until: current.until })
@@ -228,11 +232,16 @@ impl<'a> Run<'a> {
         let mut names = BTreeSet::new();
         for (file, digest) in files {
             let bytes = output.find(digest).ok_or_else(|| lost(&file, digest))?;
-            output.publish(&of.address(&file), &bytes).map_err(IssueError::from)?;
+            output.publish(&of.address(&file), &bytes).map_err(|error| unwritten(&file, &error))?;
             names.insert(file);
         }
-        Ok(output.keep_only(of.repository.as_str(), &names).map_err(IssueError::from)?)
+        output.keep_only(of.repository.as_str(), &names).map_err(|error| unwritten(of.repository.as_str(), &error))
     }
+}
+
+/// What is said of what cannot be put where it is published.
+pub(super) fn unwritten(what: &str, error: &io::Error) -> Problem {
+    Problem::Made(Unsigned(format!("{what} cannot be written where it is published: {error}")).into())
 }
 
 /// What is said of a file that is not where it was put. It is made anew, or, if it is still what is to be published, taken from there.

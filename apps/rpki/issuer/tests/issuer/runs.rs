@@ -1,6 +1,6 @@
 //! What runs make, in time and after whatever happens.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
 use theta_rpki::attestation::Attestation;
 use theta_rpki_issuer::state::{StateError, StateFile};
@@ -29,6 +29,44 @@ fn what_members_state_is_published_and_nothing_is_made_twice() {
     let report = world.run_well();
     assert_eq!((report.certificates, report.objects), (0, 0));
     assert!(report.published.iter().all(|published| !published.is_new), "{report:?}");
+}
+
+/// The folder of one authority cannot be written: it says so, the others go on, and it is published when that is mended.
+#[test]
+fn a_folder_that_cannot_be_written_stops_its_authority_alone() {
+    let mut world = World::new();
+    world.state_that(&roa(64_496, &["192.0.2.0/24"]), true);
+    let folder = world.folder("repo/acme");
+    fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    fs::write(&folder, "in the folder's place").unwrap();
+    let report = world.run();
+    let [failure] = &report.failures[..] else { panic!("{report:?}") };
+    assert_eq!(failure.authority, "acme");
+    assert!(failure.reason.contains("cannot be written where it is published"), "{failure:?}");
+    let published: Vec<_> = report.published.iter().map(|one| one.authority.as_str()).collect();
+    assert_eq!(published, ["ta"]);
+    fs::remove_file(&folder).unwrap();
+    world.now += 60;
+    world.run_well();
+    assert_eq!(world.validated(), told(&["AS64496"]));
+}
+
+/// Where an anchor's own certificate cannot be written none is asked for, again and again.
+#[test]
+fn no_certificate_is_asked_for_that_cannot_be_published() {
+    let mut world = World::new();
+    let folder = world.folder("ta");
+    fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    fs::write(&folder, "in the folder's place").unwrap();
+    for _ in 0..3 {
+        let report = world.run();
+        assert!(report.failures.iter().any(|one| one.authority == "ta" && one.file == "ta.cer"), "{report:?}");
+        world.now += 60;
+    }
+    fs::remove_file(&folder).unwrap();
+    world.run_well();
+    let lines = world.lines.lock().unwrap();
+    assert_eq!(lines.iter().filter(|line| line.contains(" ta.cer ")).count(), 1, "{lines:?}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub(crate) struct World {
     /// The registry says of every key that it is for something else.
     pub(crate) lies: bool,
     /// What the registry has agreed to, as its agent's file has it.
-    lines: Mutex<Vec<String>>,
+    pub(crate) lines: Mutex<Vec<String>>,
     pool: Pool,
     folder: TempDir,
     memory: Mutex<Memory>,
@@ -200,8 +200,7 @@ impl World {
         let now = self.now + self.ahead;
         let mut state = StateFile::open(&self.state(), false).unwrap();
         check_clock(&state.state, now, self.after_break)?;
-        let stated =
-            Stated { counting: self.issuers.clone().unwrap_or_else(|| self.statements.clone()), ..Stated::default() };
+        let stated: Stated = self.issuers.as_ref().unwrap_or(&self.statements).iter().cloned().collect();
         let authorised = state.authorised(&stated, now).unwrap();
         let issuer = Issuer {
             registry: self.issuers_registry.as_ref().unwrap_or(&self.registry),
@@ -347,13 +346,17 @@ impl World {
     }
 
     pub(crate) fn files(&self, folder: &str) -> Vec<String> {
-        let folder = self.store().join("rsync/rpki.example").join(folder);
-        let mut names: Vec<_> = std::fs::read_dir(folder)
+        let mut names: Vec<_> = std::fs::read_dir(self.folder(folder))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
         names
+    }
+
+    /// Where something is published below `rsync://rpki.example/`.
+    pub(crate) fn folder(&self, folder: &str) -> PathBuf {
+        self.store().join("rsync/rpki.example").join(folder)
     }
 
     pub(crate) fn path(&self) -> &Path {

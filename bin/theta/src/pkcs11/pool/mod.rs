@@ -7,7 +7,7 @@ use std::{path::PathBuf, thread, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
-use theta_keypool::{Config, PoolConfig, SUITES, TokenConfig};
+use theta_keypool::{Config, PoolConfig, SUITES, TokenConfig, shown_label};
 use theta_schemes::{Suite, keys::KeyKind};
 
 use self::{
@@ -199,6 +199,12 @@ fn report(
     for (name, reason) in stock.unfit() {
         output::diagnostic("warning", &format!("{name} is given to no program: {reason}; who has made it?"));
     }
+    for key in stock.rotated() {
+        output::diagnostic(
+            "warning",
+            &format!("{key} is given to no program: pools give first versions, and this one was rotated"),
+        );
+    }
     let label = token.label.clone().or_else(|| Some(theta_client::read_group(&token.client).ok()?.name().to_owned()));
     let suites = stock.rows().map(|(Kind { suite, bits }, count)| SuiteView {
         suite: suite.name(),
@@ -209,7 +215,7 @@ fn report(
     });
     let view = View {
         pool: pool.prefix.to_string(),
-        token: label.unwrap_or_default(),
+        token: shown_label(label.as_deref().unwrap_or_default()).to_owned(),
         bindings: pool.bindings.path().to_owned(),
         suites: suites.collect(),
         made,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use theta_keypool::{Bindings, Members, PoolConfig, Prefix, Sharing, State, Unfit};
+use theta_names::{KeyRef, Version};
 use theta_schemes::{
     Suite,
     keys::{AnyPublicKey, KeyName, PublicParts},
@@ -31,6 +32,7 @@ impl Kind {
 /// A key that signs.
 pub(super) struct Key {
     pub(super) name: KeyName,
+    pub(super) version: Version,
     pub(super) public: AnyPublicKey,
     /// How it is shared, if the nodes tell so alike.
     pub(super) sharing: Option<Sharing>,
@@ -50,6 +52,8 @@ pub(super) struct Stock {
     bindings: Bindings,
     /// Keys that are called as if they were of the pool, and are given to nobody.
     unfit: Vec<(KeyName, Unfit)>,
+    /// Later versions of its keys: programs are given the first alone.
+    rotated: Vec<KeyRef>,
 }
 
 impl Stock {
@@ -57,9 +61,13 @@ impl Stock {
     /// group shares its own.
     pub(super) fn count(pool: &PoolConfig, members: &Members, keys: &[Key]) -> Result<Self, Failure> {
         let bindings = pool.bindings.read().map_err(|error| Failure::Failed(error.to_string()))?;
-        let (mut counts, mut unfit) = (BTreeMap::<Kind, Count>::new(), Vec::new());
+        let (mut counts, mut unfit, mut rotated) = (BTreeMap::<Kind, Count>::new(), Vec::new(), Vec::new());
         for key in keys.iter().filter(|key| bindings.is_free(key.public.key_id().as_bytes())) {
             let Some((named, _)) = pool.prefix.parse(key.name.as_str()) else { continue };
+            if key.version != Version::FIRST {
+                rotated.push(KeyRef { name: key.name.clone(), version: Some(key.version) });
+                continue;
+            }
             match members.check(named, &key.public, key.sharing.as_ref()) {
                 Ok(()) => counts.entry(Kind::of(&key.public)).or_default().free += 1,
                 Err(reason) => unfit.push((key.name.clone(), reason)),
@@ -76,7 +84,7 @@ impl Stock {
                 State::Released => count.released += 1,
             }
         }
-        Ok(Self { counts, bindings, unfit })
+        Ok(Self { counts, bindings, unfit, rotated })
     }
 
     /// How many are free of a kind.
@@ -94,6 +102,11 @@ impl Stock {
         &self.unfit
     }
 
+    /// Later versions of the pool's keys, which are given to nobody.
+    pub(super) fn rotated(&self) -> &[KeyRef] {
+        &self.rotated
+    }
+
     /// The suites and numbers of all keys that programs have, or had.
     pub(super) fn numbers(&self, prefix: &Prefix) -> impl Iterator<Item = (Suite, u32)> {
         self.bindings.iter().filter_map(|binding| number(prefix, &binding.key))
@@ -103,4 +116,42 @@ impl Stock {
 /// The suite and number of a key of the pool, by its name with the version.
 fn number(prefix: &Prefix, reference: &str) -> Option<(Suite, u32)> {
     prefix.parse(reference.split_once('@').map_or(reference, |(name, _)| name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng as _};
+    use theta_keypool::BindingsFile;
+    use theta_names::{Delivery, NodeId};
+    use theta_schemes::keys::deal_any;
+    use theta_sharing::Threshold;
+
+    use super::*;
+
+    /// The module gives the first version of a key, and no other.
+    #[test]
+    fn later_versions_are_not_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let bindings = BindingsFile::new(folder.path().join("bindings.toml"));
+        let pool = PoolConfig { prefix: "zone".parse().unwrap(), bindings };
+        let holders: BTreeSet<NodeId> = (1..=3).map(|node| NodeId::try_from(node).unwrap()).collect();
+        let members = Members::new(2, holders.iter().copied());
+        let key = |number: u8, version: u32| {
+            let threshold = Threshold::new(2, 3).unwrap();
+            let seed = [number ^ u8::try_from(version << 4).unwrap(); 32];
+            let (public, _) = deal_any(Suite::FrostEd25519, threshold, &mut ChaCha20Rng::from_seed(seed));
+            let delivery = Suite::FrostEd25519.implied_delivery(Delivery::default(), threshold);
+            Key {
+                name: format!("zone-frost-ed25519-{number}").parse().unwrap(),
+                version: Version::new(version).unwrap(),
+                public,
+                sharing: Some(Sharing { k: 2, holders: holders.clone(), delivery }),
+            }
+        };
+        let stock = Stock::count(&pool, &members, &[key(1, 2), key(2, 1), key(3, 1)]).unwrap();
+        assert_eq!(stock.free(Kind { suite: Suite::FrostEd25519, bits: None }), 2, "{:?}", stock.unfit());
+        assert_eq!(stock.rotated().iter().map(ToString::to_string).collect::<Vec<_>>(), ["zone-frost-ed25519-1@2"]);
+    }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use theta_client::{KeyChange, KeyState};
 use theta_keypool::{Members, Sharing, TokenConfig, Told};
-use theta_names::{Delivery, NodeId};
+use theta_names::{Delivery, NodeId, Version};
 use theta_schemes::{
     Suite,
     keys::{KeyId, KeyName},
@@ -69,7 +69,8 @@ impl Supply {
                 for entry in active {
                     let (k, holders) = (entry.public.threshold().k(), entry.holders.iter().collect());
                     let sharing = Some(Sharing { k, holders, delivery: entry.delivery });
-                    keys.insert(entry.key_id, Key { name: entry.name.clone(), public: entry.public.clone(), sharing });
+                    let (name, public) = (entry.name.clone(), entry.public.clone());
+                    keys.insert(entry.key_id, Key { name, version: entry.version, public, sharing });
                 }
                 Ok(keys.into_values().collect())
             }
@@ -145,21 +146,21 @@ fn of_nodes(session: &Session) -> Result<Vec<Key>, Failure> {
         let words: Vec<String> = problems.iter().map(|problem| crate::exit::tidy(&problem.to_string())).collect();
         return Err(Failure::NoAnswer(format!("too few nodes list their keys: {}", words.join("; "))));
     }
-    let mut told: BTreeMap<(KeyName, KeyId), (BTreeSet<NodeId>, Told)> = BTreeMap::new();
+    let mut told: BTreeMap<(KeyName, Version, KeyId), (BTreeSet<NodeId>, Told)> = BTreeMap::new();
     let signing = listed.into_iter().filter(|key| key.info.state == KeyState::Active.name());
     for key in signing.filter(|key| Suite::ALL.iter().any(|suite| suite.name() == key.info.suite)) {
         let id = <[u8; 32]>::try_from(key.info.key_id.as_ref()).map(KeyId::from_bytes);
-        if let (Ok(name), Ok(id)) = (key.info.name.parse(), id) {
+        if let (Ok(name), Some(version), Ok(id)) = (key.info.name.parse(), Version::new(key.info.version), id) {
             let info = &key.info;
-            let (nodes, shared) = told.entry((name, id)).or_default();
+            let (nodes, shared) = told.entry((name, version, id)).or_default();
             nodes.extend(key.nodes.iter().copied());
             shared.add(Sharing::told(info.threshold, &info.holders, &info.delivery), key.nodes);
         }
     }
     let agreed = told.into_iter().filter(|(_, (nodes, _))| nodes.len() >= quorum);
     // The ledger has every key, a moment after the nodes have it.
-    let known = agreed.filter_map(|((name, id), (_, told))| {
-        Some(Key { name, public: client.known().of_id(&id)?.public, sharing: told.agreed(quorum) })
+    let known = agreed.filter_map(|((name, version, id), (_, told))| {
+        Some(Key { name, version, public: client.known().of_id(&id)?.public, sharing: told.agreed(quorum) })
     });
     Ok(known.collect())
 }

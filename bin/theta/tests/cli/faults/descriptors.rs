@@ -65,9 +65,25 @@ fn made() -> Group {
     for node in [1, 2] {
         let file = group.node_dir(node).join("node.toml");
         let text = fs::read_to_string(&file).unwrap();
-        fs::write(file, text.replacen("\nhandshake_seconds = 5\n", "\nhandshake_seconds = 3600\n", 1)).unwrap();
+        let patient = text.replacen("\nhandshake_seconds = 5\n", "\nhandshake_seconds = 3600\n", 1);
+        assert_ne!(patient, text, "the crowd would be gone by itself");
+        fs::write(file, patient).unwrap();
     }
     group.file("text", "in a crowd");
+    group
+}
+
+/// The same, started, with a signature made.
+#[cfg(target_os = "linux")]
+fn signing() -> Group {
+    let mut group = made();
+    for node in [1, 2] {
+        group.start(node);
+    }
+    for node in [1, 2] {
+        group.await_up(node);
+    }
+    signs(&group, "before");
     group
 }
 
@@ -103,24 +119,64 @@ fn a_node_with_few_descriptors_has_room_for_members_and_clients() {
     signs(&group, "second");
 }
 
-/// The limit falls while the node runs, so that its places are more than the descriptors: a stranger's goes when the client's comes.
+/// How many descriptors a node has open.
+#[cfg(target_os = "linux")]
+fn open(group: &mut Group, node: u16) -> usize {
+    fs::read_dir(format!("/proc/{}/fd", group.child(node).id())).unwrap().count()
+}
+
+/// Lets a running node have so many descriptors more than it has open.
+#[cfg(target_os = "linux")]
+fn lower(group: &mut Group, node: u16, more: usize) {
+    let most = open(group, node) + more;
+    let (process, limit) = (group.child(node).id().to_string(), format!("--nofile={most}:{most}"));
+    assert!(Command::new("prlimit").args(["--pid", &process, &limit]).status().unwrap().success());
+}
+
+#[cfg(target_os = "linux")]
+fn await_that(mut holds: impl FnMut() -> bool, told: impl Fn() -> String) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{}", told());
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The limit falls while the node runs, so that its places were more than the descriptors: a stranger's goes when the client's comes.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_node_without_descriptors_closes_a_strangers_connection() {
-    let mut group = made();
-    for node in [1, 2] {
-        group.start(node);
-    }
-    for node in [1, 2] {
-        group.await_up(node);
-    }
-    signs(&group, "before");
-    let process = group.child(1).id().to_string();
-    let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().count() + 20;
-    let limit = format!("--nofile={open}:{open}");
-    assert!(Command::new("prlimit").args(["--pid", &process, &limit]).status().unwrap().success());
+    let mut group = signing();
+    lower(&mut group, 1, 20);
     let _crowd = Crowd::at(group.ports(1).1, 200);
     signs(&group, "after");
-    let said = group.log(1).matches("cannot accept an API connection").count();
-    assert!((1..=3).contains(&said), "{said}");
+    assert!(group.log(1).matches("cannot accept an API connection").count() <= 3, "{}", group.log(1));
+    await_that(|| group.log(1).contains("raise its hard limit"), || group.log(1));
+}
+
+/// Strangers at the door for clients have all descriptors when the limit falls, and stay: the member that comes anew needs some.
+#[cfg(target_os = "linux")]
+#[test]
+fn clients_do_not_take_the_descriptors_of_members() {
+    let mut group = signing();
+    let (clients, before) = (group.ports(1).1, open(&mut group, 1));
+    let crowd = |size: usize| -> Vec<_> {
+        (0..size).map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, clients)).unwrap()).collect()
+    };
+    let strangers = crowd(100);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while open(&mut group, 1) < before + 90 {
+        assert!(Instant::now() < deadline, "they do not come in: {}", group.log(1));
+        thread::sleep(Duration::from_millis(20));
+    }
+    lower(&mut group, 1, 0);
+    group.kill(2);
+    // What the member has given back is taken, before it comes again.
+    let more = crowd(20);
+    thread::sleep(Duration::from_secs(2));
+    group.start(2);
+    let comes = || group.told(2, "/metrics").contains("theta_peer_connected{peer=\"1\"} 1");
+    await_that(comes, || format!("{}\n{}", group.log(1), group.log(2)));
+    signs(&group, "after");
+    drop((strangers, more));
 }

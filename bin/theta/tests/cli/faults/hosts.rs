@@ -2,7 +2,8 @@
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::OnceLock,
@@ -112,6 +113,19 @@ fn until_reached(group: &Group, nodes: &[u16], others: u64) {
     }
 }
 
+/// Four nodes that reach each other through their hosts.
+fn behind_hosts(program: &'static Path) -> (Group, Hosts) {
+    let mut group = Group::made();
+    let mut hosts = Hosts::beside(&group, program);
+    for node in 1..=4 {
+        let fingerprint = hosts.start(node);
+        attach(&group, node, hosts.nodes[usize::from(node) - 1].0, &fingerprint);
+    }
+    group.start_all();
+    until_reached(&group, &[1, 2, 3, 4], 3);
+    (group, hosts)
+}
+
 fn works(group: &Group, tag: &str) {
     let name = group.file(&format!("{tag}.txt"), format!("contents of {tag}"));
     group.theta(&["encrypt", &name, "--key", "vault"]).ok();
@@ -124,14 +138,7 @@ fn works(group: &Group, tag: &str) {
 #[test]
 fn a_group_makes_keys_and_works_through_hosts_of_which_some_die_and_come_back() {
     let Some(program) = program() else { return };
-    let mut group = Group::made();
-    let mut hosts = Hosts::beside(&group, program);
-    for node in 1..=4 {
-        let fingerprint = hosts.start(node);
-        attach(&group, node, hosts.nodes[usize::from(node) - 1].0, &fingerprint);
-    }
-    group.start_all();
-    until_reached(&group, &[1, 2, 3, 4], 3);
+    let (group, mut hosts) = behind_hosts(program);
     assert!(group.log(1).contains("nodes through the host at 127.0.0.1:"), "{}", group.log(1));
     group.theta(&["keys", "create", "vault=sg02-ristretto255", "seal=frost-ed25519"]).ok();
     works(&group, "all");
@@ -165,6 +172,80 @@ fn a_group_makes_keys_and_works_through_hosts_of_which_some_die_and_come_back() 
         metrics.contains("theta_host_attachments_total 2") && metrics.contains("theta_host_attached 1"),
         "{metrics}"
     );
+}
+
+/// Whoever reaches the network of a host sends it frames as long as it takes, faster than its node reads. The node goes on hearing the others.
+#[test]
+fn a_flood_of_long_frames_does_not_make_a_node_deaf() {
+    let Some(program) = program() else { return };
+    let (group, mut hosts) = behind_hosts(program);
+    group.theta(&["keys", "create", "vault=sg02-ristretto255", "seal=frost-ed25519"]).ok();
+    let frame = [&65_536_u32.to_be_bytes()[..], &[7; 65_536]].concat();
+    for _ in 0..10 {
+        let mut flood = TcpStream::connect(("127.0.0.1", hosts.nodes[0].1)).unwrap();
+        flood.write_all(&2_u32.to_be_bytes()).unwrap();
+        flood.write_all(&frame.repeat(64)).unwrap();
+    }
+    // Nodes 1 and 2 are all that there are, and two are needed.
+    hosts.kill(3);
+    hosts.kill(4);
+    works(&group, "flooded");
+    let metrics = group.told(1, "/metrics");
+    assert!(
+        metrics.contains("theta_host_attachments_total 1") && metrics.contains("theta_host_attached 1"),
+        "{metrics}"
+    );
+}
+
+/// Waits until the other side has ended a connection; `false` if it has not in this time.
+fn is_ended(mut connection: &TcpStream, within: Duration) -> bool {
+    connection.set_read_timeout(Some(within)).unwrap();
+    match connection.read(&mut [0]) {
+        Ok(length) => length == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    }
+}
+
+#[test]
+fn a_host_takes_few_connections_of_each_peer_from_where_the_peer_is() {
+    let Some(program) = program() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [attaching, network] = free.map(|listener| listener.local_addr().unwrap().to_string());
+    let mut child = Command::new(program)
+        .args(["-node", "1", "-node-key", &"5d".repeat(32), "-listen", &attaching, "-network", &network])
+        .args(["-hosts", "2=127.0.0.1:1,3=192.0.2.1:1"])
+        .current_dir(dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // It ends with this.
+    let _hosts = Hosts { program, dir: dir.path().to_owned(), nodes: Vec::new(), children: vec![Some(child)] };
+    let call = |number: Option<u32>| {
+        let mut connection = TcpStream::connect(&network).unwrap();
+        if let Some(number) = number {
+            connection.write_all(&number.to_be_bytes()).unwrap();
+        }
+        connection
+    };
+    let (soon, long) = (Duration::from_millis(300), Duration::from_secs(20));
+    for nobody in [1, 3, 9] {
+        assert!(is_ended(&call(Some(nobody)), long), "node {nobody} is not there");
+    }
+    // Those that say nothing take no place for ever, and those who do not say who they are not the others'.
+    let silent: Vec<TcpStream> = (0..64).map(|_| call(None)).collect();
+    assert!(is_ended(&call(Some(2)), long), "so many have not said who they are");
+    assert!(silent.iter().all(|connection| is_ended(connection, long)));
+    let of_one = [(); 3].map(|()| {
+        let connection = call(Some(2));
+        assert!(!is_ended(&connection, soon));
+        connection
+    });
+    assert!(is_ended(&of_one[0], long), "the oldest of a peer's makes room");
+    assert!(!is_ended(&of_one[1], soon) && !is_ended(&of_one[2], soon));
 }
 
 #[test]

@@ -46,6 +46,30 @@ fn files_are_decrypted_each_by_itself() {
     group.theta(&["decrypt", names[0], names[1], "-o", "out"]).fails(2, &["for one file"]);
 }
 
+/// Ciphertexts for keys of another group, with which a sender would hold up all others.
+#[test]
+fn keys_that_nobody_knows_are_looked_for_together() {
+    let (group, others) = (Group::started(), Group::made());
+    let sealed: Vec<String> = (0..12)
+        .map(|number| {
+            let key = if number % 2 == 0 { "files" } else { "files-bls" };
+            let name = others.file(&format!("strange-{number}.txt"), [number; 10]);
+            others.theta(&["encrypt", &name, "--key", key]).ok();
+            group.file(&format!("{name}.theta"), others.read(&format!("{name}.theta")))
+        })
+        .collect();
+    let names: Vec<&str> = sealed.iter().map(String::as_str).collect();
+    let asked = || -> u64 {
+        let told = group.told(1, "/metrics");
+        let lines = told.lines().filter(|line| line.starts_with("theta_api_requests_total{method=\"ListKeys\""));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    };
+    let before = asked();
+    group.theta(&[&["decrypt"], &names[..]].concat()).fails(2, &["that no node lists", "12 of 12 failed"]);
+    let lists = asked() - before;
+    assert!((1..=2).contains(&lists), "{lists} lists for 12 files");
+}
+
 #[test]
 fn coins_have_a_line_each() {
     let group = Group::shared();

@@ -1,5 +1,8 @@
 //! The authority on a real store, and on a disk that fails.
 
+mod agents;
+mod lines;
+
 use std::{
     fs,
     path::Path,
@@ -18,6 +21,7 @@ use theta_statements::Digest;
 use theta_statements::audit::{AuditRecord, Checkpoint, LogEntry, verify};
 use theta_store::{Options, SealingKey, Store, disk::SimulatedDisk};
 
+use self::lines::Lines;
 use super::{Authority, audit::AuditLog};
 use crate::{Agents, Asks, AuditUnavailable, Hearing, KeyRequest, Look, Presented, Question, Refusal, Request};
 
@@ -484,4 +488,33 @@ async fn races_are_those_of_allowed_requests_for_slots_that_nobody_has() {
     // Without an order nobody races.
     let plain = open(folder.path(), &with_slots(), simulated(&SimulatedDisk::default()));
     assert!(plain.races(client(), &sign("one", 7)).await.unwrap().1.is_empty());
+}
+
+/// An operator who puts a client of before into the policy of a running node would else hear of it at the node's next start.
+#[test]
+fn outdated_tokens_are_told_of_whenever_a_policy_comes_into_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = |name: &str| {
+        format!("[[client]]\nname = \"{name}\"\ntokens = [\"sha256:{}\"]\n", hex::encode([name.as_bytes()[0]; 32]))
+    };
+    let lines = Lines::default();
+    tracing::subscriber::with_default(lines.clone(), || {
+        let authority = open(folder.path(), &policy().0, simulated(&SimulatedDisk::default()));
+        assert_eq!(lines.take(), [""; 0]);
+        fs::write(folder.path().join("policy.toml"), policy().0 + &client("old")).unwrap();
+        authority.reload().unwrap();
+        let said = lines.take();
+        assert!(said.len() == 1 && said[0].contains("of old recognises nobody"), "{said:?}");
+        // What is in force already is told of once.
+        authority.reload().unwrap();
+        assert_eq!(lines.take(), [""; 0]);
+        authority.close();
+    });
+    let again = Lines::default();
+    tracing::subscriber::with_default(again.clone(), || {
+        let text = policy().0 + &client("old") + &client("elder");
+        open(folder.path(), &text, simulated(&SimulatedDisk::default())).close();
+    });
+    let said = again.take();
+    assert!(said.len() == 1 && said[0].contains("of elder, old recognises nobody"), "{said:?}");
 }

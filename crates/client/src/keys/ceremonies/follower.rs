@@ -3,12 +3,12 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use theta_names::NodeId;
-use theta_wire::v1;
+use theta_wire::{Bounded, v1};
 use tokio::{sync::mpsc, time};
 use tonic::Code;
 
 use super::{AGAIN, reports::trim};
-use crate::{Connection, Problem, connection::bounded::Bounded, credentials::Enclosed};
+use crate::{Connection, Problem, connection::bounded, credentials::Enclosed};
 
 /// The most fields of a report: an accusation is one.
 pub(super) const MOST_FIELDS: usize = 4096;
@@ -85,7 +85,7 @@ impl Follower {
 
     /// A report as it came, without what nobody needs.
     async fn read(&self, report: Result<Report, tonic::Status>) -> Result<v1::CeremonyStatus, Problem> {
-        match report.and_then(Report::whole) {
+        match report.and_then(bounded::whole) {
             Ok(status) => Ok(trim(status)),
             Err(status) => Err(self.connection.problem(&status, self.watch_for).await),
         }

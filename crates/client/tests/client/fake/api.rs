@@ -10,7 +10,7 @@ use tonic::{
     codegen::{BoxFuture, BoxStream, Context, Poll, Service, http},
 };
 
-use super::Said;
+use super::{Rest, Said};
 
 /// Both services at one address.
 #[derive(Clone)]
@@ -58,11 +58,30 @@ impl governance::Governance for Api {
         request: Request<v1::ReadLedgerRequest>,
     ) -> Result<Response<BoxStream<v1::LedgerEntry>>, Status> {
         let after = request.get_ref().after;
-        let mut said = self.0.lock().unwrap();
-        said.asked.push(after);
-        let entries = said.entries.iter().skip(usize::try_from(after).unwrap());
-        let entries: Vec<_> = entries.map(|entry| Ok(v1::LedgerEntry { entry: entry.encode().into() })).collect();
-        Ok(Response::new(Box::pin(tokio_stream::iter(entries))))
+        let (entries, delay, rest) = {
+            let mut said = self.0.lock().unwrap();
+            said.asked.push(after);
+            let entries = said.entries.iter().skip(usize::try_from(after).unwrap());
+            let entries: Vec<_> = entries.map(|entry| Ok(v1::LedgerEntry { entry: entry.encode().into() })).collect();
+            (entries, said.ledger_delay, said.rest)
+        };
+        tokio::time::sleep(delay).await;
+        match rest {
+            Rest::Never if after > 0 => Ok(Response::new(Box::pin(tokio_stream::pending()))),
+            Rest::Every(pause) if after > 0 => {
+                let (sender, receiver) = tokio::sync::mpsc::channel(1);
+                tokio::spawn(async move {
+                    for entry in entries {
+                        tokio::time::sleep(pause).await;
+                        if sender.send(entry).await.is_err() {
+                            break;
+                        }
+                    }
+                });
+                Ok(Response::new(Box::pin(tokio_stream::wrappers::ReceiverStream::new(receiver))))
+            }
+            _ => Ok(Response::new(Box::pin(tokio_stream::iter(entries)))),
+        }
     }
 
     async fn read_audit(
@@ -154,6 +173,9 @@ impl protocol::ThresholdProtocol for Api {
         request: Request<v1::GetPublicKeyRequest>,
     ) -> Result<Response<v1::GetPublicKeyResponse>, Status> {
         self.fall_silent().await;
+        if self.0.lock().unwrap().tells_no_keys {
+            std::future::pending::<()>().await;
+        }
         let (public_key_file, refusal) = {
             let said = self.0.lock().unwrap();
             let told = said.versions.get(&request.get_ref().key).cloned().unwrap_or_else(|| Ok(said.public.clone()));
@@ -225,10 +247,11 @@ impl protocol::ThresholdProtocol for Api {
     }
     async fn list_keys(&self, _: Request<v1::ListKeysRequest>) -> Result<Response<v1::ListKeysResponse>, Status> {
         self.fall_silent().await;
-        let (keys, refusal) = {
+        let (keys, refusal, delay) = {
             let said = self.0.lock().unwrap();
-            (said.keys.clone(), said.list_refusal.clone())
+            (said.keys.clone(), said.list_refusal.clone(), said.list_delay)
         };
+        tokio::time::sleep(delay).await;
         refusal.map_or_else(|| Ok(Response::new(v1::ListKeysResponse { keys })), Err)
     }
     async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {

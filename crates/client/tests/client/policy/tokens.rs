@@ -100,3 +100,25 @@ async fn after_one_false_proof_a_connection_has_no_more_verified() {
     list(&nobody(&group), 1, &header(&group, 1, &token(1), (-50_000, 70_000))).await.unwrap();
     group.shutdown().await;
 }
+
+/// Each good proof would cost the node a signature check, before the policy asks for any rate.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_makes_one_proof_after_another_is_refused_before_they_are_verified() {
+    let group = group_with_operator().await;
+    let client = nobody(&group);
+    let first = header(&group, 1, &token(1), NOW);
+    // Two minutes' worth, so that the beginning of another minute makes no difference.
+    let mut refused = None;
+    for number in 1..=128 {
+        if let Err(status) = list(&client, 1, &header(&group, 1, &token(1), (-60_000 - number, 60_000))).await {
+            refused = Some(status);
+            break;
+        }
+    }
+    let refused = refused.expect("all of these proofs were verified");
+    assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
+    assert!(refused.message().contains("more proofs of tokens came by this connection"), "{refused}");
+    // Another connection of the same client has its own measure.
+    list(&nobody(&group), 1, &first).await.unwrap();
+    group.shutdown().await;
+}

@@ -2,6 +2,8 @@
 
 mod sought;
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use theta_client::{AgreedState, Client, ClientError, KeyState};
@@ -47,7 +49,7 @@ async fn a_list_of_more_keys_than_there_can_be_is_not_read() {
     group.node(1).keys = vec![v1::KeyInfo::default(); 1_000_000];
     let (keys, problems) = open(&group).list_keys().await;
     assert!(keys.is_empty() && problems.len() == 1 && problems[0].node.get() == 1, "{problems:?}");
-    assert!(problems[0].to_string().contains("may have"), "{}", problems[0]);
+    assert!(problems[0].to_string().contains("more than 65536 parts"), "{}", problems[0]);
 }
 
 /// A group that makes a key for each object has more versions than four thousand.
@@ -60,6 +62,27 @@ async fn lists_of_thousands_of_versions_are_read() {
     let (keys, problems) = open(&group).list_keys().await;
     assert!(problems.is_empty(), "{problems:?}");
     assert!(keys.len() == 5_000 && keys.iter().all(|key| key.nodes.len() == 4));
+}
+
+/// Node 1 says late that it cannot be used, and takes no connection by which the client would learn why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_fails_late_has_no_more_time_than_others() {
+    let group = FakeGroup::new();
+    let vault = key(Suite::Sg02Ristretto255, 1);
+    (1..=4).for_each(|number| group.node(number).keys = vec![listed(&vault.0, 1, "active")]);
+    let client = open(&group);
+    assert!(client.list_keys().await.1.is_empty(), "all are connected");
+    {
+        let mut late = group.node(1);
+        late.list_refusal = Some(Status::unavailable("later"));
+        late.list_delay = Duration::from_millis(800);
+        late.takes_no_more = true;
+    }
+    let began = Instant::now();
+    let (keys, problems) = client.list_keys_within(Duration::from_secs(1)).await;
+    assert!(began.elapsed() < Duration::from_millis(1_600), "{:?}", began.elapsed());
+    assert!(keys.len() == 1 && keys[0].nodes.len() == 3, "{keys:?}");
+    assert!(problems.len() == 1 && problems[0].to_string().contains("later"), "{problems:?}");
 }
 
 /// A header for this key, and what the nodes of the fake group answer to it: the payload key.

@@ -13,7 +13,7 @@ use rustls::crypto::SecureRandom;
 
 use super::{
     budget::{Budget, Share, Slot},
-    config::CarrierLimits,
+    config::{CarrierLimits, MOST_FRAME_BYTES},
     dial::Dial,
     frame::{Frame, Opening, Route, SEALED_COSTS, Signed, tag},
     handshake::{Accepted, Beginning, Pair, Responder},
@@ -30,6 +30,8 @@ const MOST_WAITING: usize = 8;
 const ACK_FRAMES: u32 = 16;
 /// How soon an acknowledgement is due if frames are missing.
 const GAP_DELAY: Duration = Duration::from_millis(1);
+/// The sessions of before that are remembered by name.
+const MOST_PAST: usize = 4;
 /// How long a peer that has restarted may take to show that it still knows the session.
 const SUSPICION: Duration = Duration::from_millis(300);
 
@@ -82,6 +84,8 @@ pub struct Link {
     called: Option<Called>,
     responder: Responder,
     answered: Option<Answered>,
+    /// The names of the last sessions that others have taken the place of, whose frames may still be on their way.
+    past: VecDeque<[u8; 8]>,
     outgoing: Outgoing,
     incoming: Incoming,
     hello: Slot,
@@ -103,12 +107,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link to the owner of a pinned key, one among so many. `boot` is random, and stands for this life of this node. `None` only if there is
-    /// no randomness.
+    /// A link to the owner of a pinned key. `boot` is random, and stands for this life of this node. `None` only if there is no randomness.
     #[must_use]
     pub fn new(
         local: Arc<Local>,
-        (peer, peers): (Fingerprint, usize),
+        peer: Fingerprint,
         boot: [u8; 16],
         outbox: Arc<Outbox>,
         counters: Arc<PeerCounters>,
@@ -118,7 +121,7 @@ impl Link {
         let frame_bytes = local.limits.frame_bytes;
         let piece_bytes = frame_bytes.saturating_sub(SEALED_COSTS + ACK_BYTES + PIECE_HEADER_BYTES);
         Some(Self {
-            share: local.budget.share(peers),
+            share: local.budget.share(),
             boot,
             route: Route { to: tag(&own), from: tag(&peer) },
             answers: Pair { initiator: peer, responder: own },
@@ -126,6 +129,7 @@ impl Link {
             called: None,
             responder: Responder::new(&*local.random)?,
             answered: None,
+            past: VecDeque::with_capacity(MOST_PAST),
             outgoing: Outgoing::new(outbox, piece_bytes, frame_bytes),
             incoming: Incoming::new(local.limits.message_bytes),
             hello: Slot::default(),
@@ -152,7 +156,7 @@ impl Link {
     /// Takes a frame from the carrier, whoever has made it.
     pub fn receive(&mut self, bytes: Bytes, now: Instant) {
         let parsed = Frame::parse(bytes.clone()).filter(|(route, _)| *route == self.route);
-        let Some((_, frame)) = parsed.filter(|_| bytes.len() <= self.local.limits.frame_bytes) else {
+        let Some((_, frame)) = parsed.filter(|_| bytes.len() <= MOST_FRAME_BYTES) else {
             self.counters.false_frames.increment();
             return;
         };
@@ -315,10 +319,21 @@ impl Link {
             self.suspected = Some(now);
             self.ping = self.called.is_some();
         }
-        self.answered = Some(Answered { session, since: now, due: Some(now), frames: 0, greatest_came: now });
+        let answered = Answered { session, since: now, due: Some(now), frames: 0, greatest_came: now };
+        let before = self.answered.replace(answered).map(|before| before.session.id);
+        self.remember(before);
         // Whoever has called is there to be called.
         self.dial.hasten(now);
         true
+    }
+
+    /// Another session has taken the place of this one.
+    fn remember(&mut self, before: Option<[u8; 8]>) {
+        let Some(before) = before else { return };
+        if self.past.len() >= MOST_PAST {
+            self.past.pop_front();
+        }
+        self.past.push_back(before);
     }
 
     /// When a peer that waits for what cannot be sent any more is called anew: one that only says so does not set the pace.

@@ -36,7 +36,8 @@ impl Link {
         } else if self.dial.unconfirmed(&id).is_some() {
             self.confirm(id, number, sealed, now)
         } else {
-            false
+            // What was on its way when a session was renewed is lost, and no invention; its keys are gone, so that nobody can say more.
+            self.past.contains(&id)
         };
         if !right {
             self.counters.false_frames.increment();
@@ -51,7 +52,8 @@ impl Link {
         }
         let Some(session) = self.dial.confirmed(&id) else { return false };
         let renewal = now + shortened(self.local.limits.renew_after, &*self.local.random);
-        self.called = Some(Called { session, since: now, renewal, heard: now });
+        let before = self.called.replace(Called { session, since: now, renewal, heard: now });
+        self.remember(before.map(|before| before.session.id));
         self.suspected = None;
         self.outgoing.restart();
         if core::mem::replace(&mut self.stood, true) {
@@ -100,7 +102,7 @@ impl Link {
 
     /// Takes what a frame has in it. `None`: there was no room for some of it.
     fn take_items(&mut self, mut items: Bytes, now: Instant) -> Option<Asks> {
-        let (mut asks, mut all) = (Asks::Nothing, true);
+        let (mut asks, mut all, whole) = (Asks::Nothing, true, items.len());
         loop {
             let lie = match stream::take(&mut items) {
                 Ok(None) => break,
@@ -111,7 +113,7 @@ impl Link {
                 }
                 Ok(Some(Item::Piece { number, last, bytes })) => {
                     asks = asks.max(Asks::Soon);
-                    match self.incoming.put(number, last, bytes) {
+                    match self.incoming.put(number, last, (bytes, whole)) {
                         Ok(fate) => {
                             all &= fate == Fate::Taken;
                             None

@@ -109,8 +109,13 @@ impl Incoming {
         Some((message, pressed && !self.is_pressed()))
     }
 
-    /// A piece comes.
-    pub(in crate::carrier) fn put(&mut self, number: u64, last: bool, bytes: Bytes) -> Result<Fate, Lie> {
+    /// A piece comes, in a buffer of `whole` bytes.
+    pub(in crate::carrier) fn put(
+        &mut self,
+        number: u64,
+        last: bool,
+        (bytes, whole): (Bytes, usize),
+    ) -> Result<Fate, Lie> {
         if self.broken || number < self.next {
             return Ok(Fate::Taken);
         }
@@ -120,10 +125,11 @@ impl Incoming {
         if number > self.next {
             return Ok(self.put_early(number, last, &bytes));
         }
-        self.append(last, bytes)?;
+        self.append(last, (bytes, whole))?;
         while let Some((bytes, last)) = self.early.remove(&self.next) {
             self.early_bytes = self.early_bytes.saturating_sub(bytes.len().saturating_add(PIECE_COSTS));
-            self.append(last, bytes)?;
+            let whole = bytes.len();
+            self.append(last, (bytes, whole))?;
         }
         Ok(Fate::Taken)
     }
@@ -142,13 +148,15 @@ impl Incoming {
         Fate::Taken
     }
 
-    fn append(&mut self, last: bool, bytes: Bytes) -> Result<(), Lie> {
+    fn append(&mut self, last: bool, (bytes, whole): (Bytes, usize)) -> Result<(), Lie> {
         if self.begun.len().saturating_add(bytes.len()) > self.message_bytes {
             (self.broken, self.early, self.begun) = (true, BTreeMap::new(), BytesMut::new());
             return Err(Lie::TooLong(self.message_bytes));
         }
         self.next = self.next.saturating_add(1);
         let message = match (last, self.begun.is_empty()) {
+            // A view keeps all of its buffer for as long as the application has the message, which may be the smallest part of it.
+            (true, true) if bytes.len() < whole / 2 => Bytes::copy_from_slice(&bytes),
             (true, true) => bytes,
             (true, false) => {
                 self.begun.extend_from_slice(&bytes);
@@ -179,12 +187,31 @@ mod tests {
         core::iter::from_fn(|| incoming.take().map(|(message, _)| message)).collect()
     }
 
+    /// A piece in a buffer of its own.
+    fn put(incoming: &mut Incoming, number: u64, last: bool, bytes: Bytes) -> Result<Fate, Lie> {
+        let whole = bytes.len();
+        incoming.put(number, last, (bytes, whole))
+    }
+
+    /// A buffer of a frame would stay as long as its smallest message.
+    #[test]
+    fn small_messages_do_not_keep_the_buffers_that_they_came_in() {
+        let mut incoming = begun(1_000);
+        let frame = Bytes::from(vec![7; 1_000]);
+        for (number, length, is_view) in [(1, 499, false), (2, 500, true), (3, 1_000, true), (4, 1, false)] {
+            incoming.put(number, true, (frame.slice(..length), frame.len())).unwrap();
+            let (message, _) = incoming.take().unwrap();
+            assert_eq!(message, frame[..length]);
+            assert_eq!(frame.as_ptr_range().contains(&message.as_ptr()), is_view, "{length} bytes");
+        }
+    }
+
     #[test]
     fn pieces_in_any_order_and_twice_make_each_message_once() {
         let mut incoming = begun(100);
         for number in [3, 2, 3, 5, 1, 1, 4, 2] {
             let bytes = Bytes::from(vec![u8::try_from(number).unwrap(); 2]);
-            assert_eq!(incoming.put(number, number % 2 == 1, bytes), Ok(Fate::Taken));
+            assert_eq!(put(&mut incoming, number, number % 2 == 1, bytes), Ok(Fate::Taken));
         }
         assert_eq!(taken(&mut incoming), [&[1, 1][..], &[2, 2, 3, 3], &[4, 4, 5, 5]]);
         assert_eq!((incoming.next(), incoming.early_bytes), (6, 0));
@@ -193,13 +220,13 @@ mod tests {
     #[test]
     fn another_life_begins_anew_and_the_same_goes_on() {
         let mut incoming = begun(100);
-        incoming.put(1, false, Bytes::from_static(b"half a ")).unwrap();
+        put(&mut incoming, 1, false, Bytes::from_static(b"half a ")).unwrap();
         assert!(!incoming.begin(Beginning { boot: [1; 16], oldest: 1 }));
-        incoming.put(2, true, Bytes::from_static(b"message")).unwrap();
+        put(&mut incoming, 2, true, Bytes::from_static(b"message")).unwrap();
         assert_eq!(taken(&mut incoming), [&b"half a message"[..]]);
-        incoming.put(3, false, Bytes::from_static(b"never ended")).unwrap();
+        put(&mut incoming, 3, false, Bytes::from_static(b"never ended")).unwrap();
         assert!(incoming.begin(Beginning { boot: [2; 16], oldest: 1 }));
-        incoming.put(1, true, Bytes::from_static(b"new")).unwrap();
+        put(&mut incoming, 1, true, Bytes::from_static(b"new")).unwrap();
         assert_eq!(taken(&mut incoming), [&b"new"[..]]);
     }
 
@@ -207,14 +234,18 @@ mod tests {
     fn what_comes_early_or_endlessly_is_bounded() {
         let mut incoming = begun(1 << 20);
         let piece = Bytes::from(vec![0; 64 << 10]);
-        let mut fates = (2..4096).map(|number| incoming.put(number, true, piece.clone()).unwrap());
+        let mut fates = (2..4096).map(|number| put(&mut incoming, number, true, piece.clone()).unwrap());
         assert!(fates.any(|fate| fate == Fate::NoRoom));
         assert!(incoming.early_bytes <= MOST_EARLY_BYTES && incoming.early.len() < 128);
-        assert_eq!(incoming.put(MOST_AHEAD + 1, true, Bytes::new()), Ok(Fate::NoRoom), "too far ahead");
+        assert_eq!(put(&mut incoming, MOST_AHEAD + 1, true, Bytes::new()), Ok(Fate::NoRoom), "too far ahead");
         let mut incoming = begun(1 << 20);
-        let lie = (1..100).find_map(|number| incoming.put(number, false, piece.clone()).err());
+        let lie = (1..100).find_map(|number| put(&mut incoming, number, false, piece.clone()).err());
         assert_eq!(lie, Some(Lie::TooLong(1 << 20)));
-        assert_eq!(incoming.put(50, true, piece), Ok(Fate::Taken), "it is heard no more, and not asked to repeat it");
+        assert_eq!(
+            put(&mut incoming, 50, true, piece),
+            Ok(Fate::Taken),
+            "it is heard no more, and not asked to repeat it"
+        );
         assert!(incoming.ready.is_empty());
     }
 
@@ -224,7 +255,7 @@ mod tests {
         let mut number = 0;
         while incoming.has_room() {
             number += 1;
-            incoming.put(number, true, Bytes::from_static(b"x")).unwrap();
+            put(&mut incoming, number, true, Bytes::from_static(b"x")).unwrap();
         }
         assert_eq!((number, incoming.limit()), (256, 257));
         let resumed = core::iter::from_fn(|| incoming.take()).position(|(_, goes_on)| goes_on);
@@ -242,7 +273,7 @@ mod tests {
         while incoming.has_room() && number < 100_000 {
             number += 1;
             bytes += piece.len();
-            incoming.put(number, number % 64 == 0, piece.clone()).unwrap();
+            put(&mut incoming, number, number % 64 == 0, piece.clone()).unwrap();
         }
         assert!(bytes <= MOST_READY_BYTES + (16 << 20), "{bytes} bytes wait for the application");
         assert_eq!(incoming.limit(), incoming.next(), "the peer is told to wait");

@@ -35,11 +35,13 @@ fn without_its_agents_consent_nothing_is_allowed() {
 #[test]
 fn the_agent_of_the_rule_that_decides_is_asked_and_no_other() {
     let policy = with_agent("");
-    let asked = |ask: Ask<'_>| policy.agent_for(&alice(&policy).asks(ask), NOW).map(|agent| agent.name().to_string());
+    let state = state();
+    let agent = |ask: Ask<'_>| policy.agent_for(&alice(&policy).asks(ask), NOW, &state).cloned();
+    let asked = |ask: Ask<'_>| agent(ask).map(|agent| agent.name().to_string());
     assert!(policy.has_agents());
     assert_eq!(asked(sign(b"m")).as_deref(), Some("zone"));
     assert_eq!(asked(Ask { key: Some("else"), ..sign(b"m") }), None);
-    let agent = policy.agent_for(&alice(&policy).asks(sign(b"m")), NOW).unwrap().clone();
+    let agent = agent(sign(b"m")).unwrap();
     assert_eq!((agent.socket().to_str(), agent.timeout().as_millis()), (Some("/run/zone.sock"), 500));
 }
 
@@ -53,6 +55,30 @@ fn what_is_refused_does_not_count_for_the_rate() {
     assert!(!decide(Heard::refusal(zone(), "no")).allowed);
     assert!(decide(Heard::consent(zone())).allowed);
     assert_eq!(decide(Heard::consent(zone())).reason.code(), "too-often");
+}
+
+/// Whoever asks more often than it may has no agent work, and hears why it is refused. Looking takes nothing.
+#[test]
+fn an_agent_is_not_asked_about_what_the_rate_refuses() {
+    let (policy, state) = (with_agent("rate = \"1/h\""), state());
+    let due = || policy.agent_for(&alice(&policy).asks(sign(b"m")), NOW, &state).is_some();
+    let decide = |heard| policy.decide(&alice(&policy).asks(sign(b"m")).heard(heard), NOW, &state);
+    assert!(due() && due());
+    assert_eq!(decide(None).reason.code(), "agent-unasked");
+    assert!(decide(Some(Heard::consent("zone".parse().unwrap()))).allowed);
+    assert!(!due());
+    assert_eq!(decide(None).reason.code(), "too-often");
+}
+
+/// What too few have approved has no agent work either, and counts for its rate as ever.
+#[test]
+fn an_agent_is_not_asked_about_what_lacks_approvals() {
+    let policy = with_agent("rate = \"1/h\"\napprovals = { of = [\"x\"], need = 1 }");
+    let state = state();
+    let decide = || policy.decide(&alice(&policy).asks(sign(b"m")), NOW, &state).reason;
+    assert!(policy.agent_for(&alice(&policy).asks(sign(b"m")), NOW, &state).is_none());
+    assert!(matches!(decide(), Reason::TooFewApprovals { need: 1, .. }));
+    assert_eq!(decide().code(), "too-often");
 }
 
 /// A digest does not get around the agent that would have seen the message.

@@ -56,8 +56,10 @@ pub(crate) struct Connections {
     ended: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
+    /// How many there may be.
+    most: usize,
     next: u64,
     /// By age, oldest first.
     connections: BTreeMap<u64, Arc<Connection>>,
@@ -123,7 +125,8 @@ impl Connection {
 
 impl Connections {
     pub(crate) fn new(bounds: ConnectionBounds) -> Arc<Self> {
-        Arc::new(Self { bounds, open: Mutex::default(), ended: AtomicU64::new(0) })
+        let open = Open { most: bounds.all, next: 0, connections: BTreeMap::new() };
+        Arc::new(Self { bounds, open: Mutex::new(open), ended: AtomicU64::new(0) })
     }
 
     /// Enters a new connection, of the client of its certificate or of a stranger; if necessary another one is closed for
@@ -134,7 +137,7 @@ impl Connections {
     pub(crate) fn enter(self: &Arc<Self>, client: Option<Name>, address: IpAddr) -> Result<Listed, TooMany> {
         let mut open = self.open();
         self.room_for(&mut open, client.as_ref(), address, u64::MAX);
-        if open.connections.len() >= self.bounds.all && !self.room_at_all(&mut open) {
+        if open.connections.len() >= open.most && !self.room_at_all(&mut open) {
             return Err(TooMany);
         }
         let (end, ended) = oneshot::channel();
@@ -178,6 +181,15 @@ impl Connections {
     /// Closes the connection that would be closed first for another one, so that its file descriptor is free; `false` if none may be closed.
     pub(super) fn give_way(&self) -> bool {
         self.room_at_all(&mut self.open())
+    }
+
+    /// Has room for so many from now on. Those that have none any more are closed, in the order in which they make room for others; where all
+    /// are at work, the oldest.
+    pub(crate) fn resize(&self, most: usize) {
+        let mut open = self.open();
+        open.most = most;
+        while open.connections.len() > most && (self.room_at_all(&mut open) || self.close_worst(&mut open, &|_| true)) {
+        }
     }
 
     /// The number of open connections.

@@ -27,7 +27,7 @@ use tonic::transport::server::Connected;
 
 use super::{
     connections::{Connection, Connections, Listed},
-    presented::Proofs,
+    proofs::Proofs,
 };
 
 /// The caller at the other end of a connection.

@@ -13,6 +13,7 @@ mod connections;
 mod incoming;
 mod patrol;
 mod presented;
+mod proofs;
 
 pub(crate) use self::{
     admission::{Admission, Place},

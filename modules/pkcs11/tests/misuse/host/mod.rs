@@ -34,6 +34,8 @@ use std::ptr;
 use cryptoki_sys::{CK_OBJECT_HANDLE, CK_RV, CK_SESSION_HANDLE, CKR_CRYPTOKI_NOT_INITIALIZED, CKR_OK};
 
 pub(crate) use self::backing::Backing;
+#[allow(unused_imports, reason = "the fuzz target makes sequences alone")]
+pub(crate) use self::backing::POOLED;
 use self::{
     draw::Draw,
     model::{ANSWERS, Model, Standing},
@@ -86,6 +88,12 @@ impl<'a> Host<'a> {
         let session = self.open(backing::POOLED, true)?;
         self.look_at_all(session);
         Some(session)
+    }
+
+    /// Closes all sessions with the first token.
+    #[allow(dead_code, reason = "the fuzz target makes sequences alone")]
+    pub(crate) fn close_all(&mut self) {
+        assert_eq!(call!(self, C_CloseAllSessions(POOLED)), CKR_OK);
     }
 
     /// Ends, whatever there is.

@@ -54,7 +54,7 @@ async fn a_liar_alone_does_not_make_a_client_one_that_may_not_ask() {
 /// Somebody has sent so many ciphertexts that this client has asked for keys too often. It may ask for them all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_asks_too_often_is_not_one_that_may_not_ask() {
-    for reason in ["too-often", "rates-full", "agent-silent"] {
+    for reason in ["too-often", "rates-full", "agent-silent", "token-proof"] {
         let group = FakeGroup::new();
         let header = forged_by_node_1(&group);
         (1..=4).for_each(|number| group.node(number).public_refusal = Some(denied(reason)));

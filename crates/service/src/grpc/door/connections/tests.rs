@@ -99,3 +99,19 @@ fn where_descriptors_end_a_stranger_gives_way_and_nobody_at_work() {
     assert!(connections.give_way() && is_ended(&mut idle) && !is_ended(&mut busy));
     assert!(!connections.give_way());
 }
+
+#[test]
+fn where_there_is_room_for_fewer_even_those_at_work_are_closed_at_last() {
+    let connections = connections();
+    let mut all: Vec<_> = (0..4).map(|_| connections.enter(name("client"), HERE).unwrap()).collect();
+    let mut stranger = connections.enter(None, HERE).unwrap();
+    for listed in &all[..3] {
+        listed.connection.begin();
+    }
+    connections.resize(2);
+    assert!(is_ended(&mut stranger) && is_ended(&mut all[3]) && is_ended(&mut all[0]));
+    assert!(!is_ended(&mut all[1]) && !is_ended(&mut all[2]));
+    assert_eq!(connections.enter(name("another"), HERE).unwrap_err(), TooMany);
+    connections.resize(3);
+    connections.enter(name("another"), HERE).unwrap();
+}

@@ -32,7 +32,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, transport::Server};
 
 use self::api::Both;
-use crate::{group::Prepared, liar::Connection};
+use crate::{connection::Connection, group::Prepared};
 
 /// What one node says.
 #[derive(Default)]
@@ -41,6 +41,10 @@ pub(crate) struct Said {
     pub(crate) entries: Vec<CertifiedEntry>,
     /// After which heights it was asked.
     pub(crate) asked: Vec<u64>,
+    /// How long it takes to begin with its ledger.
+    pub(crate) ledger_delay: Duration,
+    /// What it does when it is asked for more of its ledger than the beginning.
+    pub(crate) rest: Rest,
     /// Its answer to whatever it is asked to sign or draw.
     pub(crate) outcome: Option<v1::Outcome>,
     /// The text of the public key that it tells of, and the key's holders.
@@ -65,6 +69,23 @@ pub(crate) struct Said {
     pub(crate) versions: HashMap<String, Result<Option<String>, Status>>,
     /// Whether it answers nothing about keys.
     pub(crate) silent_about_keys: bool,
+    /// The same, but for the list of them.
+    pub(crate) tells_no_keys: bool,
+    /// How long it takes to list them.
+    pub(crate) list_delay: Duration,
+    /// Whether it takes no new connection any more, and closes none.
+    pub(crate) takes_no_more: bool,
+}
+
+/// How a node tells the rest of a long ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rest {
+    #[default]
+    AtOnce,
+    /// It says that it will, and falls silent.
+    Never,
+    /// An entry after each such time.
+    Every(Duration),
 }
 
 /// Four nodes, two of which act together.
@@ -270,9 +291,15 @@ fn acceptor_of(folder: &tempfile::TempDir, group: &GroupFile, number: usize) -> 
 
 fn serve(said: Arc<Mutex<Said>>, listener: TcpListener, acceptor: TlsAcceptor) -> [JoinHandle<()>; 2] {
     let (accepted, connections) = mpsc::channel(8);
+    let told = Arc::clone(&said);
     let accepting = tokio::spawn(async move {
+        let mut unanswered = Vec::new();
         loop {
             let (tcp, _) = listener.accept().await.unwrap();
+            if told.lock().unwrap().takes_no_more {
+                unanswered.push(tcp);
+                continue;
+            }
             if let Ok(tls) = acceptor.accept(tcp).await {
                 let _ = accepted.send(Ok::<_, std::io::Error>(Connection(tls))).await;
             }

@@ -1,27 +1,25 @@
 //! Which keys a group has, as its members tell it: read again when a host looks for one, and kept while the nodes are away.
 
+mod look;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
-use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR, CKR_FUNCTION_REJECTED};
-use theta_client::{KeyRef, KeyState, KnownKey, ListedKey, NodeProblem, Problem, Version, blocking::Client};
-use theta_keypool::{Bindings, Prefix, Sharing, State as Fate, Told};
-use theta_schemes::{Suite, keys::KeyId};
+use cryptoki_sys::{CK_OBJECT_HANDLE, CKR_DEVICE_ERROR};
+use theta_client::blocking::Client;
+use theta_keypool::{Bindings, Prefix, State as Fate};
+use theta_schemes::keys::KeyId;
 
+use self::look::{Look, read};
 use crate::{
     log::Log,
-    mechanisms,
     objects::{Attribute, Class, LiveKey, Object, next_handle},
     refusal::{Outcome, Refusal},
 };
 
-/// How long a node has to tell its keys: one that hangs must not hold up a host that looks for a key.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long learning the new keys of a look may take altogether.
-const LEARNING: Duration = Duration::from_secs(5);
 /// For how long what was read counts as new.
 const NEW: Duration = Duration::from_secs(1);
 /// After a look that took long, none is made for so many times as long.
@@ -118,13 +116,13 @@ impl Catalogue {
         Some((handle(Class::Public)?, handle(Class::Private)?))
     }
 
-    /// The keys of the group as its nodes tell them now.
+    /// The keys of the group as its nodes tell them now, and until this time.
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR` if too few nodes answer.
-    pub(crate) fn read_now(&self, client: &Client, log: &Log) -> Outcome<Vec<LiveKey>> {
+    pub(crate) fn read_now(&self, client: &Client, log: &Log, deadline: Instant) -> Outcome<Vec<LiveKey>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = read(client, log)?;
+        let look = read(client, log, deadline)?;
         if !look.is_new {
             return Err(Refusal(CKR_DEVICE_ERROR));
         }
@@ -148,11 +146,12 @@ impl Catalogue {
         }
     }
 
-    /// Asks the nodes, if what is known is not new. One thread asks; others wait for it only if nothing is known yet.
+    /// Asks the nodes, if what is known is not new, and for no longer than this. One thread asks; others wait for it only if nothing is known
+    /// yet.
     ///
     /// # Errors
     /// `CKR_DEVICE_ERROR` if nothing is known and too few nodes answer.
-    pub(crate) fn refresh(&self, client: &Client, log: &Log) -> Outcome<()> {
+    pub(crate) fn refresh(&self, client: &Client, log: &Log, patience: Duration) -> Outcome<()> {
         let asked = Instant::now();
         let due = |again: Option<Instant>| again.is_none_or(|again| again <= Instant::now());
         let known = self.state().again;
@@ -175,7 +174,7 @@ impl Catalogue {
             return Err(Refusal(CKR_DEVICE_ERROR));
         }
         let began = Instant::now();
-        let read = read(client, log);
+        let read = read(client, log, began + patience);
         let mut state = self.state();
         match read {
             Ok(look) => state.take(look, &self.manner, &self.handles),
@@ -211,7 +210,8 @@ impl State {
         for key in &self.keys {
             let id = *key.public.key_id();
             let binding = manner.pool.as_ref().and_then(|_| self.bindings.of(id.as_bytes()));
-            let is_pooled = |pool: &Prefix| key.name().is_some_and(|name| pool.parse(name).is_some());
+            // Also the later versions: hosts are given the first alone.
+            let is_pooled = |pool: &Prefix| pool.parse(key.bare_name()).is_some();
             if binding.is_none() && manner.pool.as_ref().is_some_and(is_pooled) {
                 // It is free, and of nobody yet.
                 continue;
@@ -228,7 +228,9 @@ impl State {
                     continue;
                 }
                 let hidden = manner.hidden && class == Class::Private;
-                let (binding, destroyable) = (binding.cloned().map(Arc::new), manner.destroyable || binding.is_some());
+                // Of a key that no host has made the private object is destroyed, and the public one goes with it.
+                let destroyable = binding.is_some() || (manner.destroyable && class == Class::Private);
+                let binding = binding.cloned().map(Arc::new);
                 let object = Object { handle, class, key: key.clone(), on_token: true, hidden, destroyable, binding };
                 self.objects.insert(handle, Arc::new(object));
                 self.live.push(handle);
@@ -237,185 +239,9 @@ impl State {
     }
 }
 
-/// What a look at the nodes has brought.
-struct Look {
-    /// When the nodes were asked.
-    began: Instant,
-    keys: Vec<LiveKey>,
-    /// Whether the group has told them just now.
-    is_new: bool,
-    /// How many nodes answered, and by key how many of them have it.
-    answered: usize,
-    have: HashMap<[u8; 32], usize>,
-    quorum: usize,
-}
-
-impl Look {
-    /// Whether so many nodes do not have the key any more that one of them is honest: liars and slow nodes take no key away.
-    fn is_gone(&self, id: &KeyId) -> bool {
-        let have = self.have.get(id.as_bytes()).copied().unwrap_or(0);
-        self.answered.saturating_sub(have) >= self.quorum
-    }
-}
-
-/// What so many nodes say alike that one of them is honest.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Said {
-    name: String,
-    version: Version,
-    key_id: [u8; 32],
-    state: KeyState,
-    primary: bool,
-}
-
-/// The same, and how they say that the key is shared: about that they may say different things, while it changes.
-type Agreed = (Said, Option<Sharing>);
-
-/// The keys of the group.
-fn read(client: &Client, log: &Log) -> Outcome<Look> {
-    let began = Instant::now();
-    let asked = client.asynchronous();
-    let quorum = usize::from(asked.given_group().threshold());
-    let listed = client.within(PATIENCE.saturating_mul(2), asked.list_keys_within(PATIENCE));
-    let mut is_told = false;
-    if let Some((listed, problems)) = &listed {
-        let away: HashSet<_> = problems.iter().map(|node| node.node).collect();
-        let answered = asked.group().nodes().len().saturating_sub(away.len());
-        let (agreed, have) = agreed(listed, quorum);
-        is_told = answered >= quorum;
-        // Nothing at all that they agree on is no news, unless they have nothing.
-        if is_told && (!agreed.is_empty() || listed.is_empty()) {
-            let deadline = Instant::now() + LEARNING;
-            let learned = |(said, sharing)| Some(learned(client, &said, deadline, log)?.shared(sharing));
-            let keys = agreed.into_iter().filter_map(learned).collect();
-            return Ok(Look { began, keys, is_new: true, answered, have, quorum });
-        }
-    }
-    let problems = listed.map(|(_, problems)| problems).unwrap_or_default();
-    if is_told {
-        // One has a new key before the others, or lies.
-        log.say("the nodes tell of keys, and not enough of them of the same");
-    } else {
-        log.say(format_args!("too few nodes tell their keys: {}", words(&problems)));
-    }
-    // Whoever may not ask for the list knows what the group's ledger has.
-    let is_denied = problems.iter().any(|node| matches!(node.problem, Problem::Denied { .. }));
-    let is_read = is_denied && matches!(client.within(LEARNING, asked.renew()), Some(Ok(_)));
-    let (keys, is_new) = (remembered(client), is_told || is_read);
-    if keys.is_empty() && !is_new {
-        return Err(Refusal(if is_denied { CKR_FUNCTION_REJECTED } else { CKR_DEVICE_ERROR }));
-    }
-    Ok(Look { began, keys, is_new, answered: 0, have: HashMap::new(), quorum })
-}
-
-fn words(problems: &[NodeProblem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// What enough nodes say alike, once for each key and with one primary version for each name, and how many nodes have each key.
-fn agreed(listed: &[ListedKey], quorum: usize) -> (Vec<Agreed>, HashMap<[u8; 32], usize>) {
-    let mut told: BTreeMap<Said, (BTreeSet<_>, Told)> = BTreeMap::new();
-    let mut have: HashMap<[u8; 32], BTreeSet<_>> = HashMap::new();
-    for ListedKey { info, nodes, .. } in listed {
-        let serves =
-            Suite::ALL.into_iter().any(|suite| suite.name() == info.suite && !mechanisms::of(suite).is_empty());
-        let state = KeyState::ALL.into_iter().find(|state| state.name() == info.state);
-        let key_id = <[u8; 32]>::try_from(info.key_id.as_ref()).ok();
-        if let (true, Some(version), Some(state), Some(key_id)) = (serves, Version::new(info.version), state, key_id) {
-            if state != KeyState::Destroyed {
-                have.entry(key_id).or_default().extend(nodes.iter().copied());
-            }
-            let said = Said { name: info.name.clone(), version, key_id, state, primary: info.primary };
-            let (tell, shared) = told.entry(said).or_default();
-            tell.extend(nodes.iter().copied());
-            shared.add(Sharing::told(info.threshold, &info.holders, &info.delivery), nodes.iter().copied());
-        }
-    }
-    let told = told.into_iter().filter(|(_, (nodes, _))| nodes.len() >= quorum);
-    let told = told.map(|(said, (nodes, shared))| ((said, shared.agreed(quorum)), nodes.len()));
-    let mut told: Vec<(Agreed, usize)> = told.collect();
-    // In small groups two quorums may have no honest node in common. Most nodes count, and then the newest version.
-    told.sort_by(|((a, _), by_a), ((b, _), by_b)| by_b.cmp(by_a).then_with(|| b.version.cmp(&a.version)));
-    let (mut keys, mut primaries) = (HashSet::new(), HashSet::new());
-    let mut said: Vec<Agreed> = Vec::new();
-    for ((mut one, sharing), _) in told.into_iter().filter(|((one, _), _)| keys.insert(one.key_id)) {
-        one.primary = one.primary && primaries.insert(one.name.clone());
-        said.push((one, sharing));
-    }
-    (said, have.into_iter().map(|(id, nodes)| (id, nodes.len())).collect())
-}
-
-/// The key that the nodes list, with its public key: from what the client has checked already, or else from the nodes.
-fn learned(client: &Client, said: &Said, deadline: Instant, log: &Log) -> Option<LiveKey> {
-    let signs = match said.state {
-        KeyState::Active => true,
-        KeyState::Retired | KeyState::Disabled => false,
-        KeyState::Pending | KeyState::Destroyed => return None,
-    };
-    let reference = format!("{}@{}", said.name, said.version);
-    let (asked, id) = (client.asynchronous(), KeyId::from_bytes(said.key_id));
-    let found = asked.known().of_id(&id).map(|known| known.public).or_else(|| {
-        let learning = async {
-            // The ledger has most keys; its holders tell the others.
-            let _ = asked.renew().await;
-            match asked.known().of_id(&id) {
-                Some(known) => Ok(known.public),
-                None => asked.public_key(&reference).await,
-            }
-        };
-        match client.within(deadline.saturating_duration_since(Instant::now()), learning) {
-            Some(Ok(public)) if *public.key_id() == id => Some(public),
-            Some(Ok(_)) => None,
-            Some(Err(error)) => {
-                log.say(format_args!("{reference} is left out: {error}"));
-                None
-            }
-            None => {
-                log.say(format_args!("{reference} is left out: the nodes do not tell its public key in time"));
-                None
-            }
-        }
-    })?;
-    let label = if said.primary { said.name.clone() } else { reference.clone() };
-    LiveKey::new(label, reference, found, signs)
-}
-
-/// What the client knows without asking.
-fn remembered(client: &Client) -> Vec<LiveKey> {
-    let known = client.asynchronous().known();
-    let (mut keys, mut seen) = (Vec::new(), BTreeSet::new());
-    for name in known.names() {
-        for (place, version) in known.versions(&KeyRef { name: name.clone(), version: None }).into_iter().enumerate() {
-            let signs = version.state.is_none_or(|state| state == KeyState::Active);
-            let gone = matches!(version.state, Some(KeyState::Pending | KeyState::Destroyed));
-            if gone || !seen.insert(*version.public.key_id().as_bytes()) {
-                continue;
-            }
-            let reference = version.version.map_or_else(|| name.to_string(), |version| format!("{name}@{version}"));
-            let label = if place == 0 { name.to_string() } else { reference.clone() };
-            let sharing = shared(client, &version);
-            let key = LiveKey::new(label, reference, version.public, signs);
-            keys.extend(key.map(|key| key.shared(sharing)));
-        }
-    }
-    keys
-}
-
-/// How the group's ledger says that a version is shared.
-fn shared(client: &Client, known: &KnownKey) -> Option<Sharing> {
-    let (version, delivery) = (known.version?, known.delivery?);
-    let serving = client.asynchronous().ledger(|state| {
-        let epoch = state.keys().get(&known.name)?.versions.get(&version)?.serving()?;
-        Some((epoch.k, epoch.holders.iter().map(|holder| u32::from(*holder)).collect::<Vec<_>>()))
-    });
-    let (k, holders) = serving.flatten()?;
-    Sharing::told(k.into(), &holders, delivery.name())
-}
-
 #[cfg(test)]
 mod tests {
-    use theta_names::NodeId;
-    use theta_schemes::keys::deal_any;
+    use theta_schemes::{Suite, keys::deal_any};
 
     use super::*;
 
@@ -461,33 +287,25 @@ mod tests {
         assert_eq!(state.live.len(), 2, "it is gone since");
     }
 
-    fn listed(name: &str, version: u32, id: u8, primary: bool, state: KeyState, nodes: &[u16]) -> ListedKey {
-        let info = theta_wire::v1::KeyInfo {
-            name: name.to_owned(),
-            suite: Suite::FrostEd25519.name().to_owned(),
-            version,
-            key_id: vec![id; 32].into(),
-            state: state.name().to_owned(),
-            primary,
-            ..Default::default()
-        };
-        let nodes = nodes.iter().map(|node| NodeId::try_from(*node).unwrap()).collect();
-        ListedKey { info, nodes, ..ListedKey::default() }
+    /// A host that looks for what it may destroy is shown what it may.
+    #[test]
+    fn public_objects_of_the_groups_keys_are_not_destroyable() {
+        let manner = Manner { destroyable: true, ..MANNER };
+        let (state, handles, a) = (&mut State::default(), &AtomicU64::new(1), key(1, "a"));
+        state.take(look(vec![a.clone()], 4, &[(&a, 4)]), &manner, handles);
+        let shown: Vec<_> = state.objects.values().map(|object| (object.class, object.destroyable)).collect();
+        assert_eq!(shown, [(Class::Public, false), (Class::Private, true)]);
     }
 
     #[test]
-    fn of_two_statements_about_a_key_one_is_believed() {
-        let active = KeyState::Active;
-        let lists = [
-            listed("www", 1, 1, true, active, &[1, 2]),
-            listed("www", 1, 1, false, KeyState::Retired, &[3, 4, 5]),
-            listed("www", 2, 2, true, active, &[3, 4]),
-            listed("www", 3, 3, true, active, &[1, 2]),
-            listed("lie", 1, 4, true, active, &[5]),
-        ];
-        let (said, have) = agreed(&lists, 2);
-        let found: Vec<_> = said.iter().map(|(one, _)| (one.version.get(), one.state, one.primary)).collect();
-        assert_eq!(found, [(1, KeyState::Retired, false), (3, active, true), (2, active, false)]);
-        assert_eq!((have[&[1; 32]], have[&[4; 32]]), (5, 1));
+    fn a_later_version_of_a_pools_key_is_nobodys() {
+        let manner = Manner { pool: "zone".parse().ok(), ..MANNER };
+        let (state, handles, other) = (&mut State::default(), &AtomicU64::new(1), key(1, "other"));
+        let mut later = key(2, "zone-frost-ed25519-1");
+        later.reference = "zone-frost-ed25519-1@2".to_owned();
+        let keys = vec![other.clone(), key(3, "zone-frost-ed25519-2"), later];
+        state.take(look(keys, 4, &[(&other, 4)]), &manner, handles);
+        let shown: Vec<_> = state.objects.values().map(|object| object.key.reference.as_str()).collect();
+        assert_eq!(shown, ["other@1", "other@1"]);
     }
 }
