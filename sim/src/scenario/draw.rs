@@ -96,13 +96,16 @@ impl Scenario {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(2);
         let spare = usize::from(self.n.saturating_sub(3 * t + 1));
+        let mut taken = Vec::new();
         for key in &mut self.keys {
             let curve = if below(&mut rng, 2) == 0 { Suite::EcdsaP256 } else { Suite::EcdsaSecp256k1 };
             let signs = key.suite.purpose() == Purpose::Sign && !is_rsa(key.suite);
             // Nodes that are shown too few approvals are not willing either.
             let all_may = !self.kept && self.n > 3 * t && !key.consents && key.refused_by.len() <= spare;
-            if below(&mut rng, 3) == 0 && signs && all_may {
+            // Each suite has one key at most.
+            if below(&mut rng, 3) == 0 && signs && all_may && !taken.contains(&curve) {
                 key.suite = curve;
+                taken.push(curve);
             }
         }
     }

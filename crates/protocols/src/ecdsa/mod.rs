@@ -10,6 +10,7 @@
 
 mod collected;
 mod curves;
+mod failures;
 mod message;
 mod protocol;
 mod queue;

@@ -14,6 +14,7 @@ use theta_sharing::ShareIndex;
 
 use super::collected::Collected;
 use super::curves::StockCurve;
+use super::failures::Failures;
 use super::message::{Body, EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE, Signed, longest};
 use super::run::{MOST_TICKS, Round, Run};
 use super::setting::Setting;
@@ -33,8 +34,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     /// What to send and to ask next.
     out: Actions<C>,
     excluded: BTreeSet<PartyId>,
-    /// In how many programs that failed each holder was.
-    failures: BTreeMap<PartyId, u32>,
+    /// The programs that failed.
+    failures: Failures,
     /// Parties that kept an attempt waiting and have not been heard since.
     late: BTreeSet<PartyId>,
     attempt: u16,
@@ -78,7 +79,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             state: State::AwaitingStart,
             out: Vec::new(),
             excluded: BTreeSet::new(),
-            failures: BTreeMap::new(),
+            failures: Failures::default(),
             late: BTreeSet::new(),
             attempt: 0,
             ticks: 0,

@@ -1,6 +1,6 @@
 //! What does not change while a request runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rand_core::{Rng, SeedableRng};
@@ -13,6 +13,7 @@ use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_sharing::{ShareIndex, Threshold};
 
 use super::curves::StockCurve;
+use super::failures::{Failure, Failures, Known};
 use super::{
     Filling, Majority, Making, Options, Quarantine, Security, made_at_once, most_at_once, most_kept, stock_is_kept,
 };
@@ -171,30 +172,36 @@ impl<C: StockCurve> Setting<C> {
         parties.filter(move |party| *party != self.local)
     }
 
+    /// How often all have had their turn before an attempt.
+    pub(super) fn round_of(&self, attempt: u16) -> u16 {
+        attempt.checked_div(self.threshold.n()).unwrap_or(0)
+    }
+
     /// The holders for a program that this party coordinates: itself, and the next of the others in order; `None` if too many are excluded.
     ///
     /// Those come last, in any order, who were in most programs that failed: each of these had a liar, or one that is down. Who was late or
     /// is doubted only comes after others that failed as often: liars can make honest holders late, which wait for them.
     ///
+    /// Before all that it counts, where it does, who was missing when programs failed: whoever is silent is chosen no more after one of them. A liar can
+    /// have an honest holder missed by all others, by leaving out that one alone, and would be chosen for ever if nothing else counted.
+    ///
     /// A set of which `may_run` says that somebody cheated in it is passed over.
     pub(super) fn choose(
         &self,
-        excluded: &BTreeSet<PartyId>,
-        failures: &BTreeMap<PartyId, u32>,
-        late: &BTreeSet<PartyId>,
-        doubted: &[PartyId],
+        known: &Known<'_>,
         may_run: impl Fn(&[ShareIndex]) -> bool,
         rng: &mut impl Rng,
     ) -> Option<Vec<ShareIndex>> {
         let n = self.threshold.n();
         let distance = |party: PartyId| (party.get() + n - self.local.get()).checked_rem(n).unwrap_or(0);
-        let others = self.others().filter(|party| !excluded.contains(party));
-        let mut ranked: Vec<(u32, bool, bool, u32, PartyId)> = others
+        let others = self.others().filter(|party| !known.excluded.contains(party));
+        let mut ranked: Vec<(u32, u32, bool, bool, u32, PartyId)> = others
             .map(|party| {
-                let failed = failures.get(&party).copied().unwrap_or(0);
-                let (late, doubted) = (late.contains(&party), doubted.contains(&party));
-                let place = if failed > 0 || late || doubted { rng.next_u32() } else { distance(party).into() };
-                (failed, late, doubted, place, party)
+                let Failure { member, missing } = known.failures.of(party);
+                let missing = if known.counts_missing { missing } else { 0 };
+                let (late, doubted) = (known.late.contains(&party), known.doubted.contains(&party));
+                let place = if member > 0 || late || doubted { rng.next_u32() } else { distance(party).into() };
+                (missing, member, late, doubted, place, party)
             })
             .collect();
         ranked.sort_unstable();
@@ -211,7 +218,9 @@ impl<C: StockCurve> Setting<C> {
     /// Whether there is any set of holders for a program with this party.
     pub(super) fn has_any(&self, excluded: &BTreeSet<PartyId>, may_run: impl Fn(&[ShareIndex]) -> bool) -> bool {
         let mut rng = rand_chacha::ChaCha20Rng::from_seed([0; 32]);
-        self.choose(excluded, &BTreeMap::new(), &BTreeSet::new(), &[], may_run, &mut rng).is_some()
+        let (failures, late) = (Failures::default(), BTreeSet::new());
+        let known = Known { excluded, failures: &failures, late: &late, doubted: &[], counts_missing: false };
+        self.choose(&known, may_run, &mut rng).is_some()
     }
 
     /// Whether so many can run a program.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use theta_rounds::{PartyId, Recipient};
 use theta_sharing::ShareIndex;
 
-use super::{FILLING_ATTEMPTS, RobustEcdsa, State};
-use crate::ecdsa::{Majority, curves::StockCurve, message::Body, stock};
+use super::{FILLING_ATTEMPTS, GroupOf, RobustEcdsa, State};
+use crate::ecdsa::{Majority, curves::StockCurve, failures::Known, message::Body, run::Run, stock};
 
 impl<C: StockCurve> RobustEcdsa<C> {
     /// Does what a coordinator does, if it is this party's turn.
@@ -50,11 +50,19 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// Names the holders of this attempt's program, as its coordinator.
     pub(super) fn prepare(&mut self, doubted: &[PartyId]) {
         let Some(rng) = self.rng.as_mut() else { return };
-        let (failures, late, quarantined) = (&self.failures, &self.late, &self.setting.quarantined);
+        let quarantined = &self.setting.quarantined;
+        let setting = &self.setting;
         let may_run = |holders: &[ShareIndex]| quarantined.iter().all(|it| it.holders != holders);
-        let chosen = self.setting.choose(&self.excluded, failures, late, doubted, may_run, rng);
-        let Some(holders) = chosen else { return };
-        let (attempt, count) = (self.attempt, self.setting.count());
+        let (attempt, count) = (self.attempt, setting.count());
+        let known = Known {
+            excluded: &self.excluded,
+            failures: &self.failures,
+            late: &self.late,
+            doubted,
+            // Who was missing tells most, unless liars have arranged it: every other turn of this party does without.
+            counts_missing: setting.round_of(attempt).is_multiple_of(2),
+        };
+        let Some(holders) = setting.choose(&known, may_run, rng) else { return };
         if self.setting.digest.is_none() && count == 0 {
             // Whoever keeps no stock of this key has nothing to fill it with.
             return self.end(State::Filled(Vec::new()));
@@ -64,11 +72,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
     }
 
     /// A program came to nothing, and it is not known whose fault that was. Whoever is missing here may wait for another one.
-    pub(super) fn note_failure(&mut self, holders: &[ShareIndex]) {
-        for holder in holders {
-            let failures = self.failures.entry(PartyId::of_share(*holder)).or_default();
-            *failures = failures.saturating_add(1);
-        }
+    pub(super) fn note_failure(&mut self, run: &Run<GroupOf<C>>) {
+        self.failures.note(run.holders(), run.missing());
     }
 
     pub(super) fn doubt(&mut self, parties: Vec<PartyId>) {
@@ -108,8 +113,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             }
             None => {}
         }
-        if let Some(holders) = self.runs.get(&self.attempt).map(|run| run.holders().to_vec()) {
-            self.note_failure(&holders);
+        if let Some(run) = self.runs.get(&self.attempt) {
+            self.failures.note(run.holders(), run.missing());
         }
         late.remove(&self.setting.local);
         self.doubt(late.iter().copied().collect());

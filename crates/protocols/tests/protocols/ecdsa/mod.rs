@@ -1,5 +1,6 @@
 //! ECDSA: presignatures made on demand and in advance, in groups in which some are silent, restart and lie.
 
+mod choice;
 mod dishonest;
 mod early;
 mod honest;

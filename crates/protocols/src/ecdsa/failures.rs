@@ -1,0 +1,50 @@
+//! What is known of holders when those of a program are chosen: who was in programs that failed, and who was missing then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use theta_rounds::PartyId;
+use theta_sharing::ShareIndex;
+
+/// Of one holder, how many programs failed...
+#[derive(Clone, Copy, Default)]
+pub(super) struct Failure {
+    /// ... that it was in.
+    pub(super) member: u32,
+    /// ... while this party waited for its message.
+    pub(super) missing: u32,
+}
+
+/// The programs of a request that have failed at this party.
+#[derive(Default)]
+pub(super) struct Failures(BTreeMap<PartyId, Failure>);
+
+impl Failures {
+    /// A program of these holders came to nothing, and it is not known whose fault that was: whoever is missing here may wait for another one.
+    pub(super) fn note(&mut self, holders: &[ShareIndex], missing: impl Iterator<Item = PartyId>) {
+        for holder in holders {
+            let failure = self.0.entry(PartyId::of_share(*holder)).or_default();
+            failure.member = failure.member.saturating_add(1);
+        }
+        for party in missing {
+            let failure = self.0.entry(party).or_default();
+            failure.missing = failure.missing.saturating_add(1);
+        }
+    }
+
+    pub(super) fn of(&self, party: PartyId) -> Failure {
+        self.0.get(&party).copied().unwrap_or_default()
+    }
+}
+
+/// What a coordinator chooses by.
+pub(super) struct Known<'a> {
+    /// Takes part in nothing any more.
+    pub(super) excluded: &'a BTreeSet<PartyId>,
+    pub(super) failures: &'a Failures,
+    /// Kept an attempt waiting and has not been heard since.
+    pub(super) late: &'a BTreeSet<PartyId>,
+    /// Was in what failed in other requests.
+    pub(super) doubted: &'a [PartyId],
+    /// Whether it counts, before anything else, who was missing.
+    pub(super) counts_missing: bool,
+}
