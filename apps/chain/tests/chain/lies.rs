@@ -19,7 +19,7 @@ use tonic::{Code, Request, Status};
 
 use super::{cometbft, network, turn};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 /// Wrap, four elements and a scalar of SG02 on ristretto255.
 const CAPSULE: usize = 64 + 4 * 32 + 32;
 const SECOND_GENERATOR: &[u8] = b"THETA-V01-CS01-sg02-second-generator-with-ristretto255_XMD:SHA-512_R255MAP_RO_";

@@ -24,7 +24,7 @@ use tonic::Request;
 
 use super::{cometbft, network, turn};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Nodes take so many messages at one height, and no more ever: a block with more would be the last that hosts can bring.
 const _: () = assert!(MOST_MESSAGES <= MOST_AT_HEIGHT && MOST_TX <= MOST_MESSAGE);

@@ -178,7 +178,7 @@ impl Group {
     /// Waits until a node takes connections.
     pub(crate) fn await_up(&self, node: u16) {
         let port = self.base + 10 * node + 1;
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             assert!(Instant::now() < deadline, "node {node} does not come up: {}", self.log(node));
             std::thread::sleep(Duration::from_millis(10));

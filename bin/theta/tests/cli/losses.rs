@@ -54,7 +54,7 @@ fn begun(dir: &Path, program: &mut Command, input: &[u8]) -> Child {
     let mut child =
         program.current_dir(dir).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     child.stdin.as_mut().unwrap().write_all(input).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while count(dir) == before {
         assert!(Instant::now() < deadline, "it does not begin");
         thread::sleep(Duration::from_millis(10));
@@ -137,7 +137,7 @@ fn a_restore_that_does_not_end_leaves_nothing() {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         child.stdin.as_mut().unwrap().write_all(&backup[..backup.len() / 2]).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(60);
         // The key, and the draft of the store.
         while count(&node) < before + 2 {
             assert!(Instant::now() < deadline, "it does not begin");

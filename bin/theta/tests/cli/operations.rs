@@ -59,7 +59,7 @@ fn an_interrupted_encryption_ends_and_leaves_nothing() {
         .spawn()
         .unwrap();
     let files = || fs::read_dir(dir.path()).unwrap().count();
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while files() == 1 {
         assert!(Instant::now() < deadline, "it does not begin");
         thread::sleep(Duration::from_millis(10));

@@ -1,6 +1,10 @@
 //! What is wrong with a group, who a ceremony waits for, and signatures over digests.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use crate::harness::Group;
 
@@ -17,7 +21,7 @@ fn findings(report: &serde_json::Value) -> Vec<(String, Vec<u64>)> {
 fn the_doctor_finds_what_differs_and_what_is_missing() {
     let mut group = Group::started();
     // Peers may still be looking for each other, and for the latest store.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let run = group.theta(&["doctor", "--json"]);
         if run.code == 0 {
@@ -25,8 +29,8 @@ fn the_doctor_finds_what_differs_and_what_is_missing() {
             assert_eq!(run.json()["answered"], 4);
             break;
         }
-        assert!(std::time::Instant::now() < deadline, "{run:?}");
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(Instant::now() < deadline, "{run:?}");
+        std::thread::sleep(Duration::from_millis(200));
     }
     let said = group.theta(&["doctor"]).ok().text();
     assert!(said.contains("4 of 4 nodes answer"), "{said}");
@@ -39,7 +43,7 @@ fn the_doctor_finds_what_differs_and_what_is_missing() {
     group.await_up(4);
     group.kill(3);
     let expected = [("node-down", vec![3]), ("policies-differ", vec![2])];
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let run = group.theta(&["doctor", "--json"]);
         let found = findings(&run.json());
@@ -47,8 +51,8 @@ fn the_doctor_finds_what_differs_and_what_is_missing() {
             run.fails(1, &["wrong, as said above"]);
             break;
         }
-        assert!(std::time::Instant::now() < deadline, "{run:?}");
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(Instant::now() < deadline, "{run:?}");
+        std::thread::sleep(Duration::from_millis(200));
     }
     let told = group.theta(&["doctor"]);
     assert!(told.text().contains("theta node run --dir") && told.text().contains("policies differ: "), "{told:?}");
@@ -74,15 +78,15 @@ fn a_ceremony_says_for_whom_it_waits() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let views = loop {
         let views = group.theta(&["keys", "ceremonies", "--json"]).ok().json();
         let waits = views[0]["waits_for"].as_array().cloned().unwrap_or_default();
         if waits.contains(&3.into()) && waits.contains(&4.into()) {
             break views;
         }
-        assert!(std::time::Instant::now() < deadline, "{views}");
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(Instant::now() < deadline, "{views}");
+        std::thread::sleep(Duration::from_millis(200));
     };
     assert_eq!((views[0]["aim"].as_str(), views[0]["key"].as_str()), (Some("refresh"), Some("sign")));
     let said = group.theta(&["keys", "ceremonies"]).ok().text();
@@ -140,15 +144,15 @@ fn rsa_signs_digests_and_what_is_too_long_for_the_nodes() {
         let policy = group.node_dir(node).join("policy.toml");
         fs::write(&policy, fs::read_to_string(&policy).unwrap() + deny).unwrap();
     }
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let run = group.theta(&["sign", "--digest", &other, "--key", "rsa", "-o", "denied"]);
         if run.code == 1 {
             run.fails(1, &["no-signing"]);
             break;
         }
-        assert!(std::time::Instant::now() < deadline, "{run:?}");
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(Instant::now() < deadline, "{run:?}");
+        std::thread::sleep(Duration::from_millis(300));
     }
 }
 
@@ -186,6 +190,13 @@ fn who_was_away_when_a_key_was_made_is_named() {
     assert!(made.stderr.contains("theta keys recover zone --node 4"), "{made:?}");
     group.start(4);
     group.await_up(4);
-    let made = group.theta(&["keys", "create", "other=frost-ed25519", "--json"]).ok();
-    assert_eq!(made.json()[0]["without_share"], serde_json::json!([]), "{made:?}");
+    // It takes a moment until the others have found it again, and longer on a busy machine: a ceremony before that goes on without it, as it should.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for number in 0_u32.. {
+        let made = group.theta(&["keys", "create", &format!("other-{number}=frost-ed25519"), "--json"]).ok();
+        if made.json()[0]["without_share"] == serde_json::json!([]) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{made:?}");
+    }
 }

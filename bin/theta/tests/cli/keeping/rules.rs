@@ -19,7 +19,7 @@ fn begin_policy_with(group: &Group, rules: &str) {
 
 /// Repeats a command until it ends with this code: running nodes take a changed policy within a second or two.
 fn until(code: i32, command: impl Fn() -> Run) -> Run {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let run = command();
         if run.code == code {
@@ -174,7 +174,7 @@ fn an_older_store_is_noticed_until_a_person_confirms_it() {
     fs::copy(&store, &copy).unwrap();
     group.start_all();
     // The peers can miss only what they have seen, so all have to have exchanged greetings once.
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while group.theta(&["status"]).ok().text().matches("all 3").count() < 4 {
         assert!(Instant::now() < deadline, "not all are connected");
         std::thread::sleep(Duration::from_millis(100));
@@ -274,7 +274,7 @@ fn the_audit_log_is_whole_and_a_flipped_byte_is_found() {
     let mut group = Group::started();
     let name = group.file("message", "x");
     // The client has its answer before every node has decided, so it asks until node 1 has.
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let shown = loop {
         group.theta(&["sign", &name, "-o", "signature"]).ok();
         let shown = group.theta(&["audit", "show", "--node", "1", "--operation", "sign"]).ok().text();

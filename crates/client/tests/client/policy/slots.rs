@@ -43,7 +43,7 @@ async fn a_slot_is_one_messages_at_every_node_also_after_a_restart() {
         group.restart(id).await;
     }
     // The nodes refuse until enough peers have confirmed their stores.
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     let refused = loop {
         match client.sign_for_slot(SIGNER, "block b".into(), 7).await.unwrap_err() {
             ClientError::Denied { rule, reason, .. } => break (rule, reason),

@@ -228,7 +228,7 @@ fn a_machine_that_lost_everything_comes_back_and_another_moves() {
     signs(&group, "moved", "1,3");
     group.kill(4);
     let status = || group.theta(&["status", "--json", "--client", "late.client"]).json();
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while status()["up"] != 3 {
         assert!(Instant::now() < deadline, "{}", status());
     }
@@ -259,7 +259,7 @@ fn knows_members_by_the_ledger(group: &Group, third: &str) {
         let policy = format!("{}\n{policy}\n{rule}", fs::read_to_string(&file).unwrap());
         fs::write(&file, policy).unwrap();
     }
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let status = group.theta(&["status", "--json", "--client", "eve.client"]).json();
         if status["up"] == 3 {
