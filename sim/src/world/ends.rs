@@ -31,11 +31,15 @@ impl World<'_> {
         }
         // A refusal without a certificate is an end as well, except where the slot is certain to be certified.
         let is_certain = key.is_some_and(|key| key.slots) && self.must_be_certified(request);
-        let ended = |node: &u16| {
-            let refused = self.refused.contains_key(&(request, *node)) && !is_certain;
-            refused || self.served.contains(&(request, *node))
-        };
-        able.into_iter().filter(|node| !ended(node)).collect()
+        let refused = |node: &u16| self.refused.contains_key(&(request, *node)) && !is_certain;
+        let served = |node: &u16| self.served.contains(&(request, *node));
+        // A liar that shows a promise for another message to each may have one node take for certified what the others take for void: fewer than k sign,
+        // and whoever waits for them is told so when its time is over.
+        let signs = able.iter().filter(|node| !refused(node)).count() >= usize::from(self.scenario.k);
+        if key.is_some_and(|key| key.slots) && !signs && !able.iter().any(served) {
+            return Vec::new();
+        }
+        able.into_iter().filter(|node| !refused(node) && !served(node)).collect()
     }
 
     /// Whether the slot is certain to be certified for a request: no other message asks for the slot, and a quorum of

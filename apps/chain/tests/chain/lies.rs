@@ -75,7 +75,7 @@ async fn nobody_else_brings_the_order(network: &Network) {
 async fn ask(client: &Client, node: u16, ciphertext: &Bytes) -> Result<(), Status> {
     let header = ciphertext.slice_ref(split_ciphertext(ciphertext).unwrap().0);
     let mut request = Request::new(v1::DecapsulateRequest { key: KEY.to_owned(), header, ..Default::default() });
-    request.set_timeout(Duration::from_secs(2));
+    request.set_timeout(Duration::from_secs(6));
     let mut node = client.protocol(NodeId::try_from(node).unwrap()).unwrap();
     node.decapsulate(request).await.map(drop)
 }
@@ -104,7 +104,13 @@ async fn lies(cometbft: PathBuf) {
     }
     let stranger = ask(&network.validators_client(1).unwrap(), 2, &unordered).await.unwrap_err();
     assert_ne!(stranger.code(), Code::DeadlineExceeded, "node 2 does not know validator 1: {stranger:?}");
-    let alone = ask(&network.validators_client(1).unwrap(), 1, &unordered).await.unwrap_err();
+    // On a busy machine the transport's deadline may be first, which does not say why.
+    let alone = loop {
+        let alone = ask(&network.validators_client(1).unwrap(), 1, &unordered).await.unwrap_err();
+        if alone.code() != Code::Cancelled {
+            break alone;
+        }
+    };
     assert!(alone.code() == Code::DeadlineExceeded && alone.message().contains("1 of 2 shares"), "{alone:?}");
     // A label of another chain is not the validators' business at all.
     let foreign: Bytes = encrypt_bytes(network.key(), &[0; 64], b"letters/1", Aead::default(), rng).unwrap().into();

@@ -79,7 +79,7 @@ async fn who_waits_for_the_store_keeps_nobody_else_waiting() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let certificate = tbs(&world.authority_certificate(world.acme(), 2));
-    let decided = tokio::time::timeout(Duration::from_secs(1), ask(&agent, "rpki-ta", "sign", &certificate)).await;
+    let decided = tokio::time::timeout(Duration::from_secs(5), ask(&agent, "rpki-ta", "sign", &certificate)).await;
     store.comes_back();
     assert_eq!(decided, Ok(Ok(())));
     let said = waiting.await.unwrap().unwrap_err();

@@ -113,7 +113,7 @@ async fn ready(group: &Group) -> Option<u16> {
     let port = group.metrics_port(NODE);
     let asked = task::spawn_blocking(move || -> std::io::Result<String> {
         let mut socket = TcpStream::connect(("127.0.0.1", port))?;
-        socket.set_read_timeout(Some(Duration::from_secs(2)))?;
+        socket.set_read_timeout(Some(Duration::from_secs(30)))?;
         socket.write_all(b"GET /readyz HTTP/1.1\r\nhost: node\r\nconnection: close\r\n\r\n")?;
         let mut answer = [0; 12];
         socket.read_exact(&mut answer)?;

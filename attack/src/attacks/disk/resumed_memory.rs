@@ -47,7 +47,7 @@ const NUMBER: usize = 8;
 const POINT: usize = 32;
 /// Instances in which nonces are requested before and after the snapshot is resumed: some for every CPU thread.
 const INSTANCES: usize = 12;
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let mut member = Member::take(field.group_mut()).await?;
@@ -110,7 +110,7 @@ async fn nonces(
     for number in 0..INSTANCES {
         let submitted = Asked::new(KEY, format!("{name} {number}")).submit(client, node).await;
         let id = submitted.map_err(|status| Trouble::new(format!("a request was not taken: {status}")))?;
-        let deadline = Instant::now() + Duration::from_millis(500);
+        let deadline = Instant::now() + Duration::from_secs(3);
         member.tell_instance(Some(NODE), &id, REQUEST, 1, Bytes::from(vec![WANTED]));
         let before = made.len();
         while made.len() == before && Instant::now() < deadline {

@@ -9,6 +9,7 @@
 mod thief;
 
 use std::{fs, time::Duration};
+use theta_client::ListedKey;
 use theta_names::Epoch;
 
 use tokio::time;
@@ -19,6 +20,7 @@ use crate::{
     custody,
     group::{Group, NODES, THRESHOLD},
     process::Stopped,
+    until::until,
 };
 
 /// See the module's first line.
@@ -78,7 +80,15 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
             return Err(Trouble::new(format!("a refresh led to epoch {}", outcome.epoch)));
         }
         // Wait until all nodes have the new epoch, so that no late node is robbed of two.
-        time::sleep(Duration::from_secs(2)).await;
+        let all_have_it = || async {
+            let (keys, _) = client.list_keys().await;
+            let is_it = |key: &ListedKey| {
+                let (name, at) = (key.info.name.as_str(), key.info.epoch);
+                name == KEY && at == u64::from(epoch) + 1 && key.nodes.len() == usize::from(NODES)
+            };
+            if keys.iter().any(is_it) { Ok(()) } else { Err(Trouble::new("not all nodes have the new epoch")) }
+        };
+        until(Duration::from_secs(60), all_have_it).await?;
     }
     let found = tokio::task::spawn_blocking(move || thief.tries(KEY));
     let found = found.await.map_err(|error| Trouble::new(format!("bug: the thief ended: {error}")))??;

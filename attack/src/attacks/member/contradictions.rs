@@ -11,7 +11,7 @@ use theta_statements::Digest;
 use crate::{
     attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     custody::{self, FORMAT, ITEMS, about},
-    group::NODES,
+    group::{NODES, THRESHOLD},
     member::{Member, TAKEN},
 };
 
@@ -54,7 +54,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
         match held.await.map_err(|error| Trouble::new(format!("bug: a client ended: {error}")))? {
             Ok(ended) => {
                 let liars: BTreeSet<u16> = ended.evidence.iter().map(|evidence| evidence.node.get()).collect();
-                well += usize::from(ended.agreed.len() >= usize::from(NODES) - 1);
+                well += usize::from(ended.agreed.len() >= usize::from(THRESHOLD));
                 proven += usize::from(liars.contains(&TAKEN));
                 if liars.iter().any(|liar| *liar != TAKEN) {
                     problems.insert(format!("proven to lie: {liars:?}"));

@@ -39,7 +39,7 @@ const HELPERS: [u16; 4] = [1, 2, 3, 4];
 const RULE: &str = "[[rule]]\nname = \"recovery\"\neffect = \"allow\"\nclients = [\"client\"]\nkeys = [\"files\"]\n\
                     operations = [\"keys.recover\"]\n";
 /// How long helpers have to deal their masks, and to answer a request.
-const DEALT: Duration = Duration::from_secs(10);
+const DEALT: Duration = Duration::from_secs(60);
 const SAID: Duration = Duration::from_secs(1);
 /// The pause before the owner repeats its messages.
 const AGAIN: Duration = Duration::from_millis(300);

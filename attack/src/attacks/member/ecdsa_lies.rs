@@ -42,7 +42,7 @@ const REST: usize = 31;
 /// How long the member listens between two rounds of messages.
 const LISTENING: Duration = Duration::from_millis(50);
 /// The longest wait for what nodes do by themselves.
-const LATEST: Duration = Duration::from_secs(30);
+const LATEST: Duration = Duration::from_secs(90);
 
 async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let client = field.group().client()?;
@@ -65,7 +65,11 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     enough.send_replace(true);
     let ended = |error: &dyn core::fmt::Display| Trouble::new(format!("bug: a task ended: {error}"));
     let (asked, signed) = signing.await.map_err(|error| ended(&error))?;
-    let named = culprits(&client).await;
+    let named = || async {
+        let named = culprits(&client).await;
+        if named.is_empty() { Err(Trouble::new("nobody is named")) } else { Ok(named) }
+    };
+    let named = until(LATEST, named).await.unwrap_or_default();
     restart(field.group_mut())?;
     let remembered = until(LATEST, || in_quarantine(&client)).await.is_ok();
     let group = field.group();

@@ -92,7 +92,7 @@ async fn mesh(field: &mut Field) -> Result<Happened, Trouble> {
     field.group_mut().start(NODES)?;
     let began = Instant::now();
     let client = field.group().client()?;
-    let patience = field.size(Duration::from_secs(25), Duration::from_secs(15));
+    let patience = field.size(Duration::from_secs(25), Duration::from_secs(60));
     let connected = loop {
         let statuses = client.status().await;
         // The restarted node is connected to all of its peers, and they to it.

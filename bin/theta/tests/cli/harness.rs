@@ -118,6 +118,17 @@ impl Group {
     pub(crate) fn start_all(&mut self) {
         self.numbers().for_each(|node| self.start(node));
         self.numbers().for_each(|node| self.await_up(node));
+        self.await_peers();
+    }
+
+    /// Waits until all nodes are connected to each other, for a while: some groups never are.
+    fn await_peers(&self) {
+        let (others, deadline) = (self.nodes.len() - 1, Instant::now() + Duration::from_secs(15));
+        let is_peer = |line: &&str| line.starts_with("theta_peer_connected{") && line.ends_with(" 1");
+        let peers = |node| self.told(node, "/metrics").lines().filter(is_peer).count();
+        while self.numbers().any(|node| peers(node) < others) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// A group for all tests that do not change it.

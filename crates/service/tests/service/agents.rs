@@ -74,7 +74,7 @@ async fn group() -> TestGroup {
     let prepared = Prepared::new(2, 4);
     for id in 1..=3 {
         let socket = socket(prepared.folder.path(), id);
-        let agent = format!("[[agent]]\nname = \"zone\"\nsocket = \"{}\"\ntimeout_ms = 1000\n\n", socket.display());
+        let agent = format!("[[agent]]\nname = \"zone\"\nsocket = \"{}\"\ntimeout_ms = 4000\n\n", socket.display());
         let signs = prepared.open_policy().replace("[\"*\"]\noperations = [\"*\"]", &format!(
             "[\"{SIGNER}\"]\noperations = [\"sign\"]\nagent = \"zone\"\n\n[[rule]]\nname = \"coins\"\neffect = \"allow\"\n\
              clients = [\"tester\"]\nkeys = [\"*\"]\noperations = [\"flip-coin\", \"audit.read\"]"
@@ -94,7 +94,7 @@ async fn sign(group: &TestGroup, message: &'static str, nodes: &[u16]) -> Vec<Re
         let mut node = Protocol::new(group.channel(*id).await);
         let mut request =
             Request::new(SignRequest { key: SIGNER.to_owned(), message: message.into(), ..Default::default() });
-        request.set_timeout(Duration::from_secs(4));
+        request.set_timeout(Duration::from_secs(15));
         asked.push(tokio::spawn(async move {
             node.sign(request).await.map(|answer| answer.into_inner().outcome.unwrap().result)
         }));
@@ -127,7 +127,7 @@ async fn nodes_sign_what_their_agents_consent_to() {
     for answer in &answers[..3] {
         refused(answer, "agent-refuses", "agent zone refuses it: there is no such record in the zone");
     }
-    assert_eq!(answers[3].as_ref().unwrap_err().code(), Code::DeadlineExceeded);
+    assert!([Code::DeadlineExceeded, Code::Cancelled].contains(&answers[3].as_ref().unwrap_err().code()));
     let mut governance = v1::governance_client::GovernanceClient::new(group.channel(1).await);
     let mut entries = governance.read_audit(v1::ReadAuditRequest { from: 0, count: 0 }).await.unwrap().into_inner();
     let mut records = Vec::new();
@@ -184,7 +184,7 @@ async fn an_agent_that_is_away_refuses_and_comes_back() {
 
     refused(&sign(&group, "www.example. A 192.0.2.1", &[1]).await[0], "agent-silent", "nothing answers on its socket");
     let agents: Vec<_> = (1..=2).map(|id| serve(&socket(group.folder.path(), id))).collect();
-    refused(&sign(&group, "slow", &[1]).await[0], "agent-silent", "it did not answer within 1000 ms");
+    refused(&sign(&group, "slow", &[1]).await[0], "agent-silent", "it did not answer within 4000 ms");
     refused(&sign(&group, "broken", &[1]).await[0], "agent-silent", "the zone cannot be read");
     for answer in sign(&group, "www.example. A 192.0.2.1", &[1, 2]).await {
         answer.unwrap();
@@ -206,7 +206,7 @@ async fn one_clients_questions_keep_no_other_client_from_an_agent() {
     let made = Identity::generate("other").unwrap();
     let other = Identity::from_pem(&made.certificate_pem, &made.key_pem).unwrap();
     let socket = socket(prepared.folder.path(), 1);
-    let agent = format!("[[agent]]\nname = \"zone\"\nsocket = \"{}\"\ntimeout_ms = 1000\n\n", socket.display());
+    let agent = format!("[[agent]]\nname = \"zone\"\nsocket = \"{}\"\ntimeout_ms = 2000\n\n", socket.display());
     let text = prepared.open_policy().replace("clients = [\"tester\"]", "clients = [\"*\"]\nagent = \"zone\"");
     let text = text.replace("operations = [\"*\"]", "operations = [\"sign\"]");
     let client = format!("[[client]]\nname = \"other\"\ncertificates = [\"{}\"]\n\n", other.fingerprint());

