@@ -289,15 +289,10 @@ impl<P: Protocol> Machine for Driver<P> {
         matches!(self.phase, Phase::Finished { .. })
     }
 
-    fn rest(&mut self) -> Effects<P> {
-        let mut out = Vec::new();
+    fn rest(&mut self) {
         if let Some(protocol) = self.running_mut() {
             protocol.rest();
-            if protocol.progress() == Progress::Finalize {
-                self.finish(&mut out, P::finalize);
-            }
         }
-        out
     }
 
     fn lingers(&self) -> bool {

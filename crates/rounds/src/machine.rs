@@ -80,11 +80,8 @@ pub trait Machine: Send {
     /// [lingers](Machine::lingers).
     fn is_finished(&self) -> bool;
 
-    /// It is put aside, perhaps for good: see [`Protocol::rest`](crate::Protocol::rest). If it had a result, and only let something else come to its end
-    /// before it said so, [`Effect::Finished`] comes of it.
-    fn rest(&mut self) -> Effects<Self> {
-        Vec::new()
-    }
+    /// It is put aside, perhaps for good: see [`Protocol::rest`](crate::Protocol::rest).
+    fn rest(&mut self) {}
 
     /// Whether it has finished and still replies to parties that have not: see [`Replies`](crate::Replies).
     fn lingers(&self) -> bool {

@@ -149,7 +149,7 @@ pub trait Protocol: Send + 'static {
     fn expire(&mut self) {}
 
     /// The instance's time is over. It is kept for a while, as the same request may go on with it, and time does not pass meanwhile: what only takes up
-    /// room until then, or should not last, goes, and whoever only waits before it says that it has a result waits no longer.
+    /// room until then, or should not last, goes.
     fn rest(&mut self) {}
 
     /// The driver has banned a party. Forget what it sent; expect nothing more from it.

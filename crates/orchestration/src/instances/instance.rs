@@ -218,12 +218,6 @@ impl Instance {
         end
     }
 
-    /// Its time is over. Returns the result if it had one, and only let something else come to its end before it said so.
-    pub(crate) fn rest(&mut self) -> Option<Result<Outcome, Abort>> {
-        let result = |effect| if let Effect::Finished(result) = effect { Some(result) } else { None };
-        self.machine.rest().into_iter().find_map(result)
-    }
-
     /// What the stock of presignatures answers; where some are being made, the instance waits among the others.
     pub(crate) fn draw(&self, ask: ecdsa::Ask, worker: &mut Worker) -> Option<Supply> {
         match self.key.stock.presignatures(ask) {

@@ -16,7 +16,7 @@ use super::collected::Collected;
 use super::curves::StockCurve;
 use super::failures::Failures;
 use super::message::{Body, EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE, Signed, longest};
-use super::run::{MOST_TICKS, Round, Run};
+use super::run::{Round, Run};
 use super::setting::Setting;
 use super::stock::{self, Supply};
 use crate::{Misbehaviour, Outcome};
@@ -24,6 +24,8 @@ use crate::{Misbehaviour, Outcome};
 type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;
 type Actions<C> = theta_rounds::Actions<EcdsaMessage<GroupOf<C>>, crate::Ask>;
 
+/// For so many ticks a program may run, as long as its rounds go on.
+const MOST_TICKS: u32 = 7;
 /// Attempts to make presignatures when nothing is signed.
 const FILLING_ATTEMPTS: u16 = 2;
 
@@ -63,8 +65,6 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
 enum State {
     AwaitingStart,
     Running,
-    /// There is a signature, and programs go on that end before this party does.
-    Leaving(Signed),
     Signed(Signed),
     /// Presignatures were made and nothing else, by these holders; by none if that failed.
     Filled(Vec<ShareIndex>),
@@ -199,16 +199,6 @@ impl<C: StockCurve> RobustEcdsa<C> {
         Ok(())
     }
 
-    /// Takes what programs that go on wait for, when there is a signature already; nothing else matters any more.
-    fn receive_leaving(&mut self, from: PartyId, message: EcdsaMessage<GroupOf<C>>) {
-        if let Body::Program { attempt, round, payload } = message.body
-            && self.runs.contains_key(&attempt)
-        {
-            self.take_round(from, attempt, Round { life: message.slot.kind, round, payload });
-        }
-        self.leave();
-    }
-
     fn take_blames(&mut self) -> Result<(), Blames<Misbehaviour>> {
         let blames = mem::take(&mut self.blames);
         if blames.is_empty() { Ok(()) } else { Err(blames) }
@@ -234,11 +224,10 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
     }
 
     fn update(&mut self, from: PartyId, message: Self::Message) -> Result<(), Blames<Misbehaviour>> {
-        if matches!(self.state, State::Leaving(_)) {
-            self.receive_leaving(from, message);
-        } else if self.is_running()
-            && let Err(misbehaviour) = self.receive(from, message)
-        {
+        if !self.is_running() {
+            return Ok(());
+        }
+        if let Err(misbehaviour) = self.receive(from, message) {
             self.blames.push((from, misbehaviour));
         }
         self.take_blames()
@@ -272,10 +261,6 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
     }
 
     fn expire(&mut self) {
-        if matches!(self.state, State::Leaving(_)) {
-            self.drop_hung();
-            return self.leave();
-        }
         if !self.is_running() {
             return;
         }
@@ -292,7 +277,6 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
     fn rest(&mut self) {
         self.runs.clear();
         self.early.clear();
-        self.leave();
     }
 
     fn exclude(&mut self, party: PartyId) {
@@ -310,23 +294,17 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             self.fail(Abort::TooFewHonest { remaining, needed: self.setting.needed() });
         }
         self.give_up_without_a_set();
-        self.leave();
     }
 
     fn awaits(&self, party: PartyId) -> bool {
-        let is_awaited = match &self.state {
-            State::Running => true,
-            State::Leaving(_) => self.runs.values().any(|run| run.missing().any(|missing| missing == party)),
-            _ => false,
-        };
-        is_awaited && !self.excluded.contains(&party)
+        self.is_running() && !self.excluded.contains(&party)
     }
 
     fn progress(&self) -> Progress {
         match &self.state {
             State::AwaitingStart => Progress::Act,
             _ if !self.out.is_empty() => Progress::Act,
-            State::Running | State::Leaving(_) => Progress::Waiting,
+            State::Running => Progress::Waiting,
             State::Signed(_) | State::Filled(_) => Progress::Finalize,
             State::Failed(_) => Progress::Failed,
         }
@@ -346,9 +324,7 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
                 Ok(Outcome { result: Secret::new(Vec::new()), proof: Vec::new(), contributors })
             }
             State::Failed(abort) => Err(abort),
-            State::AwaitingStart | State::Running | State::Leaving(_) => {
-                Err(Abort::Bug(Bug("asked for a result before there is one")))
-            }
+            State::AwaitingStart | State::Running => Err(Abort::Bug(Bug("asked for a result before there is one"))),
         }
     }
 }

@@ -26,8 +26,6 @@ pub(super) struct Run<G: Curve> {
     round: u16,
     /// That round at the last tick, and the ticks since it was another one.
     at_tick: (u16, u32),
-    /// All ticks.
-    ticks: u32,
     /// Whether it is noted that it uses what is hidden.
     is_noted: bool,
     security: Security,
@@ -39,8 +37,6 @@ pub(super) struct Run<G: Curve> {
 
 /// For so many ticks a program may stand still. The service's ticks come after twice the time each, up to four seconds.
 const MOST_STILL: u32 = 4;
-/// For so many ticks of a program others wait for its end, as long as its rounds go on.
-pub(super) const MOST_TICKS: u32 = 7;
 
 /// What a holder sent in a round of a program.
 #[derive(Clone)]
@@ -99,17 +95,7 @@ impl<G: Curve> Run<G> {
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);
-        Ok(Self {
-            holders,
-            driver,
-            round: 0,
-            at_tick: (0, 0),
-            ticks: 0,
-            is_noted: false,
-            security: kind.1,
-            lives,
-            making,
-        })
+        Ok(Self { holders, driver, round: 0, at_tick: (0, 0), is_noted: false, security: kind.1, lives, making })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {
@@ -127,17 +113,10 @@ impl<G: Curve> Run<G> {
         let (before, still) = self.at_tick;
         let still = if self.round > before { 0 } else { still.saturating_add(1) };
         self.at_tick = (self.round, still);
-        self.ticks = self.ticks.saturating_add(1);
         if still > 0 {
             self.making = None;
         }
         still >= MOST_STILL
-    }
-
-    /// Whether all its holders take part, and its rounds go on: then one of them that left would leave the others with a set-up that nobody uses any
-    /// more. Before the last round in which they meet, none of them has begun on a set-up, as each is at most a round ahead.
-    pub(super) const fn goes_on(&self) -> bool {
-        self.round >= ROUNDS_TO_MEET && self.at_tick.1 == 0 && self.ticks < MOST_TICKS
     }
 
     /// What counts it, for whoever keeps what it has made.

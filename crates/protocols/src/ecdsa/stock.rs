@@ -292,7 +292,8 @@ impl Presignatures {
         waits: bool,
         place: Option<Place>,
     ) -> Served<Supply, Used, Ask> {
-        let before = self.queue.before(place.as_ref());
+        // Whoever has waited for long enough goes before those that it waited behind: they are over as well, or may not have what there is.
+        let before = if !waits && place.is_some() { 0 } else { self.queue.before(place.as_ref()) };
         let best = self.best(owner, &without, before);
         let found = best.and_then(|at| self.kept.remove(at));
         // Those that came before may leave what is there; nobody waits for what nobody makes.

@@ -82,10 +82,8 @@ impl Machine for Supplied {
         self.0.is_finished()
     }
 
-    fn rest(&mut self) -> Effects<Self> {
-        let finished =
-            |effect| if let Effect::Finished(result) = effect { Some(Effect::Finished(result)) } else { None };
-        self.0.rest().into_iter().filter_map(finished).collect()
+    fn rest(&mut self) {
+        self.0.rest();
     }
 
     fn lingers(&self) -> bool {

@@ -66,10 +66,6 @@ impl Shard {
         }
         // Its last step may have brought a result.
         self.check_claims();
-        let Some(instance) = self.running.get_mut(&id) else { return };
-        if let Some(result) = instance.rest() {
-            return self.finish(id, result);
-        }
         let Some(instance) = self.running.remove(&id) else { return };
         let left = instance.deadline.saturating_duration_since(self.now);
         let after = self.worker.shared.config.instance_ttl.saturating_sub(left);
@@ -112,6 +108,9 @@ impl Shard {
         }
         if expired || instance.machine.lingers() {
             record.bytes = record.bytes.saturating_add(MACHINE_BYTES).saturating_add(instance.asked.len());
+            if expired {
+                instance.machine.rest();
+            }
             let place = if expired { &mut record.expired } else { &mut record.lingering };
             *place = Some(Box::new(instance));
         }

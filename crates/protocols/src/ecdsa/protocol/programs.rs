@@ -169,11 +169,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
         self.ask(stock::Ask::Trust(signers.iter().copied().map(PartyId::of_share).collect()));
         match signature {
             Some(signature) => {
-                let bytes = self.setting.encode(signature);
-                self.announce(Signed { bytes, signers: signers.clone() });
+                let signed = Signed { bytes: self.setting.encode(signature), signers };
                 if self.setting.coordinator(attempt) == self.setting.local {
-                    self.tell_others(&signers);
+                    self.tell_others(&signed);
                 }
+                self.announce(signed);
             }
             None => self.end(State::Filled(signers)),
         }

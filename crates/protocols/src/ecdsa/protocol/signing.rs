@@ -1,18 +1,14 @@
 //! Signatures: from presignatures and their signers' shares, and who is told of them.
 
-use core::mem;
-
 use theta_mpc::ecdsa::vartime_combine;
 use theta_rounds::{Action, Outgoing, PartyId, Recipient, Slot};
-use theta_sharing::ShareIndex;
 
 use super::{GroupOf, RobustEcdsa, State};
 use crate::ecdsa::{
-    Majority, Security,
+    Security,
     collected::Complete,
     curves::{AnyPresignature, StockCurve},
     message::{Body, EcdsaMessage, SIGNATURE, Signed},
-    run::Run,
     stock,
 };
 
@@ -65,38 +61,18 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
-    /// There is a signature, which whoever lacks it can have. This party ends with it, unless it [leaves](Self::leave) later; of several the first counts.
+    /// Ends with a signature, which whoever lacks it can have.
     pub(super) fn announce(&mut self, signed: Signed) {
-        if self.is_running() {
-            self.send(Recipient::OnRequest, Body::Signature(signed.clone()));
-            self.end(State::Leaving(signed));
-            self.leave();
-        }
+        self.send(Recipient::OnRequest, Body::Signature(signed.clone()));
+        self.end(State::Signed(signed));
     }
 
-    /// Ends with the signature that there is, as soon as no program goes on that would take its set-up along.
-    ///
-    /// Whoever has a signature can bring it at any moment, as a liar that made one in another program. If honest holders threw the program away in which
-    /// they are, they would lose what they have set up; and to keep it after half a program is not safe, since one of them may have cheated in it and
-    /// know already that it will be seen. So the program has its end first. One that stands still, or takes long, is not waited for.
-    pub(super) fn leave(&mut self) {
-        if self.setting.majority == Majority::Dishonest && self.runs.values().any(Run::goes_on) {
-            return;
-        }
-        self.state = match mem::replace(&mut self.state, State::AwaitingStart) {
-            State::Leaving(signed) => State::Signed(signed),
-            other => other,
-        };
-    }
-
-    /// Tells those who had no part in a program: they wait for the signature. Its holders end with the program; before that, they would not keep what
-    /// it has made.
-    pub(super) fn tell_others(&mut self, holders: &[ShareIndex]) {
-        let (State::Leaving(signed) | State::Signed(signed)) = &self.state else { return };
-        let signed = signed.clone();
-        let others: Vec<PartyId> = self.setting.others().filter(|party| !holders.contains(&party.share())).collect();
-        // Nothing with a number of its own is sent after the signature was announced.
-        let slot = Slot { kind: SIGNATURE, number: self.number };
+    /// Tells those who had no part in a program: they wait for the signature. Holders end with the program; before that, they would not keep what it
+    /// has made.
+    pub(super) fn tell_others(&mut self, signed: &Signed) {
+        let others: Vec<PartyId> =
+            self.setting.others().filter(|party| !signed.signers.contains(&party.share())).collect();
+        let slot = Slot { kind: SIGNATURE, number: self.number.wrapping_add(1) };
         for party in others {
             // The same message for all of them, and for who asks for it: see `announce`.
             let message = EcdsaMessage { slot, body: Body::Signature(signed.clone()) };

@@ -46,8 +46,10 @@ fn who_is_silent_in_programs_is_taken_no_more() {
     assert_eq!(unsigned(12, says_nothing_in_programs), Vec::<u8>::new());
 }
 
-/// Liars that have honest holders missed by all others do not keep them out for ever.
+/// Liars that have honest holders missed by all others do not keep them out. Eighteen ticks are a minute with the service's usual times, the longest that a
+/// request waits there.
 #[test]
 fn who_has_others_missed_stops_nothing() {
-    assert_eq!(unsigned(100, has_another_missed), Vec::<u8>::new());
+    assert!(unsigned(18, has_another_missed).len() <= 1);
+    assert_eq!(unsigned(40, has_another_missed), Vec::<u8>::new());
 }

@@ -2,7 +2,6 @@
 
 mod choice;
 mod dishonest;
-mod early;
 mod honest;
 mod hung;
 mod liars;
