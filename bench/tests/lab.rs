@@ -63,7 +63,7 @@ fn a_capacity_is_measured_from_the_scenario_to_the_report() {
     fs::write(dir.path().join("tiny.toml"), TINY).unwrap();
     let began = Instant::now();
     let report = run_in(dir.path(), &["capacity", "--scenario", "tiny.toml", "--out", "out", "--json"]).ok().json();
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(300), "{:?}", began.elapsed());
     let out = dir.path().join("out");
     let rows = table(&out.join("results.csv"));
     assert_eq!(report["points"].as_array().unwrap().len(), rows.len());
@@ -103,7 +103,7 @@ fn an_interrupted_run_keeps_what_it_has_and_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let temporary = dir.path().join("tmp");
     fs::create_dir(&temporary).unwrap();
-    fs::write(dir.path().join("tiny.toml"), TINY).unwrap();
+    fs::write(dir.path().join("tiny.toml"), TINY.replace("500ms", "2s")).unwrap();
     let results = dir.path().join("out/results.csv");
     let mut running = command();
     running.current_dir(dir.path()).env("TMPDIR", &temporary).stdout(Stdio::null()).stderr(Stdio::piped());

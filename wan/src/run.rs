@@ -31,7 +31,7 @@ use theta_wan::{Place, Profile, Wan, address};
 use crate::{Failure, RunArgs};
 
 /// How long commands have to end by themselves after a signal.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(10);
 /// Set for the inner process.
 const INSIDE: &str = "THETA_WAN_INSIDE";
 const PLACES: &str = "THETA_WAN_PLACES";

@@ -249,8 +249,12 @@ mod tests {
         let agent = agent(&zone);
         let ask = |seconds: u64| {
             let end = Instant::now() + Duration::from_secs(seconds);
-            while Instant::now() < end {
+            // Once after the end in any case.
+            loop {
                 agent.now().unwrap();
+                if Instant::now() >= end {
+                    break;
+                }
                 thread::sleep(Duration::from_millis(50));
             }
             let state = agent.state.lock().unwrap();

@@ -115,7 +115,7 @@ async fn a_collector_that_comes_late_gets_what_comes_then() {
     let registry = tracing_subscriber::registry().with(layer.with_filter(StageLayer::filter()));
     let subscriber = tracing::Dispatch::new(registry);
     tracing::dispatcher::with_default(&subscriber, || stage(&"01".repeat(32), "share_made", 1.0));
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(Duration::from_secs(8)).await;
     let collector = Collector::default();
     collector.listen(free).await;
     let began = Instant::now();

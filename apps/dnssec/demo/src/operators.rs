@@ -203,6 +203,7 @@ const ASKED: [&str; 4] = ["--by", NAME_SERVER, "--operation", "sign"];
 const RULES: &str = r#"[[agent]]
 name = "zone"
 socket = SOCKET
+timeout_ms = 20000
 
 [[rule]]
 name = "zone"

@@ -274,7 +274,7 @@ async fn one_client_takes_no_places_of_others() {
 #[tokio::test]
 async fn files_are_looked_at_now_and_then_and_times_always() {
     let place = Place::new();
-    let begins = Time::now().timestamp() + 3;
+    let begins = Time::now().timestamp() + 10;
     let text = statement(&place.attestation, 1, begins, Some(begins + 100), &[1, 2]);
     fs::write(place.file("1.toml"), text).unwrap();
     let agent = opened(&place, Pace { look: Duration::from_secs(3_600), ..Pace::default() });

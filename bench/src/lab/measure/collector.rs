@@ -24,7 +24,7 @@ use super::stages::Part;
 use crate::wan::Reach;
 
 /// Nodes export what they have not heard of for two seconds, every half second.
-const QUIET: Duration = Duration::from_millis(3_500);
+const QUIET: Duration = Duration::from_secs(6);
 /// So long traces are waited for at most.
 const LONGEST: Duration = Duration::from_secs(30);
 

@@ -332,13 +332,17 @@ async fn calls_cost_a_node_with_an_expensive_key_no_more_than_others() {
     call.extend_from_slice(&peer.fingerprint().as_bytes()[..8]);
     call.resize(18 + 48, 9);
     let call = Bytes::from(call);
-    let (begin, mut answers) = (Instant::now(), 0);
-    while begin.elapsed() < Duration::from_secs(2) {
+    let (begin, mut answers) = (Instant::now(), 0_u32);
+    while begin.elapsed() < Duration::from_secs(2) || (answers < 60 && begin.elapsed() < Duration::from_secs(60)) {
         bring.send(Carried { node: id(2), frame: call.clone() }).await.unwrap();
         while let Ok(Carried { frame, .. }) = sent.try_recv() {
             answers += u32::from(frame[1] == 2);
         }
     }
-    // Both bursts, and a ninth of 1,000 for each of two seconds.
-    assert!((60..400).contains(&answers), "{answers} signatures for strangers in two seconds");
+    // Both bursts, and a ninth of 1,000 for each second.
+    let most = 180.0 + 112.0 * begin.elapsed().as_secs_f64();
+    assert!(
+        answers >= 60 && f64::from(answers) <= most,
+        "{answers} signatures for strangers, and not more than {most}"
+    );
 }

@@ -101,7 +101,7 @@ async fn an_application_that_does_not_read_bounds_everyones_memory() {
             inbound_messages: 16,
             inbound_large_bytes: 1 << 20,
             keepalive: Duration::from_millis(50),
-            dead_after: Duration::from_secs(5),
+            dead_after: Duration::from_secs(30),
             ..quick()
         };
         let (sender, _unread) = group.start(1, limits.clone());

@@ -224,7 +224,7 @@ mod tests {
         let log = Log::new(LogTo::File(path.clone()));
         let began = Instant::now();
         (0..1_000).for_each(|number| log.say(number));
-        assert!(began.elapsed() < PATIENCE * 4, "{:?}", began.elapsed());
+        assert!(began.elapsed() < PATIENCE * 30, "{:?}", began.elapsed());
         // Somebody reads again.
         let read = thread::spawn({
             let path = path.clone();

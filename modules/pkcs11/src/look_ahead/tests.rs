@@ -71,7 +71,7 @@ impl Host {
             digest[..8].copy_from_slice(&number.to_be_bytes());
             let began = Instant::now();
             assert_eq!(self.ahead.signature(&self.client, &self.key, &digest), None);
-            assert!(began.elapsed() < Duration::from_secs(2), "the host waits for {:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(8), "the host waits for {:?}", began.elapsed());
             if self.said().contains(words) {
                 return;
             }
@@ -146,7 +146,7 @@ fn a_slow_service_holds_up_no_host() {
     }
     let began = Instant::now();
     (0..200).for_each(|byte| assert_eq!(host.ahead.signature(&host.client, &host.key, &[byte; 32]), None));
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(began.elapsed() < Duration::from_secs(8));
     assert_eq!((heard.load(Ordering::Relaxed), host.workers()), (1, 1));
 }
 

@@ -256,7 +256,7 @@ fn where_policies_refuse_new_keys_an_empty_pool_is_told_as_one() {
         group.append(node, "policy.toml", deny);
     }
     group.start_all();
-    ready(&group, "timeout_ms = 3000\n");
+    ready(&group, "timeout_ms = 10000\n");
     let mut host = Host::ready(&group);
     host.ok(p256("01", "one"));
     host.fails(DEVICE_MEMORY, p256("02", "two"));

@@ -96,7 +96,7 @@ fn knot_signs_a_zone_with_ed25519() {
 /// Without a quorum the zone stays as it was; when the nodes are back, the same server signs.
 #[test]
 fn knot_serves_the_old_zone_while_too_few_nodes_answer() {
-    let mut group = pooled("zone-ecdsa-p256-1=ecdsa-p256,zone-ecdsa-p256-2=ecdsa-p256", "timeout_ms = 3000\n");
+    let mut group = pooled("zone-ecdsa-p256-1=ecdsa-p256,zone-ecdsa-p256-2=ecdsa-p256", "timeout_ms = 6000\n");
     let knot = start(&group, "ecdsap256sha256");
     knot.await_signed(PATIENCE).unwrap();
     let before = fs::read_to_string(knot.zone_file()).unwrap();

@@ -160,11 +160,12 @@ fn news_are_waited_for_and_a_storm_of_them_is_one_question_a_second() {
             thread::sleep(Duration::from_millis(1));
         }
     });
-    let mut questions = 0;
+    let (storming, mut questions) = (Instant::now(), 0_u64);
     while !storm.is_finished() {
         news.wait(Duration::from_secs(2), Instant::now());
         questions += 1;
     }
     storm.join().unwrap();
-    assert!((2..=4).contains(&questions), "{questions}");
+    let most = storming.elapsed().as_secs() + 2;
+    assert!((1..=most).contains(&questions), "{questions}, and not more than {most}");
 }

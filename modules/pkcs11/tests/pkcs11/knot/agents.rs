@@ -51,7 +51,7 @@ fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>
     runtime.spawn(async move { theta_agent::serve(agent, &path).await.unwrap() });
     until("the agent serves", PATIENCE, || socket.exists());
     let rule = format!(
-        "\n[[agent]]\nname = \"zone\"\nsocket = \"{}\"\n\n[[rule]]\nname = \"zone\"\neffect = \"allow\"\nclients = [\"client\"]\n\
+        "\n[[agent]]\nname = \"zone\"\nsocket = \"{}\"\ntimeout_ms = 20000\n\n[[rule]]\nname = \"zone\"\neffect = \"allow\"\nclients = [\"client\"]\n\
          keys = [\"zone-*\"]\noperations = [\"sign\", \"sign-digest\"]\nagent = \"zone\"\n\n",
         socket.display()
     );

@@ -221,7 +221,7 @@ fn group() -> Group {
     }
     group.start_all();
     group.theta(&["client", "convert", "theta-group/client", "-o", "host.client"]).ok();
-    configure(&group, "pool = \"rpki\"\ntimeout_ms = 3000\n");
+    configure(&group, "pool = \"rpki\"\ntimeout_ms = 6000\n");
     group
 }
 

@@ -87,7 +87,7 @@ impl Listing for Endless {
 #[test]
 fn what_is_under_way_takes_no_more_time_than_was_said() {
     let mut group = with_keys();
-    configure(&group, "look_ahead = \"ahead.sock\"\ntimeout_ms = 4000\n");
+    configure(&group, "look_ahead = \"ahead.sock\"\ntimeout_ms = 10000\n");
     let _service = serve(&group.path().join("ahead.sock"), Endless).unwrap();
     let mut host = Host::ready(&group);
     let ask =
@@ -99,7 +99,7 @@ fn what_is_under_way_takes_no_more_time_than_was_said() {
     let failed = (40..20_000).map(|number| host.ask(ask(number))).find(|told| told["rv"] != 0).unwrap();
     (2..=4).for_each(|node| signal(&mut group, node, "-CONT"));
     assert_eq!(failed["rv"], DEVICE_ERROR, "{failed}");
-    assert!(failed["seconds"].as_f64().unwrap() < 5.5, "{failed}");
+    assert!(failed["seconds"].as_f64().unwrap() < 14.0, "{failed}");
 }
 
 /// A child has nothing of what its parent had made or under way, and does as its parent.
