@@ -88,9 +88,17 @@ impl Attacker {
             let place = Multiaddr::empty().with(Protocol::P2p(peer));
             self.swarm.dial(DialOpts::peer_id(peer).addresses(vec![place]).build()).unwrap();
         }
+        self.until("it is taken into the mesh", |attacker| {
+            attacker.swarm.behaviour().mesh_peers(&attacker.topic.hash()).count() >= nodes.len()
+        })
+        .await;
+    }
+
+    /// Goes on until something holds.
+    async fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
         let begin = Instant::now();
-        while self.swarm.behaviour().mesh_peers(&self.topic.hash()).count() < nodes.len() {
-            assert!(begin.elapsed() < Duration::from_secs(30), "nobody takes it into the mesh");
+        while !holds(self) {
+            assert!(begin.elapsed() < Duration::from_secs(30), "{what}");
             self.run(Duration::from_millis(20)).await;
         }
     }
@@ -213,20 +221,13 @@ async fn who_forges_is_left_and_nobody_takes_what_it_forged() {
         assert_eq!((counts.forged, counts.banned), (0, 0), "honest nodes pass nothing false on: {counts:?}");
     }
     // It is not let in again.
-    let begin = Instant::now();
-    while nodes[..2].iter().any(|(node, _)| node.counts().neighbours > 3) {
-        assert!(begin.elapsed() < Duration::from_secs(30));
-        attacker.run(Duration::from_millis(50)).await;
-    }
+    let is_left = |_: &Attacker| nodes[..2].iter().all(|(node, _)| node.counts().neighbours <= 3);
+    attacker.until("it is left", is_left).await;
     let peer = peer_id(&attacker.peers[0].certificate).unwrap();
     let place = Multiaddr::empty().with(Protocol::P2p(peer));
     let refused = nodes[0].0.refused().strangers;
     let _ = attacker.swarm.dial(DialOpts::peer_id(peer).addresses(vec![place]).build());
-    let begin = Instant::now();
-    while nodes[0].0.refused().strangers <= refused {
-        assert!(begin.elapsed() < Duration::from_secs(30));
-        attacker.run(Duration::from_millis(50)).await;
-    }
+    attacker.until("it is refused", |_| nodes[0].0.refused().strangers > refused).await;
 }
 
 /// The other signature that is right with an ECDSA signature on P-256: s and the order less s. Anybody can make it.
@@ -384,11 +385,7 @@ async fn strangers_are_not_let_in_however_many_come() {
     let peer = peer_id(&attacker.peers[0].certificate).unwrap();
     let place = Multiaddr::empty().with(Protocol::P2p(peer));
     stranger.swarm.dial(DialOpts::peer_id(peer).addresses(vec![place]).build()).unwrap();
-    let begin = Instant::now();
-    while nodes[0].0.refused().strangers == 0 {
-        assert!(begin.elapsed() < Duration::from_secs(30));
-        stranger.run(Duration::from_millis(50)).await;
-    }
+    stranger.until("it is refused", |_| nodes[0].0.refused().strangers > 0).await;
     stranger.run(Duration::from_secs(1)).await;
     assert!(stranger.heard.is_empty());
     assert_eq!(stranger.swarm.behaviour().mesh_peers(&stranger.topic.hash()).count(), 0);

@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::thread;
 
 use serde::Deserialize;
+use theta_protocols::ecdsa::SetUpRoom;
 
 /// How much work an orchestrator accepts and for how long it keeps it. Every field has a default; times are
 /// milliseconds in configuration files (`instance_ttl_ms = 60000`), sizes are bytes. Limits hold for the whole node.
@@ -97,7 +98,7 @@ impl Default for OrchestratorConfig {
             results_bytes: 32 << 20,
             nonces_per_peer: 32,
             burn_nonces: false,
-            set_up_pairs: 4_096,
+            set_up_pairs: SetUpRoom::MOST_PAIRS,
             custody_tick: Duration::from_millis(250),
             custody_inbox: 256,
             backlog_age: Duration::from_secs(10),

@@ -196,6 +196,16 @@ impl Group {
         }
     }
 
+    /// Waits until a node has put its changed policy in force: it looks at the file every second or so.
+    #[track_caller]
+    pub(crate) fn await_changed_policy(&self, node: u16) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.told(node, "/metrics").contains("theta_policy_reloads_total{result=\"changed\"} ") {
+            assert!(Instant::now() < deadline, "node {node} does not take its new policy");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// A node's answer about its readiness.
     pub(crate) fn ready(&self, node: u16) -> String {
         self.told(node, "/readyz")

@@ -6,9 +6,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-/// For so many partners there is room, unless somebody says otherwise: 16 KiB each, 64 MiB in all.
-const MOST_PAIRS: usize = 4_096;
-
 /// The room for the set-ups of all keys of a node: it is counted in partners, since a set-up of k holders has transfers with k - 1. Where there is none
 /// for a new one, those go that nobody has used for longest, whatever key they are of. Clones are the same room.
 #[derive(Clone)]
@@ -31,7 +28,7 @@ pub(super) trait Held: Send + Sync {
 
 impl Default for SetUpRoom {
     fn default() -> Self {
-        Self::new(MOST_PAIRS)
+        Self::new(Self::MOST_PAIRS)
     }
 }
 
@@ -42,6 +39,9 @@ impl fmt::Debug for SetUpRoom {
 }
 
 impl SetUpRoom {
+    /// For so many partners there is room, unless somebody says otherwise: 16 KiB each, 64 MiB in all.
+    pub const MOST_PAIRS: usize = 4_096;
+
     /// Room for set-ups with so many partners, all together.
     #[must_use]
     pub fn new(most: usize) -> Self {

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use theta_mpc::ecdsa::Curve;
 use theta_rounds::PartyId;
-use theta_sharing::ShareIndex;
+
+use super::run::Run;
 
 /// Of one holder, how many programs failed...
 #[derive(Clone, Copy, Default)]
@@ -19,13 +21,13 @@ pub(super) struct Failure {
 pub(super) struct Failures(BTreeMap<PartyId, Failure>);
 
 impl Failures {
-    /// A program of these holders came to nothing, and it is not known whose fault that was: whoever is missing here may wait for another one.
-    pub(super) fn note(&mut self, holders: &[ShareIndex], missing: impl Iterator<Item = PartyId>) {
-        for holder in holders {
+    /// A program came to nothing, and it is not known whose fault that was: whoever is missing here may wait for another one.
+    pub(super) fn note<G: Curve>(&mut self, run: &Run<G>) {
+        for holder in run.holders() {
             let failure = self.0.entry(PartyId::of_share(*holder)).or_default();
             failure.member = failure.member.saturating_add(1);
         }
-        for party in missing {
+        for party in run.missing() {
             let failure = self.0.entry(party).or_default();
             failure.missing = failure.missing.saturating_add(1);
         }

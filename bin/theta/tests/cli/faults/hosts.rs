@@ -163,13 +163,22 @@ fn a_group_makes_keys_and_works_through_hosts_of_which_some_die_and_come_back() 
 
     hosts.start(2);
     until_reached(&group, &[1, 2, 3, 4], 3);
-    // Now nodes 1 and 2 are all that there are, and two are needed.
+    nodes_1_and_2_work(&group, &mut hosts, "with-host-2-again");
+    is_attached_for(&group, 2, 2);
+}
+
+/// Nodes 1 and 2 are all that there are from now on, and two are needed.
+fn nodes_1_and_2_work(group: &Group, hosts: &mut Hosts, name: &str) {
     hosts.kill(3);
     hosts.kill(4);
-    works(&group, "with-host-2-again");
-    let metrics = group.told(2, "/metrics");
+    works(group, name);
+}
+
+/// A node is attached to its host, for so many times until now.
+fn is_attached_for(group: &Group, node: u16, times: u32) {
+    let metrics = group.told(node, "/metrics");
     assert!(
-        metrics.contains("theta_host_attachments_total 2") && metrics.contains("theta_host_attached 1"),
+        metrics.contains(&format!("theta_host_attachments_total {times}")) && metrics.contains("theta_host_attached 1"),
         "{metrics}"
     );
 }
@@ -186,15 +195,8 @@ fn a_flood_of_long_frames_does_not_make_a_node_deaf() {
         flood.write_all(&2_u32.to_be_bytes()).unwrap();
         flood.write_all(&frame.repeat(64)).unwrap();
     }
-    // Nodes 1 and 2 are all that there are, and two are needed.
-    hosts.kill(3);
-    hosts.kill(4);
-    works(&group, "flooded");
-    let metrics = group.told(1, "/metrics");
-    assert!(
-        metrics.contains("theta_host_attachments_total 1") && metrics.contains("theta_host_attached 1"),
-        "{metrics}"
-    );
+    nodes_1_and_2_work(&group, &mut hosts, "flooded");
+    is_attached_for(&group, 1, 1);
 }
 
 /// Waits until the other side has ended a connection; `false` if it has not in this time.

@@ -1,9 +1,6 @@
 //! The life of keys at real nodes: made without a dealer, renewed, moved, recovered, disabled, destroyed.
 
-use std::{
-    fs, thread,
-    time::{Duration, Instant},
-};
+use std::{fs, thread, time::Duration};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -139,12 +136,7 @@ fn a_lost_share_is_recovered() {
     }
     let approve = ["approve", "--as", "ann.key", "--operation", "keys.recover", "--key", "vault", "--node", "3"];
     group.theta(&[&approve[..], &["--yes", "-o", "ann.approval"]].concat()).ok();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let in_force = |node| group.told(node, "/metrics").contains("theta_policy_reloads_total{result=\"changed\"} ");
-    while !(1..=4).all(in_force) {
-        assert!(Instant::now() < deadline, "the changed policies are not in force");
-        thread::sleep(Duration::from_millis(100));
-    }
+    (1..=4).for_each(|node| group.await_changed_policy(node));
     group.theta(&recover).fails(1, &["recovering-takes-an-approval", "theta approve --as ann.key"]);
     // A pipe can be read only once, as with process substitution.
     let approval = fs::read(group.path().join("ann.approval")).unwrap();

@@ -1,6 +1,6 @@
 //! A slot of a signing rule has one message at most, over all nodes.
 
-use std::time::Duration;
+use std::{fmt::Debug, time::Duration};
 
 use bytes::Bytes;
 use theta_client::{Client, ClientError};
@@ -73,6 +73,17 @@ async fn sign_at(
     Ok(answer.into_inner().outcome.unwrap().result)
 }
 
+/// What a node says of a request that its time ran out for. On a busy machine the transport's deadline may be first, which does not say why: then it is asked
+/// again.
+async fn why_late<T: Debug, F: Future<Output = Result<T, tonic::Status>>>(ask: impl Fn() -> F) -> tonic::Status {
+    loop {
+        let late = ask().await.unwrap_err();
+        if late.code() != Code::Cancelled {
+            return late;
+        }
+    }
+}
+
 fn reason(status: &tonic::Status) -> &str {
     status.metadata().get("theta-reason").map_or("", |reason| reason.to_str().unwrap())
 }
@@ -119,25 +130,17 @@ async fn any_two_of_four_sign_and_yet_a_slot_never_has_two_messages() {
     // Three nodes promise. The fourth was asked first for another message and follows them; a bare share gets nobody around
     // this.
     let short = Duration::from_secs(2);
-    // On a busy machine the transport's deadline may be first, which does not say why.
-    let late = loop {
-        let late = sign_at(client.clone(), 4, "b".to_owned(), 500, short).await.unwrap_err();
-        if late.code() != Code::Cancelled {
-            break late;
-        }
-    };
+    let late = why_late(|| sign_at(client.clone(), 4, "b".to_owned(), 500, short)).await;
     assert_eq!((late.code(), reason(&late)), (Code::DeadlineExceeded, "slot-undecided"), "{late}");
     assert!(late.message().contains("no promise by nodes 1, 2, 3"), "{late}");
     let statement = Some(v1::Statement { statement: Some(v1::statement::Statement::Message("b".into())) });
     let share = v1::CreateShareRequest { key: SIGNER.to_owned(), statement, slot: Some(500), ..Default::default() };
-    let refused = loop {
-        let mut share = Request::new(share.clone());
+    let refused = why_late(|| {
+        let (mut scheme, mut share) = (client.scheme(node(4)).unwrap(), Request::new(share.clone()));
         share.set_timeout(short);
-        let refused = client.scheme(node(4)).unwrap().create_share(share).await.unwrap_err();
-        if refused.code() != Code::Cancelled {
-            break refused;
-        }
-    };
+        async move { scheme.create_share(share).await }
+    })
+    .await;
     assert_eq!(reason(&refused), "slot-undecided", "{refused}");
     client.sign_for_slot(SIGNER, "a".into(), 500).await.unwrap();
     assert!(!sign_at(client.clone(), 4, "a".to_owned(), 500, long).await.unwrap().is_empty());

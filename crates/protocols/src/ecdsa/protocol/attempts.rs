@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use theta_rounds::{PartyId, Recipient};
 use theta_sharing::ShareIndex;
 
-use super::{FILLING_ATTEMPTS, GroupOf, RobustEcdsa, State};
-use crate::ecdsa::{Majority, curves::StockCurve, failures::Known, message::Body, run::Run, stock};
+use super::{FILLING_ATTEMPTS, RobustEcdsa, State};
+use crate::ecdsa::{Majority, curves::StockCurve, failures::Known, message::Body, stock};
 
 impl<C: StockCurve> RobustEcdsa<C> {
     /// Does what a coordinator does, if it is this party's turn.
@@ -71,11 +71,6 @@ impl<C: StockCurve> RobustEcdsa<C> {
         self.run(attempt, holders, count);
     }
 
-    /// A program came to nothing, and it is not known whose fault that was. Whoever is missing here may wait for another one.
-    pub(super) fn note_failure(&mut self, run: &Run<GroupOf<C>>) {
-        self.failures.note(run.holders(), run.missing());
-    }
-
     pub(super) fn doubt(&mut self, parties: Vec<PartyId>) {
         let others: Vec<PartyId> = parties.into_iter().filter(|party| *party != self.setting.local).collect();
         if !others.is_empty() {
@@ -103,7 +98,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let coordinator = self.setting.coordinator(self.attempt);
         let mut late: BTreeSet<PartyId> = self.collected.missing(coordinator).collect();
         match self.runs.get(&self.attempt) {
-            Some(run) => late.extend(run.missing()),
+            Some(run) => {
+                late.extend(run.missing());
+                self.failures.note(run);
+            }
             None if late.is_empty() && coordinator != self.setting.local => {
                 late.insert(coordinator);
                 // Stocks of holders all of whom sign stay alike, so they follow what all of these hear of.
@@ -112,9 +110,6 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 }
             }
             None => {}
-        }
-        if let Some(run) = self.runs.get(&self.attempt) {
-            self.failures.note(run.holders(), run.missing());
         }
         late.remove(&self.setting.local);
         self.doubt(late.iter().copied().collect());

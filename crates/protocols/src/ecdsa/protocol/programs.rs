@@ -86,7 +86,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                         self.quarantine(attempt, phase, None);
                     }
                     if let Some(run) = self.runs.remove(&attempt) {
-                        self.note_failure(&run);
+                        self.failures.note(&run);
                         self.doubt(run.holders().iter().copied().map(PartyId::of_share).collect());
                     }
                     self.failed(attempt);
@@ -104,7 +104,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         for attempt in self.runs.iter_mut().filter_map(hung).collect::<Vec<_>>() {
             // Those of attempts that are over here have been noted when these ended.
             if let Some(run) = self.runs.remove(&attempt).filter(|_| attempt > current) {
-                self.note_failure(&run);
+                self.failures.note(&run);
             }
         }
     }

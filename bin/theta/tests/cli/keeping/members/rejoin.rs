@@ -1,9 +1,6 @@
 //! A machine that lost everything comes back by one command.
 
-use std::{
-    fs, thread,
-    time::{Duration, Instant},
-};
+use std::fs;
 
 use super::{dir, fingerprint, signs, starts, until_ok};
 use crate::harness::Group;
@@ -101,9 +98,7 @@ fn one_command_brings_all_shares_back() {
         let policy = fs::read_to_string(&file).unwrap();
         fs::write(&file, with_the_rule_for_recoveries(&policy, &approver)).unwrap();
     }
-    for node in 1..=4 {
-        in_force(&group, node);
-    }
+    (1..=4).for_each(|node| group.await_changed_policy(node));
     group.kill(2);
     let lost = group.path().join("lost");
     fs::rename(group.node_dir(2), &lost).unwrap();
@@ -141,13 +136,4 @@ fn one_command_brings_all_shares_back() {
     group.theta(&["sign", "m", "--key", "a"]).ok();
     group.theta(&["keys", "recover", "a", "--all", "--node", "2"]).fails(2, &["--all"]);
     group.theta(&["keys", "recover", "--node", "2"]).fails(2, &["<KEY>"]);
-}
-
-/// Waits until a node has put its changed policy in force: it looks at the file every second or so.
-fn in_force(group: &Group, node: u16) {
-    let begin = Instant::now();
-    while !group.told(node, "/metrics").contains("theta_policy_reloads_total{result=\"changed\"} ") {
-        assert!(begin.elapsed() < Duration::from_secs(60), "node {node} does not take its new policy");
-        thread::sleep(Duration::from_millis(100));
-    }
 }
