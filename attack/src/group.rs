@@ -7,6 +7,10 @@ use std::{
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -256,13 +260,20 @@ fn run(command: &mut Command) -> Result<String, Trouble> {
 }
 
 /// A first port such that all ports by the rule of `--base-port` are free. It is below the range from which systems take
-/// ports for outgoing connections, so the ports stay free until the nodes bind them.
+/// ports for outgoing connections, so the ports stay free until the nodes bind them. No two groups of this process have a port in
+/// common, in whichever order their nodes start and are killed.
 fn free_base(nodes: u16) -> Result<u16, Trouble> {
-    const ATTEMPTS: usize = 200;
-    let step = 10 * (nodes + 1);
-    for _ in 0..ATTEMPTS {
-        let random = getrandom::u32().map_err(|error| Trouble::new(error.to_string()))?;
-        let base = 12_000 + u16::try_from(random % (19_000 / u32::from(step))).unwrap_or_default() * step;
+    /// Ports of one group, the range of all, and how many groups there is room for.
+    const BLOCK: u16 = 100;
+    const FIRST: u16 = 12_000;
+    const BLOCKS: u32 = 190;
+    /// Which block comes next, counted from one that is drawn once, so that two processes are unlikely to meet.
+    static NEXT: OnceLock<AtomicU32> = OnceLock::new();
+    let drawn = getrandom::u32().map_err(|error| Trouble::new(error.to_string()))?;
+    let next = NEXT.get_or_init(|| AtomicU32::new(drawn % BLOCKS));
+    for _ in 0..BLOCKS {
+        let block = u16::try_from(next.fetch_add(1, Ordering::Relaxed) % BLOCKS).unwrap_or_default();
+        let base = FIRST + block * BLOCK;
         let mut ports = (1..=nodes).flat_map(|node| (0..3).map(move |offset| base + 10 * node + offset));
         if ports.all(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()) {
             return Ok(base);

@@ -169,6 +169,12 @@ impl Report {
                 row.promise
             ));
         }
+        // Once more at the end, where whoever has only the last lines of a long output finds it.
+        for row in self.attacks.iter().filter(|row| !row.kept) {
+            let answers = [("before", row.before), ("during", row.during), ("after", row.after)]
+                .map(|(when, answers)| format!("{} of {} {when}", answers.answered, answers.asked));
+            text.push_str(&format!("\n{}: {}; honest answers: {}", row.attack, row.in_a_line(), answers.join(", ")));
+        }
         text
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -156,8 +156,17 @@ pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
 /// Runs the attacks with the programs of this build.
 fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<(), String> {
     let mut command = Command::new(target(root).join(build).join("theta-attack"));
-    command.args(arguments);
-    run(root, command)
+    command.args(arguments).stderr(Stdio::inherit());
+    let shown = shown(&command);
+    let output = command.current_dir(root).output().map_err(|error| format!("`{shown}` did not start: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    print!("{said}");
+    if output.status.success() {
+        return Ok(());
+    }
+    // What was broken belongs into the last lines of a run, which may be all that somebody gets to see of it.
+    let broken = said.lines().filter(|line| line.contains(": BROKEN: ")).map(|line| format!("\n  {line}"));
+    Err(format!("`{shown}` failed ({}){}", output.status, broken.collect::<String>()))
 }
 
 /// Checks the alerts and the dashboard with a group of the dev build. Without a Prometheus to be had, that is reported.

@@ -12,6 +12,7 @@ use crate::{
     ask::Asked,
     attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who, random},
     group::{Group, NODES},
+    honest::nearly_all,
     member::{Member, TAKEN},
     until::until,
 };
@@ -81,7 +82,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     }
     let only_the_liar = named == BTreeSet::from([u32::from(TAKEN)]);
     Ok(Happened {
-        kept: noticed && remembered && refused && only_the_liar && signed * 10 >= asked * 9,
+        kept: noticed && remembered && refused && only_the_liar && nearly_all(signed, asked),
         words: format!(
             "{shares} false shares and {rounds} false rounds of node {TAKEN}; {signed} of {asked} signatures of the key of all were made; \
              named were nodes {named:?}; of the key of two the set was {} by the other node, {} after its restart, and a request {}",

@@ -13,6 +13,7 @@ use crate::{
     ask::Asked,
     attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     group::NODES,
+    honest::nearly_all,
     member::{Heard, Member, TAKEN},
 };
 
@@ -84,7 +85,7 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     let slowest = signatures.into_iter().flatten().max().unwrap_or_default();
     let grown = most.saturating_sub(before) >> 20;
     Ok(Happened {
-        kept: signed * 10 >= asked * 9 && grown <= MOST_MIB,
+        kept: nearly_all(signed, asked) && grown <= MOST_MIB,
         words: format!(
             "{told} messages of up to 16 MiB in the name of node {TAKEN}; {signed} of {asked} signatures were made, the slowest in \
              {slowest:.1?}; the honest nodes grew by {grown} MiB at most, {MOST_MIB} are their word"
