@@ -42,6 +42,8 @@ const NAMED: usize = 32 + 33;
 const REST: usize = 31;
 /// How long the member listens between two rounds of messages.
 const LISTENING: Duration = Duration::from_millis(50);
+/// How many signatures are asked for at least: fewer say little about how many of them are made.
+const AT_LEAST: usize = 10;
 /// The longest wait for what nodes do by themselves.
 const LATEST: Duration = Duration::from_secs(90);
 
@@ -134,10 +136,10 @@ async fn lie(mut member: Member, stop: watch::Receiver<bool>) -> Result<(usize, 
     Ok((shares, rounds, member.sent))
 }
 
-/// Makes one signature of the key of all after another. Returns how many were asked for, and how many came.
+/// Makes one signature of the key of all after another, until it is told to stop and has asked often enough. Returns how many were asked for, and how many came.
 async fn sign(client: Client, stop: watch::Receiver<bool>) -> (usize, usize) {
     let (mut asked, mut signed) = (0, 0);
-    while !*stop.borrow() {
+    while asked < AT_LEAST || !*stop.borrow() {
         let message = Bytes::from(format!("honest {asked}"));
         asked += 1;
         signed += usize::from(client.sign(KEY, message).await.is_ok());

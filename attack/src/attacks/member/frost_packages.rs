@@ -37,6 +37,8 @@ const LONG: usize = 16 << 20;
 const WRONG: [usize; 6] = [0, 9, 9 + 65, 9 + 66 * 4 + 1, 9 + 66 * 1_000, 2 << 20];
 /// How long the member listens between two rounds of messages.
 const LISTENING: Duration = Duration::from_millis(50);
+/// How many signatures are asked for at least: fewer say little about how many of them are made.
+const AT_LEAST: usize = 10;
 /// Instances that are attacked at once.
 const AT_ONCE: usize = 8;
 /// What the honest nodes together may hold for this member, in MiB: for each 64 of long messages that wait to be read and 8
@@ -94,10 +96,10 @@ async fn commit(field: &mut Field) -> Result<Happened, Trouble> {
     })
 }
 
-/// Makes one signature after another. Returns how long each took, or `None` where there was none.
+/// Makes one signature after another, until it is told to stop and has asked often enough. Returns how long each took, or `None` where there was none.
 async fn sign(client: Client, stop: watch::Receiver<bool>) -> Vec<Option<Duration>> {
     let mut took = Vec::new();
-    while !*stop.borrow() {
+    while took.len() < AT_LEAST || !*stop.borrow() {
         let at = Instant::now();
         let signed = client.sign(KEY, format!("honest {}", took.len()).into()).await;
         took.push(signed.is_ok().then(|| at.elapsed()));
