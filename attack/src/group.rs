@@ -150,10 +150,15 @@ impl Group {
         self.client_maker()()
     }
 
+    /// An honest client that waits so long for each answer.
+    pub(crate) fn patient_client(&self, patience: Duration) -> Result<Client, Trouble> {
+        open(&self.dir.join("client"), patience)
+    }
+
     /// Makes honest clients.
     pub(crate) fn client_maker(&self) -> impl Fn() -> Result<Client, Trouble> + Send + Sync + 'static {
         let folder = self.dir.join("client");
-        move || open(&folder)
+        move || open(&folder, PATIENCE)
     }
 
     /// The certificate of the client that may do everything.
@@ -283,7 +288,7 @@ fn free_base(nodes: u16) -> Result<u16, Trouble> {
 }
 
 /// The client of a client folder, with its own connections.
-fn open(folder: &Path) -> Result<Client, Trouble> {
-    let options = ClientOptions { timeout: PATIENCE, connect_timeout: PATIENCE, ..ClientOptions::default() };
+fn open(folder: &Path, patience: Duration) -> Result<Client, Trouble> {
+    let options = ClientOptions { timeout: patience, connect_timeout: PATIENCE, ..ClientOptions::default() };
     Ok(Client::open_with(folder, options)?)
 }

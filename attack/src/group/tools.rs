@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, process::Command, time::Duration};
 use theta_client::Client;
 use theta_statements::Digest;
 
-use super::{Group, SLOTS, open, run};
+use super::{Group, PATIENCE, SLOTS, open, run};
 use crate::{attack::Trouble, until::until};
 
 /// The longest wait for a policy to be in force, or for slots to be served; nodes check their files every second or two.
@@ -67,6 +67,6 @@ impl Group {
 
     /// The client of this name, with its own connections.
     pub(crate) fn client_of(&self, name: &str) -> Result<Client, Trouble> {
-        open(&self.dir.join(format!("{name}.client")))
+        open(&self.dir.join(format!("{name}.client")), PATIENCE)
     }
 }
