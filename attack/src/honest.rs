@@ -14,6 +14,8 @@ use crate::{
 
 /// The pause between two requests of one client.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How many signatures an attack on signatures asks for at least: fewer say little about how many of them are made.
+pub(crate) const AT_LEAST: usize = 10;
 
 /// Honest clients at work: two that keep their connections, and one that connects anew for each request.
 pub(crate) struct Honest {

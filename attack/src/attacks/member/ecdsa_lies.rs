@@ -12,7 +12,7 @@ use crate::{
     ask::Asked,
     attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who, random},
     group::{Group, NODES},
-    honest::nearly_all,
+    honest::{AT_LEAST, nearly_all},
     member::{Member, TAKEN},
     until::until,
 };
@@ -42,8 +42,6 @@ const NAMED: usize = 32 + 33;
 const REST: usize = 31;
 /// How long the member listens between two rounds of messages.
 const LISTENING: Duration = Duration::from_millis(50);
-/// How many signatures are asked for at least: fewer say little about how many of them are made.
-const AT_LEAST: usize = 10;
 /// The longest wait for what nodes do by themselves.
 const LATEST: Duration = Duration::from_secs(90);
 

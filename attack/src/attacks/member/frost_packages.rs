@@ -13,7 +13,7 @@ use crate::{
     ask::Asked,
     attack::{Attack, Effort, Field, Happened, Shape, Trouble, Who},
     group::NODES,
-    honest::nearly_all,
+    honest::{AT_LEAST, nearly_all},
     member::{Heard, Member, TAKEN},
 };
 
@@ -37,8 +37,6 @@ const LONG: usize = 16 << 20;
 const WRONG: [usize; 6] = [0, 9, 9 + 65, 9 + 66 * 4 + 1, 9 + 66 * 1_000, 2 << 20];
 /// How long the member listens between two rounds of messages.
 const LISTENING: Duration = Duration::from_millis(50);
-/// How many signatures are asked for at least: fewer say little about how many of them are made.
-const AT_LEAST: usize = 10;
 /// Instances that are attacked at once.
 const AT_ONCE: usize = 8;
 /// What the honest nodes together may hold for this member, in MiB: for each 64 of long messages that wait to be read and 8
