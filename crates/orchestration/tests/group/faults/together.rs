@@ -5,10 +5,11 @@ use std::sync::{Arc, mpsc};
 use theta_authority::KeyRequest;
 use theta_orchestration::{OrchestratorConfig, SubmitError};
 use theta_schemes::{RequestError, Suite};
+use tokio::{sync::oneshot, task::JoinHandle};
 
 use crate::{
     gated::Request,
-    group::{Group, PATIENCE, config},
+    group::{Group, PATIENCE, config, eventually},
 };
 
 /// Signatures that check themselves, and coins that are as good as the shares behind them: on a group with and one without cofactor.
@@ -16,6 +17,37 @@ const SUITES: [Suite; 3] = [Suite::Bls04MinPk, Suite::Cks05Ristretto255, Suite::
 const REQUESTS: usize = 12;
 /// Node 4 lies about these.
 const LIES: [usize; 2] = [3, 8];
+
+/// Nodes with one thread each and without ticks, which would end a batch.
+fn one_thread() -> OrchestratorConfig {
+    OrchestratorConfig { threads: 1, tick: PATIENCE, ..config() }
+}
+
+/// The only thread of node 1 at work, so that what comes to it waits.
+struct Busy {
+    go: mpsc::Sender<()>,
+    work: JoinHandle<bool>,
+}
+
+impl Busy {
+    /// Returns when the work has begun: what comes from then on waits.
+    async fn begin(group: &Group) -> Self {
+        let (go, wait) = mpsc::channel();
+        let (started, starts) = oneshot::channel();
+        let node = Arc::clone(group.node(1));
+        let work = async move { node.compute(move |_| started.send(()).is_ok() && wait.recv().is_ok()).await.unwrap() };
+        let work = tokio::spawn(work);
+        starts.await.unwrap();
+        Self { go, work }
+    }
+
+    /// Ends it when so many requests wait.
+    async fn end_beside(self, group: &Group, requests: usize) {
+        eventually("requests that wait", || group.node(1).load().queued == requests).await;
+        self.go.send(()).unwrap();
+        assert!(self.work.await.unwrap());
+    }
+}
 
 /// Node 1 is kept busy until everything that it needs waits for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,10 +58,8 @@ async fn under_load_results_are_checked_together_and_liars_are_named_all_the_sam
 }
 
 async fn checked_together(suite: Suite) {
-    let group = Group::new(2, 4, &[suite], &OrchestratorConfig { threads: 1, ..config() });
-    let (go, wait) = mpsc::channel::<()>();
-    let busy = Arc::clone(group.node(1));
-    let busy = tokio::spawn(async move { busy.compute(move |_| wait.recv().is_ok()).await.unwrap() });
+    let group = Group::new(2, 4, &[suite], &one_thread());
+    let busy = Busy::begin(&group).await;
     let requests: Vec<_> = (0..REQUESTS).map(|number| group.request(suite, &format!("request {number}"))).collect();
     let another = group.request(suite, "another");
     for number in LIES {
@@ -46,8 +76,7 @@ async fn checked_together(suite: Suite) {
         let results = group.run_at(&[2, 3], request).await;
         group.check(suite, &format!("request {number}"), &results);
     }
-    go.send(()).unwrap();
-    assert!(busy.await.unwrap());
+    busy.end_beside(&group, REQUESTS).await;
     for (number, task) in waiting.into_iter().enumerate() {
         let finished = tokio::time::timeout(PATIENCE, task).await.expect("a result in time").unwrap();
         group.check(suite, &format!("request {number}"), &[Arc::clone(&finished)]);
@@ -82,10 +111,8 @@ const CIPHERS: [Suite; 3] = [Suite::Sg02Ristretto255, Suite::Sg02P256, Suite::Bz
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_proofs_of_ciphertexts_are_checked_together_and_false_ones_fail_alone() {
     for suite in CIPHERS {
-        let group = Group::new(2, 4, &[suite], &OrchestratorConfig { threads: 1, ..config() });
-        let (go, wait) = mpsc::channel::<()>();
-        let busy = Arc::clone(group.node(1));
-        let busy = tokio::spawn(async move { busy.compute(move |_| wait.recv().is_ok()).await.unwrap() });
+        let group = Group::new(2, 4, &[suite], &one_thread());
+        let busy = Busy::begin(&group).await;
         let mut waiting = Vec::new();
         let requests: Vec<_> = (0..REQUESTS)
             .map(|number| match LIES.contains(&number) {
@@ -102,8 +129,7 @@ async fn under_load_proofs_of_ciphertexts_are_checked_together_and_false_ones_fa
                 group.check(suite, &format!("request {number}"), &results);
             }
         }
-        go.send(()).unwrap();
-        assert!(busy.await.unwrap());
+        busy.end_beside(&group, waiting.len()).await;
         for (number, task) in waiting {
             let ran = tokio::time::timeout(PATIENCE, task).await.expect("an end in time").unwrap();
             match ran {
