@@ -17,6 +17,9 @@ pub(crate) struct Row {
     promise: &'static str,
     who: Who,
     kept: bool,
+    /// Whether nothing else was broken than that honest clients were left unanswered.
+    #[serde(skip)]
+    only_unanswered: bool,
     words: String,
     effort: Effort,
     /// How long the attack took, in seconds.
@@ -53,12 +56,14 @@ pub(crate) async fn commit(attack: &Attack, field: &mut Field, honest: Honest) -
     let [before, during, after] =
         [(start.at, begun.at), (begun.at, ended.at), (ended.at, end)].map(|(from, to)| record.between(from, to));
     let Happened { mut kept, mut words, effort } = happened;
+    let mut only_unanswered = false;
     if !(during.nearly_all() && after.nearly_all()) {
+        only_unanswered = kept;
         kept = false;
         words.push_str("; honest clients were stopped");
     }
     for node in field.group_mut().ended() {
-        kept = false;
+        (kept, only_unanswered) = (false, false);
         words.push_str(&format!("; node {node} ended"));
     }
     let seconds = (ended.at - begun.at).as_secs_f64();
@@ -68,6 +73,7 @@ pub(crate) async fn commit(attack: &Attack, field: &mut Field, honest: Honest) -
         promise: attack.promise,
         who: attack.who,
         kept,
+        only_unanswered,
         words,
         effort,
         seconds,
@@ -102,6 +108,18 @@ fn mib(bytes: u64) -> i64 {
 }
 
 impl Row {
+    /// Why the attack is worth a second run by itself: two groups at once on a busy machine may leave clients waiting who would
+    /// not wait otherwise. No other promise has to do with time.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        self.only_unanswered.then(|| self.in_a_line())
+    }
+
+    /// The same, said to be of a second run.
+    pub(crate) fn after(mut self, first: &str) -> Self {
+        self.words.push_str(&format!("; UNSTEADY, this is a second run by itself, the first was: {first}"));
+        self
+    }
+
     /// The result in one line.
     pub(crate) fn in_a_line(&self) -> String {
         format!("{}: {}", verdict(self.kept), self.words)

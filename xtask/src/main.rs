@@ -9,6 +9,7 @@ mod sim;
 mod steps;
 mod tidy;
 mod tools;
+mod unsteady;
 
 use std::{env, path::PathBuf, process::ExitCode};
 

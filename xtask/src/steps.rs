@@ -1,12 +1,13 @@
 //! What each command runs, in which order, and how it is reported.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use crate::{debian, tidy, tools};
+use crate::{debian, tidy, tools, unsteady};
 
 /// Runs everything that must hold before a change lands. Tests come last, so that their closing lines end the output.
 ///
@@ -42,11 +43,13 @@ fn test_all(root: &Path, log: &mut Log) -> Result<(), String> {
     log.step("the product without what is off by default", || {
         cargo(root, &["check", "--quiet", "--workspace", "--lib", "--bins"])
     })?;
-    log.note("attacks on running groups, in short", || commit_attacks(root, "debug", &["--short".to_owned()]));
+    log.unsteady_among("attacks on running groups, in short", || {
+        commit_attacks(root, "debug", &["--short".to_owned()])
+    });
     log.note("alerts and dashboard, with a real Prometheus", || check_monitoring(root));
     let refused = log.step("emulated networks", || tools::networks_refused(&target(root)))?;
     let real = Real::find(root, log)?;
-    log.note("tests", || run(root, real.tests(refused.is_some())));
+    log.unsteady_among("tests", || unsteady::run(root, &mut io::stdout(), |name| real.tests(refused.is_some(), name)));
     let no_networks = refused.map(|reason| format!("networks with real sockets (wan/tests): {reason}"));
     for what in no_networks.into_iter().chain(real.not_tested()) {
         println!("NOT TESTED: {what}");
@@ -80,10 +83,11 @@ impl Real {
         })
     }
 
-    /// The command that runs all tests with them.
-    fn tests(&self, are_networks_refused: bool) -> Command {
+    /// The command that runs all tests with them, or the one of a name.
+    fn tests(&self, are_networks_refused: bool, name: Option<&str>) -> Command {
         let mut tests = Command::new("cargo");
         tests.args(["test", "--workspace", "--features", "theta/gossip", "--no-fail-fast"]);
+        tests.args(name.iter().flat_map(|_| ["--lib", "--bins", "--tests"]));
         tests.envs(are_networks_refused.then_some(("THETA_WAN_REFUSED", "1")));
         tests.envs((!self.go).then_some(("THETA_NO_GO", "1")));
         match &self.cometbft {
@@ -95,12 +99,8 @@ impl Real {
         tests.envs(self.routinator.as_ref().map(|program| ("THETA_ROUTINATOR", program)));
         tests.envs(self.python.as_ref().map(|python| ("THETA_PYTHON_PKCS11", python)));
         let left_out = self.left_out();
-        if !left_out.is_empty() {
-            tests.arg("--");
-            left_out.iter().for_each(|(module, _)| {
-                tests.args(["--skip", module]);
-            });
-        }
+        let skipped = left_out.iter().flat_map(|(module, _)| ["--skip", *module]);
+        tests.arg("--").args(skipped).args(name.iter().flat_map(|name| ["--exact", *name]));
         tests
     }
 
@@ -150,11 +150,11 @@ pub(crate) fn attack(root: &Path, arguments: &[String]) -> Result<(), String> {
     let quick = arguments.iter().any(|argument| argument == "--short");
     let profile: &[&str] = if quick { &[] } else { &["--release"] };
     cargo(root, &[&["build", "--quiet", "--package", "theta", "--package", "theta-attack"], profile].concat())?;
-    commit_attacks(root, if quick { "debug" } else { "release" }, arguments)
+    commit_attacks(root, if quick { "debug" } else { "release" }, arguments).map(drop)
 }
 
-/// Runs the attacks with the programs of this build.
-fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<(), String> {
+/// Runs the attacks with the programs of this build. Returns what was said of those that were committed twice.
+fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<Vec<String>, String> {
     let mut command = Command::new(target(root).join(build).join("theta-attack"));
     command.args(arguments).stderr(Stdio::inherit());
     let shown = shown(&command);
@@ -162,7 +162,7 @@ fn commit_attacks(root: &Path, build: &str, arguments: &[String]) -> Result<(), 
     let said = String::from_utf8_lossy(&output.stdout);
     print!("{said}");
     if output.status.success() {
-        return Ok(());
+        return Ok(said.lines().filter(|line| line.contains("; UNSTEADY, ")).map(str::to_owned).collect());
     }
     // What was broken belongs into the last lines of a run, which may be all that somebody gets to see of it.
     let broken = said.lines().filter(|line| line.contains(": BROKEN: ")).map(|line| format!("\n  {line}"));
@@ -255,14 +255,19 @@ pub(crate) fn run(root: &Path, mut command: Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("`{shown}` failed ({status})")) }
 }
 
-fn shown(command: &Command) -> String {
+pub(crate) fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// The steps that ran: how long each took, and what failed in it.
+/// What ran.
 #[derive(Default)]
-struct Log(Vec<(&'static str, Duration, Option<String>)>);
+struct Log {
+    /// The steps: how long each took, and what failed in it.
+    steps: Vec<(&'static str, Duration, Option<String>)>,
+    /// The tests and attacks that held in a second run only.
+    unsteady: Vec<String>,
+}
 
 impl Log {
     /// Runs a step without which there is no next one.
@@ -270,29 +275,36 @@ impl Log {
         println!("\n== {name}");
         let start = Instant::now();
         let result = body().map_err(|problem| format!("{name}: {problem}"));
-        self.0.push((name, start.elapsed(), result.as_ref().err().cloned()));
+        self.steps.push((name, start.elapsed(), result.as_ref().err().cloned()));
         result
     }
 
     /// Runs a step whose failure is told at once and again at the end, and stops none after it.
-    fn note(&mut self, name: &'static str, body: impl FnOnce() -> Result<(), String>) {
-        if let Err(problem) = self.step(name, body) {
-            println!("FAILED: {problem}");
-        }
+    fn note<T>(&mut self, name: &'static str, body: impl FnOnce() -> Result<T, String>) -> Option<T> {
+        self.step(name, body).inspect_err(|problem| println!("FAILED: {problem}")).ok()
+    }
+
+    /// Like [`Self::note`], for a step that names what held in a second run only.
+    fn unsteady_among(&mut self, name: &'static str, body: impl FnOnce() -> Result<Vec<String>, String>) {
+        let unsteady = self.note(name, body).unwrap_or_default();
+        self.unsteady.extend(unsteady);
     }
 
     fn failures(&self) -> Result<(), String> {
-        let failed: Vec<&str> = self.0.iter().filter_map(|(_, _, problem)| problem.as_deref()).collect();
+        let failed: Vec<&str> = self.steps.iter().filter_map(|(_, _, problem)| problem.as_deref()).collect();
         if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
     }
 
     fn summary(&self) {
-        let all = self.0.iter().all(|(_, _, problem)| problem.is_none());
+        let all = self.steps.iter().all(|(_, _, problem)| problem.is_none());
         println!("\n{}:", if all { "All of it holds" } else { "Not all of it holds" });
-        for (name, took, problem) in &self.0 {
+        for (name, took, problem) in &self.steps {
             println!("  {name:<52} {:>5} s{}", took.as_secs(), if problem.is_some() { "  FAILED" } else { "" });
         }
-        let total: Duration = self.0.iter().map(|(_, took, _)| *took).sum();
+        let total: Duration = self.steps.iter().map(|(_, took, _)| *took).sum();
         println!("  {:<52} {:>5} s", "altogether", total.as_secs());
+        for name in &self.unsteady {
+            println!("UNSTEADY, failed beside others and held by itself (find out why, its output is above): {name}");
+        }
     }
 }
