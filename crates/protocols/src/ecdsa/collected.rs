@@ -39,6 +39,8 @@ pub(super) struct Complete<G: Group> {
     pub(super) element: G::Element,
     pub(super) first: PartyId,
     pub(super) shares: Vec<(PartyId, G::Scalar)>,
+    /// Whether this holder knows that these are the signers. If not, a liar may have sent one of the shares in place of a signer.
+    pub(super) of_signers: bool,
 }
 
 impl<G: Group> Collected<G> {
@@ -96,7 +98,7 @@ impl<G: Group> Collected<G> {
             return None;
         }
         pile.tried = true;
-        Some(Complete { element: pile.element, first: pile.first, shares })
+        Some(Complete { element: pile.element, first: pile.first, shares, of_signers: pile.signers.is_some() })
     }
 
     /// The signers of presignatures that a party named first whose shares are missing.

@@ -287,7 +287,7 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
         let lost = self.runs.iter().filter(|(_, run)| run.holders().contains(&party.share()));
         for attempt in lost.map(|(attempt, _)| *attempt).collect::<Vec<_>>() {
             self.runs.remove(&attempt);
-            self.failed(attempt);
+            self.failed_by_a_liar(attempt);
         }
         let remaining = usize::from(self.setting.threshold.n()).saturating_sub(self.excluded.len());
         if remaining < self.setting.needed() {

@@ -93,6 +93,20 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
+    /// A program has come to nothing because a holder of it was found out, which is excluded by now. Its coordinator names another one without that
+    /// holder at once, as that of its next turn: whoever has no part in the program knows of nothing, and would let its own turn pass.
+    pub(super) fn failed_by_a_liar(&mut self, attempt: u16) {
+        let is_mine = self.setting.coordinator(attempt) == self.setting.local;
+        if !is_mine || self.setting.digest.is_none() || attempt != self.attempt {
+            return self.failed(attempt);
+        }
+        if self.is_running() {
+            self.attempt = attempt.saturating_add(self.setting.threshold.n());
+            (self.ticks, self.round) = (0, 0);
+            self.prepare(&[]);
+        }
+    }
+
     /// Goes on to the next coordinator.
     pub(super) fn advance(&mut self) {
         let coordinator = self.setting.coordinator(self.attempt);

@@ -89,7 +89,15 @@ impl<C: StockCurve> RobustEcdsa<C> {
                         self.failures.note(&run);
                         self.doubt(run.holders().iter().copied().map(PartyId::of_share).collect());
                     }
-                    self.failed(attempt);
+                    // Who is blamed here is excluded after this message; the next program is to do without it already.
+                    let blamed: Vec<PartyId> = self.blames.iter().map(|(party, _)| *party).collect();
+                    match blamed.is_empty() {
+                        true => self.failed(attempt),
+                        false => {
+                            self.excluded.extend(blamed);
+                            self.failed_by_a_liar(attempt);
+                        }
+                    }
                 }
             }
         }

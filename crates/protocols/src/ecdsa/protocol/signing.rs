@@ -37,7 +37,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
 
     /// Makes the signature, if all shares of a presignature are there.
     pub(super) fn combine(&mut self, id: &[u8; 32]) {
-        let Some(Complete { element, first, shares }) = self.collected.complete(id, self.setting.needed()) else {
+        let Some(Complete { element, first, shares, of_signers }) = self.collected.complete(id, self.setting.needed())
+        else {
             return;
         };
         let Some(message) = self.setting.message() else { return };
@@ -51,11 +52,14 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 self.ask(stock::Ask::Trust(signers));
                 self.announce(signed);
             }
-            // One of them has lied, and it cannot be told which: the masks hide it.
+            // Whoever is no signer can send a share, too. Nothing is known of this attempt, and its coordinator may be honest: were it given up here,
+            // one liar would have each holder believe in another coordinator.
+            None if !of_signers => {}
+            // One of them has lied, and it cannot be told which: the masks hide it. The coordinator has done what it should.
             None => {
                 self.doubt(signers);
                 if self.setting.coordinator(self.attempt) == first {
-                    self.advance();
+                    self.next_attempt();
                 }
             }
         }

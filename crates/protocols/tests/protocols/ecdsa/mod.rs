@@ -2,6 +2,7 @@
 
 mod choice;
 mod dishonest;
+mod echo;
 mod honest;
 mod hung;
 mod liars;
