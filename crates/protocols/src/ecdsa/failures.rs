@@ -1,9 +1,10 @@
 //! What is known of holders when those of a program are chosen: who was in programs that failed, and who was missing then.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use theta_mpc::ecdsa::Curve;
 use theta_rounds::PartyId;
+use theta_sharing::ShareIndex;
 
 use super::run::Run;
 
@@ -16,25 +17,41 @@ pub(super) struct Failure {
     pub(super) missing: u32,
 }
 
+/// Of so many programs that failed it is known which holders they had.
+const MOST_SETS: usize = 64;
+
 /// The programs of a request that have failed at this party.
 #[derive(Default)]
-pub(super) struct Failures(BTreeMap<PartyId, Failure>);
+pub(super) struct Failures {
+    of_each: BTreeMap<PartyId, Failure>,
+    /// Their holders, the oldest first.
+    sets: VecDeque<Vec<ShareIndex>>,
+}
 
 impl Failures {
     /// A program came to nothing, and it is not known whose fault that was: whoever is missing here may wait for another one.
     pub(super) fn note<G: Curve>(&mut self, run: &Run<G>) {
         for holder in run.holders() {
-            let failure = self.0.entry(PartyId::of_share(*holder)).or_default();
+            let failure = self.of_each.entry(PartyId::of_share(*holder)).or_default();
             failure.member = failure.member.saturating_add(1);
         }
         for party in run.missing() {
-            let failure = self.0.entry(party).or_default();
+            let failure = self.of_each.entry(party).or_default();
             failure.missing = failure.missing.saturating_add(1);
+        }
+        if !self.is_of(run.holders()) {
+            self.sets.push_back(run.holders().to_vec());
+            self.sets.drain(..self.sets.len().saturating_sub(MOST_SETS));
         }
     }
 
+    /// Whether a program of just these holders failed.
+    pub(super) fn is_of(&self, holders: &[ShareIndex]) -> bool {
+        self.sets.iter().any(|set| set == holders)
+    }
+
     pub(super) fn of(&self, party: PartyId) -> Failure {
-        self.0.get(&party).copied().unwrap_or_default()
+        self.of_each.get(&party).copied().unwrap_or_default()
     }
 }
 

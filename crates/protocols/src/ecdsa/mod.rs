@@ -8,6 +8,7 @@
 //! The program follows Dalskov, Keller, Orlandi, Shrishak and Shulman (ESORICS 2020), on Shamir's sharing with active security; with a dishonest
 //! [`Majority`], on MASCOT among exactly k holders; with passive [`Security`], on Shamir's sharing without checks, or on Semi-OT. Rotating coordinators are those of [`frost`](crate::frost).
 
+mod choices;
 mod collected;
 mod curves;
 mod failures;

@@ -22,6 +22,7 @@ use super::stock::{self, Supply};
 use crate::{Misbehaviour, Outcome};
 
 type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;
+type ElementOf<C> = <GroupOf<C> as theta_groups::Group>::Element;
 type Actions<C> = theta_rounds::Actions<EcdsaMessage<GroupOf<C>>, crate::Ask>;
 
 /// For so many ticks a program may run, as long as its rounds go on.
@@ -41,6 +42,10 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     /// Parties that kept an attempt waiting and have not been heard since.
     late: BTreeSet<PartyId>,
     attempt: u16,
+    /// How often this party has named another program at once, without a liar that it had found in one.
+    leaps: u16,
+    /// Holders that the stock doubted when it was last asked.
+    doubted: Vec<PartyId>,
     /// The ticks of this attempt, and the round of its program at the last one.
     ticks: u32,
     round: u16,
@@ -82,6 +87,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             failures: Failures::default(),
             late: BTreeSet::new(),
             attempt: 0,
+            leaps: 0,
+            doubted: Vec::new(),
             ticks: 0,
             round: 0,
             drawing: None,
@@ -162,11 +169,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 return Err(Misbehaviour::MalformedRound);
             }
             Body::Share { id, element, share } => {
-                self.collected.add(from, id, element, share)?;
-                if self.collected.may_take(from) {
+                let is_first = self.collected.add(from, id, element, share)?;
+                if self.collected.begins_take(from) {
                     self.ask(stock::Ask::Take { owner: from, id });
                 }
-                self.combine(&id);
+                if is_first {
+                    self.combine(&id, &element, from);
+                }
             }
             Body::Signature(signed) => {
                 let known = signed.signers.iter().all(|index| self.setting.threshold.contains(*index));
@@ -189,6 +198,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     if self.setting.is_fixed() || attempt == 0 {
                         self.spare(from);
                     }
+                    self.follow(attempt);
                     self.run(attempt, holders, count);
                 }
             }
@@ -243,14 +253,18 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
                 // Whatever has come, this attempt waits for it no more. Where nothing signs, a program does, at once.
                 let is_awaited = self.drawing.take() == Some(self.attempt);
                 let signs = presignature.is_some_and(|presignature| self.sign(presignature));
+                self.doubted = doubted;
                 if is_awaited && !signs {
+                    let doubted = self.doubted.clone();
                     self.prepare(&doubted);
                 }
             }
-            Supply::Taken { presignature: Some(presignature), .. } => {
+            Supply::Taken { owner, presignature: Some(presignature), .. } => {
+                self.collected.end_take(owner);
                 self.sign(presignature);
             }
             Supply::Taken { owner, presignature: None, .. } => {
+                self.collected.end_take(owner);
                 // Where all must sign, nobody can with a presignature that this party lacks, as it does after a restart: no tick has to pass.
                 if self.setting.is_fixed() && owner == self.setting.coordinator(self.attempt) {
                     self.next_attempt();

@@ -12,6 +12,7 @@ use theta_schemes::Statement;
 use theta_schemes::keys::{KeyShare, PublicKeySet};
 use theta_sharing::{ShareIndex, Threshold};
 
+use super::choices::Choices;
 use super::curves::StockCurve;
 use super::failures::{Failure, Failures, Known};
 use super::{
@@ -185,6 +186,8 @@ impl<C: StockCurve> Setting<C> {
     /// Before all that it counts, where it does, who was missing when programs failed: whoever is silent is chosen no more after one of them. A liar can
     /// have an honest holder missed by all others, by leaving out that one alone, and would be chosen for ever if nothing else counted.
     ///
+    /// A set whose program failed comes after all others: somebody in it has lied or is down.
+    ///
     /// A set of which `may_run` says that somebody cheated in it is passed over.
     pub(super) fn choose(
         &self,
@@ -212,7 +215,8 @@ impl<C: StockCurve> Setting<C> {
             holders.sort_unstable();
             holders
         };
-        Choices::of(&ranked, self.members() - 1).map(with_local).find(|holders| may_run(holders))
+        let sets = || Choices::of(&ranked, self.members() - 1).map(with_local).filter(|holders| may_run(holders));
+        sets().find(|holders| !known.failures.is_of(holders)).or_else(|| sets().next())
     }
 
     /// Whether there is any set of holders for a program with this party.
@@ -251,52 +255,5 @@ impl<C: StockCurve> Setting<C> {
         use theta_schemes::SignatureScheme;
         use theta_schemes::signatures::ecdsa::Ecdsa;
         self.digest.is_some_and(|digest| Ecdsa::<C>::verify_digest(&self.public, &digest, signature).is_ok())
-    }
-}
-
-/// The ways to take some of a list, those with the foremost first.
-struct Choices<'a> {
-    from: &'a [ShareIndex],
-    places: Option<Vec<usize>>,
-}
-
-impl<'a> Choices<'a> {
-    fn of(from: &'a [ShareIndex], count: usize) -> Self {
-        Self { from, places: (count <= from.len()).then(|| (0..count).collect()) }
-    }
-}
-
-impl Iterator for Choices<'_> {
-    type Item = Vec<ShareIndex>;
-
-    fn next(&mut self) -> Option<Vec<ShareIndex>> {
-        let places = self.places.take()?;
-        let chosen = places.iter().filter_map(|place| self.from.get(*place).copied()).collect();
-        // The last place that can move on does, and those behind it follow it.
-        let spare = self.from.len() - places.len();
-        let moves = places.iter().enumerate().rposition(|(i, place)| *place < i + spare);
-        self.places = moves.map(|at| {
-            let first = places.get(at).map_or(0, |place| place + 1);
-            let kept = places.iter().copied().take(at);
-            kept.chain((0..places.len() - at).map(|i| first + i)).collect()
-        });
-        Some(chosen)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_choices_come_once_with_the_foremost_first() {
-        let from: Vec<ShareIndex> = (0..4).filter_map(ShareIndex::at).collect();
-        let numbers = |count| -> Vec<Vec<u16>> {
-            Choices::of(&from, count).map(|it| it.iter().map(|index| index.get()).collect()).collect()
-        };
-        assert_eq!(numbers(2), [[1, 2], [1, 3], [1, 4], [2, 3], [2, 4], [3, 4]]);
-        assert_eq!(numbers(4), [[1, 2, 3, 4]]);
-        assert_eq!(numbers(1), [[1], [2], [3], [4]]);
-        assert!(numbers(5).is_empty());
     }
 }

@@ -60,7 +60,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             late: &self.late,
             doubted,
             // Who was missing tells most, unless liars have arranged it: every other turn of this party does without.
-            counts_missing: setting.round_of(attempt).is_multiple_of(2),
+            counts_missing: setting.round_of(attempt).saturating_sub(self.leaps).is_multiple_of(2),
         };
         let Some(holders) = setting.choose(&known, may_run, rng) else { return };
         if self.setting.digest.is_none() && count == 0 {
@@ -86,25 +86,55 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
-    /// An attempt has come to nothing.
+    /// An attempt has come to nothing by its program. The coordinator has done what it should, so that its presignatures stay; it may have chosen liars.
     pub(super) fn failed(&mut self, attempt: u16) {
         if self.is_running() && attempt == self.attempt {
-            self.advance();
+            self.late.insert(self.setting.coordinator(attempt));
+            self.late.remove(&self.setting.local);
+            self.next_attempt();
         }
     }
 
     /// A program has come to nothing because a holder of it was found out, which is excluded by now. Its coordinator names another one without that
-    /// holder at once, as that of its next turn: whoever has no part in the program knows of nothing, and would let its own turn pass.
+    /// holder at once, as that of its next turn: whoever has no part in the program knows of nothing, and would let its own turn pass. The others of the
+    /// program wait for that: two programs of the same holders at once would leave them with different stocks.
     pub(super) fn failed_by_a_liar(&mut self, attempt: u16) {
-        let is_mine = self.setting.coordinator(attempt) == self.setting.local;
-        if !is_mine || self.setting.digest.is_none() || attempt != self.attempt {
+        if self.setting.digest.is_none() {
             return self.failed(attempt);
         }
-        if self.is_running() {
+        let coordinator = self.setting.coordinator(attempt);
+        if !self.is_running() || attempt != self.attempt {
+            return;
+        }
+        if coordinator == self.setting.local {
+            self.leaps = self.leaps.saturating_add(1);
             self.attempt = attempt.saturating_add(self.setting.threshold.n());
             (self.ticks, self.round) = (0, 0);
-            self.prepare(&[]);
+            let doubted = self.doubted.clone();
+            self.prepare(&doubted);
+        } else if self.excluded.contains(&coordinator) {
+            self.next_attempt();
         }
+    }
+
+    /// The coordinator of this attempt names the program of a later turn of its own, as whoever finds liars in its programs does, at most once for each. Its
+    /// turn goes on, for as long as it would have without.
+    pub(super) fn follow(&mut self, attempt: u16) {
+        if attempt > self.attempt && self.may_leap(self.attempt, attempt) {
+            (self.attempt, self.round) = (attempt, 0);
+        }
+    }
+
+    /// Whether a coordinator that finds a liar in each of its programs gets from its turn in one attempt to another one.
+    fn may_leap(&self, from: u16, to: u16) -> bool {
+        let most = self.setting.threshold.t().saturating_mul(self.setting.threshold.n());
+        self.setting.coordinator(from) == self.setting.coordinator(to) && to.saturating_sub(from) <= most
+    }
+
+    /// Whether the coordinator of this attempt has named a program in it.
+    fn has_named_a_program(&self, coordinator: PartyId) -> bool {
+        let named = self.prepared.get(&coordinator).filter(|(count, _)| *count > 0);
+        named.is_some_and(|(_, last)| *last >= self.attempt && self.may_leap(self.attempt, *last))
     }
 
     /// Goes on to the next coordinator.
@@ -116,6 +146,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 late.extend(run.missing());
                 self.failures.note(run);
             }
+            // One whose program has come to nothing here has done something.
+            None if self.has_named_a_program(coordinator) => {}
             None if late.is_empty() && coordinator != self.setting.local => {
                 late.insert(coordinator);
                 // Stocks of holders all of whom sign stay alike, so they follow what all of these hear of.

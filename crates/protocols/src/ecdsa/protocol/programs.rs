@@ -85,22 +85,27 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     {
                         self.quarantine(attempt, phase, None);
                     }
-                    if let Some(run) = self.runs.remove(&attempt) {
-                        self.failures.note(&run);
-                        self.doubt(run.holders().iter().copied().map(PartyId::of_share).collect());
-                    }
-                    // Who is blamed here is excluded after this message; the next program is to do without it already.
-                    let blamed: Vec<PartyId> = self.blames.iter().map(|(party, _)| *party).collect();
-                    match blamed.is_empty() {
-                        true => self.failed(attempt),
-                        false => {
-                            self.excluded.extend(blamed);
-                            self.failed_by_a_liar(attempt);
-                        }
-                    }
+                    self.ended_badly(attempt);
                 }
             }
         }
+    }
+
+    /// A program has come to nothing. Where it is known whose fault that was, it says nothing of the others.
+    fn ended_badly(&mut self, attempt: u16) {
+        let run = self.runs.remove(&attempt);
+        let blamed: Vec<PartyId> = self.blames.iter().map(|(party, _)| *party).collect();
+        if blamed.is_empty() {
+            if let Some(run) = run {
+                self.failures.note(&run);
+                self.doubt(run.holders().iter().copied().map(PartyId::of_share).collect());
+            }
+            return self.failed(attempt);
+        }
+        self.doubt(blamed.clone());
+        // Whoever is blamed here is excluded after this message; the next program is to do without it already.
+        self.excluded.extend(blamed);
+        self.failed_by_a_liar(attempt);
     }
 
     /// Time has passed. Programs that stand still are given up, whoever coordinates them: their set-ups go with them, and their room.

@@ -3,7 +3,7 @@
 use theta_mpc::ecdsa::vartime_combine;
 use theta_rounds::{Action, Outgoing, PartyId, Recipient, Slot};
 
-use super::{GroupOf, RobustEcdsa, State};
+use super::{ElementOf, GroupOf, RobustEcdsa, State};
 use crate::ecdsa::{
     Security,
     collected::Complete,
@@ -31,35 +31,34 @@ impl<C: StockCurve> RobustEcdsa<C> {
             // This party names no more than it has turns.
             let _ = self.collected.add(self.setting.local, id, element, share);
         }
-        self.combine(&id);
+        self.combine(&id, &element, self.setting.local);
         true
     }
 
-    /// Makes the signature, if all shares of a presignature are there.
-    pub(super) fn combine(&mut self, id: &[u8; 32]) {
-        let Some(Complete { element, first, shares, of_signers }) = self.collected.complete(id, self.setting.needed())
-        else {
-            return;
-        };
+    /// Makes the signature, if a party's share of a presignature was the last that it lacked.
+    pub(super) fn combine(&mut self, id: &[u8; 32], element: &ElementOf<C>, from: PartyId) {
         let Some(message) = self.setting.message() else { return };
-        let signers: Vec<PartyId> = shares.iter().map(|(party, _)| *party).collect();
-        let public_key = self.setting.public.public_key();
-        let sum = shares.into_iter().map(|(_, share)| share);
-        match vartime_combine::<GroupOf<C>>(public_key, &element, &message, sum) {
-            Some(signature) => {
-                let indices = signers.iter().map(|party| party.share()).collect();
-                let signed = Signed { bytes: self.setting.encode(signature), signers: indices };
-                self.ask(stock::Ask::Trust(signers));
-                self.announce(signed);
-            }
-            // Whoever is no signer can send a share, too. Nothing is known of this attempt, and its coordinator may be honest: were it given up here,
-            // one liar would have each holder believe in another coordinator.
-            None if !of_signers => {}
-            // One of them has lied, and it cannot be told which: the masks hide it. The coordinator has done what it should.
-            None => {
-                self.doubt(signers);
-                if self.setting.coordinator(self.attempt) == first {
-                    self.next_attempt();
+        let public_key = *self.setting.public.public_key();
+        for Complete { first, shares, of_signers } in self.collected.complete(id, element, from, self.setting.needed())
+        {
+            let signers: Vec<PartyId> = shares.iter().map(|(party, _)| *party).collect();
+            let sum = shares.into_iter().map(|(_, share)| share);
+            match vartime_combine::<GroupOf<C>>(&public_key, element, &message, sum) {
+                Some(signature) => {
+                    let indices = signers.iter().map(|party| party.share()).collect();
+                    let signed = Signed { bytes: self.setting.encode(signature), signers: indices };
+                    self.ask(stock::Ask::Trust(signers));
+                    return self.announce(signed);
+                }
+                // Whoever is no signer can send a share, too. Nothing is known of this attempt, and its coordinator may be honest: were it given up here,
+                // one liar would have each holder believe in another coordinator.
+                None if !of_signers => {}
+                // One of them has lied, and it cannot be told which: the masks hide it. The coordinator has done what it should.
+                None => {
+                    self.doubt(signers);
+                    if self.setting.coordinator(self.attempt) == first {
+                        self.next_attempt();
+                    }
                 }
             }
         }

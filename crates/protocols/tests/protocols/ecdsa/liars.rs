@@ -213,13 +213,14 @@ fn liars_that_make_others_late_are_left_behind() {
     }
 }
 
-/// Liars so placed that no row of neighbours is without one, in a group that keeps nothing from one request to the next.
+/// Liars so placed that no row of neighbours is without one, in a group that keeps nothing from one request to the next. They have programs fail and are not
+/// found out: no coordinator takes the same holders twice. (When some did, 3 of these 80 requests had no signature after 300 ticks.)
 #[test]
 fn liars_apart_are_left_behind() {
     for apart in [2, 3] {
-        for turn in 0..4_u8 {
+        for turn in 0..40_u8 {
             let mut group = Group::new(Suite::EcdsaP256, 3, 7);
-            group.ticks = 300;
+            group.ticks = 20;
             let first = group.coordinator(&[turn]);
             let liars =
                 [0, apart].map(|offset| ((first - 1 + offset) % 7 + 1, Box::new(Heard { sent: 0 }) as Box<_>)).into();

@@ -141,6 +141,15 @@ impl Group {
 
     /// Who names a presignature for a message, its signers, and the owner's share. Groups are made from the same seeds, so another one does the same.
     pub(crate) fn first_share(&self, message: &[u8]) -> (u16, Vec<u16>, Bytes) {
+        let shares = self.shares(message);
+        let mut signers: Vec<u16> = shares.iter().map(|(by, _)| *by).collect();
+        signers.sort_unstable();
+        let (owner, share) = shares[0].clone();
+        (owner, signers, share)
+    }
+
+    /// The shares of the presignature that is named first for a message, each with who sends it, the owner's first.
+    pub(crate) fn shares(&self, message: &[u8]) -> Vec<(u16, Bytes)> {
         let sent: Arc<Mutex<Vec<(u16, Bytes)>>> = Arc::default();
         let spy = |number: u16| {
             let sent = Arc::clone(&sent);
@@ -156,11 +165,9 @@ impl Group {
         let sent = sent.lock().unwrap();
         let owner = self.coordinator(message);
         let (_, share) = sent.iter().find(|(by, _)| *by == owner).unwrap();
-        let mut signers: Vec<u16> =
-            sent.iter().filter(|(_, other)| other[..32] == share[..32]).map(|(by, _)| *by).collect();
-        signers.sort_unstable();
-        signers.dedup();
-        (owner, signers, share.clone())
+        let of_it = |number: &u16| sent.iter().find(|(by, other)| by == number && other[..32] == share[..32]).cloned();
+        let others = (1..=self.n).filter(|number| *number != owner);
+        core::iter::once(owner).chain(others).filter_map(|number| of_it(&number)).collect()
     }
 
     pub(crate) fn simulator(&self, seed: u64) -> Simulator<Outcome, Misbehaviour> {
