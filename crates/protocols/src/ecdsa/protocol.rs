@@ -44,7 +44,7 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     attempt: u16,
     /// How often this party has named another program at once, without a liar that it had found in one.
     leaps: u16,
-    /// Holders that the stock doubted when it was last asked.
+    /// Holders that this party's next program should do without: those that the stock doubted when it was asked.
     doubted: Vec<PartyId>,
     /// The ticks of this attempt, and the round of its program at the last one.
     ticks: u32,
@@ -255,8 +255,7 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
                 let signs = presignature.is_some_and(|presignature| self.sign(presignature));
                 self.doubted = doubted;
                 if is_awaited && !signs {
-                    let doubted = self.doubted.clone();
-                    self.prepare(&doubted);
+                    self.prepare();
                 }
             }
             Supply::Taken { owner, presignature: Some(presignature), .. } => {

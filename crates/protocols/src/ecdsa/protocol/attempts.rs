@@ -34,8 +34,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             let (owner, without) = (self.setting.local, self.unwanted());
             return self.ask(stock::Ask::Draw { owner, without, waits, place: None });
         }
-        let avoided = self.setting.avoided.clone();
-        self.prepare(&avoided);
+        self.doubted.clone_from(&self.setting.avoided);
+        self.prepare();
     }
 
     /// Signers that a presignature must not have. Where all must sign, nothing is gained by doing without one that is late: there is none without it, and
@@ -48,7 +48,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     }
 
     /// Names the holders of this attempt's program, as its coordinator.
-    pub(super) fn prepare(&mut self, doubted: &[PartyId]) {
+    pub(super) fn prepare(&mut self) {
         let Some(rng) = self.rng.as_mut() else { return };
         let quarantined = &self.setting.quarantined;
         let setting = &self.setting;
@@ -58,7 +58,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             excluded: &self.excluded,
             failures: &self.failures,
             late: &self.late,
-            doubted,
+            doubted: &self.doubted,
             // Who was missing tells most, unless liars have arranged it: every other turn of this party does without.
             counts_missing: setting.round_of(attempt).saturating_sub(self.leaps).is_multiple_of(2),
         };
@@ -110,8 +110,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             self.leaps = self.leaps.saturating_add(1);
             self.attempt = attempt.saturating_add(self.setting.threshold.n());
             (self.ticks, self.round) = (0, 0);
-            let doubted = self.doubted.clone();
-            self.prepare(&doubted);
+            self.prepare();
         } else if self.excluded.contains(&coordinator) {
             self.next_attempt();
         }
@@ -133,7 +132,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
 
     /// Whether the coordinator of this attempt has named a program in it.
     fn has_named_a_program(&self, coordinator: PartyId) -> bool {
-        let named = self.prepared.get(&coordinator).filter(|(count, _)| *count > 0);
+        let named = self.prepared.get(&coordinator);
         named.is_some_and(|(_, last)| *last >= self.attempt && self.may_leap(self.attempt, *last))
     }
 

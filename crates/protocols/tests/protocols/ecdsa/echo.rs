@@ -13,55 +13,46 @@ use theta_rounds::{Channel, Effect, Input, PartyId, Slot};
 use theta_schemes::Suite;
 
 use super::support::{Group, Liar, id, tamper};
+use crate::supplied::SuppliedMachine;
 
 /// The length of a presignature's name and R, which come before a share.
 const NAMED: usize = 32 + 33;
 
-/// What a restarted holder, the next coordinator, hears of a presignature that it does not know: the owner's share, the other signer's, and one that a
-/// stranger makes up. For each coordinator that owns one.
-fn heard(mut hear: impl FnMut(&mut dyn FnMut(u16, Bytes) -> Vec<Seen>, Heard)) {
+/// A restarted holder, the next coordinator, and what it may hear of a presignature that it does not know: the owner's share, the other signer's, and one
+/// that a stranger makes up. One for each coordinator that owns one.
+fn restarted() -> Vec<(SuppliedMachine, [(u16, Bytes); 3])> {
     let group = Group::warm(Suite::EcdsaP256, 2, 4);
     let ready = group.ready();
     let owners: Vec<u16> = (1..=4).filter(|number| ready[usize::from(*number) - 1] > 0).collect();
     assert_eq!(owners.len(), 3);
-    let mut tested = 0;
-    for coordinator in owners {
+    let case = |coordinator: u16| {
         let message = group.message_of(coordinator);
         let shares = Group::warm(Suite::EcdsaP256, 2, 4).shares(&message);
         let [(owner, first), (signer, second)] = &shares[..] else { panic!("{} shares", shares.len()) };
         assert_eq!(*owner, coordinator);
         let restarted = coordinator % 4 + 1;
-        if *signer == restarted {
-            continue;
-        }
-        tested += 1;
-        let stranger = (1..=4).find(|number| ![*owner, *signer, restarted].contains(number)).unwrap();
+        let stranger = (1..=4).find(|number| ![*owner, *signer, restarted].contains(number))?;
         let mut forged = first.to_vec();
         forged[NAMED + 1] ^= 1;
         let mut machine = group.restarted(restarted, &message);
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        assert!(machine.handle(Input::Start, &mut rng).is_empty(), "it is another's turn");
-        let mut tell = |from, payload: Bytes| {
-            let input = match payload.is_empty() {
-                true => Input::Tick,
-                false => {
-                    let slot = Slot { kind: SHARE, number: 7 };
-                    Input::Message { from: id(from), slot, channel: Channel::Broadcast, payload }
-                }
-            };
-            machine.handle(input, &mut rng)
-        };
+        assert!(input(&mut machine, Input::Start).is_empty(), "it is another's turn");
         let shares = [(*owner, first.clone()), (*signer, second.clone()), (stranger, forged.into())];
-        hear(&mut tell, Heard { shares });
-    }
-    assert!(tested > 0);
+        (*signer != restarted).then_some((machine, shares))
+    };
+    let cases: Vec<_> = owners.into_iter().filter_map(case).collect();
+    assert!(!cases.is_empty());
+    cases
 }
 
-type Seen = Effect<theta_protocols::Outcome, theta_protocols::Misbehaviour, core::convert::Infallible>;
+type Effects = Vec<Effect<theta_protocols::Outcome, theta_protocols::Misbehaviour, core::convert::Infallible>>;
 
-/// The shares of the owner, of the other signer and of a stranger.
-struct Heard {
-    shares: [(u16, Bytes); 3],
+fn input(machine: &mut SuppliedMachine, input: Input<core::convert::Infallible>) -> Effects {
+    machine.handle(input, &mut ChaCha8Rng::seed_from_u64(1))
+}
+
+fn tell(machine: &mut SuppliedMachine, from: u16, payload: &Bytes) -> Effects {
+    let slot = Slot { kind: SHARE, number: 7 };
+    input(machine, Input::Message { from: id(from), slot, channel: Channel::Broadcast, payload: payload.clone() })
 }
 
 /// A holder that has lost its presignatures does not know who signs with the one that the coordinator names, and a stranger sends a share of it as well.
@@ -69,32 +60,32 @@ struct Heard {
 /// the others' turns for silence and threw away what these owned: after a restart requests beside a liar took a quarter of a minute.)
 #[test]
 fn a_strangers_share_ends_no_turn() {
-    heard(|tell, Heard { shares: [owner, _, stranger] }| {
+    for (mut machine, [owner, _, stranger]) in restarted() {
         for (from, share) in [owner, stranger] {
-            let effects = tell(from, share);
+            let effects = tell(&mut machine, from, &share);
             assert!(effects.is_empty(), "{effects:?}");
         }
         // When time passes its turn comes.
-        let effects = tell(0, Bytes::new());
+        let effects = input(&mut machine, Input::Tick);
         assert!(effects.iter().any(|effect| matches!(effect, Effect::Send { slot, .. } if slot.kind == PREPARE)));
-    });
+    }
 }
 
 /// Nor does it keep that holder from the signature: whoever does not know the signers tries which shares make one. It tries a stranger's share once.
 #[test]
 fn whoever_knows_no_signers_finds_them() {
-    let is_signed = |effects: &[Seen]| effects.iter().any(|effect| matches!(effect, Effect::Finished(Ok(_))));
-    heard(|tell, Heard { shares: [owner, signer, (stranger, forged)] }| {
+    let is_signed = |effects: Effects| effects.iter().any(|effect| matches!(effect, Effect::Finished(Ok(_))));
+    for (mut machine, [owner, signer, (stranger, forged)]) in restarted() {
         // First of all it has heard the stranger name it, and with another R.
         let mut other = forged.to_vec();
         other[32..NAMED].copy_from_slice(P256::encode(&P256::generator()).as_ref());
-        assert!(tell(stranger, other.into()).is_empty());
-        assert!(tell(owner.0, owner.1).is_empty());
+        assert!(tell(&mut machine, stranger, &other.into()).is_empty());
+        assert!(tell(&mut machine, owner.0, &owner.1).is_empty());
         for _ in 0..100 {
-            assert!(!is_signed(&tell(stranger, forged.clone())));
+            assert!(!is_signed(tell(&mut machine, stranger, &forged)));
         }
-        assert!(is_signed(&tell(signer.0, signer.1)));
-    });
+        assert!(is_signed(tell(&mut machine, signer.0, &signer.1)));
+    }
 }
 
 /// Says nonsense in programs, and names none; notes what programs others name.
