@@ -7,9 +7,8 @@ use theta_groups::{Scalar, Secret};
 
 use crate::error::expect_len;
 use crate::extension::{MOST, ReceivedTransfers, SentTransfers};
-use crate::gilboa::pad;
 use crate::reduce::Modulus;
-use crate::wide::{Wide, multiple_above_pads};
+use crate::wide::Wide;
 use crate::{Error, Misbehaviour, Misuse, words};
 
 /// The sender's message: a scalar for each transfer.
@@ -34,17 +33,15 @@ pub fn send<S: Scalar>(transfers: SentTransfers, differences: &[S]) -> Result<(C
         return Err(Misuse::Transfers { got, needed });
     }
     let modulus = Modulus::of::<S>();
-    let multiple = Wide(multiple_above_pads(*modulus.order()));
-    let mut bytes = Vec::with_capacity(Corrections::length(got));
+    let mut bytes = vec![0; Corrections::length(got)];
+    let mut corrections = bytes.as_chunks_mut().0.iter_mut();
     let mut values = Secret::new(Vec::with_capacity(got));
     let mut differences = differences.iter();
-    transfers.pads::<3>(|_, zero, one| {
-        let (zero, one) = (pad(zero), pad(one));
-        let mut correction = multiple;
-        correction.add(&differences.next().map(words::of_scalar).unwrap_or_default());
-        correction.add(&zero);
-        correction.subtract(&one);
-        bytes.extend_from_slice(&modulus.encode(&correction));
+    transfers.scalars(&modulus, |_, zero, one| {
+        let difference = zeroize::Zeroizing::new(differences.next().map(words::of_scalar).unwrap_or_default());
+        if let Some(correction) = corrections.next() {
+            modulus.encode(&modulus.difference_and(&zero, &one, &difference), correction);
+        }
         values.expose_mut().push(Wide(zero).reduce());
     });
     Ok((Corrections(bytes), values))
@@ -60,14 +57,13 @@ pub fn receive<S: Scalar>(transfers: ReceivedTransfers, corrections: &Correction
     let mut values = Secret::new(Vec::with_capacity(transfers.len()));
     let mut corrections = corrections.0.as_chunks().0.iter();
     let mut false_one = None;
-    let _ = transfers.pads::<3>(|index, choice, chosen| {
+    transfers.scalars(&modulus, |index, choice, [a, b, c, d]| {
         let correction = corrections.next().and_then(|bytes| modulus.decode(bytes)).unwrap_or_else(|| {
             false_one.get_or_insert(index);
             [0; 4]
         });
         let mask = words::mask64(choice);
-        let mut value = Wide::<7>::ZERO;
-        value.add(&pad(chosen));
+        let mut value = Wide([a, b, c, d, 0]);
         value.add(&correction.map(|word| word & mask));
         values.expose_mut().push(value.reduce());
     });

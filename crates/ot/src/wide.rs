@@ -5,10 +5,6 @@ use zeroize::Zeroize;
 
 use crate::words;
 
-/// Words of what a generator gives for one scalar: 384 bits, so that the remainder modulo an order of at most 256 bits is uniform
-/// up to 2^-128.
-pub(crate) const PAD: usize = 6;
-
 /// An integer of N words of 64 bits, the lowest first. Callers choose N so that nothing overflows.
 #[derive(Clone, Copy)]
 pub(crate) struct Wide<const N: usize>(pub(crate) [u64; N]);
@@ -27,6 +23,20 @@ impl<const N: usize> Wide<N> {
     pub(crate) fn add<const M: usize>(&mut self, other: &[u64; M]) {
         let mut carry = false;
         let (low, high) = self.0.split_at_mut(M.min(N));
+        for (word, more) in low.iter_mut().zip(other) {
+            (*word, carry) = word.carrying_add(*more, carry);
+        }
+        for word in high {
+            (*word, carry) = word.carrying_add(0, carry);
+        }
+    }
+
+    /// Adds an integer times 2^(64 offset). What it adds has to fit.
+    #[inline]
+    pub(crate) fn add_at<const M: usize>(&mut self, offset: usize, other: &[u64; M]) {
+        let mut carry = false;
+        let (_, words) = self.0.split_at_mut(offset.min(N));
+        let (low, high) = words.split_at_mut(M.min(words.len()));
         for (word, more) in low.iter_mut().zip(other) {
             (*word, carry) = word.carrying_add(*more, carry);
         }
@@ -90,14 +100,4 @@ impl<const N: usize> Wide<N> {
         }
         S::from_uniform_bytes(bytes.as_flattened())
     }
-}
-
-/// A multiple of q between 2^384 and 2^386, from which every pad can be subtracted. (Orders have 252 to 256 bits.)
-pub(crate) fn multiple_above_pads([a, b, c, d]: [u64; 4]) -> [u64; 7] {
-    // q 2^128, doubled until it has more than 384 bits.
-    let mut multiple = Wide([0, 0, a, b, c, d, 0]);
-    while multiple.0.last() == Some(&0) {
-        multiple.double(1);
-    }
-    multiple.0
 }

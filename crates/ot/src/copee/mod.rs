@@ -21,9 +21,9 @@ pub use sender::Sender;
 use zeroize::Zeroizing;
 
 use crate::Misuse;
-use crate::gilboa::pad;
 use crate::prg::{Generator, number};
-use crate::wide::{PAD, Wide};
+use crate::reduce::Modulus;
+use crate::wide::Wide;
 
 /// How many OTs a set-up takes: the bits of Delta.
 pub const BITS: usize = 256;
@@ -51,9 +51,9 @@ const fn expect_count(products: usize) -> Result<(), Misuse> {
 }
 
 /// A sum of up to 2^8 pads, each times up to 2^8.
-type DigitSum = Wide<7>;
-/// Those over all digits, each times its power of two.
-type Sum = Wide<11>;
+type DigitSum = Wide<5>;
+/// Those over all digits, each times its power of two: 272 + 256 bits at most.
+type Sum = Wide<9>;
 
 /// How many products are computed at once.
 const CHUNK: usize = 32;
@@ -73,16 +73,16 @@ impl Drop for Sums {
 
 impl Sums {
     /// Of `products` products, from leaves with their numbers.
-    fn new(leaves: impl Iterator<Item = (u128, u64)>, batch: u64, products: usize) -> Self {
+    fn new(modulus: &Modulus, leaves: impl Iterator<Item = (u128, u64)>, batch: u64, products: usize) -> Self {
         let mut plain = vec![DigitSum::ZERO; products];
         let mut numbered = vec![DigitSum::ZERO; products];
-        let mut blocks = Zeroizing::new(vec![[0; PAD]; CHUNK]);
+        let mut pads = Zeroizing::new([[0; 4]; CHUNK]);
         for (seed, leaf) in leaves {
             let generator = Generator::new(seed);
             let sums = plain.chunks_mut(CHUNK).zip(numbered.chunks_mut(CHUNK));
             for ((plain, numbered), first) in sums.zip((0_u64..).step_by(CHUNK)) {
-                pads(&generator, batch, 3 * first, &mut blocks);
-                for ((plain, numbered), pad) in plain.iter_mut().zip(numbered).zip(blocks.iter()) {
+                scalars(&generator, modulus, batch, first, &mut pads);
+                for ((plain, numbered), pad) in plain.iter_mut().zip(numbered).zip(pads.iter()) {
                     plain.add(pad);
                     numbered.add_multiple(pad, leaf);
                 }
@@ -92,11 +92,25 @@ impl Sums {
     }
 }
 
-/// The pads of a leaf for a chunk of products.
-fn pads(generator: &Generator, batch: u64, first: u64, pads: &mut [[u64; PAD]]) {
-    let mut blocks = [aes::Block::default(); 3 * CHUNK];
-    generator.fill(batch, first, &mut blocks);
-    for (to, [a, b, c]) in pads.iter_mut().zip(blocks.as_chunks().0) {
-        *to = pad([number(a), number(b), number(c)]);
+/// The pads of a leaf for the products from `first` on: scalars below q, each the first of its candidates.
+fn scalars(generator: &Generator, modulus: &Modulus, batch: u64, first: u64, pads: &mut [[u64; 4]; CHUNK]) {
+    let mut blocks = [aes::Block::default(); 2 * CHUNK];
+    generator.fill(batch, 2 * first, &mut blocks);
+    for ((pad, blocks), product) in pads.iter_mut().zip(blocks.as_chunks().0).zip(first..) {
+        let [low, high] = blocks;
+        let candidate = [number(low), number(high)];
+        *pad = modulus.accept(candidate).unwrap_or_else(|| next(generator, modulus, batch, product));
     }
+}
+
+/// The first candidate after that which all products have: candidate c of product j is made of the blocks (c << 32) + 2 j and the one after it.
+#[cold]
+fn next(generator: &Generator, modulus: &Modulus, batch: u64, product: u64) -> [u64; 4] {
+    let mut candidates = (1..128).map(|candidate: u64| {
+        let mut blocks = [aes::Block::default(); 2];
+        generator.fill(batch, candidate << 32 | 2 * product, &mut blocks);
+        blocks.map(|block| number(&block))
+    });
+    // Half of all candidates are below q for the q of least use: there is none among these with probability 2^-127.
+    candidates.find_map(|blocks| modulus.accept(blocks)).unwrap_or_default()
 }

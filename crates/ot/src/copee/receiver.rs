@@ -66,7 +66,7 @@ impl Receiver {
             let digit = self.digit(tree);
             // The first leaf is the missing one.
             let known = leaves.iter().copied().zip(0..).skip(1).map(|(seed, y)| (seed, y ^ digit));
-            let mut sums = Sums::new(known, self.batch, products);
+            let mut sums = Sums::new(&modulus, known, self.batch, products);
             for (plain, (index, correction)) in sums.plain.iter_mut().zip(corrections.by_ref()) {
                 let correction = modulus.decode(correction).ok_or(Misbehaviour::Scalar { index })?;
                 plain.add(&correction);

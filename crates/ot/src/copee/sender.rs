@@ -7,7 +7,7 @@ use super::{BITS, Corrections, DigitSum, Opening, Sum, Sums, expect_count};
 use crate::base::SentSeeds;
 use crate::forest::{Shape, grow};
 use crate::reduce::Modulus;
-use crate::wide::{Wide, multiple_above_pads};
+use crate::wide::Wide;
 use crate::{Misuse, Session, words};
 
 /// P_A after the set-up.
@@ -50,15 +50,17 @@ impl Sender {
         expect_count(products)?;
         let modulus = Modulus::of::<S>();
         let multiple = multiple_above_sums(*modulus.order());
-        let mut bytes = Vec::with_capacity(32 * self.shape.trees().len() * products);
+        let mut bytes = vec![0; 32 * self.shape.trees().len() * products];
+        let mut corrections = bytes.as_chunks_mut().0.iter_mut();
         let mut sums = Zeroizing::new(vec![Sum::ZERO; products]);
         for (tree, leaves) in self.shape.split(self.leaves.expose()).rev() {
-            let digit = Sums::new(leaves.iter().copied().zip(0..), self.batch, products);
-            for (plain, factor) in digit.plain.iter().zip(factors_of(tree.index)) {
+            let digit = Sums::new(&modulus, leaves.iter().copied().zip(0..), self.batch, products);
+            let plain = digit.plain.iter().zip(factors_of(tree.index));
+            for ((plain, factor), bytes) in plain.zip(corrections.by_ref()) {
                 let mut correction = multiple;
                 correction.add(factor);
                 correction.subtract(plain.words());
-                bytes.extend_from_slice(&modulus.encode(&correction));
+                modulus.encode(&modulus.remainder(&correction), bytes);
             }
             for (sum, numbered) in sums.iter_mut().zip(&digit.numbered) {
                 sum.double(tree.depth);
@@ -70,9 +72,9 @@ impl Sender {
     }
 }
 
-/// A multiple of q above every sum of pads.
-fn multiple_above_sums(order: [u64; 4]) -> DigitSum {
-    let mut multiple = Wide(multiple_above_pads(order));
+/// A multiple of q above every sum of up to 2^8 pads, and below 2^265.
+fn multiple_above_sums([a, b, c, d]: [u64; 4]) -> DigitSum {
+    let mut multiple = Wide([a, b, c, d, 0]);
     multiple.double(8);
     multiple
 }

@@ -4,7 +4,8 @@ use subtle::Choice;
 use theta_groups::Secret;
 
 use crate::base::{ReceivedSeeds, SentSeeds};
-use crate::hash::Breaker;
+use crate::hash::{AT_ONCE, Breaker};
+use crate::reduce::Modulus;
 use crate::{Choices, Misuse};
 
 /// The sender's part of a batch: q of each transfer, and Delta.
@@ -67,32 +68,34 @@ impl SentTransfers {
     #[must_use]
     pub fn into_seeds(self) -> SentSeeds {
         let mut seeds = Secret::new(Vec::with_capacity(self.len()));
-        self.pads::<1>(|_, [zero], [one]| seeds.expose_mut().push([zero, one]));
+        self.hashed([0], Breaker::pads, |_, [zero], [one]| seeds.expose_mut().push([zero, one]));
         SentSeeds(seeds)
     }
 
-    /// W blocks for each choice of each transfer: H(q, i) and H(q + Delta, i). Each transfer is used once.
-    pub(crate) fn pads<const W: usize>(self, mut take: impl FnMut(usize, [u128; W], [u128; W])) {
-        const AT_ONCE: usize = 256;
+    /// A scalar for each choice of each transfer, below q and in words: of H(q, i) and H(q + Delta, i). Each transfer is used once.
+    #[inline]
+    pub(crate) fn scalars(self, modulus: &Modulus, take: impl FnMut(usize, [u64; 4], [u64; 4])) {
+        self.hashed([0; 4], |breaker, inputs, first, out| breaker.scalars(modulus, inputs, first, out), take);
+    }
+
+    /// What `hash` gives for the inputs of both choices of each transfer.
+    #[inline]
+    fn hashed<T: Copy + zeroize::Zeroize>(
+        self,
+        zero: T,
+        hash: impl Fn(&Breaker, &[u128], u64, &mut [T; AT_ONCE]),
+        mut take: impl FnMut(usize, T, T),
+    ) {
         let breaker = Breaker::new(&self.tag);
-        let mut zeros = zeroize::Zeroizing::new([[0; W]; AT_ONCE]);
+        let (mut zeros, mut ones) = (zeroize::Zeroizing::new([zero; AT_ONCE]), zeroize::Zeroizing::new([zero; AT_ONCE]));
         let mut others = zeroize::Zeroizing::new([0; AT_ONCE]);
         for (chunk, start) in self.columns.expose().chunks(AT_ONCE).zip((0_usize..).step_by(AT_ONCE)) {
             let first = self.first + start as u64;
-            let mut places = zeros.iter_mut();
-            breaker.pads::<W>(chunk, first, |_, pads| {
-                if let Some(place) = places.next() {
-                    *place = pads;
-                }
-            });
+            hash(&breaker, chunk, first, &mut zeros);
             others.iter_mut().zip(chunk).for_each(|(other, column)| *other = column ^ self.delta.expose());
-            let mut zeros = zeros.iter();
-            let others = others.get(..chunk.len()).unwrap_or_default();
-            breaker.pads::<W>(others, first, |index, one| {
-                if let Some(zero) = zeros.next() {
-                    take(start + index, *zero, one);
-                }
-            });
+            hash(&breaker, others.get(..chunk.len()).unwrap_or_default(), first, &mut ones);
+            let pairs = zeros.iter().zip(ones.iter()).take(chunk.len());
+            (start..).zip(pairs).for_each(|(index, (zero, one))| take(index, *zero, *one));
         }
     }
 
@@ -137,19 +140,34 @@ impl ReceivedTransfers {
     #[must_use]
     pub fn into_seeds(self) -> ReceivedSeeds {
         let mut seeds = Secret::new(Vec::with_capacity(self.len()));
-        let choices = self.pads::<1>(|_, _, [seed]| seeds.expose_mut().push(seed));
-        ReceivedSeeds { choices, seeds }
+        self.hashed([0], Breaker::pads, |_, [seed]| seeds.expose_mut().push(seed));
+        ReceivedSeeds { choices: self.choices, seeds }
     }
 
-    /// W blocks of each transfer, after its choice: H(t, i). Each transfer is used once; its choices remain.
-    pub(crate) fn pads<const W: usize>(self, mut take: impl FnMut(usize, Choice, [u128; W])) -> Choices {
+    /// A scalar of each transfer, below q and in words: of H(t, i); after its choice. Each transfer is used once.
+    #[inline]
+    pub(crate) fn scalars(self, modulus: &Modulus, mut take: impl FnMut(usize, Choice, [u64; 4])) {
         let mut choices = self.choices.iter();
-        Breaker::new(&self.tag).pads::<W>(self.columns.expose(), self.first, |index, pads| {
+        self.hashed([0; 4], |breaker, inputs, first, out| breaker.scalars(modulus, inputs, first, out), |index, scalar| {
             // There is a choice for each column.
-            take(index, choices.next().unwrap_or(Choice::from(0)), pads);
+            take(index, choices.next().unwrap_or(Choice::from(0)), scalar);
         });
-        drop(choices);
-        self.choices
+    }
+
+    /// What `hash` gives for each transfer's input.
+    #[inline]
+    fn hashed<T: Copy + zeroize::Zeroize>(
+        &self,
+        zero: T,
+        hash: impl Fn(&Breaker, &[u128], u64, &mut [T; AT_ONCE]),
+        mut take: impl FnMut(usize, T),
+    ) {
+        let breaker = Breaker::new(&self.tag);
+        let mut pads = zeroize::Zeroizing::new([zero; AT_ONCE]);
+        for (chunk, start) in self.columns.expose().chunks(AT_ONCE).zip((0_usize..).step_by(AT_ONCE)) {
+            hash(&breaker, chunk, self.first + start as u64, &mut pads);
+            (start..).zip(pads.iter().take(chunk.len())).for_each(|(index, pads)| take(index, *pads));
+        }
     }
 
     /// t of each transfer.

@@ -16,9 +16,9 @@ mod tests;
 pub use receiver::receive;
 pub use sender::send;
 
+use crate::Misuse;
 use crate::extension::MOST;
-use crate::wide::{PAD, Wide};
-use crate::{Misuse, words};
+use crate::wide::Wide;
 
 /// How many transfers a product takes.
 pub const TRANSFERS: usize = 256;
@@ -37,8 +37,25 @@ impl Corrections {
     }
 }
 
-/// 384 bits of sums over 256 doublings.
-type Sum = Wide<11>;
+/// The sum of what a product's transfers give, each times its power of two: 257 bits at most, times 2^256.
+type Sum = Wide<9>;
+
+/// What each transfer of a product gives: integers of five words, the lowest bit's first.
+type Parts = zeroize::Zeroizing<[[u64; 5]; TRANSFERS]>;
+
+/// The sum of the parts, each times 2^h. Parts whose places are whole words apart are doubled together.
+fn sum(parts: &Parts) -> Sum {
+    let mut sum = Sum::ZERO;
+    for bit in (0..64).rev() {
+        sum.double(1);
+        for (offset, word) in parts.chunks_exact(64).enumerate() {
+            if let Some(part) = word.get(bit) {
+                sum.add_at(offset, part);
+            }
+        }
+    }
+    sum
+}
 
 const fn expect(products: usize, transfers: usize) -> Result<(), Misuse> {
     if products == 0 || products > MOST_PRODUCTS {
@@ -46,10 +63,4 @@ const fn expect(products: usize, transfers: usize) -> Result<(), Misuse> {
     }
     let needed = TRANSFERS * products;
     if transfers == needed { Ok(()) } else { Err(Misuse::Transfers { got: transfers, needed }) }
-}
-
-/// A pad as words.
-pub(crate) fn pad([a, b, c]: [u128; 3]) -> [u64; PAD] {
-    let ([a, b], [c, d], [e, f]) = (words::split(a), words::split(b), words::split(c));
-    [a, b, c, d, e, f]
 }

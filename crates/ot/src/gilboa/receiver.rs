@@ -2,11 +2,11 @@
 
 use theta_groups::{Scalar, Secret};
 
-use super::{Corrections, MOST_PRODUCTS, Sum, TRANSFERS, expect, pad};
+use super::{Corrections, MOST_PRODUCTS, Parts, TRANSFERS, expect, sum};
 use crate::error::expect_len;
 use crate::extension::ReceivedTransfers;
 use crate::reduce::Modulus;
-use crate::wide::PAD;
+use crate::wide::Wide;
 use crate::{Error, Misbehaviour, words};
 
 /// The receiver's summands of the products of its factors, with whose bits ([`crate::Choices::of_scalars`]) the transfers were made.
@@ -19,11 +19,11 @@ pub fn receive<S: Scalar>(transfers: ReceivedTransfers, corrections: &Correction
     expect_len(&corrections.0, Corrections::length(products))?;
     let modulus = Modulus::of::<S>();
     let mut summands = Secret::new(Vec::with_capacity(products));
-    // A pad and what its choice adds to it.
-    let mut parts = zeroize::Zeroizing::new([([0; PAD], [0; 4]); TRANSFERS]);
+    // A pad, and the correction if it was chosen.
+    let mut parts = Parts::new([[0; 5]; TRANSFERS]);
     let mut corrections = corrections.0.as_chunks().0.iter();
     let mut false_one = None;
-    let _ = transfers.pads::<3>(|index, choice, chosen| {
+    transfers.scalars(&modulus, |index, choice, [a, b, c, d]| {
         let bit = index % TRANSFERS;
         if let (Some(place), Some(correction)) = (parts.get_mut(bit), corrections.next()) {
             let mask = words::mask64(choice);
@@ -31,16 +31,12 @@ pub fn receive<S: Scalar>(transfers: ReceivedTransfers, corrections: &Correction
                 false_one.get_or_insert(index);
                 [0; 4]
             });
-            *place = (pad(chosen), added.map(|word| word & mask));
+            let mut part = Wide([a, b, c, d, 0]);
+            part.add(&added.map(|word| word & mask));
+            *place = *part.words();
         }
         if bit + 1 == TRANSFERS {
-            let mut sum = Sum::ZERO;
-            for (pad, added) in parts.iter().rev() {
-                sum.double(1);
-                sum.add(pad);
-                sum.add(added);
-            }
-            summands.expose_mut().push(sum.reduce());
+            summands.expose_mut().push(sum(&parts).reduce());
         }
     });
     match false_one {

@@ -2,10 +2,9 @@
 
 use theta_groups::{Scalar, Secret};
 
-use super::{Corrections, Sum, TRANSFERS, expect, pad};
+use super::{Corrections, Parts, TRANSFERS, expect, sum};
 use crate::extension::SentTransfers;
 use crate::reduce::Modulus;
-use crate::wide::{PAD, Wide, multiple_above_pads};
 use crate::{Misuse, words};
 
 /// The sender's summands of the products of its factors, and the message with which the receiver has the others. Takes 256 transfers
@@ -16,37 +15,26 @@ use crate::{Misuse, words};
 pub fn send<S: Scalar>(transfers: SentTransfers, factors: &[S]) -> Result<(Corrections, Secret<Vec<S>>), Misuse> {
     expect(factors.len(), transfers.len())?;
     let modulus = Modulus::of::<S>();
-    let multiple = multiple_above_pads(*modulus.order());
-    let mut bytes = Vec::with_capacity(Corrections::length(factors.len()));
+    let mut bytes = vec![0; Corrections::length(factors.len())];
+    let mut corrections = bytes.as_chunks_mut().0.iter_mut();
     let mut summands = Secret::new(Vec::with_capacity(factors.len()));
     // The lowest bit comes first, and sums are made from the highest down.
-    let mut zeros = zeroize::Zeroizing::new([[0; PAD]; TRANSFERS]);
+    let mut zeros = Parts::new([[0; 5]; TRANSFERS]);
     let mut factors = factors.iter();
-    let mut base = Wide::<7>::ZERO;
-    transfers.pads::<3>(|index, zero, one| {
+    let mut factor = zeroize::Zeroizing::new([0; 4]);
+    transfers.scalars(&modulus, |index, zero, one| {
         let bit = index % TRANSFERS;
         if bit == 0 {
-            base = Wide::ZERO;
-            base.add(&multiple);
-            base.add(&factors.next().map(words::of_scalar).unwrap_or_default());
+            *factor = factors.next().map(words::of_scalar).unwrap_or_default();
         }
-        let (zero, one) = (pad(zero), pad(one));
-        let mut correction = base;
-        correction.add(&zero);
-        correction.subtract(&one);
-        bytes.extend_from_slice(&modulus.encode(&correction));
-        if let Some(place) = zeros.get_mut(bit) {
-            *place = zero;
+        if let (Some(place), Some(correction)) = (zeros.get_mut(bit), corrections.next()) {
+            modulus.encode(&modulus.difference_and(&zero, &one, &factor), correction);
+            let [a, b, c, d] = zero;
+            *place = [a, b, c, d, 0];
         }
         if bit + 1 == TRANSFERS {
-            let mut sum = Sum::ZERO;
-            for zero in zeros.iter().rev() {
-                sum.double(1);
-                sum.add(zero);
-            }
-            summands.expose_mut().push(-sum.reduce::<S>());
+            summands.expose_mut().push(-sum(&zeros).reduce::<S>());
         }
     });
-    zeroize::Zeroize::zeroize(&mut base);
     Ok((Corrections(bytes), summands))
 }
