@@ -61,9 +61,8 @@ impl Breaker {
     /// The first candidate after those that all transfers have.
     #[cold]
     fn next(&self, modulus: &Modulus, input: u128, number: u64) -> [u64; 4] {
-        let mut candidates = CANDIDATES.map(|candidate| {
-            [0, 1].map(|half| self.pad(input, u128::from(number) << 8 | 2 * candidate | half))
-        });
+        let mut candidates = CANDIDATES
+            .map(|candidate| [0, 1].map(|half| self.pad(input, u128::from(number) << 8 | 2 * candidate | half)));
         // Half of all candidates are below q for the q of least use: there is none among these with probability 2^-127.
         candidates.find_map(|pads| modulus.accept(pads)).unwrap_or_default()
     }

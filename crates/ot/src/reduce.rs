@@ -199,7 +199,9 @@ mod tests {
         };
         let mut integers: Vec<Wide<5>> = (0..=MOST_BITS).map(most).collect();
         // Multiples of q, and what is beside them.
-        for factor in (0..12).flat_map(|bits| [1 << bits, (1 << bits) - 1, (1 << bits) + 1]).filter(|factor| *factor > 0) {
+        for factor in
+            (0..12).flat_map(|bits| [1 << bits, (1 << bits) - 1, (1 << bits) + 1]).filter(|factor| *factor > 0)
+        {
             let mut multiple = Wide([0; 5]);
             multiple.add_multiple(modulus.order(), factor);
             let (mut above, mut below) = (multiple, multiple);
@@ -215,7 +217,13 @@ mod tests {
         }
         for integer in integers {
             let expected = integer.reduce::<G::Scalar>().encode();
-            assert_eq!(encoded(&modulus, &modulus.remainder(&integer)), expected.as_ref(), "{} {:x?}", G::NAME, integer.0);
+            assert_eq!(
+                encoded(&modulus, &modulus.remainder(&integer)),
+                expected.as_ref(),
+                "{} {:x?}",
+                G::NAME,
+                integer.0
+            );
         }
     }
 

@@ -20,7 +20,7 @@ use crate::{Party, Stop};
 
 pub use cell::Cell;
 pub(crate) use openings::{open_points, prepare_opening};
-pub(crate) use products::{Products, Unverified, check_lengths, multiply};
+pub(crate) use products::{Products, Unverified, check_factor, check_lengths, multiply};
 pub use shared::{Shared, SharedPoints};
 pub(crate) use shared::{decode, encode, is_zero, zeros};
 
@@ -80,6 +80,22 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
     /// # Errors
     /// [`Stop`]; [`Stop::Input`] if the lengths differ.
     fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> impl Future<Output = Result<Shared<Self>, Stop>> + Send;
+
+    /// The products of values with one factor, the same for all of them. Where products are made by transfers, that is much less work than
+    /// [`Self::multiply`].
+    ///
+    /// # Errors
+    /// [`Stop`]; [`Stop::Input`] unless the factor is one value.
+    fn multiply_by(
+        &self,
+        values: &Shared<Self>,
+        factor: &Shared<Self>,
+    ) -> impl Future<Output = Result<Shared<Self>, Stop>> + Send {
+        async move {
+            check_factor(factor)?;
+            self.multiply(values, &factor.repeated(values.len())).await
+        }
+    }
 
     /// Shows values to all.
     ///

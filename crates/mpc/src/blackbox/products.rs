@@ -95,6 +95,11 @@ pub(crate) fn check_lengths<B: BlackBox>(a: &Shared<B>, b: &Shared<B>) -> Result
     if a.len() == b.len() { Ok(()) } else { Err(Stop::Input("lists of different lengths are not multiplied")) }
 }
 
+/// Whether a factor is one value.
+pub(crate) fn check_factor<B: BlackBox>(factor: &Shared<B>) -> Result<(), Stop> {
+    if factor.len() == 1 { Ok(()) } else { Err(Stop::Input("a factor of many values is one value")) }
+}
+
 /// Products of two lists, noted in `unverified` if they are to be verified.
 pub(crate) async fn multiply<B: Products>(
     black_box: &B,

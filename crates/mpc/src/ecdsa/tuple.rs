@@ -89,7 +89,7 @@ where
     }
     let batch = batch::<B>(&nonces, &key.identity);
     black_box.confirm(batch).await?;
-    let products = black_box.multiply(&nonces.inverses, &key.secret.repeated(nonces.len())).await?;
+    let products = black_box.multiply_by(&nonces.inverses, &key.secret).await?;
     // Nothing new is public here; all must have come so far without noticing a false product.
     black_box.confirm(batch).await?;
     let tuple = |(i, element): (usize, <B::Group as Group>::Element)| Tuple {

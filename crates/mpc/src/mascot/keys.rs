@@ -31,6 +31,8 @@ pub(super) struct Keys<S: Scalar> {
     pub(super) key: Secret<S>,
     /// What makes triples; not there while it makes some.
     pub(super) maker: Option<theta_ot::mascot::Party<S>>,
+    /// Triples that were made and not used.
+    pub(super) ready: theta_ot::mascot::Triples<S>,
     /// How many times all revealed something.
     pub(super) reveals: u64,
     /// The hold on the set-up: gone with the keys, it wipes the set-up.

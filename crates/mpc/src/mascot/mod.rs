@@ -6,6 +6,7 @@
 //! values: `check`. After any failure the MAC key and all set-ups are gone, and the black box does nothing more.
 
 mod check;
+mod fixed;
 mod input;
 mod keys;
 mod kind;
@@ -154,6 +155,11 @@ impl<G: Group, C: Check> BlackBox for MascotOf<G, C> {
     async fn multiply(&self, a: &Shared<Self>, b: &Shared<Self>) -> Result<Shared<Self>, Stop> {
         blackbox::check_lengths(a, b)?;
         self.guard(self.products(a, b)).await
+    }
+
+    async fn multiply_by(&self, values: &Shared<Self>, factor: &Shared<Self>) -> Result<Shared<Self>, Stop> {
+        blackbox::check_factor(factor)?;
+        self.guard(self.products_with(values, factor)).await
     }
 
     async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {

@@ -2,33 +2,22 @@
 
 use theta_groups::{Group, Scalar, Secret};
 use theta_names::ShareIndex;
-use theta_ot::mascot::{self, Fault, Mesh, Parties, Transfers};
+use theta_ot::mascot::{self, Mesh, Parties, Transfers};
 
 use super::{
-    Check, MascotOf,
+    Check, MascotOf, Sacrifice,
     keys::{Keys, State},
 };
 use crate::{
-    Misbehaviour, Party, Shared, Stop, Triples,
-    pairs::{self, HASH, Lease, SetUps},
+    Party, Shared, Stop, Triples,
+    pairs::{self, HASH, Lease, SetUps, fault},
 };
 
 /// The most triples at once: the longest message has 24 kB for each.
 const AT_ONCE: usize = 32;
 
-/// Who is blamed for a fault, if that can be known.
-fn stop(party: &Party) -> impl Fn(Fault) -> Stop + '_ {
-    |fault| match fault {
-        Fault::Party { party: whom, misbehaviour } => pairs::blame(party, whom, &misbehaviour),
-        Fault::Commitment(whom) => {
-            party.blame(whom.position(), Misbehaviour::FalseOpening);
-            Stop::Lost
-        }
-        Fault::Disagreement(_) => Stop::Cheated("not all received the same"),
-        Fault::Macs => Stop::Cheated("the MACs of triples fail their check"),
-        Fault::Ours(misuse) => pairs::misuse(&misuse),
-    }
-}
+/// How many triples are made beside those that are needed: as many as a check of products with a fixed factor takes.
+const SPARE: usize = 2;
 
 /// What makes triples.
 pub(super) type Maker<S> = mascot::Party<S>;
@@ -53,7 +42,7 @@ pub(super) async fn set_up<S: Scalar>(
         }
     };
     let key = Secret::new(*maker.key().expose());
-    Ok(State::Keyed(Keys { session, key, maker: Some(maker), reveals: 0, lease }))
+    Ok(State::Keyed(Keys { session, key, maker: Some(maker), ready: Secret::new(Vec::new()), reveals: 0, lease }))
 }
 
 /// A MAC key on transfers from before.
@@ -65,9 +54,9 @@ async fn keyed<S: Scalar>(
     let begun = lease.begin(|transfers| party.draw(|rng| transfers.key::<S>(session, rng))).ok_or(Stop::Lost)?;
     let (state, out) = begun.map_err(|misuse| pairs::misuse(&misuse))?;
     let got = pairs::swap(party, out).await?;
-    let (state, out) = state.handle(&got).map_err(stop(party))?;
+    let (state, out) = state.handle(&got).map_err(fault(party))?;
     let got = pairs::swap(party, out).await?;
-    let (maker, _) = state.handle(&got).map_err(stop(party))?;
+    let (maker, _) = state.handle(&got).map_err(fault(party))?;
     Ok((maker, lease))
 }
 
@@ -75,11 +64,11 @@ async fn keyed<S: Scalar>(
 async fn mesh<S: Scalar>(party: &Party, parties: Parties) -> Result<(Maker<S>, Option<Transfers>), Stop> {
     let (state, out) = party.draw(|rng| Mesh::<S>::begin(parties, rng)).map_err(|misuse| pairs::misuse(&misuse))?;
     let got = pairs::swap(party, out).await?;
-    let (state, out) = party.draw(|rng| state.handle(&got, rng)).map_err(stop(party))?;
+    let (state, out) = party.draw(|rng| state.handle(&got, rng)).map_err(fault(party))?;
     let got = pairs::swap(party, out).await?;
-    let (state, out) = state.handle(&got).map_err(stop(party))?;
+    let (state, out) = state.handle(&got).map_err(fault(party))?;
     let got = pairs::swap(party, out).await?;
-    state.handle(&got).map_err(stop(party))
+    state.handle(&got).map_err(fault(party))
 }
 
 /// A batch of triples, in nine rounds: the table in [`theta_ot::mascot`].
@@ -88,7 +77,7 @@ async fn batch<S: Scalar, C: Check>(
     maker: mascot::Party<S>,
     count: usize,
 ) -> Result<(mascot::Party<S>, mascot::Triples<S>), Stop> {
-    let stop = || stop(party);
+    let stop = || fault(party);
     let begin = if C::SACRIFICES { Maker::triples } else { Maker::unchecked_triples };
     let (state, out) = party.draw(|rng| begin(maker, count, rng)).map_err(|misuse| pairs::misuse(&misuse))?;
     let got = pairs::swap(party, out).await?;
@@ -112,25 +101,50 @@ async fn batch<S: Scalar, C: Check>(
 }
 
 impl<G: Group, C: Check> MascotOf<G, C> {
-    /// Random triples, which are verified but for the products of MASCOT-.
+    /// Random triples, which are verified but for the products of MASCOT-. Whoever has to make some makes a few more, so that who needs those has no
+    /// rounds to wait for.
     pub(super) async fn triples_now(&self, count: usize) -> Result<Triples<Self>, Stop> {
-        let empty = || Secret::new(Vec::with_capacity(count));
-        let mut all: [Secret<Vec<[G::Scalar; 2]>>; 3] = [empty(), empty(), empty()];
         let mut maker = self.maker().await?;
-        let mut made = 0;
-        while made < count {
-            let size = AT_ONCE.min(count - made);
+        let mut ready = self.with_keys(|keys| core::mem::replace(&mut keys.ready, Secret::new(Vec::new())))?;
+        if ready.expose().len() < count {
+            let mut all = Secret::new(Vec::with_capacity(count + SPARE));
+            all.expose_mut().extend_from_slice(ready.expose());
+            ready = all;
+        }
+        while ready.expose().len() < count {
+            let size = AT_ONCE.min(count + SPARE - ready.expose().len());
             let (next, triples) = batch::<_, C>(&self.party, maker, size).await?;
             maker = next;
-            for triple in triples.expose() {
-                for (list, share) in all.iter_mut().zip(triple) {
-                    list.expose_mut().push([share.value, share.mac]);
-                }
-            }
-            made += size;
+            ready.expose_mut().extend_from_slice(triples.expose());
         }
-        self.with_keys(|keys| keys.maker = Some(maker))?;
-        let [a, b, c] = all.map(|list| Shared::from_cells(list.expose().iter().copied()));
-        Ok((a, b, c))
+        let (taken, left) = ready.expose().split_at_checked(count).unwrap_or_default();
+        let triples = shared(taken);
+        let left = Secret::new(left.to_vec());
+        self.with_keys(|keys| {
+            keys.ready = left;
+            keys.maker = Some(maker);
+        })?;
+        Ok(triples)
     }
+
+    /// Random triples, which are verified whatever products are checked by here.
+    pub(super) async fn verified_triples(&self, count: usize) -> Result<Triples<Self>, Stop> {
+        if C::SACRIFICES {
+            return self.triples_now(count).await;
+        }
+        let (maker, triples) = batch::<_, Sacrifice>(&self.party, self.maker().await?, count).await?;
+        self.with_keys(|keys| keys.maker = Some(maker))?;
+        Ok(shared(triples.expose()))
+    }
+}
+
+/// Shares of triples, by what they are.
+fn shared<G: Group, C: Check>(triples: &[mascot::Triple<G::Scalar>]) -> Triples<MascotOf<G, C>> {
+    let of = |which: usize| {
+        let share = |triple: &mascot::Triple<G::Scalar>| {
+            triple.get(which).map_or([G::Scalar::ZERO; 2], |share| [share.value, share.mac])
+        };
+        Shared::from_cells(triples.iter().map(share))
+    };
+    (of(0), of(1), of(2))
 }

@@ -127,6 +127,21 @@ pub(crate) const fn misuse(misuse: &theta_ot::Misuse) -> Stop {
     }
 }
 
+/// Who is blamed for a fault in a run of several, if that can be known.
+pub(crate) fn fault(party: &Party) -> impl Fn(theta_ot::mascot::Fault) -> Stop + '_ {
+    use theta_ot::mascot::Fault;
+    |fault| match fault {
+        Fault::Party { party: whom, misbehaviour } => blame(party, whom, &misbehaviour),
+        Fault::Commitment(whom) => {
+            party.blame(whom.position(), Misbehaviour::FalseOpening);
+            Stop::Lost
+        }
+        Fault::Disagreement(_) => Stop::Cheated("not all received the same"),
+        Fault::Macs => Stop::Cheated("the MACs of triples fail their check"),
+        Fault::Ours(ours) => misuse(&ours),
+    }
+}
+
 /// Why a step with one party failed.
 pub(crate) fn stop(party: &Party, whom: ShareIndex) -> impl Fn(theta_ot::Error) -> Stop {
     move |error| match error {

@@ -6,7 +6,7 @@ use theta_groups::{Ristretto255, Scalar, Secret};
 use theta_names::ShareIndex;
 use theta_ot::extension::{self, Extension, Grown, ReceivedTransfers};
 use theta_ot::gilboa::{self, Corrections, TRANSFERS};
-use theta_ot::mascot::{Messages, Parties};
+use theta_ot::mascot::{FAST, Fixing, Messages, Pairs, Parties, Setting};
 use theta_ot::{Choices, Session, base};
 use theta_rounds::Bug;
 
@@ -17,6 +17,8 @@ use crate::{
 
 /// The most products in one message: 8 kB each, so that two parts of a program can multiply at once.
 pub(super) const AT_ONCE: usize = 48;
+/// The most products with a fixed factor in one message: 4 kB each.
+pub(super) const BY_FACTOR_AT_ONCE: usize = 96;
 /// The field size of the extension, as in [`theta_ot::mascot`].
 const K: u8 = 4;
 
@@ -26,8 +28,10 @@ pub(super) type Chosen = BTreeMap<ShareIndex, ReceivedTransfers>;
 /// Oblivious transfer with each other party. Batches are numbered in both directions, so those of the same round are handled in the
 /// order in which they were sent.
 pub struct Links {
-    senders: BTreeMap<ShareIndex, extension::Sender>,
-    receivers: BTreeMap<ShareIndex, extension::Receiver>,
+    parties: Parties,
+    pairs: Pairs,
+    /// How many factors were fixed.
+    fixed: u64,
 }
 
 /// What is missing only if another party's part is lost.
@@ -41,22 +45,21 @@ impl Links {
         whose: &[ShareIndex],
     ) -> Result<(Self, Lease<Self>), Stop> {
         let (session, lease) = pairs::session(party, set_ups.offer(whose)).await?;
-        let id = session.id();
         let lease = match lease {
             Some(lease) => Some(lease),
-            None => set_ups.keep(id, whose, Self::make(party, session).await?),
+            None => set_ups.keep(session.id(), whose, Self::make(party, session.clone()).await?),
         };
         let mut lease = lease.ok_or(Stop::Lost)?;
-        let links = lease.begin(|made| made.for_run(&id)).ok_or(Stop::Lost)?;
+        let links = lease.begin(|made| made.for_run(session)).ok_or(Stop::Lost)?;
         Ok((links, lease))
     }
 
     /// Those of a run, with seeds of its own.
-    fn for_run(&self, run: &[u8; pairs::HASH]) -> Self {
-        Self {
-            senders: self.senders.iter().map(|(peer, sender)| (*peer, sender.for_run(run))).collect(),
-            receivers: self.receivers.iter().map(|(peer, receiver)| (*peer, receiver.for_run(run))).collect(),
-        }
+    fn for_run(&self, run: Parties) -> Self {
+        let id = run.id();
+        let pairs = self.pairs.iter();
+        let pairs = pairs.map(|(peer, (sender, receiver))| (*peer, (sender.for_run(&id), receiver.for_run(&id))));
+        Self { parties: run, pairs: pairs.collect(), fixed: 0 }
     }
 
     /// The question of the base transfers, and their answer.
@@ -80,25 +83,43 @@ impl Links {
             receivers.insert(peer, receiver);
             out.insert(peer, grown.0);
         }
-        let mut senders = BTreeMap::new();
+        let mut pairs = Pairs::new();
         for (peer, grown) in pairs::swap(party, out).await? {
-            let setup = setups.remove(&peer).ok_or(MISSING)?;
-            senders.insert(peer, setup.finish(&Grown(grown)).map_err(pairs::stop(party, peer))?);
+            let (setup, receiver) = (setups.remove(&peer).ok_or(MISSING)?, receivers.remove(&peer).ok_or(MISSING)?);
+            let sender = setup.finish(&Grown(grown)).map_err(pairs::stop(party, peer))?;
+            pairs.insert(peer, (sender, receiver));
         }
-        Ok(Self { senders, receivers })
+        Ok(Self { parties: session, pairs, fixed: 0 })
+    }
+
+    /// Begins to fix our summand of a factor.
+    pub(super) fn fix<S: Scalar>(&mut self, party: &Party, factor: Secret<S>) -> Result<(Setting<S>, Messages), Stop> {
+        let number = self.fixed;
+        self.fixed += 1;
+        let begun = party.draw(|rng| Setting::begin(&self.parties, &mut self.pairs, factor, (number, FAST), rng));
+        begun.map_err(|it| pairs::misuse(&it))
+    }
+
+    /// Opens the trees of a factor that is being fixed.
+    pub(super) fn open<S: Scalar>(
+        &mut self,
+        party: &Party,
+        setting: Setting<S>,
+        messages: &Messages,
+    ) -> Result<(Fixing<S>, Messages), Stop> {
+        setting.handle(&mut self.pairs, messages).map_err(pairs::fault(party))
     }
 
     /// Transfers from all others, with the bits of a as choices.
     pub(super) fn choose<S: Scalar>(&mut self, party: &Party, a: &Secret<Vec<S>>) -> Result<(Chosen, Messages), Stop> {
-        let (mut chosen, mut out, mut next) = (Chosen::new(), Messages::new(), BTreeMap::new());
-        for (peer, receiver) in core::mem::take(&mut self.receivers) {
+        let (mut chosen, mut out) = (Chosen::new(), Messages::new());
+        for (peer, (sender, receiver)) in core::mem::take(&mut self.pairs) {
             let extended = party.draw(|rng| receiver.extend(Choices::of_scalars(a.expose()), rng));
             let (receiver, extension, transfers) = extended.map_err(|it| pairs::misuse(&it))?;
-            next.insert(peer, receiver);
+            self.pairs.insert(peer, (sender, receiver));
             chosen.insert(peer, transfers);
             out.insert(peer, extension.0);
         }
-        self.receivers = next;
         Ok((chosen, out))
     }
 
@@ -112,10 +133,10 @@ impl Links {
     ) -> Result<Messages, Stop> {
         let mut out = Messages::new();
         for (peer, extension) in extensions {
-            let sender = self.senders.remove(peer).ok_or(MISSING)?;
+            let (sender, receiver) = self.pairs.remove(peer).ok_or(MISSING)?;
             let extended = sender.extend(TRANSFERS * b.expose().len(), &Extension(extension.clone()));
             let (sender, transfers) = extended.map_err(pairs::stop(party, *peer))?;
-            self.senders.insert(*peer, sender);
+            self.pairs.insert(*peer, (sender, receiver));
             let (corrections, summands) = gilboa::send(transfers, b.expose()).map_err(|it| pairs::misuse(&it))?;
             add(sums, &summands);
             out.insert(*peer, corrections.0);

@@ -157,6 +157,27 @@ impl<G: Group> BlackBox for SemiOt<G> {
         Ok(Shared::from_cells(products.expose().iter().map(|product| [*product])))
     }
 
+    /// Two rounds in which all fix their summands of the factor, and one for as many products as a message has room for.
+    async fn multiply_by(&self, values: &Shared<Self>, factor: &Shared<Self>) -> Result<Shared<Self>, Stop> {
+        blackbox::check_factor(factor)?;
+        let own = factor.cells().iter().flatten().copied().sum();
+        let (setting, out) = self.with_links(|links| links.fix(&self.party, Secret::new(own)))?;
+        let got = pairs::swap(&self.party, out).await?;
+        let (fixing, out) = self.with_links(|links| links.open(&self.party, setting, &got))?;
+        let got = pairs::swap(&self.party, out).await?;
+        let stop = || pairs::fault(&self.party);
+        let mut fixed = fixing.handle(&got).map_err(stop())?;
+        let mut products = Secret::new(Vec::with_capacity(values.len()));
+        for cells in values.cells().chunks(links::BY_FACTOR_AT_ONCE) {
+            let values = Secret::new(cells.iter().map(|[value]| *value).collect::<Vec<_>>());
+            let (multiplied, out) = fixed.multiply(values.expose()).map_err(|it| pairs::misuse(&it))?;
+            let (next, summands) = multiplied.handle(&pairs::swap(&self.party, out).await?).map_err(stop())?;
+            fixed = next;
+            products.expose_mut().extend_from_slice(summands.expose());
+        }
+        Ok(Shared::from_cells(products.expose().iter().map(|product| [*product])))
+    }
+
     async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
         let shown = broadcast(&self.party, encode(values.cells().iter().flatten())).await?;
         Ok(Scalars::sum(&self.party, values.len(), shown.iter().map(Vec::as_slice))?.0)

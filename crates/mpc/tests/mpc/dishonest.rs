@@ -292,8 +292,8 @@ fn who_sends_a_false_transfer_or_opening_is_named() {
     // The extension: after four and five rounds of set-up.
     named::<SemiOt<P256>>(5, |_| 40, Misbehaviour::FalseTransfer);
     named::<Mascot<P256>>(6, |_| 40, Misbehaviour::FalseTransfer);
-    // Coins: of the triples, and of the first opening, after triples for random values and for the product.
+    // Coins: of the triples, and of the first opening: the triple for the product is one that was made beside those of the random values.
     named::<Mascot<P256>>(8, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
-    named::<Mascot<P256>>(5 + 9 + 9 + 2, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
-    named::<Mascot<P256>>(5 + 9 + 9 + 4, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
+    named::<Mascot<P256>>(5 + 9 + 2, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
+    named::<Mascot<P256>>(5 + 9 + 4, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
 }

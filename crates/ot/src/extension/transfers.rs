@@ -87,7 +87,8 @@ impl SentTransfers {
         mut take: impl FnMut(usize, T, T),
     ) {
         let breaker = Breaker::new(&self.tag);
-        let (mut zeros, mut ones) = (zeroize::Zeroizing::new([zero; AT_ONCE]), zeroize::Zeroizing::new([zero; AT_ONCE]));
+        let (mut zeros, mut ones) =
+            (zeroize::Zeroizing::new([zero; AT_ONCE]), zeroize::Zeroizing::new([zero; AT_ONCE]));
         let mut others = zeroize::Zeroizing::new([0; AT_ONCE]);
         for (chunk, start) in self.columns.expose().chunks(AT_ONCE).zip((0_usize..).step_by(AT_ONCE)) {
             let first = self.first + start as u64;
@@ -148,10 +149,14 @@ impl ReceivedTransfers {
     #[inline]
     pub(crate) fn scalars(self, modulus: &Modulus, mut take: impl FnMut(usize, Choice, [u64; 4])) {
         let mut choices = self.choices.iter();
-        self.hashed([0; 4], |breaker, inputs, first, out| breaker.scalars(modulus, inputs, first, out), |index, scalar| {
-            // There is a choice for each column.
-            take(index, choices.next().unwrap_or(Choice::from(0)), scalar);
-        });
+        self.hashed(
+            [0; 4],
+            |breaker, inputs, first, out| breaker.scalars(modulus, inputs, first, out),
+            |index, scalar| {
+                // There is a choice for each column.
+                take(index, choices.next().unwrap_or(Choice::from(0)), scalar);
+            },
+        );
     }
 
     /// What `hash` gives for each transfer's input.

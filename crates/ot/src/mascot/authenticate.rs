@@ -8,7 +8,7 @@ use theta_names::ShareIndex;
 
 use super::check::{Claims, Opened};
 use super::coins::{Bound, HASH, Toss, all};
-use super::mesh::{Link, Party};
+use super::mesh::{Links, Party};
 use super::parties::{Messages, split};
 use super::{Fault, Share, Triples};
 use crate::{Misuse, copee};
@@ -65,6 +65,38 @@ pub struct Challenged<S: Scalar> {
     toss: Bound,
 }
 
+impl<S: Scalar> Party<S> {
+    /// Our shares of our values, with those summands of their MACs that we have, and what gives each other party its own.
+    pub(super) fn give_macs(&mut self, values: &[S]) -> Result<(Secret<Vec<Share<S>>>, Messages), Misuse> {
+        let delta = *self.delta.expose();
+        let with_mac = |value: &S| Share { value: *value, mac: *value * delta };
+        let mut shares = Secret::new(values.iter().map(with_mac).collect::<Vec<_>>());
+        let (mut links, mut out) = (Links::new(), Messages::new());
+        for (peer, (input, key)) in core::mem::take(&mut self.links) {
+            let (input, corrections, t) = input.extend(values)?;
+            shares.expose_mut().iter_mut().zip(t.expose()).for_each(|(share, t)| share.mac += *t);
+            out.insert(peer, corrections.0);
+            links.insert(peer, (input, key));
+        }
+        self.links = links;
+        Ok((shares, out))
+    }
+
+    /// Our summands of the MACs of a party's values.
+    pub(super) fn macs_of(
+        &mut self,
+        peer: ShareIndex,
+        values: usize,
+        corrections: &[u8],
+    ) -> Result<Secret<Vec<S>>, Fault> {
+        let (input, key) = self.links.remove(&peer).ok_or(Misuse::Parties)?;
+        let extended = key.extend::<S>(values, &copee::Corrections(corrections.to_vec()));
+        let (key, q) = extended.map_err(Fault::of(peer))?;
+        self.links.insert(peer, (input, key));
+        Ok(q)
+    }
+}
+
 impl Input {
     /// Inputs our shares.
     pub(super) fn begin<S: Scalar>(
@@ -74,19 +106,11 @@ impl Input {
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Authenticating<S>, Messages), Fault> {
         values.expose_mut().push(S::random(rng));
-        let delta = *party.delta.expose();
-        let with_mac = |value: &S| Share { value: *value, mac: *value * delta };
-        let mut shares = Secret::new(values.expose().iter().map(with_mac).collect::<Vec<_>>());
         let toss = Toss::new(party.batch, "input", rng);
         let commitment = toss.commit(&party.parties);
-        let (mut links, mut out) = (BTreeMap::new(), Messages::new());
-        for (peer, link) in core::mem::take(&mut party.links) {
-            let (input, corrections, t) = link.input.extend(values.expose())?;
-            shares.expose_mut().iter_mut().zip(t.expose()).for_each(|(share, t)| share.mac += *t);
-            out.insert(peer, [commitment.as_slice(), &corrections.0].concat());
-            links.insert(peer, Link { input, ..link });
-        }
-        party.links = links;
+        let (shares, corrections) = party.give_macs(values.expose())?;
+        let message = |(peer, corrections): (_, Vec<u8>)| (peer, [commitment.as_slice(), &corrections].concat());
+        let out = corrections.into_iter().map(message).collect();
         Ok((Authenticating { party, batch: Batch { shares, products }, toss }, out))
     }
 }
@@ -105,11 +129,7 @@ impl<S: Scalar> Authenticating<S> {
             let corrections = bytes.len().saturating_sub(HASH);
             let (commitment, corrections) = split(peer, bytes, HASH, HASH + corrections)?;
             broadcast.insert(peer, commitment.to_vec());
-            let link = party.links.remove(&peer).ok_or(Misuse::Parties)?;
-            let extended = link.key.extend::<S>(n, &copee::Corrections(corrections.to_vec()));
-            let (key, q) = extended.map_err(Fault::of(peer))?;
-            inputs.insert(peer, q);
-            party.links.insert(peer, Link { key, ..link });
+            inputs.insert(peer, party.macs_of(peer, n, corrections)?);
         }
         let toss = toss.bind(&party.parties, &broadcast);
         let out = party.parties.to_all(&toss.open());

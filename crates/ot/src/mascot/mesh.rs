@@ -16,7 +16,7 @@ use crate::{Choices, Misuse, base, copee, extension};
 /// The field size of the extension: a quarter of the bytes of k = 1 for a fifth more work of both sides together.
 const K: u8 = 4;
 /// The bits of a digit of COPEe: a third of the bytes of k = 1 for four fifths of its work. (k = 2 takes a tenth less, k = 4 a third more.)
-const DIGIT: u8 = 3;
+pub(super) const DIGIT: u8 = 3;
 
 /// The group of the base OTs, whatever the scalars are: of prime order, and the fastest there is.
 type Base = Ristretto255;
@@ -54,7 +54,7 @@ struct Half {
 #[derive(Debug)]
 pub struct Transfers {
     parties: Parties,
-    pairs: BTreeMap<ShareIndex, (extension::Sender, extension::Receiver)>,
+    pairs: Pairs,
 }
 
 /// A run on transfers from before, after it has drawn its MAC key.
@@ -77,21 +77,19 @@ pub struct Opening<S: Scalar> {
 
 type Opened = BTreeMap<ShareIndex, (extension::Sender, extension::Receiver, copee::Sender, ReceivedTransfers)>;
 
-/// What is set up with one other party, in both directions.
-#[derive(Debug)]
-pub(super) struct Link {
-    pub(super) sender: extension::Sender,
-    pub(super) receiver: extension::Receiver,
-    pub(super) input: copee::Sender,
-    pub(super) key: copee::Receiver,
-}
+/// Transfers with each other party, in both directions.
+pub type Pairs = BTreeMap<ShareIndex, (extension::Sender, extension::Receiver)>;
+/// Products with a fixed factor, of each other party's and of ours.
+pub(super) type Links = BTreeMap<ShareIndex, (copee::Sender, copee::Receiver)>;
 
 /// A party with its MAC key, ready to make triples.
 #[derive(Debug)]
 pub struct Party<S: Scalar> {
     pub(super) parties: Parties,
     pub(super) delta: Secret<S>,
-    pub(super) links: BTreeMap<ShareIndex, Link>,
+    pub(super) pairs: Pairs,
+    /// What gives MACs: to our values by the others' keys, to theirs by ours.
+    pub(super) links: Links,
     pub(super) batch: u64,
 }
 
@@ -156,7 +154,8 @@ impl<S: Scalar> Grown<S> {
             };
             let fault = Fault::of(party);
             let made = sender.finish(&extension::Grown(grown.to_vec())).map_err(&fault)?;
-            let (sender, input, opening) = open(&self.parties, party, made.for_run(&self.parties.id()), extension)?;
+            let (sender, input, opening) =
+                open(&self.parties, party, DIGIT, made.for_run(&self.parties.id()), extension)?;
             out.insert(party, opening);
             links.insert(party, (sender, receiver, input, received));
             pairs.insert(party, (made, root));
@@ -172,7 +171,7 @@ impl<S: Scalar> Opening<S> {
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
     pub fn handle(mut self, messages: &Messages) -> Result<(Party<S>, Option<Transfers>), Fault> {
-        let mut links = BTreeMap::new();
+        let (mut pairs, mut links) = (Pairs::new(), Links::new());
         for (party, bytes) in self.parties.received(messages)? {
             let session = self.parties.to(party)?.reversed();
             let Some((sender, receiver, input, received)) = self.links.remove(&party) else {
@@ -180,9 +179,10 @@ impl<S: Scalar> Opening<S> {
             };
             let opening = copee::Opening(bytes.to_vec());
             let key = copee::Receiver::new(&session, DIGIT, &self.delta, received.into_seeds(), &opening);
-            links.insert(party, Link { sender, receiver, input, key: key.map_err(Fault::of(party))? });
+            pairs.insert(party, (sender, receiver));
+            links.insert(party, (input, key.map_err(Fault::of(party))?));
         }
-        Ok((Party { parties: self.parties, delta: self.delta, links, batch: 0 }, self.transfers))
+        Ok((Party { parties: self.parties, delta: self.delta, pairs, links, batch: 0 }, self.transfers))
     }
 }
 
@@ -191,16 +191,17 @@ fn bits<S: Scalar>(delta: &Secret<S>) -> Choices {
     Choices::of_scalars(core::slice::from_ref(delta.expose()))
 }
 
-/// Takes the transfers with the bits of a party's MAC key, and opens COPEe's trees to it.
-fn open(
+/// Takes the transfers with the bits of a party's fixed factor, as its MAC key, and opens COPEe's trees to it.
+pub(super) fn open(
     parties: &Parties,
     party: ShareIndex,
+    digit: u8,
     sender: extension::Sender,
     extension: &[u8],
 ) -> Result<(extension::Sender, copee::Sender, Vec<u8>), Fault> {
     let extension = extension::Extension(extension.to_vec());
     let (sender, sent) = sender.extend(copee::BITS, &extension).map_err(Fault::of(party))?;
-    let (input, opening) = copee::Sender::new(&parties.to(party)?, DIGIT, &sent.into_seeds())?;
+    let (input, opening) = copee::Sender::new(&parties.to(party)?, digit, &sent.into_seeds())?;
     Ok((sender, input, opening.0))
 }
 
@@ -239,7 +240,7 @@ impl<S: Scalar> Keyed<S> {
             let Some((sender, receiver, received)) = self.halves.remove(&party) else {
                 return Err(Misuse::Parties.into());
             };
-            let (sender, input, opening) = open(&self.parties, party, sender, bytes)?;
+            let (sender, input, opening) = open(&self.parties, party, DIGIT, sender, bytes)?;
             out.insert(party, opening);
             links.insert(party, (sender, receiver, input, received));
         }

@@ -21,6 +21,7 @@
 mod authenticate;
 mod check;
 mod coins;
+mod fixed;
 mod mesh;
 mod multiply;
 mod parties;
@@ -29,7 +30,8 @@ mod tests;
 
 pub use authenticate::{Authenticating, Challenged};
 pub use check::{Checking, Committed, Opened, Weighed};
-pub use mesh::{Asked, Grown, Keyed, Mesh, Opening, Party, Transfers};
+pub use fixed::{Authenticated, FAST, Fixed, Fixing, Multiplied, SHORT, Setting};
+pub use mesh::{Asked, Grown, Keyed, Mesh, Opening, Pairs, Party, Transfers};
 pub use multiply::{Combining, Extending, Multiplying};
 pub use parties::{Messages, Parties};
 

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::authenticate::{Authenticating, Input};
 use super::coins::{Bound, HASH, Toss};
-use super::mesh::{Link, Party};
+use super::mesh::{Pairs, Party};
 use super::parties::{Messages, split};
 use super::{Check, Fault, MOST, TAU};
 use crate::extension::{Extension, ReceivedTransfers};
@@ -91,15 +91,14 @@ impl<S: Scalar> Party<S> {
         }
         let draw = |n: usize, rng: &mut _| Secret::new((0..n).map(|_| S::random(rng)).collect::<Vec<_>>());
         let factors = Factors { a: draw(TAU * triples, &mut *rng), b: draw(triples, &mut *rng) };
-        let (mut received, mut messages, mut links) = (BTreeMap::new(), Messages::new(), BTreeMap::new());
-        for (party, link) in core::mem::take(&mut self.links) {
-            let (receiver, extension, transfers) =
-                link.receiver.extend(Choices::of_scalars(factors.a.expose()), rng)?;
+        let (mut received, mut messages, mut pairs) = (BTreeMap::new(), Messages::new(), Pairs::new());
+        for (party, (sender, receiver)) in core::mem::take(&mut self.pairs) {
+            let (receiver, extension, transfers) = receiver.extend(Choices::of_scalars(factors.a.expose()), rng)?;
             messages.insert(party, extension.0);
             received.insert(party, transfers);
-            links.insert(party, Link { receiver, ..link });
+            pairs.insert(party, (sender, receiver));
         }
-        self.links = links;
+        self.pairs = pairs;
         Ok((Extending { party: self, factors, received, check }, messages))
     }
 }
@@ -123,13 +122,13 @@ impl<S: Scalar> Extending<S> {
         let repeated = Zeroizing::new(repeated);
         let mut out = Messages::new();
         for (peer, bytes) in party.parties.received(messages)? {
-            let link = party.links.remove(&peer).ok_or(Misuse::Parties)?;
-            let extended = link.sender.extend(TRANSFERS * repeated.len(), &Extension(bytes.to_vec()));
+            let (sender, receiver) = party.pairs.remove(&peer).ok_or(Misuse::Parties)?;
+            let extended = sender.extend(TRANSFERS * repeated.len(), &Extension(bytes.to_vec()));
             let (sender, sent) = extended.map_err(Fault::of(peer))?;
             let (corrections, summands) = gilboa::send(sent, &repeated)?;
             add(&mut c, summands.expose());
             out.insert(peer, [commitment.as_slice(), &corrections.0].concat());
-            party.links.insert(peer, Link { sender, ..link });
+            party.pairs.insert(peer, (sender, receiver));
         }
         Ok((Multiplying { party, factors, received, c, toss, check }, out))
     }

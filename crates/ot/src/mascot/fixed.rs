@@ -1,0 +1,212 @@
+//! Products with a factor that each party has fixed, such as its summand of a key: COPEe of all pairs, in both directions.
+//!
+//! Each party has a summand x_i of a factor x. Set up once, in two rounds: transfers of the extension with the bits of x_i, and trees opened over them
+//! ([`Setting`], [`Fixing`]). Then, for summands a_i of any number of values, one message of each party to each other one gives all of them summands of
+//! a x ([`Fixed::multiply`], [`Multiplied`]). That is what MACs are made by; a product by [`crate::gilboa`] takes three times as much work, and twice the bytes.
+//!
+//! Nothing is checked here: a party may use other a towards others, and for some digits of x, and other x. What is made of the products has to be
+//! checked, and in a way that shows nothing but whether they are right (`spec/ot.md`, "Products with a fixed factor"). [`Party::authenticate`] gives them
+//! MACs for that.
+
+use std::collections::BTreeMap;
+
+use rand_core::CryptoRng;
+use theta_groups::{Scalar, Secret, Transcript};
+use theta_names::ShareIndex;
+
+use super::mesh::{Links, Pairs, Party, open};
+use super::parties::{Messages, Parties};
+use super::{Fault, Share};
+use crate::extension::ReceivedTransfers;
+use crate::{Choices, Misuse, copee};
+
+/// The bits of a digit where security is passive: what takes least work.
+pub const FAST: u8 = 2;
+/// The bits of a digit beside MACs, as theirs.
+pub const SHORT: u8 = super::mesh::DIGIT;
+
+/// A set-up after its first round.
+#[derive(Debug)]
+pub struct Setting<S: Scalar> {
+    parties: Parties,
+    factor: Secret<S>,
+    digit: u8,
+    received: BTreeMap<ShareIndex, ReceivedTransfers>,
+}
+
+/// A set-up after its second round.
+#[derive(Debug)]
+pub struct Fixing<S: Scalar> {
+    parties: Parties,
+    factor: Secret<S>,
+    digit: u8,
+    halves: BTreeMap<ShareIndex, (copee::Sender, ReceivedTransfers)>,
+}
+
+/// A party with the factor that it has fixed.
+#[derive(Debug)]
+pub struct Fixed<S: Scalar> {
+    parties: Parties,
+    factor: Secret<S>,
+    links: Links,
+}
+
+/// A party that waits for what the others' values add to its summands.
+#[derive(Debug)]
+pub struct Multiplied<S: Scalar> {
+    fixed: Fixed<S>,
+    products: Secret<Vec<S>>,
+}
+
+impl<S: Scalar> Setting<S> {
+    /// Begins to fix `factor`, our summand, with 256 transfers of each of `pairs`. All parties give the same `number`, a new one for each factor of a run,
+    /// and the same digits ([`FAST`] or [`SHORT`]).
+    ///
+    /// # Errors
+    /// [`Misuse::UsedUp`].
+    pub fn begin(
+        parties: &Parties,
+        pairs: &mut Pairs,
+        factor: Secret<S>,
+        (number, digit): (u64, u8),
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Self, Messages), Misuse> {
+        let run = Transcript::new("theta/ot/fixed/v1").with("run", &parties.id()).with("number", &number.to_be_bytes());
+        let parties = parties.for_run(run.finish32());
+        let (mut received, mut out) = (BTreeMap::new(), Messages::new());
+        for (party, (sender, receiver)) in core::mem::take(pairs) {
+            let bits = Choices::of_scalars(core::slice::from_ref(factor.expose()));
+            let (receiver, extension, transfers) = receiver.extend(bits, rng)?;
+            out.insert(party, extension.0);
+            received.insert(party, transfers);
+            pairs.insert(party, (sender, receiver));
+        }
+        Ok((Self { parties, factor, digit, received }, out))
+    }
+
+    /// Opens the trees, with transfers of the same pairs.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`Misuse::Parties`].
+    pub fn handle(self, pairs: &mut Pairs, messages: &Messages) -> Result<(Fixing<S>, Messages), Fault> {
+        let Self { parties, factor, digit, mut received } = self;
+        let (mut halves, mut out) = (BTreeMap::new(), Messages::new());
+        for (party, bytes) in parties.received(messages)? {
+            let (sender, receiver) = pairs.remove(&party).ok_or(Misuse::Parties)?;
+            let (sender, input, opening) = open(&parties, party, digit, sender, bytes)?;
+            out.insert(party, opening);
+            pairs.insert(party, (sender, receiver));
+            halves.insert(party, (input, received.remove(&party).ok_or(Misuse::Parties)?));
+        }
+        Ok((Fixing { parties, factor, digit, halves }, out))
+    }
+}
+
+impl<S: Scalar> Fixing<S> {
+    /// Ends the set-up.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`Misuse::Parties`].
+    pub fn handle(mut self, messages: &Messages) -> Result<Fixed<S>, Fault> {
+        let mut links = BTreeMap::new();
+        for (party, bytes) in self.parties.received(messages)? {
+            let (input, received) = self.halves.remove(&party).ok_or(Misuse::Parties)?;
+            let (session, opening) = (self.parties.to(party)?.reversed(), copee::Opening(bytes.to_vec()));
+            let key = copee::Receiver::new(&session, self.digit, &self.factor, received.into_seeds(), &opening);
+            links.insert(party, (input, key.map_err(Fault::of(party))?));
+        }
+        Ok(Fixed { parties: self.parties, factor: self.factor, links })
+    }
+}
+
+impl<S: Scalar> Fixed<S> {
+    /// Begins to multiply: `values` are our summands, at most [`copee::MOST`].
+    ///
+    /// # Errors
+    /// [`Misuse::Count`].
+    pub fn multiply(self, values: &[S]) -> Result<(Multiplied<S>, Messages), Misuse> {
+        let mut products = Secret::new(values.iter().map(|value| *value * *self.factor.expose()).collect::<Vec<_>>());
+        let (mut links, mut out) = (BTreeMap::new(), Messages::new());
+        for (party, (input, key)) in self.links {
+            let (input, corrections, t) = input.extend(values)?;
+            add(&mut products, &t);
+            out.insert(party, corrections.0);
+            links.insert(party, (input, key));
+        }
+        Ok((Multiplied { fixed: Self { links, ..self }, products }, out))
+    }
+}
+
+impl<S: Scalar> Multiplied<S> {
+    /// Our summands of the products, and what the factor is multiplied by next.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`Misuse::Parties`].
+    pub fn handle(self, messages: &Messages) -> Result<(Fixed<S>, Secret<Vec<S>>), Fault> {
+        let Self { mut fixed, mut products } = self;
+        for (party, bytes) in fixed.parties.received(messages)? {
+            let (input, key) = fixed.links.remove(&party).ok_or(Misuse::Parties)?;
+            let extended = key.extend::<S>(products.expose().len(), &copee::Corrections(bytes.to_vec()));
+            let (key, q) = extended.map_err(Fault::of(party))?;
+            add(&mut products, &q);
+            fixed.links.insert(party, (input, key));
+        }
+        Ok((fixed, products))
+    }
+}
+
+fn add<S: Scalar>(to: &mut Secret<Vec<S>>, summands: &Secret<Vec<S>>) {
+    to.expose_mut().iter_mut().zip(summands.expose()).for_each(|(to, summand)| *to += *summand);
+}
+
+/// A party that waits for what the others' values add to its MACs.
+#[derive(Debug)]
+pub struct Authenticated<S: Scalar> {
+    party: Party<S>,
+    shares: Secret<Vec<Share<S>>>,
+}
+
+impl<S: Scalar> Party<S> {
+    /// Begins to fix a factor, our summand, for products that are checked before they are used.
+    ///
+    /// # Errors
+    /// [`Misuse::UsedUp`].
+    pub fn fix(
+        &mut self,
+        factor: Secret<S>,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Setting<S>, Messages), Misuse> {
+        let number = self.batch;
+        self.batch += 1;
+        Setting::begin(&self.parties, &mut self.pairs, factor, (number, SHORT), rng)
+    }
+
+    /// The transfers with which a factor is fixed.
+    pub const fn pairs(&mut self) -> &mut Pairs {
+        &mut self.pairs
+    }
+
+    /// Begins to give values MACs: `values` are our summands. Nothing says that all were given the same: a check of the MACs has to.
+    ///
+    /// # Errors
+    /// [`Misuse::Count`].
+    pub fn authenticate(mut self, values: &[S]) -> Result<(Authenticated<S>, Messages), Misuse> {
+        let (shares, out) = self.give_macs(values)?;
+        Ok((Authenticated { party: self, shares }, out))
+    }
+}
+
+impl<S: Scalar> Authenticated<S> {
+    /// The party, and its shares.
+    ///
+    /// # Errors
+    /// [`Fault::Party`]; [`Misuse::Parties`].
+    pub fn handle(self, messages: &Messages) -> Result<(Party<S>, Secret<Vec<Share<S>>>), Fault> {
+        let Self { mut party, mut shares } = self;
+        for (peer, bytes) in party.parties.received(messages)? {
+            let q = party.macs_of(peer, shares.expose().len(), bytes)?;
+            shares.expose_mut().iter_mut().zip(q.expose()).for_each(|(share, q)| share.mac += *q);
+        }
+        Ok((party, shares))
+    }
+}
