@@ -103,9 +103,9 @@ macro_rules! with_transfers {
     )* };
 }
 with_transfers!(
-    SemiOt: 100, SemiOtSetUps,
-    Mascot: 20, MascotSetUps,
-    MascotMinus: 20, MascotSetUps,
+    SemiOt: 126, SemiOtSetUps,
+    Mascot: 38, MascotSetUps,
+    MascotMinus: 38, MascotSetUps,
 );
 
 /// What can be done with any black box.

@@ -30,11 +30,15 @@ pub(super) struct Comparison {
     tuples: usize,
     ours_tuples_per_second: f64,
     ours_with_set_up_per_second: f64,
+    /// Ours of programs that run at the same time, with all that each begins with.
+    ours_at_once_per_second: f64,
     theirs_tuples_per_second: f64,
     /// Ours by theirs.
     times: f64,
     /// Ours with the set-up of each program, by theirs.
     times_with_set_up: f64,
+    /// Ours of programs that run at the same time, by theirs.
+    times_at_once: f64,
     ours_kilobytes_per_tuple: f64,
     theirs_kilobytes_per_tuple: f64,
     ours_key_generation_ms: f64,
@@ -47,15 +51,18 @@ pub(super) struct Comparison {
 
 impl Comparison {
     pub(super) fn new(ours: &Row, theirs: &Figures) -> Self {
+        let at_once = ours.tuples_per_second_at_once.unwrap_or_default();
         Self {
             backend: ours.backend,
             nodes: ours.nodes,
             tuples: ours.tuples,
             ours_tuples_per_second: ours.tuples_per_second,
             ours_with_set_up_per_second: ours.tuples_per_second_with_set_up,
+            ours_at_once_per_second: at_once,
             theirs_tuples_per_second: theirs.tuples_per_second,
             times: ours.tuples_per_second / theirs.tuples_per_second.max(1e-9),
             times_with_set_up: ours.tuples_per_second_with_set_up / theirs.tuples_per_second.max(1e-9),
+            times_at_once: at_once / theirs.tuples_per_second.max(1e-9),
             ours_kilobytes_per_tuple: ours.bytes_per_tuple / 1e3,
             theirs_kilobytes_per_tuple: theirs.kilobytes_per_tuple,
             // Theirs sets up when the key asks for it.
@@ -102,9 +109,11 @@ pub(super) fn write(comparisons: &[Comparison], out: &mut dyn Write) -> io::Resu
         "n",
         "tuples/s",
         "with set-up",
+        "at once",
         "theirs",
         "times",
         "with set-up",
+        "at once",
         "kB/tuple",
         "theirs",
         "set-up + key ms",
@@ -114,16 +123,18 @@ pub(super) fn write(comparisons: &[Comparison], out: &mut dyn Write) -> io::Resu
         "sign bytes",
         "theirs",
     ];
-    let mut table = Table::new(&headers, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    let mut table = Table::new(&headers, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
     for it in comparisons {
         table.row([
             it.backend.to_owned(),
             it.nodes.to_string(),
             format!("{:.0}", it.ours_tuples_per_second),
             format!("{:.0}", it.ours_with_set_up_per_second),
+            format!("{:.0}", it.ours_at_once_per_second),
             format!("{:.0}", it.theirs_tuples_per_second),
             format!("{:.2}", it.times),
             format!("{:.2}", it.times_with_set_up),
+            format!("{:.2}", it.times_at_once),
             format!("{:.3}", it.ours_kilobytes_per_tuple),
             format!("{:.3}", it.theirs_kilobytes_per_tuple),
             format!("{:.2}", it.ours_key_generation_ms),

@@ -4,6 +4,7 @@ use std::{
     convert::Infallible,
     future::Future,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -127,15 +128,63 @@ impl Job {
 pub(super) trait Network {
     /// Runs one program to its end, at every party. The jobs are in the order of the parties.
     fn run(&mut self, jobs: Vec<Job>) -> Result<Vec<Record>, Failure>;
+
+    /// Runs programs, so many of them at a time. Returns how long it took together; `None` if this network runs one after the other only.
+    fn run_at_once(&mut self, programs: Vec<Vec<Job>>, at_once: usize) -> Result<Option<Duration>, Failure>;
 }
+
+/// What `begin` makes for each party of a program.
+type Begun<O> = (Vec<Job>, Vec<Kept<O>>);
 
 /// Runs the program that `begin` makes for each party in turn. Returns the results, by party, and what it cost.
 pub(super) fn run<O, F, P>(
     network: &mut dyn Network,
     threshold: Threshold,
     first: Phase,
-    mut begin: impl FnMut() -> Result<P, Failure>,
+    begin: impl FnMut() -> Result<P, Failure>,
 ) -> Result<(Vec<O>, Cost), Failure>
+where
+    O: Send + 'static,
+    F: Future<Output = Result<O, Stop>> + Send + 'static,
+    P: FnOnce(Party, Arc<Meter>) -> F + Send + 'static,
+{
+    let (jobs, kept) = jobs(threshold, first, begin)?;
+    let cost = Cost::of(&network.run(jobs)?);
+    Ok((results(kept)?, cost))
+}
+
+/// Runs so many programs that `begin` makes, for each of them and each party in turn, some at a time. Returns how long they took together, if the network
+/// runs more than one at a time.
+pub(super) fn run_at_once<O, F, P>(
+    network: &mut dyn Network,
+    threshold: Threshold,
+    (programs, at_once): (usize, usize),
+    mut begin: impl FnMut(usize) -> Result<P, Failure>,
+) -> Result<Option<Duration>, Failure>
+where
+    O: Send + 'static,
+    F: Future<Output = Result<O, Stop>> + Send + 'static,
+    P: FnOnce(Party, Arc<Meter>) -> F + Send + 'static,
+{
+    let (mut all, mut kept) = (Vec::new(), Vec::new());
+    for _ in 0..programs {
+        let mut place = 0..;
+        let (jobs, results) = jobs(threshold, Phase::SetUp, || begin(place.next().unwrap_or(0)))?;
+        all.push(jobs);
+        kept.push(results);
+    }
+    let time = network.run_at_once(all, at_once)?;
+    if time.is_some() {
+        kept.into_iter().try_for_each(|kept| results(kept).map(drop))?;
+    }
+    Ok(time)
+}
+
+fn jobs<O, F, P>(
+    threshold: Threshold,
+    first: Phase,
+    mut begin: impl FnMut() -> Result<P, Failure>,
+) -> Result<Begun<O>, Failure>
 where
     O: Send + 'static,
     F: Future<Output = Result<O, Stop>> + Send + 'static,
@@ -159,8 +208,11 @@ where
         kept.push(Arc::clone(&result));
         jobs.push(Job { local, machine: Box::new(Keeper { machine, result }), meter });
     }
-    let cost = Cost::of(&network.run(jobs)?);
+    Ok((jobs, kept))
+}
+
+fn results<O>(kept: Vec<Kept<O>>) -> Result<Vec<O>, Failure> {
     let take = |kept: Kept<O>| kept.lock().unwrap_or_else(PoisonError::into_inner).take();
     let results: Option<Vec<O>> = kept.into_iter().map(take).collect();
-    Ok((results.ok_or_else(|| Failure::internal("a party without a result"))?, cost))
+    results.ok_or_else(|| Failure::internal("a party without a result"))
 }

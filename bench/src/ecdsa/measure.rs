@@ -1,11 +1,11 @@
 //! What is measured of a black box: keys, tuples, signatures on demand, signatures with a stock.
 
-use std::sync::Arc;
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use theta::exit::Failure;
 use theta_groups::Group;
 use theta_mpc::{
-    BlackBox, Party,
+    BlackBox, Party, Stop,
     ecdsa::{KeyShare, Request, Signature, Tuple, bind, generate, prepare_nonces, sign},
 };
 use theta_names::Epoch;
@@ -25,11 +25,15 @@ pub(super) struct Times {
     pub(super) programs: usize,
     /// Signatures with tuples from the stock, at most one for each tuple.
     pub(super) signatures: usize,
+    /// Programs that make tuples at the same time.
+    pub(super) at_once: usize,
 }
 
 impl Times {
     /// Enough for a median.
-    pub(super) const USUAL: Self = Self { programs: 5, signatures: 50 };
+    pub(super) const fn usual(at_once: usize) -> Self {
+        Self { programs: 5, signatures: 50, at_once }
+    }
 }
 
 /// Measures a black box over a network.
@@ -53,6 +57,9 @@ pub(super) struct Figures {
     pub(super) batch: usize,
     /// How many of them it takes for the tuples that are wanted.
     pub(super) programs: usize,
+    /// Tuples of programs that ran at the same time, each with all that it began with, and how long all took together; `None` where the network runs one
+    /// after the other.
+    pub(super) at_once: Option<(usize, Duration)>,
     /// Programs that made a key, one tuple, and a signature with it.
     pub(super) on_demand: Runs,
     /// Programs that made a signature with a tuple of the stock.
@@ -88,10 +95,13 @@ impl Visitor for Measurement<'_> {
                 signatures.push(self.sign(&mut material, number)?);
             }
         }
+        let several = programs.max(3 * self.times.at_once);
+        (self.say)(format!("{batch} tuples, {several} programs, {} at once", self.times.at_once));
+        let at_once = self.at_once::<B>(&kept, batch, several)?.map(|time| (several * batch, time));
         (self.say)("a signature on demand".to_owned());
         let on_demand = (0..self.times.programs).map(|_| self.on_demand::<B>(&kept)).collect::<Result<_, _>>()?;
         let (keys, batches, on_demand, signatures) = (Runs(keys), Runs(batches), Runs(on_demand), Runs(signatures));
-        Ok(Figures { keys, batches, batch, programs, on_demand, signatures })
+        Ok(Figures { keys, batches, batch, programs, at_once, on_demand, signatures })
     }
 }
 
@@ -107,21 +117,21 @@ impl Measurement<'_> {
 
     /// Each program makes a key of its own.
     fn batch<B: Measured>(&mut self, kept: &Kept<B>, count: usize) -> Result<(Vec<Material<B>>, Cost), Failure> {
-        let program = |set_ups: Arc<B::SetUps>| {
-            move |party: Party, meter: Arc<Meter>| async move {
-                let black_box = B::make(&party, &set_ups).await?;
-                meter.enter(Phase::KeyGeneration);
-                let key = generate(&black_box, Epoch::FIRST).await?;
-                meter.enter(Phase::Nonces);
-                let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
-                meter.enter(Phase::Binding);
-                let tuples = bind(&black_box, nonces, &key).await?;
-                black_box.leave();
-                Ok((Arc::new(key), tuples))
-            }
-        };
         let mut kept = kept.iter();
-        job::run(self.network, self.threshold, Phase::SetUp, || Ok(program(next(&mut kept)?)))
+        job::run(self.network, self.threshold, Phase::SetUp, || Ok(batch::<B>(next(&mut kept)?, count)))
+    }
+
+    /// So many of these programs, some of them at the same time.
+    fn at_once<B: Measured>(
+        &mut self,
+        kept: &Kept<B>,
+        count: usize,
+        programs: usize,
+    ) -> Result<Option<Duration>, Failure> {
+        let several = (programs, self.times.at_once);
+        job::run_at_once(self.network, self.threshold, several, |party| {
+            Ok(batch::<B>(next(&mut kept.iter().skip(party))?, count))
+        })
     }
 
     fn sign<B: Measured>(&mut self, material: &mut [Material<B>], number: usize) -> Result<Cost, Failure> {
@@ -153,7 +163,7 @@ impl Measurement<'_> {
                 meter.enter(Phase::Binding);
                 let tuple = bind(&black_box, nonces, &key).await?.pop();
                 // It is missing with probability 2^-254.
-                let tuple = tuple.ok_or(theta_mpc::Stop::Input("a nonce that is of no use"))?;
+                let tuple = tuple.ok_or(Stop::Input("a nonce that is of no use"))?;
                 meter.enter(Phase::Signing);
                 let request = Request { tuple: tuple.id(), digest, session: digest };
                 let signature = sign(&black_box, &key, tuple, request).await?;
@@ -166,6 +176,26 @@ impl Measurement<'_> {
         let (signed, cost) = job::run(self.network, self.threshold, Phase::SetUp, begin)?;
         verified::<B>(&signed, &digest)?;
         Ok(cost)
+    }
+}
+
+/// A party's part of a program that makes a key and so many tuples.
+fn batch<B: Measured>(
+    set_ups: Arc<B::SetUps>,
+    count: usize,
+) -> impl FnOnce(Party, Arc<Meter>) -> Pin<Box<dyn Future<Output = Result<Material<B>, Stop>> + Send>> + Send {
+    move |party, meter| {
+        Box::pin(async move {
+            let black_box = B::make(&party, &set_ups).await?;
+            meter.enter(Phase::KeyGeneration);
+            let key = generate(&black_box, Epoch::FIRST).await?;
+            meter.enter(Phase::Nonces);
+            let nonces = prepare_nonces(&black_box, Epoch::FIRST, count).await?;
+            meter.enter(Phase::Binding);
+            let tuples = bind(&black_box, nonces, &key).await?;
+            black_box.leave();
+            Ok((Arc::new(key), tuples))
+        })
     }
 }
 

@@ -54,7 +54,8 @@ measured, and what it sends arrives after the profile's latency and its bytes by
 party has a core of its own there, and is in the profile's regions in turn.
 
 A key takes the set-up of the black box (oblivious transfer, MAC keys) and the key itself; tuples are nonces and their binding to the key. Where one \
-program may not send enough for --count tuples, there are as many programs as it takes, one after the other. On demand is a signature where there is \
+program may not send enough for --count tuples, there are as many programs as it takes, one after the other; \"at once\" is the rate of several at the same time, \
+with all that each begins with, as a node that fills stocks of several keys has it. On demand is a signature where there is \
 a key and nothing else: set-up, one tuple, one signature. The last figure is a signature with a tuple from the stock, one round. Every signature is \
 verified. bench/README.md says what the figures mean. Measure on a machine that does nothing else.")]
 pub(crate) struct EcdsaArgs {
@@ -70,6 +71,9 @@ pub(crate) struct EcdsaArgs {
     /// How many tuples to make
     #[arg(long, value_name = "TUPLES", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
+    /// How many programs make tuples at the same time, for the figure "at once"
+    #[arg(long, value_name = "PROGRAMS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=8))]
+    at_once: u16,
     /// Over these networks: loopback, or by the model lan, regional, four-regions, continents, or a profile's file
     #[arg(long = "profile", value_name = "PROFILE", value_delimiter = ',', default_value = LOOPBACK)]
     profiles: Vec<String>,
@@ -103,7 +107,7 @@ pub(crate) fn run(args: &EcdsaArgs, output: Output) -> Result<(), Failure> {
     let bar = progress::bar(points.len());
     let (mut results, mut comparisons) = (Vec::with_capacity(points.len()), Vec::new());
     for point in &points {
-        let result = measured(point, count, Times::USUAL, &bar)?;
+        let result = measured(point, count, Times::usual(args.at_once.into()), &bar)?;
         bar.println(result.line());
         if let (Some(program), None, CurveName::P256) = (&args.beside, point.profile, point.curve) {
             let theirs = beside::measure(program, point.backend, point.threshold.n(), count)?;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::machine::Machine;
 
-const HEADERS: [&str; 13] = [
+const HEADERS: [&str; 14] = [
     "network",
     "curve",
     "black box",
@@ -24,6 +24,7 @@ const HEADERS: [&str; 13] = [
     "key ms",
     "tuples/s",
     "with set-up",
+    "at once",
     "CPU us",
     "kB/tuple",
     "on demand ms",
@@ -63,7 +64,7 @@ impl Report<'_> {
 }
 
 fn write_times(results: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Table::new(&HEADERS, &[3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    let mut table = Table::new(&HEADERS, &[3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
     for Outcome { row, .. } in results {
         table.row([
             row.network.clone(),
@@ -74,6 +75,7 @@ fn write_times(results: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
             format!("{:.2}", row.key_generation_ms),
             rate(row.tuples_per_second),
             rate(row.tuples_per_second_with_set_up),
+            row.tuples_per_second_at_once.map_or_else(|| "-".to_owned(), rate),
             format!("{:.1}", row.cpu_us_per_tuple),
             format!("{:.3}", row.bytes_per_tuple / 1e3),
             format!("{:.2}", row.on_demand_ms),
@@ -84,7 +86,7 @@ fn write_times(results: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
     table.write(out)?;
     writeln!(
         out,
-        "\nCPU of one party for a tuple. Rounds: set-up + key generation, tuples of one program, a signature on demand, a signature."
+        "\nAt once: tuples a second of programs that run at the same time, each with a set-up and a key. CPU of one party for a tuple. Rounds: set-up + key generation, tuples of one program, a signature on demand, a signature."
     )
 }
 

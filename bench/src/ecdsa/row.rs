@@ -49,6 +49,8 @@ pub(super) struct Row {
     pub(super) tuples_per_second: f64,
     /// The same if the set-up of each program counts.
     pub(super) tuples_per_second_with_set_up: f64,
+    /// Of programs that run at the same time, each with its set-up and a key; none in a model.
+    pub(super) tuples_per_second_at_once: Option<f64>,
     /// Of one party.
     pub(super) cpu_us_per_tuple: f64,
     pub(super) set_up_cpu_ms: f64,
@@ -89,7 +91,7 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Sums up what was measured.
     pub(super) fn new(subject: &Subject<'_>, figures: &Figures) -> Self {
-        let Figures { keys, batches, batch, programs, on_demand, signatures } = figures;
+        let Figures { keys, batches, batch, programs, at_once, on_demand, signatures } = figures;
         let (key, set_up) = ([Phase::KeyGeneration], [Phase::SetUp]);
         let (tuples, made) = (number(*batch), number(*batch * batches.0.len()).max(1.0));
         let (presigning, with_set_up) = (batches.median(&TUPLES), batches.median(&WITH_SET_UP));
@@ -109,6 +111,7 @@ impl Outcome {
             presigning_ms: milliseconds(presigning) * number(*programs),
             tuples_per_second: per_second(presigning),
             tuples_per_second_with_set_up: per_second(with_set_up),
+            tuples_per_second_at_once: at_once.map(|(tuples, time)| number(tuples) / time.as_secs_f64().max(1e-9)),
             cpu_us_per_tuple: batches.cpu(&TUPLES).as_secs_f64() * 1e6 / made,
             set_up_cpu_ms: milliseconds(keys.cpu(&set_up)) / number(keys.0.len()).max(1.0),
             on_demand_ms: milliseconds(on_demand.median(&ON_DEMAND)),

@@ -9,7 +9,7 @@ const FEW: usize = 3;
 
 fn measure(profile: Option<&Profile>, backend: Backend, threshold: Threshold, count: usize) -> Outcome {
     let point = Point { profile, curve: CurveName::P256, backend, threshold };
-    let times = Times { programs: 1, signatures: 2 };
+    let times = Times { programs: 1, signatures: 2, at_once: 2 };
     measured(&point, count, times, &ProgressBar::hidden()).unwrap()
 }
 
@@ -34,6 +34,11 @@ fn are_positive(result: &Outcome) {
     ] {
         assert!(figure.is_finite() && figure > 0.0, "{row:?}");
     }
+    assert_eq!(
+        row.tuples_per_second_at_once.is_some_and(|rate| rate.is_finite() && rate > 0.0),
+        !row.modelled,
+        "{row:?}"
+    );
     assert!(row.tuples_per_second >= row.tuples_per_second_with_set_up, "{row:?}");
     assert!(row.key_generation_rounds > 0 && row.presigning_rounds > 0 && row.sign_rounds == 1, "{row:?}");
     assert!(row.on_demand_rounds > row.sign_rounds, "{row:?}");
@@ -64,8 +69,8 @@ fn every_black_box_signs_over_sockets_and_sends_the_same_in_the_model() {
 fn what_one_program_may_not_send_several_do() {
     let threshold = smallest(Backend::Mascot);
     let lan = Profile::find("lan").unwrap();
-    let row = measure(Some(&lan), Backend::Mascot, threshold, 23).row;
-    assert_eq!((row.tuples, row.programs), (24, 2), "two of the same size");
+    let row = measure(Some(&lan), Backend::Mascot, threshold, 41).row;
+    assert_eq!((row.tuples, row.programs), (42, 2), "two of the same size");
 }
 
 #[test]

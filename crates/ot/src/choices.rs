@@ -67,6 +67,13 @@ impl Choices {
         self.blocks.expose().iter().flat_map(bits).take(self.len)
     }
 
+    /// The bit at a place; zero after the last.
+    #[inline]
+    pub(crate) fn at(&self, index: usize) -> Choice {
+        let block = self.blocks.expose().get(index / 128).copied().unwrap_or_default();
+        words::bit(block, u32::try_from(index % 128).unwrap_or(0))
+    }
+
     /// All blocks.
     pub(crate) fn blocks(&self) -> &[u128] {
         self.blocks.expose()

@@ -1,6 +1,7 @@
 //! One party: a thread that computes, and speaks with the others.
 
 use std::{
+    collections::BTreeMap,
     mem,
     sync::Arc,
     time::{Duration, Instant},
@@ -34,11 +35,11 @@ pub(super) struct Task {
 pub(super) enum Said {
     /// It is connected to all others.
     Connected,
-    /// It has the result of the task.
-    Finished(Record),
+    /// It has the result of the program of this number.
+    Finished(u32, Record),
 }
 
-/// Does one task after the other until there are no more.
+/// Does what tasks it is given, at once if it has several, until there are no more.
 pub(super) fn run(config: MeshConfig, tasks: mpsc::UnboundedReceiver<Task>, say: &dyn Fn(Said)) -> Result<(), Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::internal)?;
     runtime.block_on(async {
@@ -46,13 +47,11 @@ pub(super) fn run(config: MeshConfig, tasks: mpsc::UnboundedReceiver<Task>, say:
         while mesh.status().iter().any(|peer| peer.state != PeerState::Connected) {
             time::sleep(Duration::from_millis(1)).await;
         }
-        let mut party = Party { mesh, inbound, tasks, early: Vec::new(), rng: random::generator()? };
+        let (running, early) = (BTreeMap::new(), Vec::new());
+        let mut party = Party { mesh, inbound, tasks, running, latest: 0, early, rng: random::generator()? };
         say(Said::Connected);
-        while let Some(task) = party.tasks.recv().await {
-            match party.run(task).await? {
-                Some(record) => say(Said::Finished(record)),
-                None => break,
-            }
+        while let Some((program, record)) = party.next().await? {
+            say(Said::Finished(program, record));
         }
         party.mesh.shutdown();
         Ok(())
@@ -63,38 +62,62 @@ struct Party {
     mesh: Arc<Mesh>,
     inbound: mpsc::Receiver<Inbound>,
     tasks: mpsc::UnboundedReceiver<Task>,
+    /// Programs that have begun and not ended, by their numbers.
+    running: BTreeMap<u32, Job>,
+    /// The last program that has begun.
+    latest: u32,
     /// Messages of programs that this party has not begun.
     early: Vec<(u32, Message)>,
     rng: ChaCha20Rng,
 }
 
 impl Party {
-    /// Runs a program to its end; `None` if nobody waits for it any more.
-    async fn run(&mut self, Task { program, epoch, mut job }: Task) -> Result<Option<Record>, Failure> {
+    /// Runs programs until one ends; `None` if nobody waits for any more.
+    async fn next(&mut self) -> Result<Option<(u32, Record)>, Failure> {
+        loop {
+            let finished = self.running.iter().find(|(_, job)| job.is_finished()).map(|(program, _)| *program);
+            if let Some((program, job)) = finished.and_then(|program| Some((program, self.running.remove(&program)?))) {
+                job.meter().pause();
+                return Ok(Some((program, job.meter().record())));
+            }
+            tokio::select! {
+                inbound = self.inbound.recv() => {
+                    let (program, message) = self.read(inbound)?;
+                    if program > self.latest {
+                        self.early.push((program, message));
+                    } else {
+                        self.take(program, message).await?;
+                    }
+                }
+                task = self.tasks.recv() => match task {
+                    Some(task) => self.begin(task).await?,
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    /// Begins a program.
+    async fn begin(&mut self, Task { program, epoch, mut job }: Task) -> Result<(), Failure> {
         job.meter().begin(Clock::Wall(epoch));
         let messages = job.start(&mut self.rng)?;
+        self.running.insert(program, job);
+        self.latest = program;
         self.send(program, messages).await?;
         let (now, later) = mem::take(&mut self.early).into_iter().partition(|(of, _)| *of == program);
         self.early = later;
-        let mut waiting: Vec<(u32, Message)> = now;
-        while !job.is_finished() {
-            let (of, message) = match waiting.pop() {
-                Some(message) => message,
-                None => tokio::select! {
-                    inbound = self.inbound.recv() => self.read(inbound)?,
-                    // There is no other task before this one is finished: whoever gave it has ended.
-                    _ = self.tasks.recv() => return Ok(None),
-                },
-            };
-            if of > program {
-                self.early.push((of, message));
-            } else if of == program {
-                let messages = job.take(message, &mut self.rng)?;
-                self.send(program, messages).await?;
-            }
+        let now: Vec<(u32, Message)> = now;
+        for (_, message) in now {
+            self.take(program, message).await?;
         }
-        job.meter().pause();
-        Ok(Some(job.meter().record()))
+        Ok(())
+    }
+
+    /// Takes a message of a program that has begun; one that has ended needs none.
+    async fn take(&mut self, program: u32, message: Message) -> Result<(), Failure> {
+        let Some(job) = self.running.get_mut(&program) else { return Ok(()) };
+        let messages = job.take(message, &mut self.rng)?;
+        self.send(program, messages).await
     }
 
     /// Sends, and lets what is sent leave.

@@ -1,6 +1,7 @@
 //! Parties that are threads of this process, each with a mesh of the product: real sockets and TLS over loopback.
 
 use std::{
+    collections::BTreeMap,
     net::TcpListener,
     sync::mpsc as sync,
     thread::{self, JoinHandle},
@@ -50,32 +51,67 @@ impl Sockets {
             group.threads.push(thread.map_err(Failure::internal)?);
             group.tasks.push(task);
         }
-        group.wait()?;
+        for _ in 0..group.tasks.len() {
+            group.next()?;
+        }
         Ok(group)
     }
 
-    /// Waits until every party has said something. Returns the records among it, by party.
-    fn wait(&self) -> Result<Vec<Record>, Failure> {
-        let mut records = vec![None; self.tasks.len()];
-        for _ in &self.tasks {
-            let late = |_| Failure::Failed(format!("a party has done nothing for {} s", PATIENCE.as_secs()));
-            let (place, said) = self.said.recv_timeout(PATIENCE).map_err(late)?;
-            if let (Said::Finished(record), Some(kept)) = (said?, records.get_mut(place)) {
-                *kept = Some(record);
-            }
-        }
-        Ok(records.into_iter().flatten().collect())
+    /// Waits until a party has said something.
+    fn next(&self) -> Result<(usize, Said), Failure> {
+        let late = |_| Failure::Failed(format!("a party has done nothing for {} s", PATIENCE.as_secs()));
+        let (place, said) = self.said.recv_timeout(PATIENCE).map_err(late)?;
+        Ok((place, said?))
     }
-}
 
-impl Network for Sockets {
-    fn run(&mut self, jobs: Vec<Job>) -> Result<Vec<Record>, Failure> {
+    /// Gives each party its job of a program.
+    fn begin(&mut self, jobs: Vec<Job>) -> Result<(), Failure> {
         self.programs += 1;
         for (party, job) in self.tasks.iter().zip(jobs) {
             let task = Task { program: self.programs, epoch: self.epoch, job };
             party.send(task).map_err(|_| Failure::internal("a party has ended"))?;
         }
-        self.wait()
+        Ok(())
+    }
+}
+
+impl Network for Sockets {
+    fn run(&mut self, jobs: Vec<Job>) -> Result<Vec<Record>, Failure> {
+        self.begin(jobs)?;
+        let mut records = vec![None; self.tasks.len()];
+        for _ in 0..self.tasks.len() {
+            if let (place, Said::Finished(_, record)) = self.next()?
+                && let Some(kept) = records.get_mut(place)
+            {
+                *kept = Some(record);
+            }
+        }
+        Ok(records.into_iter().flatten().collect())
+    }
+
+    fn run_at_once(&mut self, programs: Vec<Vec<Job>>, at_once: usize) -> Result<Option<Duration>, Failure> {
+        let begin = Instant::now();
+        let mut waiting = programs.into_iter();
+        let mut missing = BTreeMap::new();
+        for jobs in waiting.by_ref().take(at_once) {
+            self.begin(jobs)?;
+            missing.insert(self.programs, self.tasks.len());
+        }
+        while !missing.is_empty() {
+            let (_, Said::Finished(program, _)) = self.next()? else { continue };
+            let left = missing.get_mut(&program).map_or(0, |left| {
+                *left -= 1;
+                *left
+            });
+            if left == 0 {
+                missing.remove(&program);
+                if let Some(jobs) = waiting.next() {
+                    self.begin(jobs)?;
+                    missing.insert(self.programs, self.tasks.len());
+                }
+            }
+        }
+        Ok(Some(begin.elapsed()))
     }
 }
 

@@ -14,10 +14,11 @@ use crate::{
 };
 
 /// The most triples at once: the longest message has 24 kB for each.
-const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 42;
 
-/// How many triples are made beside those that are needed: as many as a check of products with a fixed factor takes.
-const SPARE: usize = 2;
+/// How many triples are made beside those that are needed: one for a nonce, and as many as a check of products with a fixed factor takes, so that a program
+/// that makes one signature makes triples once.
+const SPARE: usize = 3;
 
 /// What makes triples.
 pub(super) type Maker<S> = mascot::Party<S>;

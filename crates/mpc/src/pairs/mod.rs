@@ -4,6 +4,7 @@ mod room;
 mod set_ups;
 mod shown;
 
+use bytes::Bytes;
 use rand_core::Rng;
 use theta_groups::Transcript;
 use theta_names::ShareIndex;
@@ -46,7 +47,7 @@ pub(crate) async fn broadcast(party: &Party, bytes: Vec<u8>) -> Result<Vec<Vec<u
 }
 
 /// Sends each its message, and waits for one of the same length of each: in protocols of pairs, what one sends the other sends, too.
-pub(crate) async fn swap(party: &Party, messages: Messages) -> Result<Messages, Stop> {
+pub(crate) async fn swap(party: &Party, messages: Messages) -> Result<Messages<Bytes>, Stop> {
     let n = party.n();
     let (mut out, mut expected) = (vec![Vec::new(); n], vec![0; n]);
     for (to, message) in messages {
@@ -55,9 +56,9 @@ pub(crate) async fn swap(party: &Party, messages: Messages) -> Result<Messages, 
             *out = message;
         }
     }
-    let got = party.exchange(&out, &expected)?.await?;
+    let got = party.hand_over(out, &expected)?.await?;
     let others = got.into_iter().enumerate().filter(|(position, _)| *position != party.position());
-    others.map(|(position, bytes)| Ok((index(position)?, bytes.into()))).collect()
+    others.map(|(position, bytes)| Ok((index(position)?, bytes))).collect()
 }
 
 /// The phase of a program that ends because its parties did not begin it together. A party that has begun anew and hears what others said to

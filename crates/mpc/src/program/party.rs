@@ -1,6 +1,9 @@
 //! A party as its program sees it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use bytes::Bytes;
 use theta_names::ShareIndex;
@@ -157,7 +160,13 @@ impl Party {
     /// [`Stop::Lost`] if a party that is waited for was excluded; [`Stop::Input`] if messages become longer than
     /// [`LONGEST_MESSAGE`], or all together longer than an instance keeps.
     pub fn exchange(&self, out: &[Vec<u8>], expected: &[usize]) -> Result<Exchange, Stop> {
-        let (round, places) = self.post(out, expected)?;
+        let (round, places) = self.post(out.iter().map(|bytes| bytes.as_slice().into()), expected)?;
+        Ok(Exchange::new(self.clone(), round, places))
+    }
+
+    /// As [`exchange`](Self::exchange), for long messages: nothing is copied that is the first of its message.
+    pub(crate) fn hand_over(&self, out: Vec<Vec<u8>>, expected: &[usize]) -> Result<Exchange, Stop> {
+        let (round, places) = self.post(out.into_iter().map(Cow::Owned), expected)?;
         Ok(Exchange::new(self.clone(), round, places))
     }
 
@@ -167,7 +176,7 @@ impl Party {
     /// # Errors
     /// As [`exchange`](Self::exchange).
     pub fn gather(&self, out: &[Vec<u8>], expected: &[usize]) -> Result<Gather, Stop> {
-        let (round, places) = self.post(out, expected)?;
+        let (round, places) = self.post(out.iter().map(|bytes| bytes.as_slice().into()), expected)?;
         self.state().ragged = true;
         Ok(Gather::new(self.clone(), round, places))
     }
@@ -223,7 +232,11 @@ impl Party {
     }
 
     /// Adds to the next round. Returns its number, and where in each message what is expected will be.
-    fn post(&self, out: &[Vec<u8>], expected: &[usize]) -> Result<(u16, Vec<(usize, usize)>), Stop> {
+    fn post<'a>(
+        &self,
+        out: impl Iterator<Item = Cow<'a, [u8]>>,
+        expected: &[usize],
+    ) -> Result<(u16, Vec<(usize, usize)>), Stop> {
         let mut guard = self.state();
         let state = &mut *guard;
         if state.ragged {
@@ -233,7 +246,11 @@ impl Party {
         state.building.used = true;
         for (position, (buffer, bytes)) in state.building.out.iter_mut().zip(out).enumerate() {
             if position != self.local {
-                buffer.extend_from_slice(bytes);
+                if buffer.is_empty() {
+                    *buffer = bytes.into_owned();
+                } else {
+                    buffer.extend_from_slice(&bytes);
+                }
                 if buffer.len() > LONGEST_MESSAGE {
                     return Err(Stop::Input("a batch that is too large for one message"));
                 }

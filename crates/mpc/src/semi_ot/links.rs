@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use theta_groups::{Ristretto255, Scalar, Secret};
 use theta_names::ShareIndex;
-use theta_ot::extension::{self, Extension, Grown, ReceivedTransfers};
-use theta_ot::gilboa::{self, Corrections, TRANSFERS};
+use theta_ot::extension::{self, Grown, ReceivedTransfers};
+use theta_ot::gilboa::{self, TRANSFERS};
 use theta_ot::mascot::{FAST, Fixing, Messages, Pairs, Parties, Setting};
 use theta_ot::{Choices, Session, base};
 use theta_rounds::Bug;
@@ -16,9 +17,9 @@ use crate::{
 };
 
 /// The most products in one message: 8 kB each, so that two parts of a program can multiply at once.
-pub(super) const AT_ONCE: usize = 48;
+pub(super) const AT_ONCE: usize = 63;
 /// The most products with a fixed factor in one message: 4 kB each.
-pub(super) const BY_FACTOR_AT_ONCE: usize = 96;
+pub(super) const BY_FACTOR_AT_ONCE: usize = 126;
 /// The field size of the extension, as in [`theta_ot::mascot`].
 const K: u8 = 4;
 
@@ -76,7 +77,7 @@ impl Links {
         let asked = pairs::swap(party, out).await?;
         let (mut receivers, mut out) = (BTreeMap::new(), Messages::new());
         for (peer, ask) in asked {
-            let ask = base::Ask(ask);
+            let ask = base::Ask(ask.into());
             let session = to(peer)?.reversed();
             let grown = party.draw(|rng| extension::Receiver::new::<Ristretto255>(session, K, &ask, rng));
             let (receiver, grown) = grown.map_err(pairs::stop(party, peer))?;
@@ -86,7 +87,7 @@ impl Links {
         let mut pairs = Pairs::new();
         for (peer, grown) in pairs::swap(party, out).await? {
             let (setup, receiver) = (setups.remove(&peer).ok_or(MISSING)?, receivers.remove(&peer).ok_or(MISSING)?);
-            let sender = setup.finish(&Grown(grown)).map_err(pairs::stop(party, peer))?;
+            let sender = setup.finish(&Grown(grown.into())).map_err(pairs::stop(party, peer))?;
             pairs.insert(peer, (sender, receiver));
         }
         Ok(Self { parties: session, pairs, fixed: 0 })
@@ -105,7 +106,7 @@ impl Links {
         &mut self,
         party: &Party,
         setting: Setting<S>,
-        messages: &Messages,
+        messages: &Messages<Bytes>,
     ) -> Result<(Fixing<S>, Messages), Stop> {
         setting.handle(&mut self.pairs, messages).map_err(pairs::fault(party))
     }
@@ -127,14 +128,14 @@ impl Links {
     pub(super) fn send<S: Scalar>(
         &mut self,
         party: &Party,
-        extensions: &Messages,
+        extensions: &Messages<Bytes>,
         b: &Secret<Vec<S>>,
         sums: &mut Secret<Vec<S>>,
     ) -> Result<Messages, Stop> {
         let mut out = Messages::new();
         for (peer, extension) in extensions {
             let (sender, receiver) = self.pairs.remove(peer).ok_or(MISSING)?;
-            let extended = sender.extend(TRANSFERS * b.expose().len(), &Extension(extension.clone()));
+            let extended = sender.extend(TRANSFERS * b.expose().len(), extension);
             let (sender, transfers) = extended.map_err(pairs::stop(party, *peer))?;
             self.pairs.insert(*peer, (sender, receiver));
             let (corrections, summands) = gilboa::send(transfers, b.expose()).map_err(|it| pairs::misuse(&it))?;
@@ -148,12 +149,12 @@ impl Links {
     pub(super) fn receive<S: Scalar>(
         party: &Party,
         mut chosen: Chosen,
-        corrections: &Messages,
+        corrections: &Messages<Bytes>,
         sums: &mut Secret<Vec<S>>,
     ) -> Result<(), Stop> {
         for (peer, corrections) in corrections {
             let transfers = chosen.remove(peer).ok_or(MISSING)?;
-            let summands = gilboa::receive::<S>(transfers, &Corrections(corrections.clone()));
+            let summands = gilboa::receive::<S>(transfers, corrections);
             add(sums, &summands.map_err(pairs::stop(party, *peer))?);
         }
         Ok(())

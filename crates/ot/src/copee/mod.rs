@@ -38,6 +38,12 @@ pub struct Opening(pub Vec<u8>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrections(pub Vec<u8>);
 
+impl AsRef<[u8]> for Corrections {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl Corrections {
     /// Its length in bytes.
     #[must_use]

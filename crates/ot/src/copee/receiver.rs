@@ -4,7 +4,7 @@ use subtle::ConstantTimeEq;
 use theta_groups::{Scalar, Secret};
 use zeroize::Zeroizing;
 
-use super::{BITS, Corrections, Opening, Sum, Sums, expect_count};
+use super::{BITS, Opening, Sum, Sums, expect_count};
 use crate::base::ReceivedSeeds;
 use crate::error::expect_len;
 use crate::forest::{Shape, Tree, puncture};
@@ -46,19 +46,20 @@ impl Receiver {
         Ok(Self { shape, bits: received.choices, leaves, batch: 0 })
     }
 
-    /// P_B's summands q, of a number of products that the parties have agreed on.
+    /// P_B's summands q, of a number of products that the parties have agreed on; `corrections` are the bytes of [`Corrections`](super::Corrections).
     ///
     /// # Errors
     /// [`Misuse::Count`]; [`Misbehaviour::Length`] and [`Misbehaviour::Scalar`].
     pub fn extend<S: Scalar>(
         self,
         products: usize,
-        corrections: &Corrections,
+        corrections: &(impl AsRef<[u8]> + ?Sized),
     ) -> Result<(Self, Secret<Vec<S>>), Error> {
         expect_count(products)?;
-        expect_len(&corrections.0, 32 * self.shape.trees().len() * products)?;
+        let corrections = corrections.as_ref();
+        expect_len(corrections, 32 * self.shape.trees().len() * products)?;
         let modulus = Modulus::of::<S>();
-        let mut corrections = corrections.0.as_chunks().0.iter().enumerate();
+        let mut corrections = corrections.as_chunks().0.iter().enumerate();
         // P_B's summand of a digit is the sum over leaves of (digit - number) pad, plus digit times correction.
         let mut positive = Zeroizing::new(vec![Sum::ZERO; products]);
         let mut negative = Zeroizing::new(vec![Sum::ZERO; products]);

@@ -45,6 +45,12 @@ pub struct Grown(pub Vec<u8>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension(pub Vec<u8>);
 
+impl AsRef<[u8]> for Extension {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl Grown {
     /// Its length in bytes.
     ///

@@ -71,8 +71,9 @@ impl Receiver {
         x.expose_mut().push(words::random(rng));
         let rows = self.expand(choices.len());
         let (extension, _) = self.correct(&rows, |_| x.expose(), x.expose());
-        let transferred = Secret::new(columns(rows.rows.expose(), x.expose().len()));
-        let columns = Secret::new(transferred.expose().get(..choices.len()).unwrap_or_default().to_vec());
+        // A vector is wiped over its whole capacity when it is dropped.
+        let mut columns = Secret::new(columns(rows.rows.expose(), x.expose().len()));
+        columns.expose_mut().truncate(choices.len());
         let transfers = ReceivedTransfers { columns, choices, first: self.made, tag: self.tag };
         Ok((Self { batch: self.batch + 1, made: next, ..self }, extension, transfers))
     }

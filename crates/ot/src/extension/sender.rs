@@ -7,9 +7,7 @@ use super::check::RowHash;
 use super::rows::expand;
 use super::transfers::SentTransfers;
 use super::transpose::columns;
-use super::{
-    BASE, Extension, Grown, MOST_OF_A_RUN, MOST_OF_A_SETUP, advance, blocks, expect_count, length, tag, tag_of_run,
-};
+use super::{BASE, Grown, MOST_OF_A_RUN, MOST_OF_A_SETUP, advance, blocks, expect_count, length, tag, tag_of_run};
 use crate::base::{self, Answer, Ask};
 use crate::error::expect_len;
 use crate::forest::{Shape, puncture};
@@ -84,21 +82,27 @@ impl Sender {
         }
     }
 
-    /// Takes the next batch, of a number of transfers that the parties have agreed on.
+    /// Takes the next batch, an [`Extension`](super::Extension)'s bytes, of a number of transfers that the parties have agreed on.
     ///
     /// # Errors
     /// [`Misuse::Count`] and [`Misuse::UsedUp`]; [`Misbehaviour::Length`] and [`Misbehaviour::Correlation`].
-    pub fn extend(self, transfers: usize, extension: &Extension) -> Result<(Self, SentTransfers), Error> {
+    pub fn extend(
+        self,
+        transfers: usize,
+        extension: &(impl AsRef<[u8]> + ?Sized),
+    ) -> Result<(Self, SentTransfers), Error> {
+        let extension = extension.as_ref();
         expect_count(transfers)?;
         let next = advance(self.made, transfers, self.most)?;
-        expect_len(&extension.0, length(self.shape, transfers))?;
+        expect_len(extension, length(self.shape, transfers))?;
         let blocks = blocks(transfers);
-        let (corrections, values) = extension.0.split_at(16 * self.shape.trees().len() * blocks);
+        let (corrections, values) = extension.split_at(16 * self.shape.trees().len() * blocks);
         let mut rows = expand(self.shape, self.leaves.expose(), true, self.batch, blocks).rows;
         self.correct(rows.expose_mut(), corrections, blocks);
         self.check(rows.expose(), corrections, values, blocks)?;
-        let columns = Secret::new(columns(rows.expose(), blocks));
-        let columns = Secret::new(columns.expose().get(..transfers).unwrap_or_default().to_vec());
+        // A vector is wiped over its whole capacity when it is dropped.
+        let mut columns = Secret::new(columns(rows.expose(), blocks));
+        columns.expose_mut().truncate(transfers);
         let delta = Secret::new(*self.delta.expose());
         let transfers = SentTransfers { columns, delta, first: self.made, tag: self.tag };
         Ok((Self { batch: self.batch + 1, made: next, ..self }, transfers))

@@ -148,14 +148,10 @@ impl ReceivedTransfers {
     /// A scalar of each transfer, below q and in words: of H(t, i); after its choice. Each transfer is used once.
     #[inline]
     pub(crate) fn scalars(self, modulus: &Modulus, mut take: impl FnMut(usize, Choice, [u64; 4])) {
-        let mut choices = self.choices.iter();
         self.hashed(
             [0; 4],
             |breaker, inputs, first, out| breaker.scalars(modulus, inputs, first, out),
-            |index, scalar| {
-                // There is a choice for each column.
-                take(index, choices.next().unwrap_or(Choice::from(0)), scalar);
-            },
+            |index, scalar| take(index, self.choices.at(index), scalar),
         );
     }
 

@@ -29,6 +29,12 @@ pub const MOST_PRODUCTS: usize = MOST / TRANSFERS;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrections(pub Vec<u8>);
 
+impl AsRef<[u8]> for Corrections {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl Corrections {
     /// Its length in bytes.
     #[must_use]

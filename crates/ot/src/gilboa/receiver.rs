@@ -9,19 +9,24 @@ use crate::reduce::Modulus;
 use crate::wide::Wide;
 use crate::{Error, Misbehaviour, words};
 
-/// The receiver's summands of the products of its factors, with whose bits ([`crate::Choices::of_scalars`]) the transfers were made.
+/// The receiver's summands of the products of its factors, with whose bits ([`crate::Choices::of_scalars`]) the transfers were made; `corrections` are the bytes of
+/// [`Corrections`].
 ///
 /// # Errors
 /// [`crate::Misuse::Count`] and [`crate::Misuse::Transfers`]; [`Misbehaviour::Length`] and [`Misbehaviour::Scalar`].
-pub fn receive<S: Scalar>(transfers: ReceivedTransfers, corrections: &Corrections) -> Result<Secret<Vec<S>>, Error> {
+pub fn receive<S: Scalar>(
+    transfers: ReceivedTransfers,
+    corrections: &(impl AsRef<[u8]> + ?Sized),
+) -> Result<Secret<Vec<S>>, Error> {
+    let corrections = corrections.as_ref();
     let products = transfers.len() / TRANSFERS;
     expect(products.min(MOST_PRODUCTS + 1), transfers.len())?;
-    expect_len(&corrections.0, Corrections::length(products))?;
+    expect_len(corrections, Corrections::length(products))?;
     let modulus = Modulus::of::<S>();
     let mut summands = Secret::new(Vec::with_capacity(products));
     // A pad, and the correction if it was chosen.
     let mut parts = Parts::new([[0; 5]; TRANSFERS]);
-    let mut corrections = corrections.0.as_chunks().0.iter();
+    let mut corrections = corrections.as_chunks().0.iter();
     let mut false_one = None;
     transfers.scalars(&modulus, |index, choice, [a, b, c, d]| {
         let bit = index % TRANSFERS;

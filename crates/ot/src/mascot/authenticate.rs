@@ -11,7 +11,7 @@ use super::coins::{Bound, HASH, Toss, all};
 use super::mesh::{Links, Party};
 use super::parties::{Messages, split};
 use super::{Fault, Share, Triples};
-use crate::{Misuse, copee};
+use crate::Misuse;
 
 /// Our shares of a batch: for each triple a, b, c, a^ and c^, and at the end the mask x_0.
 pub(super) struct Input;
@@ -90,7 +90,7 @@ impl<S: Scalar> Party<S> {
         corrections: &[u8],
     ) -> Result<Secret<Vec<S>>, Fault> {
         let (input, key) = self.links.remove(&peer).ok_or(Misuse::Parties)?;
-        let extended = key.extend::<S>(values, &copee::Corrections(corrections.to_vec()));
+        let extended = key.extend::<S>(values, corrections);
         let (key, q) = extended.map_err(Fault::of(peer))?;
         self.links.insert(peer, (input, key));
         Ok(q)
@@ -120,7 +120,7 @@ impl<S: Scalar> Authenticating<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(self, messages: &Messages) -> Result<(Challenged<S>, Messages), Fault> {
+    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Challenged<S>, Messages), Fault> {
         let Self { mut party, batch, toss } = self;
         let n = batch.shares.expose().len();
         let (mut inputs, ours) = (BTreeMap::new(), toss.commit(&party.parties).to_vec());
@@ -144,7 +144,7 @@ impl<S: Scalar> Challenged<S> {
     /// [`Fault::Party`], [`Fault::Commitment`] and [`Fault::Disagreement`]; [`Misuse::Parties`].
     pub fn handle(
         self,
-        messages: &Messages,
+        messages: &Messages<impl AsRef<[u8]>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Opened<S>, Messages), Fault> {
         let Self { party, mut batch, inputs, toss } = self;
@@ -181,7 +181,7 @@ pub(super) type Values<S> = BTreeMap<ShareIndex, Vec<S>>;
 pub(super) fn opened<S: Scalar>(
     party: &Party<S>,
     ours: &[u8],
-    messages: &Messages,
+    messages: &Messages<impl AsRef<[u8]>>,
     values: usize,
 ) -> Result<(Broadcast, Values<S>), Fault> {
     let broadcast = all(&party.parties, ours, messages, HASH + S::ENCODED_LEN * values)?;

@@ -59,7 +59,7 @@ impl<S: Scalar> Opened<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`crate::Misuse::Parties`].
-    pub fn handle(self, messages: &Messages) -> Result<(Weighed<S>, Messages), Fault> {
+    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Weighed<S>, Messages), Fault> {
         let Self { party, claims, toss, message } = self;
         let values = 1 + claims.batch.checked().len();
         let (broadcast, opened) = opened(&party, &message, messages, values)?;
@@ -76,7 +76,7 @@ impl<S: Scalar> Weighed<S> {
     /// [`Fault::Party`], [`Fault::Commitment`] and [`Fault::Disagreement`]; [`crate::Misuse::Parties`].
     pub fn handle(
         self,
-        messages: &Messages,
+        messages: &Messages<impl AsRef<[u8]>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Committed<S>, Messages), Fault> {
         let Self { party, claims, toss, opened } = self;
@@ -110,7 +110,7 @@ impl<S: Scalar> Committed<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`crate::Misuse::Parties`].
-    pub fn handle(self, messages: &Messages) -> Result<(Checking<S>, Messages), Fault> {
+    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Checking<S>, Messages), Fault> {
         let Self { party, batch, sigma } = self;
         let sigma = sigma.bind(&party.parties, messages)?;
         let out = party.parties.to_all(&sigma.open());
@@ -123,7 +123,7 @@ impl<S: Scalar> Checking<S> {
     ///
     /// # Errors
     /// [`Fault::Party`], [`Fault::Commitment`], [`Fault::Disagreement`] and [`Fault::Macs`]; [`crate::Misuse::Parties`].
-    pub fn finish(self, messages: &Messages) -> Result<(Party<S>, Triples<S>), Fault> {
+    pub fn finish(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Party<S>, Triples<S>), Fault> {
         let Self { mut party, batch, sigma } = self;
         if sigma.sum(&party.parties, messages)? != S::ZERO {
             return Err(Fault::Macs);

@@ -102,7 +102,7 @@ impl Bound {
     }
 
     /// The coins: a hash of the seeds of all.
-    pub(super) fn finish(self, parties: &Parties, messages: &Messages) -> Result<Coins, Fault> {
+    pub(super) fn finish(self, parties: &Parties, messages: &Messages<impl AsRef<[u8]>>) -> Result<Coins, Fault> {
         let Self { toss, view, commitments } = self;
         let mut seeds = BTreeMap::from([(parties.me(), toss.seed.expose().to_vec())]);
         for (party, bytes) in parties.received(messages)? {
@@ -161,7 +161,7 @@ impl<S: Scalar> Sealed<S> {
         commitment(parties, self.batch, Self::PLACE, parties.me(), self.secret.expose())
     }
 
-    pub(super) fn bind(self, parties: &Parties, messages: &Messages) -> Result<Unsealing<S>, Fault> {
+    pub(super) fn bind(self, parties: &Parties, messages: &Messages<impl AsRef<[u8]>>) -> Result<Unsealing<S>, Fault> {
         let broadcast = all(parties, &self.commit(parties), messages, HASH)?;
         let (view, commitments) = take(parties, self.batch, Self::PLACE, &broadcast);
         Ok(Unsealing { sealed: self, view, commitments })
@@ -174,7 +174,7 @@ impl<S: Scalar> Unsealing<S> {
     }
 
     /// The sum of all values.
-    pub(super) fn sum(self, parties: &Parties, messages: &Messages) -> Result<S, Fault> {
+    pub(super) fn sum(self, parties: &Parties, messages: &Messages<impl AsRef<[u8]>>) -> Result<S, Fault> {
         let mut sum = *self.sealed.value.expose();
         for (party, bytes) in parties.received(messages)? {
             let bound = (self.sealed.batch, Sealed::<S>::PLACE, &self.view, &self.commitments);
@@ -191,7 +191,7 @@ impl<S: Scalar> Unsealing<S> {
 pub(super) fn all(
     parties: &Parties,
     ours: &[u8],
-    messages: &Messages,
+    messages: &Messages<impl AsRef<[u8]>>,
     length: usize,
 ) -> Result<BTreeMap<ShareIndex, Vec<u8>>, Fault> {
     let mut broadcast = BTreeMap::from([(parties.me(), ours.to_vec())]);

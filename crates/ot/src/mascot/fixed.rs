@@ -88,7 +88,11 @@ impl<S: Scalar> Setting<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(self, pairs: &mut Pairs, messages: &Messages) -> Result<(Fixing<S>, Messages), Fault> {
+    pub fn handle(
+        self,
+        pairs: &mut Pairs,
+        messages: &Messages<impl AsRef<[u8]>>,
+    ) -> Result<(Fixing<S>, Messages), Fault> {
         let Self { parties, factor, digit, mut received } = self;
         let (mut halves, mut out) = (BTreeMap::new(), Messages::new());
         for (party, bytes) in parties.received(messages)? {
@@ -107,7 +111,7 @@ impl<S: Scalar> Fixing<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(mut self, messages: &Messages) -> Result<Fixed<S>, Fault> {
+    pub fn handle(mut self, messages: &Messages<impl AsRef<[u8]>>) -> Result<Fixed<S>, Fault> {
         let mut links = BTreeMap::new();
         for (party, bytes) in self.parties.received(messages)? {
             let (input, received) = self.halves.remove(&party).ok_or(Misuse::Parties)?;
@@ -142,11 +146,11 @@ impl<S: Scalar> Multiplied<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(self, messages: &Messages) -> Result<(Fixed<S>, Secret<Vec<S>>), Fault> {
+    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Fixed<S>, Secret<Vec<S>>), Fault> {
         let Self { mut fixed, mut products } = self;
         for (party, bytes) in fixed.parties.received(messages)? {
             let (input, key) = fixed.links.remove(&party).ok_or(Misuse::Parties)?;
-            let extended = key.extend::<S>(products.expose().len(), &copee::Corrections(bytes.to_vec()));
+            let extended = key.extend::<S>(products.expose().len(), bytes);
             let (key, q) = extended.map_err(Fault::of(party))?;
             add(&mut products, &q);
             fixed.links.insert(party, (input, key));
@@ -201,7 +205,7 @@ impl<S: Scalar> Authenticated<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(self, messages: &Messages) -> Result<(Party<S>, Secret<Vec<Share<S>>>), Fault> {
+    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Party<S>, Secret<Vec<Share<S>>>), Fault> {
         let Self { mut party, mut shares } = self;
         for (peer, bytes) in party.parties.received(messages)? {
             let q = party.macs_of(peer, shares.expose().len(), bytes)?;

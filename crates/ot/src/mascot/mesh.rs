@@ -117,7 +117,7 @@ impl<S: Scalar> Asked<S> {
     /// [`Fault::Party`]; [`Misuse::Parties`].
     pub fn handle(
         mut self,
-        messages: &Messages,
+        messages: &Messages<impl AsRef<[u8]>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Grown<S>, Messages), Fault> {
         let (mut halves, mut out) = (BTreeMap::new(), Messages::new());
@@ -143,7 +143,7 @@ impl<S: Scalar> Grown<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(mut self, messages: &Messages) -> Result<(Opening<S>, Messages), Fault> {
+    pub fn handle(mut self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Opening<S>, Messages), Fault> {
         let (mut links, mut pairs, mut out) = (Opened::new(), BTreeMap::new(), Messages::new());
         let first = extension::Grown::length::<Base>(K)?;
         let second = extension::Extension::length(K, copee::BITS)?;
@@ -170,7 +170,7 @@ impl<S: Scalar> Opening<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(mut self, messages: &Messages) -> Result<(Party<S>, Option<Transfers>), Fault> {
+    pub fn handle(mut self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Party<S>, Option<Transfers>), Fault> {
         let (mut pairs, mut links) = (Pairs::new(), Links::new());
         for (party, bytes) in self.parties.received(messages)? {
             let session = self.parties.to(party)?.reversed();
@@ -199,8 +199,7 @@ pub(super) fn open(
     sender: extension::Sender,
     extension: &[u8],
 ) -> Result<(extension::Sender, copee::Sender, Vec<u8>), Fault> {
-    let extension = extension::Extension(extension.to_vec());
-    let (sender, sent) = sender.extend(copee::BITS, &extension).map_err(Fault::of(party))?;
+    let (sender, sent) = sender.extend(copee::BITS, extension).map_err(Fault::of(party))?;
     let (input, opening) = copee::Sender::new(&parties.to(party)?, digit, &sent.into_seeds())?;
     Ok((sender, input, opening.0))
 }
@@ -234,7 +233,7 @@ impl<S: Scalar> Keyed<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(mut self, messages: &Messages) -> Result<(Opening<S>, Messages), Fault> {
+    pub fn handle(mut self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Opening<S>, Messages), Fault> {
         let (mut links, mut out) = (Opened::new(), Messages::new());
         for (party, bytes) in self.parties.received(messages)? {
             let Some((sender, receiver, received)) = self.halves.remove(&party) else {

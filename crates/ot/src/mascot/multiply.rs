@@ -12,7 +12,7 @@ use super::coins::{Bound, HASH, Toss};
 use super::mesh::{Pairs, Party};
 use super::parties::{Messages, split};
 use super::{Check, Fault, MOST, TAU};
-use crate::extension::{Extension, ReceivedTransfers};
+use crate::extension::ReceivedTransfers;
 use crate::gilboa::{Corrections, TRANSFERS};
 use crate::{Choices, Misuse, gilboa};
 
@@ -110,7 +110,7 @@ impl<S: Scalar> Extending<S> {
     /// [`Fault::Party`]; [`Misuse::Parties`].
     pub fn handle(
         self,
-        messages: &Messages,
+        messages: &Messages<impl AsRef<[u8]>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Multiplying<S>, Messages), Fault> {
         let Self { mut party, factors, received, check } = self;
@@ -123,7 +123,7 @@ impl<S: Scalar> Extending<S> {
         let mut out = Messages::new();
         for (peer, bytes) in party.parties.received(messages)? {
             let (sender, receiver) = party.pairs.remove(&peer).ok_or(Misuse::Parties)?;
-            let extended = sender.extend(TRANSFERS * repeated.len(), &Extension(bytes.to_vec()));
+            let extended = sender.extend(TRANSFERS * repeated.len(), bytes);
             let (sender, sent) = extended.map_err(Fault::of(peer))?;
             let (corrections, summands) = gilboa::send(sent, &repeated)?;
             add(&mut c, summands.expose());
@@ -143,7 +143,7 @@ impl<S: Scalar> Multiplying<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(self, messages: &Messages) -> Result<(Combining<S>, Messages), Fault> {
+    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Combining<S>, Messages), Fault> {
         let Self { party, factors, mut received, mut c, toss, check } = self;
         let length = HASH + Corrections::length(factors.a.expose().len());
         let ours = toss.commit(&party.parties).to_vec();
@@ -152,7 +152,7 @@ impl<S: Scalar> Multiplying<S> {
             let (commitment, corrections) = split(peer, bytes, HASH, length)?;
             broadcast.insert(peer, commitment.to_vec());
             let transfers = received.remove(&peer).ok_or(Misuse::Parties)?;
-            let summands = gilboa::receive::<S>(transfers, &Corrections(corrections.to_vec()));
+            let summands = gilboa::receive::<S>(transfers, corrections);
             add(&mut c, summands.map_err(Fault::of(peer))?.expose());
         }
         let toss = toss.bind(&party.parties, &broadcast);
@@ -168,7 +168,7 @@ impl<S: Scalar> Combining<S> {
     /// [`Fault::Party`], [`Fault::Commitment`] and [`Fault::Disagreement`]; [`Misuse::Parties`].
     pub fn handle(
         self,
-        messages: &Messages,
+        messages: &Messages<impl AsRef<[u8]>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Authenticating<S>, Messages), Fault> {
         let Self { party, factors, c, toss, check } = self;

@@ -9,8 +9,8 @@ use super::Fault;
 use crate::error::expect_len;
 use crate::{Misbehaviour, Misuse, Session};
 
-/// A message for each other party, or of each.
-pub type Messages = BTreeMap<ShareIndex, Vec<u8>>;
+/// A message for each other party, or of each: bytes.
+pub type Messages<T = Vec<u8>> = BTreeMap<ShareIndex, T>;
 
 /// The parties of a run, and which of them we are.
 #[derive(Clone, Debug)]
@@ -66,12 +66,12 @@ impl Parties {
     }
 
     /// The messages of a round, if there is one of each other party and none else.
-    pub(super) fn received<'a>(
+    pub(super) fn received<'a, T: AsRef<[u8]>>(
         &self,
-        messages: &'a Messages,
-    ) -> Result<impl Iterator<Item = (ShareIndex, &'a [u8])> + use<'a>, Misuse> {
+        messages: &'a Messages<T>,
+    ) -> Result<impl Iterator<Item = (ShareIndex, &'a [u8])> + use<'a, T>, Misuse> {
         if messages.keys().eq(&self.others) {
-            Ok(messages.iter().map(|(party, bytes)| (*party, bytes.as_slice())))
+            Ok(messages.iter().map(|(party, bytes)| (*party, bytes.as_ref())))
         } else {
             Err(Misuse::Parties)
         }

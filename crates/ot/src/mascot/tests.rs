@@ -318,7 +318,7 @@ fn lengths_and_parties_must_fit() {
     let (_, party) = parties.into_iter().next().unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let (state, _) = party.triples(1, &mut rng).unwrap();
-    assert_eq!(state.handle(&Messages::new(), &mut rng).err(), Some(Fault::Ours(Misuse::Parties)));
+    assert_eq!(state.handle(&Messages::<Vec<u8>>::new(), &mut rng).err(), Some(Fault::Ours(Misuse::Parties)));
     let alone = Parties::new([1; 32], index(1), BTreeSet::new());
     assert_eq!(alone.err(), Some(Misuse::OneParty));
     assert_eq!(Parties::new([1; 32], index(1), [index(1)].into()).err(), Some(Misuse::OneParty));

@@ -60,14 +60,14 @@ async fn products<C: Check>(party: Party, lie: Lie) -> Result<bool, Stop> {
     let (u, v, uv) = black_box.verified_triples(2).await?;
     let values = a.then(&u.at(1));
     let multiplied = plus(&values, error(Lie::Value));
-    let mut made = black_box.unchecked_products_with(&multiplied, &plus(&x, error(Lie::Factor))).await?;
+    let (mut made, coins) = black_box.unchecked_products_with(&multiplied, &plus(&x, error(Lie::Factor))).await?;
     if lie == Lie::Product {
         // With a MAC: as if it had said so from the beginning.
         let others = black_box.constants(&[S::ONE; 4]);
         made = &made + &others;
     }
     let made = plus(&made, error(Lie::Shown));
-    black_box.check_products(&values, &x, &made, [&u.at(0), &v.at(0), &uv.at(0)]).await?;
+    black_box.check_products(&values, &x, (&made, &coins), [&u.at(0), &v.at(0), &uv.at(0)]).await?;
     let opened = black_box.open(&a.then(&made.split(3).0).then(&x)).await?;
     Ok((0..3).all(|i| opened[i] * opened[6] == opened[3 + i]))
 }
@@ -110,14 +110,14 @@ async fn guesses(party: Party, opens_w: bool) -> Result<(S, S), Stop> {
     let values = a.then(&u.at(1));
     let lies = if party.position() == 0 { S::ONE } else { S::ZERO };
     let multiplied = plus(&a, lies).then(&u.at(1));
-    let made = black_box.unchecked_products_with(&multiplied, &x).await?;
-    let (w, weights) = black_box.combined(&values, &x, &made).await?;
+    let (made, coins) = black_box.unchecked_products_with(&multiplied, &x).await?;
     let shown = if opens_w {
-        black_box.open_one(&w).await?
+        let y = black_box.open(&values.times_each(&coins).sum()).await?[0];
+        black_box.open(&(&made.times_each(&coins).sum() - &x.times(&y))).await?[0]
     } else {
-        black_box.random_multiple(&w, [&u.at(0), &v.at(0), &uv.at(0)]).await?
+        black_box.multiple_of_difference(&values, &x, (&made, &coins), [&u.at(0), &v.at(0), &uv.at(0)]).await?
     };
-    Ok((shown * weights[0].invert(), black_box.open_one(&x).await?))
+    Ok((shown * coins[0].invert(), black_box.open(&x).await?[0]))
 }
 
 /// The check fails, and shows nothing of x, which w would have shown.
