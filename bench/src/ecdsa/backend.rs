@@ -104,8 +104,8 @@ macro_rules! with_transfers {
 }
 with_transfers!(
     SemiOt: 126, SemiOtSetUps,
-    Mascot: 38, MascotSetUps,
-    MascotMinus: 38, MascotSetUps,
+    Mascot: 40, MascotSetUps,
+    MascotMinus: 40, MascotSetUps,
 );
 
 /// What can be done with any black box.

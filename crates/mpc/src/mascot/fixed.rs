@@ -3,10 +3,12 @@
 //! 1. All fix their summands of x: two rounds.
 //! 2. Summands of z_l = a_l x for all values, and for one more, a_0, that is random: one round.
 //! 3. They get MACs, and coins r_l are tossed: two rounds. A coin is shown when its owner has all that MACs are made of.
-//! 4. All show their summands of y = a_0 + sum r_l a_l: one round. What has to be zero is w = z_0 + sum r_l z_l - y x.
-//! 5. w itself must not be shown: where it is not zero, it tells whoever made it so as much of an honest party's summand of x as it likes, and x is a key. With
-//!    a triple (u, v, u v), d = w - u is opened, together with y once more, and with the check of both: four rounds. Then v w = u v + d v is opened, which is
-//!    zero if w is, and else a random number: four rounds.
+//! 4. All show their summands y_i of y = a_0 + sum r_l a_l, and each tells each other one what it has of its own values' products with the other's x_j, combined
+//!    in the same way: one round. So the owner of x_j sees whether the other has multiplied it by what y_i says, and *before it shows anything else*: a
+//!    party that used another value for some digits of x_j does not learn of it whether it has guessed them, unless it did.
+//!    Nor does it learn so in any other program that runs at the same time: who has found it goes on with none.
+//! 5. y is opened once more, and w = z_0 + sum r_l z_l - y x, with the check of both: four rounds. y has to be the same, and w zero. After step 4, w is
+//!    nothing that anybody learns from: whoever made it another number knows which.
 //!
 //! `spec/mpc.md`, "MASCOT", has the argument.
 
@@ -14,22 +16,31 @@
 mod tests;
 
 use theta_groups::{Group, Scalar as _, Secret};
-use theta_ot::mascot::Share;
-use theta_rounds::Bug;
+use theta_names::ShareIndex;
+use theta_ot::mascot::{Fault, Products, Share};
 
 use super::{Check, MascotOf};
 use crate::{
-    Shared, Stop,
-    blackbox::encode,
+    Misbehaviour, Shared, Stop,
+    blackbox::{decode, encode},
     both,
-    pairs::{Scalars, broadcast, fault, misuse, swap},
+    pairs::{fault, misuse, swap},
 };
-
-/// A coin for each value, and one, for the value that hides the others.
-type Coins<G> = Vec<<G as Group>::Scalar>;
 
 /// The most products in one message: 2.8 kB each.
 const AT_ONCE: usize = 256;
+
+/// Products that nobody has checked.
+struct Made<G: Group, C: Check> {
+    /// With MACs.
+    products: Shared<MascotOf<G, C>>,
+    /// What they were made of.
+    parts: Products<G::Scalar>,
+    /// Our summand of the factor.
+    factor: Secret<G::Scalar>,
+    /// A coin for each value, and one, for the value that hides the others.
+    coins: Vec<G::Scalar>,
+}
 
 impl<G: Group, C: Check> MascotOf<G, C> {
     /// The products, with MACs. They are right.
@@ -40,47 +51,44 @@ impl<G: Group, C: Check> MascotOf<G, C> {
     ) -> Result<Shared<Self>, Stop> {
         let mut products = Secret::new(Vec::with_capacity(values.len()));
         for start in (0..values.len()).step_by(AT_ONCE) {
-            let part = values.part(start..values.len().min(start + AT_ONCE));
-            products.expose_mut().extend_from_slice(self.some_products_with(&part, factor).await?.cells());
+            let (mask, ..) = self.triples_now(1).await?;
+            let values = values.part(start..values.len().min(start + AT_ONCE)).then(&mask);
+            let made = self.unchecked_products_with(&values, factor).await?;
+            self.check_products(&values, factor, &made).await?;
+            products.expose_mut().extend_from_slice(made.products.split(values.len() - 1).0.cells());
         }
         Ok(Shared::from_cells(products.expose().iter().copied()))
     }
 
-    async fn some_products_with(&self, values: &Shared<Self>, factor: &Shared<Self>) -> Result<Shared<Self>, Stop> {
-        let (u, v, uv) = self.verified_triples(2).await?;
-        // The second triple's u is a_0.
-        let values = values.then(&u.at(1));
-        let (products, coins) = self.unchecked_products_with(&values, factor).await?;
-        self.check_products(&values, factor, (&products, &coins), [&u.at(0), &v.at(0), &uv.at(0)]).await?;
-        Ok(products.split(values.len() - 1).0)
-    }
-
-    /// Steps 1 to 3.
-    async fn unchecked_products_with(
-        &self,
-        values: &Shared<Self>,
-        factor: &Shared<Self>,
-    ) -> Result<(Shared<Self>, Coins<G>), Stop> {
+    /// Steps 1 to 3; the last value hides the others.
+    async fn unchecked_products_with(&self, values: &Shared<Self>, factor: &Shared<Self>) -> Result<Made<G, C>, Stop> {
         let party = &self.party;
-        let own =
-            |shared: &Shared<Self>| Secret::new(shared.cells().iter().map(|[share, _]| *share).collect::<Vec<_>>());
+        let own = Secret::new(values.cells().iter().map(|[share, _]| *share).collect::<Vec<_>>());
         let factor = Secret::new(factor.cells().iter().map(|[share, _]| *share).sum());
         let mut maker = self.maker().await?;
         let begun = party.draw(|rng| maker.fix(factor, rng));
         let (setting, out) = begun.map_err(|it| misuse(&it))?;
         let got = swap(party, out).await?;
         let (fixing, out) = setting.handle(maker.pairs(), &got).map_err(fault(party))?;
-        let fixed = fixing.handle(&swap(party, out).await?).map_err(fault(party))?;
-        let (multiplied, out) = fixed.multiply(own(values).expose()).map_err(|it| misuse(&it))?;
-        let (_, summands) = multiplied.handle(&swap(party, out).await?).map_err(fault(party))?;
-        let (authenticated, out) = maker.authenticate(summands.expose()).map_err(|it| misuse(&it))?;
+        // Trees that are opened falsely for some digits of ours pass as often as those are guessed: that is as what step 4 finds.
+        let opened = fixing.handle(&swap(party, out).await?);
+        let cheats: Vec<usize> =
+            opened.as_ref().err().and_then(Fault::party).into_iter().map(ShareIndex::position).collect();
+        let may_go_on = self.judge(&cheats);
+        let fixed = opened.map_err(fault(party))?;
+        may_go_on?;
+        let (multiplied, out) = fixed.multiply(own.expose()).map_err(|it| misuse(&it))?;
+        let (fixed, parts) = multiplied.handle(&swap(party, out).await?).map_err(fault(party))?;
+        let (authenticated, out) = maker.authenticate(parts.summands().expose()).map_err(|it| misuse(&it))?;
         // The coins are shown after all have what MACs are made of.
-        let (got, (_, coins)) = both(swap(party, out), self.show_and_toss(Vec::new(), values.len() - 1)).await?;
+        let toss = self.show_and_toss(Vec::new(), values.len().saturating_sub(1));
+        let (got, (_, coins)) = both(swap(party, out), toss).await?;
         let (maker, shares) = authenticated.handle(&got).map_err(fault(party))?;
         self.with_keys(|keys| keys.maker = Some(maker))?;
-        let mut coins: Coins<G> = coins.into_iter().map(G::Scalar::from_u128).collect();
+        let mut coins: Vec<G::Scalar> = coins.into_iter().map(G::Scalar::from_u128).collect();
         coins.push(G::Scalar::ONE);
-        Ok((Shared::from_cells(shares.expose().iter().map(|Share { value, mac }| [*value, *mac])), coins))
+        let products = Shared::from_cells(shares.expose().iter().map(|Share { value, mac }| [*value, *mac]));
+        Ok(Made { products, parts, factor: Secret::new(*fixed.factor().expose()), coins })
     }
 
     /// Steps 4 and 5.
@@ -88,34 +96,47 @@ impl<G: Group, C: Check> MascotOf<G, C> {
         &self,
         values: &Shared<Self>,
         factor: &Shared<Self>,
-        products: (&Shared<Self>, &Coins<G>),
-        triple: [&Shared<Self>; 3],
+        made: &Made<G, C>,
     ) -> Result<(), Stop> {
-        match self.multiple_of_difference(values, factor, products, triple).await? {
-            zero if zero == G::Scalar::ZERO => Ok(()),
+        let combined = values.times_each(&made.coins).sum();
+        let y = self.show_what_was_multiplied(&combined, made).await?;
+        let w = &made.products.times_each(&made.coins).sum() - &factor.times(&y);
+        // y is right if it is the same once more, with its check; and all have the same then.
+        match self.open_scalars(&combined.then(&w)).await?[..] {
+            [again, _] if again != y => Err(Stop::Cheated("two openings of one value differ")),
+            [_, zero] if zero == G::Scalar::ZERO => Ok(()),
             _ => Err(Stop::Cheated("a product with a fixed factor is false")),
         }
     }
 
-    /// v w.
-    async fn multiple_of_difference(
-        &self,
-        values: &Shared<Self>,
-        factor: &Shared<Self>,
-        (products, coins): (&Shared<Self>, &Coins<G>),
-        [u, v, uv]: [&Shared<Self>; 3],
-    ) -> Result<G::Scalar, Stop> {
-        const ONE: Stop = Stop::Bug(Bug("one value is opened as one"));
-        let combined = values.times_each(coins).sum();
-        let shown = broadcast(&self.party, encode(combined.cells().iter().map(|[share, _]| share))).await?;
-        let shown = Scalars::<G::Scalar>::sum(&self.party, 1, shown.iter().map(Vec::as_slice))?.0;
-        let y = shown.first().copied().ok_or(ONE)?;
-        let w = &products.times_each(coins).sum() - &factor.times(&y);
-        // y is right if it is the same once more, with its check; and all have the same then.
-        let [again, d] = self.open_scalars(&combined.then(&(&w - u))).await?[..] else { return Err(ONE) };
-        if again != y {
-            return Err(Stop::Cheated("two openings of one value differ"));
+    /// Step 4: y, if each other party has multiplied our factor by its summand.
+    async fn show_what_was_multiplied(&self, combined: &Shared<Self>, made: &Made<G, C>) -> Result<G::Scalar, Stop> {
+        let (party, Made { parts, factor, coins, .. }) = (&self.party, made);
+        let own = combined.cells().iter().map(|[share, _]| *share).sum::<G::Scalar>();
+        let others = party.threshold().indices().filter(|index| index.position() != party.position());
+        let out = others.map(|peer| (peer, encode(&[own, parts.claim(peer, coins)]))).collect();
+        let (mut y, mut cheats) = (own, Vec::new());
+        for (peer, bytes) in swap(party, out).await? {
+            let decoded = decode::<G::Scalar>(&bytes);
+            let Some(&[value, claim]) = decoded.as_deref() else {
+                party.blame(peer.position(), Misbehaviour::NotAScalar);
+                return Err(Stop::Lost);
+            };
+            if !parts.is_right(peer, factor, coins, &value, &claim) {
+                party.blame(peer.position(), Misbehaviour::FalseTransfer);
+                cheats.push(peer.position());
+            }
+            y += value;
         }
-        self.open_scalars(&(uv + &v.times(&d))).await?.first().copied().ok_or(ONE)
+        self.judge(&cheats).map(|()| y)
+    }
+    /// The parties at these positions have cheated at digits of our summand of the factor. Goes on if nobody has, here or in another program: before anything is
+    /// sent that depends on whether they have guessed those.
+    fn judge(&self, cheats: &[usize]) -> Result<(), Stop> {
+        match self.with_keys(|keys| keys.lease.judge(cheats))? {
+            true => Ok(()),
+            false if cheats.is_empty() => Err(Stop::Cheated("a party has cheated in another program")),
+            false => Err(Stop::Lost),
+        }
     }
 }

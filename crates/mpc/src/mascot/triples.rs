@@ -5,7 +5,7 @@ use theta_names::ShareIndex;
 use theta_ot::mascot::{self, Mesh, Parties, Transfers};
 
 use super::{
-    Check, MascotOf, Sacrifice,
+    Check, MascotOf,
     keys::{Keys, State},
 };
 use crate::{
@@ -14,11 +14,11 @@ use crate::{
 };
 
 /// The most triples at once: the longest message has 24 kB for each.
-const AT_ONCE: usize = 42;
+const AT_ONCE: usize = 40;
 
-/// How many triples are made beside those that are needed: one for a nonce, and as many as a check of products with a fixed factor takes, so that a program
-/// that makes one signature makes triples once.
-const SPARE: usize = 3;
+/// How many triples are made beside those that are needed: one for a nonce, and one for the check of its product with a fixed factor, so that a program that
+/// makes one signature makes triples once.
+const SPARE: usize = 2;
 
 /// What makes triples.
 pub(super) type Maker<S> = mascot::Party<S>;
@@ -126,16 +126,6 @@ impl<G: Group, C: Check> MascotOf<G, C> {
             keys.maker = Some(maker);
         })?;
         Ok(triples)
-    }
-
-    /// Random triples, which are verified whatever products are checked by here.
-    pub(super) async fn verified_triples(&self, count: usize) -> Result<Triples<Self>, Stop> {
-        if C::SACRIFICES {
-            return self.triples_now(count).await;
-        }
-        let (maker, triples) = batch::<_, Sacrifice>(&self.party, self.maker().await?, count).await?;
-        self.with_keys(|keys| keys.maker = Some(maker))?;
-        Ok(shared(triples.expose()))
     }
 }
 

@@ -5,7 +5,7 @@
 //! does not end well, be it by silence, and serves few at the same time. See `spec/mpc.md`, "Set-ups that serve many programs".
 
 use core::fmt;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use theta_names::ShareIndex;
@@ -33,15 +33,21 @@ struct Shelf<T> {
     lent: Vec<Weak<SetUp<T>>>,
     /// Parties that have none any more: programs that run still may make some.
     without: Vec<Vec<ShareIndex>>,
+    /// Who was found to cheat: programs that run still are told.
+    cheats: Arc<Cheats>,
     /// In days since 1970.
     today: u32,
     /// What it shares with the shelves of a node's other keys.
     room: SetUpRoom,
 }
 
+/// Parties that were found to cheat by a message of theirs, in any program of a key's epoch.
+type Cheats = Mutex<BTreeSet<ShareIndex>>;
+
 struct SetUp<T> {
     id: [u8; HASH],
     parties: Vec<ShareIndex>,
+    cheats: Arc<Cheats>,
     state: Mutex<State<T>>,
 }
 
@@ -95,8 +101,8 @@ impl<T: Send> Held for SetUp<T> {
 
 impl<T> Default for SetUps<T> {
     fn default() -> Self {
-        let (kept, lent, without) = (VecDeque::new(), Vec::new(), Vec::new());
-        Self(Mutex::new(Shelf { kept, lent, without, today: 0, room: SetUpRoom::default() }))
+        let (kept, lent, without, cheats) = (VecDeque::new(), Vec::new(), Vec::new(), Arc::default());
+        Self(Mutex::new(Shelf { kept, lent, without, cheats, today: 0, room: SetUpRoom::default() }))
     }
 }
 
@@ -174,7 +180,8 @@ impl<T: Send + 'static> SetUps<T> {
         let mut shelf = self.shelf();
         let now = (shelf.today, shelf.room.next_use());
         let state = State { value: Some(value), is_let_go: false, running: 0, runs: 0, day: now.0, used: now.1 };
-        let made = Arc::new(SetUp { id, parties: parties.to_vec(), state: Mutex::new(state) });
+        let cheats = Arc::clone(&shelf.cheats);
+        let made = Arc::new(SetUp { id, parties: parties.to_vec(), cheats, state: Mutex::new(state) });
         let lease = Lease::of(&made, now);
         if shelf.without.iter().any(|known| known == parties) {
             return lease;
@@ -255,6 +262,16 @@ impl<T> Lease<T> {
         Some(taken)
     }
 
+    /// The parties at these positions are found to cheat, by their messages. Whether a program may go on, in which it would show something that depends on
+    /// what they have tried: nobody of its parties was found to cheat, here or in another program that runs at the same time. So they learn nothing of
+    /// what they have tried elsewhere.
+    pub(crate) fn judge(&self, cheats: &[usize]) -> bool {
+        let party = |position: usize| self.set_up.parties.get(position).copied().or_else(|| ShareIndex::at(position));
+        let mut known = self.set_up.cheats.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(cheats.iter().filter_map(|position| party(*position)));
+        cheats.is_empty() && self.set_up.parties.iter().all(|party| !known.contains(party))
+    }
+
     /// The program has ended, and nothing in it was found false or was kept back.
     pub(crate) fn end_well(mut self) {
         self.has_begun = false;
@@ -300,6 +317,17 @@ mod tests {
         good.end_well();
         assert_eq!(late.begin(|value| *value), None, "it was offered before, and is gone");
         assert_eq!((ids(&set_ups, &both), set_ups.ready()), (vec![], 0));
+    }
+
+    #[test]
+    fn who_was_found_to_cheat_stops_programs_that_run_still() {
+        let set_ups = SetUps::default();
+        let lease = |parties_of: &[u16], id: u8| set_ups.keep([id; HASH], &parties(parties_of), id).unwrap();
+        let (finds, other, without) = (lease(&[1, 2, 4], 1), lease(&[2, 4, 5], 2), lease(&[1, 2, 5], 3));
+        assert!(finds.judge(&[]) && other.judge(&[]));
+        assert!(!finds.judge(&[2]), "party 4");
+        assert!(!finds.judge(&[]) && !other.judge(&[]) && without.judge(&[]));
+        assert!(!lease(&[4, 6], 4).judge(&[]), "nor does one that begins later");
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl<G: Group> SemiOt<G> {
         let mut sums = Secret::new(a.expose().iter().zip(b.expose()).map(|(a, b)| *a * *b).collect::<Vec<_>>());
         let out = self.with_links(|links| links.send(&self.party, &extensions, &b, &mut sums))?;
         let corrections = pairs::swap(&self.party, out).await?;
-        Links::receive(&self.party, chosen, &corrections, &mut sums)?;
+        self.with_links(|_| Links::receive(&self.party, chosen, &corrections, &mut sums))?;
         Ok(sums)
     }
 }
@@ -161,19 +161,20 @@ impl<G: Group> BlackBox for SemiOt<G> {
     async fn multiply_by(&self, values: &Shared<Self>, factor: &Shared<Self>) -> Result<Shared<Self>, Stop> {
         blackbox::check_factor(factor)?;
         let own = factor.cells().iter().flatten().copied().sum();
+        let fault = || pairs::fault(&self.party);
         let (setting, out) = self.with_links(|links| links.fix(&self.party, Secret::new(own)))?;
         let got = pairs::swap(&self.party, out).await?;
         let (fixing, out) = self.with_links(|links| links.open(&self.party, setting, &got))?;
         let got = pairs::swap(&self.party, out).await?;
-        let stop = || pairs::fault(&self.party);
-        let mut fixed = fixing.handle(&got).map_err(stop())?;
+        let mut fixed = self.with_links(|_| fixing.handle(&got).map_err(fault()))?;
         let mut products = Secret::new(Vec::with_capacity(values.len()));
         for cells in values.cells().chunks(links::BY_FACTOR_AT_ONCE) {
             let values = Secret::new(cells.iter().map(|[value]| *value).collect::<Vec<_>>());
             let (multiplied, out) = fixed.multiply(values.expose()).map_err(|it| pairs::misuse(&it))?;
-            let (next, summands) = multiplied.handle(&pairs::swap(&self.party, out).await?).map_err(stop())?;
+            let got = pairs::swap(&self.party, out).await?;
+            let (next, made) = self.with_links(|_| multiplied.handle(&got).map_err(fault()))?;
             fixed = next;
-            products.expose_mut().extend_from_slice(summands.expose());
+            products.expose_mut().extend_from_slice(made.summands().expose());
         }
         Ok(Shared::from_cells(products.expose().iter().map(|product| [*product])))
     }

@@ -4,9 +4,9 @@
 //! ([`Setting`], [`Fixing`]). Then, for summands a_i of any number of values, one message of each party to each other one gives all of them summands of
 //! a x ([`Fixed::multiply`], [`Multiplied`]). That is what MACs are made by; a product by [`crate::gilboa`] takes three times as much work, and twice the bytes.
 //!
-//! Nothing is checked here: a party may use other a towards others, and for some digits of x, and other x. What is made of the products has to be
-//! checked, and in a way that shows nothing but whether they are right (`spec/ot.md`, "Products with a fixed factor"). [`Party::authenticate`] gives them
-//! MACs for that.
+//! A party may use other a towards others, and for some digits of x, and other x. Whoever has x_i can check what another party multiplied it by, when it
+//! knows a random combination of that ([`Products::is_right`]); it has to, before it shows anybody anything that depends on the products (`spec/ot.md`,
+//! "Products with a factor that all have fixed"). [`Party::authenticate`] gives values MACs.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,21 @@ pub struct Fixed<S: Scalar> {
 #[derive(Debug)]
 pub struct Multiplied<S: Scalar> {
     fixed: Fixed<S>,
-    products: Secret<Vec<S>>,
+    products: Products<S>,
+}
+
+/// What a party has of products, for each value.
+#[derive(Debug)]
+pub struct Products<S: Scalar> {
+    summands: Secret<Vec<S>>,
+    /// Of each other party, what we have of the products of our values with its factor, and of its values with ours.
+    parts: BTreeMap<ShareIndex, Part<S>>,
+}
+
+#[derive(Debug)]
+struct Part<S: Scalar> {
+    of_ours: Secret<Vec<S>>,
+    of_theirs: Secret<Vec<S>>,
 }
 
 impl<S: Scalar> Setting<S> {
@@ -129,34 +143,69 @@ impl<S: Scalar> Fixed<S> {
     /// # Errors
     /// [`Misuse::Count`].
     pub fn multiply(self, values: &[S]) -> Result<(Multiplied<S>, Messages), Misuse> {
-        let mut products = Secret::new(values.iter().map(|value| *value * *self.factor.expose()).collect::<Vec<_>>());
-        let (mut links, mut out) = (BTreeMap::new(), Messages::new());
+        let mut summands = Secret::new(values.iter().map(|value| *value * *self.factor.expose()).collect::<Vec<_>>());
+        let (mut links, mut parts, mut out) = (Links::new(), BTreeMap::new(), Messages::new());
         for (party, (input, key)) in self.links {
-            let (input, corrections, t) = input.extend(values)?;
-            add(&mut products, &t);
+            let (input, corrections, of_ours) = input.extend(values)?;
+            add(&mut summands, &of_ours);
             out.insert(party, corrections.0);
             links.insert(party, (input, key));
+            parts.insert(party, Part { of_ours, of_theirs: Secret::new(Vec::new()) });
         }
-        Ok((Multiplied { fixed: Self { links, ..self }, products }, out))
+        Ok((Multiplied { fixed: Self { links, ..self }, products: Products { summands, parts } }, out))
+    }
+
+    /// Our summand of the factor.
+    #[must_use]
+    pub const fn factor(&self) -> &Secret<S> {
+        &self.factor
     }
 }
 
 impl<S: Scalar> Multiplied<S> {
-    /// Our summands of the products, and what the factor is multiplied by next.
+    /// The products, and what the factor is multiplied by next.
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Fixed<S>, Secret<Vec<S>>), Fault> {
+    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Fixed<S>, Products<S>), Fault> {
         let Self { mut fixed, mut products } = self;
         for (party, bytes) in fixed.parties.received(messages)? {
             let (input, key) = fixed.links.remove(&party).ok_or(Misuse::Parties)?;
-            let extended = key.extend::<S>(products.expose().len(), bytes);
+            let part = products.parts.get_mut(&party).ok_or(Misuse::Parties)?;
+            let extended = key.extend::<S>(products.summands.expose().len(), bytes);
             let (key, q) = extended.map_err(Fault::of(party))?;
-            add(&mut products, &q);
+            add(&mut products.summands, &q);
+            part.of_theirs = q;
             fixed.links.insert(party, (input, key));
         }
         Ok((fixed, products))
     }
+}
+
+impl<S: Scalar> Products<S> {
+    /// Our summands.
+    #[must_use]
+    pub const fn summands(&self) -> &Secret<Vec<S>> {
+        &self.summands
+    }
+
+    /// What we tell a party for its check: the sum of what we have of our values times its factor, each times a coin.
+    #[must_use]
+    pub fn claim(&self, party: ShareIndex, coins: &[S]) -> S {
+        self.parts.get(&party).map_or(S::ZERO, |part| combined(&part.of_ours, coins))
+    }
+
+    /// Whether a party has multiplied by our `factor` what it says: `value` is the sum of its summands, each times a coin, and `claim` its [`Self::claim`].
+    /// Coins must have been unknown when it multiplied. A party that used other values for some digits of our factor passes as often as it guesses those.
+    #[must_use]
+    pub fn is_right(&self, party: ShareIndex, factor: &Secret<S>, coins: &[S], value: &S, claim: &S) -> bool {
+        let ours = self.parts.get(&party).map(|part| combined(&part.of_theirs, coins));
+        ours.is_some_and(|ours| ours + *claim == *value * *factor.expose())
+    }
+}
+
+fn combined<S: Scalar>(values: &Secret<Vec<S>>, coins: &[S]) -> S {
+    values.expose().iter().zip(coins).map(|(value, coin)| *value * *coin).sum()
 }
 
 fn add<S: Scalar>(to: &mut Secret<Vec<S>>, summands: &Secret<Vec<S>>) {

@@ -29,6 +29,12 @@ pub struct Quarantine {
 }
 
 impl Quarantine {
+    /// Whether these holders make no program with this party any more: they are this set, or whoever cheated in it is among them. A cheat that is known has
+    /// one false guess at what this party hides, and not one in each set.
+    pub(super) fn forbids(&self, holders: &[ShareIndex]) -> bool {
+        self.holders == holders || self.party.is_some_and(|party| holders.contains(&party.share()))
+    }
+
     /// Whether these holders have made it.
     fn made(&self, presignature: &AnyPresignature) -> bool {
         presignature.signers().map(PartyId::share).eq(self.holders.iter().copied())

@@ -1,17 +1,17 @@
-//! A party that multiplies what it likes, by what it likes: nobody has a product then, and it does not see what it would like to.
+//! A party that multiplies what it likes, by what it likes: nobody has a product then.
 
 use core::{future::Future, pin::Pin};
 
 use theta_groups::{Group, P256, Scalar as _};
+use theta_names::ShareIndex;
 use theta_rounds::{
     Abort, Driver, LockStep, PartyId,
-    simulator::{Conditions, Simulator},
+    simulator::{Conditions, Report, Simulator},
 };
 use theta_sharing::Threshold;
 
-use crate::{BlackBox, Mascot, MascotMinus, Outcome, Party, Program, Sacrifice, Shared, Stop};
-
-use super::super::{Check, MascotOf};
+use super::super::MascotOf;
+use crate::{BlackBox, Check, MascotSetUps, Misbehaviour, Outcome, Party, Program, Sacrifice, Shared, Stop};
 
 type S = <P256 as Group>::Scalar;
 type Running<O> = Pin<Box<dyn Future<Output = Result<O, Stop>> + Send>>;
@@ -22,11 +22,13 @@ enum Lie {
     Nothing,
     /// It fixes another summand of x than its own.
     Factor,
-    /// It multiplies another summand of a than its own, towards all and for all digits.
+    /// It multiplies another summand of a than its own, towards all and for all digits, and says that it was its own.
     Value,
-    /// It says that it has another summand of the product.
+    /// The same, and it says so: then what it shows of y has no MAC.
+    ValueAndSum,
+    /// It gives another summand of the product a MAC than its own.
     Product,
-    /// It gives its summand a MAC, and shows another one.
+    /// It gives its summand of the product a MAC, and shows another one.
     Shown,
 }
 
@@ -40,7 +42,7 @@ fn run<O: Send + 'static>(
     n: u16,
     seed: u64,
     begin: impl Fn(Party) -> Running<O> + Copy + Send + 'static,
-) -> Vec<Result<O, Abort>> {
+) -> Report<O, Misbehaviour> {
     let threshold = Threshold::new(n, n).unwrap();
     let mut simulator = Simulator::new(seed, Conditions::default());
     for index in threshold.indices() {
@@ -48,47 +50,50 @@ fn run<O: Send + 'static>(
         let program = LockStep::new(Program::new(index, threshold, begin).unwrap());
         simulator.honest(id, Box::new(Driver::new(id, threshold.indices().map(PartyId::of_share), program)));
     }
-    simulator.run().parties.into_values().map(|party| party.result.unwrap()).collect()
+    simulator.run()
 }
 
 /// Products of three random values with a random factor; whether they are right.
 async fn products<C: Check>(party: Party, lie: Lie) -> Result<bool, Stop> {
     let black_box = MascotOf::<P256, C>::new(&party).await?;
-    let lie = if party.position() == 0 { lie } else { Lie::Nothing };
-    let error = |when: Lie| if lie == when { S::ONE } else { S::ZERO };
+    let is_liar = party.position() == 0;
+    let error = |lies: &[Lie]| if is_liar && lies.contains(&lie) { S::ONE } else { S::ZERO };
     let (a, x) = black_box.random(4).await?.split(3);
-    let (u, v, uv) = black_box.verified_triples(2).await?;
-    let values = a.then(&u.at(1));
-    let multiplied = plus(&values, error(Lie::Value));
-    let (mut made, coins) = black_box.unchecked_products_with(&multiplied, &plus(&x, error(Lie::Factor))).await?;
+    let (mask, ..) = black_box.triples_now(1).await?;
+    let values = a.then(&mask);
+    let multiplied = plus(&values, error(&[Lie::Value, Lie::ValueAndSum]));
+    let factor = plus(&x, error(&[Lie::Factor]));
+    let mut made = black_box.unchecked_products_with(&multiplied, &factor).await?;
     if lie == Lie::Product {
-        // With a MAC: as if it had said so from the beginning.
-        let others = black_box.constants(&[S::ONE; 4]);
-        made = &made + &others;
+        // A number with a MAC: as if the liar had said so from the beginning.
+        made.products = &made.products + &black_box.constants(&[S::ONE; 4]);
     }
-    let made = plus(&made, error(Lie::Shown));
-    black_box.check_products(&values, &x, (&made, &coins), [&u.at(0), &v.at(0), &uv.at(0)]).await?;
-    let opened = black_box.open(&a.then(&made.split(3).0).then(&x)).await?;
+    made.products = plus(&made.products, error(&[Lie::Shown]));
+    let shown = plus(&values, error(&[Lie::ValueAndSum]));
+    black_box.check_products(&shown, &x, &made).await?;
+    let opened = black_box.open(&a.then(&made.products.split(3).0).then(&x)).await?;
     Ok((0..3).all(|i| opened[i] * opened[6] == opened[3 + i]))
 }
 
 fn lies_are_seen<C: Check>() {
+    const FALSE: &str = "a product with a fixed factor is false";
+    const MACS: &str = "the MACs of what was opened fail their check";
     for n in [2, 3] {
-        let honest = run(n, 1, |party| Box::pin(products::<C>(party, Lie::Nothing)));
-        assert!(honest.into_iter().all(|right| right.unwrap()));
-        for (lie, how) in [
-            (Lie::Factor, "a product with a fixed factor is false"),
-            (Lie::Value, "a product with a fixed factor is false"),
-            (Lie::Shown, "the MACs of what was opened fail their check"),
-        ] {
-            for result in run(n, 2, move |party| Box::pin(products::<C>(party, lie))) {
-                assert_eq!(result.unwrap_err(), Abort::Cheated(how), "{lie:?}");
+        let report = run(n, 1, |party| Box::pin(products::<C>(party, Lie::Nothing)));
+        assert!(report.agreed(|right| *right).unwrap());
+        let found = [(Lie::Factor, FALSE), (Lie::ValueAndSum, MACS), (Lie::Product, FALSE), (Lie::Shown, MACS)];
+        for (lie, how) in found {
+            for (_, party) in run(n, 2, move |party| Box::pin(products::<C>(party, lie))).honest() {
+                let Some(Err(Abort::Cheated(seen))) = party.result else { panic!("{lie:?} among {n}") };
+                assert_eq!(seen, how, "{lie:?} among {n}");
             }
         }
-        // The first party alone adds a constant's summand, all the others nothing but its MAC.
-        for result in run(n, 3, |party| Box::pin(products::<C>(party, Lie::Product))) {
-            assert!(matches!(result.unwrap_err(), Abort::Cheated(_)));
-        }
+        // Each of the others sees by itself who has multiplied something else than it says.
+        let report = run(n, 3, |party| Box::pin(products::<C>(party, Lie::Value)));
+        let blames = report.blames_of(PartyId::of_share(ShareIndex::at(0).unwrap())).count();
+        assert_eq!(blames, usize::from(n) - 1);
+        let others = report.parties.iter().filter(|(id, _)| id.get() != 1);
+        assert!(others.clone().count() > 0 && others.into_iter().all(|(_, it)| !matches!(it.result, Some(Ok(_)))));
     }
 }
 
@@ -97,56 +102,57 @@ fn other_factors_values_and_products_are_seen_in_mascot() {
     lies_are_seen::<Sacrifice>();
 }
 
+/// There a product with the key that was none let liars sign what they liked.
 #[test]
 fn other_factors_values_and_products_are_seen_in_mascot_minus() {
     lies_are_seen::<Outcome>();
 }
 
-/// What the liar computes from what is opened after it has multiplied a + 1 in the place of a, and x: by w itself, if it were opened, and by what is.
-async fn guesses(party: Party, opens_w: bool) -> Result<(S, S), Stop> {
-    let black_box = Mascot::<P256>::new(&party).await?;
-    let (a, x) = black_box.random(2).await?.split(1);
-    let (u, v, uv) = black_box.verified_triples(2).await?;
-    let values = a.then(&u.at(1));
-    let lies = if party.position() == 0 { S::ONE } else { S::ZERO };
-    let multiplied = plus(&a, lies).then(&u.at(1));
-    let (made, coins) = black_box.unchecked_products_with(&multiplied, &x).await?;
-    let shown = if opens_w {
-        let y = black_box.open(&values.times_each(&coins).sum()).await?[0];
-        black_box.open(&(&made.times_each(&coins).sum() - &x.times(&y))).await?[0]
-    } else {
-        black_box.multiple_of_difference(&values, &x, (&made, &coins), [&u.at(0), &v.at(0), &uv.at(0)]).await?
+/// A liar that has many programs run at once, and tries something else in each: after the first that it fails in, none says anything.
+#[test]
+fn who_has_cheated_in_one_program_learns_nothing_in_others() {
+    static SET_UPS: [std::sync::LazyLock<MascotSetUps>; 2] =
+        [const { std::sync::LazyLock::new(MascotSetUps::default) }; 2];
+    let program = |party: Party, error: u64| async move {
+        let whose = [ShareIndex::at(0), ShareIndex::at(1)].map(Option::unwrap);
+        let black_box = MascotOf::<P256, Sacrifice>::on(&party, &SET_UPS[party.position()], &whose).await?;
+        let (a, x) = black_box.random(3).await?.split(2);
+        let lies = if party.position() == 0 { S::from_u64(error) } else { S::ZERO };
+        let made = black_box.unchecked_products_with(&plus(&a, lies), &x).await?;
+        black_box.check_products(&a, &x, &made).await?;
+        black_box.end_well();
+        Ok(())
     };
-    Ok((shown * coins[0].invert(), black_box.open(&x).await?[0]))
+    let honest = |error| {
+        let report = run(2, error, move |party| Box::pin(program(party, error)));
+        report.parties.into_iter().find(|(id, _)| id.get() == 2).and_then(|(_, party)| party.result).unwrap()
+    };
+    assert_eq!(honest(0), Ok(()));
+    assert!(honest(1).is_err());
+    assert_eq!(honest(0), Err(Abort::Cheated("a party has cheated in another program")));
 }
 
-/// The check fails, and shows nothing of x, which w would have shown.
+/// A liar that shows one y to be checked by the owners of the factor, and another one with its MAC.
 #[test]
-fn a_check_that_fails_does_not_show_the_factor() {
-    for (guess, x) in run(2, 7, |party| Box::pin(guesses(party, true))).into_iter().map(Result::unwrap) {
-        assert_eq!(guess, x, "w is a known multiple of x");
-    }
-    let seen: Vec<S> = (7..12)
-        .map(|seed| {
-            let all = run(2, seed, |party| Box::pin(guesses(party, false)));
-            let (guess, x) = *all[0].as_ref().unwrap();
-            assert!(guess != x && guess != S::ZERO);
-            guess * x.invert()
-        })
-        .collect();
-    // A random multiple each time.
-    assert!((1..5).all(|i| !seen[..i].contains(&seen[i])), "{seen:?}");
-}
-
-/// A lie that MASCOT- took before: an error in a product that is a multiple of the other factor, with which what is released for one digest signs another.
-#[test]
-fn mascot_minus_checks_what_is_multiplied_by_the_key() {
-    let multiplies_by = |party: Party, add: u64| async move {
-        let black_box = MascotMinus::<P256>::new(&party).await?;
-        let (a, x) = black_box.random(2).await?.split(1);
-        let x = if party.position() == 0 { plus(&x, S::from_u64(add)) } else { x };
-        black_box.multiply_by(&a, &x).await.map(|_| ())
+fn y_is_the_same_twice() {
+    let twice = |party: Party| async move {
+        let black_box = MascotOf::<P256, Sacrifice>::new(&party).await?;
+        let (a, x) = black_box.random(3).await?.split(2);
+        let lies = if party.position() == 0 { S::ONE } else { S::ZERO };
+        let made = black_box.unchecked_products_with(&plus(&a, lies), &x).await?;
+        if party.position() != 0 {
+            return black_box.check_products(&a, &x, &made).await;
+        }
+        let combined = a.times_each(&made.coins).sum();
+        let error = made.coins[0] + made.coins[1];
+        let y = black_box.show_what_was_multiplied(&plus(&combined, error), &made).await?;
+        // Nobody has objected. w is zero, and y another one: that is all that is wrong.
+        let w = &made.products.times_each(&made.coins).sum() - &x.times(&y);
+        let opened = black_box.open(&combined.then(&w)).await?;
+        assert!(opened[0] != y && opened[1] == S::ZERO);
+        Ok(())
     };
-    assert!(run(2, 1, move |party| Box::pin(multiplies_by(party, 0))).iter().all(Result::is_ok));
-    assert!(run(2, 1, move |party| Box::pin(multiplies_by(party, 5))).iter().all(Result::is_err));
+    let report = run(2, 1, move |party| Box::pin(twice(party)));
+    let honest = report.parties.iter().find(|(id, _)| id.get() == 2).and_then(|(_, party)| party.result.as_ref());
+    assert_eq!(honest.unwrap(), &Err(Abort::Cheated("two openings of one value differ")));
 }

@@ -52,7 +52,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let Some(rng) = self.rng.as_mut() else { return };
         let quarantined = &self.setting.quarantined;
         let setting = &self.setting;
-        let may_run = |holders: &[ShareIndex]| quarantined.iter().all(|it| it.holders != holders);
+        let may_run = |holders: &[ShareIndex]| !quarantined.iter().any(|it| it.forbids(holders));
         let (attempt, count) = (self.attempt, setting.count());
         let known = Known {
             excluded: &self.excluded,

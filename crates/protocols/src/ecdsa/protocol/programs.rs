@@ -135,7 +135,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
 
     /// Whether a program of these holders may run with this party: nobody is known to have cheated among them.
     fn may_run_with(&self, holders: &[ShareIndex]) -> bool {
-        self.setting.quarantined.iter().all(|quarantine| quarantine.holders != holders)
+        !self.setting.quarantined.iter().any(|quarantine| quarantine.forbids(holders))
     }
 
     /// Somebody cheated in the program of an attempt. Where it takes every one of its holders, they make no other one: each gives a cheat one more
