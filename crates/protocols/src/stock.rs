@@ -32,10 +32,12 @@ impl fmt::Debug for Stock {
 }
 
 impl Stock {
-    /// A stock of a party that knows of these sets of holders from before.
+    /// A stock of a party that knows of these sets of holders from before; and of the same cheats as a stock `before` it of the same shares, whose programs
+    /// may run still.
     #[must_use]
-    pub fn knowing(quarantined: impl IntoIterator<Item = Quarantine>) -> Self {
-        let stock = Self::default();
+    pub fn knowing(quarantined: impl IntoIterator<Item = Quarantine>, before: Option<&Self>) -> Self {
+        let cheats = before.map(|before| before.set_ups().cheats().clone()).unwrap_or_default();
+        let stock = Self(Mutex::new(Kept { set_ups: Arc::new(SetUps::knowing(&cheats)), ..Kept::default() }));
         for known in quarantined {
             let _ = stock.quarantine(known);
         }
@@ -65,6 +67,9 @@ impl Stock {
     pub fn quarantine(&self, quarantine: Quarantine) -> bool {
         let mut kept = self.kept();
         kept.set_ups.wipe_of(&quarantine.holders);
+        if let Some(cheat) = quarantine.party {
+            kept.set_ups.cheats().note(cheat.share());
+        }
         kept.presignatures.quarantine(quarantine)
     }
 

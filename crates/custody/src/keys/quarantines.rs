@@ -50,7 +50,7 @@ pub(super) fn new_stock(
     };
     let known = store.quarantined(name, version, epoch)?;
     let remembered = before.map(Stock::quarantined).unwrap_or_default();
-    Ok(Arc::new(Stock::knowing(known.into_iter().map(of_store).chain(remembered))))
+    Ok(Arc::new(Stock::knowing(known.into_iter().map(of_store).chain(remembered), before)))
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
         let store = Store::create_on(SimulatedDisk::default().backend(), &sealing, Options::default()).unwrap();
         let holders = [1, 2].map(|number| ShareIndex::try_from(number).unwrap()).to_vec();
         let found = ecdsa::Quarantine { holders, phase: Cow::Borrowed("a check"), party: None };
-        let before = Stock::knowing([found.clone()]);
+        let before = Stock::knowing([found.clone()], None);
         let (name, sharing): (KeyName, _) = ("key".parse().unwrap(), (Version::FIRST, Epoch::FIRST));
         let stock = |before| new_stock(&store, &name, sharing, before).unwrap().quarantined();
         assert_eq!(stock(Some(&before)), [found]);

@@ -14,7 +14,7 @@ use super::{
     key::{KeyIdentity, KeyShare, Sharing},
     presignature::{common_seeds, meet, of_all, sign_first, tuples},
 };
-use crate::{BlackBox, Mascot, MascotSetUps, Party, SemiOt, SemiOtSetUps, SetUpRoom, Shared, Stop};
+use crate::{BlackBox, Cheats, Mascot, MascotSetUps, Party, SemiOt, SemiOtSetUps, SetUpRoom, Shared, Stop};
 
 /// In so many rounds the parties of [`presign_dishonest`] find that they mean the same and have begun together. Messages of later rounds come of what is
 /// hidden: whoever falls silent then may know that a check fails, and be the only one.
@@ -76,13 +76,26 @@ pub async fn presign_semi_ot<G: Curve>(
 
 /// What programs of one epoch of a key leave to later ones of the same holders, at one holder and in memory alone. They serve no other key or epoch, and
 /// go with the epoch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SetUps {
     mascot: MascotSetUps,
     semi_ot: SemiOtSetUps,
+    cheats: Cheats,
 }
 
 impl SetUps {
+    /// None yet, of a key of which these cheats are known.
+    #[must_use]
+    pub fn knowing(cheats: &Cheats) -> Self {
+        Self { mascot: MascotSetUps::knowing(cheats), semi_ot: SemiOtSetUps::knowing(cheats), cheats: cheats.clone() }
+    }
+
+    /// Who was found to cheat by a message: programs on these set-ups note it, and are told.
+    #[must_use]
+    pub const fn cheats(&self) -> &Cheats {
+        &self.cheats
+    }
+
     /// From now on they are counted in this room, with those of a node's other keys.
     pub fn count_in(&self, room: &SetUpRoom) {
         self.mascot.count_in(room);
@@ -110,6 +123,12 @@ impl SetUps {
     #[must_use]
     pub fn ready(&self) -> usize {
         self.mascot.ready() + self.semi_ot.ready()
+    }
+}
+
+impl Default for SetUps {
+    fn default() -> Self {
+        Self::knowing(&Cheats::default())
     }
 }
 

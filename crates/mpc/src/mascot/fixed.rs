@@ -17,14 +17,14 @@ mod tests;
 
 use theta_groups::{Group, Scalar as _, Secret};
 use theta_names::ShareIndex;
-use theta_ot::mascot::{Fault, Products, Share};
+use theta_ot::mascot::{FalseOpenings, Products, Share};
 
 use super::{Check, MascotOf};
 use crate::{
     Misbehaviour, Shared, Stop,
     blackbox::{decode, encode},
     both,
-    pairs::{fault, misuse, swap},
+    pairs::{false_openings, fault, misuse, swap},
 };
 
 /// The most products in one message: 2.8 kB each.
@@ -65,6 +65,7 @@ impl<G: Group, C: Check> MascotOf<G, C> {
         let party = &self.party;
         let own = Secret::new(values.cells().iter().map(|[share, _]| *share).collect::<Vec<_>>());
         let factor = Secret::new(factor.cells().iter().map(|[share, _]| *share).sum());
+        self.judge(&[])?;
         let mut maker = self.maker().await?;
         let begun = party.draw(|rng| maker.fix(factor, rng));
         let (setting, out) = begun.map_err(|it| misuse(&it))?;
@@ -72,11 +73,12 @@ impl<G: Group, C: Check> MascotOf<G, C> {
         let (fixing, out) = setting.handle(maker.pairs(), &got).map_err(fault(party))?;
         // Trees that are opened falsely for some digits of ours pass as often as those are guessed: that is as what step 4 finds.
         let opened = fixing.handle(&swap(party, out).await?);
-        let cheats: Vec<usize> =
-            opened.as_ref().err().and_then(Fault::party).into_iter().map(ShareIndex::position).collect();
-        let may_go_on = self.judge(&cheats);
-        let fixed = opened.map_err(fault(party))?;
-        may_go_on?;
+        let cheats = match &opened {
+            Err(FalseOpenings::Of(liars)) => liars.iter().copied().map(ShareIndex::position).collect(),
+            _ => Vec::new(),
+        };
+        self.judge(&cheats)?;
+        let fixed = opened.map_err(false_openings(party))?;
         let (multiplied, out) = fixed.multiply(own.expose()).map_err(|it| misuse(&it))?;
         let (fixed, parts) = multiplied.handle(&swap(party, out).await?).map_err(fault(party))?;
         let (authenticated, out) = maker.authenticate(parts.summands().expose()).map_err(|it| misuse(&it))?;
@@ -117,26 +119,19 @@ impl<G: Group, C: Check> MascotOf<G, C> {
         let out = others.map(|peer| (peer, encode(&[own, parts.claim(peer, coins)]))).collect();
         let (mut y, mut cheats) = (own, Vec::new());
         for (peer, bytes) in swap(party, out).await? {
-            let decoded = decode::<G::Scalar>(&bytes);
-            let Some(&[value, claim]) = decoded.as_deref() else {
-                party.blame(peer.position(), Misbehaviour::NotAScalar);
-                return Err(Stop::Lost);
-            };
-            if !parts.is_right(peer, factor, coins, &value, &claim) {
-                party.blame(peer.position(), Misbehaviour::FalseTransfer);
-                cheats.push(peer.position());
+            // All are judged, whatever the first has done: what is said of one tells nothing of another.
+            match decode::<G::Scalar>(&bytes).as_deref() {
+                Some(&[value, claim]) if parts.is_right(peer, factor, coins, &value, &claim) => y += value,
+                _ => cheats.push(peer.position()),
             }
-            y += value;
         }
         self.judge(&cheats).map(|()| y)
     }
     /// The parties at these positions have cheated at digits of our summand of the factor. Goes on if nobody has, here or in another program: before anything is
-    /// sent that depends on whether they have guessed those.
+    /// sent that depends on whether they have guessed those. Whoever has is named.
     fn judge(&self, cheats: &[usize]) -> Result<(), Stop> {
-        match self.with_keys(|keys| keys.lease.judge(cheats))? {
-            true => Ok(()),
-            false if cheats.is_empty() => Err(Stop::Cheated("a party has cheated in another program")),
-            false => Err(Stop::Lost),
-        }
+        let known = self.with_keys(|keys| keys.lease.judge(cheats))?;
+        known.iter().for_each(|cheat| self.party.blame(*cheat, Misbehaviour::FalseTransfer));
+        if known.is_empty() { Ok(()) } else { Err(Stop::Lost) }
     }
 }

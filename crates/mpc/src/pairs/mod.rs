@@ -15,7 +15,7 @@ use crate::{MOST_PARTIES, Misbehaviour, Party, Stop};
 
 pub use room::SetUpRoom;
 pub(crate) use set_ups::Lease;
-pub use set_ups::SetUps;
+pub use set_ups::{Cheats, SetUps};
 pub(crate) use shown::{Elements, Scalars, encode_elements};
 
 /// Bytes of a session's id, of a hash, and of what makes them fresh.
@@ -140,6 +140,18 @@ pub(crate) fn fault(party: &Party) -> impl Fn(theta_ot::mascot::Fault) -> Stop +
         Fault::Disagreement(_) => Stop::Cheated("not all received the same"),
         Fault::Macs => Stop::Cheated("the MACs of triples fail their check"),
         Fault::Ours(ours) => misuse(&ours),
+    }
+}
+
+/// All whose openings are false are blamed.
+pub(crate) fn false_openings(party: &Party) -> impl Fn(theta_ot::mascot::FalseOpenings) -> Stop + '_ {
+    use theta_ot::mascot::FalseOpenings;
+    |why| match why {
+        FalseOpenings::Of(liars) => {
+            liars.iter().for_each(|liar| party.blame(liar.position(), Misbehaviour::FalseTransfer));
+            Stop::Lost
+        }
+        FalseOpenings::Ours(ours) => misuse(&ours),
     }
 }
 

@@ -34,20 +34,37 @@ struct Shelf<T> {
     /// Parties that have none any more: programs that run still may make some.
     without: Vec<Vec<ShareIndex>>,
     /// Who was found to cheat: programs that run still are told.
-    cheats: Arc<Cheats>,
+    cheats: Cheats,
     /// In days since 1970.
     today: u32,
     /// What it shares with the shelves of a node's other keys.
     room: SetUpRoom,
 }
 
-/// Parties that were found to cheat by a message of theirs, in any program of a key's epoch.
-type Cheats = Mutex<BTreeSet<ShareIndex>>;
+/// Parties that were found to cheat by a message of theirs, in any program of a key's epoch, at one party. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Cheats(Arc<Mutex<BTreeSet<ShareIndex>>>);
+
+impl Cheats {
+    /// This one is known, from another program or from before. Programs that run still are told.
+    pub fn note(&self, cheat: ShareIndex) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cheat);
+    }
+
+    /// Notes those of the parties that are at these positions, and returns the positions of all that are known now, in their order.
+    fn judge(&self, parties: &[ShareIndex], cheats: &[usize]) -> Vec<usize> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(cheats.iter().filter_map(|position| parties.get(*position)));
+        let is_known = |position: usize| parties.get(position).is_some_and(|party| known.contains(party));
+        let last = cheats.iter().map(|position| position.saturating_add(1)).max().unwrap_or(0).max(parties.len());
+        (0..last).filter(|position| is_known(*position) || cheats.contains(position)).collect()
+    }
+}
 
 struct SetUp<T> {
     id: [u8; HASH],
     parties: Vec<ShareIndex>,
-    cheats: Arc<Cheats>,
+    cheats: Cheats,
     state: Mutex<State<T>>,
 }
 
@@ -101,7 +118,15 @@ impl<T: Send> Held for SetUp<T> {
 
 impl<T> Default for SetUps<T> {
     fn default() -> Self {
-        let (kept, lent, without, cheats) = (VecDeque::new(), Vec::new(), Vec::new(), Arc::default());
+        Self::knowing(&Cheats::default())
+    }
+}
+
+impl<T> SetUps<T> {
+    /// None yet, of a key of which these cheats are known.
+    #[must_use]
+    pub fn knowing(cheats: &Cheats) -> Self {
+        let (kept, lent, without, cheats) = (VecDeque::new(), Vec::new(), Vec::new(), cheats.clone());
         Self(Mutex::new(Shelf { kept, lent, without, cheats, today: 0, room: SetUpRoom::default() }))
     }
 }
@@ -180,7 +205,7 @@ impl<T: Send + 'static> SetUps<T> {
         let mut shelf = self.shelf();
         let now = (shelf.today, shelf.room.next_use());
         let state = State { value: Some(value), is_let_go: false, running: 0, runs: 0, day: now.0, used: now.1 };
-        let cheats = Arc::clone(&shelf.cheats);
+        let cheats = shelf.cheats.clone();
         let made = Arc::new(SetUp { id, parties: parties.to_vec(), cheats, state: Mutex::new(state) });
         let lease = Lease::of(&made, now);
         if shelf.without.iter().any(|known| known == parties) {
@@ -262,14 +287,10 @@ impl<T> Lease<T> {
         Some(taken)
     }
 
-    /// The parties at these positions are found to cheat, by their messages. Whether a program may go on, in which it would show something that depends on
-    /// what they have tried: nobody of its parties was found to cheat, here or in another program that runs at the same time. So they learn nothing of
-    /// what they have tried elsewhere.
-    pub(crate) fn judge(&self, cheats: &[usize]) -> bool {
-        let party = |position: usize| self.set_up.parties.get(position).copied().or_else(|| ShareIndex::at(position));
-        let mut known = self.set_up.cheats.lock().unwrap_or_else(PoisonError::into_inner);
-        known.extend(cheats.iter().filter_map(|position| party(*position)));
-        cheats.is_empty() && self.set_up.parties.iter().all(|party| !known.contains(party))
+    /// The parties at these positions are found to cheat, by their messages. Returns the positions of all who were found to, here or in another program that
+    /// runs at the same time: unless there are none, a program may not go on, and show something that depends on what they have tried in it.
+    pub(crate) fn judge(&self, cheats: &[usize]) -> Vec<usize> {
+        self.set_up.cheats.judge(&self.set_up.parties, cheats)
     }
 
     /// The program has ended, and nothing in it was found false or was kept back.
@@ -324,10 +345,11 @@ mod tests {
         let set_ups = SetUps::default();
         let lease = |parties_of: &[u16], id: u8| set_ups.keep([id; HASH], &parties(parties_of), id).unwrap();
         let (finds, other, without) = (lease(&[1, 2, 4], 1), lease(&[2, 4, 5], 2), lease(&[1, 2, 5], 3));
-        assert!(finds.judge(&[]) && other.judge(&[]));
-        assert!(!finds.judge(&[2]), "party 4");
-        assert!(!finds.judge(&[]) && !other.judge(&[]) && without.judge(&[]));
-        assert!(!lease(&[4, 6], 4).judge(&[]), "nor does one that begins later");
+        assert!([&finds, &other, &without].iter().all(|lease| lease.judge(&[]).is_empty()));
+        assert_eq!(finds.judge(&[2]), [2], "party 4");
+        assert_eq!((finds.judge(&[]), other.judge(&[]), without.judge(&[])), (vec![2], vec![1], vec![]));
+        assert_eq!(other.judge(&[0]), [0, 1], "party 2, too");
+        assert_eq!(lease(&[4, 6], 4).judge(&[]), [0], "nor does one that begins later");
     }
 
     #[test]

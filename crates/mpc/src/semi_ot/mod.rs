@@ -166,7 +166,7 @@ impl<G: Group> BlackBox for SemiOt<G> {
         let got = pairs::swap(&self.party, out).await?;
         let (fixing, out) = self.with_links(|links| links.open(&self.party, setting, &got))?;
         let got = pairs::swap(&self.party, out).await?;
-        let mut fixed = self.with_links(|_| fixing.handle(&got).map_err(fault()))?;
+        let mut fixed = self.with_links(|_| fixing.handle(&got).map_err(pairs::false_openings(&self.party)))?;
         let mut products = Secret::new(Vec::with_capacity(values.len()));
         for cells in values.cells().chunks(links::BY_FACTOR_AT_ONCE) {
             let values = Secret::new(cells.iter().map(|[value]| *value).collect::<Vec<_>>());

@@ -18,7 +18,7 @@ use super::mesh::{Links, Pairs, Party, open};
 use super::parties::{Messages, Parties};
 use super::{Fault, Share};
 use crate::extension::ReceivedTransfers;
-use crate::{Choices, Misuse, copee};
+use crate::{Choices, Error, Misuse, copee};
 
 /// The bits of a digit where security is passive: what takes least work.
 pub const FAST: u8 = 2;
@@ -121,20 +121,38 @@ impl<S: Scalar> Setting<S> {
 }
 
 impl<S: Scalar> Fixing<S> {
-    /// Ends the set-up.
+    /// Ends the set-up. All openings are judged before any is: whoever opened falsely for some digits of our factor passes as often as it guessed those, and
+    /// what is said of one party tells nothing of another.
     ///
     /// # Errors
-    /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(mut self, messages: &Messages<impl AsRef<[u8]>>) -> Result<Fixed<S>, Fault> {
-        let mut links = BTreeMap::new();
+    /// Who opened its trees falsely, and [`Misuse::Parties`].
+    pub fn handle(mut self, messages: &Messages<impl AsRef<[u8]>>) -> Result<Fixed<S>, FalseOpenings> {
+        let (mut links, mut liars) = (Links::new(), Vec::new());
         for (party, bytes) in self.parties.received(messages)? {
             let (input, received) = self.halves.remove(&party).ok_or(Misuse::Parties)?;
             let (session, opening) = (self.parties.to(party)?.reversed(), copee::Opening(bytes.to_vec()));
-            let key = copee::Receiver::new(&session, self.digit, &self.factor, received.into_seeds(), &opening);
-            links.insert(party, (input, key.map_err(Fault::of(party))?));
+            match copee::Receiver::new(&session, self.digit, &self.factor, received.into_seeds(), &opening) {
+                Ok(key) => {
+                    links.insert(party, (input, key));
+                }
+                Err(Error::Theirs(_)) => liars.push(party),
+                Err(Error::Ours(misuse)) => return Err(misuse.into()),
+            }
         }
-        Ok(Fixed { parties: self.parties, factor: self.factor, links })
+        let Self { parties, factor, .. } = self;
+        if liars.is_empty() { Ok(Fixed { parties, factor, links }) } else { Err(FalseOpenings::Of(liars)) }
     }
+}
+
+/// Why a factor is not fixed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FalseOpenings {
+    /// Of these parties, whose trees are opened falsely.
+    #[error("the trees of some parties are opened falsely")]
+    Of(Vec<ShareIndex>),
+    /// Our caller made a mistake.
+    #[error("misuse: {0}")]
+    Ours(#[from] Misuse),
 }
 
 impl<S: Scalar> Fixed<S> {

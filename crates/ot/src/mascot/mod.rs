@@ -30,7 +30,7 @@ mod tests;
 
 pub use authenticate::{Authenticating, Challenged};
 pub use check::{Checking, Committed, Opened, Weighed};
-pub use fixed::{Authenticated, FAST, Fixed, Fixing, Multiplied, Products, SHORT, Setting};
+pub use fixed::{Authenticated, FAST, FalseOpenings, Fixed, Fixing, Multiplied, Products, SHORT, Setting};
 pub use mesh::{Asked, Grown, Keyed, Mesh, Opening, Pairs, Party, Transfers};
 pub use multiply::{Combining, Extending, Multiplying};
 pub use parties::{Messages, Parties};
@@ -110,15 +110,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whose message was false, if one was.
-    #[must_use]
-    pub const fn party(&self) -> Option<ShareIndex> {
-        match self {
-            Self::Party { party, .. } => Some(*party),
-            _ => None,
-        }
-    }
-
     /// What a step with one party gives.
     fn of(party: ShareIndex) -> impl Fn(Error) -> Self {
         move |error| match error {

@@ -35,6 +35,14 @@ impl Quarantine {
         self.holders == holders || self.party.is_some_and(|party| holders.contains(&party.share()))
     }
 
+    /// Whether this is to be noted beside what is known: a cheat that nobody has named yet, or a set that nothing forbids.
+    pub(super) fn is_news(&self, known: &[Self]) -> bool {
+        match self.party {
+            Some(_) => known.iter().all(|known| known.party != self.party),
+            None => !known.iter().any(|known| known.forbids(&self.holders)),
+        }
+    }
+
     /// Whether these holders have made it.
     fn made(&self, presignature: &AnyPresignature) -> bool {
         presignature.signers().map(PartyId::share).eq(self.holders.iter().copied())
@@ -336,10 +344,11 @@ impl Presignatures {
         self.kept.extend(kept.map(|presignature| Waiting { presignature, day, is_spare: false }));
     }
 
-    /// Notes a set of holders, once, and wipes what they have made: this party does nothing more with them. Says whether it is news.
+    /// Notes a set of holders, and wipes what they have made: this party does nothing more with them. Says whether it is news, which it is once, and once
+    /// more for each cheat that is named.
     pub(crate) fn quarantine(&mut self, quarantine: Quarantine) -> bool {
         self.kept.retain(|waiting| !quarantine.made(&waiting.presignature));
-        let is_news = self.quarantined.iter().all(|known| known.holders != quarantine.holders);
+        let is_news = quarantine.is_news(&self.quarantined);
         if is_news {
             self.quarantined.push(quarantine);
         }

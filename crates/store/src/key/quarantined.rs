@@ -11,7 +11,8 @@ use crate::codec::{Decoder, Encoder, encoder};
 use crate::database::{Rows as _, Table};
 use crate::{Store, StoreError, Transaction};
 
-/// The most sets that are remembered of one sharing. Whoever cheats in another set after so many is not on record: it takes a program each.
+/// The most sets that are remembered of one sharing, and the most cheats that are named. Whoever cheats in another set after so many, unnamed, is not on
+/// record: it takes a program each.
 pub const MOST_QUARANTINED: usize = 256;
 /// Limit of a set's list of holders, in bytes: programs have 15 holders at most.
 const MOST_HOLDERS: usize = 2 * 64;
@@ -35,6 +36,16 @@ fn listed(holders: &[ShareIndex]) -> Vec<u8> {
 }
 
 impl Quarantined {
+    /// Whether this says more than what is known: it names a cheat that was not named, or holders of whom nothing was known.
+    fn is_news(&self, known: &[Self]) -> bool {
+        match self.culprit {
+            Some(_) => known.iter().all(|known| known.culprit != self.culprit),
+            None => known.iter().all(|known| {
+                known.holders != self.holders && known.culprit.is_none_or(|culprit| !self.holders.contains(&culprit))
+            }),
+        }
+    }
+
     pub(crate) fn encode(&self) -> Secret<Vec<u8>> {
         let Self { holders, phase, culprit } = self;
         let record = encoder(64 + phase.len()).bytes(&listed(holders));
@@ -71,7 +82,7 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Puts holders of the epoch in use on record as ones among whom somebody cheated. A set that is on record stays as it is; one of another
+    /// Puts holders of the epoch in use on record as ones among whom somebody cheated. What is on record stays as it is, and says it all if a cheat in the set is named; a set of another
     /// epoch has no shares any more, and one beyond [`MOST_QUARANTINED`] is not recorded. Returns whether the set is on record.
     ///
     /// # Errors
@@ -96,13 +107,22 @@ impl Transaction<'_> {
             return Err(KeyError::TooLong { what: "what was found false", most: MOST_PHASE });
         }
         let sharing = share_key(name, version, epoch);
-        let row = [sharing.as_slice(), &holders].concat();
-        let known = self.rows.all(Table::Quarantined, &sharing)?;
-        if known.iter().any(|(known, _)| *known == row) {
+        let rows = self.rows.all(Table::Quarantined, &sharing)?;
+        let known: Vec<Quarantined> =
+            rows.iter().map(|(_, record)| Quarantined::decode(record.expose())).collect::<Result<_, _>>()?;
+        if !quarantined.is_news(&known) {
             return Ok(true);
         }
-        if known.len() >= MOST_QUARANTINED {
+        // A cheat that is named has room of its own: it would have another try in each set that it is in.
+        if known.iter().filter(|known| known.culprit.is_some() == quarantined.culprit.is_some()).count()
+            >= MOST_QUARANTINED
+        {
             return Ok(false);
+        }
+        let mut row = [sharing.as_slice(), &holders].concat();
+        if rows.iter().any(|(known, _)| *known == row) {
+            // Another cheat of the same set. Indices rise in a list of holders, and after the last of them no holder's does: so no two rows are one.
+            row.extend(listed(quarantined.culprit.as_slice()));
         }
         self.rows.put(Table::Quarantined, &row, quarantined.encode())?;
         Ok(true)

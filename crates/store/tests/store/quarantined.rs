@@ -40,12 +40,27 @@ fn a_restart_forgets_none() {
     assert!(known(&store, 1, 4).is_empty());
     let (pair, three) = (set(&[1, 2], Some(1)), set(&[2, 3, 700], None));
     assert!(record(&store, 1, 4, &three) && record(&store, 1, 4, &pair));
-    // What was found first is what counts.
-    assert!(record(&store, 1, 4, &set(&[1, 2], Some(2))));
+    // Nothing new: a set that is known, one with a cheat that is named, that cheat in another set.
+    for old in [set(&[2, 3, 700], None), set(&[1, 2], None), set(&[1, 5], None), set(&[1, 5], Some(1))] {
+        assert!(record(&store, 1, 4, &old));
+    }
     drop(store);
     let store = open(&disk);
     assert_eq!(known(&store, 1, 4), [pair, three]);
     assert!(known(&store, 2, 1).is_empty() && known(&store, 1, 5).is_empty());
+}
+
+/// A cheat that is named after its set was found, be it after another one of the same, is on record: it may try nothing in other sets.
+#[test]
+fn a_cheat_is_named_whatever_is_known_of_its_set() {
+    let disk = SimulatedDisk::default();
+    let store = with_key(&disk);
+    let found = [set(&[1, 2, 3], None), set(&[1, 2, 3], Some(3)), set(&[1, 2, 4], Some(2))];
+    assert!(found.iter().all(|it| record(&store, 1, 4, it)));
+    assert!(record(&store, 1, 4, &set(&[1, 2, 3], Some(1))), "a third row of one set");
+    drop(store);
+    let culprits: Vec<_> = known(&open(&disk), 1, 4).iter().map(|it| it.culprit.map(ShareIndex::get)).collect();
+    assert_eq!(culprits, [None, Some(1), Some(3), Some(2)]);
 }
 
 #[test]

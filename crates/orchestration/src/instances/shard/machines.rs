@@ -107,8 +107,12 @@ impl Shard {
             majority,
             security,
             quarantined: stock.quarantined(),
-            // A picture of the memory from before could be resumed: what is not on record as used up is not kept.
-            set_ups: if shared.config.burn_nonces { Arc::default() } else { set_ups },
+            // A picture of the memory from before could be resumed: what is not on record as used up is not kept. Cheats are the same at all programs.
+            set_ups: if shared.config.burn_nonces {
+                Arc::new(ecdsa::SetUps::knowing(set_ups.cheats()))
+            } else {
+                set_ups
+            },
             making: stock.making(),
         }
     }

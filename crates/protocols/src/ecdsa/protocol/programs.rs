@@ -145,13 +145,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
             return;
         };
         let holders = run.holders().to_vec();
-        if !self.may_run_with(&holders) {
-            return;
-        }
         // Of two, it is the other one.
         let others = || holders.iter().copied().map(PartyId::of_share).filter(|party| *party != self.setting.local);
         let party = party.or_else(|| others().next().filter(|_| holders.len() == 2));
         let quarantine = Quarantine { holders, phase: Cow::Borrowed(phase), party };
+        if !quarantine.is_news(&self.setting.quarantined) {
+            return;
+        }
         self.setting.quarantined.push(quarantine.clone());
         self.ask(stock::Ask::Quarantine(quarantine));
         self.give_up_without_a_set();
