@@ -70,6 +70,8 @@ pub(super) struct Figures {
 type Material<B> = (Arc<KeyShare<B>>, Vec<Tuple<B>>);
 /// What each party keeps of set-ups, in the order of the parties.
 type Kept<B> = [Arc<<B as Measured>::SetUps>];
+/// A party's part of a program that makes tuples.
+type Making<B> = Pin<Box<dyn Future<Output = Result<Material<B>, Stop>> + Send>>;
 /// A signature, and the key that it is to be of.
 type Signed<B> = (Signature<<B as BlackBox>::Group>, <<B as BlackBox>::Group as Group>::Element);
 
@@ -180,10 +182,7 @@ impl Measurement<'_> {
 }
 
 /// A party's part of a program that makes a key and so many tuples.
-fn batch<B: Measured>(
-    set_ups: Arc<B::SetUps>,
-    count: usize,
-) -> impl FnOnce(Party, Arc<Meter>) -> Pin<Box<dyn Future<Output = Result<Material<B>, Stop>> + Send>> + Send {
+fn batch<B: Measured>(set_ups: Arc<B::SetUps>, count: usize) -> impl FnOnce(Party, Arc<Meter>) -> Making<B> + Send {
     move |party, meter| {
         Box::pin(async move {
             let black_box = B::make(&party, &set_ups).await?;

@@ -62,7 +62,7 @@ impl Breaker {
     #[cold]
     fn next(&self, modulus: &Modulus, input: u128, number: u64) -> [u64; 4] {
         let mut candidates = CANDIDATES
-            .map(|candidate| [0, 1].map(|half| self.pad(input, u128::from(number) << 8 | 2 * candidate | half)));
+            .map(|candidate| [0, 1].map(|half| self.pad(input, (u128::from(number) << 8) + 2 * candidate + half)));
         // Half of all candidates are below q for the q of least use: there is none among these with probability 2^-127.
         candidates.find_map(|pads| modulus.accept(pads)).unwrap_or_default()
     }

@@ -114,7 +114,7 @@ fn scalars(generator: &Generator, modulus: &Modulus, batch: u64, first: u64, pad
 fn next(generator: &Generator, modulus: &Modulus, batch: u64, product: u64) -> [u64; 4] {
     let mut candidates = (1..128).map(|candidate: u64| {
         let mut blocks = [aes::Block::default(); 2];
-        generator.fill(batch, candidate << 32 | 2 * product, &mut blocks);
+        generator.fill(batch, (candidate << 32) + 2 * product, &mut blocks);
         blocks.map(|block| number(&block))
     });
     // Half of all candidates are below q for the q of least use: there is none among these with probability 2^-127.

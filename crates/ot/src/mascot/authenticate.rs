@@ -65,9 +65,12 @@ pub struct Challenged<S: Scalar> {
     toss: Bound,
 }
 
+/// Shares of several values.
+pub(super) type Shares<S> = Secret<Vec<Share<S>>>;
+
 impl<S: Scalar> Party<S> {
     /// Our shares of our values, with those summands of their MACs that we have, and what gives each other party its own.
-    pub(super) fn give_macs(&mut self, values: &[S]) -> Result<(Secret<Vec<Share<S>>>, Messages), Misuse> {
+    pub(super) fn give_macs(&mut self, values: &[S]) -> Result<(Shares<S>, Messages), Misuse> {
         let delta = *self.delta.expose();
         let with_mac = |value: &S| Share { value: *value, mac: *value * delta };
         let mut shares = Secret::new(values.iter().map(with_mac).collect::<Vec<_>>());

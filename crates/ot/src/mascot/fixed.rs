@@ -14,9 +14,10 @@ use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret, Transcript};
 use theta_names::ShareIndex;
 
+use super::Fault;
+use super::authenticate::Shares;
 use super::mesh::{Links, Pairs, Party, open};
 use super::parties::{Messages, Parties};
-use super::{Fault, Share};
 use crate::extension::ReceivedTransfers;
 use crate::{Choices, Error, Misuse, copee};
 
@@ -234,7 +235,7 @@ fn add<S: Scalar>(to: &mut Secret<Vec<S>>, summands: &Secret<Vec<S>>) {
 #[derive(Debug)]
 pub struct Authenticated<S: Scalar> {
     party: Party<S>,
-    shares: Secret<Vec<Share<S>>>,
+    shares: Shares<S>,
 }
 
 impl<S: Scalar> Party<S> {
@@ -272,7 +273,7 @@ impl<S: Scalar> Authenticated<S> {
     ///
     /// # Errors
     /// [`Fault::Party`]; [`Misuse::Parties`].
-    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Party<S>, Secret<Vec<Share<S>>>), Fault> {
+    pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Party<S>, Shares<S>), Fault> {
         let Self { mut party, mut shares } = self;
         for (peer, bytes) in party.parties.received(messages)? {
             let q = party.macs_of(peer, shares.expose().len(), bytes)?;
