@@ -68,7 +68,7 @@ impl Stock {
         let mut kept = self.kept();
         kept.set_ups.wipe_of(&quarantine.holders);
         if let Some(cheat) = quarantine.party {
-            kept.set_ups.cheats().note(cheat.share());
+            kept.set_ups.wipe_with(cheat.share());
         }
         kept.presignatures.quarantine(quarantine)
     }

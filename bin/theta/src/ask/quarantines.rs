@@ -43,11 +43,14 @@ pub(crate) fn write(views: &[QuarantineView], out: &mut dyn io::Write) -> io::Re
     for QuarantineView { key, version, noticed_by, nodes, phase, culprit } in views {
         let nodes: Vec<u16> = nodes.iter().filter_map(|node| u16::try_from(*node).ok()).collect();
         let among = connect::nodes(&nodes);
-        let who = culprit.map_or_else(|| "somebody".to_owned(), |node| format!("node {node}"));
+        let (who, what) = match culprit {
+            Some(cheat) => (format!("node {cheat}"), format!("node {noticed_by} signs no more with it")),
+            None => ("somebody".to_owned(), format!("{among} sign no more together")),
+        };
         writeln!(
             out,
-            "{BAD}key {key}@{version}: {who} cheated, says node {noticed_by} ({phase}); {among} sign no more together until the key has new \
-             shares: theta keys refresh {key}{BAD:#}"
+            "{BAD}key {key}@{version}: {who} cheated, says node {noticed_by} ({phase}); {what} until the key has new shares: theta keys \
+             refresh {key}{BAD:#}"
         )?;
     }
     Ok(())

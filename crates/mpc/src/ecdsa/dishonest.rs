@@ -119,6 +119,13 @@ impl SetUps {
         self.semi_ot.wipe_of(holders);
     }
 
+    /// This holder has cheated, as all programs of the key are told; whatever it has a part in is wiped, and nothing is kept with it any more.
+    pub fn wipe_with(&self, cheat: ShareIndex) {
+        self.cheats.note(cheat);
+        self.mascot.wipe_with(cheat);
+        self.semi_ot.wipe_with(cheat);
+    }
+
     /// How many are of use.
     #[must_use]
     pub fn ready(&self) -> usize {

@@ -180,6 +180,15 @@ impl<T: Send + 'static> SetUps<T> {
         }
     }
 
+    /// Wipes those that this party has a part in, as [`Self::wipe_of`].
+    pub fn wipe_with(&self, party: ShareIndex) {
+        let mut shelf = self.shelf();
+        let lent = shelf.lent.iter().filter_map(Weak::upgrade);
+        let all: Vec<_> = lent.chain(shelf.kept.iter().cloned()).filter(|it| it.parties.contains(&party)).collect();
+        all.iter().for_each(|it| it.state().value = None);
+        shelf.kept.retain(|it| !it.parties.contains(&party));
+    }
+
     /// How many are of use.
     #[must_use]
     pub fn ready(&self) -> usize {
@@ -208,7 +217,7 @@ impl<T: Send + 'static> SetUps<T> {
         let cheats = shelf.cheats.clone();
         let made = Arc::new(SetUp { id, parties: parties.to_vec(), cheats, state: Mutex::new(state) });
         let lease = Lease::of(&made, now);
-        if shelf.without.iter().any(|known| known == parties) {
+        if shelf.without.iter().any(|known| known == parties) || !shelf.cheats.judge(parties, &[]).is_empty() {
             return lease;
         }
         let same = |it: &Arc<SetUp<T>>| it.parties == parties;
@@ -350,6 +359,9 @@ mod tests {
         assert_eq!((finds.judge(&[]), other.judge(&[]), without.judge(&[])), (vec![2], vec![1], vec![]));
         assert_eq!(other.judge(&[0]), [0, 1], "party 2, too");
         assert_eq!(lease(&[4, 6], 4).judge(&[]), [0], "nor does one that begins later");
+        assert_eq!(set_ups.ready(), 3, "of it nothing is kept any more");
+        set_ups.wipe_with(ShareIndex::try_from(4).unwrap());
+        assert_eq!((set_ups.ready(), ids(&set_ups, &parties(&[1, 2, 5]))), (1, vec![3]));
     }
 
     #[test]

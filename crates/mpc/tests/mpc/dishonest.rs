@@ -340,3 +340,39 @@ fn who_guesses_a_digit_of_the_key_is_named_before_it_knows() {
     }
     assert!(right > 1 && named > 1, "{right} right, {named} named");
 }
+
+/// The same of trees that are opened falsely over the bits of an honest summand: with a sum that the other one reads if its bits say so.
+#[test]
+fn who_opens_trees_falsely_is_named_before_anything_is_multiplied() {
+    const LENGTH: usize = 86 * 32 * (TUPLES + 1);
+    let all = recorded::<B>(2, 1, 1);
+    let multiplies = all.iter().find(|(_, _, payload)| payload.len() == LENGTH).unwrap().1;
+    let last = all.iter().map(|(_, round, _)| *round).max().unwrap();
+    let (mut right, mut named) = (0, 0);
+    for seed in 0..12 {
+        let lie = || {
+            Tamper(move |_: &mut SimRng, _, slot: Slot, payload: Bytes| {
+                let mut bytes = payload.to_vec();
+                if slot.number == multiplies - 1 {
+                    // The first of the two sums of the first tree's second level.
+                    bytes[0] ^= 1;
+                }
+                vec![(slot, bytes.into())]
+            })
+        };
+        let report = prepare::<B>(GroupOf::new(2, 1).seed(seed).liar(1, lie()));
+        let sent = Sent::default();
+        prepare::<B>(GroupOf::new(2, 1).seed(seed).liar(1, lie()).liar(2, Recorder(sent.clone())));
+        let is_it = |offence: &Offence<Misbehaviour>| *offence == Offence::Protocol(Misbehaviour::FalseTransfer);
+        let blames = report.blames_of(party(1)).filter(|(_, blame)| is_it(&blame.offence)).count();
+        let reached = sent.lock().unwrap().iter().map(|(_, round, _)| *round).max().unwrap();
+        if blames == 0 {
+            assert!(!check(2, 1, false, report) && reached == last);
+            right += 1;
+        } else {
+            assert_eq!((blames, reached), (1, multiplies - 1));
+            named += 1;
+        }
+    }
+    assert!(right > 1 && named > 1, "{right} right, {named} named");
+}

@@ -188,7 +188,8 @@ impl<C: StockCurve> Setting<C> {
     ///
     /// A set whose program failed comes after all others: somebody in it has lied or is down.
     ///
-    /// A set of which `may_run` says that somebody cheated in it is passed over.
+    /// A set of which `may_run` says that somebody cheated in it is passed over. Whoever is named as a cheat is in none: there are too many sets with it to
+    /// pass over.
     pub(super) fn choose(
         &self,
         known: &Known<'_>,
@@ -197,7 +198,8 @@ impl<C: StockCurve> Setting<C> {
     ) -> Option<Vec<ShareIndex>> {
         let n = self.threshold.n();
         let distance = |party: PartyId| (party.get() + n - self.local.get()).checked_rem(n).unwrap_or(0);
-        let others = self.others().filter(|party| !known.excluded.contains(party));
+        let is_named = |party: PartyId| self.quarantined.iter().any(|it| it.party == Some(party));
+        let others = self.others().filter(|party| !known.excluded.contains(party) && !is_named(*party));
         let mut ranked: Vec<(u32, u32, bool, bool, u32, PartyId)> = others
             .map(|party| {
                 let Failure { member, missing } = known.failures.of(party);

@@ -350,6 +350,8 @@ impl Presignatures {
         self.kept.retain(|waiting| !quarantine.made(&waiting.presignature));
         let is_news = quarantine.is_news(&self.quarantined);
         if is_news {
+            // A cheat that is named says more than the sets that it is in.
+            self.quarantined.retain(|known| known.party.is_some() || !quarantine.forbids(&known.holders));
             self.quarantined.push(quarantine);
         }
         is_news

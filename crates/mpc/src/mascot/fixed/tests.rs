@@ -132,6 +132,7 @@ fn who_has_cheated_in_one_program_learns_nothing_in_others() {
     assert_eq!(honest(0), (0, true));
     assert_eq!(honest(1), (1, false));
     assert_eq!(honest(0), (1, false), "nothing is wrong in this one");
+    assert_eq!(honest(1), (1, false), "and this one is as that");
 }
 
 /// A liar that shows one y to be checked by the owners of the factor, and another one with its MAC.

@@ -36,7 +36,7 @@ fn cost<B: Made<Group = P256>>(n: u16) -> (u16, usize) {
 
 #[test]
 fn keys_tuples_and_signatures_are_right_for_less() {
-    // A third of the bytes of a triple; it has no triples in stock for the check of the products with x, so that it takes as many rounds and more.
+    // A fifth of the bytes of a triple, and the openings of products take fewer rounds.
     for n in [2, 3] {
         let ((with, bytes), (without, fewer)) = (cost::<Mascot<P256>>(n), cost::<B>(n));
         assert!(without <= with + 9 && fewer < bytes, "{without} rounds and {fewer} bytes, {with} and {bytes}");

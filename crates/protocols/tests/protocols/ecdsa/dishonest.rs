@@ -180,6 +180,54 @@ fn of_three_the_phase_is_named_and_nobody_wrongly() {
     }
 }
 
+/// A message that is false by itself names the liar. Whoever has received one makes no program with it, in whatever set: each would be one more guess.
+#[test]
+fn who_is_named_is_in_no_set_any_more() {
+    // Set-ups have five rounds; in the second of them the liar shows that it has chosen falsely.
+    const CHOICES: u16 = 5;
+    let mut group = Group::dishonest(Suite::EcdsaP256, 3, 4);
+    group.ticks = 60;
+    let namers = |group: &Group| -> Vec<u16> {
+        [1, 2, 4].into_iter().filter(|number| !quarantined(group, *number).is_empty()).collect()
+    };
+    // Until it is asked for.
+    for seed in 10..30 {
+        let report = group.run(&[seed], seed.into(), vec![(3, lie_in(CHOICES, 1000))]);
+        group.check(&[seed], &report).unwrap();
+        if !namers(&group).is_empty() {
+            break;
+        }
+    }
+    let namers = namers(&group);
+    assert_eq!(namers.len(), 2, "the others of its set");
+    for namer in &namers {
+        let known = quarantined(&group, *namer);
+        assert_eq!((known.len(), known[0].party), (1, Some(id(3))), "{known:?}");
+    }
+    for seed in 0..8 {
+        // It is honest now, and coordinates sometimes: two of each set of three with it refuse, and nobody tries for long.
+        let report = group.run(&[seed], seed.into(), Vec::new());
+        group.check(&[seed], &report).unwrap();
+        for (party, ran) in report.honest() {
+            let Some(Ok(outcome)) = &ran.result else { panic!("no result at {party}") };
+            assert!(!outcome.contributors.contains(&id(3).share()), "{:?}", outcome.contributors);
+        }
+    }
+    assert!(namers.iter().all(|namer| quarantined(&group, *namer).len() == 1));
+}
+
+/// There are more sets with a cheat than anybody can pass over one by one.
+#[test]
+fn a_cheat_of_very_many_sets_is_passed_over_at_once() {
+    let group = Group::dishonest(Suite::EcdsaP256, 10, 100);
+    let found =
+        Quarantine { holders: (1..=10).map(|n| id(n).share()).collect(), phase: "a check".into(), party: Some(id(2)) };
+    assert!(group.stocks[0].quarantine(found));
+    let report = group.run(b"m", 1, Vec::new());
+    let Some(Ok(outcome)) = &report.parties[&id(1)].result else { panic!("no result") };
+    assert!(!outcome.contributors.contains(&id(2).share()) && outcome.contributors.len() == 10);
+}
+
 /// Who is down has not cheated: others are asked, and it may come back.
 #[test]
 fn silence_is_no_cheat() {
