@@ -127,6 +127,7 @@ impl<G: Group, C: Check> MascotOf<G, C> {
         }
         self.judge(&cheats).map(|()| y)
     }
+
     /// The parties at these positions have cheated at digits of our summand of the factor. Goes on if nobody has, here or in another program: before anything is
     /// sent that depends on whether they have guessed those. Whoever has is named.
     fn judge(&self, cheats: &[usize]) -> Result<(), Stop> {
