@@ -45,26 +45,16 @@ impl Breaker {
     }
 }
 
-/// The numbers of the pads that are candidates for a scalar: 0 and 1, then 2 and 3, and so on.
-const CANDIDATES: core::ops::Range<u128> = 1..128;
-
 impl Breaker {
-    /// A scalar for each of at most [`AT_ONCE`] inputs: the first candidate that is below q. A candidate is two pads.
+    /// A scalar for each of at most [`AT_ONCE`] inputs: the first candidate that is below q. A candidate is two pads: 0 and 1, then 2 and 3, and so on.
     pub(crate) fn scalars(&self, modulus: &Modulus, inputs: &[u128], first: u64, out: &mut [[u64; 4]; AT_ONCE]) {
         let mut candidates = Zeroizing::new([[0; 2]; AT_ONCE]);
         self.pads(inputs, first, &mut candidates);
-        for (((out, candidate), input), number) in out.iter_mut().zip(candidates.iter()).zip(inputs).zip(first..) {
-            *out = modulus.accept(*candidate).unwrap_or_else(|| self.next(modulus, *input, number));
+        for (((out, pads), input), number) in out.iter_mut().zip(candidates.iter()).zip(inputs).zip(first..) {
+            let tweak = |candidate: u64| (u128::from(number) << 8) + 2 * u128::from(candidate);
+            let later = |candidate| [0, 1].map(|half| self.pad(*input, tweak(candidate) + half));
+            *out = modulus.accept(*pads).unwrap_or_else(|| modulus.accept_later(later));
         }
-    }
-
-    /// The first candidate after those that all transfers have.
-    #[cold]
-    fn next(&self, modulus: &Modulus, input: u128, number: u64) -> [u64; 4] {
-        let mut candidates = CANDIDATES
-            .map(|candidate| [0, 1].map(|half| self.pad(input, (u128::from(number) << 8) + 2 * candidate + half)));
-        // Half of all candidates are below q for the q of least use: there is none among these with probability 2^-127.
-        candidates.find_map(|pads| modulus.accept(pads)).unwrap_or_default()
     }
 
     /// One pad.

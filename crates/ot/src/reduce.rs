@@ -58,6 +58,13 @@ impl Modulus {
         is_below.then_some(words)
     }
 
+    /// The scalar where candidate 0 was none: the first of candidates 1 to 127 that is one.
+    #[cold]
+    pub(crate) fn accept_later(&self, candidate: impl FnMut(u64) -> [u128; 2]) -> [u64; 4] {
+        // Half of all candidates are below q for the q of least use: there is none among these with probability 2^-127.
+        (1..128).map(candidate).find_map(|blocks| self.accept(blocks)).unwrap_or_default()
+    }
+
     /// x - y + z modulo q, of three integers below q.
     #[inline]
     pub(crate) fn difference_and(&self, x: &[u64; 4], y: &[u64; 4], z: &[u64; 4]) -> [u64; 4] {

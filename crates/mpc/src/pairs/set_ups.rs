@@ -171,10 +171,7 @@ impl<T: Send + 'static> SetUps<T> {
     /// Wipes those of these parties for good: programs that have been offered one get none, and none is kept of them any more.
     pub fn wipe_of(&self, parties: &[ShareIndex]) {
         let mut shelf = self.shelf();
-        let lent = shelf.lent.iter().filter_map(Weak::upgrade);
-        let all: Vec<_> = lent.chain(shelf.kept.iter().cloned()).filter(|it| it.parties == parties).collect();
-        all.iter().for_each(|it| it.state().value = None);
-        shelf.kept.retain(|it| it.parties != parties);
+        shelf.wipe(|it| it.parties == parties);
         if !shelf.without.iter().any(|known| known == parties) {
             shelf.without.push(parties.to_vec());
         }
@@ -182,11 +179,7 @@ impl<T: Send + 'static> SetUps<T> {
 
     /// Wipes those that this party has a part in, as [`Self::wipe_of`].
     pub fn wipe_with(&self, party: ShareIndex) {
-        let mut shelf = self.shelf();
-        let lent = shelf.lent.iter().filter_map(Weak::upgrade);
-        let all: Vec<_> = lent.chain(shelf.kept.iter().cloned()).filter(|it| it.parties.contains(&party)).collect();
-        all.iter().for_each(|it| it.state().value = None);
-        shelf.kept.retain(|it| !it.parties.contains(&party));
+        self.shelf().wipe(|it| it.parties.contains(&party));
     }
 
     /// How many are of use.
@@ -238,6 +231,14 @@ impl<T: Send + 'static> Shelf<T> {
     fn count(&self, set_up: &Arc<SetUp<T>>) {
         let weak: Weak<SetUp<T>> = Arc::downgrade(set_up);
         self.room.add(weak);
+    }
+
+    /// Wipes these, lent ones as well.
+    fn wipe(&mut self, goes: impl Fn(&SetUp<T>) -> bool) {
+        let lent = self.lent.iter().filter_map(Weak::upgrade);
+        let all: Vec<_> = lent.chain(self.kept.iter().cloned()).filter(|it| goes(it)).collect();
+        all.iter().for_each(|it| it.state().value = None);
+        self.kept.retain(|it| !goes(it));
     }
 
     /// Takes the one of these away that was used least lately. Programs that use it go on.

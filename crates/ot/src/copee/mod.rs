@@ -98,25 +98,17 @@ impl Sums {
     }
 }
 
-/// The pads of a leaf for the products from `first` on: scalars below q, each the first of its candidates.
+/// The pads of a leaf for the products from `first` on: scalars below q, each the first of its candidates. Candidate c of product j is made of the blocks
+/// (c << 32) + 2 j and the one after it.
 fn scalars(generator: &Generator, modulus: &Modulus, batch: u64, first: u64, pads: &mut [[u64; 4]; CHUNK]) {
     let mut blocks = [aes::Block::default(); 2 * CHUNK];
     generator.fill(batch, 2 * first, &mut blocks);
-    for ((pad, blocks), product) in pads.iter_mut().zip(blocks.as_chunks().0).zip(first..) {
-        let [low, high] = blocks;
-        let candidate = [number(low), number(high)];
-        *pad = modulus.accept(candidate).unwrap_or_else(|| next(generator, modulus, batch, product));
+    for ((pad, blocks), product) in pads.iter_mut().zip(blocks.as_chunks::<2>().0).zip(first..) {
+        let later = |candidate: u64| {
+            let mut blocks = [aes::Block::default(); 2];
+            generator.fill(batch, (candidate << 32) + 2 * product, &mut blocks);
+            blocks.map(|block| number(&block))
+        };
+        *pad = modulus.accept(blocks.map(|block| number(&block))).unwrap_or_else(|| modulus.accept_later(later));
     }
-}
-
-/// The first candidate after that which all products have: candidate c of product j is made of the blocks (c << 32) + 2 j and the one after it.
-#[cold]
-fn next(generator: &Generator, modulus: &Modulus, batch: u64, product: u64) -> [u64; 4] {
-    let mut candidates = (1..128).map(|candidate: u64| {
-        let mut blocks = [aes::Block::default(); 2];
-        generator.fill(batch, (candidate << 32) + 2 * product, &mut blocks);
-        blocks.map(|block| number(&block))
-    });
-    // Half of all candidates are below q for the q of least use: there is none among these with probability 2^-127.
-    candidates.find_map(|blocks| modulus.accept(blocks)).unwrap_or_default()
 }

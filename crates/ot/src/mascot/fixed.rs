@@ -16,10 +16,11 @@ use theta_names::ShareIndex;
 
 use super::Fault;
 use super::authenticate::Shares;
-use super::mesh::{Links, Pairs, Party, open};
+use super::mesh::{Links, Pairs, Party, bits, open};
+use super::multiply::add;
 use super::parties::{Messages, Parties};
 use crate::extension::ReceivedTransfers;
-use crate::{Choices, Error, Misuse, copee};
+use crate::{Error, Misuse, copee};
 
 /// The bits of a digit where security is passive: what takes least work.
 pub const FAST: u8 = 2;
@@ -90,8 +91,7 @@ impl<S: Scalar> Setting<S> {
         let parties = parties.for_run(run.finish32());
         let (mut received, mut out) = (BTreeMap::new(), Messages::new());
         for (party, (sender, receiver)) in core::mem::take(pairs) {
-            let bits = Choices::of_scalars(core::slice::from_ref(factor.expose()));
-            let (receiver, extension, transfers) = receiver.extend(bits, rng)?;
+            let (receiver, extension, transfers) = receiver.extend(bits(&factor), rng)?;
             out.insert(party, extension.0);
             received.insert(party, transfers);
             pairs.insert(party, (sender, receiver));
@@ -166,7 +166,7 @@ impl<S: Scalar> Fixed<S> {
         let (mut links, mut parts, mut out) = (Links::new(), BTreeMap::new(), Messages::new());
         for (party, (input, key)) in self.links {
             let (input, corrections, of_ours) = input.extend(values)?;
-            add(&mut summands, &of_ours);
+            add(&mut summands, of_ours.expose());
             out.insert(party, corrections.0);
             links.insert(party, (input, key));
             parts.insert(party, Part { of_ours, of_theirs: Secret::new(Vec::new()) });
@@ -193,7 +193,7 @@ impl<S: Scalar> Multiplied<S> {
             let part = products.parts.get_mut(&party).ok_or(Misuse::Parties)?;
             let extended = key.extend::<S>(products.summands.expose().len(), bytes);
             let (key, q) = extended.map_err(Fault::of(party))?;
-            add(&mut products.summands, &q);
+            add(&mut products.summands, q.expose());
             part.of_theirs = q;
             fixed.links.insert(party, (input, key));
         }
@@ -225,10 +225,6 @@ impl<S: Scalar> Products<S> {
 
 fn combined<S: Scalar>(values: &Secret<Vec<S>>, coins: &[S]) -> S {
     values.expose().iter().zip(coins).map(|(value, coin)| *value * *coin).sum()
-}
-
-fn add<S: Scalar>(to: &mut Secret<Vec<S>>, summands: &Secret<Vec<S>>) {
-    to.expose_mut().iter_mut().zip(summands.expose()).for_each(|(to, summand)| *to += *summand);
 }
 
 /// A party that waits for what the others' values add to its MACs.

@@ -186,9 +186,9 @@ impl<S: Scalar> Opening<S> {
     }
 }
 
-/// The choices with which a MAC key enters COPEe.
-fn bits<S: Scalar>(delta: &Secret<S>) -> Choices {
-    Choices::of_scalars(core::slice::from_ref(delta.expose()))
+/// The choices with which a fixed factor, as a MAC key, enters COPEe.
+pub(super) fn bits<S: Scalar>(factor: &Secret<S>) -> Choices {
+    Choices::of_scalars(core::slice::from_ref(factor.expose()))
 }
 
 /// Takes the transfers with the bits of a party's fixed factor, as its MAC key, and opens COPEe's trees to it.

@@ -134,7 +134,8 @@ impl<S: Scalar> Extending<S> {
     }
 }
 
-fn add<S: Scalar>(to: &mut Secret<Vec<S>>, summands: &[S]) {
+/// Adds values place by place.
+pub(super) fn add<S: Scalar>(to: &mut Secret<Vec<S>>, summands: &[S]) {
     to.expose_mut().iter_mut().zip(summands).for_each(|(to, summand)| *to += *summand);
 }
 

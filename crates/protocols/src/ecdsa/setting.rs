@@ -188,14 +188,8 @@ impl<C: StockCurve> Setting<C> {
     ///
     /// A set whose program failed comes after all others: somebody in it has lied or is down.
     ///
-    /// A set of which `may_run` says that somebody cheated in it is passed over. Whoever is named as a cheat is in none: there are too many sets with it to
-    /// pass over.
-    pub(super) fn choose(
-        &self,
-        known: &Known<'_>,
-        may_run: impl Fn(&[ShareIndex]) -> bool,
-        rng: &mut impl Rng,
-    ) -> Option<Vec<ShareIndex>> {
+    /// A set in which somebody cheated is passed over. Whoever is named as a cheat is in none: there are too many sets with it to pass over.
+    pub(super) fn choose(&self, known: &Known<'_>, rng: &mut impl Rng) -> Option<Vec<ShareIndex>> {
         let n = self.threshold.n();
         let distance = |party: PartyId| (party.get() + n - self.local.get()).checked_rem(n).unwrap_or(0);
         let is_named = |party: PartyId| self.quarantined.iter().any(|it| it.party == Some(party));
@@ -217,16 +211,22 @@ impl<C: StockCurve> Setting<C> {
             holders.sort_unstable();
             holders
         };
-        let sets = || Choices::of(&ranked, self.members() - 1).map(with_local).filter(|holders| may_run(holders));
+        let sets =
+            || Choices::of(&ranked, self.members() - 1).map(with_local).filter(|holders| self.may_run_with(holders));
         sets().find(|holders| !known.failures.is_of(holders)).or_else(|| sets().next())
     }
 
     /// Whether there is any set of holders for a program with this party.
-    pub(super) fn has_any(&self, excluded: &BTreeSet<PartyId>, may_run: impl Fn(&[ShareIndex]) -> bool) -> bool {
+    pub(super) fn has_any(&self, excluded: &BTreeSet<PartyId>) -> bool {
         let mut rng = rand_chacha::ChaCha20Rng::from_seed([0; 32]);
         let (failures, late) = (Failures::default(), BTreeSet::new());
         let known = Known { excluded, failures: &failures, late: &late, doubted: &[], counts_missing: false };
-        self.choose(&known, may_run, &mut rng).is_some()
+        self.choose(&known, &mut rng).is_some()
+    }
+
+    /// Whether a program of these holders may run with this party: nobody is known to have cheated among them.
+    pub(super) fn may_run_with(&self, holders: &[ShareIndex]) -> bool {
+        !self.quarantined.iter().any(|quarantine| quarantine.forbids(holders))
     }
 
     /// Whether so many can run a program.

@@ -82,8 +82,8 @@ impl Store {
 }
 
 impl Transaction<'_> {
-    /// Puts holders of the epoch in use on record as ones among whom somebody cheated. What is on record stays as it is, and says it all if a cheat in the set is named; a set of another
-    /// epoch has no shares any more, and one beyond [`MOST_QUARANTINED`] is not recorded. Returns whether the set is on record.
+    /// Puts holders of the epoch in use on record as ones among whom somebody cheated. What is on record stays as it is, and says it all if a cheat
+    /// in the set is named; a set of another epoch has no shares any more, and one beyond [`MOST_QUARANTINED`] is not recorded. Returns whether the set is on record.
     ///
     /// # Errors
     /// [`KeyError::Unknown`], [`KeyError::TooLong`], [`KeyError::Store`].

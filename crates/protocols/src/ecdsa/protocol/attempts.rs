@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use theta_rounds::{PartyId, Recipient};
-use theta_sharing::ShareIndex;
 
 use super::{FILLING_ATTEMPTS, RobustEcdsa, State};
 use crate::ecdsa::{Majority, curves::StockCurve, failures::Known, message::Body, stock};
@@ -50,9 +49,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// Names the holders of this attempt's program, as its coordinator.
     pub(super) fn prepare(&mut self) {
         let Some(rng) = self.rng.as_mut() else { return };
-        let quarantined = &self.setting.quarantined;
         let setting = &self.setting;
-        let may_run = |holders: &[ShareIndex]| !quarantined.iter().any(|it| it.forbids(holders));
         let (attempt, count) = (self.attempt, setting.count());
         let known = Known {
             excluded: &self.excluded,
@@ -62,7 +59,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             // Who was missing tells most, unless liars have arranged it: every other turn of this party does without.
             counts_missing: setting.round_of(attempt).saturating_sub(self.leaps).is_multiple_of(2),
         };
-        let Some(holders) = setting.choose(&known, may_run, rng) else { return };
+        let Some(holders) = setting.choose(&known, rng) else { return };
         if self.setting.digest.is_none() && count == 0 {
             // Whoever keeps no stock of this key has nothing to fill it with.
             return self.end(State::Filled(Vec::new()));

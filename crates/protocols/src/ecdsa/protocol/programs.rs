@@ -41,7 +41,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             }
             return;
         }
-        if !self.may_run_with(&holders) {
+        if !self.setting.may_run_with(&holders) {
             return;
         }
         let setting = self.setting.presigning(holders, count);
@@ -133,11 +133,6 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
-    /// Whether a program of these holders may run with this party: nobody is known to have cheated among them.
-    fn may_run_with(&self, holders: &[ShareIndex]) -> bool {
-        !self.setting.quarantined.iter().any(|quarantine| quarantine.forbids(holders))
-    }
-
     /// Somebody cheated in the program of an attempt. Where it takes every one of its holders, they make no other one: each gives a cheat one more
     /// guess at what the honest ones hide, and it would never end.
     fn quarantine(&mut self, attempt: u16, phase: &'static str, party: Option<PartyId>) {
@@ -161,7 +156,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     pub(super) fn give_up_without_a_set(&mut self) {
         let last = self.setting.quarantined.last();
         let Some(Quarantine { phase, party, .. }) = last.cloned() else { return };
-        if !self.setting.has_any(&self.excluded, |holders| self.may_run_with(holders)) {
+        if !self.setting.has_any(&self.excluded) {
             self.fail(Abort::Quarantined { phase, party });
         }
     }
