@@ -230,6 +230,7 @@ mod tests {
             nsec3: None,
             terms: Terms::lasting(86_400),
             guesses: Guesses::of_days(&[14]),
+            key_request: None,
         })
         .unwrap()
     }

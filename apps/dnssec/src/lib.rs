@@ -6,6 +6,7 @@
 //! - [`zone`]: the operator's copy; [`transfer`]: how it comes from a name server; [`sources`]: when it changes.
 //! - [`denial`]: how the zone denies names, which a signer adds.
 //! - [`keys`]: the keys that may be in the zone.
+//! - [`key_request`]: what a key that is kept offline is asked to sign.
 //! - [`ttl`]: the times to live of what a signer adds.
 //! - [`consent`]: whether the two agree; `previous`: copies that were in force just before, by which it may decide for a while.
 //! - [`digests`]: which record set a digest is of, for algorithms whose signers send digests.
@@ -15,6 +16,7 @@ pub mod agent;
 pub mod consent;
 pub mod denial;
 pub mod digests;
+pub mod key_request;
 pub mod keys;
 pub mod look_ahead;
 pub mod owner;

@@ -51,6 +51,8 @@ The zone is signed with NSEC, or with NSEC3 if --nsec3 says how names are hashed
 nsec3: on, with nsec3-salt-length: 0. With algorithm 15 (Ed25519) the nodes are shown what they sign. With 13 (P-256) and 8 (RSA) they
 see a digest (sign-digest); the agent finds out which record set has it, from the times that the name server gives its signatures: say its lifetime
 of signatures with --lifetime if it is another one than 14 days.
+A key of the keys that is kept offline signs ahead: --key-days-ahead says how far, and with 13 and 8
+--key-request which times it is asked for.
 With --look-ahead SOCKET it tells the PKCS#11 module of a name server on this machine which digests follow, so that they are signed together; without
 --socket it does nothing else.")]
     Agent {
@@ -93,6 +95,10 @@ With --look-ahead SOCKET it tells the PKCS#11 module of a name server on this ma
         /// How many days ahead signatures of the zone's keys may be made, by a key that is kept offline
         #[arg(long, value_name = "DAYS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=3_650))]
         key_days_ahead: u32,
+        /// The key signing request that such a key answers, as keymgr ZONE generate-ksr (Knot) or dnssec-ksr request (BIND) prints it: digests of
+        /// the signatures that it asks for are recognised
+        #[arg(long, value_name = "FILE")]
+        key_request: Option<PathBuf>,
         /// For how many seconds after the copy has changed NSEC, NSEC3 and SOA records of the one before may be signed, as Knot asks with Ed25519
         /// before it makes the new ones; 0 refuses that
         #[arg(long, value_name = "SECONDS", default_value_t = PREVIOUS_SECONDS, value_parser = clap::value_parser!(u32).range(0..=86_400))]
@@ -131,6 +137,7 @@ fn run(command: Command) -> Result<(), AgentError> {
         most_days,
         most_key_days,
         key_days_ahead,
+        key_request,
         previous_seconds,
         lifetime,
         key_ttl,
@@ -153,7 +160,7 @@ fn run(command: Command) -> Result<(), AgentError> {
         Terms { longest, longest_of_keys, ahead_of_keys, key_ttls: key_ttl, previous_seconds, longest_of_previous };
     let most_blocks = most_hashes.saturating_mul(1_000_000);
     let guesses = Guesses { most_blocks, ..Guesses::of_days(&lifetime) };
-    let agent = Agent::open(Sources { origin, zone, keys, nsec3, terms, guesses })?;
+    let agent = Agent::open(Sources { origin, zone, keys, key_request, nsec3, terms, guesses })?;
     let service = look_ahead.map(|socket| serve_ahead(&agent, &socket)).transpose()?;
     match (socket, service) {
         (Some(socket), _service) => theta_agent::serve_alone(agent, &socket)?,

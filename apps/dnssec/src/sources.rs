@@ -16,6 +16,7 @@ use crate::{
         hashed::{Collision, Parameters},
     },
     digests::{Guesses, candidates::Candidates},
+    key_request::{self, KeyRequest},
     keys::{Keys, MOST_KEYS},
     transfer::{Copy, Primary, notify::ListenError},
     zone::{MOST_FILE, Zone, ZoneError},
@@ -39,6 +40,8 @@ pub struct Sources {
     pub zone: CopyFrom,
     /// The keys that the operators have agreed on ([`Keys::parse`]).
     pub keys: PathBuf,
+    /// What a key that is kept offline is asked to sign ([`KeyRequest::parse`]), if it signs ahead.
+    pub key_request: Option<PathBuf>,
     /// How names are hashed, if the zone denies them by NSEC3; otherwise by NSEC.
     pub nsec3: Option<Parameters>,
     /// What is demanded of signatures besides.
@@ -84,6 +87,14 @@ pub enum SourceError {
         .0.display()
     )]
     Unfinished(PathBuf),
+    /// A file is no key signing request.
+    #[error("{}: {reason}: it is no key signing request, as `keymgr ZONE generate-ksr` or `dnssec-ksr request` prints it", path.display())]
+    KeyRequest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, in words.
+        reason: String,
+    },
     /// The zone was not transferred.
     #[error("{0}")]
     Transfer(String),
@@ -123,13 +134,14 @@ pub(crate) struct Known {
     pub(crate) zone: Arc<Zone>,
     pub(crate) denial: Denial,
     pub(crate) keys: Keys,
+    pub(crate) key_request: Option<KeyRequest>,
     pub(crate) candidates: Candidates,
 }
 
 impl Known {
     /// Whether the same follows from both, for the same agent: how names are denied follows from the zone.
     pub(crate) fn says_what(&self, other: &Self) -> bool {
-        self.zone == other.zone && self.keys == other.keys
+        self.zone == other.zone && self.keys == other.keys && self.key_request == other.key_request
     }
 }
 
@@ -138,6 +150,7 @@ impl Known {
 pub(crate) struct Stamps {
     zone: ZoneStamp,
     keys: Option<FileStamp>,
+    key_request: Option<FileStamp>,
 }
 
 impl Stamps {
@@ -151,7 +164,7 @@ impl Stamps {
             (ZoneStamp::File(one), ZoneStamp::File(other)) => files(*one, *other),
             (one, other) => one == other,
         };
-        zones && files(self.keys, other.keys)
+        zones && files(self.keys, other.keys) && files(self.key_request, other.key_request)
     }
 }
 
@@ -168,12 +181,22 @@ enum ZoneSource {
     Transferred(Arc<Copy>),
 }
 
+fn key_request(path: &Path, zone: &Zone) -> Result<KeyRequest, SourceError> {
+    let wrong = |reason| SourceError::KeyRequest { path: path.to_owned(), reason };
+    let bytes = read(path)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > key_request::MOST_BYTES) {
+        return Err(wrong(format!("it has more than {} bytes", key_request::MOST_BYTES)));
+    }
+    KeyRequest::parse(&String::from_utf8_lossy(&bytes), zone.apex()).map_err(wrong)
+}
+
 /// Sources that are being looked at.
 #[derive(Debug)]
 pub(crate) struct Watched {
     origin: String,
     zone: ZoneSource,
     keys: PathBuf,
+    key_request: Option<PathBuf>,
     nsec3: Option<Parameters>,
     key_ttls: Vec<u32>,
     /// That of the last copy, whose hashes serve the next one: with many names and iterations they take seconds.
@@ -194,8 +217,8 @@ impl Watched {
                 ZoneSource::Transferred(copy)
             }
         };
-        let (origin, keys, key_ttls) = (sources.origin.clone(), sources.keys.clone(), sources.terms.key_ttls.clone());
-        Ok(Self { origin, zone, keys, nsec3: sources.nsec3.clone(), key_ttls, denial: Mutex::default() })
+        let Sources { origin, keys, key_request, nsec3, terms, .. } = sources.clone();
+        Ok(Self { origin, zone, keys, key_request, nsec3, key_ttls: terms.key_ttls, denial: Mutex::default() })
     }
 
     /// What the sources are now, and were before: a file settles when it has looked the same for a while.
@@ -210,7 +233,12 @@ impl Watched {
             }
             ZoneSource::Transferred(copy) => ZoneStamp::Changes(copy.changes()),
         };
-        Stamps { zone, keys: FileStamp::after(&self.keys, before.and_then(|before| before.keys.as_ref())) }
+        let request = before.and_then(|before| before.key_request.as_ref());
+        Stamps {
+            zone,
+            keys: FileStamp::after(&self.keys, before.and_then(|before| before.keys.as_ref())),
+            key_request: self.key_request.as_ref().and_then(|path| FileStamp::after(path, request)),
+        }
     }
 
     fn zone(&self) -> Result<Arc<Zone>, SourceError> {
@@ -241,8 +269,9 @@ impl Watched {
         let denial = Denial::new(&zone, self.nsec3.as_ref(), last.as_ref())?;
         *last = Some(denial.clone());
         drop(last);
-        let candidates = Candidates::new(&zone, &denial, &keys, &self.key_ttls);
-        Ok(Known { zone, denial, keys, candidates })
+        let request = self.key_request.as_ref().map(|path| key_request(path, &zone)).transpose()?;
+        let candidates = Candidates::new(&zone, &denial, &keys, &self.key_ttls, request.as_ref());
+        Ok(Known { zone, denial, keys, key_request: request, candidates })
     }
 }
 
@@ -266,6 +295,7 @@ mod tests {
             nsec3: Some("100,aabb".parse().unwrap()),
             terms: Terms::lasting(86_400),
             guesses: Guesses::of_days(&[14]),
+            key_request: None,
         })
         .unwrap();
         let hashed = || match watched.load().unwrap().denial {

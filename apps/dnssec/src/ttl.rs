@@ -18,6 +18,9 @@ pub fn of_keys(zone: &Zone, kind: u16, others: &[u32]) -> BTreeSet<u32> {
     ttls
 }
 
+/// That of notes of how far signing is, in seconds: BIND lets nobody keep them.
+pub const OF_STATES: u32 = 0;
+
 /// Those of what denies names, of this type, in seconds.
 #[must_use]
 pub fn of_denial(zone: &Zone, kind: u16) -> BTreeSet<u32> {

@@ -39,6 +39,8 @@ pub mod rtype {
     pub const CDS: u16 = 59;
     /// A key for the parent.
     pub const CDNSKEY: u16 = 60;
+    /// How far BIND is with signing by a key: of the types for private use (RFC 6895, section 3.1) the one that it takes.
+    pub const SIGNING: u16 = 65_534;
 }
 
 /// The largest file in bytes.
@@ -349,6 +351,6 @@ impl Zone {
 
 /// Whether records of this type are made by the signer.
 const fn is_of_signer(kind: u16) -> bool {
-    use rtype::{CDNSKEY, CDS, DNSKEY, NSEC, NSEC3, NSEC3PARAM, RRSIG};
-    matches!(kind, RRSIG | NSEC | DNSKEY | NSEC3 | NSEC3PARAM | CDS | CDNSKEY)
+    use rtype::{CDNSKEY, CDS, DNSKEY, NSEC, NSEC3, NSEC3PARAM, RRSIG, SIGNING};
+    matches!(kind, RRSIG | NSEC | DNSKEY | NSEC3 | NSEC3PARAM | CDS | CDNSKEY | SIGNING)
 }

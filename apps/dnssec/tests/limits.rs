@@ -33,6 +33,7 @@ async fn a_file_that_was_not_read_once_is_read_again() {
         nsec3: None,
         terms: Terms::lasting(86_400),
         guesses: Guesses::of_days(&[14]),
+        key_request: None,
     })
     .unwrap();
     let objection = async || {

@@ -61,6 +61,7 @@ pub(crate) fn sources(dir: &Path) -> Sources {
         nsec3: None,
         terms: Terms::lasting(LONGEST),
         guesses: Guesses::of_days(&[LIFETIME]),
+        key_request: None,
     }
 }
 

@@ -122,7 +122,15 @@ impl Knot {
 
     /// Tells the server to do something, and waits until it has, a minute at most; whether it could. If not, [`Knot::said`] has why.
     pub fn tell(&self, words: &[&str]) -> bool {
-        self.tool("knotc", &[&CONFIG[..], &["-b", "-t", "60"], words].concat()).is_ok()
+        self.told(words).is_ok()
+    }
+
+    /// The same, with what the command has said if it could not.
+    ///
+    /// # Errors
+    /// Those of [`Knot::tool`].
+    pub fn told(&self, words: &[&str]) -> Result<(), KnotError> {
+        self.tool("knotc", &[&CONFIG[..], &["-b", "-t", "60"], words].concat()).map(drop)
     }
 
     /// The addresses of a name as the server tells them, with their signature.

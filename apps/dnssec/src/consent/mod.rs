@@ -10,7 +10,7 @@ use crate::{
     signed::SignedSet,
     zone::{Zone, rtype},
 };
-use records::{of_keys, of_zone, shown};
+use records::{of_keys, of_states, of_zone, shown};
 
 /// Clocks of operators may be so far apart, in seconds; signers put the beginning some time back besides.
 const CLOCKS: i64 = 3_600;
@@ -68,7 +68,11 @@ pub fn consent(
     now: u64,
 ) -> Result<(), Objection> {
     let set = signed(bytes, zone, keys, terms, now)?;
-    if is_of_keys(&set) { of_keys(&set, zone, keys, &terms.key_ttls) } else { of_zone(&set, zone, denial) }
+    match set.rtype {
+        rtype::SIGNING => of_states(&set, zone, keys),
+        _ if is_of_keys(&set) => of_keys(&set, zone, keys, &terms.key_ttls),
+        _ => of_zone(&set, zone, denial),
+    }
 }
 
 /// Decides by a copy that was in force just before, about bytes to which [`consent`] has an objection. A signer that changes a zone may have the

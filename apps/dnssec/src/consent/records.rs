@@ -78,6 +78,21 @@ pub(super) fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys, key_ttls: &[u32
     }
 }
 
+/// Notes that a signer makes for itself. They mean nothing to resolvers; all the same they may say nothing but what they are for.
+pub(super) fn of_states(set: &SignedSet, zone: &Zone, keys: &Keys) -> Result<(), Objection> {
+    if set.owner != *zone.apex() {
+        return Err(format!("notes about signing are at {}, and not at {}", zone.apex(), set.owner));
+    }
+    lives(set, &[ttl::OF_STATES].into())?;
+    if set.data.iter().all(|data| keys.has_state(data)) {
+        Ok(())
+    } else {
+        Err("a note about signing (TYPE65534) is about none of the keys that the operators have agreed on: if BIND has \
+             done with a key that has left their file, rndc signing -clear takes its note away"
+            .to_owned())
+    }
+}
+
 fn of_denial(set: &SignedSet, zone: &Zone, denial: &Denial) -> Result<(), Objection> {
     match denial {
         Denial::Names if set.rtype == rtype::NSEC => {
@@ -107,11 +122,21 @@ fn of_chain(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
     if set.owner == *zone.apex() {
         // What a signer adds at the top; it has keys at least.
         types.insert(rtype::DNSKEY);
-        [rtype::CDS, rtype::CDNSKEY].iter().for_each(|kind| {
+        [rtype::CDS, rtype::CDNSKEY, rtype::SIGNING].iter().for_each(|kind| {
             said_types.remove(kind);
         });
     }
-    if said == *next && said_types == types { Ok(()) } else { Err(unlike()) }
+    if said == *next && said_types == types {
+        return Ok(());
+    }
+    // It would deny all names after this one, though BIND throws it away.
+    let way = if said.labels() == 0 && said_types.is_empty() {
+        "; BIND has such a record signed on its way to the right one where a name is new: sign the zone with dnssec-signzone"
+    } else {
+        ""
+    };
+    let [own, here] = [&types, &said_types].map(bitmap::shown);
+    Err(format!("{}: {next} and{own} there, {said} and{here} here{way}", unlike()))
 }
 
 /// Resolvers keep what is signed for its original time to live (RFC 4034, section 3.1.4): a wrong one would keep a denial, or keys, for longer

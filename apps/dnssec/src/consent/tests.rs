@@ -139,6 +139,32 @@ fn signatures_of_keys_have_times_of_their_own() {
     refused(&www(), 0, 31, "more than 2592000");
 }
 
+/// BIND has notes in the zone of how far it is with each key; that the top has such is in its denial.
+#[test]
+fn notes_about_signing_say_nothing_else() {
+    let [(one, _), (two, _)] = keys().signers()[..] else { panic!("a key without a role has two tags") };
+    let note = |signer: Signer, rest: &[u8]| [&[15], &signer.tag.to_be_bytes(), rest].concat();
+    let notes = |name: &str, ttl: u32, data: &[&[u8]]| SignedSet { ttl, ..set(name, rtype::SIGNING, data) };
+    for rest in [[0, 0], [0, 1], [1, 0], [1, 1]] {
+        assert_eq!(ask(&notes("example", 0, &[&note(one, &rest)])), Ok(()));
+    }
+    assert_eq!(ask(&notes("example", 0, &[&note(one, &[0, 1]), &note(two, &[0, 0])])), Ok(()));
+    for data in [&note(one, &[0, 2])[..], &note(one, &[0]), &note(one, &[0, 1, 0]), &[15, 0, 7, 0, 1], b"any text"] {
+        refused(&notes("example", 0, &[&note(one, &[0, 1]), data]), "is about none of the keys");
+    }
+    refused(&notes("example", 60, &[&note(one, &[0, 1])]), "has a time to live of 60");
+    refused(&notes("www.example", 0, &[&note(one, &[0, 1])]), "notes about signing are at example.");
+    let link = |types: &[u16]| {
+        let data = [owner("ns.example").wire(), bitmap::write(&types.iter().copied().collect())].concat();
+        SignedSet { ttl: 60, ..set("example", rtype::NSEC, &[&data]) }
+    };
+    let top = [rtype::NS, rtype::SOA, rtype::RRSIG, rtype::NSEC, rtype::DNSKEY];
+    assert_eq!((ask(&link(&top)), ask(&link(&[&top[..], &[rtype::SIGNING]].concat()))), (Ok(()), Ok(())));
+    // On its way to the right record BIND has one signed that denies everything after a new name.
+    let way = SignedSet { ttl: 60, ..set("ns.example", rtype::NSEC, &[&[0]]) };
+    refused(&way, "sub.example. and A RRSIG NSEC there, . and here; BIND has such a record signed on its way");
+}
+
 #[test]
 fn keys_are_those_that_were_agreed_on() {
     let key = [&[1, 1, 3, 15], &KEY[..]].concat();

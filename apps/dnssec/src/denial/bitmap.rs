@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::base::iana::Rtype;
+
 /// The map of types; none are an empty one.
 pub(crate) fn write(types: &BTreeSet<u16>) -> Vec<u8> {
     let mut windows: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
@@ -36,6 +38,11 @@ pub(crate) fn read(mut bytes: &[u8]) -> Option<BTreeSet<u16>> {
         bytes = rest;
     }
     bytes.is_empty().then_some(types)
+}
+
+/// As zone files write it, with a space before each type.
+pub(crate) fn shown(types: &BTreeSet<u16>) -> String {
+    types.iter().map(|kind| format!(" {}", Rtype::from_int(*kind))).collect()
 }
 
 #[cfg(test)]

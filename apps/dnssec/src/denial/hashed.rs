@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry};
 
 use sha1::{Digest as _, Sha1};
 
-use super::{Added, maps};
+use super::{Added, bitmap, maps};
 use crate::{
     owner::Owner,
     signed::SignedSet,
@@ -217,11 +217,21 @@ impl Ring {
         let Some((hash, name)) = found.filter(|(hash, _)| zone.apex().below(&label(hash)) == set.owner) else {
             return Err(format!("{} is the hash of no name in the zone", set.owner));
         };
-        if self.links(zone, hash, name).contains(data) {
-            Ok(())
-        } else {
-            Err(format!("the NSEC3 record of {name} does not say what is in the zone"))
+        let links = self.links(zone, hash, name);
+        if links.contains(data) {
+            return Ok(());
         }
+        let said = |data: &Vec<u8>| {
+            let (next, map) = data.get(self.parameters.data().len()..)?.split_first()?;
+            let (next, map) = map.split_at_checked(usize::from(*next))?;
+            Some(format!(
+                "{} and{}",
+                String::from_utf8(label(next.try_into().ok()?)).ok()?,
+                bitmap::shown(&bitmap::read(map)?)
+            ))
+        };
+        let [own, here] = [links.first(), Some(data)].map(|data| data.and_then(said).unwrap_or_default());
+        Err(format!("the NSEC3 record of {name} does not say what is in the zone: {own} there, {here} here"))
     }
 }
 

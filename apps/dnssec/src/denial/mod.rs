@@ -69,17 +69,16 @@ fn named(zone: &Zone, owner: &Owner) -> Added {
     Added { owner: owner.clone(), rtype: rtype::NSEC, data }
 }
 
-/// The maps of types that a name may have: at the top a signer adds keys, with or without keys for the parent.
+/// The maps of types that a name may have: at the top a signer adds keys, with or without keys for the parent, and notes of how far it is.
 fn maps(zone: &Zone, owner: &Owner, types: &BTreeSet<u16>) -> Vec<Vec<u8>> {
-    let added: &[&[u16]] = if owner == zone.apex() {
-        &[
-            &[rtype::DNSKEY],
-            &[rtype::DNSKEY, rtype::CDS, rtype::CDNSKEY],
-            &[rtype::DNSKEY, rtype::CDS],
-            &[rtype::DNSKEY, rtype::CDNSKEY],
-        ]
-    } else {
-        &[&[]]
+    if owner != zone.apex() {
+        return vec![bitmap::write(types)];
+    }
+    let added: [&[u16]; 4] = [&[], &[rtype::CDS, rtype::CDNSKEY], &[rtype::CDS], &[rtype::CDNSKEY]];
+    let notes: [&[u16]; 2] = [&[], &[rtype::SIGNING]];
+    let with = |more: [&[u16]; 2]| {
+        let more = more.into_iter().flatten().chain(&[rtype::DNSKEY]);
+        bitmap::write(&types.iter().chain(more).copied().collect())
     };
-    added.iter().map(|added| bitmap::write(&types.iter().chain(*added).copied().collect())).collect()
+    notes.iter().flat_map(|notes| added.map(|added| with([added, notes]))).collect()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::candidates::template;
 use crate::{
+    key_request::Bundle,
     keys::{Keys, digest},
     ttl,
     zone::{Zone, rtype},
@@ -11,6 +12,9 @@ use crate::{
 
 /// The most sets of keys of one type that are tried. With six keys there are 728, with more the larger sets are left out.
 const MOST_KEY_SETS: usize = 2_048;
+
+/// The most sets of keys that are tried for one time of a key signing request: all with six keys that sign keys.
+const MOST_AHEAD: usize = 63;
 
 /// For each key the data that records of it may have, one of which may be in a set.
 type Choices = Vec<Vec<Vec<u8>>>;
@@ -32,6 +36,16 @@ pub(super) fn key_sets(zone: &Zone, keys: &Keys, key_ttls: &[u32]) -> Vec<Box<[u
         }
     }
     sets
+}
+
+/// The sets of DNSKEY records that a key signing request asks for: the keys that sign the zone, with some of those that sign keys.
+pub(super) fn ahead_sets(zone: &Zone, keys: &Keys, bundle: &Bundle) -> Vec<Box<[u8]>> {
+    let of_keys: Choices = keys.entries().into_iter().map(|entry| vec![entry]).collect();
+    let with = |entries: BTreeSet<Vec<u8>>| {
+        let data = entries.into_iter().chain(bundle.keys.iter().cloned()).collect();
+        template(zone, zone.apex(), rtype::DNSKEY, bundle.ttl, data)
+    };
+    selections(&of_keys).into_iter().take(MOST_AHEAD).map(with).collect()
 }
 
 /// Sets with at most one of each of the choices, the smaller ones first, up to a bound.

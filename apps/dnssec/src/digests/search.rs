@@ -91,11 +91,23 @@ pub(super) fn search(
             }
         }
     }
-    // As before takes half at most, so that a signer that has changed its ways is recognised, too.
-    let mut half = work.half();
     let begun = Begun { digest, candidates, outline, now };
-    let found = begun.find(&outline.styles, &outline.signers, |_, _| true, &mut half);
-    work.count(&half);
+    let ahead = |between, work: &mut Work| {
+        let found = candidates.find_ahead(digest, &guesses.styles, between, work);
+        found.map(|(which, signer, moment)| Found { which, signer, moment })
+    };
+    // Each takes half of what is left at most, so that a signer that has changed its ways is recognised, too.
+    let ways: [&dyn Fn(&mut Work) -> Option<Found>; 3] = [
+        &|work| ahead(false, work),
+        &|work| begun.find(&outline.styles, &outline.signers, |_, _| true, work),
+        &|work| ahead(true, work),
+    ];
+    let found = ways.iter().find_map(|way| {
+        let mut half = work.half();
+        let found = way(&mut half);
+        work.count(&half);
+        found
+    });
     found.or_else(|| {
         let is_new = |style, signer| !outline.styles.contains(&style) || !outline.signers.contains(&signer);
         begun.find(&guesses.styles, candidates.signers(), is_new, work)

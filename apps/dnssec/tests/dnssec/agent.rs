@@ -49,6 +49,7 @@ async fn digests_and_whole_sets_are_consented_to_by_one_rule() {
         nsec3: None,
         terms,
         guesses,
+        key_request: None,
     })
     .unwrap();
 
@@ -90,6 +91,7 @@ async fn nothing_is_consented_to_without_a_primary() {
         nsec3: None,
         terms: Terms::lasting(35 * 86_400),
         guesses: Guesses::of_days(&[14]),
+        key_request: None,
     })
     .unwrap();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();

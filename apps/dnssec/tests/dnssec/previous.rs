@@ -133,7 +133,8 @@ fn agent(folder: &tempfile::TempDir, previous_seconds: u32) -> Agent {
     fs::write(&keys, hex::encode([9; 32])).unwrap();
     let terms = Terms { previous_seconds, ..Terms::lasting(35 * 86_400) };
     let (origin, guesses) = ("example.".to_owned(), Guesses::of_days(&[14]));
-    Agent::open(Sources { origin, zone: CopyFrom::File(zone), keys, nsec3: None, terms, guesses }).unwrap()
+    Agent::open(Sources { origin, zone: CopyFrom::File(zone), keys, key_request: None, nsec3: None, terms, guesses })
+        .unwrap()
 }
 
 /// What is signed now, with the agent's key.

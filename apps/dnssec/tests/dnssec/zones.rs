@@ -5,6 +5,7 @@ use theta_dnssec::{
     consent::{Terms, consent},
     denial::{Denial, hashed::Parameters},
     digests::{Ahead, Current, Guesses, Recogniser, candidates::Candidates},
+    key_request::KeyRequest,
     keys::Keys,
     owner::Owner,
     signed::SignedSet,
@@ -92,6 +93,8 @@ pub(crate) struct Operator {
     nsec3: Option<Parameters>,
     denial: Denial,
     keys: Keys,
+    request: Option<KeyRequest>,
+    terms: Terms,
     candidates: Candidates,
     number: u64,
     pub(crate) recogniser: Recogniser,
@@ -111,8 +114,21 @@ impl Operator {
     ) -> Self {
         let zone = Zone::parse(text.as_bytes(), origin).unwrap();
         let (denial, keys) = (Denial::new(&zone, nsec3.as_ref(), None).unwrap(), Keys::parse(keys).unwrap());
-        let candidates = Candidates::new(&zone, &denial, &keys, &[]);
-        Self { zone, nsec3, denial, keys, candidates, number: 0, recogniser: Recogniser::new(guesses) }
+        let candidates = Candidates::new(&zone, &denial, &keys, &[], None);
+        let recogniser = Recogniser::new(guesses);
+        Self { zone, nsec3, denial, keys, request: None, terms: TERMS, candidates, number: 0, recogniser }
+    }
+
+    /// What a key that is kept offline is asked to sign, and what the operator demands of that.
+    pub(crate) fn request(&mut self, text: &str, terms: Terms) {
+        self.request = Some(KeyRequest::parse(text, self.zone.apex()).unwrap());
+        self.terms = terms;
+        self.renew();
+    }
+
+    fn renew(&mut self) {
+        self.candidates = Candidates::new(&self.zone, &self.denial, &self.keys, &[], self.request.as_ref());
+        self.number += 1;
     }
 
     /// The operator of the zone above.
@@ -128,8 +144,7 @@ impl Operator {
     pub(crate) fn change(&mut self, text: &str) {
         self.zone = Zone::parse(text.as_bytes(), "example.").unwrap();
         self.denial = Denial::new(&self.zone, self.nsec3.as_ref(), Some(&self.denial)).unwrap();
-        self.candidates = Candidates::new(&self.zone, &self.denial, &self.keys, &[]);
-        self.number += 1;
+        self.renew();
     }
 
     /// How many sets may be signed, and by how many.
@@ -157,7 +172,7 @@ impl Operator {
 
     /// The same about what is to be signed, as it is.
     pub(crate) fn decide(&self, bytes: &[u8], now: u64) -> Result<(), String> {
-        consent(bytes, &self.zone, &self.denial, &self.keys, &TERMS, now)
+        consent(bytes, &self.zone, &self.denial, &self.keys, &self.terms, now)
     }
 
     /// Whether a set is recognised from its digest alone.

@@ -1,7 +1,8 @@
 //! Knot DNS: a name server that makes its keys, signs a zone by itself, and changes its keys.
 
-mod agents;
+pub(crate) mod agents;
 mod ahead;
+mod offline;
 mod transfers;
 
 use std::{fs, time::Duration};

@@ -162,6 +162,9 @@ impl Grid<'_> {
                     )),
                     Some(objection) => self.show.say(format_args!("not signed: {objection}")),
                 }
+                if let Some(words) = &row.no_change {
+                    self.show.say(format_args!("Knot takes no change: {words}"));
+                }
                 rows.push(row);
             }
         }

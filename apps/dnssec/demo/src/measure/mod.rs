@@ -84,6 +84,8 @@ pub(crate) struct Row {
     pub(crate) a_second: f64,
     /// The median of what a change of one name takes, until it is signed and served, in milliseconds.
     pub(crate) change_ms: Option<f64>,
+    /// Why there was no change, if the zone was signed.
+    pub(crate) no_change: Option<String>,
     /// CPU of a node for a signature, of the zone and of changes, in microseconds.
     pub(crate) node_us: Option<f64>,
 }

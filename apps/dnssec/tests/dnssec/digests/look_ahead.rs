@@ -143,7 +143,16 @@ fn agent(folder: &Path, keys: &str, terms: Terms) -> Agent {
     fs::write(&zone, ZONE).unwrap();
     fs::write(&keys_file, keys).unwrap();
     let (origin, guesses) = ("example.".to_owned(), Guesses::of_days(&[14]));
-    Agent::open(Sources { origin, zone: CopyFrom::File(zone), keys: keys_file, nsec3: None, terms, guesses }).unwrap()
+    Agent::open(Sources {
+        origin,
+        zone: CopyFrom::File(zone),
+        keys: keys_file,
+        key_request: None,
+        nsec3: None,
+        terms,
+        guesses,
+    })
+    .unwrap()
 }
 
 #[test]

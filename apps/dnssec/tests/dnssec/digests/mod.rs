@@ -1,6 +1,7 @@
 //! Which digests are recognised, and what it takes.
 
 mod look_ahead;
+mod offline;
 
 use std::fmt::Write as _;
 

@@ -56,8 +56,8 @@ fn policy_and_zone(group: &Group, keys: Option<&str>) -> String {
     let zone = "inline-signing yes;";
     assert_eq!(text.matches(zone).count(), 1, "{text}");
     let text = text.replace(policy, &format!("{policy}\n  {TIMES}"));
-    let more = "allow-update { 127.0.0.1; };\n  allow-transfer { 127.0.0.1; };\n  checkds no;";
-    let text = text.replace(zone, &format!("{zone}\n  {more}"));
+    let access = "allow-update { 127.0.0.1; };\n  allow-transfer { 127.0.0.1; };\n  checkds no;";
+    let text = text.replace(zone, &format!("{zone}\n  {access}"));
     match keys {
         None => text,
         Some(keys) => {
@@ -136,8 +136,13 @@ impl Bind {
 
     /// Adds an address by a dynamic update, which the server has taken when this ends, and signs after.
     pub(super) fn update(&self, name: &str) {
-        let words =
-            format!("server 127.0.0.1 {}\nzone example\nupdate add {name}.example 1 A 192.0.2.7\nsend\n", self.port);
+        self.change(&[&format!("add {name}.example 1 A 192.0.2.7")]);
+    }
+
+    /// Another dynamic update, of all of this at once.
+    pub(super) fn change(&self, updates: &[&str]) {
+        let updates: String = updates.iter().map(|update| format!("update {update}\n")).collect();
+        let words = format!("server 127.0.0.1 {}\nzone example\n{updates}send\n", self.port);
         self.write("update", &words);
         succeeds(self.tool("nsupdate", &["-v", "update"]));
     }
@@ -171,6 +176,20 @@ impl Bind {
         zone
     }
 
+    /// Signs these records from nothing with the keys that the server has made, and has the verifier of another house look at them; what is signed.
+    pub(super) fn sign_anew(&self, group: &Group, records: &str) -> String {
+        self.write("new.zone", records);
+        let mut sign =
+            self.tool("dnssec-signzone", &["-S", "-K", "keys", "-o", "example", "-f", "new.signed", "new.zone"]);
+        sign.env("THETA_PKCS11_CONFIG", group.path().join("pkcs11.toml"));
+        sign.env("OPENSSL_CONF", self.folder.join("openssl.cnf")).env("OPENSSL_MODULES", modules());
+        succeeds(sign);
+        let output = self.tool("ldns-verify-zone", &["new.signed"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("Zone is verified and complete"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        fs::read_to_string(self.folder.join("new.signed")).unwrap()
+    }
+
     /// Has BIND's validator, which starts from the key of the zone's keys, look at a name.
     pub(super) fn validate(&self, name: &str) {
         let keys = succeeds(self.dig(&["example", "DNSKEY", "+short"]));
@@ -189,6 +208,9 @@ impl Bind {
 
 impl Drop for Bind {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("BIND has said:\n{}", self.said());
+        }
         // Closes its standard input first. Nothing can be done about one that has ended by itself.
         let _ = self.server.wait();
     }

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Serves a zone's agent with threads of its own, until this is dropped.
-pub(super) struct ZoneAgent(Option<Runtime>);
+pub(crate) struct ZoneAgent(Option<Runtime>);
 
 impl Drop for ZoneAgent {
     fn drop(&mut self) {
@@ -28,24 +28,28 @@ impl Drop for ZoneAgent {
     }
 }
 
-/// An agent with a copy of the zone in this folder.
-pub(super) fn open_agent(group: &Group, folder: &Path, records: &str, nsec3: Option<Parameters>) -> Agent {
-    fs::write(folder.join("example.zone"), records).unwrap();
-    let sources = Sources {
+/// What an agent knows that has the copy of the zone in this folder.
+pub(crate) fn sources(group: &Group, folder: &Path, nsec3: Option<Parameters>) -> Sources {
+    Sources {
         origin: "example.".to_owned(),
         zone: CopyFrom::File(folder.join("example.zone")),
         keys: group.path().join("zone.keys"),
         nsec3,
         terms: Terms::lasting(35 * 86_400),
         guesses: Guesses::of_days(&[14]),
-    };
-    Agent::open(sources).unwrap()
+        key_request: None,
+    }
 }
 
-/// The agent of one operator: it has its own copy of the zone, and its node's policy names it.
-fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>) -> ZoneAgent {
-    let folder = group.node_dir(node);
-    let (agent, socket) = (open_agent(group, &folder, records, nsec3), folder.join("zone.sock"));
+/// An agent with a copy of the zone in this folder.
+pub(super) fn open_agent(group: &Group, folder: &Path, records: &str, nsec3: Option<Parameters>) -> Agent {
+    fs::write(folder.join("example.zone"), records).unwrap();
+    Agent::open(sources(group, folder, nsec3)).unwrap()
+}
+
+/// Has this agent asked by its operator's node, whose policy names it.
+fn serve(group: &Group, node: u16, agent: Agent) -> ZoneAgent {
+    let socket = group.node_dir(node).join("zone.sock");
     let runtime = Runtime::new().unwrap();
     let path = socket.clone();
     runtime.spawn(async move { theta_agent::serve(agent, &path).await.unwrap() });
@@ -55,7 +59,7 @@ fn zone_agent(group: &Group, node: u16, records: &str, nsec3: Option<Parameters>
          keys = [\"zone-*\"]\noperations = [\"sign\", \"sign-digest\"]\nagent = \"zone\"\n\n",
         socket.display()
     );
-    let policy = folder.join("policy.toml");
+    let policy = group.node_dir(node).join("policy.toml");
     let text = fs::read_to_string(&policy).unwrap();
     // Before the rule that allows everything.
     let place = text.find("[[rule]]").unwrap();
@@ -88,18 +92,34 @@ const OTHERS: RangeInclusive<u16> = 2..=4;
 
 /// Keys of a pool, and agents that these nodes ask, with the zone of these records; with NSEC3, if there are parameters for it. The module's
 /// configuration has these lines besides.
-pub(super) fn prepared(
-    (suite, operation): (&str, &str),
+pub(crate) fn prepared(
+    keys: (&str, &str),
     nodes: RangeInclusive<u16>,
     records: &str,
     nsec3: Option<&Parameters>,
     lines: &str,
 ) -> (Group, Vec<ZoneAgent>) {
+    prepared_with(keys, nodes, records, lines, |group, folder| sources(group, folder, nsec3.cloned()))
+}
+
+/// The same, with agents that know what `sources` says.
+pub(crate) fn prepared_with(
+    (suite, operation): (&str, &str),
+    nodes: RangeInclusive<u16>,
+    records: &str,
+    lines: &str,
+    sources: impl Fn(&Group, &Path) -> Sources,
+) -> (Group, Vec<ZoneAgent>) {
     let [one, two] = [1, 2].map(|number| format!("zone-{suite}-{number}"));
     let group = pooled(&format!("{one}={suite},{two}={suite}"), lines);
     let key = |name: &str| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
     group.file("zone.keys", key(&one) + &key(&two));
-    let agents: Vec<ZoneAgent> = nodes.clone().map(|node| zone_agent(&group, node, records, nsec3.cloned())).collect();
+    let agents = nodes.clone().map(|node| {
+        let folder = group.node_dir(node);
+        fs::write(folder.join("example.zone"), records).unwrap();
+        serve(&group, node, Agent::open(sources(&group, &folder)).unwrap())
+    });
+    let agents: Vec<ZoneAgent> = agents.collect();
     for node in nodes {
         let explain = format!("policy explain --ask {node} --client client --key {one} --operation {operation}");
         let explain: Vec<&str> = explain.split(' ').collect();

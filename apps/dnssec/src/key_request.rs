@@ -1,0 +1,178 @@
+//! What a key of the keys that is kept offline is asked to sign: a key signing request (KSR), as Knot (`keymgr ZONE generate-ksr`) and BIND
+//! (`dnssec-ksr request`) print it. Of its times follow those of the signatures, which are far from now: without them nobody could tell what a
+//! digest is of. What may be signed is no different for it.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use domain::{
+    base::{iana::Class, name::Name, rdata::ComposeRecordData as _},
+    rdata::dnssec::Timestamp,
+    zonefile::inplace::{Entry, Zonefile},
+};
+
+use crate::{
+    owner::Owner,
+    zone::{owner_of, rtype},
+};
+
+/// The largest file in bytes.
+pub(crate) const MOST_BYTES: u64 = 1 << 20;
+/// The most times in it: a change of keys on each day of five years.
+const MOST_BUNDLES: usize = 2_000;
+/// How a line with a time begins.
+const HEADER: &str = "KeySigningRequest";
+
+/// The keys that sign the zone from a time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundle {
+    /// From when on, in seconds since 1970.
+    pub time: u64,
+    /// The time to live of their set, in seconds.
+    pub ttl: u32,
+    /// The data of their DNSKEY records.
+    pub keys: BTreeSet<Vec<u8>>,
+}
+
+/// Which keys sign the zone when.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyRequest(Vec<Bundle>);
+
+impl KeyRequest {
+    /// Reads a request for the zone with this name. Times are seconds since 1970 (Knot) or fourteen digits, in UTC (BIND).
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn parse(text: &str, apex: &Owner) -> Result<Self, String> {
+        let mut bundles: Vec<(u64, String)> = Vec::new();
+        for (line, number) in text.lines().zip(1_usize..) {
+            let header = line.strip_prefix(";;").map(str::trim_start).and_then(|line| line.strip_prefix(HEADER));
+            match (header, bundles.last_mut()) {
+                (Some(header), last) => {
+                    // KeySigningRequest 1.0 TIME (...), and at the end KeySigningRequest 1.0 generated ...
+                    let word = header.split_whitespace().nth(1).unwrap_or_default();
+                    if word == "generated" {
+                        continue;
+                    }
+                    let time = time(word).filter(|time| last.is_none_or(|last| last.0 < *time));
+                    let time =
+                        time.ok_or_else(|| format!("line {number} has no time, or not a later one: {word:?}"))?;
+                    bundles.push((time, String::new()));
+                }
+                (None, Some((_, records))) => records.extend([line, "\n"]),
+                (None, None) if line.is_empty() || line.starts_with(';') => {}
+                (None, None) => return Err(format!("line {number} comes before `;; {HEADER} 1.0 TIME`")),
+            }
+        }
+        if bundles.is_empty() || bundles.len() > MOST_BUNDLES {
+            return Err(format!(
+                "it has {} times (`;; {HEADER} 1.0 TIME`), and not 1 to {MOST_BUNDLES}",
+                bundles.len()
+            ));
+        }
+        bundles.into_iter().map(|(time, records)| bundle(time, &records, apex)).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Each with the time from which another one is right; the last one with its own.
+    pub(crate) fn stretches(&self) -> impl Iterator<Item = (&Bundle, u64)> {
+        let next = self.0.iter().skip(1).map(|bundle| bundle.time);
+        self.0.iter().zip(next.chain(self.0.last().map(|last| last.time)))
+    }
+}
+
+fn bundle(time: u64, records: &str, apex: &Owner) -> Result<Bundle, String> {
+    let mut bundle = Bundle { time, ttl: 0, keys: BTreeSet::new() };
+    let origin: Name<Bytes> = Name::from_octets(apex.wire().into()).map_err(|error| error.to_string())?;
+    let mut file = Zonefile::with_capacity(records.len());
+    file.extend_from_slice(records.as_bytes());
+    file.set_origin(origin);
+    file.set_default_class(Class::IN);
+    while let Some(entry) = file.next_entry().map_err(|error| format!("the records from {time} on: {error}"))? {
+        let Entry::Record(record) = entry else { return Err("$INCLUDE is not followed".to_owned()) };
+        let owner = owner_of(&record).map_err(|error| error.to_string())?;
+        if owner != *apex || record.rtype().to_int() != rtype::DNSKEY {
+            return Err(format!("it asks for {owner} {}, and not for keys of {apex}", record.rtype()));
+        }
+        let mut data = Vec::new();
+        let long = |_| "a record is too long".to_owned();
+        record.data().compose_canonical_rdata(&mut data).map_err(long)?;
+        bundle.ttl = record.ttl().as_secs();
+        bundle.keys.insert(data);
+    }
+    Ok(bundle)
+}
+
+/// Seconds since 1970, or YYYYMMDDhhmmss in UTC.
+fn time(word: &str) -> Option<u64> {
+    word.parse::<Timestamp>().ok().map(|time| time.into_int().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zone::Zone;
+
+    const KEY: &str = "AwEAAQ==";
+
+    fn parse(text: &str) -> Result<KeyRequest, String> {
+        KeyRequest::parse(text, &Zone::origin("example.").unwrap())
+    }
+
+    #[test]
+    fn times_are_seconds_or_dates() {
+        for (word, seconds) in [
+            ("19700101000000", 0),
+            ("20000229235959", 951_868_799),
+            ("20240301000000", 1_709_251_200),
+            ("20261129155709", 1_795_967_829),
+            ("20991231235959", 4_102_444_799),
+            ("1795967829", 1_795_967_829),
+        ] {
+            assert_eq!(time(word), Some(seconds), "{word}");
+        }
+        for word in ["", "-1", "2026112915570x", "20261329155709", "20260029155709", "20261129245709"] {
+            assert_eq!(time(word), None, "{word}");
+        }
+    }
+
+    /// As Knot 3.2 prints one, and BIND 9.20.
+    #[test]
+    fn requests_of_both_are_read() {
+        let knot = format!(
+            ";; KeySigningRequest 1.0 1795967829 (2026-11-29T15:57:09+0000) =========\n\
+             example.            \t3600\tDNSKEY\t256 3 8 (\n\t{KEY}\n)\n\
+             ;; KeySigningRequest 1.0 1798559829 (2026-12-29T15:57:09+0000) =========\n\
+             example. 3600 DNSKEY 256 3 8 {KEY}\nexample. 3600 DNSKEY 256 3 8 AwEAAg==\n\
+             ;; KeySigningRequest 1.0 generated at 2026-11-29T15:57:09+0000 by Knot DNS 3.2.6\n"
+        );
+        let bind = format!(
+            ";; KeySigningRequest 1.0 20261129155709 (Sun Nov 29 15:57:09 2026)\nexample. 3600 IN DNSKEY 256 3 8 {KEY}\n\
+             ;; KeySigningRequest 1.0 20261229155709 (Tue Dec 29 15:57:09 2026)\n\
+             example. 3600 IN DNSKEY 256 3 8 {KEY}\nexample. 3600 IN DNSKEY 256 3 8 AwEAAg==\n\
+             ;; KeySigningRequest 1.0 generated at Sun Nov 29 15:57:09 2026 by dnssec-ksr\n"
+        );
+        let one = parse(&knot).unwrap();
+        assert_eq!(one, parse(&bind).unwrap());
+        let said: Vec<_> = one.stretches().map(|(one, end)| (one.time, end, one.ttl, one.keys.len())).collect();
+        assert_eq!(said, [(1_795_967_829, 1_798_559_829, 3_600, 1), (1_798_559_829, 1_798_559_829, 3_600, 2)]);
+        assert_eq!(one.0[0].keys.first().unwrap()[..], [1, 0, 3, 8, 3, 1, 0, 1]);
+    }
+
+    #[test]
+    fn anything_else_is_said() {
+        let refused = |text: &str, words: &str| {
+            let said = parse(text).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        };
+        refused("", "it has 0 times");
+        refused("example. 3600 DNSKEY 256 3 8 AwEAAQ==\n", "line 1 comes before");
+        let header = |time: &str| format!(";; KeySigningRequest 1.0 {time}\n");
+        refused(&header("tomorrow"), "line 1 has no time, or not a later one: \"tomorrow\"");
+        refused(&(header("20") + &header("20")), "line 2 has no time, or not a later one");
+        refused(&(header("20") + "example. 60 A 192.0.2.1\n"), "it asks for example. A, and not for keys of example.");
+        refused(&(header("20") + "other. 60 DNSKEY 256 3 8 AwEAAQ==\n"), "it asks for other. DNSKEY");
+        refused(&(header("20") + "example. 60 DNSKEY 256\n"), "the records from 20 on");
+        let many: String = (1..=2_001).map(|time| header(&time.to_string())).collect();
+        refused(&many, "it has 2001 times");
+    }
+}
