@@ -68,7 +68,8 @@ pub(crate) struct Now {
 impl Now {
     /// The digests that may be signed.
     pub(crate) fn current(&self) -> Current<'_> {
-        Current { candidates: &self.known.candidates, number: self.changes }
+        let Known { candidates, offline, .. } = self.known.as_ref();
+        Current { candidates, offline: offline.as_ref(), number: self.changes }
     }
 }
 
@@ -92,7 +93,12 @@ impl Agent {
         let known = match watched.load() {
             // It may not have arrived yet.
             Err(SourceError::Transfer(words)) => Err(words),
-            known => Ok(Arc::new(known?)),
+            known => {
+                let known = known?;
+                // Later it goes on without; whoever starts it is told.
+                watched.key_request(&known.zone)?;
+                Ok(Arc::new(known))
+            }
         };
         let mut previous = Previous::new(sources.terms.previous_seconds);
         previous.change(known.as_deref().ok(), WallTime::now().seconds());

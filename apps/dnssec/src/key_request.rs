@@ -45,22 +45,24 @@ impl KeyRequest {
     /// What is wrong, in words.
     pub fn parse(text: &str, apex: &Owner) -> Result<Self, String> {
         let mut bundles: Vec<(u64, String)> = Vec::new();
-        for (line, number) in text.lines().zip(1_usize..) {
-            let header = line.strip_prefix(";;").map(str::trim_start).and_then(|line| line.strip_prefix(HEADER));
-            match (header, bundles.last_mut()) {
-                (Some(header), last) => {
-                    // KeySigningRequest 1.0 TIME (...), and at the end KeySigningRequest 1.0 generated ...
-                    let word = header.split_whitespace().nth(1).unwrap_or_default();
-                    if word == "generated" {
-                        continue;
-                    }
-                    let time = time(word).filter(|time| last.is_none_or(|last| last.0 < *time));
-                    let time =
-                        time.ok_or_else(|| format!("line {number} has no time, or not a later one: {word:?}"))?;
+        let mut has_ended = false;
+        for (line, number) in text.lines().zip(1_usize..).filter(|(line, _)| !line.is_empty()) {
+            if has_ended {
+                return Err(format!("line {number} comes after the end (`;; {HEADER} 1.0 generated ...`)"));
+            }
+            match (header(line), bundles.last_mut()) {
+                // KeySigningRequest 1.0 TIME (...), and at the end KeySigningRequest 1.0 generated ...
+                (Some(Some("generated")), _) => has_ended = true,
+                (Some(word), last) => {
+                    let time = word.and_then(time).filter(|time| last.is_none_or(|last| last.0 < *time));
+                    let time = time.ok_or_else(|| format!("line {number} has no time, or not a later one: {line}"))?;
                     bundles.push((time, String::new()));
                 }
+                (None, _) if line.contains(HEADER) => {
+                    return Err(format!("line {number} is no `;; {HEADER} 1.0 TIME`"));
+                }
                 (None, Some((_, records))) => records.extend([line, "\n"]),
-                (None, None) if line.is_empty() || line.starts_with(';') => {}
+                (None, None) if line.starts_with(';') => {}
                 (None, None) => return Err(format!("line {number} comes before `;; {HEADER} 1.0 TIME`")),
             }
         }
@@ -70,14 +72,24 @@ impl KeyRequest {
                 bundles.len()
             ));
         }
+        if !has_ended {
+            return Err(format!("it has no end (`;; {HEADER} 1.0 generated ...`): is it being written?"));
+        }
         bundles.into_iter().map(|(time, records)| bundle(time, &records, apex)).collect::<Result<_, _>>().map(Self)
     }
 
     /// Each with the time from which another one is right; the last one with its own.
-    pub(crate) fn stretches(&self) -> impl Iterator<Item = (&Bundle, u64)> {
-        let next = self.0.iter().skip(1).map(|bundle| bundle.time);
-        self.0.iter().zip(next.chain(self.0.last().map(|last| last.time)))
+    pub(crate) fn bundles(&self) -> impl DoubleEndedIterator<Item = (&Bundle, u64)> {
+        let next = |place: usize| self.0.get(place.saturating_add(1));
+        let all = self.0.iter().enumerate();
+        all.map(move |(place, bundle)| (bundle, next(place).unwrap_or(bundle).time))
     }
+}
+
+/// The word behind the version of a line with a time; `Some(None)`: there is none, or another version.
+fn header(line: &str) -> Option<Option<&str>> {
+    let mut words = line.strip_prefix(";; ")?.strip_prefix(HEADER)?.split_whitespace();
+    Some((words.next() == Some("1.0")).then(|| words.next()).flatten())
 }
 
 fn bundle(time: u64, records: &str, apex: &Owner) -> Result<Bundle, String> {
@@ -96,14 +108,22 @@ fn bundle(time: u64, records: &str, apex: &Owner) -> Result<Bundle, String> {
         let mut data = Vec::new();
         let long = |_| "a record is too long".to_owned();
         record.data().compose_canonical_rdata(&mut data).map_err(long)?;
-        bundle.ttl = record.ttl().as_secs();
+        let ttl = record.ttl().as_secs();
+        if !bundle.keys.is_empty() && bundle.ttl != ttl {
+            return Err(format!("the keys from {time} on have several times to live"));
+        }
+        bundle.ttl = ttl;
         bundle.keys.insert(data);
     }
-    Ok(bundle)
+    if bundle.keys.is_empty() { Err(format!("from {time} on there are no keys")) } else { Ok(bundle) }
 }
 
-/// Seconds since 1970, or YYYYMMDDhhmmss in UTC.
+/// Seconds since 1970, or YYYYMMDDhhmmss in UTC; until 2106, since signatures have 32 bits for it.
 fn time(word: &str) -> Option<u64> {
+    const LAST: &str = "21060207062815";
+    if word.len() == LAST.len() && word > LAST {
+        return None;
+    }
     word.parse::<Timestamp>().ok().map(|time| time.into_int().into())
 }
 
@@ -153,7 +173,7 @@ mod tests {
         );
         let one = parse(&knot).unwrap();
         assert_eq!(one, parse(&bind).unwrap());
-        let said: Vec<_> = one.stretches().map(|(one, end)| (one.time, end, one.ttl, one.keys.len())).collect();
+        let said: Vec<_> = one.bundles().map(|(one, end)| (one.time, end, one.ttl, one.keys.len())).collect();
         assert_eq!(said, [(1_795_967_829, 1_798_559_829, 3_600, 1), (1_798_559_829, 1_798_559_829, 3_600, 2)]);
         assert_eq!(one.0[0].keys.first().unwrap()[..], [1, 0, 3, 8, 3, 1, 0, 1]);
     }
@@ -164,15 +184,33 @@ mod tests {
             let said = parse(text).unwrap_err();
             assert!(said.contains(words), "{said}");
         };
-        refused("", "it has 0 times");
-        refused("example. 3600 DNSKEY 256 3 8 AwEAAQ==\n", "line 1 comes before");
         let header = |time: &str| format!(";; KeySigningRequest 1.0 {time}\n");
-        refused(&header("tomorrow"), "line 1 has no time, or not a later one: \"tomorrow\"");
-        refused(&(header("20") + &header("20")), "line 2 has no time, or not a later one");
-        refused(&(header("20") + "example. 60 A 192.0.2.1\n"), "it asks for example. A, and not for keys of example.");
-        refused(&(header("20") + "other. 60 DNSKEY 256 3 8 AwEAAQ==\n"), "it asks for other. DNSKEY");
-        refused(&(header("20") + "example. 60 DNSKEY 256\n"), "the records from 20 on");
-        let many: String = (1..=2_001).map(|time| header(&time.to_string())).collect();
+        let (one, end) = ("example. 60 DNSKEY 256 3 8 AwEAAQ==\n", header("generated now"));
+        let good = header("20") + one + &header("30") + one + &end;
+        parse(&good).unwrap();
+        refused("", "it has 0 times");
+        refused(one, "line 1 comes before");
+        refused(&header("tomorrow"), "line 1 has no time, or not a later one: ;; KeySigningRequest 1.0 tomorrow");
+        refused(&(header("20") + one + &header("20") + one), "line 3 has no time, or not a later one");
+        refused(&header("21070101000000"), "line 1 has no time");
+        refused(&good.replacen("1.0", "2.0", 1), "line 1 has no time");
+        refused(&(format!(" {good}")), "line 1 is no");
+        refused(&good.replacen(";; ", ";;; ", 1), "line 1 is no");
+        refused(&(good.clone() + one), "line 6 comes after the end");
+        refused(&(header("20") + &header("30") + one + &end), "from 20 on there are no keys");
+        refused(&(header("20") + one + &one.replace("60", "61") + &end), "have several times to live");
+        refused(
+            &(header("20") + "example. 60 A 192.0.2.1\n" + &end),
+            "it asks for example. A, and not for keys of example.",
+        );
+        refused(&(header("20") + "other. 60 DNSKEY 256 3 8 AwEAAQ==\n" + &end), "it asks for other. DNSKEY");
+        refused(&(header("20") + "example. 60 DNSKEY 256\n" + &end), "the records from 20 on");
+        refused(&(header("20") + "$INCLUDE /etc/passwd\n" + &end), "$INCLUDE is not followed");
+        let many: String = (1..=2_001).map(|time| header(&time.to_string()) + one).collect();
         refused(&many, "it has 2001 times");
+        // Whatever is missing at its end, it is no shorter request.
+        for length in 0..good.len() - end.len() {
+            assert!(parse(&good[..length]).is_err(), "{length}");
+        }
     }
 }

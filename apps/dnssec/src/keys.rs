@@ -156,26 +156,6 @@ impl Keys {
         self.role(data).is_some_and(|role| role != Role::Zone)
     }
 
-    /// The data of the records with which BIND notes how far it is with signing by each key (`rndc signing -list` shows them): algorithm and tag,
-    /// whether the key's signatures are taken away, and whether it is done.
-    #[must_use]
-    pub fn states(&self) -> Vec<Vec<Vec<u8>>> {
-        let of_key = |(key, role): (&Key, &Role)| {
-            let tags = role.flags().iter().map(|flags| tag(&record(key, *flags)).to_be_bytes());
-            tags.flat_map(|[high, low]| {
-                [[0, 0], [0, 1], [1, 0], [1, 1]].map(|[taken, done]| vec![key.algorithm, high, low, taken, done])
-            })
-            .collect()
-        };
-        self.0.iter().map(of_key).collect()
-    }
-
-    /// Whether the data are such a note, about one of these keys.
-    #[must_use]
-    pub fn has_state(&self, data: &[u8]) -> bool {
-        self.states().iter().flatten().any(|state| state == data)
-    }
-
     /// The role of the key with these data, if its flags are those of the role.
     fn role(&self, data: &[u8]) -> Option<Role> {
         let (head, public) = data.split_first_chunk::<4>()?;

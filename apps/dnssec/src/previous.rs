@@ -71,13 +71,7 @@ mod tests {
     fn known(serial: u32) -> Known {
         let text = format!("@ 60 IN SOA ns root {serial} 2 3 4 5\n");
         let zone = Arc::new(Zone::parse(text.as_bytes(), "example.").unwrap());
-        Known {
-            zone,
-            denial: Denial::Names,
-            keys: Keys::default(),
-            key_request: None,
-            candidates: Candidates::default(),
-        }
+        Known { zone, denial: Denial::Names, keys: Keys::default(), offline: None, candidates: Candidates::default() }
     }
 
     const NONE: [Option<u32>; 0] = [];

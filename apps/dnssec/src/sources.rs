@@ -15,7 +15,7 @@ use crate::{
         Denial,
         hashed::{Collision, Parameters},
     },
-    digests::{Guesses, candidates::Candidates},
+    digests::{Guesses, candidates::Candidates, offline::Offline},
     key_request::{self, KeyRequest},
     keys::{Keys, MOST_KEYS},
     transfer::{Copy, Primary, notify::ListenError},
@@ -134,14 +134,18 @@ pub(crate) struct Known {
     pub(crate) zone: Arc<Zone>,
     pub(crate) denial: Denial,
     pub(crate) keys: Keys,
-    pub(crate) key_request: Option<KeyRequest>,
+    pub(crate) offline: Option<Offline>,
     pub(crate) candidates: Candidates,
 }
 
 impl Known {
     /// Whether the same follows from both, for the same agent: how names are denied follows from the zone.
     pub(crate) fn says_what(&self, other: &Self) -> bool {
-        self.zone == other.zone && self.keys == other.keys && self.key_request == other.key_request
+        self.zone == other.zone && self.keys == other.keys && self.request() == other.request()
+    }
+
+    fn request(&self) -> Option<&KeyRequest> {
+        self.offline.as_ref().map(Offline::request)
     }
 }
 
@@ -179,15 +183,6 @@ enum ZoneStamp {
 enum ZoneSource {
     File(PathBuf),
     Transferred(Arc<Copy>),
-}
-
-fn key_request(path: &Path, zone: &Zone) -> Result<KeyRequest, SourceError> {
-    let wrong = |reason| SourceError::KeyRequest { path: path.to_owned(), reason };
-    let bytes = read(path)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > key_request::MOST_BYTES) {
-        return Err(wrong(format!("it has more than {} bytes", key_request::MOST_BYTES)));
-    }
-    KeyRequest::parse(&String::from_utf8_lossy(&bytes), zone.apex()).map_err(wrong)
 }
 
 /// Sources that are being looked at.
@@ -269,9 +264,26 @@ impl Watched {
         let denial = Denial::new(&zone, self.nsec3.as_ref(), last.as_ref())?;
         *last = Some(denial.clone());
         drop(last);
-        let request = self.key_request.as_ref().map(|path| key_request(path, &zone)).transpose()?;
-        let candidates = Candidates::new(&zone, &denial, &keys, &self.key_ttls, request.as_ref());
-        Ok(Known { zone, denial, keys, key_request: request, candidates })
+        let candidates = Candidates::new(&zone, &denial, &keys, &self.key_ttls);
+        let request = self.key_request(&zone).unwrap_or_else(|error| {
+            // All else is what it was: the request is no consent.
+            tracing::error!("{error}; what it asks for is not recognised until that is mended");
+            None
+        });
+        let offline = request.map(|request| Offline::new(Arc::clone(&zone), &keys, &self.key_ttls, request));
+        Ok(Known { zone, denial, keys, offline, candidates })
+    }
+
+    /// What a key that is kept offline is asked to sign of this zone, if there is such a key.
+    pub(crate) fn key_request(&self, zone: &Zone) -> Result<Option<KeyRequest>, SourceError> {
+        let Some(path) = &self.key_request else { return Ok(None) };
+        let wrong = |reason| SourceError::KeyRequest { path: path.clone(), reason };
+        let failed = |reason| SourceError::Read { path: path.clone(), reason };
+        if fs::metadata(path).map_err(failed)?.len() > key_request::MOST_BYTES {
+            return Err(wrong(format!("it has more than {} bytes", key_request::MOST_BYTES)));
+        }
+        let text = fs::read(path).map_err(failed)?;
+        KeyRequest::parse(&String::from_utf8_lossy(&text), zone.apex()).map_err(wrong).map(Some)
     }
 }
 

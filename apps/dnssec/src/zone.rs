@@ -39,7 +39,7 @@ pub mod rtype {
     pub const CDS: u16 = 59;
     /// A key for the parent.
     pub const CDNSKEY: u16 = 60;
-    /// How far BIND is with signing by a key: of the types for private use (RFC 6895, section 3.1) the one that it takes.
+    /// How far BIND is with signing by a key: of the types for private use (RFC 6895, section 3.1) the one that it takes, at the top of a zone.
     pub const SIGNING: u16 = 65_534;
 }
 
@@ -148,7 +148,7 @@ fn own<N: ToName, D: ComposeRecordData>(record: &Record<N, D>, apex: &Owner) -> 
         return Err(ZoneError::Outside(owner, apex.clone()));
     }
     let kind = record.rtype().to_int();
-    if is_of_signer(kind) {
+    if is_of_signer(kind) || (kind == rtype::SIGNING && owner == *apex) {
         return Ok(None);
     }
     let mut data = Vec::new();
@@ -351,6 +351,6 @@ impl Zone {
 
 /// Whether records of this type are made by the signer.
 const fn is_of_signer(kind: u16) -> bool {
-    use rtype::{CDNSKEY, CDS, DNSKEY, NSEC, NSEC3, NSEC3PARAM, RRSIG, SIGNING};
-    matches!(kind, RRSIG | NSEC | DNSKEY | NSEC3 | NSEC3PARAM | CDS | CDNSKEY | SIGNING)
+    use rtype::{CDNSKEY, CDS, DNSKEY, NSEC, NSEC3, NSEC3PARAM, RRSIG};
+    matches!(kind, RRSIG | NSEC | DNSKEY | NSEC3 | NSEC3PARAM | CDS | CDNSKEY)
 }

@@ -50,7 +50,16 @@ impl Terms {
             longest_of_previous: longest,
         }
     }
+
+    /// How far from now a signature of keys may begin, with what clocks may be apart, in seconds.
+    #[must_use]
+    pub fn begins_ahead(&self) -> u32 {
+        self.ahead_of_keys.saturating_add(u32::try_from(CLOCKS).unwrap_or(0))
+    }
 }
+
+/// The longest objection in bytes: nodes take no longer ones, and a client reads it.
+const LONGEST_OBJECTION: usize = 1_000;
 
 /// Why the operator does not consent, in words for the audit log and the client.
 pub type Objection = String;
@@ -67,12 +76,20 @@ pub fn consent(
     terms: &Terms,
     now: u64,
 ) -> Result<(), Objection> {
-    let set = signed(bytes, zone, keys, terms, now)?;
-    match set.rtype {
-        rtype::SIGNING => of_states(&set, zone, keys),
+    let decided = signed(bytes, zone, keys, terms, now).and_then(|set| match set.rtype {
+        rtype::SIGNING if set.owner == *zone.apex() => of_states(&set, keys),
         _ if is_of_keys(&set) => of_keys(&set, zone, keys, &terms.key_ttls),
         _ => of_zone(&set, zone, denial),
+    });
+    decided.map_err(shortened)
+}
+
+fn shortened(mut objection: Objection) -> Objection {
+    if objection.len() > LONGEST_OBJECTION {
+        objection.truncate(objection.floor_char_boundary(LONGEST_OBJECTION));
+        objection.push_str(" ...");
     }
+    objection
 }
 
 /// Decides by a copy that was in force just before, about bytes to which [`consent`] has an objection. A signer that changes a zone may have the

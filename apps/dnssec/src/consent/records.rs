@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Objection, START_NUMBERS};
 use crate::{
     denial::{Denial, bitmap},
-    keys::Keys,
+    keys::{Keys, Signer},
     owner::Owner,
     signed::SignedSet,
     ttl,
@@ -79,16 +79,19 @@ pub(super) fn of_keys(set: &SignedSet, zone: &Zone, keys: &Keys, key_ttls: &[u32
 }
 
 /// Notes that a signer makes for itself. They mean nothing to resolvers; all the same they may say nothing but what they are for.
-pub(super) fn of_states(set: &SignedSet, zone: &Zone, keys: &Keys) -> Result<(), Objection> {
-    if set.owner != *zone.apex() {
-        return Err(format!("notes about signing are at {}, and not at {}", zone.apex(), set.owner));
-    }
+pub(super) fn of_states(set: &SignedSet, keys: &Keys) -> Result<(), Objection> {
     lives(set, &[ttl::OF_STATES].into())?;
-    if set.data.iter().all(|data| keys.has_state(data)) {
+    let known: BTreeSet<_> = keys.signers().into_iter().map(|(signer, _)| signer).collect();
+    let is_note = |data: &Vec<u8>| {
+        // Whose it is, whether its signatures are taken away, and whether that is done.
+        let [algorithm, high, low, 0 | 1, 0 | 1] = data[..] else { return false };
+        known.contains(&Signer { algorithm, tag: u16::from_be_bytes([high, low]) })
+    };
+    if set.data.iter().all(is_note) {
         Ok(())
     } else {
-        Err("a note about signing (TYPE65534) is about none of the keys that the operators have agreed on: if BIND has \
-             done with a key that has left their file, rndc signing -clear takes its note away"
+        Err("a record of TYPE65534 at the top is no note about signing with one of the keys that the operators have agreed on: if BIND \
+             has done with a key that has left their file, rndc signing -clear takes its note away"
             .to_owned())
     }
 }
@@ -117,25 +120,24 @@ fn of_chain(set: &SignedSet, zone: &Zone) -> Result<(), Objection> {
     };
     let [data] = &set.data.iter().collect::<Vec<_>>()[..] else { return Err(unlike()) };
     let (said, map) = Owner::read(data).ok_or_else(unlike)?;
-    let mut said_types = bitmap::read(map).ok_or_else(unlike)?;
+    let said_types = bitmap::read(map).ok_or_else(unlike)?;
     types.extend([rtype::RRSIG, rtype::NSEC]);
     if set.owner == *zone.apex() {
         // What a signer adds at the top; it has keys at least.
         types.insert(rtype::DNSKEY);
-        [rtype::CDS, rtype::CDNSKEY, rtype::SIGNING].iter().for_each(|kind| {
-            said_types.remove(kind);
-        });
+        let optional = [rtype::CDS, rtype::CDNSKEY, rtype::SIGNING];
+        types.extend(optional.iter().filter(|kind| said_types.contains(kind)));
     }
     if said == *next && said_types == types {
         return Ok(());
     }
     // It would deny all names after this one, though BIND throws it away.
     let way = if said.labels() == 0 && said_types.is_empty() {
-        "; BIND has such a record signed on its way to the right one where a name is new: sign the zone with dnssec-signzone"
+        "; if that was BIND, it has such a record signed on its way to the right one where a name is new: sign the zone with dnssec-signzone"
     } else {
         ""
     };
-    let [own, here] = [&types, &said_types].map(bitmap::shown);
+    let [own, here] = [(&types, &said_types), (&said_types, &types)].map(|(one, other)| bitmap::shown(one, other));
     Err(format!("{}: {next} and{own} there, {said} and{here} here{way}", unlike()))
 }
 

@@ -143,17 +143,26 @@ fn signatures_of_keys_have_times_of_their_own() {
 #[test]
 fn notes_about_signing_say_nothing_else() {
     let [(one, _), (two, _)] = keys().signers()[..] else { panic!("a key without a role has two tags") };
-    let note = |signer: Signer, rest: &[u8]| [&[15], &signer.tag.to_be_bytes(), rest].concat();
+    let note = |signer: Signer, rest: &[u8]| [&[15], &signer.tag.to_be_bytes()[..], rest].concat();
     let notes = |name: &str, ttl: u32, data: &[&[u8]]| SignedSet { ttl, ..set(name, rtype::SIGNING, data) };
     for rest in [[0, 0], [0, 1], [1, 0], [1, 1]] {
         assert_eq!(ask(&notes("example", 0, &[&note(one, &rest)])), Ok(()));
     }
     assert_eq!(ask(&notes("example", 0, &[&note(one, &[0, 1]), &note(two, &[0, 0])])), Ok(()));
     for data in [&note(one, &[0, 2])[..], &note(one, &[0]), &note(one, &[0, 1, 0]), &[15, 0, 7, 0, 1], b"any text"] {
-        refused(&notes("example", 0, &[&note(one, &[0, 1]), data]), "is about none of the keys");
+        refused(&notes("example", 0, &[&note(one, &[0, 1]), data]), "is no note about signing with one of the keys");
     }
     refused(&notes("example", 60, &[&note(one, &[0, 1])]), "has a time to live of 60");
-    refused(&notes("www.example", 0, &[&note(one, &[0, 1])]), "notes about signing are at example.");
+    refused(&notes("www.example", 0, &[&note(one, &[0, 1])]), "there is no www.example. TYPE65534 in the zone");
+    let before = consent_to_previous(
+        &notes("example", 0, &[&note(one, &[0, 1])]).write(),
+        &zone(),
+        &Denial::Names,
+        &keys(),
+        &TERMS,
+        NOW,
+    );
+    assert_eq!(before, None, "nobody takes them away");
     let link = |types: &[u16]| {
         let data = [owner("ns.example").wire(), bitmap::write(&types.iter().copied().collect())].concat();
         SignedSet { ttl: 60, ..set("example", rtype::NSEC, &[&data]) }
@@ -162,7 +171,46 @@ fn notes_about_signing_say_nothing_else() {
     assert_eq!((ask(&link(&top)), ask(&link(&[&top[..], &[rtype::SIGNING]].concat()))), (Ok(()), Ok(())));
     // On its way to the right record BIND has one signed that denies everything after a new name.
     let way = SignedSet { ttl: 60, ..set("ns.example", rtype::NSEC, &[&[0]]) };
-    refused(&way, "sub.example. and A RRSIG NSEC there, . and here; BIND has such a record signed on its way");
+    refused(&way, "sub.example. and A RRSIG NSEC there, . and here; if that was BIND, it has such a record signed");
+}
+
+/// Other records of that type, which operators may have at any name, are records like any others.
+#[test]
+fn records_for_private_use_are_those_of_the_copy() {
+    let text = ZONE.to_owned() + "x TYPE65534 \\# 1 00\n@ TYPE65534 \\# 1 00\n";
+    let zone = Zone::parse(text.as_bytes(), "example.").unwrap();
+    let ask = |set: &SignedSet| consent(&set.write(), &zone, &Denial::Names, &keys(), &TERMS, NOW);
+    assert_eq!(ask(&set("x.example", rtype::SIGNING, &[&[0]])), Ok(()));
+    assert!(ask(&set("x.example", rtype::SIGNING, &[&[1]])).is_err());
+    assert!(ask(&SignedSet { ttl: 0, ..set("example", rtype::SIGNING, &[&[0]]) }).is_err(), "there it is the signer's");
+    let link = |name: &str, next: &str, types: &[u16]| {
+        let data = [owner(next).wire(), bitmap::write(&types.iter().copied().collect())].concat();
+        ask(&SignedSet { ttl: 60, ..set(name, rtype::NSEC, &[&data]) })
+    };
+    let denial = [rtype::RRSIG, rtype::NSEC];
+    assert_eq!(link("x.example", "z.example", &[&denial[..], &[rtype::SIGNING]].concat()), Ok(()));
+    assert!(link("x.example", "z.example", &denial).is_err(), "the type is there");
+    assert_eq!(link("www.example", "x.example", &[&denial[..], &[1]].concat()), Ok(()));
+    assert!(link("www.example", "z.example", &[&denial[..], &[1]].concat()).is_err(), "the name is there");
+}
+
+/// Nodes take no long objections, and call an agent silent that has one.
+#[test]
+fn objections_are_short() {
+    let every: std::collections::BTreeSet<u16> = (0..=u16::MAX).collect();
+    let data = [owner("z.example").wire(), bitmap::write(&every)].concat();
+    let said = ask(&SignedSet { ttl: 60, ..set("www.example", rtype::NSEC, &[&data]) }).unwrap_err();
+    assert!(said.len() < 500, "{}", said.len());
+    assert!(
+        said.contains("z.example. and A RRSIG NSEC there, z.example. and")
+            && said.contains("and 65526 other types here"),
+        "{said}"
+    );
+    let long = ["a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(40), "example".to_owned()].join(".");
+    let data = owner(&long).wire();
+    let said = ask(&set("www.example", rtype::NSEC, &[&data])).unwrap_err();
+    assert!(said.len() < 1_100, "{}", said.len());
+    assert_eq!(shortened("ä".repeat(2_000)).len(), 1_004);
 }
 
 #[test]

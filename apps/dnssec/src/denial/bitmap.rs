@@ -40,9 +40,18 @@ pub(crate) fn read(mut bytes: &[u8]) -> Option<BTreeSet<u16>> {
     bytes.is_empty().then_some(types)
 }
 
-/// As zone files write it, with a space before each type.
-pub(crate) fn shown(types: &BTreeSet<u16>) -> String {
-    types.iter().map(|kind| format!(" {}", Rtype::from_int(*kind))).collect()
+/// So many types are shown.
+const MOST_SHOWN: usize = 10;
+
+/// As zone files write it, with a space before each type. There may be tens of thousands: then it is those that another one has not, and how many
+/// others there are.
+pub(crate) fn shown(types: &BTreeSet<u16>, other: &BTreeSet<u16>) -> String {
+    let differs = |kind: &&u16| types.len() <= MOST_SHOWN || !other.contains(kind);
+    let shown: Vec<String> =
+        types.iter().filter(differs).take(MOST_SHOWN).map(|kind| format!(" {}", Rtype::from_int(*kind))).collect();
+    let more = types.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(" and {more} other types") } else { String::new() };
+    shown.concat() + &more
 }
 
 #[cfg(test)]

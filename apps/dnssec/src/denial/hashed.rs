@@ -221,17 +221,17 @@ impl Ring {
         if links.contains(data) {
             return Ok(());
         }
-        let said = |data: &Vec<u8>| {
-            let (next, map) = data.get(self.parameters.data().len()..)?.split_first()?;
-            let (next, map) = map.split_at_checked(usize::from(*next))?;
-            Some(format!(
-                "{} and{}",
-                String::from_utf8(label(next.try_into().ok()?)).ok()?,
-                bitmap::shown(&bitmap::read(map)?)
-            ))
+        let parts = |data: &Vec<u8>| {
+            let (length, rest) = data.get(self.parameters.data().len()..)?.split_first()?;
+            let (next, map) = rest.split_at_checked(usize::from(*length))?;
+            Some((String::from_utf8(label(next.try_into().ok()?)).ok()?, bitmap::read(map)?))
         };
-        let [own, here] = [links.first(), Some(data)].map(|data| data.and_then(said).unwrap_or_default());
-        Err(format!("the NSEC3 record of {name} does not say what is in the zone: {own} there, {here} here"))
+        let unlike = format!("the NSEC3 record of {name} does not say what is in the zone");
+        let Some(((next, types), (said, said_types))) = links.first().and_then(parts).zip(parts(data)) else {
+            return Err(format!("{unlike}, and is malformed"));
+        };
+        let [own, here] = [(&types, &said_types), (&said_types, &types)].map(|(one, other)| bitmap::shown(one, other));
+        Err(format!("{unlike}: {next} and{own} there, {said} and{here} here"))
     }
 }
 

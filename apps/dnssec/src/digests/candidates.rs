@@ -4,14 +4,9 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    added::{ahead_sets, key_sets},
-    moments::{HOUR, Moment, Style},
-    work::Work,
-};
+use super::{added::key_sets, moments::Moment, work::Work};
 use crate::{
     denial::{Added, Denial},
-    key_request::KeyRequest,
     keys::{Keys, Signer},
     owner::Owner,
     signed::SignedSet,
@@ -49,25 +44,13 @@ pub struct Candidates {
     start: Box<[u8]>,
     serial: u32,
     signers: Vec<Signer>,
-    /// Those of them who may sign sets of keys.
-    of_keys: Vec<Signer>,
-    ahead: Vec<Stretch>,
-}
-
-/// In which sets of keys are right from a time on, as a key signing request says.
-#[derive(Debug)]
-struct Stretch {
-    /// In seconds since 1970, as the next.
-    from: u64,
-    until: u64,
-    places: Vec<usize>,
 }
 
 impl Candidates {
     /// Those of a zone, of what denies names in it, and of its keys, which have one of the times to live of [`ttl::of_keys`]. There are none
-    /// if no key is one of digests. Where a key signing request was made, sets of keys may be signed at its times, too.
+    /// if no key is one of digests.
     #[must_use]
-    pub fn new(zone: &Zone, denial: &Denial, keys: &Keys, key_ttls: &[u32], request: Option<&KeyRequest>) -> Self {
+    pub fn new(zone: &Zone, denial: &Denial, keys: &Keys, key_ttls: &[u32]) -> Self {
         let signers = keys.signers_of_digests();
         let apex = zone.apex();
         let Some(start) = zone.set(apex, rtype::SOA) else { return Self::default() };
@@ -75,15 +58,6 @@ impl Candidates {
             return Self::default();
         }
         let (mut sets, mut in_order) = (key_sets(zone, keys, key_ttls), Vec::new());
-        // What the parent is told of keys does not depend on which keys sign the zone.
-        let for_parent: Vec<usize> = places(&sets, |kind| kind != rtype::DNSKEY).collect();
-        let mut ahead = Vec::new();
-        for (bundle, until) in request.into_iter().flat_map(KeyRequest::stretches) {
-            let first = sets.len();
-            sets.extend(ahead_sets(zone, keys, bundle));
-            let places = (first..sets.len()).chain(for_parent.iter().copied()).collect();
-            ahead.push(Stretch { from: bundle.time, until, places });
-        }
         let mut denials = denial.added(zone).peekable();
         for (owner, kinds) in zone.names() {
             for kind in kinds.filter(|kind| *kind != rtype::SOA && zone.answers(owner, *kind)) {
@@ -100,8 +74,7 @@ impl Candidates {
         sets.append(&mut in_order);
         let start = template(zone, apex, rtype::SOA, start.ttl, start.data.clone());
         let serial = parts(&start).map_or(0, |(_, serial, _)| serial);
-        let of_keys = signers.iter().copied().filter(|signer| keys.may_sign(*signer, true).is_ok()).collect();
-        Self { sets, ordered, start, serial, signers, of_keys, ahead }
+        Self { sets, ordered, start, serial, signers }
     }
 
     /// Who may sign.
@@ -126,10 +99,7 @@ impl Candidates {
     #[must_use]
     pub fn bytes(&self, which: Which, signer: Signer, moment: Moment) -> Option<Vec<u8>> {
         match which {
-            Which::Set(place) => {
-                let set = self.sets.get(place)?;
-                Some([&head(set, signer, moment)?[..], set.get(HEAD..)?].concat())
-            }
+            Which::Set(place) => bytes_of(self.sets.get(place)?, signer, moment),
             Which::Start(serial) => {
                 let (before, _, after) = parts(&self.start)?;
                 Some([&head(&self.start, signer, moment)?[..], before, &serial.to_be_bytes(), after].concat())
@@ -154,36 +124,6 @@ impl Candidates {
     fn find_set(&self, sought: &Digest, signer: Signer, moment: Moment, work: &mut Work) -> Option<Which> {
         let mut digests = self.digests(signer, moment, work);
         digests.find(|(_, digest)| digest == sought).map(|(place, _)| Which::Set(place))
-    }
-
-    /// Looks for the digest of a set of keys at the times of the key signing request, or at each hour between them: as long before the end of one
-    /// signature as signers make the next one.
-    pub(super) fn find_ahead(
-        &self,
-        sought: &Digest,
-        styles: &[Style],
-        between: bool,
-        work: &mut Work,
-    ) -> Option<(Which, Signer, Moment)> {
-        for Stretch { from, until, places } in &self.ahead {
-            let hours = until.saturating_sub(*from) / HOUR;
-            let hours = if between { 1..=hours } else { 0..=0 };
-            for time in hours.map(|hour| from.saturating_add(hour.saturating_mul(HOUR))) {
-                for style in styles.iter().copied() {
-                    let moment = Moment { time, style };
-                    for (place, signer) in
-                        places.iter().flat_map(|place| self.of_keys.iter().map(move |signer| (*place, *signer)))
-                    {
-                        let set = self.sets.get(place)?;
-                        work.take(set.len())?;
-                        if digest_of(set, signer, moment)? == *sought {
-                            return Some((Which::Set(place), signer, moment));
-                        }
-                    }
-                }
-            }
-        }
-        None
     }
 
     /// The digests of the sets, each with its place, while there is work left.
@@ -289,13 +229,13 @@ pub(super) fn template(zone: &Zone, owner: &Owner, rtype: u16, ttl: u32, data: B
     set.write().into_boxed_slice()
 }
 
-/// The places of sets of these types.
-fn places(sets: &[Box<[u8]>], is_wanted: impl Fn(u16) -> bool) -> impl Iterator<Item = usize> {
-    let kinds = sets.iter().map(|set| set.first_chunk().map_or(0, |kind| u16::from_be_bytes(*kind)));
-    kinds.enumerate().filter(move |(_, kind)| is_wanted(*kind)).map(|(place, _)| place)
+/// What is signed, with what was missing.
+pub(super) fn bytes_of(set: &[u8], signer: Signer, moment: Moment) -> Option<Vec<u8>> {
+    Some([&head(set, signer, moment)?[..], set.get(HEAD..)?].concat())
 }
 
-fn digest_of(set: &[u8], signer: Signer, moment: Moment) -> Option<Digest> {
+/// The digest of that.
+pub(super) fn digest_of(set: &[u8], signer: Signer, moment: Moment) -> Option<Digest> {
     let hash = Sha256::new().chain_update(head(set, signer, moment)?).chain_update(set.get(HEAD..)?);
     Some(hash.finalize().into())
 }

@@ -15,7 +15,13 @@ use super::{
 use crate::keys::Signer;
 
 /// What is said of a digest that is none of the zone's.
-pub(super) const NONE: &str = "no record set of the zone has this digest with times of now";
+pub(super) fn none(current: Current<'_>) -> String {
+    let times = if current.offline.is_some() { "now, or of the key signing request" } else { "now" };
+    format!("no record set of the zone has this digest with times of {times}")
+}
+
+/// So many times of an offline key are tried first.
+const MOST_OFFLINE: usize = 8;
 
 /// How many events are remembered.
 const MOST_EVENTS: usize = 4;
@@ -47,14 +53,15 @@ impl Table {
         let (signer, moment) = (self.signer, self.moment);
         let bytes = candidates.bytes(which, signer, moment)?;
         let found = Found { which, signer, moment };
-        (Digest::from(Sha256::digest(&bytes)) == *digest).then_some(Recognised { found, bytes })
+        (Digest::from(Sha256::digest(&bytes)) == *digest).then_some(Recognised { found: Some(found), bytes })
     }
 }
 
 /// What a digest is of.
 #[derive(Debug)]
 pub(super) struct Recognised {
-    pub(super) found: Found,
+    /// Which set of the zone, and when; `None`: an offline key signs it.
+    pub(super) found: Option<Found>,
     /// What is signed.
     pub(super) bytes: Vec<u8>,
 }
@@ -69,6 +76,7 @@ pub(super) struct Memory {
     styles: VecDeque<Style>,
     signers: VecDeque<Signer>,
     serial: Option<u32>,
+    offline: VecDeque<Moment>,
     budgets: Budgets,
     hashed: u64,
 }
@@ -96,7 +104,7 @@ impl Memory {
             self.budgets.forgive();
         }
         if self.budgets.of(client, now).is_miss(digest, now) {
-            return Some(Err(NONE.to_owned()));
+            return Some(Err(none(current)));
         }
         self.tables.iter().find_map(|table| table.find(digest, current.candidates)).map(Ok)
     }
@@ -109,6 +117,7 @@ impl Memory {
             styles: self.styles.iter().copied().collect(),
             signers: self.signers.iter().filter(|signer| signers.contains(signer)).copied().collect(),
             serial: self.serial,
+            offline: self.offline.iter().copied().collect(),
         }
     }
 
@@ -146,6 +155,11 @@ impl Memory {
         });
     }
 
+    /// Remembers when an offline key signs: it signs other sets then, too.
+    pub(super) fn learn_offline(&mut self, moment: Moment) {
+        remember(&mut self.offline, moment, MOST_OFFLINE);
+    }
+
     /// Remembers that a digest is none in the copy in which it was looked for, if that is still in force; what is said of it.
     pub(super) fn miss(
         &mut self,
@@ -159,10 +173,11 @@ impl Memory {
             budget.miss(digest, now);
         }
         budget.spend_in_vain(work);
+        let none = none(current);
         if work.was_short() {
-            format!("{NONE}, as far as {} million hashes go (--most-hashes)", guesses.most_blocks / 1_000_000)
+            format!("{none}, as far as {} million hashes go (--most-hashes)", guesses.most_blocks / 1_000_000)
         } else {
-            NONE.to_owned()
+            none
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - [`moments`]: the times that signatures may have.
 //! - `memory`: events that were recognised, with the digests of all their sets, so that the rest of an event costs a look each.
 //! - `budget`: of each client digests that are none, and what looking for such has cost.
+//! - [`offline`]: what a key of the keys signs that is kept offline.
 //! - `search`: in which order the rest is tried; [`work`]: how much.
 
 mod added;
@@ -13,6 +14,7 @@ mod budget;
 pub mod candidates;
 mod memory;
 pub mod moments;
+pub mod offline;
 mod search;
 pub mod work;
 
@@ -21,7 +23,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use candidates::{Candidates, Digest, Which};
 use memory::{Memory, Recognised};
 use moments::Style;
-use search::{Found, search};
+use offline::Offline;
+use search::{Found, Hit, search};
 use work::Work;
 
 /// A day in seconds.
@@ -32,6 +35,8 @@ const DAY: u32 = 86_400;
 pub struct Guesses {
     /// How they make times, the likeliest first.
     pub styles: Vec<Style>,
+    /// How far from now signatures of keys may begin, in seconds, by their request ([`Offline`]).
+    pub ahead: u32,
     /// The most blocks of 64 bytes that are hashed to recognise one digest.
     pub most_blocks: u64,
 }
@@ -42,7 +47,7 @@ impl Guesses {
     pub fn of_days(lifetimes: &[u32]) -> Self {
         let ends = lifetimes.iter().map(|days| days.saturating_mul(DAY));
         let styles = ends.flat_map(|lifetime| [5_400, 3_600, 0].map(|back| Style { back, lifetime })).collect();
-        Self { styles, most_blocks: 10_000_000 }
+        Self { styles, ahead: 0, most_blocks: 10_000_000 }
     }
 }
 
@@ -51,6 +56,8 @@ impl Guesses {
 pub struct Current<'a> {
     /// What may be signed.
     pub candidates: &'a Candidates,
+    /// What an offline key signs besides, if it is known what it is asked for.
+    pub offline: Option<&'a Offline>,
     /// Their number.
     pub number: u64,
 }
@@ -106,7 +113,9 @@ impl Recogniser {
         current: Current<'_>,
         now: u64,
     ) -> Result<Ahead, String> {
-        let Recognised { found: Found { which, signer, moment }, .. } = self.find(AHEAD, statement, current, now)?;
+        let Recognised { found, .. } = self.find(AHEAD, statement, current, now)?;
+        let Found { which, signer, moment } =
+            found.ok_or_else(|| "nothing follows from what an offline key signs".to_owned())?;
         let mut work = Work::of(lock(&self.memory).budget(AHEAD, now).left(&self.guesses, now));
         let around = current.candidates.around(which, before, signer, moment, &mut work).take(most);
         let (places, digests): (Vec<_>, _) = around.unzip();
@@ -142,18 +151,27 @@ impl Recogniser {
             memory.outline(current)
         };
         let mut work = Work::of(self.guesses.most_blocks);
-        let found = search(&digest, current.candidates, &self.guesses, &outline, now, &mut work);
+        let hit = search(&digest, current, &self.guesses, &outline, now, &mut work);
         // To have all digests of the event is no search: it is done once.
         let mut more = Work::of(u64::MAX);
-        let tables = found.map(|found| outline.tables(&found, current.candidates, &mut more));
+        let tables = match &hit {
+            Some(Hit::Now(found)) => outline.tables(found, current.candidates, &mut more),
+            Some(Hit::Offline(_)) | None => Vec::new(),
+        };
         let mut memory = lock(&self.memory);
         memory.count(client, now, &work, &more);
-        let Some((found, tables)) = found.zip(tables) else {
-            return Err(memory.miss((client, digest), &work, &self.guesses, (current, now)));
-        };
-        memory.learn(found, tables, current);
-        let bytes = current.candidates.bytes(found.which, found.signer, found.moment);
-        bytes.map(|bytes| Recognised { found, bytes }).ok_or_else(|| memory::NONE.to_owned())
+        match hit {
+            None => Err(memory.miss((client, digest), &work, &self.guesses, (current, now))),
+            Some(Hit::Offline((moment, bytes))) => {
+                memory.learn_offline(moment);
+                Ok(Recognised { found: None, bytes })
+            }
+            Some(Hit::Now(found)) => {
+                memory.learn(found, tables, current);
+                let bytes = current.candidates.bytes(found.which, found.signer, found.moment);
+                bytes.map(|bytes| Recognised { found: Some(found), bytes }).ok_or_else(|| memory::none(current))
+            }
+        }
     }
 
     /// One that guesses alike, and remembers nothing.

@@ -6,9 +6,6 @@ const AGO: u64 = 60;
 /// How far the signer's clock may be ahead, in seconds.
 const AHEAD: u64 = 5;
 
-/// An hour in seconds.
-pub(super) const HOUR: u64 = 3_600;
-
 /// How a signer makes times: the signature begins so long before it is made, and ends so long after, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Style {

@@ -1,10 +1,11 @@
 //! In which order candidates are tried: what is likely, and what is cheap, first.
 
 use super::{
-    Guesses,
+    Current, Guesses,
     candidates::{Candidates, Digest, Serials, Which},
     memory::Table,
     moments::{Moment, Style, times},
+    offline::Signed,
     work::Work,
 };
 use crate::keys::Signer;
@@ -31,6 +32,17 @@ pub(super) struct Outline {
     pub(super) signers: Vec<Signer>,
     /// The last serial.
     pub(super) serial: Option<u32>,
+    /// When an offline key was seen to sign, the last time first.
+    pub(super) offline: Vec<Moment>,
+}
+
+/// What a digest is of.
+#[derive(Debug)]
+pub(super) enum Hit {
+    /// A set of the zone, in an event.
+    Now(Found),
+    /// What an offline key signs.
+    Offline(Signed),
 }
 
 /// A digest that was recognised.
@@ -64,8 +76,34 @@ impl Outline {
     }
 }
 
-/// Looks for a digest: in the events that are known, then in such as may have begun about now.
+/// Looks for a digest: at the times of the request that an offline key answers, if there is one; in the events of now; and between these times.
 pub(super) fn search(
+    digest: &Digest,
+    Current { candidates, offline, .. }: Current<'_>,
+    guesses: &Guesses,
+    outline: &Outline,
+    now: u64,
+    work: &mut Work,
+) -> Option<Hit> {
+    // What is cheap comes first, and takes half at most.
+    let mut half = work.half();
+    let known = outline.offline.iter().copied();
+    let signed = offline.and_then(|offline| offline.find(digest, known, (guesses, now), &mut half));
+    work.count(&half);
+    if let Some(signed) = signed {
+        return Some(Hit::Offline(signed));
+    }
+    let Some(offline) = offline else {
+        return find_now(digest, candidates, guesses, outline, now, work).map(Hit::Now);
+    };
+    let mut half = work.half();
+    let found = find_now(digest, candidates, guesses, outline, now, &mut half);
+    work.count(&half);
+    found.map(Hit::Now).or_else(|| offline.find_between(digest, (guesses, now), work).map(Hit::Offline))
+}
+
+/// Looks for a digest: in the events that are known, then in such as may have begun about now.
+fn find_now(
     digest: &Digest,
     candidates: &Candidates,
     guesses: &Guesses,
@@ -91,23 +129,11 @@ pub(super) fn search(
             }
         }
     }
+    // As before takes half at most, so that a signer that has changed its ways is recognised, too.
+    let mut half = work.half();
     let begun = Begun { digest, candidates, outline, now };
-    let ahead = |between, work: &mut Work| {
-        let found = candidates.find_ahead(digest, &guesses.styles, between, work);
-        found.map(|(which, signer, moment)| Found { which, signer, moment })
-    };
-    // Each takes half of what is left at most, so that a signer that has changed its ways is recognised, too.
-    let ways: [&dyn Fn(&mut Work) -> Option<Found>; 3] = [
-        &|work| ahead(false, work),
-        &|work| begun.find(&outline.styles, &outline.signers, |_, _| true, work),
-        &|work| ahead(true, work),
-    ];
-    let found = ways.iter().find_map(|way| {
-        let mut half = work.half();
-        let found = way(&mut half);
-        work.count(&half);
-        found
-    });
+    let found = begun.find(&outline.styles, &outline.signers, |_, _| true, &mut half);
+    work.count(&half);
     found.or_else(|| {
         let is_new = |style, signer| !outline.styles.contains(&style) || !outline.signers.contains(&signer);
         begun.find(&guesses.styles, candidates.signers(), is_new, work)

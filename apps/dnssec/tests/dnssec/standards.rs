@@ -44,8 +44,8 @@ fn ask(key: &str, address: &str, style: Style, digest: &[u8], now: u64) -> Resul
     let zone = Zone::parse(text.as_bytes(), "example.net.").unwrap();
     let keys = Keys::parse(key).unwrap();
     let guesses = Guesses { styles: vec![style], ..Guesses::of_days(&[]) };
-    let candidates = Candidates::new(&zone, &Denial::Names, &keys, &[], None);
-    let current = Current { candidates: &candidates, number: 0 };
+    let candidates = Candidates::new(&zone, &Denial::Names, &keys, &[]);
+    let current = Current { candidates: &candidates, offline: None, number: 0 };
     let bytes = Recogniser::new(guesses).recognise("signer", digest, current, now)?;
     consent(&bytes, &zone, &Denial::Names, &keys, &Terms::lasting(u32::MAX), now).map(|()| bytes)
 }

@@ -1,10 +1,12 @@
 //! A zone, its keys, and sets as a signer signs them, written by hand.
 
+use std::sync::Arc;
+
 use sha2::{Digest as _, Sha256};
 use theta_dnssec::{
     consent::{Terms, consent},
     denial::{Denial, hashed::Parameters},
-    digests::{Ahead, Current, Guesses, Recogniser, candidates::Candidates},
+    digests::{Ahead, Current, Guesses, Recogniser, candidates::Candidates, offline::Offline},
     key_request::KeyRequest,
     keys::Keys,
     owner::Owner,
@@ -93,7 +95,7 @@ pub(crate) struct Operator {
     nsec3: Option<Parameters>,
     denial: Denial,
     keys: Keys,
-    request: Option<KeyRequest>,
+    offline: Option<Offline>,
     terms: Terms,
     candidates: Candidates,
     number: u64,
@@ -114,20 +116,21 @@ impl Operator {
     ) -> Self {
         let zone = Zone::parse(text.as_bytes(), origin).unwrap();
         let (denial, keys) = (Denial::new(&zone, nsec3.as_ref(), None).unwrap(), Keys::parse(keys).unwrap());
-        let candidates = Candidates::new(&zone, &denial, &keys, &[], None);
+        let candidates = Candidates::new(&zone, &denial, &keys, &[]);
         let recogniser = Recogniser::new(guesses);
-        Self { zone, nsec3, denial, keys, request: None, terms: TERMS, candidates, number: 0, recogniser }
+        Self { zone, nsec3, denial, keys, offline: None, terms: TERMS, candidates, number: 0, recogniser }
     }
 
     /// What a key that is kept offline is asked to sign, and what the operator demands of that.
     pub(crate) fn request(&mut self, text: &str, terms: Terms) {
-        self.request = Some(KeyRequest::parse(text, self.zone.apex()).unwrap());
+        let request = KeyRequest::parse(text, self.zone.apex()).unwrap();
+        self.offline = Some(Offline::new(Arc::new(self.zone.clone()), &self.keys, &[], request));
         self.terms = terms;
         self.renew();
     }
 
     fn renew(&mut self) {
-        self.candidates = Candidates::new(&self.zone, &self.denial, &self.keys, &[], self.request.as_ref());
+        self.candidates = Candidates::new(&self.zone, &self.denial, &self.keys, &[]);
         self.number += 1;
     }
 
@@ -159,14 +162,14 @@ impl Operator {
 
     /// The same, where this client asks.
     pub(crate) fn ask_as(&self, client: &str, digest: &[u8], now: u64) -> Result<Vec<u8>, String> {
-        let current = Current { candidates: &self.candidates, number: self.number };
+        let current = Current { candidates: &self.candidates, offline: self.offline.as_ref(), number: self.number };
         let bytes = self.recogniser.recognise(client, digest, current, now)?;
         self.decide(&bytes, now).map(|()| bytes)
     }
 
     /// What is signed besides, as whoever looks ahead is told.
     pub(crate) fn ahead(&self, digest: &[u8], wanted: (usize, usize), now: u64) -> Result<Ahead, String> {
-        let current = Current { candidates: &self.candidates, number: self.number };
+        let current = Current { candidates: &self.candidates, offline: self.offline.as_ref(), number: self.number };
         self.recogniser.ahead(digest, wanted, current, now)
     }
 
@@ -184,7 +187,13 @@ impl Operator {
 
     #[track_caller]
     pub(crate) fn refuses(&self, set: &SignedSet, now: u64) {
-        assert_eq!(self.ask(&Sha256::digest(set.write()), now).unwrap_err(), NONE, "{set:?}");
+        self.refuses_as(set, now, NONE);
+    }
+
+    /// Whether it is refused with these words.
+    #[track_caller]
+    pub(crate) fn refuses_as(&self, set: &SignedSet, now: u64, words: &str) {
+        assert_eq!(self.ask(&Sha256::digest(set.write()), now).unwrap_err(), words, "{set:?}");
     }
 
     /// Blocks that a question makes the agent hash in a search.

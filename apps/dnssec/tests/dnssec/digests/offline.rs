@@ -1,15 +1,18 @@
 //! A key of the keys that is kept offline signs ahead: the times of what it signs follow from what it is asked for.
 
+use std::fmt::Write as _;
+
 use base64ct::{Base64, Encoding as _};
 use sha2::{Digest as _, Sha256};
 use theta_dnssec::{consent::Terms, digests::Guesses, signed::SignedSet};
 
-use crate::zones::{KEYS, NOW, Operator, ZONE, record, signed, tag};
+use crate::zones::{KEYS, NOW, Operator, ZONE, record, signed, start, tag, www};
 
 const DNSKEY: u16 = 48;
 const CDS: u16 = 59;
 const CDNSKEY: u16 = 60;
 const DAY: u64 = 86_400;
+const ASKED: &str = "no record set of the zone has this digest with times of now, or of the key signing request";
 
 /// The first key signs keys; the zone is signed by the second, and by the third from the thirtieth day on.
 const ZONE_KEYS: [[u8; 64]; 2] = [KEYS[1], [9; 64]];
@@ -34,7 +37,12 @@ fn terms() -> Terms {
 
 fn operator() -> Operator {
     let keys = key("ksk", &KEYS[0]) + &ZONE_KEYS.map(|one| key("zsk", &one)).concat();
-    let mut operator = Operator::of(ZONE, "example.", &keys, Guesses::of_days(&[14]));
+    operator_of(ZONE, &keys)
+}
+
+fn operator_of(zone: &str, keys: &str) -> Operator {
+    let guesses = Guesses { ahead: 100 * 86_400 + 3_600, ..Guesses::of_days(&[14]) };
+    let mut operator = Operator::of(zone, "example.", keys, guesses);
     operator.request(&request(), terms());
     operator
 }
@@ -67,14 +75,18 @@ fn what_is_signed_ahead_is_recognised_at_the_times_of_the_request() {
         (NOW + 37 * DAY + 3_600, &[one, two]),
         (NOW + 90 * DAY, &[two]),
     ] {
+        // The set of all keys first, as Knot and BIND do it.
         for set in [keys_at(time, keys), of_keys(time, CDNSKEY, 0, &[&entry]), of_keys(time, CDS, 0, &[&cds])] {
-            operator().knows(&set, NOW);
             all.knows(&set, NOW);
-            // As BIND has its times.
-            let bind = SignedSet { inception: set.inception + 1_800, ..set };
-            operator().knows(&bind, NOW);
         }
+        operator().knows(&keys_at(time, keys), NOW);
+        // As BIND has its times.
+        let set = keys_at(time, keys);
+        operator().knows(&SignedSet { inception: set.inception + 1_800, ..set }, NOW);
     }
+    // A time ahead is no event of the zone.
+    all.refuses_as(&www(NOW + DAY), NOW, ASKED);
+    all.refuses_as(&start(NOW + DAY, 11), NOW, ASKED);
 }
 
 #[test]
@@ -89,10 +101,10 @@ fn nothing_else_is_recognised_ahead() {
         keys_at(NOW + 8 * DAY + 1, &[one]),
         keys_at(NOW + 91 * DAY, &[two]),
         // Records of the zone have times of now alone, and so has what the zone's keys sign.
-        signed(NOW + DAY, "www.example", 1, &[&[192, 0, 2, 1], &[192, 0, 2, 2]]),
+        www(NOW + DAY),
         SignedSet { tag: tag(&record(256, &one)), ..keys_at(NOW + DAY, &[one]) },
     ] {
-        operator.refuses(&set, NOW);
+        operator.refuses_as(&set, NOW, ASKED);
     }
     // Keys of now are recognised as always.
     operator.knows(&keys_at(NOW, &[one]), NOW);
@@ -108,16 +120,64 @@ fn nothing_else_is_recognised_ahead() {
     assert!(words.contains("one of the keys is none of those that the operators have agreed on"), "{words}");
 }
 
-/// Two years, with a change of keys each month.
+/// Two years, with a change of keys each month, and two keys of the keys.
 #[test]
 fn a_long_request_takes_few_hashes() {
     let line = format!("example. 300 DNSKEY 256 3 13 {}\n", Base64::encode_string(&KEYS[1]));
     let months: String =
         (0..24).map(|month| format!(";; KeySigningRequest 1.0 {}\n{line}", NOW + month * 30 * DAY)).collect();
-    let mut operator = operator();
-    operator.request(&months, Terms { ahead_of_keys: 800 * 86_400, ..terms() });
-    let cost = operator.cost(&keys_at(NOW + 680 * DAY, &[KEYS[1]]), NOW);
+    let months = months + ";; KeySigningRequest 1.0 generated\n";
+    let keys = key("ksk", &KEYS[0]) + &key("ksk", &[5; 64]) + &key("zsk", &KEYS[1]);
+    let guesses = || Guesses { ahead: 800 * 86_400, ..Guesses::of_days(&[14]) };
+    let operator = || {
+        let mut operator = Operator::of(ZONE, "example.", &keys, guesses());
+        operator.request(&months, Terms { ahead_of_keys: 800 * 86_400, ..terms() });
+        operator
+    };
+    let far = operator();
+    let cost = far.cost(&keys_at(NOW + 680 * DAY, &[KEYS[1]]), NOW);
     println!("{cost} blocks for a time of the last month but one");
-    assert!(cost < 5_000_000, "{cost}");
-    assert!(operator.cost(&keys_at(NOW + 690 * DAY, &[KEYS[1]]), NOW) < 100_000, "one of the request itself");
+    assert!(cost < 3_000_000, "{cost}");
+    assert!(operator().cost(&keys_at(NOW + 690 * DAY, &[KEYS[1]]), NOW) < 5_000, "one of the request itself");
+    // What nobody would consent to is not looked for: what has ended, and what begins too far from now.
+    let late = NOW + 900 * DAY;
+    let nothing = Sha256::digest(b"nothing");
+    let plain = Operator::of(ZONE, "example.", &keys, guesses());
+    let cost = |operator: &Operator, now: u64| {
+        let before = operator.recogniser.hashed();
+        operator.ask(&nothing, now).unwrap_err();
+        operator.recogniser.hashed() - before
+    };
+    assert_eq!(cost(&operator(), late), cost(&plain, late));
+    assert_eq!(cost(&operator(), NOW - 900 * DAY), cost(&plain, NOW - 900 * DAY));
+    assert!(cost(&operator(), NOW) > cost(&plain, NOW) + 1_000_000);
+}
+
+/// A large zone beside it: what an offline key signs takes no table of it, and what is signed now stays known.
+#[test]
+fn what_is_signed_ahead_leaves_events_alone() {
+    let mut text = ZONE.to_owned();
+    (0..5_000).for_each(|name| writeln!(text, "host-{name} A 192.0.2.1").unwrap());
+    let months: String = (2..26_u8).map(|byte| key("zsk", &[byte; 64])).collect();
+    let operator =
+        operator_of(&text, &(key("ksk", &KEYS[0]) + &ZONE_KEYS.map(|one| key("zsk", &one)).concat() + &months));
+    operator.knows(&www(NOW), NOW);
+    let [one, two] = ZONE_KEYS;
+    for (time, keys) in [(8, &[one][..]), (15, &[one]), (22, &[one]), (37, &[one, two]), (44, &[one, two])] {
+        let cost = operator.cost(&keys_at(NOW + time * DAY, keys), NOW + 30);
+        assert!(cost < 8_000_000, "{time}: {cost}");
+    }
+    let host = signed(NOW, "host-77.example", 1, &[&[192, 0, 2, 1]]);
+    assert_eq!(operator.cost(&host, NOW + 30), 0, "it is in the table of the event");
+}
+
+/// With keys of Ed25519 nothing is looked for.
+#[test]
+fn an_offline_key_of_ed25519_costs_no_hashes() {
+    let keys = format!("ksk {}\n", hex::encode([7; 32])) + &key("zsk", &KEYS[1]);
+    let (asked, plain) = (operator_of(ZONE, &keys), Operator::of(ZONE, "example.", &keys, Guesses::of_days(&[14])));
+    for operator in [&asked, &plain] {
+        operator.ask(&[9; 32], NOW).unwrap_err();
+    }
+    assert_eq!(asked.recogniser.hashed(), plain.recogniser.hashed());
 }

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use theta_dnssec::{consent::Terms, sources::Sources};
+use theta_dnssec::{consent::Terms, digests::Guesses, sources::Sources};
 use theta_knot::{
     config::signing,
     places::Places,
@@ -71,7 +71,8 @@ fn signed_ahead(is_told: bool) -> (Group, Result<(), String>) {
         fs::write(&keys, format!("ksk {theirs}{zone_keys}")).unwrap();
         let terms = Terms { ahead_of_keys: (DAYS + 1) * 86_400, ..Terms::lasting(15 * 86_400) };
         let key_request = is_told.then(|| group.path().join("zone-server/request.ksr"));
-        Sources { keys, terms, key_request, ..sources(group, folder, None) }
+        let guesses = Guesses { ahead: terms.begins_ahead(), ..Guesses::of_days(&[14]) };
+        Sources { keys, terms, guesses, key_request, ..sources(group, folder, None) }
     });
     // Where the key of the keys is, there is no server.
     let words = [
@@ -151,4 +152,6 @@ fn nobody_signs_ahead_what_no_operator_was_told() {
         said.contains("agent zone refuses it: no record set of the zone has this digest with times of now"),
         "{said}"
     );
+    let all = group.theta(&["audit", "show", "--node", "2", "--last", "100"]).ok().text();
+    assert!(all.lines().any(|line| line.contains("sign-digest") && line.contains("allowed")), "{all}");
 }
