@@ -54,8 +54,8 @@ pub struct OrchestratorConfig {
     pub results_bytes: usize,
     /// Pairs of FROST nonces that each signer makes in advance for each other node and key, so that a signature takes
     /// one round. A coordinator keeps at most this many commitments of one peer, a signer twice as many nonces. Of presignatures of
-    /// ECDSA more are made below this number, whether anybody asks for signatures or not, and three times as many are kept at most; of keys with a
-    /// dishonest majority only where all holders sign. 0 turns it off.
+    /// ECDSA more are made below this number, whether anybody asks for signatures or not, and of each holder's three times its part, or what two programs
+    /// make, are kept at most; of keys with a dishonest majority only where all holders sign. 0 turns it off.
     pub nonces_per_peer: usize,
     /// Whether used FROST nonces and ECDSA presignatures are recorded in the node's store before they sign.
     pub burn_nonces: bool,

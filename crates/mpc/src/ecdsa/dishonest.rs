@@ -150,7 +150,7 @@ struct Rest<G: Group> {
 
 /// This party's summand of x, and the rest.
 fn summand<G: Curve>(party: &Party, setting: Presigning<G>) -> Result<(Secret<G::Scalar>, Rest<G>), Stop> {
-    let Presigning { holders, epoch, public_key, share, session, count, digest } = setting;
+    let Presigning { holders, epoch, public_key, share, session, count, digest, .. } = setting;
     let coefficient = theta_sharing::coefficients_at_zero::<G::Scalar>(&holders)
         .ok()
         .filter(|coefficients| coefficients.len() == party.n())

@@ -45,6 +45,8 @@ pub struct Presigning<G: Group> {
     pub count: usize,
     /// The digest to sign at once with one tuple more, which serves nothing else.
     pub digest: Option<[u8; 32]>,
+    /// The holder that says of all of them what they sign, and is a signer of each; `None`: holders take turns. Where each holder may cheat they always do.
+    pub owner: Option<ShareIndex>,
 }
 
 /// What a batch gave.
@@ -161,7 +163,7 @@ impl<G: Curve> fmt::Debug for Presignature<G> {
 /// # Errors
 /// [`Stop`]; [`Stop::Cheated`] if not all mean the same.
 pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
-    meet(&party, "theta/ecdsa/presigning/v1", &setting).await?;
+    meet(&party, "theta/ecdsa/presigning/v2", &setting).await?;
     presign_with::<G, Active>(&party, setting).await
 }
 
@@ -174,14 +176,14 @@ pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<P
 /// # Errors
 /// As [`presign`].
 pub async fn presign_passive<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
-    meet(&party, "theta/ecdsa/presigning/shamir/v1", &setting).await?;
+    meet(&party, "theta/ecdsa/presigning/shamir/v2", &setting).await?;
     pairs::fresh_id(&party).await?;
     presign_with::<G, Passive>(&party, setting).await
 }
 
 /// On Shamir's sharing, among holders that mean the same.
 async fn presign_with<G: Curve, M: Security>(party: &Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
-    let Presigning { holders, epoch, public_key, share, session, count, digest } = setting;
+    let Presigning { holders, epoch, public_key, share, session, count, digest, owner } = setting;
     let black_box = Shamir::<G, M>::at(party, holders.clone()).await?;
     let sharing = Sharing::of(&black_box, epoch);
     let identity = KeyIdentity { public: public_key, sharing };
@@ -189,7 +191,7 @@ async fn presign_with<G: Curve, M: Security>(party: &Party, setting: Presigning<
     drop(share);
     let now = digest.map(|digest| Message { digest, session });
     let (first, tuples) = tuples(&black_box, &key, count, now).await?;
-    let presignatures = assign(party, &holders, tuples).await?;
+    let presignatures = assign(party, &holders, owner, tuples).await?;
     Ok(Presigned { presignatures, signature: sign_first(&black_box, &key, first).await? })
 }
 
@@ -244,18 +246,21 @@ pub(super) async fn meet<G: Curve>(party: &Party, domain: &'static str, setting:
         .with("t", &party.threshold().t().to_be_bytes())
         .with("session", &setting.session)
         .with("count", &u64::try_from(setting.count).unwrap_or(u64::MAX).to_be_bytes())
-        .with("digest", setting.digest.as_ref().map_or(&[][..], |digest| &digest[..]));
+        .with("digest", setting.digest.as_ref().map_or(&[][..], |digest| &digest[..]))
+        .with("owner", &setting.owner.map_or(0, ShareIndex::get).to_be_bytes());
     for holder in &setting.holders {
         transcript.append("holder", &holder.get().to_be_bytes());
     }
     if party.agree(&transcript.finish32()).await? { Ok(()) } else { Err(Stop::Cheated(MEANT_APART)) }
 }
 
-/// Gives each tuple its signers and an owner among them; each two parties get a secret in common. All sets of t + 1 holders have their turn, in
-/// steps: of large groups only some of very many sets are used, and neighbours in the order have nearly all holders in common.
+/// Gives each tuple its signers and an owner among them; each two parties get a secret in common. All sets of t + 1 holders, or those with the one that
+/// is to be the owner, have their turn, in steps: of large groups only some of very many sets are used, and neighbours in the order have nearly all
+/// holders in common.
 async fn assign<G: Curve, M: Security>(
     party: &Party,
     holders: &[ShareIndex],
+    owner: Option<ShareIndex>,
     tuples: Vec<Tuple<Shamir<G, M>>>,
 ) -> Result<Vec<Presignature<G>>, Stop> {
     if tuples.is_empty() {
@@ -263,7 +268,13 @@ async fn assign<G: Curve, M: Security>(
     }
     let (local, n, k) = (party.position(), party.n(), party.t() + 1);
     let seeds = common_seeds(party).await?;
-    let sets: Vec<Vec<usize>> = Subsets::new(n, k).collect();
+    let place_of = |owner: ShareIndex| holders.iter().position(|holder| *holder == owner);
+    let only = match owner {
+        Some(owner) => Some(place_of(owner).ok_or(Stop::Input("the owner is no holder of the program"))?),
+        None => None,
+    };
+    let is_used = |set: &Vec<usize>| only.is_none_or(|place| set.contains(&place));
+    let sets: Vec<Vec<usize>> = Subsets::new(n, k).filter(is_used).collect();
     let step = step(sets.len());
     let start = tuples.first().map_or(0, |tuple| usize::from(u16::from_be_bytes([tuple.id[0], tuple.id[1]])));
     let mut made = Vec::with_capacity(tuples.len());
@@ -277,7 +288,7 @@ async fn assign<G: Curve, M: Security>(
         let signers: Vec<ShareIndex> = set.iter().filter_map(|position| holders.get(*position).copied()).collect();
         // In each cycle another one of every set.
         let turn = (place + cycle).checked_rem(k).unwrap_or(0);
-        let Some(owner) = signers.get(turn).copied() else { continue };
+        let Some(owner) = owner.or_else(|| signers.get(turn).copied()) else { continue };
         let coefficients = theta_sharing::coefficients_at_zero::<G::Scalar>(&signers).unwrap_or_default();
         let coefficient = set.iter().position(|position| *position == local).and_then(|place| coefficients.get(place));
         let part = coefficient.and_then(|coefficient| shamir_part(&tuple, *coefficient, set, local, &seeds));

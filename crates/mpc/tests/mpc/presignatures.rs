@@ -77,7 +77,7 @@ impl<G: Curve> Dealt<G> {
             Box::new(move |party: Party| async move {
                 let share = Secret::new(share);
                 let (epoch, session, count) = (Epoch::FIRST, [9; 32], 2);
-                let setting = Presigning { holders, epoch, public_key, share, session, count, digest };
+                let setting = Presigning { holders, epoch, public_key, share, session, count, digest, owner: None };
                 presign_dishonest::<G>(party, setting, &SetUps::default()).await
             })
         })
@@ -98,7 +98,7 @@ impl<G: Curve> Dealt<G> {
             Box::new(move |party: Party| async move {
                 let (epoch, session, count, digest) = (Epoch::FIRST, [9; 32], 4, Some(digest(b"now")));
                 let share = Secret::new(share);
-                let setting = Presigning { holders, epoch, public_key, share, session, count, digest };
+                let setting = Presigning { holders, epoch, public_key, share, session, count, digest, owner: None };
                 match kind {
                     Kind::Shamir => presign_passive::<G>(party, setting).await,
                     Kind::MaliciousShamir => presign::<G>(party, setting).await,
@@ -110,15 +110,28 @@ impl<G: Curve> Dealt<G> {
     }
 
     fn presign_each(&self, places: &[usize], count: usize, text: impl Fn(u16) -> Option<[u8; 32]>) -> Ran<G> {
+        self.presign_owned(places, count, text, |_| None)
+    }
+
+    /// The same, with whom each believes to be the owner of all.
+    fn presign_owned(
+        &self,
+        places: &[usize],
+        count: usize,
+        text: impl Fn(u16) -> Option<[u8; 32]>,
+        owner: impl Fn(u16) -> Option<ShareIndex>,
+    ) -> Ran<G> {
         let holders: Vec<ShareIndex> = places.iter().map(|place| self.shares[*place].0).collect();
         let group = GroupOf::new(u16::try_from(places.len()).unwrap(), self.t);
         group.run(|number| {
             let share = self.shares[places[usize::from(number) - 1]].1;
             let (holders, public_key, digest) = (holders.clone(), self.public_key, text(number));
+            let owner = owner(number);
             Box::new(move |party: Party| async move {
                 let share = Secret::new(share);
                 let (epoch, session) = (Epoch::FIRST, [9; 32]);
-                presign::<G>(party, Presigning { holders, epoch, public_key, share, session, count, digest }).await
+                let setting = Presigning { holders, epoch, public_key, share, session, count, digest, owner };
+                presign::<G>(party, setting).await
             })
         })
     }
@@ -183,6 +196,26 @@ fn every_set_of_holders_signs() {
     // Some of more holders, whose shares are not at 1, 2, 3.
     signs::<P256>(5, 1, &[0, 2, 4], 3);
     signs::<P256>(9, 2, &[1, 3, 4, 6, 8], 10);
+}
+
+/// Who has used up its own gets all of a program, with each of the others in turn.
+#[test]
+fn one_holder_may_own_all() {
+    let dealt = deal::<P256>(5, 2);
+    let places: Vec<usize> = (0..5).collect();
+    for (owner, _) in &dealt.shares {
+        let made = by_presignature(dealt.presign_owned(&places, 12, |_| None, |_| Some(*owner)));
+        let sets: BTreeSet<Vec<ShareIndex>> = made.iter().map(|column| column[0].signers().to_vec()).collect();
+        assert_eq!((made.len(), sets.len()), (12, 6), "each of its sets has its turn");
+        assert!(sets.iter().all(|signers| signers.contains(owner)));
+        assert!(made.iter().flatten().all(|it| it.owner() == *owner));
+    }
+    // All have to mean the same, and it has to be one of them.
+    all_refuse(&dealt.presign_owned(&places, 2, |_| None, |number| Some(dealt.shares[usize::from(number == 3)].0)));
+    let stranger = deal::<P256>(7, 3).shares[6].0;
+    let ran = dealt.presign_owned(&places, 2, |_| None, |_| Some(stranger));
+    let errors = ran.parties.values().map(|report| report.result.as_ref().unwrap().as_ref().unwrap_err().to_string());
+    errors.for_each(|error| assert!(error.contains("the owner is no holder of the program"), "{error}"));
 }
 
 /// A few of very many sets: no holder is a signer of all, so that one that is down stops none but its own.

@@ -102,6 +102,11 @@ impl<G: Group> Collected<G> {
         }))
     }
 
+    /// Whether this holder has had the presignature of this name, and so has taken it out.
+    pub(super) fn is_known(&self, id: &[u8; 32]) -> bool {
+        self.piles.get(id).into_iter().flatten().any(|pile| pile.signers.is_some())
+    }
+
     /// This holder has the presignature, and knows what belongs to it. What others have said of it before counts no more.
     pub(super) fn know(&mut self, id: [u8; 32], element: G::Element, signers: BTreeSet<PartyId>, first: PartyId) {
         self.takes.entry(first).or_default().taken += 1;

@@ -86,7 +86,7 @@ impl Security {
 /// Options of an ECDSA signature, besides key and message.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The number of presignatures that a stock should have; [`most_kept`] are kept at most. With 0 nothing is made in advance, and the stock is not asked.
+    /// The number of presignatures that a stock should have. With 0 nothing is made in advance, and the stock is not asked.
     pub level: usize,
     /// Today, or an earlier day, in days since 1970. Presignatures that this request makes count as made on this day.
     pub day: u32,
@@ -153,8 +153,8 @@ const fn stock_is_kept(majority: Majority, security: Security, threshold: Thresh
     }
 }
 
-/// The most presignatures that a stock of this level keeps. There is room for as many as others lack that were restarted, when this stock has just
-/// been filled itself.
+/// The most presignatures that a stock of this level may have for others to fill theirs with it: there is room for as many as others lack that were
+/// restarted, when this stock has just been filled itself. What is kept is bounded for each owner by itself.
 #[must_use]
 pub const fn most_kept(level: usize) -> usize {
     level.saturating_mul(3)

@@ -12,6 +12,7 @@ use theta_groups::{Secret, SecretRng};
 use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
 use theta_sharing::ShareIndex;
 
+use super::Majority;
 use super::collected::Collected;
 use super::curves::StockCurve;
 use super::failures::Failures;
@@ -170,8 +171,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
             }
             Body::Share { id, element, share } => {
                 let is_first = self.collected.add(from, id, element, share)?;
-                if self.collected.begins_take(from) {
-                    self.ask(stock::Ask::Take { owner: from, id });
+                if !self.collected.is_known(&id) && self.collected.begins_take(from) {
+                    // Where all must sign, stocks are filled while nobody signs.
+                    let waits = self.setting.majority == Majority::Honest;
+                    self.ask(stock::Ask::Take { owner: from, id, waits });
                 }
                 if is_first {
                     self.combine(&id, &element, from);

@@ -154,9 +154,10 @@ impl<C: StockCurve> Setting<C> {
         self.majority == Majority::Dishonest && self.members() == usize::from(self.threshold.n())
     }
 
-    /// The most presignatures that are kept.
-    pub(super) const fn most_kept(&self) -> usize {
-        most_kept(self.level)
+    /// The most presignatures of one owner that are kept; 0 if none are. Two programs that end at the same moment find room.
+    pub(super) fn most_of_owner(&self) -> usize {
+        let part = most_kept(self.level).checked_div(self.threshold.n().into()).unwrap_or(0);
+        part.max(2 * made_at_once(self.level, self.majority))
     }
 
     /// The coordinator of an attempt. The request selects the first, so that work spreads and all parties know it without a message; the others
@@ -235,7 +236,9 @@ impl<C: StockCurve> Setting<C> {
     }
 
     /// What the program of an attempt does at this party.
-    pub(super) fn presigning(&self, holders: Vec<ShareIndex>, count: u16) -> Presigning<C::Group> {
+    pub(super) fn presigning(&self, attempt: u16, holders: Vec<ShareIndex>, count: u16) -> Presigning<C::Group> {
+        // Whoever signs by a program has used up what it owned, while others may have plenty. When nobody asks, all get their part.
+        let is_short = self.digest.is_some() && self.majority == Majority::Honest;
         Presigning {
             holders,
             epoch: self.epoch,
@@ -244,6 +247,7 @@ impl<C: StockCurve> Setting<C> {
             session: self.session,
             count: count.into(),
             digest: self.digest,
+            owner: is_short.then(|| self.coordinator(attempt).share()),
         }
     }
 

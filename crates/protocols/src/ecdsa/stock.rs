@@ -71,13 +71,16 @@ pub enum Ask {
         owner: PartyId,
         /// Its name.
         id: [u8; 32],
+        /// Whether to wait if it is not there and a program makes some: it may have ended at the owner before it does here. The answer is then
+        /// [`Served::Later`], with this question.
+        waits: bool,
     },
-    /// Keep as many of these as there is room for; the others are wiped, as are those that a set in quarantine has made: its program may have ended
-    /// here after the cheat was found. No answer.
+    /// Keep these, as far as there is room for their owners'; the others are wiped, as are those that a set in quarantine has made: its program may have
+    /// ended here after the cheat was found. No answer.
     Keep {
         /// The presignatures, oldest first.
         presignatures: Vec<AnyPresignature>,
-        /// The most that are kept.
+        /// The most of one owner that are kept.
         most: usize,
         /// The day on which they were made, or an earlier one, in days since 1970.
         day: u32,
@@ -182,7 +185,12 @@ struct Waiting {
     day: u32,
     /// Whether its owner seems to lack it.
     is_spare: bool,
+    /// Whether its owner has named it before it was here: nobody draws it any more, and whoever still waits for it takes it out.
+    is_named: bool,
 }
+
+/// So many names of each owner that were asked for in vain are remembered.
+const MOST_NAMED: usize = 64;
 
 /// What one holder keeps. It starts empty.
 #[derive(Default)]
@@ -195,6 +203,8 @@ pub(crate) struct Presignatures {
     quarantined: Vec<Quarantine>,
     /// Fillings that have used what is hidden and not ended well, less one for each that has.
     unended: u32,
+    /// What owners have named while a program was under way here that may bring it, the last first.
+    named: BTreeMap<PartyId, VecDeque<[u8; 32]>>,
     /// Programs that make some.
     making: Making,
     /// Who waits for that.
@@ -209,7 +219,7 @@ impl Presignatures {
 
     /// Those that wait and that their owners do not seem to lack.
     fn counted(&self) -> impl Iterator<Item = &AnyPresignature> {
-        self.kept.iter().filter(|waiting| !waiting.is_spare).map(|waiting| &waiting.presignature)
+        self.kept.iter().filter(|waiting| !waiting.is_spare && !waiting.is_named).map(|waiting| &waiting.presignature)
     }
 
     /// How many wait. Those that their owners seem to lack are not counted: they keep nobody from making others.
@@ -248,7 +258,13 @@ impl Presignatures {
     pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used, Ask> {
         match ask {
             Ask::Draw { owner, without, waits, place } => self.draw(owner, without, waits, place),
-            Ask::Take { owner, id } => served(self.take(owner, id), Supply::Taken { owner, id, presignature: None }),
+            Ask::Take { owner, id, waits } => match self.take(owner, id) {
+                None if waits && self.making.is_under_way() => {
+                    self.note_named(owner, id);
+                    Served::Later(Ask::Take { owner, id, waits })
+                }
+                taken => served(taken, Supply::Taken { owner, id, presignature: None }),
+            },
             Ask::Keep { presignatures, most, day, made } => {
                 self.keep(presignatures, most, day);
                 drop(made);
@@ -283,6 +299,15 @@ impl Presignatures {
                 self.unended = self.unended.saturating_sub(2);
                 Served::Done
             }
+        }
+    }
+
+    /// Remembers what an owner has named before it is here. The others have taken theirs out, so that it is of no use after this request.
+    fn note_named(&mut self, owner: PartyId, id: [u8; 32]) {
+        let named = self.named.entry(owner).or_default();
+        if !named.contains(&id) {
+            named.push_front(id);
+            named.truncate(MOST_NAMED);
         }
     }
 
@@ -329,19 +354,39 @@ impl Presignatures {
         of_owner.for_each(|waiting| waiting.is_spare = is_spare);
     }
 
-    /// Keeps what there is room for, after what owners seem to lack. A program may make more than this stock wants: nobody gets anything else that is
-    /// there thrown away by that.
+    /// Keeps these, and of each owner so many at most. Where there are too many, first what it seems to lack or has named goes, the oldest first, and then what
+    /// has the highest names: that depends on nothing but what there is, so that stocks stay alike whichever of two programs has ended first. Each of an owner's
+    /// that its other signers have thrown away costs a request a tick.
     fn keep(&mut self, mut presignatures: Vec<AnyPresignature>, most: usize, day: u32) {
         presignatures.retain(|made| self.quarantined.iter().all(|quarantine| !quarantine.made(made)));
-        let mut missing = self.kept.len().saturating_add(presignatures.len()).saturating_sub(most);
+        let owners: BTreeSet<PartyId> = presignatures.iter().map(AnyPresignature::owner).collect();
+        for presignature in presignatures {
+            let named = self.named.get(&presignature.owner());
+            let is_named = named.is_some_and(|named| named.contains(&presignature.id()));
+            self.kept.push_back(Waiting { presignature, day, is_spare: false, is_named });
+        }
+        for owner in owners {
+            self.make_room(owner, most);
+        }
+    }
+
+    /// Wipes what there is too much of an owner's.
+    fn make_room(&mut self, owner: PartyId, most: usize) {
+        let is_of_owner = |waiting: &Waiting| waiting.presignature.owner() == owner;
+        let mut excess = self.kept.iter().filter(|waiting| is_of_owner(waiting)).count().saturating_sub(most);
         self.kept.retain(|waiting| {
-            let goes = waiting.is_spare && missing > 0;
-            missing -= usize::from(goes);
+            let goes = excess > 0 && (waiting.is_spare || waiting.is_named) && is_of_owner(waiting);
+            excess -= usize::from(goes);
             !goes
         });
-        let room = most.saturating_sub(self.kept.len());
-        let kept = presignatures.into_iter().take(room);
-        self.kept.extend(kept.map(|presignature| Waiting { presignature, day, is_spare: false }));
+        if excess == 0 {
+            return;
+        }
+        let mut names: Vec<[u8; 32]> =
+            self.kept.iter().filter(|waiting| is_of_owner(waiting)).map(|waiting| waiting.presignature.id()).collect();
+        names.sort_unstable();
+        let highest: BTreeSet<[u8; 32]> = names.split_off(names.len().saturating_sub(excess)).into_iter().collect();
+        self.kept.retain(|waiting| !is_of_owner(waiting) || !highest.contains(&waiting.presignature.id()));
     }
 
     /// Notes a set of holders, and wipes what they have made: this party does nothing more with them. Says whether it is news, which it is once, and once
@@ -366,7 +411,8 @@ impl Presignatures {
         let usable = |presignature: &AnyPresignature| {
             presignature.owner() == owner && !presignature.signers().any(|signer| without.contains(&signer))
         };
-        let all = || self.kept.iter().enumerate().filter(|(_, waiting)| usable(&waiting.presignature));
+        let is_usable = |waiting: &Waiting| !waiting.is_named && usable(&waiting.presignature);
+        let all = || self.kept.iter().enumerate().filter(|(_, waiting)| is_usable(waiting));
         all().nth(left)?;
         all().min_by_key(|(_, waiting)| doubts(&waiting.presignature)).map(|(place, _)| place)
     }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use rand_core::CryptoRng;
-use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Served, Stock, Supply, Used};
+use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Served, Stock, Supply, Used, ecdsa};
 use theta_rounds::{Effect, Effects, Input, PartyId, simulator};
 use theta_schemes::check_together;
 
@@ -56,7 +56,13 @@ impl Machine for Supplied {
                         let supply = match ask {
                             Ask::Check(claim) => Some(Supply::Checked(check_together(&[claim], rng) == [true])),
                             Ask::Nonces(ask) => supply(self.1.nonces(ask)),
-                            Ask::Presignatures(ask) => supply(self.1.presignatures(ask)),
+                            Ask::Presignatures(ask) => match self.1.presignatures(ask) {
+                                // What is not there now is not there at all.
+                                Served::Later(ecdsa::Ask::Take { owner, id, .. }) => {
+                                    supply(self.1.presignatures(ecdsa::Ask::Take { owner, id, waits: false }))
+                                }
+                                served => supply(served),
+                            },
                         };
                         inputs.extend(supply.map(Input::Supply));
                         continue;

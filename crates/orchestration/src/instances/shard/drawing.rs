@@ -1,4 +1,5 @@
-//! Instances that wait for presignatures which are being made.
+//! Instances that wait for presignatures which are being made: as coordinators for any, and as signers for the one that its owner has named, whose
+//! program may end there sooner than here.
 //!
 //! A program makes some dozens for little more than one takes, so requests that find a stock empty while one is under way wait for it, in the order
 //! in which they came: the stock keeps that order, over all threads, and gives who comes nothing that others wait for. What another thread's instance has
@@ -29,10 +30,12 @@ impl Shard {
             let Some(instance) = self.running.get(&id) else { continue };
             let (key, since) = (instance.key.key_id, since.unwrap_or(now));
             let is_over = now.duration_since(since) >= longest;
-            if is_over && let Ask::Draw { waits, .. } = &mut ask {
+            // What its owner has named comes with one program or another, whatever others wait for.
+            let draws = matches!(ask, Ask::Draw { .. });
+            if is_over && let Ask::Draw { waits, .. } | Ask::Take { waits, .. } = &mut ask {
                 *waits = false;
             }
-            if !is_over && empty.contains(&key) {
+            if !is_over && draws && empty.contains(&key) {
                 still.push_back(Drawing { instance: id, ask, since: Some(since) });
                 continue;
             }
@@ -43,7 +46,9 @@ impl Shard {
                 && let Some(again) = self.worker.drawing.pop_back()
             {
                 still.push_back(Drawing { since: Some(since), ..again });
-                empty.push(key);
+                if draws {
+                    empty.push(key);
+                }
             }
             if let Some(supply) = supply {
                 self.drive(id, Input::Supply(supply), Stage::ShareReceived);

@@ -124,6 +124,39 @@ fn many_requests_at_once_share_programs() {
     assert!(ids.iter().all(|id| cluster.engine(*id).culprits().is_empty()));
 }
 
+/// Programs end in one order here and in another there. Stocks stay alike all the same, however many requests come and whoever coordinates most of them:
+/// nobody names what others have thrown away, which would cost a tick each time.
+#[test]
+fn stocks_stay_alike_under_load() {
+    const WAVES: usize = 100;
+    for seed in 0..2 {
+        let mut cluster = cluster(2, 3, 40 + seed);
+        cluster.until("stocks are full", are_full);
+        let ids = cluster.ids();
+        for wave in 0..WAVES {
+            let questions: Vec<Question> =
+                (0..8).map(|number| Question::new(&cluster.key(ids[0]), &format!("{wave} {number}"))).collect();
+            let asked = questions.iter().flat_map(|question| ids.iter().map(move |node| (question, *node)));
+            let asked: Vec<_> =
+                asked.map(|(question, node)| (question, cluster.submit(node, &question.request))).collect();
+            cluster.until("all have all", |_| asked.iter().all(|(_, pending)| pending.outcome().is_some()));
+            asked.iter().for_each(|(question, pending)| question.check(&pending.outcome().unwrap().unwrap()));
+        }
+        let programs = prepared(&cluster);
+        rest(&mut cluster, Duration::from_secs(5));
+        let had = ready(&mut cluster);
+        assert!(had.iter().all(|ready| *ready == had[0] && *ready >= LEVEL && *ready <= 3 * 2 * LEVEL), "{had:?}");
+        let waited =
+            |cluster: &Cluster| ids.iter().map(|id| cluster.metric(*id, "theta_resends_asked_total")).sum::<f64>();
+        let before = waited(&cluster);
+        for turn in 0..had[0] {
+            signs(&mut cluster, &format!("after all {turn}"));
+        }
+        assert!(waited(&cluster) < before + 0.5, "{} questions of who has waited", waited(&cluster) - before);
+        println!("{programs} programs for {} requests; {had:?} ready, and now {:?}", 8 * WAVES, ready(&mut cluster));
+    }
+}
+
 /// Of four, three make them: the fourth begins a filling in which it is one of the three.
 #[test]
 fn whoever_was_left_out_gets_some_too() {

@@ -44,7 +44,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if !self.setting.may_run_with(&holders) {
             return;
         }
-        let setting = self.setting.presigning(holders, count);
+        let setting = self.setting.presigning(attempt, holders, count);
         let kind = (self.setting.majority, self.setting.security);
         let set_ups = Arc::clone(&self.setting.set_ups);
         let making = (count > 0).then(|| self.setting.making.begin());
@@ -169,7 +169,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
         if !presignatures.is_empty() {
             let presignatures = presignatures.into_iter().map(C::any).collect();
-            let (most, day) = (self.setting.most_kept(), self.setting.day);
+            let (most, day) = (self.setting.most_of_owner(), self.setting.day);
             let made = run.take_making();
             self.ask(stock::Ask::Keep { presignatures, most, day, made });
         }

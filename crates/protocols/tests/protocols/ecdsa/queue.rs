@@ -79,3 +79,65 @@ fn who_need_not_wait_does_not() {
     let answer = stock.presignatures(third);
     assert!(matches!(answer, Served::Supply(AnySupply::Presignature(Supply::Drawn { presignature: None, .. }))));
 }
+
+/// A program ends at its coordinator first, which names what it has made at once: the others wait for that until they have it, too. What comes after they
+/// have gone on is of no use, and neither counts nor is drawn.
+#[test]
+fn what_is_named_before_it_is_made_is_waited_for() {
+    let (group, mut made, maker) = making();
+    let stock = &group.stocks[0];
+    let owner = id(1);
+    let take = |id: [u8; 32], waits: bool| stock.presignatures(Ask::Take { owner, id, waits });
+    let is_none = |answer: Answer| {
+        matches!(answer, Served::Supply(AnySupply::Presignature(Supply::Taken { presignature: None, .. })))
+    };
+    let [one, two, three] = [(); 3].map(|()| made.pop().unwrap());
+    let names = [&one, &two, &three].map(AnyPresignature::id);
+    let first = waits(take(names[0], true));
+    let second = waits(take(names[1], true));
+    let ready = stock.presignatures_ready();
+    bring(stock, one);
+    bring(stock, two);
+    assert_eq!(stock.presignatures_ready(), ready, "they are named");
+    assert_eq!(presignature(stock.presignatures(first)).unwrap().id(), names[0]);
+    drop(second);
+    bring(stock, three);
+    assert_eq!(presignature(draw(stock)).unwrap().id(), names[2], "nobody draws what its owner has named");
+    waits(draw(stock));
+    // Whoever has waited long enough goes on, and so does whoever asks when nobody makes any.
+    assert!(is_none(take([7; 32], false)));
+    drop(maker);
+    assert!(is_none(take([8; 32], true)));
+    // What nobody waited for any more is there for who comes late.
+    assert_eq!(presignature(take(names[1], true)).unwrap().id(), names[1]);
+}
+
+/// Two programs end in one order here and in another there, and there is no room for all: the same are left.
+#[test]
+fn what_is_left_does_not_depend_on_the_order() {
+    let group = Group::warm(Suite::EcdsaP256, 2, 3);
+    for seed in 0..3 {
+        drop(group.fill((1, seed), &[], Vec::new()));
+    }
+    let ask = |owner: u16| Ask::Draw { owner: id(owner), without: BTreeSet::new(), waits: false, place: None };
+    let drain = |stock: &Stock, owner: u16| -> Vec<AnyPresignature> {
+        core::iter::from_fn(|| presignature(stock.presignatures(ask(owner)))).collect()
+    };
+    let left = |holder: usize, turned: bool| {
+        let mut made: Vec<AnyPresignature> = (1..=3).flat_map(|owner| drain(&group.stocks[holder], owner)).collect();
+        made.sort_by_key(AnyPresignature::id);
+        let second = made.split_off(made.len() / 2);
+        let mut programs = [made, second];
+        if turned {
+            programs.reverse();
+        }
+        let other = Stock::default();
+        for presignatures in programs {
+            drop(other.presignatures(Ask::Keep { presignatures, most: 5, day: 0, made: None }));
+        }
+        [1, 2, 3].map(|owner| drain(&other, owner).iter().map(AnyPresignature::id).collect::<BTreeSet<_>>())
+    };
+    let [one, two, three] = [(0, false), (1, true), (2, false)].map(|(holder, turned)| left(holder, turned));
+    assert!(one == two && two == three);
+    assert!(one.iter().all(|names| names.len() == 5), "{one:?}");
+}

@@ -78,10 +78,11 @@ impl Group {
         Self { levels: vec![LEVEL; n.into()], ..Self::new(suite, k, n) }
     }
 
-    /// A group that has signed one message, and kept the presignatures made with it.
+    /// A group whose stocks have been filled by one program.
     pub(crate) fn warm(suite: Suite, k: u16, n: u16) -> Self {
         let group = Self::cold(suite, k, n);
-        group.check(b"first", &group.run(b"first", 99, Vec::new())).unwrap();
+        let holders = Self::filled_by(&group.fill((1, 99), &[], Vec::new()));
+        assert_eq!(holders[0].len(), 2 * usize::from(k) - 1);
         group
     }
 

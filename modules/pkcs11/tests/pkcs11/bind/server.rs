@@ -208,9 +208,6 @@ impl Bind {
 
 impl Drop for Bind {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("BIND has said:\n{}", self.said());
-        }
         // Closes its standard input first. Nothing can be done about one that has ended by itself.
         let _ = self.server.wait();
     }
