@@ -85,6 +85,12 @@ impl Stock {
         self.kept().presignatures.ready()
     }
 
+    /// How many presignatures wait, with so many at most of each party that says what they sign, counted in the same way.
+    #[must_use]
+    pub fn presignatures_of_each(&self, most: usize) -> usize {
+        self.kept().presignatures.ready_of_each(most)
+    }
+
     /// Wipes presignatures that were made before this day, in days since 1970. Says whether there were any.
     pub fn wipe_before(&self, day: u32) -> bool {
         self.kept().presignatures.wipe_before(day)

@@ -246,10 +246,12 @@ pub(super) async fn meet<G: Curve>(party: &Party, domain: &'static str, setting:
         .with("t", &party.threshold().t().to_be_bytes())
         .with("session", &setting.session)
         .with("count", &u64::try_from(setting.count).unwrap_or(u64::MAX).to_be_bytes())
-        .with("digest", setting.digest.as_ref().map_or(&[][..], |digest| &digest[..]))
-        .with("owner", &setting.owner.map_or(0, ShareIndex::get).to_be_bytes());
+        .with("digest", setting.digest.as_ref().map_or(&[][..], |digest| &digest[..]));
     for holder in &setting.holders {
         transcript.append("holder", &holder.get().to_be_bytes());
+    }
+    if let Some(owner) = setting.owner {
+        transcript.append("owner", &owner.get().to_be_bytes());
     }
     if party.agree(&transcript.finish32()).await? { Ok(()) } else { Err(Stop::Cheated(MEANT_APART)) }
 }

@@ -47,6 +47,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     leaps: u16,
     /// Holders that this party's next program should do without: those that the stock doubted when it was asked.
     doubted: Vec<PartyId>,
+    /// How many presignatures of this party's own the stock had left when it was asked.
+    left: usize,
     /// The ticks of this attempt, and the round of its program at the last one.
     ticks: u32,
     round: u16,
@@ -90,6 +92,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             attempt: 0,
             leaps: 0,
             doubted: Vec::new(),
+            left: 0,
             ticks: 0,
             round: 0,
             drawing: None,
@@ -172,9 +175,12 @@ impl<C: StockCurve> RobustEcdsa<C> {
             Body::Share { id, element, share } => {
                 let is_first = self.collected.add(from, id, element, share)?;
                 if !self.collected.is_known(&id) && self.collected.begins_take(from) {
-                    // Where all must sign, stocks are filled while nobody signs.
-                    let waits = self.setting.majority == Majority::Honest;
-                    self.ask(stock::Ask::Take { owner: from, id, waits });
+                    // Whoever has its turn, or takes it already, may name what a program is about to bring here. Where all must sign, none makes any meanwhile.
+                    let next = self.attempt.saturating_add(1);
+                    let has_turn =
+                        [self.attempt, next].iter().any(|attempt| self.setting.coordinator(*attempt) == from);
+                    let waits = has_turn && self.setting.majority == Majority::Honest;
+                    self.ask(stock::Ask::Take { owner: from, id, waits, again: false });
                 }
                 if is_first {
                     self.combine(&id, &element, from);
@@ -252,11 +258,11 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             return Ok(());
         }
         match supply {
-            Supply::Drawn { presignature, doubted } => {
+            Supply::Drawn { presignature, doubted, left } => {
                 // Whatever has come, this attempt waits for it no more. Where nothing signs, a program does, at once.
                 let is_awaited = self.drawing.take() == Some(self.attempt);
                 let signs = presignature.is_some_and(|presignature| self.sign(presignature));
-                self.doubted = doubted;
+                (self.doubted, self.left) = (doubted, left);
                 if is_awaited && !signs {
                     self.prepare();
                 }

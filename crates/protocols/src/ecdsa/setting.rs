@@ -134,11 +134,14 @@ impl<C: StockCurve> Setting<C> {
         self.majority.members(self.threshold)
     }
 
-    /// How many presignatures a program makes that this party coordinates. Others make as many with it, whatever their own stocks should have, and
-    /// keep what there is room for.
-    pub(super) fn count(&self) -> u16 {
+    /// How many presignatures a program makes that this party coordinates, which has so many left: none where there may be no room for them, when those come
+    /// that are being made. So holders that follow the protocol throw none away, which they would not do alike. Others make as many with it, whatever their
+    /// own stocks should have.
+    pub(super) fn count(&self, left: usize) -> u16 {
         let count = made_at_once(self.level, self.majority).min(self.most_at_once());
-        u16::try_from(count).unwrap_or(u16::MAX)
+        let coming = count.saturating_mul(self.making.of(self.local).saturating_add(1));
+        let has_room = self.digest.is_none() || left.saturating_add(coming) <= self.most_of_owner(0);
+        if has_room { u16::try_from(count).unwrap_or(u16::MAX) } else { 0 }
     }
 
     /// The most presignatures that any program makes: none where no stock is kept. With a dishonest majority one that signs makes none beside: they
@@ -154,10 +157,13 @@ impl<C: StockCurve> Setting<C> {
         self.majority == Majority::Dishonest && self.members() == usize::from(self.threshold.n())
     }
 
-    /// The most presignatures of one owner that are kept; 0 if none are. Two programs that end at the same moment find room.
-    pub(super) fn most_of_owner(&self) -> usize {
+    /// The most presignatures of one owner that are kept when a program has made so many; 0 if none are. What two programs make finds room.
+    pub(super) fn most_of_owner(&self, made: usize) -> usize {
+        if self.level == 0 {
+            return 0;
+        }
         let part = most_kept(self.level).checked_div(self.threshold.n().into()).unwrap_or(0);
-        part.max(2 * made_at_once(self.level, self.majority))
+        part.max(2 * made_at_once(self.level, self.majority).max(made))
     }
 
     /// The coordinator of an attempt. The request selects the first, so that work spreads and all parties know it without a message; the others
@@ -237,8 +243,6 @@ impl<C: StockCurve> Setting<C> {
 
     /// What the program of an attempt does at this party.
     pub(super) fn presigning(&self, attempt: u16, holders: Vec<ShareIndex>, count: u16) -> Presigning<C::Group> {
-        // Whoever signs by a program has used up what it owned, while others may have plenty. When nobody asks, all get their part.
-        let is_short = self.digest.is_some() && self.majority == Majority::Honest;
         Presigning {
             holders,
             epoch: self.epoch,
@@ -247,8 +251,15 @@ impl<C: StockCurve> Setting<C> {
             session: self.session,
             count: count.into(),
             digest: self.digest,
-            owner: is_short.then(|| self.coordinator(attempt).share()),
+            owner: self.owner(attempt).map(PartyId::share),
         }
+    }
+
+    /// Who owns all that the program of an attempt makes. Whoever signs by one has used up what it owned, while others may have plenty; when nobody asks,
+    /// all get their part.
+    pub(super) fn owner(&self, attempt: u16) -> Option<PartyId> {
+        let is_short = self.digest.is_some() && self.majority == Majority::Honest;
+        is_short.then(|| self.coordinator(attempt))
     }
 
     /// The signature as results have it.

@@ -5,10 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering::Relaxed},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 use theta_sharing::ShareIndex;
@@ -71,9 +68,11 @@ pub enum Ask {
         owner: PartyId,
         /// Its name.
         id: [u8; 32],
-        /// Whether to wait if it is not there and a program makes some: it may have ended at the owner before it does here. The answer is then
-        /// [`Served::Later`], with this question.
+        /// Whether to wait if it is not there and a program makes some for the owner: it may have ended at the owner before it does here. The answer is
+        /// then [`Served::Later`], with this question. One waits for each name, and few for each owner.
         waits: bool,
+        /// Whether this one waits already.
+        again: bool,
     },
     /// Keep these, as far as there is room for their owners'; the others are wiped, as are those that a set in quarantine has made: its program may have
     /// ended here after the cheat was found. No answer.
@@ -102,29 +101,48 @@ pub enum Ask {
     EndedWell,
 }
 
-/// The programs of one party that make presignatures for a stock and have not ended. Clones count the same ones.
+/// The programs of one party that make presignatures for a stock and have not ended, by who owns what they make; nobody alone owns what is made when
+/// nobody asks. Clones count the same ones.
 #[derive(Clone, Debug, Default)]
-pub struct Making(Arc<AtomicUsize>);
+pub struct Making(Arc<Mutex<BTreeMap<Option<PartyId>, usize>>>);
 
 /// One of these programs, until it is dropped.
 #[derive(Debug)]
-pub struct UnderWay(Arc<AtomicUsize>);
+pub struct UnderWay(Making, Option<PartyId>);
 
 impl Making {
     /// A program begins.
-    pub(super) fn begin(&self) -> UnderWay {
-        self.0.fetch_add(1, Relaxed);
-        UnderWay(Arc::clone(&self.0))
+    pub(super) fn begin(&self, owner: Option<PartyId>) -> UnderWay {
+        *self.counted().entry(owner).or_default() += 1;
+        UnderWay(self.clone(), owner)
     }
 
-    fn is_under_way(&self) -> bool {
-        self.0.load(Relaxed) > 0
+    /// How many programs make some for this owner alone.
+    pub(super) fn of(&self, owner: PartyId) -> usize {
+        self.counted().get(&Some(owner)).copied().unwrap_or(0)
+    }
+
+    /// Whether a program makes some for this owner, or for all.
+    fn is_under_way(&self, owner: PartyId) -> bool {
+        let counted = self.counted();
+        [None, Some(owner)].iter().any(|owner| counted.contains_key(owner))
+    }
+
+    fn counted(&self) -> MutexGuard<'_, BTreeMap<Option<PartyId>, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        let Self(making, owner) = self;
+        let mut counted = making.counted();
+        let left = counted.get(owner).map_or(0, |count| count.saturating_sub(1));
+        if left == 0 {
+            counted.remove(owner);
+        } else {
+            counted.insert(*owner, left);
+        }
     }
 }
 
@@ -137,6 +155,8 @@ pub enum Supply {
         presignature: Option<AnyPresignature>,
         /// Holders that are doubted.
         doubted: Vec<PartyId>,
+        /// How many of the owner's are left.
+        left: usize,
     },
     /// To [`Ask::Take`].
     Taken {
@@ -203,8 +223,8 @@ pub(crate) struct Presignatures {
     quarantined: Vec<Quarantine>,
     /// Fillings that have used what is hidden and not ended well, less one for each that has.
     unended: u32,
-    /// What owners have named while a program was under way here that may bring it, the last first.
-    named: BTreeMap<PartyId, VecDeque<[u8; 32]>>,
+    /// What owners have named while a program was under way here that may bring it.
+    named: BTreeMap<PartyId, BTreeSet<[u8; 32]>>,
     /// Programs that make some.
     making: Making,
     /// Who waits for that.
@@ -234,6 +254,13 @@ impl Presignatures {
         self.kept.len() < before
     }
 
+    /// How many wait, with so many of each owner at most: what one has too much of is nothing that others have.
+    pub(crate) fn ready_of_each(&self, most: usize) -> usize {
+        let mut owned: BTreeMap<PartyId, usize> = BTreeMap::new();
+        self.counted().for_each(|presignature| *owned.entry(presignature.owner()).or_default() += 1);
+        owned.values().map(|owned| most.min(*owned)).sum()
+    }
+
     /// How many wait of which this party says what they sign, as [`Self::ready`] counts.
     pub(crate) fn owned_by(&self, owner: PartyId) -> usize {
         self.counted().filter(|presignature| presignature.owner() == owner).count()
@@ -258,16 +285,17 @@ impl Presignatures {
     pub(crate) fn serve(&mut self, ask: Ask) -> Served<Supply, Used, Ask> {
         match ask {
             Ask::Draw { owner, without, waits, place } => self.draw(owner, without, waits, place),
-            Ask::Take { owner, id, waits } => match self.take(owner, id) {
-                None if waits && self.making.is_under_way() => {
-                    self.note_named(owner, id);
-                    Served::Later(Ask::Take { owner, id, waits })
+            Ask::Take { owner, id, waits, again } => match self.take(owner, id) {
+                None if waits && self.making.is_under_way(owner) && (again || self.note_named(owner, id)) => {
+                    Served::Later(Ask::Take { owner, id, waits, again: true })
                 }
                 taken => served(taken, Supply::Taken { owner, id, presignature: None }),
             },
             Ask::Keep { presignatures, most, day, made } => {
                 self.keep(presignatures, most, day);
                 drop(made);
+                let making = &self.making;
+                self.named.retain(|owner, _| making.is_under_way(*owner));
                 Served::Done
             }
             Ask::Doubt(parties) => {
@@ -302,13 +330,11 @@ impl Presignatures {
         }
     }
 
-    /// Remembers what an owner has named before it is here. The others have taken theirs out, so that it is of no use after this request.
-    fn note_named(&mut self, owner: PartyId, id: [u8; 32]) {
+    /// Remembers what an owner has named before it is here, until no program makes any for it: the others have taken theirs out, so that it is of no use after
+    /// this request. Says whether it is new and there is room.
+    fn note_named(&mut self, owner: PartyId, id: [u8; 32]) -> bool {
         let named = self.named.entry(owner).or_default();
-        if !named.contains(&id) {
-            named.push_front(id);
-            named.truncate(MOST_NAMED);
-        }
+        named.len() < MOST_NAMED && named.insert(id)
     }
 
     /// Takes out the presignature of that name, if this party says what it signs.
@@ -336,7 +362,7 @@ impl Presignatures {
         let best = self.best(owner, &without, before);
         let found = best.and_then(|at| self.kept.remove(at));
         // Those that came before may leave what is there; nobody waits for what nobody makes.
-        let may_come = || self.making.is_under_way() || self.best(owner, &without, 0).is_some();
+        let may_come = || self.making.is_under_way(owner) || self.best(owner, &without, 0).is_some();
         if waits
             && found.is_none()
             && may_come()
@@ -344,8 +370,9 @@ impl Presignatures {
         {
             return Served::Later(Ask::Draw { owner, without, waits, place: Some(place) });
         }
+        let left = self.kept.iter().filter(|waiting| waiting.presignature.owner() == owner).count();
         let doubted = self.doubted();
-        served(found, Supply::Drawn { presignature: None, doubted })
+        served(found, Supply::Drawn { presignature: None, doubted, left })
     }
 
     /// Notes of all that wait of this owner whether it seems to lack them.

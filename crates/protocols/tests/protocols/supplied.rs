@@ -58,8 +58,8 @@ impl Machine for Supplied {
                             Ask::Nonces(ask) => supply(self.1.nonces(ask)),
                             Ask::Presignatures(ask) => match self.1.presignatures(ask) {
                                 // What is not there now is not there at all.
-                                Served::Later(ecdsa::Ask::Take { owner, id, .. }) => {
-                                    supply(self.1.presignatures(ecdsa::Ask::Take { owner, id, waits: false }))
+                                Served::Later(ecdsa::Ask::Take { owner, id, again, .. }) => {
+                                    supply(self.1.presignatures(ecdsa::Ask::Take { owner, id, waits: false, again }))
                                 }
                                 served => supply(served),
                             },

@@ -125,14 +125,20 @@ impl Shard {
         // Half of what falls to each holder; nothing where that is less than one.
         let own = level.checked_div(2 * members(key)).unwrap_or(0);
         let local = key.holders.index_of(self.worker.shared.local).map(PartyId::of_share);
-        stock.presignatures_ready() < level
+        self.ready(key) < level
             || (self.has_room(key) && local.is_some_and(|local| stock.presignatures_of(local) < own))
     }
 
     /// Whether there is room in the stock of a key for what one program makes.
     fn has_room(&self, key: &KeyEntry) -> bool {
         let level = self.level(key);
-        key.stock.presignatures_ready().saturating_add(made_by_one(key, level)) <= most_kept(level)
+        self.ready(key).saturating_add(made_by_one(key, level)) <= most_kept(level)
+    }
+
+    /// How many presignatures of a key wait, with no more of each holder than falls to it: what one has too much of serves no others.
+    fn ready(&self, key: &KeyEntry) -> usize {
+        let part = most_kept(self.level(key)).div_ceil(key.holders.len().max(1));
+        key.stock.presignatures_of_each(part)
     }
 
     /// When the next stock is to be looked at.
@@ -180,7 +186,7 @@ impl Shard {
         debug!(instance = %id, key = %key.qualified_name(), "fills the stock of presignatures");
         let doubted = key.stock.doubted().into_iter();
         let avoided = avoided.into_iter().chain(doubted).collect();
-        let (had, unended) = (key.stock.presignatures_ready(), key.stock.unended());
+        let (had, unended) = (self.ready(key), key.stock.unended());
         let beginning = Beginning { id, initiator, now, had, unended };
         self.begin_filling(key, beginning, &announcement, avoided);
         // A node that is full has no place for it now.
@@ -238,7 +244,7 @@ impl Shard {
         if !fits || !self.has_room(&key) || !key.holders.contains(from) || self.cannot_serve() {
             return;
         }
-        let (now, had, unended) = (self.now.max(self.clock), key.stock.presignatures_ready(), key.stock.unended());
+        let (now, had, unended) = (self.now.max(self.clock), self.ready(&key), key.stock.unended());
         let beginning = Beginning { id, initiator: from, now, had, unended };
         self.begin_filling(&key, beginning, announcement, Vec::new());
     }
@@ -285,7 +291,7 @@ impl Shard {
     /// programs are to make one at a time keeps the others from filling their stocks.
     fn has_brought_enough(&self, key: &KeyEntry, beginning: Beginning) -> bool {
         let level = self.level(key);
-        let (had, has) = (beginning.had, key.stock.presignatures_ready());
+        let (had, has) = (beginning.had, self.ready(key));
         let wanted = made_by_one(key, level).min(most_kept(level).saturating_sub(had));
         beginning.initiator == self.worker.shared.local || has.saturating_sub(had) >= wanted.div_ceil(2)
     }

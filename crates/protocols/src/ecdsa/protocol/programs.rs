@@ -47,7 +47,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let setting = self.setting.presigning(attempt, holders, count);
         let kind = (self.setting.majority, self.setting.security);
         let set_ups = Arc::clone(&self.setting.set_ups);
-        let making = (count > 0).then(|| self.setting.making.begin());
+        let making = (count > 0).then(|| self.setting.making.begin(self.setting.owner(attempt)));
         match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting, (set_ups, making)) {
             Ok(run) => drop(self.runs.insert(attempt, run)),
             Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
@@ -168,8 +168,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             self.ask(stock::Ask::EndedWell);
         }
         if !presignatures.is_empty() {
-            let presignatures = presignatures.into_iter().map(C::any).collect();
-            let (most, day) = (self.setting.most_of_owner(), self.setting.day);
+            let presignatures: Vec<_> = presignatures.into_iter().map(C::any).collect();
+            let (most, day) = (self.setting.most_of_owner(presignatures.len()), self.setting.day);
             let made = run.take_making();
             self.ask(stock::Ask::Keep { presignatures, most, day, made });
         }

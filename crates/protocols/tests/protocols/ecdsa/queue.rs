@@ -87,7 +87,7 @@ fn what_is_named_before_it_is_made_is_waited_for() {
     let (group, mut made, maker) = making();
     let stock = &group.stocks[0];
     let owner = id(1);
-    let take = |id: [u8; 32], waits: bool| stock.presignatures(Ask::Take { owner, id, waits });
+    let take = |id: [u8; 32], waits: bool| stock.presignatures(Ask::Take { owner, id, waits, again: false });
     let is_none = |answer: Answer| {
         matches!(answer, Served::Supply(AnySupply::Presignature(Supply::Taken { presignature: None, .. })))
     };
@@ -110,6 +110,36 @@ fn what_is_named_before_it_is_made_is_waited_for() {
     assert!(is_none(take([8; 32], true)));
     // What nobody waited for any more is there for who comes late.
     assert_eq!(presignature(take(names[1], true)).unwrap().id(), names[1]);
+}
+
+/// Only a program of its own, or one for all, brings an owner anything: nobody waits for others. One waits for each name, and 64 for each owner.
+#[test]
+fn who_waits_for_what_is_bounded() {
+    let (group, _made, maker) = making();
+    let stock = &group.stocks[0];
+    let take = |owner: u16, number: u8| {
+        stock.presignatures(Ask::Take { owner: id(owner), id: [number; 32], waits: true, again: false })
+    };
+    let is_none = |answer: Answer| {
+        matches!(answer, Served::Supply(AnySupply::Presignature(Supply::Taken { presignature: None, .. })))
+    };
+    // The maker's program is one for its own request.
+    assert!(is_none(take(2, 1)));
+    let of_other =
+        || stock.presignatures(Ask::Draw { owner: id(2), without: BTreeSet::new(), waits: true, place: None });
+    let mut drawn = of_other();
+    while matches!(drawn, Served::Used(_)) {
+        drawn = of_other();
+    }
+    assert!(matches!(drawn, Served::Supply(_)), "it does not wait");
+    let again = waits(take(1, 0));
+    assert!(is_none(take(1, 0)), "somebody waits for it");
+    let again = waits(stock.presignatures(again));
+    (1..64).for_each(|number| drop(waits(take(1, number))));
+    assert!(is_none(take(1, 64)), "there is no more room");
+    drop(waits(stock.presignatures(again)));
+    drop(maker);
+    assert!(is_none(take(1, 1)));
 }
 
 /// Two programs end in one order here and in another there, and there is no room for all: the same are left.
