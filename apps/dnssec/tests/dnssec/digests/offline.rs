@@ -142,15 +142,15 @@ fn a_long_request_takes_few_hashes() {
     // What nobody would consent to is not looked for: what has ended, and what begins too far from now.
     let late = NOW + 900 * DAY;
     let nothing = Sha256::digest(b"nothing");
-    let plain = Operator::of(ZONE, "example.", &keys, guesses());
-    let cost = |operator: &Operator, now: u64| {
+    let plain = || Operator::of(ZONE, "example.", &keys, guesses());
+    let cost = |operator: Operator, now: u64| {
         let before = operator.recogniser.hashed();
         operator.ask(&nothing, now).unwrap_err();
         operator.recogniser.hashed() - before
     };
-    assert_eq!(cost(&operator(), late), cost(&plain, late));
-    assert_eq!(cost(&operator(), NOW - 900 * DAY), cost(&plain, NOW - 900 * DAY));
-    assert!(cost(&operator(), NOW) > cost(&plain, NOW) + 1_000_000);
+    assert_eq!(cost(operator(), late), cost(plain(), late));
+    assert_eq!(cost(operator(), NOW - 900 * DAY), cost(plain(), NOW - 900 * DAY));
+    assert!(cost(operator(), NOW) > cost(plain(), NOW) + 1_000_000);
 }
 
 /// A large zone beside it: what an offline key signs takes no table of it, and what is signed now stays known.
@@ -158,7 +158,7 @@ fn a_long_request_takes_few_hashes() {
 fn what_is_signed_ahead_leaves_events_alone() {
     let mut text = ZONE.to_owned();
     (0..5_000).for_each(|name| writeln!(text, "host-{name} A 192.0.2.1").unwrap());
-    let months: String = (2..26_u8).map(|byte| key("zsk", &[byte; 64])).collect();
+    let months: String = (30..54_u8).map(|byte| key("zsk", &[byte; 64])).collect();
     let operator =
         operator_of(&text, &(key("ksk", &KEYS[0]) + &ZONE_KEYS.map(|one| key("zsk", &one)).concat() + &months));
     operator.knows(&www(NOW), NOW);
