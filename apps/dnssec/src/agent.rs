@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     consent::{Terms, consent, consent_to_previous},
-    digests::{Current, Recogniser},
+    digests::{Current, Guesses, Recogniser},
     previous::{Before, Previous},
     sources::{Known, SourceError, Sources, Stamps, Watched},
     transfer::tsig::KeyError,
@@ -90,15 +90,10 @@ impl Agent {
     pub fn open(sources: Sources) -> Result<Self, AgentError> {
         let watched = Watched::new(&sources)?;
         let stamps = watched.stamps(None);
-        let known = match watched.load() {
+        let known = match watched.load_first() {
             // It may not have arrived yet.
             Err(SourceError::Transfer(words)) => Err(words),
-            known => {
-                let known = known?;
-                // Later it goes on without; whoever starts it is told.
-                watched.key_request(&known.zone)?;
-                Ok(Arc::new(known))
-            }
+            known => Ok(Arc::new(known?)),
         };
         let mut previous = Previous::new(sources.terms.previous_seconds);
         previous.change(known.as_deref().ok(), WallTime::now().seconds());
@@ -112,7 +107,8 @@ impl Agent {
             reads: 0,
         };
         let state = Arc::new(Mutex::new(state));
-        let recogniser = Arc::new(Recogniser::new(sources.guesses));
+        let guesses = Guesses { ahead: sources.terms.begins_ahead(), ..sources.guesses };
+        let recogniser = Arc::new(Recogniser::new(guesses));
         Ok(Self { terms: sources.terms, watched: Arc::new(watched), state, recogniser })
     }
 
@@ -223,7 +219,7 @@ mod tests {
     use std::{fmt::Write as _, fs, path::Path, thread};
 
     use super::*;
-    use crate::{digests::Guesses, sources::CopyFrom};
+    use crate::sources::CopyFrom;
 
     /// An agent of the zone in this file, with keys beside it.
     fn agent(zone: &Path) -> Agent {

@@ -4,16 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-use domain::{
-    base::{iana::Class, name::Name, rdata::ComposeRecordData as _},
-    rdata::dnssec::Timestamp,
-    zonefile::inplace::{Entry, Zonefile},
-};
+use domain::{base::rdata::ComposeRecordData as _, rdata::dnssec::Timestamp, zonefile::inplace::Entry};
 
 use crate::{
     owner::Owner,
-    zone::{owner_of, rtype},
+    zone::{owner_of, rtype, zonefile},
 };
 
 /// The largest file in bytes.
@@ -94,11 +89,7 @@ fn header(line: &str) -> Option<Option<&str>> {
 
 fn bundle(time: u64, records: &str, apex: &Owner) -> Result<Bundle, String> {
     let mut bundle = Bundle { time, ttl: 0, keys: BTreeSet::new() };
-    let origin: Name<Bytes> = Name::from_octets(apex.wire().into()).map_err(|error| error.to_string())?;
-    let mut file = Zonefile::with_capacity(records.len());
-    file.extend_from_slice(records.as_bytes());
-    file.set_origin(origin);
-    file.set_default_class(Class::IN);
+    let mut file = zonefile(records.as_bytes(), apex).map_err(|error| error.to_string())?;
     while let Some(entry) = file.next_entry().map_err(|error| format!("the records from {time} on: {error}"))? {
         let Entry::Record(record) = entry else { return Err("$INCLUDE is not followed".to_owned()) };
         let owner = owner_of(&record).map_err(|error| error.to_string())?;

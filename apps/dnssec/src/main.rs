@@ -159,7 +159,7 @@ fn run(command: Command) -> Result<(), AgentError> {
     let terms =
         Terms { longest, longest_of_keys, ahead_of_keys, key_ttls: key_ttl, previous_seconds, longest_of_previous };
     let most_blocks = most_hashes.saturating_mul(1_000_000);
-    let guesses = Guesses { most_blocks, ahead: terms.begins_ahead(), ..Guesses::of_days(&lifetime) };
+    let guesses = Guesses { most_blocks, ..Guesses::of_days(&lifetime) };
     let agent = Agent::open(Sources { origin, zone, keys, key_request, nsec3, terms, guesses })?;
     let service = look_ahead.map(|socket| serve_ahead(&agent, &socket)).transpose()?;
     match (socket, service) {

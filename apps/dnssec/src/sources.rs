@@ -121,9 +121,13 @@ impl SourceError {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
+    read_at_most(path, MOST_FILE, || SourceError::Long(path.to_owned()))
+}
+
+fn read_at_most(path: &Path, most: u64, long: impl FnOnce() -> SourceError) -> Result<Vec<u8>, SourceError> {
     let failed = |reason| SourceError::Read { path: path.to_owned(), reason };
-    if fs::metadata(path).map_err(failed)?.len() > MOST_FILE {
-        return Err(SourceError::Long(path.to_owned()));
+    if fs::metadata(path).map_err(failed)?.len() > most {
+        return Err(long());
     }
     fs::read(path).map_err(failed)
 }
@@ -255,7 +259,23 @@ impl Watched {
         }
     }
 
+    /// Goes on without a key signing request that is wrong: all else is what it was, as the request is no consent.
     pub(crate) fn load(&self) -> Result<Known, SourceError> {
+        self.load_or(|error| {
+            tracing::error!("{error}; what it asks for is not recognised until that is mended");
+            Ok(None)
+        })
+    }
+
+    /// The same as the agent starts: whoever starts it is told.
+    pub(crate) fn load_first(&self) -> Result<Known, SourceError> {
+        self.load_or(Err)
+    }
+
+    fn load_or(
+        &self,
+        wrong_request: impl FnOnce(SourceError) -> Result<Option<KeyRequest>, SourceError>,
+    ) -> Result<Known, SourceError> {
         let text = read(&self.keys)?;
         let wrong = |line| SourceError::Keys { path: self.keys.clone(), line };
         let keys = Keys::parse(&String::from_utf8_lossy(&text)).map_err(wrong)?;
@@ -265,24 +285,17 @@ impl Watched {
         *last = Some(denial.clone());
         drop(last);
         let candidates = Candidates::new(&zone, &denial, &keys, &self.key_ttls);
-        let request = self.key_request(&zone).unwrap_or_else(|error| {
-            // All else is what it was: the request is no consent.
-            tracing::error!("{error}; what it asks for is not recognised until that is mended");
-            None
-        });
+        let request = self.key_request(&zone).or_else(wrong_request)?;
         let offline = request.map(|request| Offline::new(Arc::clone(&zone), &keys, &self.key_ttls, request));
         Ok(Known { zone, denial, keys, offline, candidates })
     }
 
     /// What a key that is kept offline is asked to sign of this zone, if there is such a key.
-    pub(crate) fn key_request(&self, zone: &Zone) -> Result<Option<KeyRequest>, SourceError> {
+    fn key_request(&self, zone: &Zone) -> Result<Option<KeyRequest>, SourceError> {
         let Some(path) = &self.key_request else { return Ok(None) };
         let wrong = |reason| SourceError::KeyRequest { path: path.clone(), reason };
-        let failed = |reason| SourceError::Read { path: path.clone(), reason };
-        if fs::metadata(path).map_err(failed)?.len() > key_request::MOST_BYTES {
-            return Err(wrong(format!("it has more than {} bytes", key_request::MOST_BYTES)));
-        }
-        let text = fs::read(path).map_err(failed)?;
+        let long = || wrong(format!("it has more than {} bytes", key_request::MOST_BYTES));
+        let text = read_at_most(path, key_request::MOST_BYTES, long)?;
         KeyRequest::parse(&String::from_utf8_lossy(&text), zone.apex()).map_err(wrong).map(Some)
     }
 }

@@ -157,6 +157,21 @@ fn own<N: ToName, D: ComposeRecordData>(record: &Record<N, D>, apex: &Owner) -> 
     Ok(Some(Own { owner, kind, ttl: record.ttl().as_secs(), data }))
 }
 
+/// A text of records, whose names belong to this one unless they end with a dot.
+///
+/// # Errors
+/// [`ZoneError::Origin`].
+pub(crate) fn zonefile(text: &[u8], origin: &Owner) -> Result<Zonefile, ZoneError> {
+    let unnamed = |_| ZoneError::Origin(origin.to_string());
+    let name: Name<Bytes> = Name::from_octets(origin.wire().into()).map_err(unnamed)?;
+    let mut file = Zonefile::with_capacity(text.len());
+    file.extend_from_slice(text);
+    file.extend_from_slice(b"\n");
+    file.set_origin(name);
+    file.set_default_class(Class::IN);
+    Ok(file)
+}
+
 /// The name of a record.
 ///
 /// # Errors
@@ -188,13 +203,7 @@ impl Zone {
     /// [`ZoneError`].
     pub fn parse(text: &[u8], origin: &str) -> Result<Self, ZoneError> {
         let apex = Self::origin(origin)?;
-        let unnamed = |_| ZoneError::Origin(origin.to_owned());
-        let origin: Name<Bytes> = Name::from_octets(apex.wire().into()).map_err(unnamed)?;
-        let mut file = Zonefile::with_capacity(text.len());
-        file.extend_from_slice(text);
-        file.extend_from_slice(b"\n");
-        file.set_origin(origin);
-        file.set_default_class(Class::IN);
+        let mut file = zonefile(text, &apex)?;
         let mut zone = Builder::new(apex);
         while let Some(entry) = file.next_entry().map_err(|error| ZoneError::Text(error.to_string()))? {
             let Entry::Record(record) = entry else { return Err(ZoneError::Include) };

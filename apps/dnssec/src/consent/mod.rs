@@ -52,8 +52,7 @@ impl Terms {
     }
 
     /// How far from now a signature of keys may begin, with what clocks may be apart, in seconds.
-    #[must_use]
-    pub fn begins_ahead(&self) -> u32 {
+    pub(crate) fn begins_ahead(&self) -> u32 {
         self.ahead_of_keys.saturating_add(u32::try_from(CLOCKS).unwrap_or(0))
     }
 }

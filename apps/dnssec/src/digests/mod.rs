@@ -35,7 +35,8 @@ const DAY: u32 = 86_400;
 pub struct Guesses {
     /// How they make times, the likeliest first.
     pub styles: Vec<Style>,
-    /// How far from now signatures of keys may begin, in seconds, by their request ([`Offline`]).
+    /// How far from now signatures of keys may begin, in seconds, by their request ([`Offline`]). An agent takes it from what it demands of them
+    /// ([`Terms`](crate::consent::Terms)).
     pub ahead: u32,
     /// The most blocks of 64 bytes that are hashed to recognise one digest.
     pub most_blocks: u64,

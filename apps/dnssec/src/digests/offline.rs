@@ -60,25 +60,20 @@ impl Offline {
     pub(super) fn find(
         &self,
         sought: &Digest,
-        known: impl Iterator<Item = Moment>,
+        mut known: impl Iterator<Item = Moment>,
         (guesses, now): (&Guesses, u64),
         work: &mut Work,
     ) -> Option<Signed> {
-        for moment in known {
+        let found = known.find_map(|moment| {
             let bundle = self.request.bundles().rev().find(|(bundle, _)| bundle.time <= moment.time);
             let keys = bundle.map(|(bundle, _)| self.keys_of(bundle)).unwrap_or_default();
-            let found = self.find_at(sought, self.for_parent.iter().chain(&keys), moment, work);
-            if found.is_some() {
-                return found;
-            }
-        }
-        for (bundle, _) in self.request.bundles() {
-            let found = self.find_keys(sought, bundle, bundle.time..=bundle.time, (guesses, now), work);
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
+            self.find_at(sought, self.for_parent.iter().chain(&keys), moment, work)
+        });
+        found.or_else(|| {
+            let mut bundles = self.request.bundles();
+            bundles
+                .find_map(|(bundle, _)| self.find_keys(sought, bundle, bundle.time..=bundle.time, (guesses, now), work))
+        })
     }
 
     /// Looks at each hour between the times of the request: as long before the end of one signature as signers make the next one. Keys for the

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -68,6 +68,13 @@ fn policy_and_zone(group: &Group, keys: Option<&str>) -> String {
     }
 }
 
+/// A program that signs with the group's keys by OpenSSL, configured in this folder.
+fn signer(group: &Group, folder: &Path, name: &str) -> Command {
+    let mut program = host_program(group, name);
+    program.env("OPENSSL_CONF", folder.join("openssl.cnf")).env("OPENSSL_MODULES", modules());
+    program
+}
+
 impl Bind {
     /// A server with the keys that `theta pkcs11 config bind` prints, or with others, which signs the zone with them. `signed` is how its
     /// signatures begin.
@@ -88,9 +95,8 @@ impl Bind {
         let default = "default-key \"rndc\"; default-server 127.0.0.1;";
         group.file("bind/rndc.conf", format!("{KEY}options {{ {default} default-port {control}; }};\n"));
         group.file("bind/openssl.cnf", printed(group, "openssl"));
-        let mut named = host_program(group, "named");
+        let mut named = signer(group, &folder, "named");
         named.args(["-g", "-c"]).arg(folder.join("named.conf"));
-        named.env("OPENSSL_CONF", folder.join("openssl.cnf")).env("OPENSSL_MODULES", modules());
         let server = tied(&named, &folder.join("named.log")).unwrap();
         let mut bind = Self { places, folder, port, server };
         until("the zone is signed", PATIENCE, || {
@@ -179,10 +185,8 @@ impl Bind {
     /// Signs these records from nothing with the keys that the server has made, and has the verifier of another house look at them; what is signed.
     pub(super) fn sign_anew(&self, group: &Group, records: &str) -> String {
         self.write("new.zone", records);
-        let mut sign =
-            self.tool("dnssec-signzone", &["-S", "-K", "keys", "-o", "example", "-f", "new.signed", "new.zone"]);
-        sign.env("THETA_PKCS11_CONFIG", group.path().join("pkcs11.toml"));
-        sign.env("OPENSSL_CONF", self.folder.join("openssl.cnf")).env("OPENSSL_MODULES", modules());
+        let mut sign = signer(group, &self.folder, "dnssec-signzone");
+        sign.args(["-S", "-K", "keys", "-o", "example", "-f", "new.signed", "new.zone"]).current_dir(&self.folder);
         succeeds(sign);
         let output = self.tool("ldns-verify-zone", &["new.signed"]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();

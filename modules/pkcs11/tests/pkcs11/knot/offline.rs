@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use theta_dnssec::{consent::Terms, digests::Guesses, sources::Sources};
+use theta_dnssec::{consent::Terms, sources::Sources};
 use theta_knot::{
     config::signing,
     places::Places,
@@ -71,8 +71,7 @@ fn signed_ahead(is_told: bool) -> (Group, Result<(), String>) {
         fs::write(&keys, format!("ksk {theirs}{zone_keys}")).unwrap();
         let terms = Terms { ahead_of_keys: (DAYS + 1) * 86_400, ..Terms::lasting(15 * 86_400) };
         let key_request = is_told.then(|| group.path().join("zone-server/request.ksr"));
-        let guesses = Guesses { ahead: terms.begins_ahead(), ..Guesses::of_days(&[14]) };
-        Sources { keys, terms, guesses, key_request, ..sources(group, folder, None) }
+        Sources { keys, terms, key_request, ..sources(group, folder, None) }
     });
     // Where the key of the keys is, there is no server.
     let words = [
