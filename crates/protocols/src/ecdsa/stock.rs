@@ -406,14 +406,12 @@ impl Presignatures {
             excess -= usize::from(goes);
             !goes
         });
-        if excess == 0 {
-            return;
-        }
-        let mut names: Vec<[u8; 32]> =
-            self.kept.iter().filter(|waiting| is_of_owner(waiting)).map(|waiting| waiting.presignature.id()).collect();
+        let of_owner = self.kept.iter().filter(|waiting| is_of_owner(waiting));
+        let mut names: Vec<[u8; 32]> = of_owner.map(|waiting| waiting.presignature.id()).collect();
         names.sort_unstable();
-        let highest: BTreeSet<[u8; 32]> = names.split_off(names.len().saturating_sub(excess)).into_iter().collect();
-        self.kept.retain(|waiting| !is_of_owner(waiting) || !highest.contains(&waiting.presignature.id()));
+        if let Some(first_to_go) = names.get(most) {
+            self.kept.retain(|waiting| !is_of_owner(waiting) || waiting.presignature.id() < *first_to_go);
+        }
     }
 
     /// Notes a set of holders, and wipes what they have made: this party does nothing more with them. Says whether it is news, which it is once, and once
