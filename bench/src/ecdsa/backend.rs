@@ -104,7 +104,7 @@ macro_rules! with_transfers {
 }
 with_transfers!(
     SemiOt: 126, SemiOtSetUps,
-    Mascot: 40, MascotSetUps,
+    Mascot: 60, MascotSetUps,
     MascotMinus: 40, MascotSetUps,
 );
 

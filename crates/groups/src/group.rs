@@ -159,6 +159,10 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     /// Makes a table of a public element other than the identity, 8 to 30 KiB, with which products with secret scalars are two to
     /// three times as fast. [`crate::FixedBase`] decides when that pays.
     fn table(element: &Self::Element) -> Table<Self>;
+    /// Sum of points\[i\] * scalars\[i\], for secret scalars and public points. Extra entries of the longer slice are ignored.
+    fn msm(scalars: &[Self::Scalar], points: &[Self::Element]) -> Self::Element {
+        scalars.iter().zip(points).map(|(scalar, point)| *point * *scalar).sum()
+    }
     /// Sum of points\[i\] * scalars\[i\], for public data. Extra entries of the longer slice are ignored.
     fn vartime_msm(scalars: &[Self::Scalar], points: &[Self::Element]) -> Self::Element;
     /// As [`Group::vartime_msm`] with scalars of at most 128 bits: about half the cost, and less for shorter ones.

@@ -13,7 +13,7 @@ use rand_core::SeedableRng;
 use rustix::time::{ClockId, clock_gettime};
 use theta_groups::{Group, P256, Ristretto255, Scalar, Secp256k1};
 use theta_names::ShareIndex;
-use theta_ot::mascot::{Mesh, Messages, Parties, Party, Triples};
+use theta_ot::mascot::{Made, Mesh, Messages, Parties, Party};
 use theta_ot::{Choices, Session, base, copee, extension, gilboa};
 
 /// The least time of a number of runs, in seconds, and what the last gave.
@@ -218,7 +218,7 @@ fn batch<S: Scalar>(
     n: usize,
     bytes: &mut usize,
     rng: &mut ChaCha20Rng,
-) -> (All<Party<S>>, Vec<Triples<S>>) {
+) -> (All<Party<S>>, Vec<Made<S>>) {
     let nothing = parties.keys().map(|party| (*party, Messages::new())).collect();
     let (states, sent) = round(parties, &nothing, bytes, |state, _| state.triples(n, rng).unwrap());
     let (states, sent) = round(states, &sent, bytes, |state, messages| state.handle(messages, rng).unwrap());
@@ -231,8 +231,8 @@ fn batch<S: Scalar>(
     let (states, sent) = round(states, &sent, bytes, |state, messages| state.handle(messages).unwrap());
     let mut made = Vec::new();
     let (parties, _) = round(states, &sent, bytes, |state, messages| {
-        let (party, triples) = state.finish(messages).unwrap();
-        made.push(triples);
+        let (party, these) = state.finish(messages).unwrap();
+        made.push(these);
         (party, Messages::new())
     });
     (parties, made)

@@ -1,4 +1,4 @@
-//! The groups: products with secret scalars, without a table, from a table of the base and from one of any element; and inverses of scalars.
+//! The groups: products with secret scalars, without a table, from a table of the base and from one of any element, and sums of them; and inverses of scalars.
 
 use rand_chacha::ChaCha20Rng;
 use theta::exit::Failure;
@@ -9,6 +9,9 @@ use crate::timing::dudect::Class;
 
 /// The classes of all of them.
 const CLASSES: &str = "scalar 1, or random";
+
+/// How many products a sum has.
+const OF_MSM: usize = 4;
 
 pub(super) fn all() -> Vec<Target> {
     let groups = [
@@ -25,7 +28,7 @@ pub(super) fn all() -> Vec<Target> {
     groups.into_iter().flatten().collect()
 }
 
-fn of<G: Group>() -> [Target; 5] {
+fn of<G: Group>() -> [Target; 6] {
     let named = |step: &str| format!("{}-{step}", G::NAME);
     [
         Target::new(named("mul"), CLASSES, |trial| {
@@ -38,6 +41,14 @@ fn of<G: Group>() -> [Target; 5] {
         Target::new(named("table"), CLASSES, |trial| {
             let table = G::table(&G::mul_base(&G::Scalar::random(trial.rng())));
             trial.steps(prepare::<G::Scalar>, move |scalar| table(&scalar))
+        }),
+        Target::new(named("msm"), "scalars 1, or random", |trial| {
+            let scalars = [(); OF_MSM].map(|()| G::Scalar::random(trial.rng()));
+            let elements = G::mul_base_batch(&scalars);
+            trial.steps(
+                |class, rng| Ok([(); OF_MSM].map(|()| scalar::<G::Scalar>(class, rng))),
+                move |scalars| G::msm(&scalars, &elements),
+            )
         }),
         Target::new(named("invert"), CLASSES, |trial| trial.steps(prepare::<G::Scalar>, |scalar| scalar.invert())),
         Target::new(named("scalar-equal"), "equal scalars, or random ones", |trial| {

@@ -4,8 +4,10 @@
 //! The small table of a point takes about as long to make as two or three multiplications, and 8 to 24 KiB.
 
 mod batch;
+mod several;
 
 pub(crate) use batch::{Affine, Coordinate, CoordinatePoint};
+pub(crate) use several::sum_of_multiples;
 
 use crate::Scalar;
 use core::hint::black_box;

@@ -435,6 +435,10 @@ macro_rules! group {
                 Box::new(move |scalar| comb.multiply(scalar))
             }
 
+            fn msm(scalars: &[$scalar], points: &[$element]) -> $element {
+                comb::sum_of_multiples(scalars, points)
+            }
+
             fn vartime_msm(scalars: &[$scalar], points: &[$element]) -> $element {
                 let scalars: Vec<[u8; 32]> = scalars.iter().map(|scalar| scalar.0.encode()).collect();
                 element(msm::vartime_msm(&scalars, &jacobian(points)))

@@ -13,7 +13,7 @@ mod shared;
 
 use core::future::Future;
 
-use theta_groups::{Group, Secret};
+use theta_groups::{Group, Scalar as _, Secret};
 use theta_names::ShareIndex;
 
 use crate::{Party, Stop};
@@ -146,6 +146,15 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
         confirm(self, digest)
     }
 
+    /// Random values `[a]`, with the generator times the inverse of each, in public. With probability 2^-254 the identity stands for one that cannot be had,
+    /// or the program stops.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn inverses(&self, count: usize) -> impl Future<Output = Result<(Shared<Self>, Vec<Element<Self>>), Stop>> + Send {
+        async move { inverses_from(self, self.triples(count).await?).await }
+    }
+
     /// Random triples (`[a]`, `[b]`, `[ab]`).
     ///
     /// # Errors
@@ -157,6 +166,22 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
             Ok((a, b, c))
         }
     }
+}
+
+/// Values with the generator times their inverses, from triples: c = a b is opened, and a^-1 G is (b / c) G.
+pub(crate) async fn inverses_from<B: BlackBox>(
+    black_box: &B,
+    (a, b, c): Triples<B>,
+) -> Result<(Shared<B>, Vec<Element<B>>), Stop> {
+    // With active security this verifies the triples first; with MASCOT- a false c shows when R is wrong for the signature.
+    let mut c = black_box.open_products(&c).await?;
+    // Zeros stay zeros.
+    Scalar::<B>::vartime_batch_invert(&mut c);
+    let mut elements = black_box.open_points(&b.convert().times_each(&c)).await?;
+    // Nobody divides by a zero, whatever liars open in its place.
+    let zeros = elements.iter_mut().zip(&c).filter(|(_, inverse)| is_zero::<B>(inverse));
+    zeros.for_each(|(element, _)| *element = B::Group::identity());
+    Ok((a, elements))
 }
 
 async fn confirm<B: BlackBox>(black_box: &B, digest: [u8; 32]) -> Result<(), Stop> {

@@ -3,14 +3,14 @@
 //! Departure: R is opened here and not when signing, so that signing takes one round, and R is checked before any share of s exists.
 //! What an adversary gains by knowing R early is taken away by re-randomising R when signing (`sign.rs`).
 
-use theta_groups::{Group, Scalar as _, Transcript};
+use theta_groups::{Group, Transcript};
 use theta_names::Epoch;
 
 use super::{
     curve::{Curve, abscissa},
     key::Sharing,
 };
-use crate::{BlackBox, Scalar, Shared, Stop, Triples, blackbox::is_zero};
+use crate::{BlackBox, Element, Shared, Stop, blackbox::is_zero};
 
 /// Nonces that no signature has used: `[k^-1]` and R = k G for random k. They serve any key of the same
 /// parties in the same epoch, once: at a refresh, whatever is left of them is dropped.
@@ -49,10 +49,10 @@ impl<B: BlackBox> Nonces<B> {
     }
 }
 
-/// Makes nonces for keys of an epoch: a random triple (`[a]`, `[b]`, `[c]`); c is opened; `[k^-1]` = `[a]`, `<k>` = c^-1 `<b>`, so that k = b / (a b); R = open `<k>`.
+/// Makes nonces for keys of an epoch: `[k^-1]` is a random value, and R the generator times its inverse ([`BlackBox::inverses`]; in the paper, by a triple).
 ///
-/// Where c is zero, or r would be, the nonce is left out: then and only then there are fewer than `count`, the same at
-/// all parties. It happens with probability 2^-254 for each.
+/// Where there is none, or r would be zero, the nonce is left out: then and only then there are fewer than `count`, the same at all parties. It happens with
+/// probability 2^-254 for each.
 ///
 /// # Errors
 /// [`Stop`].
@@ -60,28 +60,22 @@ pub async fn prepare_nonces<B: BlackBox>(black_box: &B, epoch: Epoch, count: usi
 where
     B::Group: Curve,
 {
-    let triples = black_box.triples(count).await?;
-    nonces_from(black_box, epoch, triples).await
+    let made = black_box.inverses(count).await?;
+    nonces_from(black_box, epoch, made).await
 }
 
-/// Nonces from triples.
+/// Nonces of `[k^-1]` and R.
 pub(super) async fn nonces_from<B: BlackBox>(
     black_box: &B,
     epoch: Epoch,
-    (inverses, b, c): Triples<B>,
+    (inverses, elements): (Shared<B>, Vec<Element<B>>),
 ) -> Result<Nonces<B>, Stop>
 where
     B::Group: Curve,
 {
-    // With active security this verifies the triples first; with MASCOT- a false c shows when R is wrong for the signature.
-    let mut c = black_box.open_products(&c).await?;
-    let nonzero: Vec<bool> = c.iter().map(|c| !is_zero::<B>(c)).collect();
-    Scalar::<B>::vartime_batch_invert(&mut c);
-    let elements = black_box.open_points(&b.convert().times_each(&c)).await?;
-    let usable = |(element, nonzero): (&<B::Group as Group>::Element, &bool)| {
-        *nonzero && abscissa::<B::Group>(element).is_some_and(|abscissa| !is_zero::<B>(&abscissa.r))
-    };
-    let kept: Vec<bool> = elements.iter().zip(&nonzero).map(usable).collect();
+    // The identity has no abscissa.
+    let usable = |element| abscissa::<B::Group>(element).is_some_and(|abscissa| !is_zero::<B>(&abscissa.r));
+    let kept: Vec<bool> = elements.iter().map(usable).collect();
     let keep = |place: usize| kept.get(place).copied().unwrap_or(false);
     let elements: Vec<_> = elements.into_iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, e)| e).collect();
 

@@ -11,6 +11,7 @@ use theta_sharing::Threshold;
 use super::key::{KeyIdentity, Sharing};
 use super::nonces::nonces_from;
 use super::{Curve, KeyShare, Request, Tuple, bind, sign};
+use crate::blackbox::inverses_from;
 use crate::{ActiveRep3, ActiveShamir, BlackBox, Party, PassiveRep3, PassiveShamir, Program, Stop};
 
 fn field<const N: usize>(case: &serde_json::Value, name: &str) -> [u8; N] {
@@ -106,7 +107,7 @@ macro_rules! zero_denominators {
                 let numbers = |list: [u64; 3]| black_box.constants(&list.map(<G as Group>::Scalar::from_u64));
                 let (a, b) = (numbers([5, 6, 7]), numbers([3, 0, 9]));
                 let c = black_box.multiply(&a, &b).await?;
-                let nonces = nonces_from(&black_box, Epoch::FIRST, (a, b, c)).await?;
+                let nonces = nonces_from(&black_box, Epoch::FIRST, inverses_from(&black_box, (a, b, c)).await?).await?;
                 let mut tuples = bind(&black_box, nonces, &key).await?;
                 let (count, last) = (tuples.len(), tuples.pop().ok_or(Stop::Lost)?);
                 let request = Request { tuple: last.id(), digest: [7; 32], session: [8; 32] };

@@ -55,10 +55,15 @@ impl<G: Group, C: Check> MascotOf<G, C> {
         let mac = cells.iter().zip(&weights).map(|([_, mac], weight)| *mac * G::Scalar::from_u128(*weight));
         let mac = Secret::new(mac.sum::<G::Scalar>());
         let sigma = G::mul_base(mac.expose()) - value * *self.key()?.expose();
+        self.reveal_identity(sigma).await.map(|()| opened)
+    }
+
+    /// Commits to a sigma of elements and shows it. The sum of all must be the identity.
+    pub(super) async fn reveal_identity(&self, sigma: G::Element) -> Result<(), Stop> {
         let secrets = self.reveal_sigma(encode_elements::<G>(&[sigma])).await?;
         let sum = Elements::<G>::sum(&self.party, vec![sigma], secrets.iter().map(Vec::as_slice))?.0;
         match sum[..] {
-            [sum] if G::is_identity(&sum) => Ok(opened),
+            [sum] if G::is_identity(&sum) => Ok(()),
             _ => Err(FALSE),
         }
     }

@@ -51,7 +51,7 @@ impl<G: Group, C: Check> MascotOf<G, C> {
     ) -> Result<Shared<Self>, Stop> {
         let mut products = Secret::new(Vec::with_capacity(values.len()));
         for start in (0..values.len()).step_by(AT_ONCE) {
-            let (mask, ..) = self.triples_now(1).await?;
+            let mask = self.random_now(1).await?;
             let values = values.part(start..values.len().min(start + AT_ONCE)).then(&mask);
             let made = self.unchecked_products_with(&values, factor).await?;
             self.check_products(&values, factor, &made).await?;

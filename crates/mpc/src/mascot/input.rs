@@ -23,8 +23,7 @@ impl<G: Group, C: Check> MascotOf<G, C> {
         values: Option<&Secret<Vec<Scalar<Self>>>>,
     ) -> Result<Shared<Self>, Stop> {
         let n = self.party.n();
-        let (a, b, _) = self.triples_now((count + 1).div_ceil(2)).await?;
-        let masks = a.then(&b).part(0..count + 1);
+        let masks = self.random_now(count + 1).await?;
         let told = self.tell(dealer, &masks).await?;
 
         let (_, weights) = self.show_and_toss(Vec::new(), count).await?;
@@ -67,8 +66,8 @@ impl<G: Group, C: Check> MascotOf<G, C> {
     }
 
     async fn add_up(&self, summand: &Secret<G::Scalar>) -> Result<Shared<Self>, Stop> {
-        let (random, ..) = self.triples_now(1).await?;
-        let [[own, _]] = random.cells()[..] else { return Err(Stop::Bug(Bug("one triple has one factor"))) };
+        let random = self.random_now(1).await?;
+        let [[own, _]] = random.cells()[..] else { return Err(Stop::Bug(Bug("one random value was asked for"))) };
         let shown = broadcast(&self.party, encode([&(*summand.expose() - own)])).await?;
         let mut view = Sha256::new();
         shown.iter().for_each(|bytes| view.update(bytes));

@@ -9,7 +9,7 @@ use std::sync::{MutexGuard, PoisonError};
 use theta_groups::{Group, Scalar, Secret};
 use theta_ot::mascot::Transfers;
 
-use super::{Check, MascotOf};
+use super::{Check, MascotOf, inverses::Reserve};
 use crate::{
     Stop,
     pairs::{HASH, Lease},
@@ -20,7 +20,7 @@ pub(super) enum State<S: Scalar> {
     /// It never had a key.
     WithoutKey,
     /// It has one.
-    Keyed(Keys<S>),
+    Keyed(Box<Keys<S>>),
     /// A check has failed, or a party was lost: nothing is left.
     Gone,
 }
@@ -33,6 +33,8 @@ pub(super) struct Keys<S: Scalar> {
     pub(super) maker: Option<theta_ot::mascot::Party<S>>,
     /// Triples that were made and not used.
     pub(super) ready: theta_ot::mascot::Triples<S>,
+    /// Values with masked products, and random values, that were made and not used.
+    pub(super) reserve: Reserve<S>,
     /// How many times all revealed something.
     pub(super) reveals: u64,
     /// The hold on the set-up: gone with the keys, it wipes the set-up.

@@ -5,9 +5,12 @@
 //! [`theta_ot::mascot`], products from triples (Beaver, CRYPTO 1991). Every opening is checked at once, before its caller has the
 //! values: `check`. After any failure the MAC key and all set-ups are gone, and the black box does nothing more.
 
+#[cfg(test)]
+mod among;
 mod check;
 mod fixed;
 mod input;
+mod inverses;
 mod keys;
 mod kind;
 mod reveal;
@@ -136,10 +139,8 @@ impl<G: Group, C: Check> BlackBox for MascotOf<G, C> {
         Shared::from_cells(values.iter().map(cell))
     }
 
-    /// The factors of triples: two from each.
     async fn random(&self, count: usize) -> Result<Shared<Self>, Stop> {
-        let (a, b, _) = self.guard(self.triples_now(count.div_ceil(2))).await?;
-        Ok(a.then(&b).part(0..count))
+        self.guard(self.random_now(count)).await
     }
 
     async fn input(
@@ -191,6 +192,15 @@ impl<G: Group, C: Check> BlackBox for MascotOf<G, C> {
 
     async fn confirm(&self, digest: [u8; 32]) -> Result<(), Stop> {
         self.guard(pairs::agree(&self.party, digest)).await
+    }
+
+    /// By [`inverses`]; MASCOT- by triples, whose products nobody checks.
+    async fn inverses(&self, count: usize) -> Result<(Shared<Self>, Vec<Element<Self>>), Stop> {
+        if C::SACRIFICES {
+            self.guard(self.inverses_now(count)).await
+        } else {
+            blackbox::inverses_from(self, self.triples(count).await?).await
+        }
     }
 
     async fn triples(&self, count: usize) -> Result<Triples<Self>, Stop> {

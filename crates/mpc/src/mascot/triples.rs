@@ -1,11 +1,16 @@
-//! The set-up and triples: the machines of [`theta_ot::mascot`], whose messages travel in those of the program.
+//! The set-up, triples, and values with masked products: the machines of [`theta_ot::mascot`], whose messages travel in those of the program.
 
-use theta_groups::{Group, Scalar, Secret};
+use theta_groups::{Group, Scalar, Secret, SecretRng};
 use theta_names::ShareIndex;
-use theta_ot::mascot::{self, Mesh, Parties, Transfers};
+use theta_ot::{
+    Misuse,
+    mascot::{self, Extending, Made, Mesh, Messages, Parties, Transfers},
+};
+use theta_rounds::Bug;
 
 use super::{
     Check, MascotOf,
+    inverses::Reserve,
     keys::{Keys, State},
 };
 use crate::{
@@ -16,8 +21,8 @@ use crate::{
 /// The most triples at once: the longest message has 24 kB for each.
 const AT_ONCE: usize = 40;
 
-/// How many triples are made beside those that are needed: one for a nonce, and one for the check of its product with a fixed factor, so that a program that
-/// makes one signature makes triples once.
+/// How many triples are made beside those that are needed where nobody checks products: one for a nonce, and one for the check of its product with a fixed
+/// factor, so that a program that makes one signature makes triples once.
 const SPARE: usize = 2;
 
 /// What makes triples.
@@ -43,7 +48,8 @@ pub(super) async fn set_up<S: Scalar>(
         }
     };
     let key = Secret::new(*maker.key().expose());
-    Ok(State::Keyed(Keys { session, key, maker: Some(maker), ready: Secret::new(Vec::new()), reveals: 0, lease }))
+    let (ready, reserve) = (Secret::new(Vec::new()), Reserve::default());
+    Ok(State::Keyed(Box::new(Keys { session, key, maker: Some(maker), ready, reserve, reveals: 0, lease })))
 }
 
 /// A MAC key on transfers from before.
@@ -72,15 +78,13 @@ async fn mesh<S: Scalar>(party: &Party, parties: Parties) -> Result<(Maker<S>, O
     state.handle(&got).map_err(fault(party))
 }
 
-/// A batch of triples, in nine rounds: the table in [`theta_ot::mascot`].
-async fn batch<S: Scalar, C: Check>(
+/// A batch, in nine rounds: the table in [`theta_ot::mascot`].
+pub(super) async fn batch<S: Scalar>(
     party: &Party,
-    maker: mascot::Party<S>,
-    count: usize,
-) -> Result<(mascot::Party<S>, mascot::Triples<S>), Stop> {
+    begin: impl FnOnce(&mut SecretRng) -> Result<(Extending<S>, Messages), Misuse>,
+) -> Result<(Maker<S>, Made<S>), Stop> {
     let stop = || fault(party);
-    let begin = if C::SACRIFICES { Maker::triples } else { Maker::unchecked_triples };
-    let (state, out) = party.draw(|rng| begin(maker, count, rng)).map_err(|misuse| pairs::misuse(&misuse))?;
+    let (state, out) = party.draw(begin).map_err(|misuse| pairs::misuse(&misuse))?;
     let got = pairs::swap(party, out).await?;
     let (state, out) = party.draw(|rng| state.handle(&got, rng)).map_err(stop())?;
     let got = pairs::swap(party, out).await?;
@@ -102,19 +106,25 @@ async fn batch<S: Scalar, C: Check>(
 }
 
 impl<G: Group, C: Check> MascotOf<G, C> {
-    /// Random triples, which are verified but for the products of MASCOT-. Whoever has to make some makes a few more, so that who needs those has no
-    /// rounds to wait for.
+    /// Random triples, which are verified but for the products of MASCOT-. Whoever has to make some for MASCOT- makes a few more, so that who needs those
+    /// has no rounds to wait for.
     pub(super) async fn triples_now(&self, count: usize) -> Result<Triples<Self>, Stop> {
         let mut maker = self.maker().await?;
         let mut ready = self.with_keys(|keys| core::mem::replace(&mut keys.ready, Secret::new(Vec::new())))?;
+        let spare = if C::SACRIFICES { 0 } else { SPARE };
         if ready.expose().len() < count {
-            let mut all = Secret::new(Vec::with_capacity(count + SPARE));
+            let mut all = Secret::new(Vec::with_capacity(count + spare));
             all.expose_mut().extend_from_slice(ready.expose());
             ready = all;
         }
         while ready.expose().len() < count {
-            let size = AT_ONCE.min(count + SPARE - ready.expose().len());
-            let (next, triples) = batch::<_, C>(&self.party, maker, size).await?;
+            let size = AT_ONCE.min(count + spare - ready.expose().len());
+            let begin = |rng: &mut SecretRng| {
+                if C::SACRIFICES { maker.triples(size, rng) } else { maker.unchecked_triples(size, rng) }
+            };
+            let (next, Made::Triples(triples)) = batch(&self.party, begin).await? else {
+                return Err(Stop::Bug(Bug("a batch of triples made something else")));
+            };
             maker = next;
             ready.expose_mut().extend_from_slice(triples.expose());
         }

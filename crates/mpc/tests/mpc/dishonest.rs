@@ -9,7 +9,7 @@ mod set_ups;
 use bytes::Bytes;
 use theta_groups::{Group, P256, Scalar, Secret};
 use theta_mpc::ecdsa::{Request, bind, generate, prepare_nonces, sign};
-use theta_mpc::{BlackBox, Mascot, Misbehaviour, SemiOt, Stop};
+use theta_mpc::{BlackBox, Mascot, Misbehaviour, SemiOt, Stop, both};
 use theta_names::{Epoch, ShareIndex};
 use theta_rounds::simulator::{Adversary, Report, SimRng, Tamper};
 use theta_rounds::{Abort, Offence, Slot};
@@ -152,6 +152,67 @@ fn no_share_of_s_leaves_after_a_false_r() {
     }
 }
 
+/// Nonces and nothing else: a batch of masked products, then the elements.
+fn nonces(group: GroupOf) -> Report<usize, Misbehaviour> {
+    group.run(same(|party| async move {
+        let black_box = B::new(&party).await?;
+        Ok(prepare_nonces(&black_box, Epoch::FIRST, 1).await?.len())
+    }))
+}
+
+/// After five rounds of set-up: the corrections of products, and the elements.
+const CORRECTIONS: u16 = 5 + 2;
+const ELEMENTS: u16 = 5 + 9 + 1;
+
+/// A liar that uses another b for one bit of the other's a, in either of the two that are combined, has guessed that it is zero. If it is not, R is not a^-1 G, and
+/// nothing is sent after the check.
+#[test]
+fn who_guesses_bits_of_a_nonce_loses_it_if_it_was_wrong() {
+    for bit in [9, 300] {
+        let (mut right, mut wrong) = (0, 0);
+        for seed in 0..12 {
+            let lie = || {
+                Tamper(move |_: &mut SimRng, _, slot: Slot, payload: Bytes| {
+                    let mut bytes = payload.to_vec();
+                    if slot.number == CORRECTIONS {
+                        let place = &mut bytes[32 + 32 * bit..][..32];
+                        let other = <S as Scalar>::decode(place).unwrap() + S::ONE;
+                        place.copy_from_slice(&other.encode());
+                    }
+                    vec![(slot, bytes.into())]
+                })
+            };
+            let sent = Sent::default();
+            nonces(GroupOf::new(2, 1).seed(seed).liar(1, lie()).liar(2, Recorder(sent.clone())));
+            let reached = sent.lock().unwrap().iter().map(|(_, round, _)| *round).max().unwrap();
+            let report = nonces(GroupOf::new(2, 1).seed(seed).liar(1, lie()));
+            if report.honest().all(|(_, party)| matches!(party.result, Some(Ok(1)))) {
+                right += 1;
+            } else {
+                assert!(report.honest().all(|(_, party)| matches!(party.result, Some(Err(Abort::Cheated(_))))));
+                // Elements, coins, commitments to sigma, sigma.
+                assert_eq!(reached, ELEMENTS + 3);
+                wrong += 1;
+            }
+        }
+        assert!(right > 1 && wrong > 1, "bit {bit}: {right} right, {wrong} wrong");
+    }
+}
+
+/// Two parts of a program that need what makes random values get it one after the other.
+#[test]
+fn parts_that_run_at_once_share_what_makes_values() {
+    let report = GroupOf::new(2, 1).run(same(|party| async move {
+        let black_box = B::new(&party).await?;
+        let x = black_box.random(1).await?;
+        let (products, values) = both(black_box.multiply_by(&x, &x), black_box.random(9)).await?;
+        let (others, again) = both(black_box.random(9), black_box.multiply_by(&x, &x)).await?;
+        black_box.open(&products.then(&values).then(&again).then(&others)).await
+    }));
+    let opened = report.agreed(Clone::clone).unwrap();
+    assert_eq!((opened.len(), opened[0]), (20, opened[10]));
+}
+
 /// Changes a scalar of the message of a round.
 fn adds_one(in_round: u16) -> impl Adversary + 'static {
     Tamper(move |_: &mut SimRng, _, slot: Slot, payload: Bytes| {
@@ -292,10 +353,10 @@ fn who_sends_a_false_transfer_or_opening_is_named() {
     // The extension: after four and five rounds of set-up.
     named::<SemiOt<P256>>(5, |_| 40, Misbehaviour::FalseTransfer);
     named::<Mascot<P256>>(6, |_| 40, Misbehaviour::FalseTransfer);
-    // Coins: of the triples, and of the first opening: the triple for the product is one that was made beside those of the random values.
-    named::<Mascot<P256>>(8, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
-    named::<Mascot<P256>>(5 + 9 + 2, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
-    named::<Mascot<P256>>(5 + 9 + 4, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
+    // Coins: of the random values, of the triples, and of the first opening; and its sigma.
+    for in_round in [5 + 3, 5 + 9 + 3, 5 + 9 + 9 + 2, 5 + 9 + 9 + 4] {
+        named::<Mascot<P256>>(in_round, |bytes| bytes.len() - 1, Misbehaviour::FalseOpening);
+    }
 }
 
 /// A liar of two that changes what it sends in one round, counted from the one in which values are multiplied by the key's summands: it is named, and hears

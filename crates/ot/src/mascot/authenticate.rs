@@ -10,34 +10,87 @@ use super::check::{Claims, Opened};
 use super::coins::{Bound, HASH, Toss, all};
 use super::mesh::{Links, Party};
 use super::parties::{Messages, split};
-use super::{Fault, Share, Triples};
+use super::{Fault, Made, Masked, Share};
 use crate::Misuse;
 
 /// Our shares of a batch: for each triple a, b, c, a^ and c^, and at the end the mask x_0.
 pub(super) struct Input;
 
-/// What is authenticated of a batch.
+/// What a batch has beside what is authenticated.
+#[derive(Debug)]
+pub(super) enum Rest<S: Scalar> {
+    /// Nothing: the sacrifice checks products, which have MACs.
+    Sacrificed,
+    /// Our summands of each c, which nobody checks.
+    Unchecked(Secret<Vec<S>>),
+    /// Our summands of each b; and each c, which all open.
+    Masked(Secret<Vec<S>>, Products<S>),
+}
+
+/// Products that are opened without a check.
+#[derive(Debug)]
+pub(super) enum Products<S: Scalar> {
+    /// Our summands.
+    Ours(Secret<Vec<S>>),
+    /// They themselves.
+    Opened(Vec<S>),
+}
+
+/// What is authenticated of a batch, and the rest of it.
 #[derive(Debug)]
 pub(super) struct Batch<S: Scalar> {
-    /// As [`Input`] says; of each triple a and b alone where nobody checks its product.
+    /// As [`Input`] says; of each triple a and b alone where nobody checks its product. Of what has no b here, each a, and then the spare values.
     pub(super) shares: Secret<Vec<Share<S>>>,
-    /// Our summands of the c that nobody checks.
-    pub(super) products: Option<Secret<Vec<S>>>,
+    pub(super) rest: Rest<S>,
 }
 
 impl<S: Scalar> Batch<S> {
     /// The triples that a sacrifice checks: none if nobody checks them.
     pub(super) fn checked(&self) -> &[[Share<S>; Input::LEN]] {
-        if self.products.is_some() { &[] } else { self.shares.expose().as_chunks().0 }
+        if matches!(self.rest, Rest::Sacrificed) { self.shares.expose().as_chunks().0 } else { &[] }
     }
 
-    /// The triples.
-    pub(super) fn triples(&self) -> Triples<S> {
-        let Some(products) = &self.products else {
-            return Secret::new(self.checked().iter().map(|[a, b, c, ..]| [*a, *b, *c]).collect());
-        };
-        let factors = self.shares.expose().as_chunks::<2>().0.iter().zip(products.expose());
-        Secret::new(factors.map(|([a, b], c)| [*a, *b, Share { value: *c, mac: S::ZERO }]).collect())
+    /// What all open in round 6 after their combinations, our summands: rho of each triple, or each c.
+    fn opens(&self, s: &S) -> Vec<S> {
+        match &self.rest {
+            Rest::Sacrificed => self.checked().iter().map(|[a, _, _, a_hat, _]| *s * a.value - a_hat.value).collect(),
+            Rest::Unchecked(_) | Rest::Masked(_, Products::Opened(_)) => Vec::new(),
+            Rest::Masked(_, Products::Ours(products)) => products.expose().clone(),
+        }
+    }
+
+    /// How many that are.
+    pub(super) fn opened(&self) -> usize {
+        match &self.rest {
+            Rest::Sacrificed => self.checked().len(),
+            Rest::Unchecked(_) => 0,
+            Rest::Masked(masks, _) => masks.expose().len(),
+        }
+    }
+
+    /// What it has made.
+    pub(super) fn made(self) -> Made<S> {
+        let shares = self.shares.expose();
+        match self.rest {
+            Rest::Sacrificed => {
+                let triples = shares.as_chunks().0.iter().map(|[a, b, c, _, _]| [*a, *b, *c]);
+                Made::Triples(Secret::new(triples.collect()))
+            }
+            Rest::Unchecked(products) => {
+                let factors = shares.as_chunks::<2>().0.iter().zip(products.expose());
+                let triple = |([a, b], c): (&[Share<S>; 2], &S)| [*a, *b, Share { value: *c, mac: S::ZERO }];
+                Made::Triples(Secret::new(factors.map(triple).collect()))
+            }
+            Rest::Masked(masks, products) => {
+                let (factors, spare) = shares.split_at_checked(masks.expose().len()).unwrap_or_default();
+                // The last one is the mask of the check.
+                let (_, spare) = spare.split_last().map_or((None, spare), |(mask, spare)| (Some(mask), spare));
+                let products = if let Products::Opened(products) = products { products } else { Vec::new() };
+                let values = factors.iter().zip(masks.expose()).zip(products);
+                let masked = values.map(|((factor, mask), product)| Masked { factor: *factor, mask: *mask, product });
+                Made::Masked(Secret::new(masked.collect()), Secret::new(spare.to_vec()))
+            }
+        }
     }
 }
 
@@ -105,7 +158,7 @@ impl Input {
     pub(super) fn begin<S: Scalar>(
         mut party: Party<S>,
         mut values: Secret<Vec<S>>,
-        products: Option<Secret<Vec<S>>>,
+        rest: Rest<S>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Authenticating<S>, Messages), Fault> {
         values.expose_mut().push(S::random(rng));
@@ -114,7 +167,7 @@ impl Input {
         let (shares, corrections) = party.give_macs(values.expose())?;
         let message = |(peer, corrections): (_, Vec<u8>)| (peer, [commitment.as_slice(), &corrections].concat());
         let out = corrections.into_iter().map(message).collect();
-        Ok((Authenticating { party, batch: Batch { shares, products }, toss }, out))
+        Ok((Authenticating { party, batch: Batch { shares, rest }, toss }, out))
     }
 }
 
@@ -165,10 +218,10 @@ impl<S: Scalar> Challenged<S> {
             batch.shares.expose_mut().iter_mut().zip(q.expose()).for_each(|(share, q)| share.mac += *q);
         }
         let s: S = coins.next();
-        let rho = batch.checked().iter().map(|[a, _, _, a_hat, _]| s * a.value - a_hat.value).collect::<Vec<_>>();
+        let summands = batch.opens(&s);
         let toss = Toss::new(party.batch, "check", rng);
         let mut message = toss.commit(&party.parties).to_vec();
-        [&y].into_iter().chain(&rho).for_each(|value| message.extend_from_slice(value.encode().as_ref()));
+        [&y].into_iter().chain(&summands).for_each(|value| message.extend_from_slice(value.encode().as_ref()));
         let out = party.parties.to_all(&message);
         let claims = Claims { batch, macs: Secret::new(macs.into_values().collect()), s };
         Ok((Opened { party, claims, toss, message }, out))
@@ -180,7 +233,7 @@ type Broadcast = BTreeMap<ShareIndex, Vec<u8>>;
 /// Values of each party.
 pub(super) type Values<S> = BTreeMap<ShareIndex, Vec<S>>;
 
-/// The values that each party opened in round 6, after its commitment: its combination y and its summands of rho.
+/// The values that each party opened in round 6, after its commitment: its combination y, and its summands of each rho or c.
 pub(super) fn opened<S: Scalar>(
     party: &Party<S>,
     ours: &[u8],

@@ -3,11 +3,11 @@
 use rand_core::CryptoRng;
 use theta_groups::{Scalar, Secret};
 
-use super::authenticate::{Batch, Values, opened};
+use super::authenticate::{Batch, Products, Rest, Values, opened};
 use super::coins::{Bound, Sealed, Toss, Unsealing};
 use super::mesh::Party;
 use super::parties::Messages;
-use super::{Fault, Triples};
+use super::{Fault, Made};
 
 /// What has to be checked when everything is opened.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl<S: Scalar> Opened<S> {
     /// [`Fault::Party`]; [`crate::Misuse::Parties`].
     pub fn handle(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Weighed<S>, Messages), Fault> {
         let Self { party, claims, toss, message } = self;
-        let values = 1 + claims.batch.checked().len();
+        let values = 1 + claims.batch.opened();
         let (broadcast, opened) = opened(&party, &message, messages, values)?;
         let toss = toss.bind(&party.parties, &broadcast);
         let out = party.parties.to_all(&toss.open());
@@ -79,25 +79,28 @@ impl<S: Scalar> Weighed<S> {
         messages: &Messages<impl AsRef<[u8]>>,
         rng: &mut (impl CryptoRng + ?Sized),
     ) -> Result<(Committed<S>, Messages), Fault> {
-        let Self { party, claims, toss, opened } = self;
+        let Self { party, mut claims, toss, opened } = self;
         let mut coins = toss.finish(&party.parties, messages)?;
         // The sum of all opened values and of our summands of their MACs, each times a coin.
         let (mut value, mut mac) = (S::ZERO, S::ZERO);
-        let mut rhos = vec![S::ZERO; claims.batch.checked().len()];
+        let mut sums = vec![S::ZERO; claims.batch.opened()];
         for (values, mac_of_y) in opened.values().zip(claims.macs.expose()) {
             let Some((y, summands)) = values.split_first() else { continue };
             let coin: S = coins.next();
             value += *y * coin;
             mac += *mac_of_y * coin;
-            rhos.iter_mut().zip(summands).for_each(|(rho, summand)| *rho += *summand);
+            sums.iter_mut().zip(summands).for_each(|(sum, summand)| *sum += *summand);
         }
         let s = claims.s;
-        for ([a, b, c, a_hat, c_hat], rho) in claims.batch.checked().iter().zip(&rhos) {
+        for ([a, b, c, a_hat, c_hat], rho) in claims.batch.checked().iter().zip(&sums) {
             let (coin, other): (S, S) = (coins.next(), coins.next());
             value += *rho * coin;
             mac += (s * a.mac - a_hat.mac) * coin;
             // What has to be zero: s c - c^ - rho b.
             mac += (s * c.mac - c_hat.mac - *rho * b.mac) * other;
+        }
+        if let Rest::Masked(_, products) = &mut claims.batch.rest {
+            *products = Products::Opened(sums);
         }
         let sigma = Sealed::new(party.batch, mac - value * *party.delta.expose(), rng);
         let out = party.parties.to_all(&sigma.commit(&party.parties));
@@ -119,16 +122,16 @@ impl<S: Scalar> Committed<S> {
 }
 
 impl<S: Scalar> Checking<S> {
-    /// The triples, and the party for the next batch.
+    /// What was made, and the party for the next batch.
     ///
     /// # Errors
     /// [`Fault::Party`], [`Fault::Commitment`], [`Fault::Disagreement`] and [`Fault::Macs`]; [`crate::Misuse::Parties`].
-    pub fn finish(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Party<S>, Triples<S>), Fault> {
+    pub fn finish(self, messages: &Messages<impl AsRef<[u8]>>) -> Result<(Party<S>, Made<S>), Fault> {
         let Self { mut party, batch, sigma } = self;
         if sigma.sum(&party.parties, messages)? != S::ZERO {
             return Err(Fault::Macs);
         }
         party.batch += 1;
-        Ok((party, batch.triples()))
+        Ok((party, batch.made()))
     }
 }

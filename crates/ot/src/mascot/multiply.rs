@@ -7,16 +7,16 @@ use theta_groups::{Scalar, Secret};
 use theta_names::ShareIndex;
 use zeroize::Zeroizing;
 
-use super::authenticate::{Authenticating, Input};
+use super::authenticate::{Authenticating, Input, Products, Rest};
 use super::coins::{Bound, HASH, Toss};
 use super::mesh::{Pairs, Party};
 use super::parties::{Messages, split};
-use super::{Check, Fault, MOST, TAU};
+use super::{Check, Fault, MOST};
 use crate::extension::ReceivedTransfers;
 use crate::gilboa::{Corrections, TRANSFERS};
 use crate::{Choices, Misuse, gilboa};
 
-/// Our random factors: for each triple TAU of a, and one of b.
+/// Our random factors: for each product several of a, and one of b.
 #[derive(Debug)]
 struct Factors<S: Scalar> {
     a: Secret<Vec<S>>,
@@ -80,6 +80,22 @@ impl<S: Scalar> Party<S> {
         self.batch_of(triples, Check::Outcome, rng)
     }
 
+    /// Begins a batch of random values whose inverses are to be had, with random values beside them for other uses: [`Masked`](super::Masked).
+    ///
+    /// # Errors
+    /// As [`Self::triples`].
+    pub fn masked(
+        self,
+        values: usize,
+        spare: usize,
+        rng: &mut (impl CryptoRng + ?Sized),
+    ) -> Result<(Extending<S>, Messages), Misuse> {
+        if spare > MOST {
+            return Err(Misuse::Count { got: spare, most: MOST });
+        }
+        self.batch_of(values, Check::Relation { spare }, rng)
+    }
+
     fn batch_of(
         mut self,
         triples: usize,
@@ -90,7 +106,7 @@ impl<S: Scalar> Party<S> {
             return Err(Misuse::Count { got: triples, most: MOST });
         }
         let draw = |n: usize, rng: &mut _| Secret::new((0..n).map(|_| S::random(rng)).collect::<Vec<_>>());
-        let factors = Factors { a: draw(TAU * triples, &mut *rng), b: draw(triples, &mut *rng) };
+        let factors = Factors { a: draw(check.combined() * triples, &mut *rng), b: draw(triples, &mut *rng) };
         let (mut received, mut messages, mut pairs) = (BTreeMap::new(), Messages::new(), Pairs::new());
         for (party, (sender, receiver)) in core::mem::take(&mut self.pairs) {
             let (receiver, extension, transfers) = receiver.extend(Choices::of_scalars(factors.a.expose()), rng)?;
@@ -116,10 +132,11 @@ impl<S: Scalar> Extending<S> {
         let Self { mut party, factors, received, check } = self;
         let toss = Toss::new(party.batch, "combine", rng);
         let commitment = toss.commit(&party.parties);
-        let own = factors.a.expose().chunks_exact(TAU).zip(factors.b.expose());
-        let mut c = Secret::new(own.flat_map(|(a, b)| a.iter().map(|a| *a * *b)).collect::<Vec<_>>());
-        let repeated = factors.b.expose().iter().flat_map(|b| [*b; TAU]).collect::<Vec<_>>();
-        let repeated = Zeroizing::new(repeated);
+        // Sized beforehand: a vector that grows leaves copies of its old contents behind.
+        let mut repeated = Zeroizing::new(Vec::with_capacity(factors.a.expose().len()));
+        repeated.extend(factors.b.expose().iter().flat_map(|b| core::iter::repeat_n(*b, check.combined())));
+        let own = factors.a.expose().iter().zip(repeated.iter());
+        let mut c = Secret::new(own.map(|(a, b)| *a * *b).collect::<Vec<_>>());
         let mut out = Messages::new();
         for (peer, bytes) in party.parties.received(messages)? {
             let (sender, receiver) = party.pairs.remove(&peer).ok_or(Misuse::Parties)?;
@@ -174,15 +191,17 @@ impl<S: Scalar> Combining<S> {
     ) -> Result<(Authenticating<S>, Messages), Fault> {
         let Self { party, factors, c, toss, check } = self;
         let mut coins = toss.finish(&party.parties, messages)?;
-        let mut values = Secret::new(Vec::with_capacity(Input::LEN * factors.b.expose().len() + 1));
-        let mut products = Secret::new(Vec::with_capacity(factors.b.expose().len()));
-        let triples = factors.a.expose().chunks_exact(TAU).zip(c.expose().chunks_exact(TAU)).zip(factors.b.expose());
+        let (count, tau) = (factors.b.expose().len(), check.combined());
+        let spare = if let Check::Relation { spare } = check { spare } else { 0 };
+        let mut values = Secret::new(Vec::with_capacity(Input::LEN * count + spare + 1));
+        let mut products = Secret::new(Vec::with_capacity(count));
+        let triples = factors.a.expose().chunks_exact(tau).zip(c.expose().chunks_exact(tau)).zip(factors.b.expose());
         for ((a, c), b) in triples {
             let combine = |values: &[S], r: &[S]| values.iter().zip(r).map(|(value, r)| *value * *r).sum::<S>();
-            let r = coins.many::<S>(TAU);
+            let r = coins.many::<S>(tau);
             match check {
                 Check::Sacrifice => {
-                    let r_hat = coins.many::<S>(TAU);
+                    let r_hat = coins.many::<S>(tau);
                     let hats = [combine(a, &r_hat), combine(c, &r_hat)];
                     values.expose_mut().extend([combine(a, &r), *b, combine(c, &r)].into_iter().chain(hats));
                 }
@@ -190,8 +209,20 @@ impl<S: Scalar> Combining<S> {
                     values.expose_mut().extend([combine(a, &r), *b]);
                     products.expose_mut().push(combine(c, &r));
                 }
+                Check::Relation { .. } => {
+                    values.expose_mut().push(combine(a, &r));
+                    products.expose_mut().push(combine(c, &r));
+                }
             }
         }
-        Input::begin(party, values, (check == Check::Outcome).then_some(products), rng)
+        let rest = match check {
+            Check::Sacrifice => Rest::Sacrificed,
+            Check::Outcome => Rest::Unchecked(products),
+            Check::Relation { .. } => {
+                values.expose_mut().extend((0..spare).map(|_| S::random(rng)));
+                Rest::Masked(factors.b, Products::Ours(products))
+            }
+        };
+        Input::begin(party, values, rest, rng)
     }
 }

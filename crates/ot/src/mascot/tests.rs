@@ -7,7 +7,9 @@ use rand_core::SeedableRng;
 use theta_groups::{P256Scalar, Scalar};
 use theta_names::ShareIndex;
 
-use super::{Asked, Combining, Fault, Mesh, Messages, Parties, Party, Share, Transfers, Triples};
+use super::{
+    Asked, Combining, Extending, Fault, Made, Masked, Mesh, Messages, Parties, Party, Share, Transfers, Triples,
+};
 use crate::{Misbehaviour, Misuse};
 
 type All<T> = BTreeMap<ShareIndex, T>;
@@ -75,7 +77,8 @@ fn meshed(n: u16, seed: u64, tamper: Tamper<'_>) -> Result<Meshed, (ShareIndex, 
     Ok(parties)
 }
 
-type Made = (All<Party<P256Scalar>>, All<Triples<P256Scalar>>);
+/// What a batch comes to: the parties, and what they have; or who found what.
+type Outcome<T> = Result<(All<Party<P256Scalar>>, All<T>), (ShareIndex, Fault)>;
 
 /// What a cheat does to its own state.
 struct Cheat {
@@ -87,12 +90,7 @@ struct Cheat {
 
 const NONE: Cheat = Cheat { combining: |_| (), opened: |_| () };
 
-fn triples(
-    parties: All<Party<P256Scalar>>,
-    n: usize,
-    seed: u64,
-    tamper: Tamper<'_>,
-) -> Result<Made, (ShareIndex, Fault)> {
+fn triples(parties: All<Party<P256Scalar>>, n: usize, seed: u64, tamper: Tamper<'_>) -> Outcome<Triples<P256Scalar>> {
     triples_with(parties, n, seed, &NONE, tamper)
 }
 
@@ -103,7 +101,22 @@ fn triples_with(
     seed: u64,
     cheat: &Cheat,
     tamper: Tamper<'_>,
-) -> Result<Made, (ShareIndex, Fault)> {
+) -> Outcome<Triples<P256Scalar>> {
+    let (parties, made) = batch_with(parties, &|party, rng| party.triples(n, rng), seed, cheat, tamper)?;
+    let triples = |(me, made)| if let Made::Triples(triples) = made { (me, triples) } else { panic!("no triples") };
+    Ok((parties, made.into_iter().map(triples).collect()))
+}
+
+/// What a party begins with.
+type Begin<'a> = &'a dyn Fn(Party<P256Scalar>, &mut ChaCha20Rng) -> Result<(Extending<P256Scalar>, Messages), Misuse>;
+
+fn batch_with(
+    parties: All<Party<P256Scalar>>,
+    begin: Begin<'_>,
+    seed: u64,
+    cheat: &Cheat,
+    tamper: Tamper<'_>,
+) -> Outcome<Made<P256Scalar>> {
     let rng = core::cell::RefCell::new(ChaCha20Rng::seed_from_u64(seed));
     let mut count = 0;
     let mut deliver = |sent: &All<Messages>| {
@@ -112,7 +125,7 @@ fn triples_with(
     };
     let nothing: All<Messages> = parties.keys().map(|party| (*party, Messages::new())).collect();
     let rng = || rng.borrow_mut();
-    let (states, sent) = round(parties, &nothing, |state, _| Ok(state.triples(n, &mut *rng())?))?;
+    let (states, sent) = round(parties, &nothing, |state, _| Ok(begin(state, &mut rng())?))?;
     let (states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages, &mut *rng()))?;
     let (mut states, sent) = round(states, &deliver(&sent), |state, messages| state.handle(messages))?;
     (cheat.combining)(states.get_mut(&index(1)).unwrap());
@@ -127,9 +140,9 @@ fn triples_with(
     let received = deliver(&sent);
     let (mut parties, mut made) = (All::new(), All::new());
     for (me, state) in states {
-        let (party, triples) = state.finish(&received[&me]).map_err(|fault| (me, fault))?;
+        let (party, these) = state.finish(&received[&me]).map_err(|fault| (me, fault))?;
         parties.insert(me, party);
-        made.insert(me, triples);
+        made.insert(me, these);
     }
     Ok((parties, made))
 }
@@ -158,6 +171,126 @@ fn triples_are_products_with_macs() {
             }
         }
     }
+}
+
+/// A value and its MAC.
+fn sum<'a>(shares: impl Iterator<Item = &'a Share<P256Scalar>>) -> (P256Scalar, P256Scalar) {
+    shares.fold(Default::default(), |(value, mac), share| (value + share.value, mac + share.mac))
+}
+
+type Values = (Vec<Masked<P256Scalar>>, Vec<Share<P256Scalar>>);
+
+fn masked(
+    parties: All<Party<P256Scalar>>,
+    (n, spare): (usize, usize),
+    seed: u64,
+    tamper: Tamper<'_>,
+) -> Outcome<Values> {
+    let (parties, made) = batch_with(parties, &|party, rng| party.masked(n, spare, rng), seed, &NONE, tamper)?;
+    let values = |made| match made {
+        Made::Masked(masked, spare) => (masked.expose().clone(), spare.expose().clone()),
+        Made::Triples(_) => panic!("no masked products"),
+    };
+    Ok((parties, made.into_iter().map(|(me, made)| (me, values(made))).collect()))
+}
+
+/// a, b and c of each, c being the same at all parties, if their MACs are right.
+fn opened(made: &All<Values>, delta: P256Scalar) -> Vec<[P256Scalar; 3]> {
+    let (count, spares) = made.values().next().map(|(masked, spare)| (masked.len(), spare.len())).unwrap();
+    for place in 0..spares {
+        let (value, mac) = sum(made.values().map(|(_, spare)| &spare[place]));
+        assert_eq!(mac, value * delta, "random value {place}");
+    }
+    let value = |place: usize| {
+        let (a, mac) = sum(made.values().map(|(masked, _)| &masked[place].factor));
+        assert_eq!(mac, a * delta, "value {place}");
+        let products: BTreeSet<[u8; 32]> = made.values().map(|(it, _)| it[place].product.encode()).collect();
+        assert_eq!(products.len(), 1, "all have opened the same");
+        let b = made.values().map(|(masked, _)| masked[place].mask).sum();
+        [a, b, made.values().next().unwrap().0[place].product]
+    };
+    (0..count).map(value).collect()
+}
+
+#[test]
+fn masked_products_are_opened_and_values_have_macs() {
+    for n in [2, 3] {
+        let mut parties = set_up(n, 40, &mut honest).unwrap();
+        let delta = parties.values().map(|party| *party.key().expose()).sum::<P256Scalar>();
+        for (batch, shape) in [(3, 2), (1, 0)].into_iter().enumerate() {
+            let (next, made) = masked(parties, shape, batch as u64, &mut honest).unwrap();
+            parties = next;
+            let values = opened(&made, delta);
+            assert_eq!(values.len(), shape.0);
+            assert!(made.values().all(|(_, spare)| spare.len() == shape.1));
+            assert!(values.iter().all(|[a, b, c]| *a * *b == *c && *a != P256Scalar::ZERO));
+        }
+        // Triples of the same party.
+        let (_, made) = triples(parties, 2, 9, &mut honest).unwrap();
+        check(&made, 2, delta);
+    }
+}
+
+/// Nothing here sees another b for some bits of a: c is a b as often as these bits are zero, and otherwise another number. Whoever uses c has to see that.
+#[test]
+fn a_masked_product_is_false_unless_bits_were_guessed() {
+    const RUNS: u32 = 40;
+    // The second a has the bits from 256 on.
+    for bits in [&[9][..], &[300], &[5, 456]] {
+        let mut right = 0;
+        for run in 0..RUNS {
+            let mut tamper = |round, from, to, bytes: &mut Vec<u8>| {
+                if (round, from, to) == (2, 1, 2) {
+                    shift(bits, bytes);
+                }
+            };
+            let parties = set_up(2, u64::from(run), &mut honest).unwrap();
+            let delta = parties.values().map(|party| *party.key().expose()).sum::<P256Scalar>();
+            let (_, made) = masked(parties, (1, 1), u64::from(run), &mut tamper).unwrap();
+            let [a, b, c] = opened(&made, delta)[0];
+            right += usize::from(a * b == c);
+        }
+        let probability = 2_f64.powi(-i32::try_from(bits.len()).unwrap());
+        let expected = f64::from(RUNS) * probability;
+        let bound = 3.0 * (expected * (1.0 - probability)).sqrt();
+        assert!(right > 0 && (right as f64 - expected).abs() <= bound, "{bits:?}: {right} of {RUNS} were right");
+    }
+}
+
+/// Another input for most digits of the MAC key, a false y, and different c to different parties.
+#[test]
+fn lies_beside_masked_products_are_seen() {
+    let fault = |n: u16, lie: fn(u32, u16, u16, &mut Vec<u8>)| {
+        masked(set_up(n, 6, &mut honest).unwrap(), (2, 1), 6, &mut { lie }).err().map(|(_, fault)| fault)
+    };
+    let other_inputs = |round, from, to, bytes: &mut Vec<u8>| {
+        if (round, from, to) == (4, 1, 2) {
+            // The corrections of a digit are those of 4 values: two a, one random value and the mask.
+            shift(&(0..40).map(|digit| 4 * digit).collect::<Vec<_>>(), bytes);
+        }
+    };
+    let other_spare = |round, from, to, bytes: &mut Vec<u8>| {
+        if (round, from, to) == (4, 1, 2) {
+            shift(&(0..40).map(|digit| 4 * digit + 2).collect::<Vec<_>>(), bytes);
+        }
+    };
+    let other_c = |round, from, to, bytes: &mut Vec<u8>| {
+        if (round, from, to) == (6, 1, 2) {
+            bytes[95] ^= 1;
+        }
+    };
+    assert_eq!(fault(2, other_inputs), Some(Fault::Macs));
+    assert_eq!(fault(2, other_spare), Some(Fault::Macs));
+    for n in [2, 3] {
+        let false_y = Cheat { opened: |bytes| bytes[63] ^= 1, ..NONE };
+        let parties = set_up(n, 6, &mut honest).unwrap();
+        let made = batch_with(parties, &|party, rng| party.masked(2, 1, rng), 6, &false_y, &mut honest);
+        assert_eq!(made.err().map(|(_, fault)| fault), Some(Fault::Macs), "{n} parties");
+    }
+    assert!(matches!(fault(3, other_c), Some(Fault::Disagreement(_))));
+    let party = set_up(2, 1, &mut honest).unwrap().into_values().next().unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    assert_eq!(party.masked(1, 1025, &mut rng).err(), Some(Misuse::Count { got: 1025, most: 1024 }));
 }
 
 /// What two honest parties say when party 1 changes its message of a round to party 2, from `place` of the message on.

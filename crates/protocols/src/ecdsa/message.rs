@@ -23,7 +23,7 @@ pub const PREPARE: u16 = 3;
 pub const PROGRAM: u16 = 4;
 
 /// The longest message of a program, in bytes. With an honest majority, of either security, and as many presignatures as one makes it is some 3,000; with a dishonest one
-/// a round of triples takes 24,000 for each.
+/// a round of masked products takes 16,400 for each.
 const fn longest_round(majority: Majority) -> usize {
     match majority {
         Majority::Honest => 1 << 15,

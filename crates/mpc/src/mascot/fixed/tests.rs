@@ -1,20 +1,13 @@
 //! A party that multiplies what it likes, by what it likes: nobody has a product then.
 
-use core::{future::Future, pin::Pin};
-
 use theta_groups::{Group, P256, Scalar as _};
 use theta_names::ShareIndex;
-use theta_rounds::{
-    Abort, Driver, LockStep, PartyId,
-    simulator::{Conditions, Report, Simulator},
-};
-use theta_sharing::Threshold;
+use theta_rounds::{Abort, PartyId};
 
-use super::super::MascotOf;
-use crate::{BlackBox, Check, MascotSetUps, Misbehaviour, Outcome, Party, Program, Sacrifice, Shared, Stop};
+use super::super::{MascotOf, among::run};
+use crate::{BlackBox, Check, MascotSetUps, Outcome, Party, Sacrifice, Shared, Stop};
 
 type S = <P256 as Group>::Scalar;
-type Running<O> = Pin<Box<dyn Future<Output = Result<O, Stop>> + Send>>;
 
 /// What party 1 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,22 +28,6 @@ enum Lie {
 /// Adds a number to our summand, and nothing to its MAC.
 fn plus<C: Check>(shared: &Shared<MascotOf<P256, C>>, number: S) -> Shared<MascotOf<P256, C>> {
     Shared::from_cells(shared.cells().iter().map(|[value, mac]| [*value + number, *mac]))
-}
-
-/// What every party of n comes to.
-fn run<O: Send + 'static>(
-    n: u16,
-    seed: u64,
-    begin: impl Fn(Party) -> Running<O> + Copy + Send + 'static,
-) -> Report<O, Misbehaviour> {
-    let threshold = Threshold::new(n, n).unwrap();
-    let mut simulator = Simulator::new(seed, Conditions::default());
-    for index in threshold.indices() {
-        let id = PartyId::of_share(index);
-        let program = LockStep::new(Program::new(index, threshold, begin).unwrap());
-        simulator.honest(id, Box::new(Driver::new(id, threshold.indices().map(PartyId::of_share), program)));
-    }
-    simulator.run()
 }
 
 /// Products of three random values with a random factor; whether they are right.

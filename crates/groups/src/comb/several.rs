@@ -1,0 +1,93 @@
+//! Sums of secret multiples of several public points, with one series of doublings for all of them (Straus, 1964), in constant time: signed digits of
+//! six bits, none of them zero.
+
+use super::{CombPoint, ENTRIES, ENTRIES_MASK, TEETH, bit};
+use crate::Scalar;
+use subtle::Choice;
+use zeroize::{Zeroize, Zeroizing};
+
+/// How many points have their tables at once, of 3 KiB each: as many as stay in a processor's second cache, and enough to share the doublings.
+const AT_ONCE: usize = 64;
+
+/// The sum of all multiples. Its time depends on how many there are; extra entries of the longer slice are ignored.
+pub(crate) fn sum_of_multiples<P: CombPoint>(scalars: &[P::Scalar], points: &[P]) -> P {
+    let parts = scalars.chunks(AT_ONCE).zip(points.chunks(AT_ONCE));
+    parts.fold(P::identity(), |sum, (scalars, points)| sum.plus(&part(scalars, points)))
+}
+
+fn part<P: CombPoint>(scalars: &[P::Scalar], points: &[P]) -> P {
+    let digits = P::ORDER_BITS.div_ceil(TEETH);
+    // As in a comb: k is the sum of (2 c_i - 1) 2^i, with c_i the bits of (k + 2^D - 1) / 2.
+    let half = P::Scalar::from_u64(2).invert();
+    let power = (0..digits * TEETH).fold(P::Scalar::ONE, |power, _| power + power);
+    let offset = (power - P::Scalar::ONE) * half;
+    let mut bits = Zeroizing::new(Vec::with_capacity(scalars.len()));
+    bits.extend(scalars.iter().map(|scalar| {
+        let mut recoded = *scalar * half + offset;
+        let bits = P::little_endian(&recoded);
+        recoded.zeroize();
+        bits
+    }));
+    let tables: Vec<[P::Entry; ENTRIES]> =
+        points.iter().flat_map(|point| P::to_entries(&odd_multiples(point)).as_chunks().0.to_vec()).collect();
+    let mut sum = P::identity();
+    for digit in (0..digits).rev() {
+        for _ in 0..TEETH {
+            sum = sum.double();
+        }
+        for (bits, table) in bits.iter().zip(&tables) {
+            let bit = |place| bit(bits.as_ref(), digit * TEETH + place);
+            let low = (0..TEETH - 1).rev().fold(0, |low, place| low << 1 | bit(place));
+            // 0 if the highest bit makes the digit positive, else 1; then all others are inverted.
+            let negative = 1 - bit(TEETH - 1);
+            let index = (low ^ negative.wrapping_neg()) & ENTRIES_MASK;
+            sum = sum.plus_entry(&P::select(table, index, Choice::from(negative)));
+        }
+    }
+    sum
+}
+
+/// The point times 1, 3, 5, ..., 63.
+fn odd_multiples<P: CombPoint>(point: &P) -> [P; ENTRIES] {
+    let twice = point.double();
+    let mut next = *point;
+    [(); ENTRIES].map(|()| {
+        let this = next;
+        next = this.plus(&twice);
+        this
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AT_ONCE;
+    use crate::{Group, P256, Ristretto255, Scalar, Secp256k1};
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    fn sums_are_those_of_the_group<G: Group>() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let random = (0..2 * AT_ONCE + 3).map(|_| G::Scalar::random(&mut rng)).collect::<Vec<_>>();
+        let points = G::mul_base_batch(&random);
+        let some = [G::Scalar::ZERO, G::Scalar::ONE, -G::Scalar::ONE, G::Scalar::from_u64(63), G::Scalar::from_u64(64)];
+        let scalars = some.into_iter().chain(random).collect::<Vec<_>>();
+        for count in [0, 1, 2, 5, AT_ONCE, AT_ONCE + 1, points.len()] {
+            let expected = scalars.iter().zip(&points).take(count).map(|(scalar, point)| *point * *scalar).sum();
+            assert_eq!(G::msm(&scalars[..count], &points), expected, "{} {count}", G::NAME);
+        }
+        // Points that meet every exception of incomplete formulas.
+        let g = G::generator();
+        let equal = [g, g, -g, G::identity(), g + g];
+        let expected = equal.iter().zip(&some).map(|(point, scalar)| *point * *scalar).sum();
+        assert_eq!(G::msm(&some, &equal), expected, "{}", G::NAME);
+        let (same, opposite) = ([G::Scalar::from_u64(7); 2], [g, -g]);
+        assert!(G::is_identity(&G::msm(&same, &opposite)));
+    }
+
+    #[test]
+    fn sums_of_secret_multiples_are_right() {
+        sums_are_those_of_the_group::<P256>();
+        sums_are_those_of_the_group::<Secp256k1>();
+        sums_are_those_of_the_group::<Ristretto255>();
+    }
+}
