@@ -15,6 +15,7 @@ mod tests;
 
 pub use receiver::receive;
 pub use sender::send;
+pub(crate) use sender::send_after;
 
 use crate::Misuse;
 use crate::extension::MOST;

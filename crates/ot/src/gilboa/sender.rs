@@ -13,10 +13,20 @@ use crate::{Misuse, words};
 /// # Errors
 /// [`Misuse::Count`] and [`Misuse::Transfers`].
 pub fn send<S: Scalar>(transfers: SentTransfers, factors: &[S]) -> Result<(Corrections, Secret<Vec<S>>), Misuse> {
+    let (bytes, summands) = send_after(&[], transfers, factors)?;
+    Ok((Corrections(bytes), summands))
+}
+
+/// As [`send`]; the message follows these bytes.
+pub(crate) fn send_after<S: Scalar>(
+    head: &[u8],
+    transfers: SentTransfers,
+    factors: &[S],
+) -> Result<(Vec<u8>, Secret<Vec<S>>), Misuse> {
     expect(factors.len(), transfers.len())?;
     let modulus = Modulus::of::<S>();
-    let mut bytes = vec![0; Corrections::length(factors.len())];
-    let mut corrections = bytes.as_chunks_mut().0.iter_mut();
+    let mut bytes = Vec::with_capacity(head.len() + Corrections::length(factors.len()));
+    bytes.extend_from_slice(head);
     let mut summands = Secret::new(Vec::with_capacity(factors.len()));
     // The lowest bit comes first, and sums are made from the highest down.
     let mut zeros = Parts::new([[0; 5]; TRANSFERS]);
@@ -27,8 +37,10 @@ pub fn send<S: Scalar>(transfers: SentTransfers, factors: &[S]) -> Result<(Corre
         if bit == 0 {
             *factor = factors.next().map(words::of_scalar).unwrap_or_default();
         }
-        if let (Some(place), Some(correction)) = (zeros.get_mut(bit), corrections.next()) {
-            modulus.encode(&modulus.difference_and(&zero, &one, &factor), correction);
+        if let Some(place) = zeros.get_mut(bit) {
+            let mut correction = [0; 32];
+            modulus.encode(&modulus.difference_and(&zero, &one, &factor), &mut correction);
+            bytes.extend_from_slice(&correction);
             let [a, b, c, d] = zero;
             *place = [a, b, c, d, 0];
         }
@@ -36,5 +48,5 @@ pub fn send<S: Scalar>(transfers: SentTransfers, factors: &[S]) -> Result<(Corre
             summands.expose_mut().push(-sum(&zeros).reduce::<S>());
         }
     });
-    Ok((Corrections(bytes), summands))
+    Ok((bytes, summands))
 }

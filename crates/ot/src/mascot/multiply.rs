@@ -142,9 +142,9 @@ impl<S: Scalar> Extending<S> {
             let (sender, receiver) = party.pairs.remove(&peer).ok_or(Misuse::Parties)?;
             let extended = sender.extend(TRANSFERS * repeated.len(), bytes);
             let (sender, sent) = extended.map_err(Fault::of(peer))?;
-            let (corrections, summands) = gilboa::send(sent, &repeated)?;
+            let (message, summands) = gilboa::send_after(&commitment, sent, &repeated)?;
             add(&mut c, summands.expose());
-            out.insert(peer, [commitment.as_slice(), &corrections.0].concat());
+            out.insert(peer, message);
             party.pairs.insert(peer, (sender, receiver));
         }
         Ok((Multiplying { party, factors, received, c, toss, check }, out))
