@@ -194,7 +194,7 @@ impl<G: Group, C: Check> BlackBox for MascotOf<G, C> {
         self.guard(pairs::agree(&self.party, digest)).await
     }
 
-    /// By [`inverses`]; MASCOT- by triples, whose products nobody checks.
+    /// By masked products, in the module `inverses`; MASCOT- by triples, whose products nobody checks.
     async fn inverses(&self, count: usize) -> Result<(Shared<Self>, Vec<Element<Self>>), Stop> {
         if C::SACRIFICES {
             self.guard(self.inverses_now(count)).await
