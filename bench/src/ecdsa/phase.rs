@@ -17,7 +17,7 @@ pub(super) enum Phase {
     SetUp,
     /// A secret key, and its public key opened.
     KeyGeneration,
-    /// Tuples as far as they depend on no key: triples, and R opened.
+    /// Tuples as far as they depend on no key: triples or what is in their place, and R opened.
     Nonces,
     /// Tuples bound to a key: one product for each.
     Binding,

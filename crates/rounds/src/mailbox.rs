@@ -16,9 +16,6 @@ pub const EARLY_BYTES: usize = 1 << 20;
 /// parties send far less.
 pub const KEPT_BYTES: usize = 2 << 20;
 
-/// Payloads from so many bytes on are most of the frame that they came in.
-const FRAME_BYTES: usize = 1 << 18;
-
 /// What became of a message.
 pub(crate) enum Stored {
     /// Its round has come: process it now.
@@ -68,8 +65,8 @@ impl Mailboxes {
         if sum > KEPT_BYTES {
             return Stored::NoRoom;
         }
-        // A payload is often a slice of a network frame that has others, too. A copy of it does not keep the frame alive.
-        let payload = if payload.len() < FRAME_BYTES { Bytes::copy_from_slice(&payload) } else { payload };
+        // A payload is often a slice of a whole network frame. A copy of it does not keep the frame alive.
+        let payload = Bytes::copy_from_slice(&payload);
         if !early {
             vacant.insert(payload.clone());
             mailbox.bytes = sum;

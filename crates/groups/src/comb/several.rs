@@ -10,6 +10,8 @@ use zeroize::{Zeroize, Zeroizing};
 const AT_ONCE: usize = 64;
 
 /// The sum of all multiples. Its time depends on how many there are; extra entries of the longer slice are ignored.
+///
+/// Points may be the identity, so that this is for curves whose entries are points in coordinates that have it, with complete formulas.
 pub(crate) fn sum_of_multiples<P: CombPoint>(scalars: &[P::Scalar], points: &[P]) -> P {
     let parts = scalars.chunks(AT_ONCE).zip(points.chunks(AT_ONCE));
     parts.fold(P::identity(), |sum, (scalars, points)| sum.plus(&part(scalars, points)))

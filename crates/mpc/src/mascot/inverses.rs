@@ -115,14 +115,22 @@ impl<G: Group, C: Check> MascotOf<G, C> {
     /// The elements, if a times each of them is the generator.
     async fn show_inverses(&self, masked: &[Masked<G::Scalar>]) -> Result<Vec<Element<Self>>, Stop> {
         let mut inverses: Vec<Scalar<Self>> = masked.iter().map(|it| it.product).collect();
-        // With a c of zero any R would pass. Nobody has one but by a lie: who shows its summand last can make it so.
+        // With a c of zero nobody shows anything of b, so that no R is right. Nobody has one but by a lie: who shows its summand last can make it so.
         if inverses.contains(&G::Scalar::ZERO) {
             return Err(Stop::Cheated("a masked product is zero"));
         }
         Scalar::<Self>::vartime_batch_invert(&mut inverses);
         let summands = masked.iter().zip(&inverses).map(|(it, inverse)| it.mask * *inverse);
         let summands = Secret::new(summands.collect::<Vec<_>>());
-        let own = G::mul_base_batch(summands.expose());
+        self.check_inverses(masked, G::mul_base_batch(summands.expose())).await
+    }
+
+    /// Shows our summands of the elements; the elements, if a times each of them is the generator.
+    async fn check_inverses(
+        &self,
+        masked: &[Masked<G::Scalar>],
+        own: Vec<Element<Self>>,
+    ) -> Result<Vec<Element<Self>>, Stop> {
         let (shown, weights) = self.show_and_toss(encode_elements::<G>(&own), masked.len()).await?;
         let elements = Elements::<G>::sum(&self.party, own, shown.iter().map(Vec::as_slice))?.0;
 

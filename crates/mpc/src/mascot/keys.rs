@@ -1,4 +1,4 @@
-//! The MAC key and what makes triples: there until the first failure.
+//! The MAC key and what makes triples and masked products: there until the first failure.
 
 use core::{
     future::{Future, poll_fn},
@@ -29,7 +29,7 @@ pub(super) enum State<S: Scalar> {
 pub(super) struct Keys<S: Scalar> {
     pub(super) session: [u8; HASH],
     pub(super) key: Secret<S>,
-    /// What makes triples; not there while it makes some.
+    /// What makes triples and masked products; not there while it makes some.
     pub(super) maker: Option<theta_ot::mascot::Party<S>>,
     /// Triples that were made and not used.
     pub(super) ready: theta_ot::mascot::Triples<S>,
@@ -67,7 +67,7 @@ impl<G: Group, C: Check> MascotOf<G, C> {
         self.with_keys(|keys| Secret::new(*keys.key.expose()))
     }
 
-    /// What makes triples; when another part of the program has it, waits until that is done.
+    /// What makes triples and masked products; when another part of the program has it, waits until that is done.
     pub(super) async fn maker(&self) -> Result<theta_ot::mascot::Party<G::Scalar>, Stop> {
         poll_fn(|_| match self.with_keys(|keys| keys.maker.take()) {
             Ok(Some(maker)) => Poll::Ready(Ok(maker)),

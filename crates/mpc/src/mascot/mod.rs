@@ -48,8 +48,8 @@ pub struct MascotOf<G: Group, C: Check> {
 /// MASCOT: every product is verified before it is used.
 pub type Mascot<G> = MascotOf<G, Sacrifice>;
 
-/// MASCOT-: products are not verified and have no MACs, for programs whose result shows whether it is right, as a signature does. It saves a sixth of
-/// the work. Factors, random values, inputs, and openings of anything that is no product have MACs as with [`Mascot`]; a product is opened by
+/// MASCOT-: products are not verified and have no MACs, for programs whose result shows whether it is right, as a signature does. Triples
+/// take a sixth less work. Factors, random values, inputs, and openings of anything that is no product have MACs as with [`Mascot`]; a product is opened by
 /// [`BlackBox::open_products`] and [`BlackBox::open_recognised`] alone: the MAC check of any other opening fails.
 pub type MascotMinus<G> = MascotOf<G, Outcome>;
 

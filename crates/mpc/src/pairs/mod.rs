@@ -138,7 +138,7 @@ pub(crate) fn fault(party: &Party) -> impl Fn(theta_ot::mascot::Fault) -> Stop +
             Stop::Lost
         }
         Fault::Disagreement(_) => Stop::Cheated("not all received the same"),
-        Fault::Macs => Stop::Cheated("the MACs of triples fail their check"),
+        Fault::Macs => Stop::Cheated("the MACs of what was put in fail their check"),
         Fault::Ours(ours) => misuse(&ours),
     }
 }

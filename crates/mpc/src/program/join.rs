@@ -9,8 +9,7 @@ use super::Stop;
 
 /// Runs two parts at once, so that what they send shares rounds and messages. Ends with the first that stops.
 ///
-/// They are polled in this order at every party, which therefore write and read messages in the same order. When the second ends, the first is polled once
-/// more: it may have waited for something that the second one has given back.
+/// They are polled in this order at every party, which therefore write and read messages in the same order.
 ///
 /// # Errors
 /// The first [`Stop`] of either.
@@ -35,14 +34,6 @@ pub async fn both<A: Send, B: Send>(
             match result {
                 Ok(value) => b = Some(value),
                 Err(stop) => return Poll::Ready(Err(stop)),
-            }
-            if a.is_none()
-                && let Poll::Ready(result) = first.as_mut().poll(context)
-            {
-                match result {
-                    Ok(value) => a = Some(value),
-                    Err(stop) => return Poll::Ready(Err(stop)),
-                }
             }
         }
         match (a.take(), b.take()) {

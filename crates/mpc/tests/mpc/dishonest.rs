@@ -206,11 +206,16 @@ fn parts_that_run_at_once_share_what_makes_values() {
         let black_box = B::new(&party).await?;
         let x = black_box.random(1).await?;
         let (products, values) = both(black_box.multiply_by(&x, &x), black_box.random(9)).await?;
-        let (others, again) = both(black_box.random(9), black_box.multiply_by(&x, &x)).await?;
+        // Here the first part has to wait until the second one has ended, and sends nothing meanwhile.
+        let waits = async {
+            let opened = black_box.open(&x).await?;
+            Ok((opened, black_box.random(9).await?))
+        };
+        let ((_, others), again) = both(waits, black_box.random(9)).await?;
         black_box.open(&products.then(&values).then(&again).then(&others)).await
     }));
     let opened = report.agreed(Clone::clone).unwrap();
-    assert_eq!((opened.len(), opened[0]), (20, opened[10]));
+    assert_eq!(opened.len(), 28);
 }
 
 /// Changes a scalar of the message of a round.
@@ -231,7 +236,7 @@ fn adds_one(in_round: u16) -> impl Adversary + 'static {
 #[test]
 fn nothing_is_left_after_a_failed_check() {
     for n in [2, 3] {
-        // Set-up and one triple come before.
+        // Set-up and a batch of random values come before.
         let report = GroupOf::new(n, n - 1).liar(1, adds_one(5 + 9 + 1)).run(same(|party| async move {
             let black_box = B::new(&party).await?;
             let values = black_box.random(2).await?;
@@ -262,7 +267,7 @@ fn a_false_input_is_seen() {
             black_box.open(&value).await
         }))
     };
-    // Set-up and one triple; then the dealer is told.
+    // Set-up and a batch of random values; then the dealer is told.
     const TOLD: u16 = 5 + 9 + 1;
     // Coins; the sum's opening; and the difference.
     const DIFFERENCE: u16 = TOLD + 2 + 4 + 1;

@@ -153,7 +153,7 @@ pub enum Fault {
     #[error("party {0} did not receive what we received")]
     Disagreement(ShareIndex),
     /// The MACs do not add up to those of what was opened: somebody used different values in different places. Who, cannot be known.
-    #[error("the MACs of the inputs and of the sacrifice fail their check")]
+    #[error("the MACs of the inputs, or of a sacrifice, fail their check")]
     Macs,
     /// Our caller made a mistake.
     #[error("misuse: {0}")]

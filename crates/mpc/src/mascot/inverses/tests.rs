@@ -12,8 +12,10 @@ type S = <P256 as Group>::Scalar;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
     Nothing,
-    /// Party 1 has shown its summand of c last, and made c zero; then it chooses the element.
+    /// Party 1 has shown its summand of c last, and made c zero.
     Zero,
+    /// The same, where nobody ends for it: then party 1 chooses the element.
+    ChosenElement,
     /// It has made c another number.
     Product,
     /// It shows another summand of the element than its own.
@@ -29,17 +31,26 @@ async fn inverses(party: Party, lie: Lie) -> Result<bool, Stop> {
     let mut masked = black_box.make(3, 1).await?;
     let second = &mut masked.expose_mut()[1];
     match lie {
-        Lie::Zero => second.product = S::ZERO,
+        Lie::Zero | Lie::ChosenElement => second.product = S::ZERO,
         Lie::Product => second.product += S::ONE,
         Lie::Nothing | Lie::Element | Lie::Factor => (),
     }
-    if is_liar && [Lie::Zero, Lie::Element].contains(&lie) {
+    if is_liar && lie == Lie::Element {
         second.mask += S::ONE;
     }
     if is_liar && lie == Lie::Factor {
         second.factor.value += S::ONE;
     }
-    let elements = black_box.show_inverses(masked.expose()).await?;
+    let elements = if lie == Lie::ChosenElement {
+        let own = masked.expose().iter().map(|it| {
+            let inverse = if it.product == S::ZERO { S::ZERO } else { it.product.invert() };
+            let chosen = if is_liar && it.product == S::ZERO { P256::generator() } else { P256::identity() };
+            P256::mul_base(&(it.mask * inverse)) + chosen
+        });
+        black_box.check_inverses(masked.expose(), own.collect()).await?
+    } else {
+        black_box.show_inverses(masked.expose()).await?
+    };
     let values = crate::Shared::from_cells(masked.expose().iter().map(|it| [it.factor.value, it.factor.mac]));
     let opened = black_box.open(&values).await?;
     Ok(elements.iter().zip(opened).all(|(element, value)| *element * value == P256::generator()))
@@ -51,8 +62,13 @@ fn elements_are_of_inverses_or_nobody_has_them() {
     for n in [2, 3] {
         let report = run(n, 1, |party| Box::pin(inverses(party, Lie::Nothing)));
         assert!(report.agreed(|right| *right).unwrap());
-        let found =
-            [(Lie::Zero, "a masked product is zero"), (Lie::Product, MACS), (Lie::Element, MACS), (Lie::Factor, MACS)];
+        let found = [
+            (Lie::Zero, "a masked product is zero"),
+            (Lie::ChosenElement, MACS),
+            (Lie::Product, MACS),
+            (Lie::Element, MACS),
+            (Lie::Factor, MACS),
+        ];
         for (lie, how) in found {
             for (_, party) in run(n, 2, move |party| Box::pin(inverses(party, lie))).honest() {
                 assert_eq!(party.result, Some(Err(Abort::Cheated(how))), "{lie:?} among {n}");
