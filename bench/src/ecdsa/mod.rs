@@ -12,7 +12,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{borrow::Cow, ffi::OsString, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
@@ -32,7 +32,11 @@ use self::{
     report::Report,
     row::{Outcome, Subject},
 };
-use crate::{machine::Machine, progress};
+use crate::{
+    machine::Machine,
+    progress,
+    wan::{self, Reach},
+};
 
 /// What the network of sockets is called, as in scenarios.
 const LOOPBACK: &str = "loopback";
@@ -45,13 +49,15 @@ Examples:
   theta-bench ecdsa --backend mascot --nodes 2 --count 200
   theta-bench ecdsa --curve p256,secp256k1 --out ecdsa
   theta-bench ecdsa --profile loopback,lan,regional,four-regions,continents     beside each other
+  theta-bench ecdsa --profile lan,regional --sockets       the same over real sockets, in networks made for it
   theta-bench ecdsa --beside ./mp-spdz.sh                  and another implementation beside ours, in turn
 
 Over loopback, which is the default, each party is a thread with mutually authenticated TLS connections to all others, as between nodes: times \
 are what a clock on the wall says. The parties share this machine's cores. With a profile of theta-wan there are no sockets: time is virtual, and \
 the times are those of a MODEL. A party turns to a message when it has come and the party is free, is busy for the CPU time that was really \
 measured, and what it sends arrives after the profile's latency and its bytes by the profile's rate: no loss, no jitter, no TLS, no congestion. Each \
-party has a core of its own there, and is in the profile's regions in turn.
+party has a core of its own there, and is in the profile's regions in turn. With --sockets, the parties are in networks of their own, with \
+the profile's delay, jitter, loss and rate between them, and share this machine's cores.
 
 A key takes the set-up of the black box (oblivious transfer, MAC keys) and the key itself; tuples are nonces and their binding to the key. Where one \
 program may not send enough for --count tuples, there are as many programs as it takes, one after the other; \"at once\" is the rate of several at the same time, \
@@ -77,6 +83,9 @@ pub(crate) struct EcdsaArgs {
     /// Over these networks: loopback, or by the model lan, regional, four-regions, continents, or a profile's file
     #[arg(long = "profile", value_name = "PROFILE", value_delimiter = ',', default_value = LOOPBACK)]
     profiles: Vec<String>,
+    /// With a profile, send over real sockets too, between networks of its own for each party (Linux); not by the model
+    #[arg(long)]
+    sockets: bool,
     /// Measure another implementation beside ours: a program that is given the black box, the number of parties and of tuples, and says in one
     /// line tuples a second, kB a tuple and party, ms for a key, ms and bytes a party for a signature
     #[arg(long, value_name = "PROGRAM")]
@@ -88,8 +97,10 @@ pub(crate) struct EcdsaArgs {
 
 /// One measurement.
 struct Point<'a> {
-    /// None for sockets.
+    /// None for loopback.
     profile: Option<&'a Profile>,
+    /// Whether there are sockets in any case.
+    sockets: bool,
     curve: CurveName,
     backend: Backend,
     threshold: Threshold,
@@ -99,6 +110,11 @@ struct Point<'a> {
 pub(crate) fn run(args: &EcdsaArgs, output: Output) -> Result<(), Failure> {
     let profiles = profiles(&args.profiles)?;
     let points = points(args, &profiles)?;
+    if args.sockets && profiles.iter().any(Option::is_none) {
+        return Err(Failure::Usage(format!(
+            "--sockets is for profiles of theta-wan: over {LOOPBACK} there are sockets without it"
+        )));
+    }
     let machine = Machine::look();
     if cfg!(debug_assertions) {
         output::note("this is a debug build: its figures mean nothing");
@@ -145,8 +161,13 @@ fn points<'a>(args: &EcdsaArgs, profiles: &'a [Option<Profile>]) -> Result<Vec<P
         for curve in &args.curves {
             for backend in backends {
                 let thresholds = args.nodes.iter().filter_map(|nodes| backend.threshold(*nodes));
-                let point =
-                    |threshold| Point { profile: profile.as_ref(), curve: *curve, backend: *backend, threshold };
+                let point = |threshold| Point {
+                    profile: profile.as_ref(),
+                    sockets: args.sockets,
+                    curve: *curve,
+                    backend: *backend,
+                    threshold,
+                };
                 points.extend(thresholds.map(point));
             }
         }
@@ -162,17 +183,23 @@ fn points<'a>(args: &EcdsaArgs, profiles: &'a [Option<Profile>]) -> Result<Vec<P
 
 /// Measures one of them.
 fn measured(point: &Point<'_>, count: usize, times: Times, bar: &ProgressBar) -> Result<Outcome, Failure> {
-    let Point { profile, curve, backend, threshold } = *point;
+    let Point { profile, sockets, curve, backend, threshold } = *point;
     let (name, group, is_active) = backend::with(backend, curve, Names)?;
-    let network = profile.map_or(LOOPBACK, Profile::name);
+    let network = match profile {
+        None => Cow::Borrowed(LOOPBACK),
+        Some(profile) if sockets => Cow::Owned(format!("{}, sockets", profile.name())),
+        Some(profile) => Cow::Borrowed(profile.name()),
+    };
     let say = |what: String| bar.set_message(format!("{name}, n = {}, {group}, {network}: {what}", threshold.n()));
     let mut carrier: Box<dyn Network> = match profile {
+        None => Box::new(Sockets::open(threshold, Reach::Here)?),
+        // The threads of the measurement before have ended: this process has one again.
+        Some(profile) if sockets => Box::new(Sockets::open(threshold, wan::wires(profile, threshold.n())?)?),
         Some(profile) => Box::new(Model::new(profile.clone())?),
-        None => Box::new(Sockets::open(threshold)?),
     };
     let measurement = Measurement { network: &mut *carrier, threshold, count, times, say: &say };
     let figures = backend::with(backend, curve, measurement)?;
-    let is_modelled = profile.is_some();
-    let subject = Subject { curve: group, backend: name, is_active, threshold, network, is_modelled };
+    let is_modelled = profile.is_some() && !sockets;
+    let subject = Subject { curve: group, backend: name, is_active, threshold, network: &network, is_modelled };
     Ok(Outcome::new(&subject, &figures))
 }

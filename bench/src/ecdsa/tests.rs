@@ -8,7 +8,7 @@ use super::*;
 const FEW: usize = 3;
 
 fn measure(profile: Option<&Profile>, backend: Backend, threshold: Threshold, count: usize) -> Outcome {
-    let point = Point { profile, curve: CurveName::P256, backend, threshold };
+    let point = Point { profile, sockets: false, curve: CurveName::P256, backend, threshold };
     let times = Times { programs: 1, signatures: 2, at_once: 2 };
     measured(&point, count, times, &ProgressBar::hidden()).unwrap()
 }

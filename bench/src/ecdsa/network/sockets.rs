@@ -1,4 +1,5 @@
-//! Parties that are threads of this process, each with a mesh of the product: real sockets and TLS over loopback.
+//! Parties that are threads of this process, each with a mesh of the product: real sockets and TLS, over loopback or between networks that are far from each
+//! other.
 
 use std::{
     collections::BTreeMap,
@@ -17,9 +18,12 @@ use theta_sharing::Threshold;
 use tokio::sync::mpsc;
 
 use super::party::{self, Said, Task};
-use crate::ecdsa::{
-    job::{Job, Network},
-    phase::Record,
+use crate::{
+    ecdsa::{
+        job::{Job, Network},
+        phase::Record,
+    },
+    wan::Reach,
 };
 
 /// Nothing here takes a party so long, unless something is wrong.
@@ -32,19 +36,24 @@ pub(in crate::ecdsa) struct Sockets {
     threads: Vec<JoinHandle<()>>,
     epoch: Instant,
     programs: u32,
+    /// Where the parties are, for as long as they are.
+    _reach: Reach,
 }
 
 impl Sockets {
     /// Starts the parties, and waits until each is connected to each.
-    pub(in crate::ecdsa) fn open(threshold: Threshold) -> Result<Self, Failure> {
+    pub(in crate::ecdsa) fn open(threshold: Threshold, reach: Reach) -> Result<Self, Failure> {
         let (say, said) = sync::channel();
-        let mut group = Self { tasks: Vec::new(), said, threads: Vec::new(), epoch: Instant::now(), programs: 0 };
-        for (place, config) in members(threshold)?.into_iter().enumerate() {
+        let members = members(threshold, &reach)?;
+        let (tasks, threads, epoch) = (Vec::new(), Vec::new(), Instant::now());
+        let mut group = Self { tasks, said, threads, epoch, programs: 0, _reach: reach.clone() };
+        for (place, (node, config)) in members.into_iter().enumerate() {
             let (task, tasks) = mpsc::unbounded_channel();
-            let say = say.clone();
+            let (say, reach) = (say.clone(), reach.clone());
             let run = move || {
                 // Whoever does not listen any more has ended the group.
-                let result = party::run(config, tasks, &|said| drop(say.send((place, Ok(said)))));
+                let run = || party::run(config, tasks, &|said| drop(say.send((place, Ok(said)))));
+                let result = reach.enter(node).map_err(Failure::internal).and_then(|()| run());
                 drop(result.map_err(|failure| say.send((place, Err(failure)))));
             };
             let thread = thread::Builder::new().name(format!("party-{}", place + 1)).spawn(run);
@@ -124,24 +133,24 @@ impl Drop for Sockets {
 }
 
 /// What each party's mesh is started with.
-fn members(threshold: Threshold) -> Result<Vec<MeshConfig>, Failure> {
+fn members(threshold: Threshold, reach: &Reach) -> Result<Vec<(u16, MeshConfig)>, Failure> {
     let mut members = Vec::new();
     for index in threshold.indices() {
         let made = Identity::generate(&format!("party-{index}")).map_err(Failure::internal)?;
         let identity = Identity::from_pem(&made.certificate_pem, &made.key_pem).map_err(Failure::internal)?;
-        members.push((index.number().into(), identity, TcpListener::bind("127.0.0.1:0").map_err(Failure::internal)?));
+        let node = index.get();
+        let address = reach.address(node).ok_or_else(|| Failure::internal("more parties than addresses"))?;
+        let listener = reach.within(node, || TcpListener::bind((address, 0))).map_err(Failure::internal)?;
+        members.push((node, index.number().into(), identity, listener));
     }
     let mut everyone = Vec::new();
-    for (id, identity, listener) in &members {
+    for (_, id, identity, listener) in &members {
         let address = listener.local_addr().map_err(Failure::internal)?.to_string();
         everyone.push(MeshPeer { id: *id, address, certificate: identity.fingerprint() });
     }
-    let config = |(local, identity, listener)| MeshConfig {
-        local,
-        identity,
-        listen: Listen::Bound(listener),
-        peers: everyone.iter().filter(|peer| peer.id != local).cloned().collect(),
-        limits: MeshLimits::default(),
+    let config = |(node, local, identity, listener)| {
+        let peers = everyone.iter().filter(|peer| peer.id != local).cloned().collect();
+        (node, MeshConfig { local, identity, listen: Listen::Bound(listener), peers, limits: MeshLimits::default() })
     };
     Ok(members.into_iter().map(config).collect())
 }
