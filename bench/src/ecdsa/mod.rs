@@ -192,9 +192,9 @@ fn measured(point: &Point<'_>, count: usize, times: Times, bar: &ProgressBar) ->
     };
     let say = |what: String| bar.set_message(format!("{name}, n = {}, {group}, {network}: {what}", threshold.n()));
     let mut carrier: Box<dyn Network> = match profile {
-        None => Box::new(Sockets::open(threshold, Reach::Here)?),
+        None => Box::new(Sockets::open(threshold, &Reach::Here)?),
         // The threads of the measurement before have ended: this process has one again.
-        Some(profile) if sockets => Box::new(Sockets::open(threshold, wan::wires(profile, threshold.n())?)?),
+        Some(profile) if sockets => Box::new(Sockets::open(threshold, &wan::wires(profile, threshold.n())?)?),
         Some(profile) => Box::new(Model::new(profile.clone())?),
     };
     let measurement = Measurement { network: &mut *carrier, threshold, count, times, say: &say };

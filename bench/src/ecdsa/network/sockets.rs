@@ -42,9 +42,9 @@ pub(in crate::ecdsa) struct Sockets {
 
 impl Sockets {
     /// Starts the parties, and waits until each is connected to each.
-    pub(in crate::ecdsa) fn open(threshold: Threshold, reach: Reach) -> Result<Self, Failure> {
+    pub(in crate::ecdsa) fn open(threshold: Threshold, reach: &Reach) -> Result<Self, Failure> {
         let (say, said) = sync::channel();
-        let members = members(threshold, &reach)?;
+        let members = members(threshold, reach)?;
         let (tasks, threads, epoch) = (Vec::new(), Vec::new(), Instant::now());
         let mut group = Self { tasks, said, threads, epoch, programs: 0, _reach: reach.clone() };
         for (place, (node, config)) in members.into_iter().enumerate() {
