@@ -24,7 +24,7 @@ const PREPARE: u32 = 3;
 /// The lowest kind of a message of a program.
 const PROGRAM: u32 = 4;
 /// One of the rounds in which MACs are checked.
-const ROUND: u16 = 40;
+const ROUND: u16 = 24;
 
 /// How many presignatures a stock should have: with MASCOT a program makes 8.
 const LEVEL: usize = 12;
