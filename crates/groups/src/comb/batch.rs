@@ -130,7 +130,7 @@ impl<P: CoordinatePoint> Comb<P> {
 
     fn multiply_together(&self, scalars: &[P::Scalar]) -> Result<Vec<P>, Exception> {
         let mut bits = Zeroizing::new(Vec::with_capacity(scalars.len()));
-        bits.extend(scalars.iter().map(|scalar| self.recode(scalar)));
+        bits.extend(scalars.iter().map(|scalar| self.recoding.bits::<P>(scalar)));
         let entries =
             |row, position| bits.iter().map(move |bits| P::coordinates(&self.entry(row, position, bits.as_ref())));
         let positions = (0..self.spacing).rev();

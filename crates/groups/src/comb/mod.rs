@@ -74,10 +74,7 @@ pub(crate) struct Comb<P: CombPoint> {
     rows: Vec<[P::Entry; ENTRIES]>,
     /// d: bits of a tooth.
     spacing: usize,
-    /// 1/2.
-    half: P::Scalar,
-    /// (2^D - 1) / 2.
-    offset: P::Scalar,
+    recoding: Recoding<P::Scalar>,
 }
 
 impl<P: CombPoint> Comb<P> {
@@ -96,15 +93,13 @@ impl<P: CombPoint> Comb<P> {
             });
             append_row(&teeth, &mut multiples);
         }
-        let half = P::Scalar::from_u64(2).invert();
-        let power = (0..spacing * TEETH * rows).fold(P::Scalar::ONE, |power, _| power + power);
-        let rows = P::to_entries(&multiples).as_chunks().0.to_vec();
-        Self { rows, spacing, half, offset: (power - P::Scalar::ONE) * half }
+        let recoding = Recoding::new(spacing * TEETH * rows);
+        Self { rows: P::to_entries(&multiples).as_chunks().0.to_vec(), spacing, recoding }
     }
 
     /// The product in constant time.
     pub(crate) fn multiply(&self, scalar: &P::Scalar) -> P {
-        let mut bits = self.recode(scalar);
+        let mut bits = self.recoding.bits::<P>(scalar);
         let mut sum = P::identity();
         for position in (0..self.spacing).rev() {
             sum = sum.double();
@@ -116,23 +111,44 @@ impl<P: CombPoint> Comb<P> {
         sum
     }
 
+    /// The entry that a row adds at one position of its teeth. Row and position are public, the bits are not.
+    fn entry(&self, (number, row): (usize, &[P::Entry; ENTRIES]), position: usize, bits: &[u8]) -> P::Entry {
+        entry::<P>(row, |tooth| bit(bits, (number * TEETH + tooth) * self.spacing + position))
+    }
+}
+
+/// What makes the digits +1 and -1 of a scalar: see [`Comb`].
+struct Recoding<S> {
+    /// 1/2.
+    half: S,
+    /// (2^D - 1) / 2.
+    offset: S,
+}
+
+impl<S: Scalar> Recoding<S> {
+    /// For D digits.
+    fn new(digits: usize) -> Self {
+        let half = S::from_u64(2).invert();
+        let power = (0..digits).fold(S::ONE, |power, _| power + power);
+        Self { half, offset: (power - S::ONE) * half }
+    }
+
     /// The bits c_i of a scalar.
-    fn recode(&self, scalar: &P::Scalar) -> <P::Scalar as Scalar>::Encoding {
+    fn bits<P: CombPoint<Scalar = S>>(&self, scalar: &S) -> S::Encoding {
         let mut recoded = *scalar * self.half + self.offset;
         let bits = P::little_endian(&recoded);
         recoded.zeroize();
         bits
     }
+}
 
-    /// The entry that a row adds at one position of its teeth. Row and position are public, the bits are not.
-    fn entry(&self, (number, row): (usize, &[P::Entry; ENTRIES]), position: usize, bits: &[u8]) -> P::Entry {
-        let tooth = |tooth| bit(bits, (number * TEETH + tooth) * self.spacing + position);
-        let digits = (0..TEETH - 1).rev().fold(0, |digits, i| digits << 1 | tooth(i));
-        // 0 if the highest tooth is positive, else 1; then all other digits are inverted.
-        let negative = 1 - tooth(TEETH - 1);
-        let index = (digits ^ negative.wrapping_neg()) & ENTRIES_MASK;
-        P::select(row, index, Choice::from(negative))
-    }
+/// The entry of a row for these bits of its teeth.
+fn entry<P: CombPoint>(row: &[P::Entry; ENTRIES], tooth: impl Fn(usize) -> u8) -> P::Entry {
+    let digits = (0..TEETH - 1).rev().fold(0, |digits, i| digits << 1 | tooth(i));
+    // 0 if the highest tooth is positive, else 1; then all other digits are inverted.
+    let negative = 1 - tooth(TEETH - 1);
+    let index = (digits ^ negative.wrapping_neg()) & ENTRIES_MASK;
+    P::select(row, index, Choice::from(negative))
 }
 
 /// The highest index of an entry.

@@ -1,10 +1,8 @@
 //! Sums of secret multiples of several public points, with one series of doublings for all of them (Straus, 1964), in constant time: signed digits of
 //! six bits, none of them zero.
 
-use super::{CombPoint, ENTRIES, ENTRIES_MASK, TEETH, bit};
-use crate::Scalar;
-use subtle::Choice;
-use zeroize::{Zeroize, Zeroizing};
+use super::{CombPoint, ENTRIES, Recoding, TEETH, bit, entry};
+use zeroize::Zeroizing;
 
 /// How many points have their tables at once, of 3 KiB each: as many as stay in a processor's second cache, and enough to share the doublings.
 const AT_ONCE: usize = 64;
@@ -19,17 +17,9 @@ pub(crate) fn sum_of_multiples<P: CombPoint>(scalars: &[P::Scalar], points: &[P]
 
 fn part<P: CombPoint>(scalars: &[P::Scalar], points: &[P]) -> P {
     let digits = P::ORDER_BITS.div_ceil(TEETH);
-    // As in a comb: k is the sum of (2 c_i - 1) 2^i, with c_i the bits of (k + 2^D - 1) / 2.
-    let half = P::Scalar::from_u64(2).invert();
-    let power = (0..digits * TEETH).fold(P::Scalar::ONE, |power, _| power + power);
-    let offset = (power - P::Scalar::ONE) * half;
+    let recoding = Recoding::new(digits * TEETH);
     let mut bits = Zeroizing::new(Vec::with_capacity(scalars.len()));
-    bits.extend(scalars.iter().map(|scalar| {
-        let mut recoded = *scalar * half + offset;
-        let bits = P::little_endian(&recoded);
-        recoded.zeroize();
-        bits
-    }));
+    bits.extend(scalars.iter().map(|scalar| recoding.bits::<P>(scalar)));
     let tables: Vec<[P::Entry; ENTRIES]> =
         points.iter().flat_map(|point| P::to_entries(&odd_multiples(point)).as_chunks().0.to_vec()).collect();
     let mut sum = P::identity();
@@ -38,12 +28,7 @@ fn part<P: CombPoint>(scalars: &[P::Scalar], points: &[P]) -> P {
             sum = sum.double();
         }
         for (bits, table) in bits.iter().zip(&tables) {
-            let bit = |place| bit(bits.as_ref(), digit * TEETH + place);
-            let low = (0..TEETH - 1).rev().fold(0, |low, place| low << 1 | bit(place));
-            // 0 if the highest bit makes the digit positive, else 1; then all others are inverted.
-            let negative = 1 - bit(TEETH - 1);
-            let index = (low ^ negative.wrapping_neg()) & ENTRIES_MASK;
-            sum = sum.plus_entry(&P::select(table, index, Choice::from(negative)));
+            sum = sum.plus_entry(&entry::<P>(table, |place| bit(bits.as_ref(), digit * TEETH + place)));
         }
     }
     sum

@@ -535,9 +535,7 @@ fn runs_of_one_set_up_have_seeds_and_keys_of_their_own() {
 fn check(made: &All<Triples<P256Scalar>>, count: usize, delta: P256Scalar) {
     for place in 0..count {
         let [a, b, c] = [0, 1, 2].map(|which| {
-            let shares = made.values().map(|triples| triples.expose()[place][which]);
-            let sum = |(value, mac), share: Share<P256Scalar>| (value + share.value, mac + share.mac);
-            let (value, mac) = shares.fold((P256Scalar::ZERO, P256Scalar::ZERO), sum);
+            let (value, mac) = sum(made.values().map(|triples| &triples.expose()[place][which]));
             assert_eq!(mac, value * delta);
             value
         });
