@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use theta_custody::{CeremonyError, CeremonyState, CustodyEffect, ResolveError};
-use theta_names::{Epoch, KeyState, ShareIndex, Version};
+use theta_names::{Delivery, Epoch, KeyState, ShareIndex, Version};
 use theta_payload::split_ciphertext;
 use theta_schemes::keys::SchemeError;
 use theta_schemes::{CombineError, Statement, Suite};
@@ -180,11 +180,17 @@ fn a_lost_share_is_found_again() {
     assert_eq!(net.hold(3, &again), Err(CeremonyError::HasShare(party(3))));
 }
 
-/// Keys of ECDSA are shared like all others: every ceremony serves them.
+/// Keys of ECDSA are shared like all others, whatever their holders compute with them: every ceremony serves them, and leaves them what they are.
 #[test]
 fn an_ecdsa_key_is_made_renewed_moved_recovered_and_rotated() {
+    for delivery in Delivery::ALL.into_iter().filter(|delivery| *delivery != Delivery::Quorum) {
+        a_life_of_an_ecdsa_key(delivery);
+    }
+}
+
+fn a_life_of_an_ecdsa_key(delivery: Delivery) {
     let mut net = Net::new(2, 6, 7);
-    net.create("wallet", Suite::EcdsaSecp256k1, 2, &[1, 2, 3]);
+    net.create_for(delivery, "wallet", Suite::EcdsaSecp256k1, 2, &[1, 2, 3]);
     let public = net.entry(1, "wallet").public.clone();
     for nodes in [[1, 2], [3, 1]] {
         check_sharing(&net, &nodes, "wallet", &public);
@@ -205,4 +211,7 @@ fn an_ecdsa_key_is_made_renewed_moved_recovered_and_rotated() {
     let over = |net: &Net| (1..=6).all(|node| net.state(node, &id) == CeremonyState::Recovered);
     assert!(net.until(60, over), "{:?}", (1..=6).map(|node| net.state(node, &id)).collect::<Vec<_>>());
     check_sharing(&net, &[5, 2, 4], "wallet", &next.public);
+    for node in [1, 2, 4, 5, 6] {
+        assert_eq!(net.entry(node, "wallet").delivery, delivery, "node {node}");
+    }
 }

@@ -310,13 +310,18 @@ impl Net {
     }
 
     pub(crate) fn create(&mut self, key: &str, suite: Suite, k: u16, holders: &[u16]) -> [u8; 32] {
-        let change = KeyChange::Create {
-            key: name(key),
-            suite: suite.into(),
-            delivery: Delivery::All,
-            k,
-            holders: holders.to_vec(),
-        };
+        self.create_for(Delivery::All, key, suite, k, holders)
+    }
+
+    pub(crate) fn create_for(
+        &mut self,
+        delivery: Delivery,
+        key: &str,
+        suite: Suite,
+        k: u16,
+        holders: &[u16],
+    ) -> [u8; 32] {
+        let change = KeyChange::Create { key: name(key), suite: suite.into(), delivery, k, holders: holders.to_vec() };
         self.run(holders.to_vec(), change)
     }
 

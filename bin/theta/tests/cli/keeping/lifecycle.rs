@@ -15,6 +15,7 @@ use theta_sharing::Threshold;
 use theta_store::{SealingKey, Store};
 
 use crate::harness::{Group, theta_with_stdin};
+use crate::keys::verifiers::all_take;
 
 const TEXT: &[u8] = b"The secret of a key that nobody ever held.\n";
 
@@ -90,10 +91,11 @@ fn a_key_lives_and_dies() {
 }
 
 /// Deals a key, of which one node has lost its share, into the stores of nodes that do not run.
-fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
+fn deal_with_a_loss(group: &Group, name: &str, (suite, delivery): (Suite, Delivery), lost: u16) {
     let name: KeyName = name.parse().unwrap();
-    let mut rng = ChaCha20Rng::from_seed([7; 32]);
-    let (public, shares) = deal_any(Suite::Sg02Ristretto255, Threshold::new(2, 4).unwrap(), &mut rng);
+    // No two keys have one secret.
+    let mut rng = ChaCha20Rng::from_seed([7 + delivery.code(); 32]);
+    let (public, shares) = deal_any(suite, Threshold::new(2, 4).unwrap(), &mut rng);
     let holders = Holders::first(4);
     for (node, share) in (1..).zip(&shares) {
         let dir = group.node_dir(node);
@@ -102,7 +104,7 @@ fn deal_with_a_loss(group: &Group, name: &str, lost: u16) {
         let share = Some(share).filter(|_| node != lost);
         import_dealt(
             &store,
-            &DealtKey { name: &name, public: &public, share, delivery: Delivery::All, holders: &holders, created: 0 },
+            &DealtKey { name: &name, public: &public, share, delivery, holders: &holders, created: 0 },
         )
         .unwrap();
     }
@@ -118,25 +120,30 @@ pub(super) fn with_the_rule_for_recoveries(policy: &str, approver: &str) -> Stri
     format!("{}{rule}{}\n{approver}", &policy[..from], &policy[to..])
 }
 
-#[test]
-fn a_lost_share_is_recovered() {
-    let mut group = Group::made_with(&["--no-keys"]);
-    deal_with_a_loss(&group, "vault", 3);
-    group.start_all();
-    let sealed = sealed(&group, "vault");
-    opens(&group, &sealed);
-    // A recovery takes an approval; the refusal says what to do.
-    let recover = ["keys", "recover", "vault", "--node", "3", "--json"];
-    group.theta(&recover).fails(1, &["theta approver new --name ann", "recovering-takes-an-approval", "--approval"]);
+/// Makes an approver, whose word all nodes take.
+fn ann_may_approve_recoveries(group: &Group) {
     let approver = group.theta(&["approver", "new", "--name", "ann"]).ok().text();
     for node in 1..=4 {
         let file = group.node_dir(node).join("policy.toml");
         let policy = fs::read_to_string(&file).unwrap();
         fs::write(&file, with_the_rule_for_recoveries(&policy, &approver)).unwrap();
     }
+    (1..=4).for_each(|node| group.await_changed_policy(node));
+}
+
+#[test]
+fn a_lost_share_is_recovered() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    deal_with_a_loss(&group, "vault", (Suite::Sg02Ristretto255, Delivery::All), 3);
+    group.start_all();
+    let sealed = sealed(&group, "vault");
+    opens(&group, &sealed);
+    // A recovery takes an approval; the refusal says what to do.
+    let recover = ["keys", "recover", "vault", "--node", "3", "--json"];
+    group.theta(&recover).fails(1, &["theta approver new --name ann", "recovering-takes-an-approval", "--approval"]);
+    ann_may_approve_recoveries(&group);
     let approve = ["approve", "--as", "ann.key", "--operation", "keys.recover", "--key", "vault", "--node", "3"];
     group.theta(&[&approve[..], &["--yes", "-o", "ann.approval"]].concat()).ok();
-    (1..=4).for_each(|node| group.await_changed_policy(node));
     group.theta(&recover).fails(1, &["recovering-takes-an-approval", "theta approve --as ann.key"]);
     // A pipe can be read only once, as with process substitution.
     let approval = fs::read(group.path().join("ann.approval")).unwrap();
@@ -147,6 +154,37 @@ fn a_lost_share_is_recovered() {
     group.kill(1);
     group.kill(2);
     opens(&group, &sealed);
+}
+
+/// Whatever the holders of an ECDSA key compute with each other: a share that is found again signs.
+#[test]
+fn a_recovered_share_of_an_ecdsa_key_signs() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    let keys = [
+        ("honest", Delivery::All),
+        ("mascot", Delivery::DishonestMajority),
+        ("shamir", Delivery::Passive),
+        ("semi-ot", Delivery::PassiveDishonestMajority),
+    ];
+    for (key, delivery) in keys {
+        deal_with_a_loss(&group, key, (Suite::EcdsaP256, delivery), 3);
+    }
+    group.start_all();
+    ann_may_approve_recoveries(&group);
+    let approve = ["approve", "--as", "ann.key", "--operation", "keys.recover", "--all", "--node", "3", "--yes"];
+    group.theta(&[&approve[..], &["-o", "ann.approval"]].concat()).ok();
+    let recover = ["keys", "recover", "--all", "--node", "3", "--approval", "ann.approval", "--json"];
+    let recovered = group.theta(&recover).ok().json();
+    assert_eq!(recovered.as_array().unwrap().len(), keys.len(), "{recovered}");
+    // Without node 1, programs of three take node 3; without node 2 as well, those of two do.
+    group.kill(1);
+    for (key, _) in [keys[0], keys[2]] {
+        all_take(&group, key, "ecdsa-p256", &format!("three are left, {key}"));
+    }
+    group.kill(2);
+    for (key, _) in [keys[1], keys[3]] {
+        all_take(&group, key, "ecdsa-p256", &format!("two are left, {key}"));
+    }
 }
 
 #[test]

@@ -135,7 +135,9 @@ fn a_key_takes_an_honest_majority() {
     // The nodes say so.
     reshare("3", "1,2,3,4").fails(1, &["ecdsa-p256 cannot be 3 of 4"]);
     reshare("3", "1,2,3,4,5").ok();
+    all_take(&group, "gold", "ecdsa-p256", "moved to 3 of 5");
     group.theta(&["keys", "refresh", "gold"]).ok();
+    all_take(&group, "gold", "ecdsa-p256", "with new shares");
     let pem = group.theta(&["keys", "export", "gold"]).ok().stdout;
     group.file("gold.pem", pem);
     let read = run(group.path(), "openssl pkey -pubin -in gold.pem -noout -text");

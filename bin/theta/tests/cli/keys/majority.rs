@@ -56,8 +56,10 @@ fn two_of_three_sign_without_the_third() {
 fn three_of_five_and_four_of_seven_sign() {
     for (n, k) in [(5, 3), (7, 4)] {
         let group = made(n, k);
-        group.theta(&["keys", "create", "vault=ecdsa-p256", "--majority", "dishonest"]).ok();
-        all_take(&group, "vault", "ecdsa-p256", &format!("{k} of {n}"));
+        for majority in ["dishonest", "honest"] {
+            group.theta(&["keys", "create", &format!("{majority}=ecdsa-p256"), "--majority", majority]).ok();
+            all_take(&group, majority, "ecdsa-p256", &format!("{k} of {n}, {majority} majority"));
+        }
     }
 }
 

@@ -32,6 +32,28 @@ fn go() -> Option<&'static Path> {
     PROGRAM.get_or_init(build).as_deref()
 }
 
+/// A verifier with ring, built once. It is a package of its own, since this workspace has no ring.
+fn ring() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verify-ring");
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/verify-ring/Cargo.toml");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(manifest).arg("--target-dir").arg(&target);
+        assert!(cargo.status().expect("cargo runs").success(), "the verifier with ring is built");
+        target.join("debug/verify-ring")
+    };
+    PROGRAM.get_or_init(build)
+}
+
+/// Whether ring takes a signature, in DER or not, by the key in `public.der`.
+fn ring_takes(group: &Group, signature: &str, message: &str) -> bool {
+    let output = Command::new(ring()).args(["public.der", signature, message]).current_dir(group.path()).output();
+    let output = output.expect("the verifier with ring runs");
+    assert_ne!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    output.status.success()
+}
+
 /// Whether Go's crypto/ecdsa takes a signature.
 fn go_takes(group: &Group, program: &Path, message: &str) -> bool {
     let files = ["public.pem", "signature.der", message];
@@ -52,7 +74,7 @@ fn aws_lc_takes(algorithm: &'static EcdsaVerificationAlgorithm, key: &[u8], mess
 
 /// Checks that all verifiers that know the curve take the signature of a message that some nodes have just made, and none of them the signature of
 /// another one.
-pub(super) fn all_take(group: &Group, key: &str, suite: &str, message: &str) {
+pub(crate) fn all_take(group: &Group, key: &str, suite: &str, message: &str) {
     group.file("message", message);
     group.file("other", format!("not {message}"));
     group.theta(&["sign", "message", "--key", key, "-o", "signature.der", "--format", "der"]).ok();
@@ -72,6 +94,10 @@ pub(super) fn all_take(group: &Group, key: &str, suite: &str, message: &str) {
         assert!(aws_lc_takes(&ECDSA_P256_SHA256_ASN1, point, message, &der));
         assert!(aws_lc_takes(&ECDSA_P256_SHA256_FIXED, point, message, &raw));
         assert!(!aws_lc_takes(&ECDSA_P256_SHA256_ASN1, point, "something else", &der));
+        group.file("public.der", &uncompressed);
+        group.file("signature.raw", raw);
+        assert!(ring_takes(group, "signature.der", "message") && !ring_takes(group, "signature.der", "other"), "{message}");
+        assert!(ring_takes(group, "signature.raw", "message") && !ring_takes(group, "signature.raw", "other"), "{message}");
     } else {
         let hex = group.theta(&["keys", "export", key, "--format", "hex"]).ok().text();
         let public = secp256k1::PublicKey::from_slice(&hex::decode(hex.trim()).unwrap()).unwrap();
