@@ -4,7 +4,7 @@ mod ecdsa;
 mod majority;
 mod processes;
 mod quorum;
-mod verifiers;
+pub(crate) mod verifiers;
 
 use std::{path::Path, process::Command};
 

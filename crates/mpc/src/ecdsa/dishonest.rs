@@ -146,11 +146,15 @@ struct Rest<G: Group> {
     public_key: G::Element,
     count: usize,
     now: Option<Message>,
+    owner: Option<ShareIndex>,
 }
 
 /// This party's summand of x, and the rest.
 fn summand<G: Curve>(party: &Party, setting: Presigning<G>) -> Result<(Secret<G::Scalar>, Rest<G>), Stop> {
-    let Presigning { holders, epoch, public_key, share, session, count, digest, .. } = setting;
+    let Presigning { holders, epoch, public_key, share, session, count, digest, owner } = setting;
+    if owner.is_some_and(|owner| !holders.contains(&owner)) {
+        return Err(Stop::Input("the owner is no holder of the program"));
+    }
     let coefficient = theta_sharing::coefficients_at_zero::<G::Scalar>(&holders)
         .ok()
         .filter(|coefficients| coefficients.len() == party.n())
@@ -158,7 +162,7 @@ fn summand<G: Curve>(party: &Party, setting: Presigning<G>) -> Result<(Secret<G:
         .ok_or(Stop::Input("the holders are not those of the program"))?;
     let summand = Secret::new(*share.expose() * coefficient);
     let now = digest.map(|digest| Message { digest, session });
-    Ok((summand, Rest { holders, epoch, public_key, count, now }))
+    Ok((summand, Rest { holders, epoch, public_key, count, now, owner }))
 }
 
 /// Presignatures and the signature, on a black box that shares additively and has `[x]`, if it is the secret of the public key.
@@ -167,7 +171,7 @@ async fn presign_on<G: Curve, B: BlackBox<Group = G, Cell = [G::Scalar; W]>, con
     secret: Shared<B>,
     rest: Rest<G>,
 ) -> Result<Presigned<G>, Stop> {
-    let Rest { holders, epoch, public_key, count, now } = rest;
+    let Rest { holders, epoch, public_key, count, now, owner } = rest;
     let opened = black_box.open_points(&secret.part(0..1).convert()).await?;
     if opened.first() != Some(&public_key) {
         return Err(Stop::Cheated("the holders' shares are not those of the public key"));
@@ -181,7 +185,7 @@ async fn presign_on<G: Curve, B: BlackBox<Group = G, Cell = [G::Scalar; W]>, con
         let seeds = common_seeds(party).await?;
         let made = tuples.into_iter().enumerate();
         presignatures
-            .extend(made.filter_map(|(place, tuple)| of_all(&holders, party.position(), place, tuple, &seeds)));
+            .extend(made.filter_map(|(at, tuple)| of_all((&holders, owner), party.position(), at, tuple, &seeds)));
     }
     Ok(Presigned { presignatures, signature: sign_first(black_box, &key, first).await? })
 }

@@ -45,7 +45,7 @@ pub struct Presigning<G: Group> {
     pub count: usize,
     /// The digest to sign at once with one tuple more, which serves nothing else.
     pub digest: Option<[u8; 32]>,
-    /// The holder that says of all of them what they sign, and is a signer of each; `None`: holders take turns. Where each holder may cheat they always do.
+    /// The holder that says of all of them what they sign, and is a signer of each; `None`: holders take turns.
     pub owner: Option<ShareIndex>,
 }
 
@@ -343,11 +343,11 @@ fn masks(
     set.iter().filter(|other| **other != local).map(mask).collect()
 }
 
-/// A tuple for all parties of a black box that shares additively: all of them sign. They take turns to be the owner.
+/// A tuple for all parties of a black box that shares additively: all of them sign. If nobody is the owner of all, they take turns.
 ///
 /// A party's summand is the first scalar of its cell: MASCOT's second one is the MAC.
 pub(super) fn of_all<G: Curve, B: BlackBox<Group = G, Cell = [G::Scalar; W]>, const W: usize>(
-    holders: &[ShareIndex],
+    (holders, owner): (&[ShareIndex], Option<ShareIndex>),
     local: usize,
     place: usize,
     tuple: Tuple<B>,
@@ -356,7 +356,7 @@ pub(super) fn of_all<G: Curve, B: BlackBox<Group = G, Cell = [G::Scalar; W]>, co
     let Tuple { id, element, key, inverse, product } = tuple;
     let set: Vec<usize> = (0..holders.len()).collect();
     let turn = place.wrapping_add(usize::from(id[0])).checked_rem(holders.len())?;
-    let owner = holders.get(turn).copied()?;
+    let owner = owner.or_else(|| holders.get(turn).copied())?;
     let inverse = *inverse.cells().first()?.first()?;
     let product = *product.cells().first()?.first()?;
     let masks = masks(&id, &set, local, seeds)?;

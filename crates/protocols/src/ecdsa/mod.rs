@@ -119,7 +119,7 @@ impl Default for Options {
     }
 }
 
-/// The most presignatures that one program makes. With a dishonest majority a round has 16,384 bytes for each.
+/// The most presignatures that one program makes. With a dishonest majority a round has 16,384 bytes for each, and one that signs makes fewer.
 const fn most_at_once(majority: Majority) -> usize {
     match majority {
         Majority::Honest => 64,

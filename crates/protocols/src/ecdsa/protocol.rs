@@ -12,7 +12,6 @@ use theta_groups::{Secret, SecretRng};
 use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
 use theta_sharing::ShareIndex;
 
-use super::Majority;
 use super::collected::Collected;
 use super::curves::StockCurve;
 use super::failures::Failures;
@@ -175,11 +174,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
             Body::Share { id, element, share } => {
                 let is_first = self.collected.add(from, id, element, share)?;
                 if !self.collected.is_known(&id) && self.collected.begins_take(from) {
-                    // Whoever has its turn, or takes it already, may name what a program is about to bring here. Where all must sign, none makes any meanwhile.
+                    // Whoever has its turn, or takes it already, may name what a program is about to bring here.
                     let next = self.attempt.saturating_add(1);
                     let has_turn =
                         [self.attempt, next].iter().any(|attempt| self.setting.coordinator(*attempt) == from);
-                    let waits = has_turn && self.setting.majority == Majority::Honest;
+                    let waits = has_turn && self.setting.shares_programs();
                     self.ask(stock::Ask::Take { owner: from, id, waits, again: false });
                 }
                 if is_first {

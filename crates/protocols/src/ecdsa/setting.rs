@@ -134,22 +134,35 @@ impl<C: StockCurve> Setting<C> {
         self.majority.members(self.threshold)
     }
 
-    /// How many presignatures a program makes that this party coordinates, which has so many left: none where there may be no room for them, when those come
-    /// that are being made. So holders that follow the protocol throw none away, which they would not do alike. Others make as many with it, whatever their
-    /// own stocks should have.
-    pub(super) fn count(&self, left: usize) -> u16 {
+    /// How many presignatures the program of an attempt makes that this party coordinates, which has so many left: none where there may be no room for them,
+    /// when those come that are being made. So holders that follow the protocol throw none away, which they would not do alike. Others make as many with it,
+    /// whatever their own stocks should have.
+    ///
+    /// With a dishonest majority a request for which everybody has had a turn makes none any more: what its programs send has bounds, and they fail.
+    pub(super) fn count(&self, attempt: u16, left: usize) -> u16 {
+        if self.majority == Majority::Dishonest && self.round_of(attempt) > 0 {
+            return 0;
+        }
         let count = made_at_once(self.level, self.majority).min(self.most_at_once());
         let coming = count.saturating_mul(self.making.of(self.local).saturating_add(1));
         let has_room = self.digest.is_none() || left.saturating_add(coming) <= self.most_of_owner(0);
         if has_room { u16::try_from(count).unwrap_or(u16::MAX) } else { 0 }
     }
 
-    /// The most presignatures that any program makes: none where no stock is kept. With a dishonest majority one that signs makes none beside: they
-    /// take longer than the signature, for which somebody waits.
+    /// The most presignatures that any program makes: none where no stock is kept. With a dishonest majority one that signs makes fewer beside, the more
+    /// of its holders may be liars, as all that these let fail at its end has to find room in what an instance takes of a peer.
     pub(super) fn most_at_once(&self) -> usize {
-        let is_kept = stock_is_kept(self.majority, self.security, self.threshold);
-        let makes = self.majority == Majority::Honest || self.digest.is_none();
-        if is_kept && makes { most_at_once(self.majority) } else { 0 }
+        let most = most_at_once(self.majority);
+        match self.majority {
+            _ if !stock_is_kept(self.majority, self.security, self.threshold) => 0,
+            Majority::Dishonest if self.digest.is_some() => most.checked_div(self.threshold.t().into()).unwrap_or(0),
+            _ => most,
+        }
+    }
+
+    /// Whether a program that signs makes presignatures beside, so that who comes while one is under way may wait for it.
+    pub(super) fn shares_programs(&self) -> bool {
+        self.most_at_once() > 0
     }
 
     /// Whether all of the holders sign with each presignature.
@@ -258,8 +271,7 @@ impl<C: StockCurve> Setting<C> {
     /// Who owns all that the program of an attempt makes. Whoever signs by one has used up what it owned, while others may have plenty; when nobody asks,
     /// all get their part.
     pub(super) fn owner(&self, attempt: u16) -> Option<PartyId> {
-        let is_short = self.digest.is_some() && self.majority == Majority::Honest;
-        is_short.then(|| self.coordinator(attempt))
+        self.digest.is_some().then(|| self.coordinator(attempt))
     }
 
     /// The signature as results have it.

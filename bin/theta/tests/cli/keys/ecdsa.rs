@@ -4,7 +4,7 @@ use base64ct::{Base64, Encoding as _};
 use sha2::Digest as _;
 
 use crate::harness::Group;
-use crate::keys::run;
+use crate::keys::{run, verifiers::all_take};
 
 /// For each curve of the suites, OpenSSL's name of it.
 const CURVES: [(&str, &str); 2] = [("ecdsa-p256", "prime256v1"), ("ecdsa-secp256k1", "secp256k1")];

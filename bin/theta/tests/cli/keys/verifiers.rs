@@ -96,8 +96,14 @@ pub(crate) fn all_take(group: &Group, key: &str, suite: &str, message: &str) {
         assert!(!aws_lc_takes(&ECDSA_P256_SHA256_ASN1, point, "something else", &der));
         group.file("public.der", &uncompressed);
         group.file("signature.raw", raw);
-        assert!(ring_takes(group, "signature.der", "message") && !ring_takes(group, "signature.der", "other"), "{message}");
-        assert!(ring_takes(group, "signature.raw", "message") && !ring_takes(group, "signature.raw", "other"), "{message}");
+        assert!(
+            ring_takes(group, "signature.der", "message") && !ring_takes(group, "signature.der", "other"),
+            "{message}"
+        );
+        assert!(
+            ring_takes(group, "signature.raw", "message") && !ring_takes(group, "signature.raw", "other"),
+            "{message}"
+        );
     } else {
         let hex = group.theta(&["keys", "export", key, "--format", "hex"]).ok().text();
         let public = secp256k1::PublicKey::from_slice(&hex::decode(hex.trim()).unwrap()).unwrap();

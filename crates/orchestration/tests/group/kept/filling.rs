@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
 use prost::Message as _;
-use theta_names::{Epoch, NodeId};
+use theta_names::{Delivery, Epoch, NodeId};
 use theta_network::Inbound;
 use theta_orchestration::{InstanceId, OrchestratorConfig, Stock};
 use theta_schemes::Suite;
@@ -25,10 +25,15 @@ const ANNOUNCEMENT: u32 = u32::MAX - 1;
 const PREPARE: u32 = 3;
 
 fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
+    delivered(Delivery::All, k, n, seed)
+}
+
+fn delivered(delivery: Delivery, k: u16, n: u16, seed: u64) -> Cluster {
     let limits = OrchestratorConfig { nonces_per_peer: LEVEL, ..config() };
     let mut cluster = Cluster::with_limits(k, n, seed, &limits);
     let holders: Vec<u16> = (1..=n).collect();
-    cluster.hold(&holders, create("key", SUITE, k, &holders));
+    let (key, suite) = (name("key"), SUITE.into());
+    cluster.hold(&holders, KeyChange::Create { key, suite, delivery, k, holders: holders.clone() });
     cluster
 }
 
@@ -106,21 +111,30 @@ fn a_new_key_has_presignatures_before_anybody_signs() {
 /// A program makes several presignatures for little more than one takes: requests that come while one runs wait for it, and do not begin one each.
 #[test]
 fn many_requests_at_once_share_programs() {
-    const REQUESTS: usize = 60;
-    let mut cluster = cluster(2, 3, 3);
+    share_programs(cluster(2, 3, 3), 60, 6);
+}
+
+/// With a dishonest majority it makes fewer, the more of its holders may be liars.
+#[test]
+fn many_requests_at_once_share_programs_of_all_holders() {
+    share_programs(delivered(Delivery::DishonestMajority, 2, 2, 3), 30, 6);
+    share_programs(delivered(Delivery::DishonestMajority, 3, 3, 4), 20, 4);
+}
+
+/// Asks for so many signatures at once, of which each program makes so many beside the one for its request.
+fn share_programs(mut cluster: Cluster, requests: usize, made: usize) {
     cluster.until("stocks are full", are_full);
     let ids = cluster.ids();
     let questions: Vec<Question> =
-        (0..REQUESTS).map(|number| Question::new(&cluster.key(ids[0]), &format!("{number}"))).collect();
+        (0..requests).map(|number| Question::new(&cluster.key(ids[0]), &format!("{number}"))).collect();
     let mut pending = Vec::new();
     for question in &questions {
         pending.extend(ids.iter().map(|node| (question, cluster.submit(*node, &question.request))));
     }
     cluster.until("all have all", |_| pending.iter().all(|(_, pending)| pending.outcome().is_some()));
     pending.iter().for_each(|(question, pending)| question.check(&pending.outcome().unwrap().unwrap()));
-    // Each makes six and one for its request.
     let programs = prepared(&cluster);
-    assert!((1..=REQUESTS / 3).contains(&programs), "{programs} programs for {REQUESTS} requests");
+    assert!((1..=2 * requests / made).contains(&programs), "{programs} programs for {requests} requests");
     assert!(ids.iter().all(|id| cluster.engine(*id).culprits().is_empty()));
 }
 
@@ -129,35 +143,41 @@ fn many_requests_at_once_share_programs() {
 #[test]
 fn stocks_stay_alike_under_load() {
     for (seed, waves, at_once) in [(0, 100, 8), (1, 100, 8), (2, 12, 60)] {
-        let mut cluster = cluster(2, 3, 40 + seed);
-        cluster.until("stocks are full", are_full);
-        let ids = cluster.ids();
-        for wave in 0..waves {
-            let questions: Vec<Question> =
-                (0..at_once).map(|number| Question::new(&cluster.key(ids[0]), &format!("{wave} {number}"))).collect();
-            let asked = questions.iter().flat_map(|question| ids.iter().map(move |node| (question, *node)));
-            let asked: Vec<_> =
-                asked.map(|(question, node)| (question, cluster.submit(node, &question.request))).collect();
-            cluster.until("all have all", |_| asked.iter().all(|(_, pending)| pending.outcome().is_some()));
-            asked.iter().for_each(|(question, pending)| question.check(&pending.outcome().unwrap().unwrap()));
-        }
-        let programs = prepared(&cluster);
-        rest(&mut cluster, Duration::from_secs(5));
-        let had = ready(&mut cluster);
-        assert!(had.iter().all(|ready| *ready == had[0] && *ready >= LEVEL && *ready <= 3 * 2 * LEVEL), "{had:?}");
-        let waited =
-            |cluster: &Cluster| ids.iter().map(|id| cluster.metric(*id, "theta_resends_asked_total")).sum::<f64>();
-        let before = waited(&cluster);
-        for turn in 0..had[0] {
-            signs(&mut cluster, &format!("after all {turn}"));
-        }
-        assert!(waited(&cluster) < before + 0.5, "{} questions of who has waited", waited(&cluster) - before);
-        println!(
-            "{programs} programs for {} requests; {had:?} ready, and now {:?}",
-            at_once * waves,
-            ready(&mut cluster)
-        );
+        stay_alike(cluster(2, 3, 40 + seed), waves, at_once);
     }
+}
+
+/// So do those of keys that all holders sign for.
+#[test]
+fn stocks_of_all_holders_stay_alike_under_load() {
+    for (k, waves, at_once) in [(2, 20, 8), (2, 3, 60), (3, 10, 8)] {
+        stay_alike(delivered(Delivery::DishonestMajority, k, k, 50), waves, at_once);
+    }
+}
+
+/// Asks for so many signatures at once, so many times.
+fn stay_alike(mut cluster: Cluster, waves: usize, at_once: usize) {
+    cluster.until("stocks are full", are_full);
+    let ids = cluster.ids();
+    for wave in 0..waves {
+        let questions: Vec<Question> =
+            (0..at_once).map(|number| Question::new(&cluster.key(ids[0]), &format!("{wave} {number}"))).collect();
+        let asked = questions.iter().flat_map(|question| ids.iter().map(move |node| (question, *node)));
+        let asked: Vec<_> = asked.map(|(question, node)| (question, cluster.submit(node, &question.request))).collect();
+        cluster.until("all have all", |_| asked.iter().all(|(_, pending)| pending.outcome().is_some()));
+        asked.iter().for_each(|(question, pending)| question.check(&pending.outcome().unwrap().unwrap()));
+    }
+    let programs = prepared(&cluster);
+    rest(&mut cluster, Duration::from_secs(5));
+    let had = ready(&mut cluster);
+    assert!(had.iter().all(|ready| *ready == had[0] && *ready >= LEVEL && *ready <= 3 * 2 * LEVEL), "{had:?}");
+    let waited = |cluster: &Cluster| ids.iter().map(|id| cluster.metric(*id, "theta_resends_asked_total")).sum::<f64>();
+    let before = waited(&cluster);
+    for turn in 0..had[0] {
+        signs(&mut cluster, &format!("after all {turn}"));
+    }
+    assert!(waited(&cluster) < before + 0.5, "{} questions of who has waited", waited(&cluster) - before);
+    println!("{programs} programs for {} requests; {had:?} ready, and now {:?}", at_once * waves, ready(&mut cluster));
 }
 
 /// Of four, three make them: the fourth begins a filling in which it is one of the three.

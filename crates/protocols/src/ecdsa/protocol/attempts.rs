@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use theta_rounds::{PartyId, Recipient};
 
 use super::{FILLING_ATTEMPTS, RobustEcdsa, State};
-use crate::ecdsa::{Majority, curves::StockCurve, failures::Known, message::Body, stock};
+use crate::ecdsa::{curves::StockCurve, failures::Known, message::Body, stock};
 
 impl<C: StockCurve> RobustEcdsa<C> {
     /// Does what a coordinator does, if it is this party's turn.
@@ -27,9 +27,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let may_draw = self.setting.most_of_owner(0) > 0 && self.collected.may_take(self.setting.local);
         if self.setting.digest.is_some() && may_draw {
             self.drawing = Some(self.attempt);
-            // A program makes many at once for less than one each: who comes while one is under way waits for it. Where each holder may cheat, a
-            // program that makes some takes longer than one that signs.
-            let waits = self.setting.majority == Majority::Honest;
+            // A program makes many at once for less than one each: who comes while one is under way waits for it.
+            let waits = self.setting.shares_programs();
             let (owner, without) = (self.setting.local, self.unwanted());
             return self.ask(stock::Ask::Draw { owner, without, waits, place: None });
         }
@@ -50,7 +49,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     pub(super) fn prepare(&mut self) {
         let Some(rng) = self.rng.as_mut() else { return };
         let setting = &self.setting;
-        let (attempt, count) = (self.attempt, setting.count(self.left));
+        let (attempt, count) = (self.attempt, setting.count(self.attempt, self.left));
         let known = Known {
             excluded: &self.excluded,
             failures: &self.failures,
