@@ -22,7 +22,8 @@ pub const ROUNDS_TO_MEET: u16 = 3;
 
 /// What holders compare first names the program, by these labels. A program that sends anything else than before, or in other lengths, takes a new number:
 /// a holder of another release then means something else, and goes no further. With one label its messages would be false, and an honest set of
-/// holders in quarantine. (2: a name of two set-ups beside the session's bytes. 3: x / k by a fixed factor, and pads of 256 bits. 4: nonces of masked products.)
+/// holders in quarantine. (2: a name of two set-ups beside the session's bytes. 3: x / k by a fixed factor, and pads of 256 bits. 4: nonces of masked products. An owner
+/// is compared only where one is named, which it was not before programs that sign made presignatures beside: no new number for that.)
 const MASCOT: &str = "theta/ecdsa/presigning/mascot/v4";
 /// See [`MASCOT`].
 const SEMI_OT: &str = "theta/ecdsa/presigning/semi-ot/v3";

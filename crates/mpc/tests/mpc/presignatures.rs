@@ -69,15 +69,26 @@ impl<G: Curve> Dealt<G> {
         text: Option<&[u8]>,
         share: impl Fn(u16, G::Scalar) -> G::Scalar,
     ) -> Ran<G> {
+        self.presign_dishonest_owned(places, text, share, |_| None)
+    }
+
+    /// The same, with whom each believes to be the owner of all.
+    fn presign_dishonest_owned(
+        &self,
+        places: &[usize],
+        text: Option<&[u8]>,
+        share: impl Fn(u16, G::Scalar) -> G::Scalar,
+        owner: impl Fn(u16) -> Option<ShareIndex>,
+    ) -> Ran<G> {
         let holders: Vec<ShareIndex> = places.iter().map(|place| self.shares[*place].0).collect();
         let group = GroupOf::new(u16::try_from(places.len()).unwrap(), self.t);
         group.run(|number| {
-            let share = share(number, self.shares[places[usize::from(number) - 1]].1);
+            let (share, owner) = (share(number, self.shares[places[usize::from(number) - 1]].1), owner(number));
             let (holders, public_key, digest) = (holders.clone(), self.public_key, text.map(digest));
             Box::new(move |party: Party| async move {
                 let share = Secret::new(share);
                 let (epoch, session, count) = (Epoch::FIRST, [9; 32], 2);
-                let setting = Presigning { holders, epoch, public_key, share, session, count, digest, owner: None };
+                let setting = Presigning { holders, epoch, public_key, share, session, count, digest, owner };
                 presign_dishonest::<G>(party, setting, &SetUps::default()).await
             })
         })
@@ -214,6 +225,24 @@ fn one_holder_may_own_all() {
     all_refuse(&dealt.presign_owned(&places, 2, |_| None, |number| Some(dealt.shares[usize::from(number == 3)].0)));
     let stranger = deal::<P256>(7, 3).shares[6].0;
     let ran = dealt.presign_owned(&places, 2, |_| None, |_| Some(stranger));
+    let errors = ran.parties.values().map(|report| report.result.as_ref().unwrap().as_ref().unwrap_err().to_string());
+    errors.for_each(|error| assert!(error.contains("the owner is no holder of the program"), "{error}"));
+}
+
+/// So may one where all but one may cheat.
+#[test]
+fn one_of_all_holders_may_own_all() {
+    let dealt = deal::<P256>(3, 2);
+    let presign = |owner: &dyn Fn(u16) -> Option<ShareIndex>| {
+        dealt.presign_dishonest_owned(&[0, 1, 2], Some(b"now"), |_, share| share, owner)
+    };
+    for (owner, _) in &dealt.shares {
+        let made = by_presignature(presign(&|_| Some(*owner)));
+        assert!(made.len() == 2 && made.iter().flatten().all(|it| it.owner() == *owner));
+    }
+    all_refuse(&presign(&|number| Some(dealt.shares[usize::from(number == 3)].0)));
+    let stranger = deal::<P256>(7, 3).shares[6].0;
+    let ran = presign(&|_| Some(stranger));
     let errors = ran.parties.values().map(|report| report.result.as_ref().unwrap().as_ref().unwrap_err().to_string());
     errors.for_each(|error| assert!(error.contains("the owner is no holder of the program"), "{error}"));
 }

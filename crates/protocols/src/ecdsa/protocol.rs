@@ -178,7 +178,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     let next = self.attempt.saturating_add(1);
                     let has_turn =
                         [self.attempt, next].iter().any(|attempt| self.setting.coordinator(*attempt) == from);
-                    let waits = has_turn && self.setting.shares_programs();
+                    let waits = has_turn && self.setting.shares_programs() && self.setting.keeps_stock();
                     self.ask(stock::Ask::Take { owner: from, id, waits, again: false });
                 }
                 if is_first {
@@ -257,12 +257,14 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             return Ok(());
         }
         match supply {
-            Supply::Drawn { presignature, doubted, left } => {
+            Supply::Drawn { presignature, doubted, left, quarantined } => {
+                // A cheat may have been found while this waited.
+                self.learn_of(quarantined);
                 // Whatever has come, this attempt waits for it no more. Where nothing signs, a program does, at once.
                 let is_awaited = self.drawing.take() == Some(self.attempt);
                 let signs = presignature.is_some_and(|presignature| self.sign(presignature));
                 (self.doubted, self.left) = (doubted, left);
-                if is_awaited && !signs {
+                if is_awaited && !signs && self.is_running() {
                     self.prepare();
                 }
             }

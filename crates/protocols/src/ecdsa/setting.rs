@@ -165,6 +165,11 @@ impl<C: StockCurve> Setting<C> {
         self.most_at_once() > 0
     }
 
+    /// Whether this party keeps presignatures.
+    pub(super) fn keeps_stock(&self) -> bool {
+        self.most_of_owner(0) > 0
+    }
+
     /// Whether all of the holders sign with each presignature.
     pub(super) fn is_fixed(&self) -> bool {
         self.majority == Majority::Dishonest && self.members() == usize::from(self.threshold.n())
@@ -271,7 +276,7 @@ impl<C: StockCurve> Setting<C> {
     /// Who owns all that the program of an attempt makes. Whoever signs by one has used up what it owned, while others may have plenty; when nobody asks,
     /// all get their part.
     pub(super) fn owner(&self, attempt: u16) -> Option<PartyId> {
-        self.digest.is_some().then(|| self.coordinator(attempt))
+        (self.digest.is_some() && self.shares_programs()).then(|| self.coordinator(attempt))
     }
 
     /// The signature as results have it.

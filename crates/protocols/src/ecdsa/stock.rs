@@ -157,6 +157,8 @@ pub enum Supply {
         doubted: Vec<PartyId>,
         /// How many of the owner's are left.
         left: usize,
+        /// Sets of holders that make no programs with this one.
+        quarantined: Vec<Quarantine>,
     },
     /// To [`Ask::Take`].
     Taken {
@@ -371,8 +373,8 @@ impl Presignatures {
             return Served::Later(Ask::Draw { owner, without, waits, place: Some(place) });
         }
         let left = self.kept.iter().filter(|waiting| waiting.presignature.owner() == owner).count();
-        let doubted = self.doubted();
-        served(found, Supply::Drawn { presignature: None, doubted, left })
+        let (doubted, quarantined) = (self.doubted(), self.quarantined.clone());
+        served(found, Supply::Drawn { presignature: None, doubted, left, quarantined })
     }
 
     /// Notes of all that wait of this owner whether it seems to lack them.

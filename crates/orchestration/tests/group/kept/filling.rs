@@ -1,6 +1,9 @@
 //! Stocks of presignatures that are filled though nobody asks for a signature.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -23,6 +26,8 @@ const LEVEL: usize = 6;
 const ANNOUNCEMENT: u32 = u32::MAX - 1;
 /// The kinds of ECDSA's messages: the holders of a program, and all of its rounds.
 const PREPARE: u32 = 3;
+/// The kind of a share of what a presignature signs.
+const SHARE: u32 = 1;
 
 fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
     delivered(Delivery::All, k, n, seed)
@@ -172,12 +177,33 @@ fn stay_alike(mut cluster: Cluster, waves: usize, at_once: usize) {
     let had = ready(&mut cluster);
     assert!(had.iter().all(|ready| *ready == had[0] && *ready >= LEVEL && *ready <= 3 * 2 * LEVEL), "{had:?}");
     let waited = |cluster: &Cluster| ids.iter().map(|id| cluster.metric(*id, "theta_resends_asked_total")).sum::<f64>();
-    let before = waited(&cluster);
+    let (before, since) = (waited(&cluster), cluster.log.len());
     for turn in 0..had[0] {
         signs(&mut cluster, &format!("after all {turn}"));
     }
     assert!(waited(&cluster) < before + 0.5, "{} questions of who has waited", waited(&cluster) - before);
-    println!("{programs} programs for {} requests; {had:?} ready, and now {:?}", at_once * waves, ready(&mut cluster));
+    // Where all must sign, nobody waits for who lacks what is named: the next coordinator names something else.
+    let named = named(&cluster, since);
+    assert_eq!(named.len(), had[0]);
+    let in_vain = named.values().filter(|named| named.len() > 1).count();
+    assert_eq!(in_vain, 0, "after {programs} programs for {} requests", at_once * waves);
+}
+
+/// What coordinators have named in each request since then: presignatures, by their names, and programs.
+fn named(cluster: &Cluster, since: usize) -> BTreeMap<Bytes, BTreeSet<Option<Bytes>>> {
+    let mut named: BTreeMap<Bytes, BTreeSet<Option<Bytes>>> = BTreeMap::new();
+    let sent = cluster.log[since..].iter().map(|(_, _, bytes)| Envelope::decode(bytes.clone()).unwrap());
+    for envelope in sent.filter(|envelope| envelope.stream == INSTANCES) {
+        let what = match envelope.kind {
+            SHARE => Some(envelope.payload.slice(..32)),
+            PREPARE => None,
+            _ => continue,
+        };
+        named.entry(envelope.instance_id).or_default().insert(what);
+    }
+    let fillings = fillings(cluster);
+    named.retain(|id, _| !fillings.contains(id));
+    named
 }
 
 /// Of four, three make them: the fourth begins a filling in which it is one of the three.

@@ -24,7 +24,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             return;
         }
         // Others take out no more of one owner's, and hear no more shares of one party.
-        let may_draw = self.setting.most_of_owner(0) > 0 && self.collected.may_take(self.setting.local);
+        let may_draw = self.setting.keeps_stock() && self.collected.may_take(self.setting.local);
         if self.setting.digest.is_some() && may_draw {
             self.drawing = Some(self.attempt);
             // A program makes many at once for less than one each: who comes while one is under way waits for it.
@@ -77,7 +77,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// A coordinator has named no presignature in its turn. Nobody else names those that it owns, so that here they only take up room if it has
     /// restarted, is down, or means to choke stocks. But it may have named many in vain in this request, or be late: they are wiped for new ones alone.
     pub(super) fn spare(&mut self, coordinator: PartyId) {
-        if self.setting.digest.is_some() && self.setting.most_of_owner(0) > 0 {
+        if self.setting.digest.is_some() && self.setting.keeps_stock() {
             self.ask(stock::Ask::Spare(coordinator));
         }
     }

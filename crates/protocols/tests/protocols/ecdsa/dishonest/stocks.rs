@@ -1,15 +1,21 @@
 //! Stocks of a key whose holders all sign, and all but one of whom may cheat: filled while nobody asks, and by programs that sign.
 
+use std::sync::{Arc, Mutex};
+
 use bytes::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 use theta_protocols::Served;
-use theta_protocols::ecdsa::{Ask, Majority, Quarantine, SHARE, keeps_stock, made_at_once, most_kept};
+use theta_protocols::ecdsa::{
+    Ask, Majority, PREPARE, PROGRAM, Quarantine, SHARE, keeps_stock, made_at_once, most_kept,
+};
 use theta_rounds::simulator::{Adversary, SimRng, Tamper};
-use theta_rounds::{Abort, PartyId, Slot};
+use theta_rounds::{Abort, Effect, Input, PartyId, Slot};
 use theta_schemes::{Delivery, Suite};
 use theta_sharing::Threshold;
 
 use super::{lie_in, quarantined, result_of, seen_in, silent_from};
-use crate::ecdsa::support::{Group, LEVEL, id};
+use crate::ecdsa::support::{Group, LEVEL, id, tamper};
 
 /// How many presignatures a program makes for these keys.
 const MADE: usize = made_at_once(LEVEL, Majority::Dishonest);
@@ -53,6 +59,62 @@ fn programs_that_sign_make_some_beside() {
     }
 }
 
+/// Who names more than it may is found, and the request goes on.
+#[test]
+fn programs_that_sign_make_no_more_beside_than_they_may() {
+    for (k, most) in [(2_u16, 8_u8), (3, 4)] {
+        for (count, is_refused) in [(most, false), (most + 1, true)] {
+            let group = stocked(k);
+            let first = group.coordinator(b"m");
+            let lie = tamper(move |slot, payload| {
+                let mut payload = payload.to_vec();
+                if slot.kind == PREPARE {
+                    payload[2..4].copy_from_slice(&[0, count]);
+                }
+                vec![(slot, payload.into())]
+            });
+            let report = group.run(b"m", 1, vec![(first, lie)]);
+            group.check_safe(b"m", &report).unwrap();
+            assert_eq!(Group::offences(&report, first) == ["invalid_program"], is_refused, "{count} among {k}");
+        }
+    }
+}
+
+/// A request for which everybody has had a turn makes none beside any more.
+#[test]
+fn what_fails_often_makes_nothing_beside() {
+    let mut group = stocked(2);
+    group.ticks = 60;
+    let counts = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&counts);
+    // It names programs, and says nothing in them.
+    let silent = tamper(move |slot, payload: Bytes| {
+        if slot.kind == PREPARE {
+            seen.lock().unwrap().push((payload[1], payload[3]));
+        }
+        if slot.kind < PROGRAM { vec![(slot, payload)] } else { Vec::new() }
+    });
+    drop(group.run(b"m", 1, vec![(1, silent)]));
+    let counts = counts.lock().unwrap();
+    assert!(counts.iter().any(|(attempt, _)| *attempt < 2) && counts.iter().any(|(attempt, _)| *attempt >= 2));
+    assert!(counts.iter().all(|(attempt, count)| (*count > 0) == (*attempt < 2)), "{counts:?}");
+}
+
+/// What is found while a request waits for its turn at the stock counts for it, too: it begins no program with a set in quarantine.
+#[test]
+fn who_asks_the_stock_learns_of_a_quarantine() {
+    let group = stocked(3);
+    let message = group.message_of(1);
+    let mut machine = group.machine(1, &message);
+    let holders = (1..=3).map(|number| id(number).share()).collect();
+    assert!(group.stocks[0].quarantine(Quarantine { holders, phase: "a check".into(), party: None }));
+    let effects = machine.handle(Input::Start, &mut ChaCha8Rng::seed_from_u64(1));
+    let is_program = |effect: &_| matches!(effect, Effect::Send { slot, .. } if slot.kind == PREPARE);
+    assert!(!effects.iter().any(is_program));
+    let ends = |effect: &_| matches!(effect, Effect::Finished(Err(Abort::Quarantined { .. })));
+    assert!(effects.iter().any(ends), "{} effects", effects.len());
+}
+
 /// What a filling sends must not be stopped by a bound of messages either.
 #[test]
 fn messages_of_fillings_are_below_their_bound() {
@@ -62,6 +124,9 @@ fn messages_of_fillings_are_below_their_bound() {
         assert!(longest < 7 << 15, "{longest} bytes");
         assert!(rounds.len() > 40, "{} rounds", rounds.len());
         assert_eq!(group.ready(), vec![MADE; k.into()]);
+        let group = stocked(k);
+        let (_, longest) = seen_in(&group, |spies| drop(group.run(b"m", 1, spies)));
+        assert!(longest < 7 << 15, "{longest} bytes beside a signature");
     }
 }
 
