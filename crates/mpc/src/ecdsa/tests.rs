@@ -1,5 +1,7 @@
 //! Signing, against the answers of the second implementation (`vectors/ecdsa`); zero denominators.
 
+mod forgeries;
+
 use core::future::Future;
 
 use theta_groups::{Group, P256, Scalar as _, Secp256k1};
