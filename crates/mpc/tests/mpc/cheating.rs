@@ -3,6 +3,9 @@
 //! What a liar sends when it is honest is recorded first. Then every message is changed in every way, one run for each, so
 //! that a message which is added to a protocol is tested without anybody thinking of it.
 
+mod dealings;
+mod replays;
+
 use bytes::Bytes;
 use theta_groups::{Group, P256};
 use theta_mpc::ecdsa::{Curve, bind, generate, prepare_nonces};
