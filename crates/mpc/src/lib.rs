@@ -4,7 +4,7 @@
 //! security, for an honest majority; [`SemiOt`] (passive) and [`Mascot`] (active) where all parties but one may be corrupt. [`ecdsa`] is a program on any of them. [`Program`] makes an async program a machine of
 //! `theta-rounds`. What the protocols send, check and prove is in `spec/mpc.md` and `spec/ecdsa.md`.
 //!
-//! A program that is not ECDSA, a sealed-bid auction among five parties, is `tests/mpc/auction.rs`; `theta-bench ecdsa` measures.
+//! Programs that are not ECDSA: a sum of squares at [`BlackBox`]; a sealed-bid auction in `tests/mpc/auction.rs`. `theta-bench ecdsa` measures.
 //!
 //! The structure follows Dalskov, Keller, Orlandi, Shrishak and Shulman, "Securing DNSSEC Keys via Threshold ECDSA From
 //! Generic MPC" (ESORICS 2020).

@@ -42,6 +42,42 @@ pub type Element<B> = <<B as BlackBox>::Group as Group>::Element;
 /// of the opening; and every product that *this* black box has made so far has been verified, so that no opening shows what
 /// depends on a false product. (Products that another instance made are that one's to verify: call its
 /// [`verify`](Self::verify) before its shares go into another instance.) And whoever cannot be sure stops, with [`Stop::Cheated`], or with blame where the messages name somebody.
+///
+/// A program is written for any of them. Of what three parties enter here, all learn the sum of squares and nothing else:
+///
+/// ```
+/// use theta_groups::{P256, Scalar as _, Secret};
+/// use theta_mpc::{ActiveShamir, BlackBox, Program, Scalar, Stop};
+/// # use theta_rounds::{Driver, LockStep, PartyId, simulator::{Conditions, Simulator}};
+/// # use theta_sharing::Threshold;
+///
+/// async fn sum_of_squares<B: BlackBox>(it: &B, own: u64) -> Result<Scalar<B>, Stop> {
+///     let mut sum = it.constants(&[Scalar::<B>::ZERO]);
+///     for dealer in it.party().threshold().indices() {
+///         let is_ours = dealer.position() == it.party().position();
+///         let own = is_ours.then(|| Secret::new(vec![Scalar::<B>::from_u64(own)]));
+///         let entered = it.input(dealer, 1, own.as_ref()).await?;
+///         sum = &sum + &it.multiply(&entered, &entered).await?;
+///     }
+///     it.open(&sum).await?.first().copied().ok_or(Stop::Input("nothing was opened"))
+/// }
+///
+/// let threshold = Threshold::new(2, 3)?;
+/// # let mut group = Simulator::new(1, Conditions::default());
+/// for (index, own) in threshold.indices().zip([3, 4, 12]) {
+///     let program = Program::new(index, threshold, move |party| async move {
+///         let it = ActiveShamir::<P256>::new(&party).await?;
+///         sum_of_squares(&it, own).await
+///     })?;
+///     // A program is a machine of `theta-rounds`: whoever carries its messages runs it. Here that is a simulated network.
+/// #   let members = threshold.indices().map(PartyId::of_share);
+/// #   let machine = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
+/// #   group.honest(PartyId::of_share(index), Box::new(machine));
+/// }
+/// # let agreed = group.run().agreed(|sum| *sum)?;
+/// assert!(agreed == Scalar::<ActiveShamir<P256>>::from_u64(9 + 16 + 144));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait BlackBox: Sized + Send + Sync + 'static {
     /// The group; Z_q is its scalars.
     type Group: Group;

@@ -1,13 +1,16 @@
 //! An example that is not ECDSA: a sealed-bid second-price auction (Vickrey, "Counterspeculation, Auctions, and Competitive Sealed
-//! Tenders", 1961) among five parties. The highest bidder wins and pays the second-highest bid; nothing else is shown.
+//! Tenders", 1961) among five parties, or three. The highest bidder wins and pays the second-highest bid; nothing else is shown.
 //!
 //! Bids are numbers of a few bits. Each party enters its bid as bits b, which are checked: b (1 - b) = 0. So no party can bid what
 //! is no number. All pairs of bids are compared at once, from the highest bit down. The winner is marked by a product of
 //! comparisons, and the price is the highest bid among the others.
 
 use theta_groups::{P256, Scalar, Secret};
-use theta_mpc::{Active, BlackBox, Party, Shamir, Stop};
-use theta_rounds::{Abort, simulator::Tamper};
+use theta_mpc::{Active, BlackBox, Misbehaviour, Party, SemiOt, Shamir, Stop};
+use theta_rounds::{
+    Abort,
+    simulator::{Report, Tamper},
+};
 
 use crate::group::{GroupOf, Made};
 
@@ -124,11 +127,15 @@ fn bits(bid: u64) -> Vec<u64> {
 }
 
 /// The auction, with the bids of all parties as bits.
-fn hold(group: GroupOf, bids: [Vec<u64>; 5]) -> theta_rounds::simulator::Report<(u64, u64), theta_mpc::Misbehaviour> {
+fn hold_on<B: Made<Group = P256>>(group: GroupOf, bids: Vec<Vec<u64>>) -> Report<(u64, u64), Misbehaviour> {
     group.run(move |number| {
         let bid = bids[usize::from(number) - 1].clone();
-        Box::new(move |party| auction::<Shamir<P256, Active>>(party, bid))
+        Box::new(move |party| auction::<B>(party, bid))
     })
+}
+
+fn hold(group: GroupOf, bids: [Vec<u64>; 5]) -> Report<(u64, u64), Misbehaviour> {
+    hold_on::<Shamir<P256, Active>>(group, bids.into())
 }
 
 #[test]
@@ -143,6 +150,15 @@ fn the_highest_bid_wins_at_the_second_price() {
     ];
     for (bids, outcome) in auctions {
         assert_eq!(hold(GroupOf::new(5, 2), bids.map(bits)).agreed(|outcome| *outcome).unwrap(), outcome, "{bids:?}");
+    }
+}
+
+/// Where all but one may put together what they have seen. Three parties: products of five would be more than an instance may send.
+#[test]
+fn the_highest_of_three_wins_with_a_dishonest_majority() {
+    for (bids, outcome) in [([17, 200, 99], (2, 99)), ([5, 5, 4], (1, 5))] {
+        let report = hold_on::<SemiOt<P256>>(GroupOf::new(3, 2), bids.map(bits).into());
+        assert_eq!(report.agreed(|outcome| *outcome).unwrap(), outcome, "{bids:?}");
     }
 }
 
