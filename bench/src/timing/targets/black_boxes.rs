@@ -16,7 +16,11 @@ use theta_groups::{Group, P256, P256Scalar, Scalar};
 use theta_mpc::{ActiveRep3, ActiveShamir, BlackBox, Mascot, Party, PassiveShamir, SemiOt, Stop};
 use theta_sharing::Threshold;
 
-use super::{Target, parties::run};
+use super::{
+    Target,
+    parties::{run, run_with},
+    seeded,
+};
 use crate::timing::dudect::{Class, Trial};
 
 /// A step of a black box.
@@ -25,6 +29,8 @@ enum Step {
     Open,
     OpenElement,
     Multiply,
+    /// A product with one factor, which is fixed for it: each party's summand of the factor chooses in transfers.
+    MultiplyBy,
     Verify,
     /// An opening with a product in variable time beside it.
     Leak,
@@ -70,10 +76,15 @@ pub(super) fn all() -> Vec<Target> {
         target::<Mascot<P256>>("mpc-open-mascot", Step::Open),
         target::<Mascot<P256>>("mpc-open-element-mascot", Step::OpenElement),
         target::<ActiveShamir<P256>>("mpc-open-shamir", Step::Open),
+        target::<ActiveShamir<P256>>("mpc-open-element-shamir", Step::OpenElement),
         target::<ActiveRep3<P256>>("mpc-open-rep3", Step::Open),
+        target::<ActiveRep3<P256>>("mpc-open-element-rep3", Step::OpenElement),
         target::<Mascot<P256>>("mpc-multiply-mascot", Step::Multiply),
         target::<SemiOt<P256>>("mpc-multiply-semi-ot", Step::Multiply),
         target::<PassiveShamir<P256>>("mpc-multiply-shamir", Step::Multiply),
+        target::<Mascot<P256>>("mpc-multiply-by-mascot", Step::MultiplyBy),
+        target::<SemiOt<P256>>("mpc-multiply-by-semi-ot", Step::MultiplyBy),
+        inverses("mpc-inverses-mascot"),
         target::<ActiveShamir<P256>>("mpc-verify-shamir", Step::Verify),
         target::<ActiveRep3<P256>>("mpc-verify-rep3", Step::Verify),
     ]
@@ -110,7 +121,7 @@ async fn repeat<B: Measured>(party: Party, step: Step, seed: [u8; 32]) -> Result
     let mut rng = ChaCha20Rng::from_seed(seed);
     let repeats = match step {
         Step::Open | Step::OpenElement | Step::Leak => OPENINGS,
-        Step::Multiply | Step::Verify => B::PRODUCTS,
+        Step::Multiply | Step::MultiplyBy | Step::Verify => B::PRODUCTS,
     };
     let mut times = Vec::new();
     for _ in 0..repeats {
@@ -136,6 +147,7 @@ async fn repeat<B: Measured>(party: Party, step: Step, seed: [u8; 32]) -> Result
                 clocked(leaks).await?
             }
             Step::Multiply => clocked(black_box.multiply(&share, &hidden)).await?,
+            Step::MultiplyBy => clocked(black_box.multiply_by(&hidden.then(&share), &share)).await?,
             Step::Verify => {
                 black_box.multiply(&share, &hidden).await?;
                 clocked(black_box.verify()).await?
@@ -144,6 +156,28 @@ async fn repeat<B: Measured>(party: Party, step: Step, seed: [u8; 32]) -> Result
         times.push((class, time));
     }
     Ok(times)
+}
+
+/// Values with their inverses in the group take nothing in: what is secret of them is drawn. So one sample is a program of MASCOT in which all that the
+/// first party draws is the same, or random, its MAC key and choices among it, while the other party's is random always; what is opened is random.
+fn inverses(name: &str) -> Target {
+    Target::new(name, "what a party draws the same, or random", |trial| {
+        let (k, n) = Mascot::<P256>::PARTIES;
+        let threshold = Threshold::new(k, n).map_err(Failure::internal)?;
+        trial.samples(|class, rng| {
+            let first = seeded(class, rng);
+            let times = run_with(threshold, first, rng, |_| Ok(make_inverses))?;
+            times.into_iter().next().ok_or_else(|| Failure::internal("a program without parties"))
+        })
+    })
+}
+
+/// How many values with inverses a sample has.
+const INVERSES: usize = 4;
+
+async fn make_inverses(party: Party) -> Result<Duration, Stop> {
+    let black_box = Mascot::<P256>::new(&party).await?;
+    clocked(black_box.inverses(INVERSES)).await
 }
 
 /// How long a step of this party takes, without what others do while it waits.

@@ -1,22 +1,30 @@
-//! Triples of MASCOT between two parties: products, sacrifice and the check of MACs, at the first of them.
+//! Triples and masked products of MASCOT between two parties: of triples the products, the sacrifice and the check of MACs, of masked products, which
+//! ECDSA's nonces are made of, all of it; at the first of them.
 
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
+use rand_core::CryptoRng;
 use theta::exit::Failure;
 use theta_groups::P256Scalar;
-use theta_ot::mascot::{Fault, Mesh, Messages, Parties, Party};
+use theta_ot::{
+    Misuse,
+    mascot::{Extending, Fault, Mesh, Messages, Parties, Party},
+};
 
 use super::{Drawn, Target, party, transfers::Kept};
 use crate::timing::dudect::{Class, clocked};
 
-/// Triples of a batch.
-const TRIPLES: usize = 2;
+/// Triples, or masked products, of a batch.
+const COUNT: usize = 2;
 /// What tells the classes apart.
 const CLASSES: &str = "factors zero, or random";
 
 /// Something of each party.
 type Both<T> = [T; 2];
+
+/// What begins a batch.
+type Begin = fn(Party<P256Scalar>, &mut dyn CryptoRng) -> Result<(Extending<P256Scalar>, Messages), Misuse>;
 
 /// How long the first party took.
 #[derive(Default)]
@@ -24,20 +32,32 @@ struct Spent {
     products: Duration,
     sacrifice: Duration,
     macs: Duration,
+    /// For all other steps.
+    rest: Duration,
 }
 
 pub(super) fn all() -> Vec<Target> {
     vec![
-        target("mascot-products", |spent| spent.products),
-        target("mascot-sacrifice", |spent| spent.sacrifice),
-        target("mascot-mac-check", |spent| spent.macs),
+        target("mascot-products", triples, |spent| spent.products),
+        target("mascot-sacrifice", triples, |spent| spent.sacrifice),
+        target("mascot-mac-check", triples, |spent| spent.macs),
+        target("mascot-masked", masked, |spent| spent.products + spent.sacrifice + spent.macs + spent.rest),
     ]
 }
 
-fn target(name: &str, time: fn(&Spent) -> Duration) -> Target {
+fn triples(party: Party<P256Scalar>, rng: &mut dyn CryptoRng) -> Result<(Extending<P256Scalar>, Messages), Misuse> {
+    party.triples(COUNT, rng)
+}
+
+/// As many random values beside the masked products.
+fn masked(party: Party<P256Scalar>, rng: &mut dyn CryptoRng) -> Result<(Extending<P256Scalar>, Messages), Misuse> {
+    party.masked(COUNT, COUNT, rng)
+}
+
+fn target(name: &str, begin: Begin, time: fn(&Spent) -> Duration) -> Target {
     Target::new(name, CLASSES, move |trial| {
         let parties = Kept::new(set_up(trial.rng())?);
-        trial.samples(|class, rng| Ok(time(&parties.with(|parties| batch(parties, class, rng))?)))
+        trial.samples(|class, rng| Ok(time(&parties.with(|parties| batch(parties, begin, class, rng))?)))
     })
 }
 
@@ -64,7 +84,7 @@ fn from(place: usize, messages: Messages) -> Result<Messages, Failure> {
     Ok(messages.into_values().map(|bytes| (sender, bytes)).collect())
 }
 
-/// The parties, ready to make triples.
+/// The parties, ready to make batches.
 fn set_up(rng: &mut ChaCha20Rng) -> Result<Both<Party<P256Scalar>>, Failure> {
     let (one, other) = (party(0)?, party(1)?);
     let mut begin = |me, peer| {
@@ -80,31 +100,39 @@ fn set_up(rng: &mut ChaCha20Rng) -> Result<Both<Party<P256Scalar>>, Failure> {
     Ok(parties.map(|(party, _)| party))
 }
 
-/// A batch of triples. The first party's factors are of the class.
+/// A batch. The first party's factors are of the class.
 fn batch(
     parties: Both<Party<P256Scalar>>,
+    begin: Begin,
     class: Class,
     rng: &mut ChaCha20Rng,
 ) -> Result<(Both<Party<P256Scalar>>, Spent), Failure> {
     let mut spent = Spent::default();
     let [first, second] = parties;
-    let (first, to_second) = first.triples(TRIPLES, &mut Drawn::new(class, rng)).map_err(Failure::internal)?;
-    let (second, to_first) = second.triples(TRIPLES, rng).map_err(Failure::internal)?;
+    let (first, to_second) = begin(first, &mut Drawn::new(class, rng)).map_err(Failure::internal)?;
+    let (second, to_first) = begin(second, rng).map_err(Failure::internal)?;
     let (states, sent) = ([first, second], [to_second, to_first]);
     let (states, sent) = round(states, sent, |place, state, messages| {
         of_first(place, &mut spent.products, || state.handle(messages, rng))
     })?;
     let (states, sent) =
         round(states, sent, |place, state, messages| of_first(place, &mut spent.products, || state.handle(messages)))?;
-    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages, rng))?;
-    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages))?;
+    let (states, sent) =
+        round(states, sent, |place, state, messages| of_first(place, &mut spent.rest, || state.handle(messages, rng)))?;
+    let (states, sent) =
+        round(states, sent, |place, state, messages| of_first(place, &mut spent.rest, || state.handle(messages)))?;
     let (states, sent) = round(states, sent, |place, state, messages| {
         of_first(place, &mut spent.sacrifice, || state.handle(messages, rng))
     })?;
-    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages))?;
+    let (states, sent) =
+        round(states, sent, |place, state, messages| of_first(place, &mut spent.rest, || state.handle(messages)))?;
     let (states, sent) =
         round(states, sent, |place, state, messages| of_first(place, &mut spent.macs, || state.handle(messages, rng)))?;
-    let (states, sent) = round(states, sent, |_, state, messages| state.handle(messages))?;
-    let (parties, _) = round(states, sent, |_, state, messages| Ok((state.finish(messages)?.0, Messages::new())))?;
+    let (states, sent) =
+        round(states, sent, |place, state, messages| of_first(place, &mut spent.rest, || state.handle(messages)))?;
+    let (parties, _) = round(states, sent, |place, state, messages| {
+        let (party, _) = of_first(place, &mut spent.rest, || state.finish(messages))?;
+        Ok((party, Messages::new()))
+    })?;
     Ok((parties, spent))
 }

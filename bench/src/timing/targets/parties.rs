@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, convert::Infallible, future::Future};
 
 use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 use theta::exit::Failure;
 use theta_mpc::{Party, Program, Stop};
 use theta_rounds::{Driver, Effect, Input, LockStep, Machine, PartyId, Recipient};
@@ -14,6 +15,22 @@ use super::party;
 pub(super) fn run<O, F, B>(
     threshold: Threshold,
     rng: &mut ChaCha20Rng,
+    begin: impl FnMut(ShareIndex) -> Result<B, Failure>,
+) -> Result<Vec<O>, Failure>
+where
+    O: Send + 'static,
+    F: Future<Output = Result<O, Stop>> + Send + 'static,
+    B: FnOnce(Party) -> F + Send + 'static,
+{
+    let first = ChaCha20Rng::from_rng(rng);
+    run_with(threshold, first, rng, begin)
+}
+
+/// As [`run`]; what the first party draws comes from a generator of its own.
+pub(super) fn run_with<O, F, B>(
+    threshold: Threshold,
+    mut first: ChaCha20Rng,
+    others: &mut ChaCha20Rng,
     mut begin: impl FnMut(ShareIndex) -> Result<B, Failure>,
 ) -> Result<Vec<O>, Failure>
 where
@@ -32,6 +49,7 @@ where
         (0..machines.len()).map(|place| (place, Input::Start)).collect();
     while let Some((place, input)) = queue.pop_front() {
         let machine = machines.get_mut(place).ok_or_else(|| Failure::internal("a message to nobody"))?;
+        let rng = if place == 0 { &mut first } else { &mut *others };
         for effect in machine.handle(input, rng) {
             match effect {
                 Effect::Send { to: Recipient::Party(peer), slot, channel, payload } => {
