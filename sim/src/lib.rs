@@ -28,7 +28,7 @@ mod trace;
 mod watch;
 mod world;
 
-pub use byzantine::{Behaviour, CeremonyLie, LedgerLie};
+pub use byzantine::{Behaviour, CeremonyLie, EcdsaLie, LedgerLie};
 pub use scenario::{
     Aim, Arrival, Asked, Chain, Consent, ConsentFault, Departure, Distances, Exchange, Fate, Fault, HeldKey, Planned,
     Renewal, Sabotage, Scenario, StateWish, Theft, Weather, Word,

@@ -1,6 +1,7 @@
 //! Byzantine nodes. Each runs an honest node, and a liar between that node and the network.
 
 mod ceremony;
+mod ecdsa;
 mod forger;
 mod ledger;
 mod omission;
@@ -17,10 +18,12 @@ use theta_ledger::LedgerState;
 use theta_wire::peer::{Envelope, INSTANCES, SLOTS};
 
 pub use ceremony::CeremonyLie;
+pub use ecdsa::EcdsaLie;
 pub use ledger::LedgerLie;
 
 use crate::chance::below;
 use crate::group::GROUP;
+use ecdsa::EcdsaLiar;
 use ledger::LedgerLiar;
 
 /// The length of an overlong payload in bytes.
@@ -76,6 +79,8 @@ pub enum Behaviour {
     Ceremony(CeremonyLie),
     /// Lies in the ledger, under its signature.
     Ledger(LedgerLie),
+    /// Lies in programs of ECDSA, and about presignatures.
+    Ecdsa(EcdsaLie),
 }
 
 impl Behaviour {
@@ -102,6 +107,7 @@ impl Behaviour {
             Self::Overlong => "overlong",
             Self::Ceremony(_) => "lies in ceremonies",
             Self::Ledger(lie) => lie.name(),
+            Self::Ecdsa(lie) => lie.name(),
         }
     }
 
@@ -149,6 +155,7 @@ pub(crate) struct Liar {
     answered: BTreeMap<Bytes, u8>,
     count: u16,
     ledger: Option<LedgerLiar>,
+    ecdsa: Option<EcdsaLiar>,
     /// The number of messages that it has changed, left out or added to.
     lies: u64,
 }
@@ -168,7 +175,11 @@ impl Liar {
             }
             _ => None,
         };
-        Ok(Self { behaviour, keys, rng, said: Vec::new(), answered: BTreeMap::new(), count: 0, ledger, lies: 0 })
+        let ecdsa = match behaviour {
+            Behaviour::Ecdsa(lie) => Some(EcdsaLiar::new(lie)),
+            _ => None,
+        };
+        Ok(Self { behaviour, keys, rng, said: Vec::new(), answered: BTreeMap::new(), count: 0, ledger, ecdsa, lies: 0 })
     }
 
     /// What the liar sends to `to` in place of an honest message. `state` is the ledger that its node has.
@@ -214,6 +225,10 @@ impl Liar {
             Behaviour::Ceremony(lie) => {
                 let told = lie.tell(&self.keys, to, envelope.clone());
                 if told == envelope { now(bytes) } else { now(with(told)) }
+            }
+            Behaviour::Ecdsa(_) => {
+                let told = self.ecdsa.as_mut().and_then(|liar| liar.tell(to, envelope.clone(), &mut self.rng));
+                told.map_or_else(Vec::new, |told| if told == envelope { now(bytes) } else { now(with(told)) })
             }
             Behaviour::Ledger(_) => {
                 let told = self.ledger.as_mut().zip(state);

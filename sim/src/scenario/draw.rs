@@ -10,7 +10,7 @@ use theta_schemes::{Purpose, Suite};
 use super::{
     APPROVERS, Aim, Asked, Consent, ConsentFault, Fault, HeldKey, Planned, Scenario, StateWish, Theft, Weather,
 };
-use crate::byzantine::Behaviour;
+use crate::byzantine::{Behaviour, EcdsaLie};
 use crate::chance::{below, one_of};
 
 pub(super) fn node(rng: &mut impl Rng, n: u16) -> u16 {
@@ -46,6 +46,12 @@ impl Scenario {
         let kept = seed.is_multiple_of(8);
         let groups = if kept { &CEREMONY_GROUPS[..] } else { &GROUPS[..] };
         let (t, n) = one_of(&mut rng, groups).unwrap_or((1, 4));
+        // In some groups all must sign.
+        let (t, n) = match seed % 32 {
+            7 => (1, 2),
+            23 => (2, 3),
+            _ => (t, n),
+        };
         let mut keys = vec![key(&mut rng, n, t)];
         if below(&mut rng, 3) == 0 {
             let other = key(&mut rng, n, t);
@@ -67,9 +73,10 @@ impl Scenario {
             end: 90_000,
             ..Self::empty(seed)
         };
+        scenario.draw_liars(&mut rng, t);
         scenario.draw_presigned(t);
         scenario.draw_deliveries();
-        scenario.draw_liars(&mut rng, t);
+        scenario.draw_lies_of_holders();
         scenario.draw_faults(&mut rng);
         scenario.draw_requests(&mut rng);
         if kept {
@@ -90,22 +97,47 @@ impl Scenario {
         }
     }
 
-    /// Some of the keys that sign do so with presignatures: drawn apart, too. Making these takes 2t + 1 honest holders that are willing; where there may
-    /// be fewer nothing would be promised.
+    /// Some of the keys that sign are of ECDSA: drawn apart, too. With an honest majority that takes 2t + 1 honest holders that are willing, and where
+    /// there may be fewer nothing would be promised; with a dishonest one any k will do, and where all must sign there is no other. Passive security is for
+    /// holders none of which lies.
     fn draw_presigned(&mut self, t: u16) {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        rng.set_stream(2);
+        let [mut rng, mut apart] = [2, 3].map(|stream| {
+            let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+            rng.set_stream(stream);
+            rng
+        });
         let spare = usize::from(self.n.saturating_sub(3 * t + 1));
+        let (by_all, passive) = (self.n == self.k, self.liars.is_empty());
         let mut taken = Vec::new();
         for key in &mut self.keys {
             let curve = if below(&mut rng, 2) == 0 { Suite::EcdsaP256 } else { Suite::EcdsaSecp256k1 };
             let signs = key.suite.purpose() == Purpose::Sign && !is_rsa(key.suite);
             // Nodes that are shown too few approvals are not willing either.
             let all_may = !self.kept && self.n > 3 * t && !key.consents && key.refused_by.len() <= spare;
+            let is_drawn = below(&mut rng, 3) == 0;
+            let (by_k, passive) = (below(&mut apart, 2) == 0 || by_all, below(&mut apart, 2) == 0 && passive);
             // Each suite has one key at most.
-            if below(&mut rng, 3) == 0 && signs && all_may && !taken.contains(&curve) {
+            if (is_drawn || by_all) && signs && (all_may || by_k) && !taken.contains(&curve) {
                 key.suite = curve;
+                key.delivery = match (by_k, passive) {
+                    (false, false) => Delivery::All,
+                    (false, true) => Delivery::Passive,
+                    (true, false) => Delivery::DishonestMajority,
+                    (true, true) => Delivery::PassiveDishonestMajority,
+                };
                 taken.push(curve);
+            }
+        }
+    }
+
+    /// Half of the liars lie as holders of keys of ECDSA, where there are any: drawn apart, too.
+    fn draw_lies_of_holders(&mut self) {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(4);
+        let any = self.keys.iter().any(|key| key.suite.scheme() == "ECDSA");
+        for behaviour in self.liars.values_mut().filter(|_| any) {
+            if below(&mut rng, 2) == 0 {
+                *behaviour = Behaviour::Ecdsa(EcdsaLie::draw(&mut rng));
             }
         }
     }
@@ -230,7 +262,7 @@ fn suite(rng: &mut impl Rng) -> Suite {
 
 fn key(rng: &mut impl Rng, n: u16, t: u16) -> HeldKey {
     let suite = suite(rng);
-    let most = if below(rng, 4) == 0 { u64::from(n) } else { u64::from(n - 2 * t) / 2 };
+    let most = if below(rng, 4) == 0 { u64::from(n) } else { u64::from(n.saturating_sub(2 * t)) / 2 };
     HeldKey {
         suite,
         delivery: Delivery::All,

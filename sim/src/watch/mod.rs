@@ -50,7 +50,8 @@ const SCALAR_LEN: usize = 32;
 pub enum Invariant {
     /// One instance has one result, and it is right.
     OneResult,
-    /// A commitment to nonces is used for one message only.
+    /// A commitment to nonces, or a presignature, is used for one message only, in whichever of a node's lives. So no two signatures come of one:
+    /// each takes a share of every signer, and one of them is honest.
     NonceOnce,
     /// A node permits nothing without the approvals that its policy asks for, or more often than its rate allows, and sends
     /// nothing of an instance that it did not permit. The group begins no ceremony that no client asked for.
@@ -84,6 +85,8 @@ pub enum Invariant {
     Bounded,
     /// No honest node accuses another honest node.
     NoFalseBlame,
+    /// A set of holders that an honest node has put in quarantine has a liar in it, and who is named there is one.
+    Quarantine,
     /// Nodes restart after every crash, and nothing fails without a reason.
     Works,
 }

@@ -84,6 +84,8 @@ pub enum Observation {
     Presigned,
     /// A node announced that it makes presignatures.
     Filled,
+    /// An honest node put a set of holders in quarantine that none had yet, or named another cheat in it.
+    Quarantined,
     /// The most ticks that an honest node lacked an entry which another one had, once it was connected.
     SlowestSpread,
     /// The most ticks that a ceremony ran once a quorum was connected.

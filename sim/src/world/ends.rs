@@ -241,7 +241,7 @@ impl World<'_> {
                 let Culprit { party, offence, .. } = &record.culprit;
                 let lies = matches!(
                     self.scenario.liars.get(&party.get()),
-                    Some(Behaviour::Ledger(_) | Behaviour::Ceremony(_))
+                    Some(Behaviour::Ledger(_) | Behaviour::Ceremony(_) | Behaviour::Ecdsa(_))
                 );
                 // Bytes that nobody reads would try nothing.
                 if lies && matches!(offence, NodeOffence::Envelope(_)) {
@@ -308,7 +308,8 @@ impl World<'_> {
             }
             let of_key = right.iter().filter(|((name, _), _)| name == key);
             let count = of_key.map(|(_, nodes)| nodes.len()).max().unwrap_or(0);
-            if count < usize::from(self.scenario.k) {
+            // Fewer are honest than k where a group of k has liars.
+            if count < usize::from(self.scenario.k).min(self.scenario.honest().count()) {
                 let text = format!("{count} honest nodes have shares of version {} of key {}", key.1, key.0);
                 return self.watch.violated(Invariant::Shares, text);
             }

@@ -6,6 +6,7 @@ use theta_names::{Epoch, NodeId};
 use theta_network::Inbound;
 use theta_orchestration::{InstanceError, Pending, SubmitError};
 use theta_policy::SlotStanding;
+use theta_rounds::Abort;
 use theta_statements::UnixTime;
 
 use super::{Event, GHOST, ROUND, TICK, World};
@@ -170,6 +171,7 @@ impl World<'_> {
             return Ok(());
         }
         self.look_at_ledger(number)?;
+        self.look_at_quarantines(number)?;
         let Some(life) = self.nodes.get_mut(&number).and_then(|node| node.life.as_mut()) else { return Ok(()) };
         self.watch.load(number, &life.engine.load(), &self.setup.config, self.scenario.last())?;
         let over = |(_, pending): &mut (usize, Pending)| pending.outcome().is_some();
@@ -177,6 +179,12 @@ impl World<'_> {
         for (request, pending) in ended {
             match pending.outcome() {
                 Some(Ok(finished)) => self.finished(number, request, &finished)?,
+                Some(Err(InstanceError::Aborted(abort)))
+                    if self.may_lack_a_set() && !matches!(abort, Abort::Bug(_)) =>
+                {
+                    let now = self.now;
+                    self.trace.tell(|| format!("{now:>6} node {number} gives request {request} up: {abort}"));
+                }
                 Some(Err(InstanceError::Aborted(abort))) => {
                     let text = format!("request {request} at node {number}: {abort}");
                     return self.watch.violated(Invariant::Ends, text);

@@ -7,6 +7,7 @@ mod exchange;
 mod far;
 mod hosts;
 mod ledger;
+mod quarantines;
 mod trials;
 mod warrants;
 
@@ -66,6 +67,8 @@ pub struct Outcome {
     pub shares: usize,
     /// The nodes that honest nodes have accused.
     pub accused: BTreeSet<u16>,
+    /// The sets of nodes that honest nodes have had in quarantine, with whom they named.
+    pub quarantined: BTreeSet<(BTreeSet<u16>, Option<u16>)>,
     /// What adversaries did, and what was done against them.
     pub observations: Observations,
     /// The broken invariant, if there is one.
@@ -147,6 +150,7 @@ struct World<'a> {
     genesis: Genesis,
     reader: Option<Reader>,
     shares: usize,
+    quarantined: BTreeSet<(BTreeSet<u16>, Option<u16>)>,
     saboteur: u16,
 }
 
@@ -171,6 +175,7 @@ pub fn run(scenario: &Scenario, verbose: bool) -> Outcome {
             ceremonies: 0,
             shares: 0,
             accused: BTreeSet::new(),
+            quarantined: BTreeSet::new(),
             observations: Observations::default(),
             violation: Some(Violation { at: 0, invariant: Invariant::Works, text }),
         },
@@ -237,6 +242,7 @@ impl<'a> World<'a> {
             genesis,
             reader: None,
             shares: 0,
+            quarantined: BTreeSet::new(),
             saboteur,
         };
         if scenario.ceremonies.iter().any(|planned| matches!(planned.aim, Aim::Recover(..))) {
@@ -320,6 +326,7 @@ impl<'a> World<'a> {
             ceremonies,
             shares: self.shares,
             accused,
+            quarantined: self.quarantined,
             observations: self.watch.observations,
             violation,
         }

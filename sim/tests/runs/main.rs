@@ -10,11 +10,11 @@
 mod consents;
 mod dealers;
 mod distances;
+mod ecdsa;
 mod hosts;
 mod ledger;
 mod members;
 mod owners;
-mod presignatures;
 mod quorum;
 mod set_back;
 mod setting;

@@ -9,7 +9,7 @@ use crate::setting::{catches, quiet};
 const STEP: u64 = 29;
 
 /// Requests that come faster than stocks are filled, on a reliable network.
-fn busy(seed: u64, kept: bool) -> Scenario {
+pub(super) fn busy(seed: u64, kept: bool) -> Scenario {
     let suite = if seed.is_multiple_of(2) { Suite::EcdsaP256 } else { Suite::EcdsaSecp256k1 };
     let mut scenario = quiet(seed, suite);
     let first = scenario.requests[0].clone();

@@ -1,0 +1,128 @@
+//! Holders of keys of ECDSA that lie: who it was is known where it can be, and what was asked for is signed where the threshold allows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use theta_schemes::Delivery;
+use theta_sim::{Behaviour, EcdsaLie, Observation, Outcome, Scenario, run};
+
+use super::presignatures::busy;
+
+const LIAR: u16 = 1;
+/// The lies in rounds of programs that rest on transfers.
+const IN_PROGRAMS: [EcdsaLie; 6] = [
+    EcdsaLie::OtherElement,
+    EcdsaLie::ZeroProduct,
+    EcdsaLie::Replay,
+    EcdsaLie::Divided,
+    EcdsaLie::OneCorrection,
+    EcdsaLie::WrongDegree,
+];
+
+/// So many requests are enough where programs are slow.
+const FEW: usize = 5;
+
+/// A busy group with such a key, of which node 1 lies; checks that its lies were told. And how many results the honest nodes should have.
+fn beside(lie: EcdsaLie, delivery: Delivery, (k, n): (u16, u16)) -> (Outcome, usize) {
+    let mut scenario = busy(0, false);
+    (scenario.n, scenario.k) = (n, k);
+    scenario.keys[0].delivery = delivery;
+    if n < 2 * k {
+        scenario.requests.truncate(FEW);
+    }
+    scenario.liars.insert(LIAR, Behaviour::Ecdsa(lie));
+    let outcome = run(&scenario, false);
+    assert_eq!(outcome.violation, None, "{lie:?}, {delivery:?} {k} of {n}");
+    assert!(outcome.observations.lies().any(|(what, times)| what == lie.name() && times > 0), "{lie:?} was not told");
+    (outcome, scenario.requests.len() * (usize::from(n) - 1))
+}
+
+/// With an honest majority all requests are signed. The checks of a program say that somebody lied, and not who; who sends a false share of a signature is
+/// named.
+#[test]
+fn beside_liars_most_holders_sign() {
+    for delivery in [Delivery::All, Delivery::Passive] {
+        // There are no transfers.
+        for lie in EcdsaLie::ALL.into_iter().filter(|lie| *lie != EcdsaLie::OneCorrection) {
+            let (outcome, all) = beside(lie, delivery, (2, 4));
+            assert_eq!(outcome.results, all, "{lie:?}");
+            assert!(outcome.observations.count(Observation::Presigned) > 0 && outcome.quarantined.is_empty());
+            // With passive security nobody is named, as a liar can make others' shares look false.
+            let named = lie == EcdsaLie::FalseShare && delivery == Delivery::All;
+            assert_eq!(outcome.accused, if named { [LIAR].into() } else { BTreeSet::new() }, "{lie:?}");
+        }
+    }
+}
+
+/// Without one a lie ends the program, its holders make no other, and of two the liar is known; whoever is left signs.
+#[test]
+fn beside_a_liar_of_three_two_sign_and_leave_it_alone() {
+    for delivery in [Delivery::DishonestMajority, Delivery::PassiveDishonestMajority] {
+        for lie in IN_PROGRAMS {
+            let (outcome, all) = beside(lie, delivery, (2, 3));
+            assert_eq!(outcome.results, all, "{lie:?}");
+            let found = outcome.quarantined;
+            assert!(
+                !found.is_empty() && found.iter().all(|(set, named)| set.len() == 2 && *named == Some(LIAR)),
+                "{found:?}"
+            );
+        }
+    }
+}
+
+/// Where all must sign nobody has a signature after a lie. Of two it was the other one; of three nobody knows who, unless a message shows it.
+#[test]
+fn where_all_must_sign_a_lie_ends_in_quarantine() {
+    let cases =
+        [(Delivery::DishonestMajority, 2), (Delivery::DishonestMajority, 3), (Delivery::PassiveDishonestMajority, 2)];
+    for (delivery, k) in cases {
+        for lie in IN_PROGRAMS {
+            let (outcome, _) = beside(lie, delivery, (k, k));
+            assert_eq!(outcome.results, 0, "{lie:?}, {k} of {k}");
+            let named = (k == 2).then_some(LIAR);
+            assert_eq!(outcome.quarantined, [((1..=k).collect(), named)].into(), "{lie:?}");
+        }
+    }
+}
+
+/// False shares of presignatures, and such as are named twice, cost a program each: it shows no lie, and signs.
+#[test]
+fn where_all_must_sign_false_presignatures_delay_and_no_more() {
+    for lie in [EcdsaLie::NamedTwice, EcdsaLie::FalseShare] {
+        for k in [2, 3] {
+            let (outcome, all) = beside(lie, Delivery::DishonestMajority, (k, k));
+            assert_eq!((outcome.results, outcome.quarantined), (all, BTreeSet::new()), "{lie:?}, {k} of {k}");
+            assert!(outcome.observations.count(Observation::Presigned) > 0);
+        }
+    }
+}
+
+/// Random scenarios have keys of each delivery of ECDSA, groups of which all must sign, and each lie.
+#[test]
+fn seeds_draw_deliveries_and_lies_of_holders() {
+    let (mut deliveries, mut lies) = (BTreeMap::new(), BTreeSet::new());
+    for seed in 0..2_000 {
+        let Scenario { k, n, keys, liars, .. } = Scenario::of(seed);
+        for key in keys.iter().filter(|key| key.suite.scheme() == "ECDSA") {
+            *deliveries.entry((key.delivery.name(), k == n)).or_insert(0) += 1;
+            let is_passive = [Delivery::Passive, Delivery::PassiveDishonestMajority].contains(&key.delivery);
+            let by_k = [Delivery::DishonestMajority, Delivery::PassiveDishonestMajority].contains(&key.delivery);
+            assert!(!is_passive || liars.is_empty(), "seed {seed}: passive security beside a liar");
+            assert!(by_k || n >= 2 * k - 1, "seed {seed}: {k} of {n}");
+        }
+        lies.extend(
+            liars.into_values().filter_map(|liar| if let Behaviour::Ecdsa(lie) = liar { Some(lie) } else { None }),
+        );
+    }
+    let expected = [
+        (Delivery::All, false),
+        (Delivery::Passive, false),
+        (Delivery::DishonestMajority, false),
+        (Delivery::DishonestMajority, true),
+        (Delivery::PassiveDishonestMajority, false),
+        (Delivery::PassiveDishonestMajority, true),
+    ];
+    for (delivery, is_whole) in expected {
+        assert!(deliveries.get(&(delivery.name(), is_whole)) >= Some(&10), "{deliveries:?}");
+    }
+    assert_eq!(lies, EcdsaLie::ALL.into());
+}

@@ -1,0 +1,4 @@
+//! Keys of ECDSA: presignatures sign once, and holders that lie.
+
+mod lies;
+mod presignatures;
