@@ -1,10 +1,18 @@
 //! Nodes that record used nonces before they sign.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use prometheus_client::registry::Registry;
+use theta_custody::KeyEntry;
 use theta_orchestration::{Keys, Orchestrator, OrchestratorConfig, StartError};
+use theta_protocols::{Served, Used, ecdsa::Ask};
+use theta_rounds::PartyId;
 use theta_schemes::Suite;
+use theta_wire::peer::INSTANCES;
 
 use super::{
     cluster::Cluster,
@@ -14,7 +22,7 @@ use super::{
 use crate::{
     gated,
     group::{Group, config},
-    wire::Wire,
+    wire::{Wire, open},
 };
 
 const SUITE: Suite = Suite::FrostSecp256k1;
@@ -79,4 +87,85 @@ async fn without_a_store_a_node_that_should_does_not_start() {
     let refused = Orchestrator::start(limits, keys, port, inbound, &mut Registry::default()).err().unwrap();
     assert!(matches!(refused, StartError::NoStore), "{refused}");
     assert!(refused.to_string().contains("burn_nonces"));
+}
+
+/// How many presignatures a stock should have.
+const LEVEL: usize = 6;
+/// The kind of a share of a presignature, which begins with its name.
+const SHARE: u32 = 1;
+const NAME: usize = 32;
+
+/// Three nodes whose stocks of presignatures are full; each call makes the same ones.
+fn stocked(burn_nonces: bool) -> Cluster {
+    let limits = OrchestratorConfig { nonces_per_peer: LEVEL, burn_nonces, ..config() };
+    let mut cluster = Cluster::with_limits(2, 3, 23, &limits);
+    cluster.pass(Duration::from_secs(60));
+    cluster.hold(&[1, 2, 3], create("key", Suite::EcdsaP256, 2, &[1, 2, 3]));
+    let is_full = |cluster: &Cluster, id| cluster.key(id).stock.presignatures_ready() >= LEVEL;
+    cluster.until("stocks are full", |cluster| [1, 2, 3].into_iter().all(|id| is_full(cluster, id)));
+    cluster
+}
+
+/// Takes out all presignatures of a node, whoever owns them, each owner's oldest first.
+fn take_all(entry: &KeyEntry) -> Vec<Used> {
+    let mut all = Vec::new();
+    for index in entry.public.threshold().indices() {
+        let (owner, without) = (PartyId::of_share(index), BTreeSet::new());
+        let draw = || Ask::Draw { owner, without: without.clone(), waits: false, place: None };
+        while let Served::Used(used) = entry.stock.presignatures(draw()) {
+            all.push(used);
+        }
+    }
+    all
+}
+
+/// The requests for which each node has sent a share of each presignature.
+fn shown(cluster: &Cluster) -> BTreeMap<(u16, Vec<u8>), BTreeSet<Vec<u8>>> {
+    let mut shown: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for (from, _, bytes) in &cluster.log {
+        let it = open(bytes);
+        if it.stream == INSTANCES && it.kind == SHARE {
+            shown.entry((*from, it.payload[..NAME].to_vec())).or_default().insert(it.instance_id.to_vec());
+        }
+    }
+    shown
+}
+
+fn sign_all(cluster: &mut Cluster, what: &str) {
+    for number in 0..4 {
+        let question = Question::new(&cluster.key(1), &format!("{what} {number}"));
+        let pending = [1, 2, 3].map(|node| cluster.submit(node, &question.request));
+        cluster.until("all have it", |_| pending.iter().all(|pending| pending.outcome().is_some()));
+        pending.iter().for_each(|pending| question.check(&pending.outcome().unwrap().unwrap()));
+    }
+}
+
+/// The memory of all nodes is set back to when their stocks were full, while their disks go on: presignatures that have signed are there again. With the
+/// record of a node's store none of them signs another message, and signatures come all the same. Without it they do.
+#[test]
+fn presignatures_that_come_back_with_a_memory_sign_no_more() {
+    for burn_nonces in [true, false] {
+        let (mut cluster, image) = (stocked(burn_nonces), stocked(burn_nonces));
+        sign_all(&mut cluster, "before");
+        let before: BTreeSet<Vec<u8>> = shown(&cluster).into_keys().map(|(_, name)| name).collect();
+        let mut came_back = 0;
+        for id in [1, 2, 3] {
+            let (now, then) = (cluster.key(id), image.key(id));
+            drop(take_all(&now));
+            let restored = take_all(&then);
+            came_back += restored.iter().filter(|used| before.contains(&used.name())).count();
+            let day = restored.iter().map(Used::day).min().unwrap();
+            let presignatures = restored.into_iter().filter_map(|used| match used {
+                Used::Presignature(used) => Some(used.presignature),
+                Used::Nonces(_) => None,
+            });
+            let keep = Ask::Keep { presignatures: presignatures.collect(), most: usize::MAX, day, made: None };
+            assert!(matches!(now.stock.presignatures(keep), Served::Done));
+        }
+        assert!(!before.is_empty() && came_back > 3, "{came_back} of {}", before.len());
+        sign_all(&mut cluster, "after");
+        let twice = shown(&cluster).into_values().filter(|requests| requests.len() > 1).count();
+        assert_eq!(twice == 0, burn_nonces, "{twice} shares of presignatures that had signed");
+        assert!(cluster.ids().into_iter().all(|id| cluster.engine(id).culprits().is_empty()));
+    }
 }
