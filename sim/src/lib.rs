@@ -31,7 +31,7 @@ mod world;
 pub use byzantine::{Behaviour, CeremonyLie, EcdsaLie, LedgerLie};
 pub use scenario::{
     Aim, Arrival, Asked, Chain, Consent, ConsentFault, Departure, Distances, Exchange, Fate, Fault, HeldKey, Planned,
-    Renewal, Sabotage, Scenario, StateWish, Theft, Weather, Word,
+    Renewal, Sabotage, Scenario, StateWish, Step, Theft, Weather, Word,
 };
 pub use watch::{Invariant, Observation, Observations, Violation};
 pub use world::{Outcome, run};

@@ -260,6 +260,15 @@ pub enum Fault {
         /// How many writes its disk still accepts, counted from half a second before.
         writes: u64,
     },
+    /// An honest node loses power at a step of its own, and starts again. One of each node.
+    Kill {
+        /// The node.
+        node: u16,
+        /// The last step that it takes.
+        step: Step,
+        /// For how many milliseconds it is down.
+        pause: u64,
+    },
     /// A node's disk is replaced by an older copy.
     SetBack {
         /// The time at which the copy was made; `None` for a disk with nothing but the node's identity.
@@ -284,6 +293,15 @@ pub enum Fault {
         /// For how many milliseconds the process is paused.
         pause: u64,
     },
+}
+
+/// A step of a node, counted from the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It has sent so many messages of instances: of all that it would send then, the others are lost.
+    Sent(u64),
+    /// Its disk has taken so many writes, changes of length and syncs.
+    Written(u64),
 }
 
 /// Bugs that the invariants must catch.
@@ -334,7 +352,10 @@ impl Fault {
     pub(crate) const fn node(&self) -> Option<u16> {
         match self {
             Self::Partition { .. } => None,
-            Self::Crash { node, .. } | Self::SetBack { node, .. } | Self::Jump { node, .. } => Some(*node),
+            Self::Crash { node, .. }
+            | Self::Kill { node, .. }
+            | Self::SetBack { node, .. }
+            | Self::Jump { node, .. } => Some(*node),
         }
     }
 }

@@ -87,7 +87,7 @@ impl World<'_> {
         }
     }
 
-    fn crash(&mut self, number: u16) {
+    pub(super) fn crash(&mut self, number: u16) {
         self.watch.crashed(number);
         self.watch.observations.note(Observation::Crashed);
         if let Some(hosts) = &mut self.hosts {

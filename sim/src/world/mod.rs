@@ -6,6 +6,7 @@ mod events;
 mod exchange;
 mod far;
 mod hosts;
+mod kills;
 mod ledger;
 mod quarantines;
 mod trials;
@@ -29,6 +30,7 @@ use self::chain::Order;
 use self::exchange::Wish;
 use self::far::Far;
 use self::hosts::Hosts;
+use self::kills::Kill;
 use crate::byzantine::{Behaviour, Liar};
 use crate::chance::below;
 use crate::client::{Wanted, ceremony, changes};
@@ -151,6 +153,7 @@ struct World<'a> {
     reader: Option<Reader>,
     shares: usize,
     quarantined: BTreeSet<(BTreeSet<u16>, Option<u16>)>,
+    kills: BTreeMap<u16, Kill>,
     saboteur: u16,
 }
 
@@ -243,6 +246,7 @@ impl<'a> World<'a> {
             reader: None,
             shares: 0,
             quarantined: BTreeSet::new(),
+            kills: BTreeMap::new(),
             saboteur,
         };
         if scenario.ceremonies.iter().any(|planned| matches!(planned.aim, Aim::Recover(..))) {
@@ -292,6 +296,7 @@ impl<'a> World<'a> {
                         self.at(*confirmed, Event::Confirm(*node));
                     }
                 }
+                Fault::Kill { .. } => self.plan_kill(fault),
                 Fault::Jump { at, node, seconds, pause } => {
                     self.at(*at, Event::Jump { node: *node, seconds: *seconds, pause: *pause });
                 }
@@ -381,6 +386,7 @@ impl<'a> World<'a> {
         if self.nodes.get(&number).and_then(|node| node.life.as_ref()).is_some_and(changed) {
             self.permit(number);
         }
+        self.kill_unwritten(number);
         let Some(node) = self.nodes.get_mut(&number) else { return Ok(()) };
         for (to, bytes) in node.outbox.take() {
             self.trace.absorb(&[&number.to_be_bytes(), &to.to_be_bytes(), &bytes]);
@@ -401,6 +407,9 @@ impl<'a> World<'a> {
                 self.watch.sent(number, to, &bytes)?;
                 self.watch.voted(number, &bytes)?;
                 self.post(number, to, 0, &bytes);
+                if self.kill_after(number, &bytes) {
+                    break;
+                }
             }
         }
         Ok(())

@@ -2,3 +2,5 @@
 
 mod lies;
 mod presignatures;
+mod steps;
+mod whole;

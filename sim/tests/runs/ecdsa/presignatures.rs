@@ -21,7 +21,7 @@ pub(super) fn busy(seed: u64, kept: bool) -> Scenario {
 }
 
 /// Runs scenarios of which each has something else happen at another time; returns what happened in all of them.
-fn all_hold(runs: u64, scenario: impl Fn(u64) -> Scenario) -> Observations {
+pub(super) fn all_hold(runs: u64, scenario: impl Fn(u64) -> Scenario) -> Observations {
     let mut observations = Observations::default();
     for number in 0..runs {
         let outcome = run(&scenario(number), false);
@@ -57,6 +57,29 @@ fn none_signs_twice_across_a_refresh() {
         scenario
     });
     assert!(observations.count(Observation::Activated) >= 40, "shares were renewed");
+}
+
+/// Shares move to holders in another order, a lost one comes back, the key gets another version: while stocks are used, and half of the time beside a node
+/// that is killed.
+#[test]
+fn none_signs_twice_across_any_other_ceremony() {
+    let aims = |number: u64| match number % 3 {
+        0 => Aim::Reshare(0, 2, vec![2, 3, 4, 1]),
+        1 => Aim::Recover(0, 4),
+        _ => Aim::Rotate(0),
+    };
+    let observations = all_hold(30, |number| {
+        let mut scenario = busy(number, true);
+        scenario.ceremonies = vec![Planned { at: 500 + 2 * STEP * number, aim: aims(number) }];
+        scenario.keys[0].lost_by = (number % 3 == 1).then_some(4);
+        if number.is_multiple_of(2) {
+            let at = 600 + 2 * STEP * number;
+            scenario.faults = vec![Fault::Crash { at, until: at + 300, node: 2, writes: 1_000 }];
+        }
+        scenario
+    });
+    assert_eq!(observations.count(Observation::Activated), 20, "the shares moved, or a version was made");
+    assert_eq!(observations.count(Observation::Recovered), 10, "the lost share came back");
 }
 
 #[test]
