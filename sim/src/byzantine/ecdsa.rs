@@ -35,7 +35,8 @@ const MEMORY: usize = 512;
 pub enum EcdsaLie {
     /// Its part of R is another element. All get the same.
     OtherElement,
-    /// Its part of a masked product is zero.
+    /// Its part of a masked product is zero. (That the product is zero takes what the others show, and k - 1 liars, or the hash of what all have sent: tests
+    /// of `crates/mpc` have that.)
     ZeroProduct,
     /// What it has sent in an earlier round comes again in a later one: the opening of another commitment.
     Replay,
@@ -45,7 +46,7 @@ pub enum EcdsaLie {
     OneCorrection,
     /// Its shares of what is opened lie on no polynomial of the others'.
     WrongDegree,
-    /// It names a presignature for one request to some holders, and for the next one to all.
+    /// It names a presignature for one request to some holders, and for all that come after it to all.
     NamedTwice,
     /// Its shares of signatures are false, with presignatures and in programs that sign at once.
     FalseShare,
@@ -157,7 +158,7 @@ impl EcdsaLiar {
         }
     }
 
-    /// Nodes of even number hear nothing of a presignature when it is named first, and all are told that it signs the next request.
+    /// Nodes of odd number hear nothing of a presignature when it is named first, and all are told that it signs whatever is asked for next.
     fn name_twice(&mut self, to: u16, envelope: &Envelope) -> Option<Bytes> {
         let (first, said) =
             self.named.get_or_insert_with(|| (envelope.instance_id.clone(), envelope.payload.clone())).clone();
@@ -212,7 +213,7 @@ impl Sent {
         if self.by_k {
             return self.of_transfers(round, said.len());
         }
-        // With passive security holders toss an id first, which takes two rounds more.
+        // With passive security holders toss an id first, which takes two rounds more. (Dealings are longer, as programs here make several presignatures.)
         let is_passive = self.lengths.get(&3) == Some(&HASH);
         match (is_passive, round) {
             (false, 3) | (true, 5) => Part::Dealing,
