@@ -259,12 +259,9 @@ impl Sent {
             self.all.entry((to, round)).or_insert_with(|| Bytes::copy_from_slice(said));
         }
         // In the first rounds holders only find that they mean the same.
-        let rounds = (to, MEETING)..(to, round.max(MEETING));
-        let earlier = self.all.range(rounds).map(|(_, earlier)| earlier);
-        earlier
-            .filter(|earlier| earlier.len() == said.len() && said.len() >= SCALAR && **earlier != said)
-            .next_back()
-            .cloned()
+        let mut earlier = self.all.range((to, MEETING)..(to, round.max(MEETING))).map(|(_, earlier)| earlier);
+        let is_other = |earlier: &&Bytes| earlier.len() == said.len() && said.len() >= SCALAR && **earlier != said;
+        earlier.rfind(is_other).cloned()
     }
 }
 
