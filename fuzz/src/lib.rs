@@ -3,6 +3,7 @@
 pub mod ceremony;
 pub mod group;
 pub mod mesh;
+pub mod mpc;
 
 use std::fs;
 use std::path::Path;

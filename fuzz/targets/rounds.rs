@@ -1,11 +1,13 @@
-//! The messages between nodes in the rounds of a protocol: whoever sent it, whatever decodes encodes to the same bytes and
+//! The messages between nodes in the rounds of FROST, of threshold ECDSA and of one-round suites: whoever sent it, whatever decodes encodes to the same bytes and
 //! belongs to the slot in which it came.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use theta_fuzz::{SAMPLES, choose, plant, rng};
-use theta_groups::{Group, Scalar};
+use theta_groups::{Group, P256, Scalar, Secp256k1};
+use theta_mpc::ecdsa::Curve;
+use theta_protocols::ecdsa::{self, EcdsaMessage};
 use theta_protocols::frost::{self, FrostMessage};
 use theta_protocols::one_round::{self, ShareMessage};
 use theta_rounds::{PartyId, ProtocolMessage, Slot};
@@ -37,6 +39,10 @@ fuzz_target!(init: plant("rounds", seeds()), |input: &[u8]| {
             for_every_suite!(check_frost, slot, payload);
         }
     }
+    // Of ECDSA's kinds all from PROGRAM on are messages of programs.
+    let slot = Slot { kind: u16::from(*kind), number: 7 };
+    check_ecdsa::<P256>(slot, payload);
+    check_ecdsa::<Secp256k1>(slot, payload);
     let Some((sample, payload)) = choose(input) else { return };
     for slot in [one_round::SHARE, one_round::PROOF_REQUEST, one_round::PROVEN_SHARE] {
         with_scheme!(sample.public.suite(), |S| if one_round { check_share::<S>(slot, payload) } else {});
@@ -55,6 +61,14 @@ fn check_frost<C: FrostSuite>(slot: Slot, payload: &[u8]) {
     }
 }
 
+fn check_ecdsa<G: Curve>(slot: Slot, payload: &[u8]) {
+    if let Ok(message) = EcdsaMessage::<G>::decode(sender(), slot, payload) {
+        assert_eq!(message.slot(), slot);
+        assert!(EcdsaMessage::<G>::channel(slot).is_some());
+        assert_eq!(message.encode(), payload);
+    }
+}
+
 fn check_share<S: theta_schemes::ThresholdScheme>(slot: Slot, payload: &[u8]) {
     let Ok(message) = ShareMessage::decode(sender(), slot, payload) else { return };
     assert_eq!(message.slot(), slot);
@@ -67,10 +81,12 @@ fn check_share<S: theta_schemes::ThresholdScheme>(slot: Slot, payload: &[u8]) {
     }
 }
 
-/// Each message of FROST, encoded as `spec/frost.md` says, and the shares of every sample.
+/// Each message of FROST and of ECDSA, encoded as `spec/frost.md` and `spec/ecdsa.md` say, and the shares of every sample.
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for_every_suite!(seed, &mut seeds);
+    seed_ecdsa::<P256>(&mut seeds);
+    seed_ecdsa::<Secp256k1>(&mut seeds);
     for (number, sample) in (0_u8..).zip(SAMPLES.iter()) {
         seeds.extend(sample.shares.iter().take(2).map(|share| [&[number], &**share].concat()));
     }
@@ -94,6 +110,24 @@ fn seed<C: FrostSuite>(seeds: &mut Vec<Vec<u8>>) {
         (frost::REQUEST, vec![5]),
     ];
     for (kind, payload) in contents {
+        seeds.push([&[u8::try_from(kind).expect("few kinds")], &*payload].concat());
+    }
+}
+
+fn seed_ecdsa<G: Curve>(seeds: &mut Vec<Vec<u8>>) {
+    let scalar = G::Scalar::from_u64(7);
+    let (element, holders) = (G::encode(&G::mul_base(&scalar)), [0, 2, 0, 1, 0, 3]);
+    let contents = [
+        (ecdsa::SHARE, [&[5; 32], element.as_ref(), scalar.encode().as_ref()].concat()),
+        (ecdsa::SIGNATURE, [&[6; 64], &holders[..]].concat()),
+        (ecdsa::PREPARE, [&[0, 1, 0, 3], &holders[..]].concat()),
+        (ecdsa::PROGRAM, vec![0, 1, 0, 2, 9, 9, 9]),
+        (ecdsa::PROGRAM + 100, vec![0, 1, 0, 2]),
+    ];
+    for (kind, payload) in contents {
+        // All of these decode, or they start the fuzzer nowhere.
+        let slot = Slot { kind, number: 7 };
+        assert!(EcdsaMessage::<G>::decode(sender(), slot, &payload).is_ok());
         seeds.push([&[u8::try_from(kind).expect("few kinds")], &*payload].concat());
     }
 }
