@@ -293,6 +293,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "theta-pkcs11",
             "theta-schemes",
             "theta-sharing",
+            "theta-mpc",
+            "theta-ot",
             "theta-groups",
             "theta-rounds",
         ],
