@@ -271,6 +271,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Networks, for any program: it knows nothing of ours.
     ("theta-wan", &[]),
     ("theta-interop", &[]),
+    // Others' library alone.
+    ("verify-ring", &[]),
     // Calls the decoders of every floor.
     (
         "theta-fuzz",
