@@ -1,6 +1,6 @@
 //! P-256 (secp256r1 of SEC2, FIPS 186-5): hashing by the suite `P256_XMD:SHA-256_SSWU_RO_`.
 
-use crate::comb::{self, Comb, CombPoint, ENTRIES};
+use crate::comb::{self, Comb, CombPoint, ENTRIES, Multiples};
 use crate::msm;
 use crate::weierstrass::jacobian::{self, Jacobian};
 use crate::weierstrass::many::{self, Summand, WithCoordinates};

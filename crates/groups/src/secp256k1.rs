@@ -1,6 +1,6 @@
 //! secp256k1 (SEC2), the curve of Bitcoin: hashing by the suite `secp256k1_XMD:SHA-256_SSWU_RO_`.
 
-use crate::comb::{self, Comb, CombPoint, ENTRIES};
+use crate::comb::{self, Comb, CombPoint, ENTRIES, Multiples};
 use crate::msm;
 use crate::weierstrass::jacobian::{self, Jacobian};
 use crate::weierstrass::many::{self, Summand, WithCoordinates};

@@ -7,7 +7,7 @@ mod batch;
 mod several;
 
 pub(crate) use batch::{Affine, Coordinate, CoordinatePoint};
-pub(crate) use several::sum_of_multiples;
+pub(crate) use several::Multiples;
 
 use crate::Scalar;
 use core::hint::black_box;
@@ -31,6 +31,10 @@ pub(crate) trait CombPoint: Copy + Send + Sync + 'static {
 
     fn identity() -> Self;
     fn double(&self) -> Self;
+    /// Doubles so many times.
+    fn doubled(&self, times: usize) -> Self {
+        (0..times).fold(*self, |point, _| point.double())
+    }
     fn plus(&self, other: &Self) -> Self;
     fn negated(&self) -> Self;
     /// Converts multiples of a public point, none of them the identity.

@@ -7,31 +7,41 @@ use zeroize::Zeroizing;
 /// How many points have their tables at once, of 3 KiB each: as many as stay in a processor's second cache, and enough to share the doublings.
 const AT_ONCE: usize = 64;
 
-/// The sum of all multiples. Its time depends on how many there are; extra entries of the longer slice are ignored.
+/// What multiplies several points at once, or one.
 ///
 /// Points may be the identity, so that this is for curves whose entries are points in coordinates that have it, with complete formulas.
-pub(crate) fn sum_of_multiples<P: CombPoint>(scalars: &[P::Scalar], points: &[P]) -> P {
-    let parts = scalars.chunks(AT_ONCE).zip(points.chunks(AT_ONCE));
-    parts.fold(P::identity(), |sum, (scalars, points)| sum.plus(&part(scalars, points)))
+pub(crate) struct Multiples<P: CombPoint> {
+    recoding: Recoding<P::Scalar>,
 }
 
-fn part<P: CombPoint>(scalars: &[P::Scalar], points: &[P]) -> P {
-    let digits = P::ORDER_BITS.div_ceil(TEETH);
-    let recoding = Recoding::new(digits * TEETH);
-    let mut bits = Zeroizing::new(Vec::with_capacity(scalars.len()));
-    bits.extend(scalars.iter().map(|scalar| recoding.bits::<P>(scalar)));
-    let tables: Vec<[P::Entry; ENTRIES]> =
-        points.iter().flat_map(|point| P::to_entries(&odd_multiples(point)).as_chunks().0.to_vec()).collect();
-    let mut sum = P::identity();
-    for digit in (0..digits).rev() {
-        for _ in 0..TEETH {
-            sum = sum.double();
-        }
-        for (bits, table) in bits.iter().zip(&tables) {
-            sum = sum.plus_entry(&entry::<P>(table, |place| bit(bits.as_ref(), digit * TEETH + place)));
-        }
+impl<P: CombPoint> Multiples<P> {
+    /// Digits of a scalar.
+    const DIGITS: usize = P::ORDER_BITS.div_ceil(TEETH);
+
+    pub(crate) fn new() -> Self {
+        Self { recoding: Recoding::new(Self::DIGITS * TEETH) }
     }
-    sum
+
+    /// The sum of all multiples. Its time depends on how many there are; extra entries of the longer slice are ignored.
+    pub(crate) fn sum(&self, scalars: &[P::Scalar], points: &[P]) -> P {
+        let parts = scalars.chunks(AT_ONCE).zip(points.chunks(AT_ONCE));
+        parts.fold(P::identity(), |sum, (scalars, points)| sum.plus(&self.part(scalars, points)))
+    }
+
+    fn part(&self, scalars: &[P::Scalar], points: &[P]) -> P {
+        let mut bits = Zeroizing::new(Vec::with_capacity(scalars.len()));
+        bits.extend(scalars.iter().map(|scalar| self.recoding.bits::<P>(scalar)));
+        let tables: Vec<[P::Entry; ENTRIES]> =
+            points.iter().flat_map(|point| P::to_entries(&odd_multiples(point)).as_chunks().0.to_vec()).collect();
+        let mut sum = P::identity();
+        for digit in (0..Self::DIGITS).rev() {
+            sum = sum.doubled(TEETH);
+            for (bits, table) in bits.iter().zip(&tables) {
+                sum = sum.plus_entry(&entry::<P>(table, |place| bit(bits.as_ref(), digit * TEETH + place)));
+            }
+        }
+        sum
+    }
 }
 
 /// The point times 1, 3, 5, ..., 63.

@@ -7,7 +7,7 @@ use super::jacobian::Shape;
 use crate::comb::{self, Affine, Comb, CombPoint, CoordinatePoint, ENTRIES, Size};
 use subtle::Choice;
 
-/// Up to here the products are made one by one, by the library. Measured on P-256.
+/// Up to here the products are made one by one. Measured on P-256.
 const ALONE: usize = 8;
 
 /// An element whose coordinates can be had and set.

@@ -319,8 +319,9 @@ macro_rules! group {
 
         impl Mul<$scalar> for $element {
             type Output = Self;
+            /// In constant time. The library's own product is not, as it is compiled: whether a digit is zero decides what is read of its tables.
             fn mul(self, scalar: $scalar) -> Self {
-                Self(self.0 * scalar.0)
+                multiples().sum(&[scalar], &[self])
             }
         }
 
@@ -328,6 +329,12 @@ macro_rules! group {
             fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
                 iter.fold(Self::default(), Add::add)
             }
+        }
+
+        /// What makes multiples of any elements in constant time.
+        fn multiples() -> &'static Multiples<$element> {
+            static MULTIPLES: OnceLock<Multiples<$element>> = OnceLock::new();
+            MULTIPLES.get_or_init(Multiples::new)
         }
 
         /// Points in the coordinates in which variable-time sums are cheapest.
@@ -364,6 +371,10 @@ macro_rules! group {
 
             fn negated(&self) -> Self {
                 -*self
+            }
+
+            fn doubled(&self, times: usize) -> Self {
+                Self(self.0.xdouble(u32::try_from(times).unwrap_or(0)))
             }
 
             /// The library does not offer its mixed additions, which save little.
@@ -403,6 +414,27 @@ macro_rules! group {
             }
         }
 
+        /// Secret scalars are multiplied by code of ours, the library's being the other implementation.
+        #[cfg(test)]
+        #[test]
+        fn products_are_those_of_the_library() {
+            use rand_core::SeedableRng;
+            let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(4);
+            let mut scalars = vec![$scalar::ZERO, $scalar::ONE, -$scalar::ONE, $scalar::from_u64(2).invert()];
+            let mut power = $scalar::ONE;
+            for _ in 0..260 {
+                power = power + power;
+                scalars.extend([power, power - $scalar::ONE, -power]);
+            }
+            scalars.extend((0..100).map(|_| $scalar::random(&mut rng)));
+            let other = $element(Point::BASE * $scalar::random(&mut rng).0);
+            for scalar in &scalars {
+                assert_eq!($group::mul_base(scalar), $element(Point::mulgen(&scalar.0)), "{scalar:?}");
+                assert_eq!(other * *scalar, $element(other.0 * scalar.0), "{scalar:?}");
+                assert!($group::is_identity(&($group::identity() * *scalar)));
+            }
+        }
+
         impl Group for $group {
             type Scalar = $scalar;
             type Element = $element;
@@ -421,8 +453,10 @@ macro_rules! group {
                 $element(Point::BASE)
             }
 
+            /// By a comb, for the reason of products with other elements.
             fn mul_base(scalar: &$scalar) -> $element {
-                $element(Point::mulgen(&scalar.0))
+                static COMB: OnceLock<Comb<$element>> = OnceLock::new();
+                COMB.get_or_init(|| Comb::new(&Self::generator(), comb::Size::Large)).multiply(scalar)
             }
 
             fn mul_base_batch(scalars: &[$scalar]) -> Vec<$element> {
@@ -436,7 +470,7 @@ macro_rules! group {
             }
 
             fn msm(scalars: &[$scalar], points: &[$element]) -> $element {
-                comb::sum_of_multiples(scalars, points)
+                multiples().sum(scalars, points)
             }
 
             fn vartime_msm(scalars: &[$scalar], points: &[$element]) -> $element {
