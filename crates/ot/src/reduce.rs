@@ -3,6 +3,8 @@
 //! A correction for each bit or digit of each product is what products cost. The scalars of the groups, which are made for
 //! multiplications, take ten times as long for a remainder and its encoding.
 
+use core::hint::black_box;
+
 use theta_groups::Scalar;
 
 use crate::wide::Wide;
@@ -69,12 +71,12 @@ impl Modulus {
     #[inline]
     pub(crate) fn difference_and(&self, x: &[u64; 4], y: &[u64; 4], z: &[u64; 4]) -> [u64; 4] {
         let (mut difference, is_negative) = borrow(x, y);
-        let mask = u64::from(is_negative).wrapping_neg();
+        let mask = mask_if(is_negative);
         carry(&mut difference, &self.order.map(|word| word & mask));
         let overflows = carry(&mut difference, z);
         let (less, is_below) = borrow(&difference, &self.order);
         // q is taken away unless the sum is below it.
-        let keep = u64::from(is_below & !overflows).wrapping_neg();
+        let keep = mask_if(is_below & !overflows);
         let mut result = less;
         result.iter_mut().zip(difference).for_each(|(result, sum)| *result ^= (*result ^ sum) & keep);
         result
@@ -129,13 +131,19 @@ impl Modulus {
         let Wide(difference) = difference;
         // Below zero, the highest word is all ones; otherwise it is small.
         let [.., highest] = difference;
-        let keep = (highest >> 63).wrapping_neg();
+        let keep = mask_if(highest >> 63 == 1);
         let mut result = [0; 5];
         for ((result, from), difference) in result.iter_mut().zip(from).zip(difference) {
             *result = difference ^ (difference ^ from) & keep;
         }
         result
     }
+}
+
+/// All ones if `choice`, else zero. The compiler cannot tell that these are the only values: where it could, it made a jump of what they choose, so that
+/// the time of a correction said whether it is below the factor that it hides (`docs/adr/0068-secret-multiples-on-p256-and-secp256k1.md`).
+fn mask_if(choice: bool) -> u64 {
+    black_box(u64::from(choice)).wrapping_neg()
 }
 
 /// x - y modulo 2^256, and whether it is below zero.

@@ -17,6 +17,8 @@ use crate::timing::dudect::{Class, clocked};
 
 /// Triples, or masked products, of a batch.
 const COUNT: usize = 2;
+/// So many batches a set-up makes, which has transfers for some more.
+const BATCHES: u32 = 1_000;
 /// What tells the classes apart.
 const CLASSES: &str = "factors zero, or random";
 
@@ -56,8 +58,15 @@ fn masked(party: Party<P256Scalar>, rng: &mut dyn CryptoRng) -> Result<(Extendin
 
 fn target(name: &str, begin: Begin, time: fn(&Spent) -> Duration) -> Target {
     Target::new(name, CLASSES, move |trial| {
-        let parties = Kept::new(set_up(trial.rng())?);
-        trial.samples(|class, rng| Ok(time(&parties.with(|parties| batch(parties, begin, class, rng))?)))
+        let mut parties = Kept::new(set_up(trial.rng())?);
+        let mut batches = 0;
+        trial.samples(|class, rng| {
+            if batches == BATCHES {
+                (parties, batches) = (Kept::new(set_up(rng)?), 0);
+            }
+            batches += 1;
+            Ok(time(&parties.with(|parties| batch(parties, begin, class, rng))?))
+        })
     })
 }
 
