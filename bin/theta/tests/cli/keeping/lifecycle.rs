@@ -113,7 +113,7 @@ fn deal_with_a_loss(group: &Group, name: &str, (suite, delivery): (Suite, Delive
 }
 
 /// Does what the generated policy says: adds the approver's lines, and uncomments the rule.
-pub(super) fn with_the_rule_for_recoveries(policy: &str, approver: &str) -> String {
+fn with_the_rule_for_recoveries(policy: &str, approver: &str) -> String {
     let from = policy.find("# [[rule]]\n# name = \"recovering-takes-an-approval\"").unwrap();
     let to = from + policy[from..].find("\n#\n").unwrap();
     let rule = policy[from..to].replace("# ", "");
@@ -121,7 +121,7 @@ pub(super) fn with_the_rule_for_recoveries(policy: &str, approver: &str) -> Stri
 }
 
 /// Makes an approver, whose word all nodes take.
-fn ann_may_approve_recoveries(group: &Group) {
+pub(super) fn ann_may_approve_recoveries(group: &Group) {
     let approver = group.theta(&["approver", "new", "--name", "ann"]).ok().text();
     for node in 1..=4 {
         let file = group.node_dir(node).join("policy.toml");

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{dir, fingerprint, signs, starts, until_ok};
 use crate::harness::Group;
-use crate::keeping::lifecycle::with_the_rule_for_recoveries;
+use crate::keeping::lifecycle::ann_may_approve_recoveries;
 
 /// What is left of node 2: its card, which is public. Its machine is gone.
 fn losing_the_second(options: &[&str], key: &str, holders: &str) -> Group {
@@ -92,13 +92,7 @@ fn one_command_brings_all_shares_back() {
         group.theta(&["keys", "create", key, "--holders", "1,2,3", "--threshold", "2"]).ok();
     }
     group.theta(&["keys", "create", "elsewhere=frost-ed25519", "--holders", "1,3,4", "--threshold", "2"]).ok();
-    let approver = group.theta(&["approver", "new", "--name", "ann"]).ok().text();
-    for node in 1..=4 {
-        let file = group.node_dir(node).join("policy.toml");
-        let policy = fs::read_to_string(&file).unwrap();
-        fs::write(&file, with_the_rule_for_recoveries(&policy, &approver)).unwrap();
-    }
-    (1..=4).for_each(|node| group.await_changed_policy(node));
+    ann_may_approve_recoveries(&group);
     group.kill(2);
     let lost = group.path().join("lost");
     fs::rename(group.node_dir(2), &lost).unwrap();
