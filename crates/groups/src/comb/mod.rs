@@ -90,9 +90,7 @@ impl<P: CombPoint> Comb<P> {
         for _ in 0..rows {
             let teeth = [(); TEETH].map(|()| {
                 let tooth = next;
-                for _ in 0..spacing {
-                    next = next.double();
-                }
+                next = next.doubled(spacing);
                 tooth
             });
             append_row(&teeth, &mut multiples);
@@ -205,7 +203,7 @@ pub(crate) fn select_words<E, const N: usize>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::{Comb, Size};
     use crate::{Ed448, P256, Secp256k1, bls12_381, bn254};
     use crate::{Group, Scalar};
@@ -213,7 +211,7 @@ mod tests {
     use rand_core::SeedableRng;
 
     /// Scalars with every digit in every place, long runs of equal bits, and the smallest and largest ones.
-    fn scalars<S: Scalar>() -> Vec<S> {
+    pub(crate) fn scalars<S: Scalar>() -> Vec<S> {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let mut scalars = vec![S::ZERO, S::ONE, -S::ONE, S::from_u64(2).invert(), -S::from_u64(2)];
         let mut power = S::ONE;

@@ -31,12 +31,12 @@ impl<P: CombPoint> Multiples<P> {
     fn part(&self, scalars: &[P::Scalar], points: &[P]) -> P {
         let mut bits = Zeroizing::new(Vec::with_capacity(scalars.len()));
         bits.extend(scalars.iter().map(|scalar| self.recoding.bits::<P>(scalar)));
-        let tables: Vec<[P::Entry; ENTRIES]> =
-            points.iter().flat_map(|point| P::to_entries(&odd_multiples(point)).as_chunks().0.to_vec()).collect();
+        let entries: Vec<P::Entry> = points.iter().flat_map(|point| P::to_entries(&odd_multiples(point))).collect();
+        let (tables, _) = entries.as_chunks::<ENTRIES>();
         let mut sum = P::identity();
         for digit in (0..Self::DIGITS).rev() {
             sum = sum.doubled(TEETH);
-            for (bits, table) in bits.iter().zip(&tables) {
+            for (bits, table) in bits.iter().zip(tables) {
                 sum = sum.plus_entry(&entry::<P>(table, |place| bit(bits.as_ref(), digit * TEETH + place)));
             }
         }
