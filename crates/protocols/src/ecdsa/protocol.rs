@@ -259,7 +259,13 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
         match supply {
             Supply::Drawn { presignature, doubted, left, quarantined } => {
                 // A cheat may have been found while this waited.
-                self.learn_of(quarantined);
+                let mut is_news = false;
+                for quarantine in &quarantined {
+                    is_news |= self.learn_of(quarantine);
+                }
+                if is_news {
+                    self.give_up_without_a_set();
+                }
                 // Whatever has come, this attempt waits for it no more. Where nothing signs, a program does, at once.
                 let is_awaited = self.drawing.take() == Some(self.attempt);
                 let signs = presignature.is_some_and(|presignature| self.sign(presignature));

@@ -33,6 +33,12 @@ pub(super) fn all_hold(runs: u64, scenario: impl Fn(u64) -> Scenario) -> Observa
     observations
 }
 
+/// In every other run a node loses its power at this time.
+pub(super) fn every_other_time(number: u64, at: u64) -> Vec<Fault> {
+    let crash = Fault::Crash { at, until: at + 300, node: 2, writes: 1_000 };
+    Some(crash).filter(|_| number.is_multiple_of(2)).into_iter().collect()
+}
+
 #[test]
 fn none_signs_twice_when_nodes_are_killed_at_every_step() {
     let observations = all_hold(90, |number| {
@@ -50,10 +56,7 @@ fn none_signs_twice_across_a_refresh() {
     let observations = all_hold(40, |number| {
         let mut scenario = busy(number, true);
         scenario.ceremonies = vec![Planned { at: 500 + STEP * number, aim: Aim::Refresh(0) }];
-        if number.is_multiple_of(2) {
-            let at = 600 + STEP * number;
-            scenario.faults = vec![Fault::Crash { at, until: at + 300, node: 2, writes: 1_000 }];
-        }
+        scenario.faults = every_other_time(number, 600 + STEP * number);
         scenario
     });
     assert!(observations.count(Observation::Activated) >= 40, "shares were renewed");
@@ -72,10 +75,7 @@ fn none_signs_twice_across_any_other_ceremony() {
         let mut scenario = busy(number, true);
         scenario.ceremonies = vec![Planned { at: 500 + 2 * STEP * number, aim: aims(number) }];
         scenario.keys[0].lost_by = (number % 3 == 1).then_some(4);
-        if number.is_multiple_of(2) {
-            let at = 600 + 2 * STEP * number;
-            scenario.faults = vec![Fault::Crash { at, until: at + 300, node: 2, writes: 1_000 }];
-        }
+        scenario.faults = every_other_time(number, 600 + 2 * STEP * number);
         scenario
     });
     assert_eq!(observations.count(Observation::Activated), 20, "the shares moved, or a version was made");

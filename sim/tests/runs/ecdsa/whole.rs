@@ -4,7 +4,7 @@
 use theta_schemes::Delivery;
 use theta_sim::{Aim, Fault, Invariant, Observation, Planned, Sabotage, Scenario};
 
-use super::presignatures::{all_hold, busy};
+use super::presignatures::{all_hold, busy, every_other_time};
 use crate::setting::catches;
 
 /// The times of faults are this many milliseconds apart.
@@ -27,10 +27,7 @@ fn none_signs_twice_across_a_refresh() {
     let observations = all_hold(RUNS, |number| {
         let mut scenario = whole(number, true);
         scenario.ceremonies = vec![Planned { at: 1_000 + STEP * number, aim: Aim::Refresh(0) }];
-        if number.is_multiple_of(2) {
-            let at = 1_100 + STEP * number;
-            scenario.faults = vec![Fault::Crash { at, until: at + 300, node: 2, writes: 1_000 }];
-        }
+        scenario.faults = every_other_time(number, 1_100 + STEP * number);
         scenario
     });
     assert_eq!(observations.count(Observation::Activated), RUNS, "shares were renewed");

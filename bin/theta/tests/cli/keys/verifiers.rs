@@ -46,20 +46,21 @@ fn ring() -> &'static Path {
     PROGRAM.get_or_init(build)
 }
 
-/// Whether ring takes a signature, in DER or not, by the key in `public.der`.
-fn ring_takes(group: &Group, signature: &str, message: &str) -> bool {
-    let output = Command::new(ring()).args(["public.der", signature, message]).current_dir(group.path()).output();
-    let output = output.expect("the verifier with ring runs");
+/// Whether a verifier takes a signature: it is given the files of the public key, of the signature and of the message.
+fn takes(group: &Group, program: &Path, files: [&str; 3]) -> bool {
+    let output = Command::new(program).args(files).current_dir(group.path()).output().unwrap();
     assert_ne!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     output.status.success()
 }
 
+/// Whether ring takes a signature, in DER or not, by the key in `public.der`.
+fn ring_takes(group: &Group, signature: &str, message: &str) -> bool {
+    takes(group, ring(), ["public.der", signature, message])
+}
+
 /// Whether Go's crypto/ecdsa takes a signature.
 fn go_takes(group: &Group, program: &Path, message: &str) -> bool {
-    let files = ["public.pem", "signature.der", message];
-    let output = Command::new(program).args(files).current_dir(group.path()).output().unwrap();
-    assert_ne!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    output.status.success()
+    takes(group, program, ["public.pem", "signature.der", message])
 }
 
 fn openssl_takes(group: &Group, message: &str) -> bool {

@@ -12,14 +12,14 @@ use prometheus_client::{encoding::text::encode, registry::Registry};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use theta_custody::{CeremonyReport, CeremonyState, KeyEntry};
-use theta_names::NodeId;
+use theta_names::{Delivery, NodeId};
 use theta_network::{Inbound, PeerState, PeerStatus, SendError, Transport};
 use theta_orchestration::{OrchestratorConfig, Pending};
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
 use tokio::time::Instant;
 
-use super::members::{Member, ceremony, create};
+use super::members::{Member, ceremony, create, name};
 use crate::{group::config, wire::peer};
 
 /// Keeps its node's messages until the cluster takes them.
@@ -98,6 +98,16 @@ impl Cluster {
     }
 
     /// The same with these limits, except for how soon nodes ask again.
+    /// A cluster all of whose nodes hold one key, called `key`, and keep stocks of this level for it.
+    pub(crate) fn of_key(suite: Suite, delivery: Delivery, (k, n): (u16, u16), level: usize, seed: u64) -> Self {
+        let limits = OrchestratorConfig { nonces_per_peer: level, ..config() };
+        let mut cluster = Self::with_limits(k, n, seed, &limits);
+        let holders: Vec<u16> = (1..=n).collect();
+        let (key, suite) = (name("key"), suite.into());
+        cluster.hold(&holders, KeyChange::Create { key, suite, delivery, k, holders: holders.clone() });
+        cluster
+    }
+
     pub(crate) fn with_limits(k: u16, n: u16, seed: u64, limits: &OrchestratorConfig) -> Self {
         let limits = OrchestratorConfig { resend_after: Duration::from_millis(200), ..limits.clone() };
         let began = Instant::now();

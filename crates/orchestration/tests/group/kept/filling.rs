@@ -34,12 +34,7 @@ fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
 }
 
 fn delivered(delivery: Delivery, k: u16, n: u16, seed: u64) -> Cluster {
-    let limits = OrchestratorConfig { nonces_per_peer: LEVEL, ..config() };
-    let mut cluster = Cluster::with_limits(k, n, seed, &limits);
-    let holders: Vec<u16> = (1..=n).collect();
-    let (key, suite) = (name("key"), SUITE.into());
-    cluster.hold(&holders, KeyChange::Create { key, suite, delivery, k, holders: holders.clone() });
-    cluster
+    Cluster::of_key(SUITE, delivery, (k, n), LEVEL, seed)
 }
 
 fn ready(cluster: &mut Cluster) -> Vec<usize> {
@@ -53,7 +48,12 @@ fn are_full(cluster: &mut Cluster) -> bool {
 
 /// The envelopes of all messages of instances that were delivered.
 fn envelopes(cluster: &Cluster) -> impl Iterator<Item = Envelope> + '_ {
-    let all = cluster.log.iter().map(|(_, _, bytes)| Envelope::decode(bytes.clone()).unwrap());
+    envelopes_since(cluster, 0)
+}
+
+/// Those since the log had this length.
+fn envelopes_since(cluster: &Cluster, since: usize) -> impl Iterator<Item = Envelope> + '_ {
+    let all = cluster.log[since..].iter().map(|(_, _, bytes)| Envelope::decode(bytes.clone()).unwrap());
     all.filter(|envelope| envelope.stream == INSTANCES)
 }
 
@@ -192,8 +192,7 @@ fn stay_alike(mut cluster: Cluster, waves: usize, at_once: usize) {
 /// What coordinators have named in each request since then: presignatures, by their names, and programs.
 fn named(cluster: &Cluster, since: usize) -> BTreeMap<Bytes, BTreeSet<Option<Bytes>>> {
     let mut named: BTreeMap<Bytes, BTreeSet<Option<Bytes>>> = BTreeMap::new();
-    let sent = cluster.log[since..].iter().map(|(_, _, bytes)| Envelope::decode(bytes.clone()).unwrap());
-    for envelope in sent.filter(|envelope| envelope.stream == INSTANCES) {
+    for envelope in envelopes_since(cluster, since) {
         let what = match envelope.kind {
             SHARE => Some(envelope.payload.slice(..32)),
             PREPARE => None,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use theta_names::Delivery;
-use theta_orchestration::{InstanceError, OrchestratorConfig, Quarantine};
+use theta_orchestration::{InstanceError, Quarantine};
 use theta_rounds::Abort;
 use theta_schemes::Suite;
 use theta_statements::KeyChange;
@@ -14,10 +14,7 @@ use super::{
     cluster::Cluster,
     members::{Question, name, party},
 };
-use crate::{
-    group::config,
-    wire::{open, seal},
-};
+use crate::wire::{open, seal};
 
 /// The kind of a message that names the holders of a program.
 const PREPARE: u32 = 3;
@@ -34,12 +31,7 @@ fn cluster(k: u16, n: u16, seed: u64) -> Cluster {
 }
 
 fn delivered(delivery: Delivery, (k, n): (u16, u16), level: usize, seed: u64) -> Cluster {
-    let limits = OrchestratorConfig { nonces_per_peer: level, ..config() };
-    let mut cluster = Cluster::with_limits(k, n, seed, &limits);
-    let holders: Vec<u16> = (1..=n).collect();
-    let (key, suite) = (name("key"), Suite::EcdsaP256.into());
-    cluster.hold(&holders, KeyChange::Create { key, suite, delivery, k, holders: holders.clone() });
-    cluster
+    Cluster::of_key(Suite::EcdsaP256, delivery, (k, n), level, seed)
 }
 
 /// Flips a bit of what is sent in one round.

@@ -145,25 +145,19 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let others = || holders.iter().copied().map(PartyId::of_share).filter(|party| *party != self.setting.local);
         let party = party.or_else(|| others().next().filter(|_| holders.len() == 2));
         let quarantine = Quarantine { holders, phase: Cow::Borrowed(phase), party };
-        if !quarantine.is_news(&self.setting.quarantined) {
-            return;
-        }
-        self.setting.quarantined.push(quarantine.clone());
-        self.ask(stock::Ask::Quarantine(quarantine));
-        self.give_up_without_a_set();
-    }
-
-    /// Sets of holders in which somebody cheated make no program with this party, whichever request has found it.
-    pub(super) fn learn_of(&mut self, quarantined: Vec<Quarantine>) {
-        let before = self.setting.quarantined.len();
-        for quarantine in quarantined {
-            if quarantine.is_news(&self.setting.quarantined) {
-                self.setting.quarantined.push(quarantine);
-            }
-        }
-        if self.setting.quarantined.len() > before {
+        if self.learn_of(&quarantine) {
+            self.ask(stock::Ask::Quarantine(quarantine));
             self.give_up_without_a_set();
         }
+    }
+
+    /// A set of holders in which somebody cheated makes no program with this party, whichever request has found it. Says whether it is news.
+    pub(super) fn learn_of(&mut self, quarantine: &Quarantine) -> bool {
+        let is_news = quarantine.is_news(&self.setting.quarantined);
+        if is_news {
+            self.setting.quarantined.push(quarantine.clone());
+        }
+        is_news
     }
 
     /// Ends if there is no set of holders any more with which this party could make a program.
