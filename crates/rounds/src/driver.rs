@@ -290,9 +290,14 @@ impl<P: Protocol> Machine for Driver<P> {
     }
 
     fn rest(&mut self) {
-        if let Some(protocol) = self.running_mut() {
+        if let Phase::Running(protocol) = &mut self.phase {
             protocol.rest();
+            self.mailboxes.empty(|slot| !protocol.outlives_rest(slot));
         }
+    }
+
+    fn outlives_rest(&self, slot: Slot) -> bool {
+        self.running().is_none_or(|protocol| protocol.outlives_rest(slot))
     }
 
     fn lingers(&self) -> bool {

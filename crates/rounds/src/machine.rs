@@ -83,6 +83,11 @@ pub trait Machine: Send {
     /// It is put aside, perhaps for good: see [`Protocol::rest`](crate::Protocol::rest).
     fn rest(&mut self) {}
 
+    /// Whether a message of its own is still to be kept for others after a rest: see [`Protocol::outlives_rest`](crate::Protocol::outlives_rest).
+    fn outlives_rest(&self, _slot: Slot) -> bool {
+        true
+    }
+
     /// Whether it has finished and still replies to parties that have not: see [`Replies`](crate::Replies).
     fn lingers(&self) -> bool {
         false

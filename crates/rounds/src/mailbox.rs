@@ -16,13 +16,16 @@ pub const EARLY_BYTES: usize = 1 << 20;
 /// parties send far less.
 pub const KEPT_BYTES: usize = 2 << 20;
 
+/// So many bytes of a party's room does a slot take of which nothing is kept but that it was filled.
+const EMPTIED_BYTES: usize = 16;
+
 /// What became of a message.
 pub(crate) enum Stored {
     /// Its round has come: process it now.
     Due(Bytes),
     /// Kept until its round comes.
     Early,
-    /// The same bytes as before in the same slot.
+    /// The same bytes as before in the same slot, or any in a slot that has been emptied.
     Duplicate,
     /// Other bytes in a slot that is filled.
     Conflict {
@@ -38,7 +41,8 @@ pub(crate) enum Stored {
 
 #[derive(Default)]
 struct Mailbox {
-    slots: BTreeMap<Slot, Bytes>,
+    /// The payload of each slot; nothing if it was emptied.
+    slots: BTreeMap<Slot, Option<Bytes>>,
     bytes: usize,
     early_messages: usize,
     early_bytes: usize,
@@ -57,8 +61,12 @@ impl Mailboxes {
     pub(crate) fn store(&mut self, from: PartyId, slot: Slot, payload: Bytes, early: bool) -> Stored {
         let mailbox = self.parties.entry(from).or_default();
         let vacant = match mailbox.slots.entry(slot) {
-            Entry::Occupied(first) if *first.get() == payload => return Stored::Duplicate,
-            Entry::Occupied(first) => return Stored::Conflict { first: first.get().clone(), second: payload },
+            Entry::Occupied(filled) => {
+                return match filled.get() {
+                    Some(first) if *first != payload => Stored::Conflict { first: first.clone(), second: payload },
+                    _ => Stored::Duplicate,
+                };
+            }
             Entry::Vacant(vacant) => vacant,
         };
         let sum = mailbox.bytes.saturating_add(payload.len());
@@ -68,7 +76,7 @@ impl Mailboxes {
         // A payload is often a slice of a whole network frame. A copy of it does not keep the frame alive.
         let payload = Bytes::copy_from_slice(&payload);
         if !early {
-            vacant.insert(payload.clone());
+            vacant.insert(Some(payload.clone()));
             mailbox.bytes = sum;
             return Stored::Due(payload);
         }
@@ -76,7 +84,7 @@ impl Mailboxes {
         if mailbox.early_messages >= EARLY_MESSAGES || bytes > EARLY_BYTES {
             return Stored::NoRoom;
         }
-        vacant.insert(payload);
+        vacant.insert(Some(payload));
         mailbox.bytes = sum;
         mailbox.early_messages += 1;
         mailbox.early_bytes = bytes;
@@ -91,7 +99,7 @@ impl Mailboxes {
         let &(slot, from) = found?;
         self.early.remove(&(slot, from));
         let mailbox = self.parties.get_mut(&from)?;
-        let payload = mailbox.slots.get(&slot)?.clone();
+        let payload = mailbox.slots.get(&slot)?.clone()?;
         mailbox.early_messages -= 1;
         mailbox.early_bytes -= payload.len();
         Some((from, slot, payload))
@@ -100,6 +108,18 @@ impl Mailboxes {
     /// The senders and slots of the messages that still wait.
     pub(crate) fn into_early(self) -> impl Iterator<Item = (PartyId, Slot)> {
         self.early.into_iter().map(|(slot, from)| (from, slot))
+    }
+
+    /// Keeps of the slots that are `over`, and do not wait, only that they were filled.
+    pub(crate) fn empty(&mut self, over: impl Fn(Slot) -> bool) {
+        for (party, mailbox) in &mut self.parties {
+            for (slot, payload) in &mut mailbox.slots {
+                if over(*slot) && !self.early.contains(&(*slot, *party)) {
+                    let len = payload.take().map_or(EMPTIED_BYTES, |payload| payload.len());
+                    mailbox.bytes = mailbox.bytes.saturating_sub(len).saturating_add(EMPTIED_BYTES);
+                }
+            }
+        }
     }
 
     /// Forgets a party.

@@ -152,6 +152,12 @@ pub trait Protocol: Send + 'static {
     /// room until then, or should not last, goes.
     fn rest(&mut self) {}
 
+    /// Whether what was sent in this slot, here or by others, is still of use after a [`rest`](Self::rest). What is not is neither kept nor sent again, and
+    /// its sender has its room back.
+    fn outlives_rest(&self, _slot: Slot) -> bool {
+        true
+    }
+
     /// The driver has banned a party. Forget what it sent; expect nothing more from it.
     fn exclude(&mut self, party: PartyId);
 

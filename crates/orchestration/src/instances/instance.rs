@@ -13,7 +13,7 @@ use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
 use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply, Used, ecdsa};
-use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient};
+use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::Claim;
 use tokio::{sync::watch, time::Instant};
 
@@ -96,7 +96,8 @@ enum To {
 /// Messages that were sent in an instance, kept for peers that did not get them.
 #[derive(Debug, Default)]
 pub(crate) struct Sent {
-    messages: Vec<(To, Bytes)>,
+    /// To whom, in which slot of the machine if it is the machine's, and what.
+    messages: Vec<(To, Option<Slot>, Bytes)>,
     /// Who was answered, when last, and how many messages there were then.
     answered: Vec<(NodeId, Instant, usize)>,
     has_reply: bool,
@@ -104,7 +105,7 @@ pub(crate) struct Sent {
 
 impl Sent {
     pub(crate) fn bytes(&self) -> usize {
-        self.messages.iter().map(|(_, bytes)| bytes.len()).sum()
+        self.messages.iter().map(|(.., bytes)| bytes.len()).sum()
     }
 
     /// How many messages there are.
@@ -113,21 +114,27 @@ impl Sent {
     }
 
     /// Keeps one reply that all may know, once, for others that ask: they may not be able to ask the machine any more.
-    fn keep_for_all(&mut self, told: &Bytes) {
-        let is_kept = |(to, kept): &(To, Bytes)| matches!(to, To::WhoAsks) && kept == told;
+    fn keep_for_all(&mut self, slot: Slot, told: &Bytes) {
+        let is_kept = |(to, _, kept): &(To, Option<Slot>, Bytes)| matches!(to, To::WhoAsks) && kept == told;
         if !self.messages.iter().any(is_kept) {
-            self.messages.push((To::WhoAsks, told.clone()));
+            self.messages.push((To::WhoAsks, Some(slot), told.clone()));
         }
+    }
+
+    /// Keeps no messages any more of slots that are of no use.
+    fn keep(&mut self, is_of_use: impl Fn(Slot) -> bool) {
+        self.messages.retain(|(_, slot, _)| slot.is_none_or(&is_of_use));
+        self.answered.clear();
     }
 
     /// Keeps one of the replies, which are alike, for all that ask again; drops the others.
     pub(crate) fn keep_reply(&mut self, replies: &mut Self) {
         let reply = replies.messages.drain(..).next_back();
         if !self.has_reply
-            && let Some((_, bytes)) = reply
+            && let Some((_, slot, bytes)) = reply
         {
             self.has_reply = true;
-            self.messages.push((To::WhoAsks, bytes));
+            self.messages.push((To::WhoAsks, slot, bytes));
         }
     }
 
@@ -164,7 +171,7 @@ impl Sent {
     /// Returns how many messages were sent.
     fn repeat(&self, node: NodeId, asks: bool, first: usize, shared: &Shared) -> u64 {
         let mut sent = 0;
-        for (to, bytes) in self.messages.iter().take(first) {
+        for (to, _, bytes) in self.messages.iter().take(first) {
             let meant = match to {
                 To::Holders => true,
                 To::WhoAsks => asks,
@@ -241,9 +248,16 @@ impl Instance {
         }
     }
 
+    /// Puts it aside: the same request may go on with it.
+    pub(crate) fn rest(&mut self) {
+        self.machine.rest();
+        let Self { machine, sent, .. } = self;
+        sent.keep(|slot| machine.outlives_rest(slot));
+    }
+
     /// Tells the other holders that it begins: before all else, and again whenever it repeats what it has sent.
     pub(crate) fn announce(&mut self, announcement: Bytes, shared: &Shared) {
-        self.send(To::Holders, announcement, shared);
+        self.send(To::Holders, None, announcement, shared);
     }
 
     /// Carries out one effect: sends a message, or records blame.
@@ -261,14 +275,14 @@ impl Instance {
                     Recipient::Party(party) => {
                         let node = self.node_of(party)?;
                         if channel == Channel::Broadcast {
-                            self.sent.keep_for_all(&bytes);
+                            self.sent.keep_for_all(slot, &bytes);
                             shared.send_to(node, bytes);
                             return Ok(());
                         }
                         To::Node(node)
                     }
                 };
-                self.send(to, bytes, shared);
+                self.send(to, Some(slot), bytes, shared);
             }
             Effect::Blame(blame) => {
                 let party = self.node_of(blame.party)?;
@@ -281,8 +295,8 @@ impl Instance {
         Ok(())
     }
 
-    fn send(&mut self, to: To, bytes: Bytes, shared: &Shared) {
-        self.sent.messages.push((to, bytes.clone()));
+    fn send(&mut self, to: To, slot: Option<Slot>, bytes: Bytes, shared: &Shared) {
+        self.sent.messages.push((to, slot, bytes.clone()));
         match to {
             To::Holders => shared.send_to_holders(&self.key, bytes),
             To::WhoAsks => {}

@@ -57,8 +57,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     runs: BTreeMap<u16, Run<GroupOf<C>>>,
     /// Messages of programs that have not been named yet.
     early: BTreeMap<PartyId, Vec<(u16, Round)>>,
-    /// How many programs each coordinator has named, and the last attempt among them.
-    prepared: BTreeMap<PartyId, (usize, u16)>,
+    /// How many programs each coordinator has named since this party began or was put aside, and the last attempt of all.
+    prepared: BTreeMap<PartyId, (usize, Option<u16>)>,
     /// The number of this party's last message, and the kind of its messages of programs: both begin at random.
     number: u16,
     kind: u16,
@@ -306,6 +306,12 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
     fn rest(&mut self) {
         self.runs.clear();
         self.early.clear();
+        // Whoever asks again pays for other programs. Each coordinator has its attempts before it still behind it.
+        self.prepared.values_mut().for_each(|(count, _)| *count = 0);
+    }
+
+    fn outlives_rest(&self, slot: Slot) -> bool {
+        matches!(slot.kind, SHARE | SIGNATURE)
     }
 
     fn exclude(&mut self, party: PartyId) {

@@ -208,8 +208,9 @@ impl<C: StockCurve> Setting<C> {
     /// Those come last, in any order, who were in most programs that failed: each of these had a liar, or one that is down. Who was late or
     /// is doubted only comes after others that failed as often: liars can make honest holders late, which wait for them.
     ///
-    /// Before all that it counts, where it does, who was missing when programs failed: whoever is silent is chosen no more after one of them. A liar can
-    /// have an honest holder missed by all others, by leaving out that one alone, and would be chosen for ever if nothing else counted.
+    /// Before all that it counts, where it does, who was missing when programs failed, and then who is late: whoever is silent is chosen no more after one of
+    /// them, or after a turn of its own. A liar can have an honest holder missed by all others, by leaving out that one alone, and would be chosen for ever if
+    /// nothing else counted.
     ///
     /// A set whose program failed comes after all others: somebody in it has lied or is down.
     ///
@@ -219,13 +220,13 @@ impl<C: StockCurve> Setting<C> {
         let distance = |party: PartyId| (party.get() + n - self.local.get()).checked_rem(n).unwrap_or(0);
         let is_named = |party: PartyId| self.quarantined.iter().any(|it| it.party == Some(party));
         let others = self.others().filter(|party| !known.excluded.contains(party) && !is_named(*party));
-        let mut ranked: Vec<(u32, u32, bool, bool, u32, PartyId)> = others
+        let mut ranked: Vec<(u32, bool, u32, bool, bool, u32, PartyId)> = others
             .map(|party| {
                 let Failure { member, missing } = known.failures.of(party);
-                let missing = if known.counts_missing { missing } else { 0 };
                 let (late, doubted) = (known.late.contains(&party), known.doubted.contains(&party));
+                let silent = if known.counts_missing { (missing, late) } else { (0, false) };
                 let place = if member > 0 || late || doubted { rng.next_u32() } else { distance(party).into() };
-                (missing, member, late, doubted, place, party)
+                (silent.0, silent.1, member, late, doubted, place, party)
             })
             .collect();
         ranked.sort_unstable();

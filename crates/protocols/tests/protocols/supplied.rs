@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rand_core::CryptoRng;
 use theta_protocols::{AnyMachine, Ask, Machine, Misbehaviour, Outcome, Served, Stock, Supply, Used, ecdsa};
-use theta_rounds::{Effect, Effects, Input, PartyId, simulator};
+use theta_rounds::{Effect, Effects, Input, PartyId, Slot, simulator};
 use theta_schemes::check_together;
 
 /// A machine of any kind that needs nothing from outside but messages.
@@ -90,6 +90,10 @@ impl Machine for Supplied {
 
     fn rest(&mut self) {
         self.0.rest();
+    }
+
+    fn outlives_rest(&self, slot: Slot) -> bool {
+        self.0.outlives_rest(slot)
     }
 
     fn lingers(&self) -> bool {

@@ -8,6 +8,7 @@ use rand_core::SeedableRng;
 use theta_names::ShareIndex;
 
 use super::sum::{COMMIT, FalseOpening, MASK, MaskedSum, OPEN};
+use crate::mailbox::Stored;
 use crate::{
     Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, KEPT_BYTES, LockStep, Machine, Offence,
     PartyId, Recipient, Slot,
@@ -176,21 +177,43 @@ fn early_junk_does_not_fill_memory() {
     let mut kept = 0;
     for kind in 0..10_000 {
         let stored = mailboxes.store(id(2), slot(kind), Bytes::from_static(b"junk"), true);
-        kept += usize::from(matches!(stored, crate::mailbox::Stored::Early));
+        kept += usize::from(matches!(stored, Stored::Early));
     }
     assert_eq!(kept, EARLY_MESSAGES);
     let large = Bytes::from(vec![0; EARLY_BYTES + 1]);
-    assert!(matches!(mailboxes.store(id(3), slot(0), large, true), crate::mailbox::Stored::NoRoom));
+    assert!(matches!(mailboxes.store(id(3), slot(0), large, true), Stored::NoRoom));
     let honest = mailboxes.store(id(3), slot(0), Bytes::from_static(b"real"), true);
-    assert!(matches!(honest, crate::mailbox::Stored::Early));
+    assert!(matches!(honest, Stored::Early));
     // A message that is processed at once is kept to tell duplicates from contradictions, within a bound of its own.
     let kept = (0..1_000).filter(|kind| {
         let stored = mailboxes.store(id(4), slot(*kind), Bytes::from(vec![7; 10_000]), false);
-        matches!(stored, crate::mailbox::Stored::Due(_))
+        matches!(stored, Stored::Due(_))
     });
     assert_eq!(kept.count(), KEPT_BYTES / 10_000);
     mailboxes.remove(id(2));
     assert_eq!(mailboxes.next_due(1, |_| false), None);
     assert_eq!(mailboxes.next_due(2, |_| false), Some((id(3), slot(0), Bytes::from_static(b"real"))));
     assert_eq!(mailboxes.next_due(2, |_| false), None);
+}
+
+/// A slot that has been emptied gives its room back, and says nothing more: neither does anything else in it count as a first message, nor as a contradiction.
+#[test]
+fn emptied_slots_make_room_and_stay_filled() {
+    let mut mailboxes = crate::mailbox::Mailboxes::default();
+    let slot = |kind| Slot { kind, number: 1 };
+    let large = |byte| Bytes::from(vec![byte; KEPT_BYTES / 2]);
+    let mut store = |kind, payload| mailboxes.store(id(2), slot(kind), payload, false);
+    assert!(matches!(store(0, large(1)), Stored::Due(_)));
+    assert!(matches!(store(1, large(1)), Stored::Due(_)));
+    assert!(matches!(store(2, large(1)), Stored::NoRoom));
+    let waits = Slot { kind: 1, number: 2 };
+    assert!(matches!(mailboxes.store(id(3), waits, Bytes::from_static(b"early"), true), Stored::Early));
+    mailboxes.empty(|slot| slot.kind == 1);
+    let mut store = |kind, payload| mailboxes.store(id(2), slot(kind), payload, false);
+    assert!(matches!(store(1, large(1)), Stored::Duplicate));
+    assert!(matches!(store(1, large(2)), Stored::Duplicate));
+    assert!(matches!(store(0, large(2)), Stored::Conflict { .. }), "this one was kept");
+    assert!(matches!(store(2, Bytes::from(vec![3; KEPT_BYTES / 2 - 100])), Stored::Due(_)));
+    // What waits is not touched.
+    assert_eq!(mailboxes.next_due(2, |_| false), Some((id(3), waits, Bytes::from_static(b"early"))));
 }

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use theta_schemes::Delivery;
-use theta_sim::{Behaviour, EcdsaLie, Observation, Outcome, Scenario, run};
+use theta_schemes::{Delivery, Suite};
+use theta_sim::{Behaviour, EcdsaLie, Observation, Outcome, Scenario, Weather, run};
 
 use super::presignatures::busy;
+use crate::setting::quiet;
 
 const LIAR: u16 = 1;
 /// The lies in rounds of programs that rest on transfers.
@@ -125,4 +126,21 @@ fn seeds_draw_deliveries_and_lies_of_holders() {
         assert!(deliveries.get(&(delivery.name(), is_whole)) >= Some(&10), "{deliveries:?}");
     }
     assert_eq!(lies, EcdsaLie::ALL.into());
+}
+
+/// Two of five lie where three must sign, so that one set of ten makes a signature; and for a minute the network loses most messages. What each coordinator
+/// may name in one request is used up by then, and comes back whenever the request is asked for again.
+#[test]
+fn one_honest_set_of_ten_signs_after_a_bad_minute() {
+    for seed in 0..3 {
+        let mut scenario = quiet(seed, Suite::EcdsaP256);
+        (scenario.n, scenario.k) = (5, 3);
+        scenario.keys[0].delivery = Delivery::DishonestMajority;
+        scenario.weather = Weather { delay: 100, loss: 700, duplicates: 0 };
+        (scenario.calm, scenario.end) = (60_000, 130_000);
+        scenario.liars = [(1, Behaviour::Ecdsa(EcdsaLie::WrongDegree)), (2, Behaviour::Equivocate)].into();
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+        assert_eq!(outcome.results, 3 * scenario.requests.len(), "seed {seed}");
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use theta_names::Delivery;
 use theta_protocols::Outcome;
-use theta_rounds::{Abort, Input};
+use theta_rounds::Abort;
 
 use super::Shard;
 use crate::{
@@ -60,11 +60,7 @@ impl Shard {
 
     /// Ends an instance whose time is over; it is kept, so that the same request can resume it.
     pub(super) fn expire(&mut self, id: InstanceId) {
-        let Some(instance) = self.running.get_mut(&id) else { return };
-        if let Some(result) = instance.step(Input::Tick, &mut self.worker) {
-            return self.finish(id, result);
-        }
-        // Its last step may have brought a result.
+        // A result may be here that has not been checked.
         self.check_claims();
         let Some(instance) = self.running.remove(&id) else { return };
         let left = instance.deadline.saturating_duration_since(self.now);
@@ -93,6 +89,9 @@ impl Shard {
         for audience in core::iter::once(&mut instance.audience).chain(&mut audiences) {
             audience.end(id, outcome);
         }
+        if expired {
+            instance.rest();
+        }
         let mut record = Record::of(&mut instance, bytes);
         record.owner = owner;
         match instance.filling.take() {
@@ -108,9 +107,6 @@ impl Shard {
         }
         if expired || instance.machine.lingers() {
             record.bytes = record.bytes.saturating_add(MACHINE_BYTES).saturating_add(instance.asked.len());
-            if expired {
-                instance.machine.rest();
-            }
             let place = if expired { &mut record.expired } else { &mut record.lingering };
             *place = Some(Box::new(instance));
         }

@@ -128,8 +128,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
 
     /// Whether the coordinator of this attempt has named a program in it.
     fn has_named_a_program(&self, coordinator: PartyId) -> bool {
-        let named = self.prepared.get(&coordinator);
-        named.is_some_and(|(_, last)| *last >= self.attempt && self.may_leap(self.attempt, *last))
+        let last = self.prepared.get(&coordinator).and_then(|(_, last)| *last);
+        last.is_some_and(|last| last >= self.attempt && self.may_leap(self.attempt, last))
     }
 
     /// Goes on to the next coordinator.

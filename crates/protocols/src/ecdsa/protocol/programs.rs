@@ -1,6 +1,5 @@
 //! Programs that make presignatures: which this party takes part in, what comes of them, and what their messages wait for.
 
-use core::mem;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -204,13 +203,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 MOST_PREPARED_BY_LIARS.checked_div(self.setting.threshold.t().into()).unwrap_or(MOST_PREPARED).max(2)
             }
         };
-        let named = self.prepared.entry(coordinator).or_insert((0, attempt));
-        let is_news = named.0 == 0 || attempt > named.1;
-        if !is_news || named.0 >= most {
+        let (count, last) = self.prepared.entry(coordinator).or_default();
+        let is_news = last.is_none_or(|last| attempt > last);
+        if !is_news || *count >= most {
             return false;
         }
-        let before = mem::replace(named, (named.0 + 1, attempt)).1;
-        if before < attempt {
+        *count += 1;
+        if let Some(before) = last.replace(attempt) {
             self.runs.remove(&before);
         }
         true

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use theta_protocols::ecdsa::PROGRAM;
-use theta_rounds::{Effect, Input, PartyId, Recipient};
+use theta_protocols::ecdsa::{PREPARE, PROGRAM, SHARE, SIGNATURE};
+use theta_rounds::{Channel, Effect, Input, PartyId, Recipient, Slot};
 use theta_schemes::Suite;
 
 use super::support::{Group, id};
@@ -68,4 +68,46 @@ fn a_request_that_is_put_aside_keeps_no_program() {
     // It goes on when somebody asks again.
     drop(first.handle(Input::Tick, &mut ChaCha8Rng::seed_from_u64(3)));
     assert!(!first.is_finished());
+}
+
+/// Whether the first of a pair begins a program with the second when this one names it.
+fn follows(first: &mut SuppliedMachine, attempt: u16, rng: &mut ChaCha8Rng) -> bool {
+    // How many presignatures it makes beside, how many holders it has, and which.
+    let payload = Bytes::from([&attempt.to_be_bytes()[..], &[0, 0, 0, 2, 0, 1, 0, 2]].concat());
+    let slot = Slot { kind: PREPARE, number: attempt };
+    let message = Input::Message { from: id(2), slot, channel: Channel::Broadcast, payload };
+    let effects = first.handle(message, rng);
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Blame(_))), "{attempt}");
+    effects.iter().any(|effect| matches!(effect, Effect::Send { slot, .. } if slot.kind >= PROGRAM))
+}
+
+/// Of one coordinator a request bears so many programs. With them used up in vain, as liars can arrange, it would come to nothing however often somebody
+/// asks for it.
+#[test]
+fn whoever_asks_again_pays_for_other_programs() {
+    let group = Group::dishonest(Suite::EcdsaP256, 2, 2);
+    let message = group.message_of(1);
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let mut first = group.machine(1, &message);
+    drop(first.handle(Input::Start, &mut rng));
+    // The second has its turn in every other attempt.
+    let named: Vec<u16> = (0..12).map(|turn| 1 + 2 * turn).collect();
+    let followed: Vec<u16> = named.iter().copied().filter(|attempt| follows(&mut first, *attempt, &mut rng)).collect();
+    assert_eq!(followed, named[..8]);
+    first.rest();
+    for attempt in &followed {
+        assert!(!follows(&mut first, *attempt, &mut rng), "{attempt} is over");
+    }
+    assert!(follows(&mut first, 25, &mut rng));
+}
+
+/// What a program has sent is of no use once it has been given up: a request that was asked for again and again would fill its holders' memory with it.
+#[test]
+fn nothing_of_programs_outlives_a_rest() {
+    let group = Group::dishonest(Suite::EcdsaP256, 2, 2);
+    let mut first = hung(&group, 6);
+    first.rest();
+    let kept = |kind| first.outlives_rest(Slot { kind, number: 7 });
+    assert!(kept(SHARE) && kept(SIGNATURE));
+    assert!(!kept(PREPARE) && !kept(PROGRAM) && !kept(u16::MAX));
 }
