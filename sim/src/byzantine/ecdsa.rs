@@ -217,8 +217,8 @@ impl Sent {
         let is_passive = self.lengths.get(&3) == Some(&HASH);
         match (is_passive, round) {
             (false, 3) | (true, 5) => Part::Dealing,
-            (false, 15) | (true, 8) => Part::MaskedProduct,
-            (false, 40) | (true, 16) => Part::Signature,
+            (false, 15) | (true, 6) => Part::MaskedProduct,
+            (false, 40) | (true, 14) => Part::Signature,
             _ => Part::Other,
         }
     }

@@ -10,6 +10,9 @@ mod lies;
 mod openings;
 mod products;
 mod shared;
+#[cfg(test)]
+mod shown;
+mod sums;
 
 use core::future::Future;
 
@@ -20,9 +23,12 @@ use crate::{Party, Stop};
 
 pub use cell::Cell;
 pub(crate) use openings::{open_points, prepare_opening};
-pub(crate) use products::{Products, Unverified, check_factor, check_lengths, multiply};
+pub(crate) use products::{Products, Unverified, check_factor, check_lengths, inverses, multiply};
 pub use shared::{Shared, SharedPoints};
 pub(crate) use shared::{decode, encode, is_zero, zeros};
+#[cfg(test)]
+pub(crate) use shown::all_of;
+pub(crate) use sums::open_sums;
 
 /// `[a]`, `[b]` and `[c]` with c = a b.
 pub type Triples<B> = (Shared<B>, Shared<B>, Shared<B>);
@@ -210,7 +216,17 @@ pub(crate) async fn inverses_from<B: BlackBox>(
     (a, b, c): Triples<B>,
 ) -> Result<(Shared<B>, Vec<Element<B>>), Stop> {
     // With active security this verifies the triples first; with MASCOT- a false c shows when R is wrong for the signature.
-    let mut c = black_box.open_products(&c).await?;
+    let c = black_box.open_products(&c).await?;
+    inverses_of(black_box, a, b, c).await
+}
+
+/// The same, with c known.
+async fn inverses_of<B: BlackBox>(
+    black_box: &B,
+    a: Shared<B>,
+    b: Shared<B>,
+    mut c: Vec<Scalar<B>>,
+) -> Result<(Shared<B>, Vec<Element<B>>), Stop> {
     // Zeros stay zeros.
     Scalar::<B>::vartime_batch_invert(&mut c);
     let mut elements = black_box.open_points(&b.convert().times_each(&c)).await?;

@@ -26,6 +26,12 @@ pub(crate) trait Products: BlackBox {
     /// Shares of the sums that the parties hold such parts of. Not verified.
     fn reduce(&self, parts: &Secret<Vec<Scalar<Self>>>) -> impl Future<Output = Result<Shared<Self>, Stop>> + Send;
 
+    /// Shows those sums to all and nothing else, without sharing them first, which takes fewer bytes. Not verified: whoever lies adds a number to one.
+    fn open_parts(
+        &self,
+        parts: &Secret<Vec<Scalar<Self>>>,
+    ) -> impl Future<Output = Result<Vec<Scalar<Self>>, Stop>> + Send;
+
     /// Opens without verifying products first.
     fn open_now(&self, values: &Shared<Self>) -> impl Future<Output = Result<Vec<Scalar<Self>>, Stop>> + Send;
 
@@ -108,13 +114,31 @@ pub(crate) async fn multiply<B: Products>(
     unverified: Option<&Unverified<B>>,
 ) -> Result<Shared<B>, Stop> {
     check_lengths(a, b)?;
-    let mut parts = Secret::new(Vec::with_capacity(a.len()));
-    parts.expose_mut().extend(a.cells().iter().zip(b.cells()).map(|(a, b)| B::local(a, b)));
-    let products = black_box.reduce(&parts).await?;
+    let products = black_box.reduce(&parts_of(a, b)).await?;
     if let Some(unverified) = unverified {
         unverified.push(a, b, &products);
     }
     Ok(products)
+}
+
+/// This party's parts of the products of two lists.
+pub(super) fn parts_of<B: Products>(a: &Shared<B>, b: &Shared<B>) -> Secret<Vec<Scalar<B>>> {
+    let mut parts = Secret::new(Vec::with_capacity(a.len()));
+    parts.expose_mut().extend(a.cells().iter().zip(b.cells()).map(|(a, b)| B::local(a, b)));
+    parts
+}
+
+/// [`BlackBox::inverses`]. Where nothing is verified, products that are public in the end are never shared.
+pub(crate) async fn inverses<B: Products>(
+    black_box: &B,
+    count: usize,
+) -> Result<(Shared<B>, Vec<super::Element<B>>), Stop> {
+    if B::ACTIVE {
+        return super::inverses_from(black_box, black_box.triples(count).await?).await;
+    }
+    let (a, b) = black_box.random(2 * count).await?.split(count);
+    let c = black_box.open_parts(&parts_of(&a, &b)).await?;
+    super::inverses_of(black_box, a, b, c).await
 }
 
 /// Blocks into which a list is folded at each step.

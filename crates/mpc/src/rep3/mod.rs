@@ -19,7 +19,7 @@ use theta_names::ShareIndex;
 
 use crate::{
     Active, BlackBox, Element, Misbehaviour, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
-    blackbox::{self, Products, Unverified, decode, encode},
+    blackbox::{self, Products, Unverified, decode, encode, open_sums},
 };
 use streams::Streams;
 
@@ -84,6 +84,15 @@ impl<G: Group, M: Security> Rep3<G, M> {
         (0..PARTIES).map(|at| if at == position { len } else { 0 }).collect()
     }
 
+    /// Parts of the same sums, and of no others that anybody has seen.
+    pub(crate) fn masked(&self, parts: &Secret<Vec<G::Scalar>>) -> Result<Secret<Vec<G::Scalar>>, Stop> {
+        let count = parts.expose().len();
+        let zero = self.with_streams(|streams| streams.zero::<G::Scalar>(count))?;
+        let mut masked = Secret::new(Vec::with_capacity(count));
+        masked.expose_mut().extend(parts.expose().iter().zip(zero.expose()).map(|(part, zero)| *part + *zero));
+        Ok(masked)
+    }
+
     fn read(&self, from: usize, bytes: &[u8]) -> Result<Secret<Vec<G::Scalar>>, Stop> {
         decode(bytes).map(Secret::new).ok_or_else(|| {
             self.party.blame(from, Misbehaviour::NotAScalar);
@@ -143,14 +152,16 @@ impl<G: Group, M: Security> Products for Rep3<G, M> {
     /// Steps 1 and 2: each party adds its part of a sharing of zero, and sends the sum to the party before it.
     async fn reduce(&self, parts: &Secret<Vec<G::Scalar>>) -> Result<Shared<Self>, Stop> {
         let count = parts.expose().len();
-        let zero = self.with_streams(|streams| streams.zero::<G::Scalar>(count))?;
-        let mut own = Secret::new(Vec::with_capacity(count));
-        own.expose_mut().extend(parts.expose().iter().zip(zero.expose()).map(|(part, zero)| *part + *zero));
+        let own = self.masked(parts)?;
         let (next, before) = (self.party.after(1), self.party.after(BEFORE));
         let len = count * G::Scalar::ENCODED_LEN;
         let got = self.party.exchange(&Self::to(before, encode(own.expose())), &Self::of(next, len))?.await?;
         let theirs = self.read(next, &Self::from(&got, next))?;
         Ok(Shared::from_cells(own.expose().iter().zip(theirs.expose()).map(|(own, theirs)| [*own, *theirs])))
+    }
+
+    async fn open_parts(&self, parts: &Secret<Vec<G::Scalar>>) -> Result<Vec<G::Scalar>, Stop> {
+        open_sums(&self.party, PARTIES, &self.masked(parts)?).await
     }
 
     async fn open_now(&self, values: &Shared<Self>) -> Result<Vec<G::Scalar>, Stop> {
@@ -223,6 +234,10 @@ impl<G: Group, M: Security> BlackBox for Rep3<G, M> {
 
     async fn verify(&self) -> Result<(), Stop> {
         self.unverified.verify(self).await
+    }
+
+    async fn inverses(&self, count: usize) -> Result<(Shared<Self>, Vec<Element<Self>>), Stop> {
+        blackbox::inverses(self, count).await
     }
 }
 

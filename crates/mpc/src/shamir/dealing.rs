@@ -128,21 +128,38 @@ impl<G: Group, M: Security> Shamir<G, M> {
         dealings: &[&Dealing<G::Scalar>],
         count: usize,
     ) -> Result<Vec<Vec<Secret<Vec<G::Scalar>>>>, Stop> {
-        let n = self.party.n();
-        self.has_streams()?;
-        self.party.note_dealing();
         let mut secrets = zeros(count);
         self.party.draw(|rng| secrets.expose_mut().iter_mut().for_each(|secret| *secret = G::Scalar::random(rng)));
+        self.deal_secrets(dealings, &secrets).await
+    }
+
+    /// The same with secrets that it has.
+    async fn deal_secrets(
+        &self,
+        dealings: &[&Dealing<G::Scalar>],
+        secrets: &Secret<Vec<G::Scalar>>,
+    ) -> Result<Vec<Vec<Secret<Vec<G::Scalar>>>>, Stop> {
+        let (n, count) = (self.party.n(), secrets.expose().len());
+        self.has_streams()?;
+        self.party.note_dealing();
         let mut waits = Vec::new();
         for dealing in dealings {
-            let Dealt { out, own } = self.deal(dealing, &secrets);
+            let Dealt { out, own } = self.deal(dealing, secrets);
             let derived: Vec<_> = (0..n).map(|dealer| self.derive(dealing, dealer, count)).collect();
-            // Both degrees travel in the same messages.
-            waits.push((self.party.exchange(&out, &self.expected(dealing, |_| true, count))?, own, derived));
+            // Both degrees travel in the same messages. Where all follow from seeds, nothing travels, and no round passes.
+            let wait = if dealing.degree + 1 == n {
+                None
+            } else {
+                Some(self.party.exchange(&out, &self.expected(dealing, |_| true, count))?)
+            };
+            waits.push((wait, own, derived));
         }
         let mut all = Vec::new();
         for (wait, own, derived) in waits {
-            let got = wait.await?;
+            let got = match wait {
+                Some(wait) => wait.await?,
+                None => vec![Bytes::new(); n],
+            };
             let mut own = Some(own);
             let mut by_dealer = Vec::with_capacity(n);
             for (dealer, (bytes, derived)) in got.iter().zip(derived).enumerate() {
@@ -185,6 +202,13 @@ impl<G: Group, M: Security> Shamir<G, M> {
         let all = self.deal_random(&[&self.coefficients.single, &self.coefficients.double], batches).await?;
         let degree = |which: usize| self.extract(all.get(which).map_or(&[], Vec::as_slice), batches, count);
         Ok((degree(0), degree(1)))
+    }
+
+    /// Random sharings of zero, of degree 2t.
+    pub(super) async fn deal_zeros(&self, count: usize) -> Result<Shared<Self>, Stop> {
+        let batches = self.batches(count);
+        let all = self.deal_secrets(&[&self.coefficients.double], &zeros(batches)).await?;
+        Ok(self.extract(all.first().map_or(&[], Vec::as_slice), batches, count))
     }
 
     /// One party shares values that it knows, with degree t.

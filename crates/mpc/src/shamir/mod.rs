@@ -5,6 +5,8 @@ mod dealing;
 mod interpolation;
 mod opening;
 mod product;
+#[cfg(test)]
+mod zeros;
 
 use core::marker::PhantomData;
 use std::sync::Mutex;
@@ -101,6 +103,10 @@ impl<G: Group, M: Security> Products for Shamir<G, M> {
         self.reduce_degree(parts).await
     }
 
+    async fn open_parts(&self, parts: &Secret<Vec<G::Scalar>>) -> Result<Vec<G::Scalar>, Stop> {
+        self.open_degree(parts).await
+    }
+
     async fn open_now(&self, values: &Shared<Self>) -> Result<Vec<G::Scalar>, Stop> {
         if M::ACTIVE { self.open_actively(values).await } else { self.open_passively(values).await }
     }
@@ -161,6 +167,10 @@ impl<G: Group, M: Security> BlackBox for Shamir<G, M> {
 
     async fn verify(&self) -> Result<(), Stop> {
         self.unverified.verify(self).await
+    }
+
+    async fn inverses(&self, count: usize) -> Result<(Shared<Self>, Vec<Element<Self>>), Stop> {
+        blackbox::inverses(self, count).await
     }
 }
 
