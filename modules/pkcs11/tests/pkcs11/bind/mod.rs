@@ -1,6 +1,7 @@
 //! BIND 9.20: a name server whose keys are in a key store. It makes them, signs a zone by itself, and changes them.
 
 mod agents;
+mod offline;
 mod server;
 
 use std::{fs, thread, time::Duration};

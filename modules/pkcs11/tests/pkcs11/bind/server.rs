@@ -27,7 +27,7 @@ const KEY: &str =
     "key \"rndc\" {\n  algorithm hmac-sha256;\n  secret \"YW4gZXhhbXBsZSdzIHNlY3JldCwgb2YgMzIgYnl0ZXM=\";\n};\n";
 
 /// Times such that a change of keys lasts seconds.
-const TIMES: &str = "dnskey-ttl 1; max-zone-ttl 1; publish-safety 1; retire-safety 1; zone-propagation-delay 1; \
+pub(super) const TIMES: &str = "dnskey-ttl 1; max-zone-ttl 1; publish-safety 1; retire-safety 1; zone-propagation-delay 1; \
                      parent-ds-ttl 1; parent-propagation-delay 1;";
 
 /// A name server of the zone `example`, on loopback. It ends when this is dropped, and when this process ends.
@@ -40,7 +40,7 @@ pub(super) struct Bind {
 }
 
 /// What `theta pkcs11 config` prints for a host, without its words for people.
-fn printed(group: &Group, host: &str) -> String {
+pub(super) fn printed(group: &Group, host: &str) -> String {
     let module = module().display().to_string();
     let words = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "zone", host];
     let text = group.theta(&words).ok().text();
@@ -69,7 +69,7 @@ fn policy_and_zone(group: &Group, keys: Option<&str>) -> String {
 }
 
 /// A program that signs with the group's keys by OpenSSL, configured in this folder.
-fn signer(group: &Group, folder: &Path, name: &str) -> Command {
+pub(super) fn signer(group: &Group, folder: &Path, name: &str) -> Command {
     let mut program = host_program(group, name);
     program.env("OPENSSL_CONF", folder.join("openssl.cnf")).env("OPENSSL_MODULES", modules());
     program
@@ -79,6 +79,13 @@ impl Bind {
     /// A server with the keys that `theta pkcs11 config bind` prints, or with others, which signs the zone with them. `signed` is how its
     /// signatures begin.
     pub(super) fn start(group: &Group, keys: Option<&str>, signed: &str) -> Self {
+        let mut bind = Self::launch(group, &policy_and_zone(group, keys));
+        bind.await_signed(signed);
+        bind
+    }
+
+    /// A server with this policy and zone.
+    pub(super) fn launch(group: &Group, policy_and_zone: &str) -> Self {
         let places = Places::of_this_machine();
         places.check(&["named", "rndc", "nsupdate", "delv", "dig", "ldns-verify-zone"]).unwrap();
         let (folder, port, control) = (group.path().join("bind"), free_port().unwrap(), free_port().unwrap());
@@ -87,9 +94,8 @@ impl Bind {
         let config = format!(
             "{KEY}options {{\n  directory \"{}\";\n  pid-file none;\n  session-keyfile none;\n  listen-on port {port} {{ 127.0.0.1; }};\n  \
              listen-on-v6 {{ none; }};\n  recursion no;\n  dnssec-validation no;\n  notify no;\n}};\n\
-             controls {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }} keys {{ \"rndc\"; }}; }};\n{}",
+             controls {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }} keys {{ \"rndc\"; }}; }};\n{policy_and_zone}",
             folder.display(),
-            policy_and_zone(group, keys)
         );
         group.file("bind/named.conf", config);
         let default = "default-key \"rndc\"; default-server 127.0.0.1;";
@@ -98,12 +104,15 @@ impl Bind {
         let mut named = signer(group, &folder, "named");
         named.args(["-g", "-c"]).arg(folder.join("named.conf"));
         let server = tied(&named, &folder.join("named.log")).unwrap();
-        let mut bind = Self { places, folder, port, server };
+        Self { places, folder, port, server }
+    }
+
+    /// Waits until the zone is signed; `signed` is how signatures begin.
+    pub(super) fn await_signed(&mut self, signed: &str) {
         until("the zone is signed", PATIENCE, || {
-            assert_eq!(bind.server.try_wait().unwrap(), None, "BIND has ended: {}", bind.said());
-            bind.ask("www.example").contains(signed)
+            assert_eq!(self.server.try_wait().unwrap(), None, "BIND has ended: {}", self.said());
+            self.ask("www.example").contains(signed)
         });
-        bind
     }
 
     /// What it has written to its log so far.
@@ -156,6 +165,11 @@ impl Bind {
     /// Tells the server to do something; what it says.
     pub(super) fn tell(&self, words: &[&str]) -> String {
         succeeds(self.tool("rndc", &[&["-c", "rndc.conf"][..], words].concat()))
+    }
+
+    /// Whether the server does what it is told.
+    pub(super) fn tries(&self, words: &[&str]) -> bool {
+        self.tool("rndc", &[&["-c", "rndc.conf"][..], words].concat()).output().unwrap().status.success()
     }
 
     /// The tags of the keys that sign the zone.
