@@ -24,7 +24,7 @@ pub struct OrchestratorConfig {
     /// Commands of the node itself that may wait for one CPU thread. Messages of peers wait apart from them, in a queue
     /// for each peer, within the bounds of the backlog.
     pub inbox: usize,
-    /// The time limit of an instance.
+    /// The time limit of an instance. One that waits longer than this before it first looks after itself (`resend_after_ms`) never does.
     #[serde(rename = "instance_ttl_ms", with = "milliseconds")]
     pub instance_ttl: Duration,
     /// How long an instance for which nobody waits goes on while fewer than k holders of its key are connected. A

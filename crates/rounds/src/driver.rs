@@ -296,6 +296,10 @@ impl<P: Protocol> Machine for Driver<P> {
         }
     }
 
+    fn kept_bytes(&self) -> usize {
+        self.mailboxes.bytes()
+    }
+
     fn outlives_rest(&self, slot: Slot) -> bool {
         self.running().is_none_or(|protocol| protocol.outlives_rest(slot))
     }

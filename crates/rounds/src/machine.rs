@@ -83,6 +83,11 @@ pub trait Machine: Send {
     /// It is put aside, perhaps for good: see [`Protocol::rest`](crate::Protocol::rest).
     fn rest(&mut self) {}
 
+    /// How many bytes it keeps of what others have sent, about.
+    fn kept_bytes(&self) -> usize {
+        0
+    }
+
     /// Whether a message of its own is still to be kept for others after a rest: see [`Protocol::outlives_rest`](crate::Protocol::outlives_rest).
     fn outlives_rest(&self, _slot: Slot) -> bool {
         true

@@ -12,12 +12,12 @@ pub const EARLY_MESSAGES: usize = 64;
 /// The most bytes of one party's messages that wait for their round.
 pub const EARLY_BYTES: usize = 1 << 20;
 
-/// The most bytes of one party's messages that an instance keeps, to tell duplicates from contradictions. Honest
-/// parties send far less.
+/// The most bytes of one party's messages that an instance keeps, to tell duplicates from contradictions, with
+/// [`SLOT_BYTES`] for each. Honest parties send far less.
 pub const KEPT_BYTES: usize = 2 << 20;
 
-/// So many bytes of a party's room does a slot take of which nothing is kept but that it was filled.
-const EMPTIED_BYTES: usize = 16;
+/// So many bytes of a party's room does a slot take, whatever is kept of it: what it costs in memory beside its payload.
+pub const SLOT_BYTES: usize = 64;
 
 /// What became of a message.
 pub(crate) enum Stored {
@@ -69,7 +69,7 @@ impl Mailboxes {
             }
             Entry::Vacant(vacant) => vacant,
         };
-        let sum = mailbox.bytes.saturating_add(payload.len());
+        let sum = mailbox.bytes.saturating_add(payload.len()).saturating_add(SLOT_BYTES);
         if sum > KEPT_BYTES {
             return Stored::NoRoom;
         }
@@ -110,16 +110,24 @@ impl Mailboxes {
         self.early.into_iter().map(|(slot, from)| (from, slot))
     }
 
-    /// Keeps of the slots that are `over`, and do not wait, only that they were filled.
+    /// Keeps of the slots that are `over`, and do not wait, only that they were filled, and nothing of those of which that was all that was kept.
     pub(crate) fn empty(&mut self, over: impl Fn(Slot) -> bool) {
         for (party, mailbox) in &mut self.parties {
-            for (slot, payload) in &mut mailbox.slots {
-                if over(*slot) && !self.early.contains(&(*slot, *party)) {
-                    let len = payload.take().map_or(EMPTIED_BYTES, |payload| payload.len());
-                    mailbox.bytes = mailbox.bytes.saturating_sub(len).saturating_add(EMPTIED_BYTES);
+            let Mailbox { slots, bytes, .. } = mailbox;
+            slots.retain(|slot, payload| {
+                if !over(*slot) || self.early.contains(&(*slot, *party)) {
+                    return true;
                 }
-            }
+                let emptied = payload.take();
+                *bytes = bytes.saturating_sub(emptied.as_ref().map_or(SLOT_BYTES, Bytes::len));
+                emptied.is_some()
+            });
         }
+    }
+
+    /// How many bytes of memory they take, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.parties.values().map(|mailbox| mailbox.bytes).sum()
     }
 
     /// Forgets a party.

@@ -153,7 +153,7 @@ pub trait Protocol: Send + 'static {
     fn rest(&mut self) {}
 
     /// Whether what was sent in this slot, here or by others, is still of use after a [`rest`](Self::rest). What is not is neither kept nor sent again, and
-    /// its sender has its room back.
+    /// its sender has its room back. Until the next rest a copy that comes late is known as one, so slots must not be used again before.
     fn outlives_rest(&self, _slot: Slot) -> bool {
         true
     }

@@ -16,7 +16,7 @@ use super::{
     curve::Curve,
     key::{KeyIdentity, KeyShare, Sharing},
     nonces::prepare_nonces,
-    sign::{Blinded, is_right, sign},
+    sign::{Blinded, sign},
 };
 use crate::{Active, BlackBox, Party, Passive, Security, Shamir, Shared, Stop, pairs, program::SEED, shamir::Subsets};
 
@@ -110,12 +110,12 @@ impl<G: Curve> Presignature<G> {
         self.is_active
     }
 
-    /// This signer's masked share of s, a scalar; `None` if this holder is none of its signers, or in the event, which nobody can
+    /// This signer's masked share of s, a scalar, and what all shares are put together with; `None` if this holder is none of its signers, or in the event, which nobody can
     /// bring about, that r is zero.
     #[must_use]
-    pub fn share(self, message: &Message) -> Option<Secret<G::Scalar>> {
+    pub fn share(self, message: &Message) -> Option<(Secret<G::Scalar>, Blinded<G>)> {
         let part = self.part.as_ref()?;
-        let blinded = Blinded::<G>::of(&self.public_key, &self.element, &message.digest, &message.session)?;
+        let blinded = Blinded::vartime_of(&self.public_key, &self.element, message)?;
         let [inverse, product] = part.parts.expose();
         let mut share = Secret::new(*inverse * blinded.of_inverse + *product * blinded.of_product);
         for (adds, secret) in &part.masks {
@@ -128,22 +128,8 @@ impl<G: Curve> Presignature<G> {
             let sum = share.expose_mut();
             *sum = if *adds { *sum + *mask.expose() } else { *sum - *mask.expose() };
         }
-        Some(share)
+        Some((share, blinded))
     }
-}
-
-/// The signature that the sum of all signers' shares is, if all were right: low-s or not, as it comes. Public.
-pub fn vartime_combine<G: Curve>(
-    public_key: &G::Element,
-    element: &G::Element,
-    message: &Message,
-    shares: impl IntoIterator<Item = G::Scalar>,
-) -> Option<Signature<G>> {
-    use theta_groups::Scalar as _;
-    let s = shares.into_iter().fold(G::Scalar::ZERO, |sum, share| sum + share);
-    let blinded = Blinded::<G>::of(public_key, element, &message.digest, &message.session)?;
-    let signature = Signature::new(&blinded.element, s)?;
-    is_right(&signature, public_key, &blinded.element, &message.digest).then_some(signature)
 }
 
 impl<G: Curve> fmt::Debug for Presignature<G> {
@@ -176,7 +162,7 @@ pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<P
 /// # Errors
 /// As [`presign`].
 pub async fn presign_passive<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
-    meet(&party, "theta/ecdsa/presigning/shamir/v2", &setting).await?;
+    meet(&party, "theta/ecdsa/presigning/shamir/v3", &setting).await?;
     pairs::fresh_id(&party).await?;
     presign_with::<G, Passive>(&party, setting).await
 }

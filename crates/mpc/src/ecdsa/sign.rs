@@ -9,6 +9,7 @@ use theta_groups::{Scalar as _, Transcript};
 use super::{
     curve::{Curve, abscissa, hash_to_scalar},
     key::KeyShare,
+    presignature::Message,
     signature::Signature,
     tuple::Tuple,
 };
@@ -26,7 +27,10 @@ pub struct Request {
 }
 
 /// A nonce, re-randomised for one message of one key, and what follows from it: all public.
-pub(super) struct Blinded<G: Curve> {
+#[derive(Clone, Copy, Debug)]
+pub struct Blinded<G: Curve> {
+    public_key: G::Element,
+    digest: [u8; 32],
     /// R' = delta R.
     pub(super) element: G::Element,
     /// e / delta: `[s]` = this `[1 / k]` + [`Self::of_product`] `[x / k]`.
@@ -36,25 +40,41 @@ pub(super) struct Blinded<G: Curve> {
 }
 
 impl<G: Curve> Blinded<G> {
-    /// `None` if r is zero, which nobody can bring about.
-    pub(super) fn of(
-        public_key: &G::Element,
-        element: &G::Element,
-        digest: &[u8; 32],
-        session: &[u8; 32],
-    ) -> Option<Self> {
+    /// That of R for a message. `None` if r is zero, which nobody can bring about.
+    #[must_use]
+    pub fn vartime_of(public_key: &G::Element, element: &G::Element, message: &Message) -> Option<Self> {
+        let Message { digest, session } = message;
         // delta: uniform, and unknown before key, nonce, digest and session are.
-        let delta: G::Scalar = Transcript::new("theta/ecdsa/re-randomise/v1")
+        let mut delta: G::Scalar = Transcript::new("theta/ecdsa/re-randomise/v1")
             .with("group", G::NAME.as_bytes())
             .with("public key", &G::encode(public_key))
             .with("R", &G::encode(element))
             .with("digest", digest)
             .with("session", session)
             .challenge();
-        let element = *element * delta;
+        let element = G::vartime_double_mul(&G::Scalar::ZERO, element, &delta);
         let r = abscissa::<G>(&element).map(|abscissa| abscissa.r).filter(|r| *r != G::Scalar::ZERO)?;
-        let (e, inverse): (G::Scalar, _) = (hash_to_scalar(digest), delta.invert());
-        Some(Self { element, of_inverse: e * inverse, of_product: r * inverse })
+        let e: G::Scalar = hash_to_scalar(digest);
+        G::Scalar::vartime_batch_invert(core::slice::from_mut(&mut delta));
+        let (of_inverse, of_product) = (e * delta, r * delta);
+        Some(Self { public_key: *public_key, digest: *digest, element, of_inverse, of_product })
+    }
+
+    /// The signature that the sum of all signers' shares is, if all were right: low-s or not, as it comes. Public.
+    #[must_use]
+    pub fn vartime_combine(&self, shares: impl IntoIterator<Item = G::Scalar>) -> Option<Signature<G>> {
+        let s = shares.into_iter().fold(G::Scalar::ZERO, |sum, share| sum + share);
+        self.signature(&s).filter(|signature| self.is_right(signature))
+    }
+
+    /// The signature of s, right or not.
+    fn signature(&self, s: &G::Scalar) -> Option<Signature<G>> {
+        Signature::new(&self.element, *s)
+    }
+
+    /// Whether it verifies with its own R and no other, so that the recovery id is right, too.
+    fn is_right(&self, signature: &Signature<G>) -> bool {
+        signature.vartime_element(&self.public_key, &self.digest) == self.element
     }
 }
 
@@ -90,26 +110,14 @@ where
     if tuple.key != key.identity {
         return Err(Stop::Input("the tuple was made for another key or another epoch"));
     }
-    let public_key = key.public_key();
-    let blinded = Blinded::<B::Group>::of(public_key, &tuple.element, &request.digest, &request.session)
+    let Request { digest, session, .. } = request;
+    let blinded = Blinded::<B::Group>::vartime_of(key.public_key(), &tuple.element, &Message { digest, session })
         .ok_or(Stop::Input("a nonce that gives no signature for this message"))?;
 
     // [s] = (e [k^-1] + r [x / k]) / delta.
     let s = &tuple.inverse.times(&blinded.of_inverse) + &tuple.product.times(&blinded.of_product);
     drop(tuple);
-    let element = blinded.element;
-    let signature = |s: &Scalar<B>| Signature::<B::Group>::new(&element, *s);
-    let valid = |s: &Scalar<B>| signature(s).is_some_and(|it| is_right(&it, public_key, &element, &request.digest));
+    let valid = |s: &Scalar<B>| blinded.signature(s).is_some_and(|signature| blinded.is_right(&signature));
     let s = black_box.open_recognised(&s, valid).await?;
-    signature(&s).ok_or(Stop::Input("a nonce that gives no signature for this message"))
-}
-
-/// Whether it verifies with its own R and no other, so that the recovery id is right, too.
-pub(super) fn is_right<G: Curve>(
-    signature: &Signature<G>,
-    public_key: &G::Element,
-    element: &G::Element,
-    digest: &[u8; 32],
-) -> bool {
-    signature.vartime_element(public_key, digest) == *element
+    blinded.signature(&s).ok_or(Stop::Input("a nonce that gives no signature for this message"))
 }

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use theta_names::ShareIndex;
-use theta_rounds::{Bug, KEPT_BYTES, PartyId};
+use theta_rounds::{Bug, KEPT_BYTES, PartyId, SLOT_BYTES};
 use theta_sharing::Threshold;
 
 use super::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, SEED, Stop};
@@ -266,7 +266,7 @@ impl Party {
             places.push((*sum, more));
             *sum += more;
             *total += more;
-            if *sum > LONGEST_MESSAGE || *total > KEPT_BYTES {
+            if *sum > LONGEST_MESSAGE || *total + usize::from(round) * SLOT_BYTES > KEPT_BYTES {
                 return Err(Stop::Input("a batch that is too large for one instance"));
             }
         }

@@ -7,8 +7,8 @@ use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 use theta_groups::{Group, P256, Scalar as _, Secp256k1, Secret};
 use theta_mpc::ecdsa::{
-    Curve, Message, Presignature, Presigned, Presigning, SetUps, presign, presign_dishonest, presign_passive,
-    presign_semi_ot, vartime_combine,
+    Blinded, Curve, Message, Presignature, Presigned, Presigning, SetUps, Signature, presign, presign_dishonest,
+    presign_passive, presign_semi_ot,
 };
 use theta_mpc::{Party, Stop};
 use theta_names::{Epoch, ShareIndex};
@@ -57,6 +57,16 @@ fn message(text: &[u8]) -> Message {
 }
 
 impl<G: Curve> Dealt<G> {
+    /// The signature that these shares are, if they are all.
+    fn combined(
+        &self,
+        element: &G::Element,
+        text: &[u8],
+        shares: impl IntoIterator<Item = G::Scalar>,
+    ) -> Option<Signature<G>> {
+        Blinded::vartime_of(&self.public_key, element, &message(text)).unwrap().vartime_combine(shares)
+    }
+
     /// What the program does among these of the holders, given by place.
     fn presign(&self, places: &[usize], count: usize, text: Option<&[u8]>) -> Ran<G> {
         self.presign_each(places, count, |_| text.map(digest))
@@ -186,11 +196,9 @@ fn signs<G: Curve>(n: u16, t: u16, places: &[usize], sets: usize) {
         assert!(signers.contains(&column[0].owner()));
         owners.insert(column[0].owner());
         let shares: Vec<G::Scalar> =
-            column.into_iter().filter_map(|it| it.share(&message(text))).map(|share| *share.expose()).collect();
+            column.into_iter().filter_map(|it| it.share(&message(text))).map(|(share, _)| *share.expose()).collect();
         assert_eq!(shares.len(), usize::from(t) + 1, "nobody else has a share");
-        let combined = |shares: &[G::Scalar], text: &[u8]| {
-            vartime_combine::<G>(&dealt.public_key, &element, &message(text), shares.iter().copied())
-        };
+        let combined = |shares: &[G::Scalar], text: &[u8]| dealt.combined(&element, text, shares.iter().copied());
         let signature = combined(&shares, text).unwrap();
         assert!(signature.vartime_verifies(&dealt.public_key, &digest(text)));
         assert!(combined(&shares, b"another").is_none() && combined(&shares[1..], text).is_none());
@@ -293,11 +301,11 @@ fn signers_that_believe_different_things_show_nothing() {
         let [one, two, liar]: [_; 3] = shares.try_into().unwrap();
         let texts = [b"one", b"two"];
         let honest = [one.1.share(&message(texts[0])), two.1.share(&message(texts[1]))];
-        let honest: Vec<_> = honest.into_iter().map(|share| *share.unwrap().expose()).collect();
-        let own = *liar.1.share(&message(texts[0])).unwrap().expose();
+        let honest: Vec<_> = honest.into_iter().map(|share| *share.unwrap().0.expose()).collect();
+        let own = *liar.1.share(&message(texts[0])).unwrap().0.expose();
         for text in texts {
             let all = [honest[0], honest[1], own];
-            assert!(vartime_combine::<P256>(&dealt.public_key, &element, &message(text), all).is_none());
+            assert!(dealt.combined(&element, text, all).is_none());
         }
     }
 }
@@ -309,9 +317,9 @@ fn a_false_share_makes_no_signature() {
     for column in by_presignature(dealt.presign(&[0, 1, 2], 6, None)) {
         let element = *column[0].element();
         let mut shares: Vec<_> =
-            column.into_iter().filter_map(|it| it.share(&message(b"m"))).map(|share| *share.expose()).collect();
+            column.into_iter().filter_map(|it| it.share(&message(b"m"))).map(|(share, _)| *share.expose()).collect();
         shares[0] += <P256 as Group>::Scalar::ONE;
-        assert!(vartime_combine::<P256>(&dealt.public_key, &element, &message(b"m"), shares).is_none());
+        assert!(dealt.combined(&element, b"m", shares).is_none());
     }
 }
 
@@ -344,11 +352,12 @@ fn exactly_k_holders_sign_without_an_honest_majority() {
             let element = *column[0].element();
             assert!(column.iter().all(|it| it.id() == column[0].id() && it.owner() == column[0].owner()));
             let text = b"later";
-            let shares: Vec<_> =
-                column.into_iter().filter_map(|it| it.share(&message(text))).map(|share| *share.expose()).collect();
-            let combined = |shares: &[_]| {
-                vartime_combine::<P256>(&dealt.public_key, &element, &message(text), shares.iter().copied())
-            };
+            let shares: Vec<_> = column
+                .into_iter()
+                .filter_map(|it| it.share(&message(text)))
+                .map(|(share, _)| *share.expose())
+                .collect();
+            let combined = |shares: &[_]| dealt.combined(&element, text, shares.iter().copied());
             assert!(combined(&shares).unwrap().vartime_verifies(&dealt.public_key, &digest(text)));
             assert!(combined(&shares[1..]).is_none());
         }
@@ -397,10 +406,13 @@ fn all_kinds_of_presignatures_sign_and_say_what_they_are() {
             let is_active = matches!(kind, Kind::MaliciousShamir | Kind::Mascot);
             assert!(column.iter().all(|it| it.id() == column[0].id() && it.is_active() == is_active), "{kind:?}");
             let element = *column[0].element();
-            let shares: Vec<_> =
-                column.into_iter().filter_map(|it| it.share(&message(b"m"))).map(|share| *share.expose()).collect();
+            let shares: Vec<_> = column
+                .into_iter()
+                .filter_map(|it| it.share(&message(b"m")))
+                .map(|(share, _)| *share.expose())
+                .collect();
             assert_eq!(shares.len(), usize::from(t) + 1, "its signers and nobody else");
-            assert!(vartime_combine::<Secp256k1>(&dealt.public_key, &element, &message(b"m"), shares).is_some());
+            assert!(dealt.combined(&element, b"m", shares).is_some());
         }
     }
 }

@@ -79,6 +79,11 @@ impl<G: Group> Collected<G> {
         takes.asked = takes.asked.saturating_sub(1);
     }
 
+    /// The stock's answers that are under way may be lost.
+    pub(super) fn rest(&mut self) {
+        self.takes.values_mut().for_each(|takes| takes.asked = 0);
+    }
+
     /// Takes a party's share of a presignature. Says whether it is the party's first one of it: others are not heard, so that nobody has sums tried again
     /// and again.
     pub(super) fn add(

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand_core::{CryptoRng, Rng};
 use theta_groups::{Secret, SecretRng};
+use theta_mpc::ecdsa::Blinded;
 use theta_rounds::{Abort, Action, Blames, Bug, Outgoing, PartyId, Progress, Protocol, Recipient, Slot};
 use theta_sharing::ShareIndex;
 
@@ -42,8 +43,10 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     /// Parties that kept an attempt waiting and have not been heard since.
     late: BTreeSet<PartyId>,
     attempt: u16,
-    /// How often this party has named another program at once, without a liar that it had found in one.
-    leaps: u16,
+    /// How often this party has had its turn.
+    turns: u32,
+    /// For how many of its turns each coordinator was followed to a later one.
+    followed: BTreeMap<PartyId, u16>,
     /// Holders that this party's next program should do without: those that the stock doubted when it was asked.
     doubted: Vec<PartyId>,
     /// How many presignatures of this party's own the stock had left when it was asked.
@@ -54,6 +57,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     /// The attempt for which the stock was asked.
     drawing: Option<u16>,
     collected: Collected<GroupOf<C>>,
+    /// The last R that was re-randomised, and what came of it.
+    blinded: Option<(ElementOf<C>, Blinded<GroupOf<C>>)>,
     runs: BTreeMap<u16, Run<GroupOf<C>>>,
     /// Messages of programs that have not been named yet.
     early: BTreeMap<PartyId, Vec<(u16, Round)>>,
@@ -89,13 +94,15 @@ impl<C: StockCurve> RobustEcdsa<C> {
             failures: Failures::default(),
             late: BTreeSet::new(),
             attempt: 0,
-            leaps: 0,
+            turns: 0,
+            followed: BTreeMap::new(),
             doubted: Vec::new(),
             left: 0,
             ticks: 0,
             round: 0,
             drawing: None,
             collected,
+            blinded: None,
             runs: BTreeMap::new(),
             early: BTreeMap::new(),
             prepared: BTreeMap::new(),
@@ -117,8 +124,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let mut rng = SecretRng::new(&seed);
         let drawn = rng.next_u32();
         self.number = u16::try_from(drawn >> 16).unwrap_or(0);
-        self.kind = u16::try_from(drawn & 0xffff).unwrap_or(0).max(PROGRAM);
         self.rng = Some(rng);
+        self.begin_kind(drawn);
         self.state = State::Running;
         self.give_up_without_a_set();
         if self.is_running() {
@@ -126,8 +133,14 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
+    /// Messages of programs get another kind, so that their slots are new whatever others remember of those before.
+    fn begin_kind(&mut self, drawn: u32) {
+        self.kind = u16::try_from(drawn & 0xffff).unwrap_or(0).max(PROGRAM);
+        self.to_each.clear();
+    }
+
     fn send(&mut self, to: Recipient, body: Body<GroupOf<C>>) {
-        // Numbers may wrap: nobody gets 65,536 messages of one kind, because receivers keep too few bytes.
+        // Numbers may wrap: nobody gets 65,536 messages of one kind, because receivers have no room for so many, and after a rest the kind is another one.
         let (kind, last) = match (&body, to) {
             (Body::Share { .. }, _) => (SHARE, &mut self.number),
             (Body::Signature(_), _) => (SIGNATURE, &mut self.number),
@@ -304,10 +317,20 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
     }
 
     fn rest(&mut self) {
+        // One that stood still is remembered as any that comes to nothing; others had no time.
+        if let Some(run) = self.runs.get(&self.attempt).filter(|run| run.stands_still()) {
+            self.failures.note(run);
+            self.late.extend(run.missing().filter(|party| *party != self.setting.local));
+        }
         self.runs.clear();
         self.early.clear();
         // Whoever asks again pays for other programs. Each coordinator has its attempts before it still behind it.
         self.prepared.values_mut().for_each(|(count, _)| *count = 0);
+        let drawn = self.rng.as_mut().map_or(0, |rng| rng.next_u32());
+        self.begin_kind(drawn);
+        // Answers of the stock that are under way may be lost.
+        self.drawing = None;
+        self.collected.rest();
     }
 
     fn outlives_rest(&self, slot: Slot) -> bool {

@@ -119,6 +119,11 @@ impl<G: Curve> Run<G> {
         still >= MOST_STILL
     }
 
+    /// Whether no round of it has passed between the last two ticks.
+    pub(super) const fn stands_still(&self) -> bool {
+        self.at_tick.1 > 0
+    }
+
     /// What counts it, for whoever keeps what it has made.
     pub(super) fn take_making(&mut self) -> Option<UnderWay> {
         self.making.take()

@@ -92,6 +92,10 @@ impl Machine for Supplied {
         self.0.rest();
     }
 
+    fn kept_bytes(&self) -> usize {
+        self.0.kept_bytes()
+    }
+
     fn outlives_rest(&self, slot: Slot) -> bool {
         self.0.outlives_rest(slot)
     }

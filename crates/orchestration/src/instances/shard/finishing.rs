@@ -14,8 +14,7 @@ use crate::{
     metrics::{Ended, Stage},
 };
 
-/// The estimated size, in bytes, of an instance that is kept after its end, beside its statement: its machine and that
-/// machine's content.
+/// The estimated size, in bytes, of an instance that is kept after its end, beside its statement and what its machine keeps of what others have sent.
 const MACHINE_BYTES: usize = 8 << 10;
 
 impl Shard {
@@ -106,7 +105,8 @@ impl Shard {
             audience.close(|| record.snapshot());
         }
         if expired || instance.machine.lingers() {
-            record.bytes = record.bytes.saturating_add(MACHINE_BYTES).saturating_add(instance.asked.len());
+            let machine = MACHINE_BYTES.saturating_add(instance.machine.kept_bytes());
+            record.bytes = record.bytes.saturating_add(machine).saturating_add(instance.asked.len());
             let place = if expired { &mut record.expired } else { &mut record.lingering };
             *place = Some(Box::new(instance));
         }

@@ -12,7 +12,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
     pub(super) fn turn(&mut self) {
         for _ in 0..self.setting.threshold.n() {
             let coordinator = self.setting.coordinator(self.attempt);
-            if !self.excluded.contains(&coordinator) {
+            // When all have had a turn nobody waits again for one that let it pass and has not been heard since. If it is there, it names a program when its
+            // turn comes at itself, and whoever hears that takes part. Where all must sign there is nobody else to wait for.
+            let is_late = self.late.contains(&coordinator) && self.setting.round_of(self.attempt) > 0;
+            if !self.excluded.contains(&coordinator) && (self.setting.is_fixed() || !is_late) {
                 break;
             }
             self.attempt = self.attempt.saturating_add(1);
@@ -23,6 +26,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if self.setting.coordinator(self.attempt) != self.setting.local {
             return;
         }
+        self.turns = self.turns.wrapping_add(1);
         // Others take out no more of one owner's, and hear no more shares of one party.
         let may_draw = self.setting.keeps_stock() && self.collected.may_take(self.setting.local);
         if self.setting.digest.is_some() && may_draw {
@@ -55,8 +59,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
             failures: &self.failures,
             late: &self.late,
             doubted: &self.doubted,
-            // Who was missing tells most, unless liars have arranged it: every other turn of this party does without.
-            counts_missing: setting.round_of(attempt).saturating_sub(self.leaps).is_multiple_of(2),
+            // Who was missing tells most, unless liars have arranged it: every other turn of this party does without. Turns are counted here, as liars have
+            // others skip attempts.
+            counts_missing: !self.turns.is_multiple_of(2),
         };
         let Some(holders) = setting.choose(&known, rng) else { return };
         if self.setting.digest.is_none() && count == 0 {
@@ -103,7 +108,6 @@ impl<C: StockCurve> RobustEcdsa<C> {
             return;
         }
         if coordinator == self.setting.local {
-            self.leaps = self.leaps.saturating_add(1);
             self.attempt = attempt.saturating_add(self.setting.threshold.n());
             (self.ticks, self.round) = (0, 0);
             self.prepare();
@@ -112,10 +116,16 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
-    /// The coordinator of this attempt names the program of a later turn of its own, as whoever finds liars in its programs does, at most once for each. Its
-    /// turn goes on, for as long as it would have without.
+    /// The coordinator of this attempt names the program of a later turn of its own, as whoever finds liars in its programs does, at most once for each in a
+    /// request. Its turn goes on, for as long as it would have without.
     pub(super) fn follow(&mut self, attempt: u16) {
-        if attempt > self.attempt && self.may_leap(self.attempt, attempt) {
+        if attempt <= self.attempt || !self.may_leap(self.attempt, attempt) {
+            return;
+        }
+        let turns = self.setting.round_of(attempt.saturating_sub(self.attempt));
+        let followed = self.followed.entry(self.setting.coordinator(attempt)).or_default();
+        if followed.saturating_add(turns) <= self.setting.threshold.t() {
+            *followed += turns;
             (self.attempt, self.round) = (attempt, 0);
         }
     }

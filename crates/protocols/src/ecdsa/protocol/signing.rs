@@ -1,6 +1,6 @@
 //! Signatures: from presignatures and their signers' shares, and who is told of them.
 
-use theta_mpc::ecdsa::vartime_combine;
+use theta_mpc::ecdsa::Blinded;
 use theta_rounds::{Action, Outgoing, PartyId, Recipient, Slot};
 
 use super::{ElementOf, GroupOf, RobustEcdsa, State};
@@ -24,7 +24,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let (id, element) = (presignature.id(), *presignature.element());
         let signers = presignature.signers().iter().copied().map(PartyId::of_share).collect();
         self.collected.know(id, element, signers, PartyId::of_share(presignature.owner()));
-        if let Some(share) = presignature.share(&message) {
+        if let Some((share, blinded)) = presignature.share(&message) {
+            self.blinded = Some((element, blinded));
             // From here on it is public.
             let share = *share.expose();
             self.send(Recipient::All, Body::Share { id, element, share });
@@ -37,13 +38,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
 
     /// Makes the signature, if a party's share of a presignature was the last that it lacked.
     pub(super) fn combine(&mut self, id: &[u8; 32], element: &ElementOf<C>, from: PartyId) {
-        let Some(message) = self.setting.message() else { return };
-        let public_key = *self.setting.public.public_key();
-        for Complete { first, shares, of_signers } in self.collected.complete(id, element, from, self.setting.needed())
-        {
+        let needed = self.setting.needed();
+        for Complete { first, shares, of_signers } in self.collected.complete(id, element, from, needed) {
             let signers: Vec<PartyId> = shares.iter().map(|(party, _)| *party).collect();
             let sum = shares.into_iter().map(|(_, share)| share);
-            match vartime_combine::<GroupOf<C>>(&public_key, element, &message, sum) {
+            match self.blinded(element).and_then(|blinded| blinded.vartime_combine(sum)) {
                 Some(signature) => {
                     let indices = signers.iter().map(|party| party.share()).collect();
                     let signed = Signed { bytes: self.setting.encode(signature), signers: indices };
@@ -62,6 +61,16 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 }
             }
         }
+    }
+
+    /// R, re-randomised for what is signed here. Who is a signer has it from its own share; of what is named, the last is kept.
+    fn blinded(&mut self, element: &ElementOf<C>) -> Option<Blinded<GroupOf<C>>> {
+        if let Some((_, blinded)) = self.blinded.filter(|(of, _)| of == element) {
+            return Some(blinded);
+        }
+        let blinded = Blinded::vartime_of(self.setting.public.public_key(), element, &self.setting.message()?)?;
+        self.blinded = Some((*element, blinded));
+        Some(blinded)
     }
 
     /// Ends with a signature, which whoever lacks it can have.

@@ -1,12 +1,17 @@
 //! Which holders a coordinator takes, when programs with others have failed.
 
+use core::convert::Infallible;
+
 use bytes::Bytes;
-use theta_protocols::ecdsa::PROGRAM;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use theta_protocols::ecdsa::{PREPARE, PROGRAM};
 use theta_rounds::simulator::{Adversary, SimRng, Tamper};
-use theta_rounds::{PartyId, Slot};
+use theta_rounds::{Channel, Effect, Input, PartyId, Slot};
 use theta_schemes::Suite;
 
 use super::support::{Group, id, tamper};
+use crate::supplied::SuppliedMachine;
 
 /// Two of seven, of whom five make a program: one set of 21 is without them.
 const LIARS: [u16; 2] = [2, 5];
@@ -16,14 +21,23 @@ fn says_nothing_in_programs() -> Box<dyn Adversary> {
     tamper(|slot, payload| if slot.kind < PROGRAM { vec![(slot, payload)] } else { Vec::new() })
 }
 
-/// Leaves out one honest holder of each program, another one each time, whom all others then wait for.
+/// Whether a liar leaves this message out: one honest holder of each program, another one each time, gets none, and all others then wait for it.
+fn is_left_out(to: PartyId, slot: Slot, payload: &Bytes) -> bool {
+    let honest: Vec<u16> = (1..=7).filter(|number| !LIARS.contains(number)).collect();
+    slot.kind >= PROGRAM && to == id(honest[usize::from(attempt_of(payload)) % honest.len()])
+}
+
+/// What messages of programs, and those that name programs, say first.
+fn attempt_of(payload: &Bytes) -> u16 {
+    u16::from_be_bytes([payload[0], payload[1]])
+}
+
 fn has_another_missed() -> Box<dyn Adversary> {
-    Box::new(Tamper(|_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
-        let honest: Vec<u16> = (1..=7).filter(|number| !LIARS.contains(number)).collect();
-        let attempt = usize::from(u16::from_be_bytes([payload[0], payload[1]]));
-        let is_left_out = slot.kind >= PROGRAM && to == id(honest[attempt % honest.len()]);
-        if is_left_out { Vec::new() } else { vec![(slot, payload)] }
-    }))
+    Box::new(Tamper(
+        |_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
+            if is_left_out(to, slot, &payload) { Vec::new() } else { vec![(slot, payload)] }
+        },
+    ))
 }
 
 /// The runs, of forty of so many ticks, in which an honest holder has no signature.
@@ -52,4 +66,90 @@ fn who_is_silent_in_programs_is_taken_no_more() {
 fn who_has_others_missed_stops_nothing() {
     assert!(unsigned(18, has_another_missed).len() <= 1);
     assert_eq!(unsigned(40, has_another_missed), Vec::<u8>::new());
+}
+
+/// The same, and names programs of many later turns of its own in each turn, as an honest coordinator that finds a liar in its program names one.
+fn leaps_and_has_others_missed() -> Box<dyn Adversary> {
+    Box::new(Tamper(|_: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
+        if is_left_out(to, slot, &payload) {
+            return Vec::new();
+        }
+        let leaps = if slot.kind == PREPARE { 31 } else { 0 };
+        let later = |leap: u16| {
+            let named = [&(attempt_of(&payload) + 7 * leap).to_be_bytes()[..], &payload[2..]].concat();
+            (Slot { number: slot.number.wrapping_add(leap << 10), ..slot }, Bytes::from(named))
+        };
+        if leaps == 0 { vec![(slot, payload)] } else { (0..=leaps).map(later).collect() }
+    }))
+}
+
+/// Nor does it help them to have others skip attempts. They are followed as often as an honest coordinator needs, and each coordinator counts its own turns: of
+/// two, one does not ask who was missing.
+#[test]
+fn leaps_of_liars_stop_nothing() {
+    assert_eq!(unsigned(60, leaps_and_has_others_missed), Vec::<u8>::new());
+}
+
+/// One of seven, which hears nobody but liars.
+struct Led {
+    machine: SuppliedMachine,
+    rng: ChaCha8Rng,
+    number: u16,
+}
+
+impl Led {
+    fn new(group: &Group) -> Self {
+        let mut led =
+            Self { machine: group.machine(1, &group.message_of(2)), rng: ChaCha8Rng::seed_from_u64(5), number: 0 };
+        led.hear(Input::Start);
+        led
+    }
+
+    /// The attempt of the program that it names then, and whether it blames anybody.
+    fn hear(&mut self, input: Input<Infallible>) -> (Option<u16>, bool) {
+        let effects = self.machine.handle(input, &mut self.rng);
+        let named = effects.iter().find_map(|effect| match effect {
+            Effect::Send { slot, payload, .. } if slot.kind == PREPARE => Some(attempt_of(payload)),
+            _ => None,
+        });
+        (named, effects.iter().any(|effect| matches!(effect, Effect::Blame(_))))
+    }
+
+    /// A program of five others, or of the coordinator and four.
+    fn hear_of_program(&mut self, coordinator: u16, attempt: u16) -> (Option<u16>, bool) {
+        self.number += 1;
+        let others = (2..=7).filter(|number| *number != coordinator).take(4);
+        let mut holders: Vec<u16> = others.chain([coordinator]).collect();
+        holders.sort_unstable();
+        let count = u16::try_from(holders.len()).unwrap();
+        let numbers = [attempt, 0, count].into_iter().chain(holders);
+        let payload: Vec<u8> = numbers.flat_map(u16::to_be_bytes).collect();
+        let slot = Slot { kind: PREPARE, number: self.number };
+        let (from, channel) = (id(coordinator), Channel::Broadcast);
+        self.hear(Input::Message { from, slot, channel, payload: payload.into() })
+    }
+}
+
+/// A coordinator is followed to so many later turns as there may be liars, in all of a request. Otherwise liars would have attempts run out.
+#[test]
+fn nobody_is_led_far_away() {
+    let group = Group::new(Suite::EcdsaSecp256k1, 3, 7);
+    let is_of = |attempt: u16, party: &u16| !Led::new(&group).hear_of_program(*party, attempt).1;
+    let coordinators: Vec<Option<u16>> = (0..7).map(|attempt| (2..=7).find(|party| is_of(attempt, party))).collect();
+    assert_eq!(coordinators.iter().flatten().count(), 6, "all but its own attempt");
+    let mut led = Led::new(&group);
+    let mut named = Vec::new();
+    for turn in 0..40 {
+        for attempt in turn * 56..(turn + 1) * 56 {
+            if let Some(coordinator) = coordinators[usize::from(attempt % 7)] {
+                let (own, blames) = led.hear_of_program(coordinator, attempt);
+                assert!(!blames, "{attempt}");
+                named.extend(own);
+            }
+        }
+        named.extend(led.hear(Input::Tick).0);
+        led.machine.rest();
+    }
+    // Six others lead it by two turns of seven attempts each, and forty ticks by an attempt each.
+    assert!(named.len() > 2 && named.iter().all(|attempt| *attempt <= 6 * 2 * 7 + 40), "{named:?}");
 }
