@@ -19,6 +19,9 @@ pub const KEPT_BYTES: usize = 2 << 20;
 /// So many bytes of a party's room does a slot take, whatever is kept of it: what it costs in memory beside its payload.
 pub const SLOT_BYTES: usize = 64;
 
+/// So many slots of a party stay filled when they have been emptied. Honest parties fill some hundreds between two rests.
+const MOST_EMPTIED: usize = 1 << 10;
+
 /// What became of a message.
 pub(crate) enum Stored {
     /// Its round has come: process it now.
@@ -110,17 +113,22 @@ impl Mailboxes {
         self.early.into_iter().map(|(slot, from)| (from, slot))
     }
 
-    /// Keeps of the slots that are `over`, and do not wait, only that they were filled, and nothing of those of which that was all that was kept.
+    /// Keeps of the slots that are `over`, and do not wait, only that they were filled, and nothing of those of which that was all that was kept, or of
+    /// more than honest parties fill.
     pub(crate) fn empty(&mut self, over: impl Fn(Slot) -> bool) {
         for (party, mailbox) in &mut self.parties {
             let Mailbox { slots, bytes, .. } = mailbox;
+            let mut stay = 0;
             slots.retain(|slot, payload| {
                 if !over(*slot) || self.early.contains(&(*slot, *party)) {
                     return true;
                 }
                 let emptied = payload.take();
-                *bytes = bytes.saturating_sub(emptied.as_ref().map_or(SLOT_BYTES, Bytes::len));
-                emptied.is_some()
+                let stays = emptied.is_some() && stay < MOST_EMPTIED;
+                stay += usize::from(stays);
+                let slot = if stays { 0 } else { SLOT_BYTES };
+                *bytes = bytes.saturating_sub(emptied.map_or(0, |payload| payload.len()) + slot);
+                stays
             });
         }
     }

@@ -66,6 +66,11 @@ impl<G: Group> Collected<G> {
         self.takes.get(&owner).is_none_or(|takes| takes.taken + takes.asked < MOST_TAKEN)
     }
 
+    /// Whether one more that was taken out may sign.
+    pub(super) fn has_room(&self, owner: PartyId) -> bool {
+        self.takes.get(&owner).is_none_or(|takes| takes.taken < MOST_TAKEN)
+    }
+
     /// The stock is asked for a presignature of an owner, if one more may be taken out: it may answer late, as when it records first what it gives.
     pub(super) fn begins_take(&mut self, owner: PartyId) -> bool {
         let begins = self.may_take(owner);

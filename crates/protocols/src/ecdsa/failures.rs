@@ -45,6 +45,13 @@ impl Failures {
         }
     }
 
+    /// The same, unless nobody else was heard in it at all: that tells of the line, and nothing of the others.
+    pub(super) fn note_unless_alone<G: Curve>(&mut self, run: &Run<G>) {
+        if run.missing().count() + 1 < run.holders().len() {
+            self.note(run);
+        }
+    }
+
     /// Whether a program of just these holders failed.
     pub(super) fn is_of(&self, holders: &[ShareIndex]) -> bool {
         self.sets.iter().any(|set| set == holders)

@@ -62,8 +62,10 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     runs: BTreeMap<u16, Run<GroupOf<C>>>,
     /// Messages of programs that have not been named yet.
     early: BTreeMap<PartyId, Vec<(u16, Round)>>,
-    /// How many programs each coordinator has named since this party began or was put aside, and the last attempt of all.
-    prepared: BTreeMap<PartyId, (usize, Option<u16>)>,
+    /// What each coordinator has named.
+    prepared: BTreeMap<PartyId, Prepared>,
+    /// Whoever has named a program since this attempt began.
+    named: BTreeSet<PartyId>,
     /// The number of this party's last message, and the kind of its messages of programs: both begin at random.
     number: u16,
     kind: u16,
@@ -72,6 +74,18 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     /// For the programs.
     rng: Option<SecretRng>,
     blames: Blames<Misbehaviour>,
+}
+
+/// The programs that a coordinator has named.
+#[derive(Clone, Copy, Default)]
+struct Prepared {
+    /// How many since this party began or was put aside.
+    named: usize,
+    /// In how many of these this party has sent more than the first rounds, in which holders find that they mean the same. Whoever was away hears of many
+    /// at once that are over, and they cost nothing.
+    met: usize,
+    /// The last attempt of all.
+    last: Option<u16>,
 }
 
 enum State {
@@ -106,6 +120,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             runs: BTreeMap::new(),
             early: BTreeMap::new(),
             prepared: BTreeMap::new(),
+            named: BTreeSet::new(),
             number: 0,
             kind: PROGRAM,
             to_each: BTreeMap::new(),
@@ -214,6 +229,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 if ends_before || !is_coordinator || !fits || makes_too_many || makes_nothing {
                     return Err(Misbehaviour::InvalidProgram);
                 }
+                self.named.insert(from);
                 if self.may_run(from, attempt) {
                     // It would have named a presignature if it had one of its own that may sign: any of them, unless somebody was late before.
                     if self.setting.is_fixed() || attempt == 0 {
@@ -289,7 +305,10 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             }
             Supply::Taken { owner, presignature: Some(presignature), .. } => {
                 self.collected.end_take(owner);
-                self.sign(presignature);
+                // Answers from before a rest come on top of those that were asked for after it.
+                if self.collected.has_room(owner) {
+                    self.sign(presignature);
+                }
             }
             Supply::Taken { owner, presignature: None, .. } => {
                 self.collected.end_take(owner);
@@ -319,13 +338,13 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
     fn rest(&mut self) {
         // One that stood still is remembered as any that comes to nothing; others had no time.
         if let Some(run) = self.runs.get(&self.attempt).filter(|run| run.stands_still()) {
-            self.failures.note(run);
+            self.failures.note_unless_alone(run);
             self.late.extend(run.missing().filter(|party| *party != self.setting.local));
         }
         self.runs.clear();
         self.early.clear();
         // Whoever asks again pays for other programs. Each coordinator has its attempts before it still behind it.
-        self.prepared.values_mut().for_each(|(count, _)| *count = 0);
+        self.prepared.values_mut().for_each(|prepared| (prepared.named, prepared.met) = (0, 0));
         let drawn = self.rng.as_mut().map_or(0, |rng| rng.next_u32());
         self.begin_kind(drawn);
         // Answers of the stock that are under way may be lost.

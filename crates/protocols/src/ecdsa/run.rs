@@ -26,6 +26,8 @@ pub(super) struct Run<G: Curve> {
     round: u16,
     /// That round at the last tick, and the ticks since it was another one.
     at_tick: (u16, u32),
+    /// Whether its holders have met.
+    has_met: bool,
     /// Whether it is noted that it uses what is hidden.
     is_noted: bool,
     security: Security,
@@ -95,7 +97,17 @@ impl<G: Curve> Run<G> {
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);
-        Ok(Self { holders, driver, round: 0, at_tick: (0, 0), is_noted: false, security: kind.1, lives, making })
+        Ok(Self {
+            holders,
+            driver,
+            round: 0,
+            at_tick: (0, 0),
+            has_met: false,
+            is_noted: false,
+            security: kind.1,
+            lives,
+            making,
+        })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {
@@ -117,6 +129,13 @@ impl<G: Curve> Run<G> {
             self.making = None;
         }
         still >= MOST_STILL
+    }
+
+    /// Notes that a message of this round leaves. Returns whether it is the first after those in which holders find that they mean the same.
+    pub(super) const fn meets(&mut self, round: u16) -> bool {
+        let is_first = !self.has_met && round > ROUNDS_TO_MEET;
+        self.has_met |= is_first;
+        is_first
     }
 
     /// Whether no round of it has passed between the last two ticks.

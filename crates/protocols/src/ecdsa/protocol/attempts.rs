@@ -10,12 +10,16 @@ use crate::ecdsa::{curves::StockCurve, failures::Known, message::Body, stock};
 impl<C: StockCurve> RobustEcdsa<C> {
     /// Does what a coordinator does, if it is this party's turn.
     pub(super) fn turn(&mut self) {
+        // When all have had a turn, one at a time that let it pass and has not been heard since is passed over. If it is there, it names a program when its turn
+        // comes at itself, and whoever hears that takes part. One, so that who hears nobody for a while is not far away from the others then; and none where a
+        // program takes all.
+        let mut may_pass =
+            self.setting.members() < self.setting.threshold.n().into() && self.setting.round_of(self.attempt) > 0;
         for _ in 0..self.setting.threshold.n() {
             let coordinator = self.setting.coordinator(self.attempt);
-            // When all have had a turn nobody waits again for one that let it pass and has not been heard since. If it is there, it names a program when its
-            // turn comes at itself, and whoever hears that takes part. Where all must sign there is nobody else to wait for.
-            let is_late = self.late.contains(&coordinator) && self.setting.round_of(self.attempt) > 0;
-            if !self.excluded.contains(&coordinator) && (self.setting.is_fixed() || !is_late) {
+            let is_passed = may_pass && self.late.contains(&coordinator);
+            may_pass &= !is_passed;
+            if !self.excluded.contains(&coordinator) && !is_passed {
                 break;
             }
             self.attempt = self.attempt.saturating_add(1);
@@ -64,6 +68,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
             counts_missing: !self.turns.is_multiple_of(2),
         };
         let Some(holders) = setting.choose(&known, rng) else { return };
+        // Others follow no more of one coordinator's programs than this party would.
+        if self.setting.coordinator(attempt) != self.setting.local || !self.may_run(self.setting.local, attempt) {
+            return;
+        }
         if self.setting.digest.is_none() && count == 0 {
             // Whoever keeps no stock of this key has nothing to fill it with.
             return self.end(State::Filled(Vec::new()));
@@ -108,7 +116,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             return;
         }
         if coordinator == self.setting.local {
-            self.attempt = attempt.saturating_add(self.setting.threshold.n());
+            let Some(later) = attempt.checked_add(self.setting.threshold.n()) else { return self.next_attempt() };
+            self.attempt = later;
             (self.ticks, self.round) = (0, 0);
             self.prepare();
         } else if self.excluded.contains(&coordinator) {
@@ -136,9 +145,12 @@ impl<C: StockCurve> RobustEcdsa<C> {
         self.setting.coordinator(from) == self.setting.coordinator(to) && to.saturating_sub(from) <= most
     }
 
-    /// Whether the coordinator of this attempt has named a program in it.
+    /// Whether the coordinator of this attempt has named a program in it, or any since it began here: attempts are not in step everywhere.
     fn has_named_a_program(&self, coordinator: PartyId) -> bool {
-        let last = self.prepared.get(&coordinator).and_then(|(_, last)| *last);
+        if self.named.contains(&coordinator) {
+            return true;
+        }
+        let last = self.prepared.get(&coordinator).and_then(|prepared| prepared.last);
         last.is_some_and(|last| last >= self.attempt && self.may_leap(self.attempt, last))
     }
 
@@ -149,7 +161,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         match self.runs.get(&self.attempt) {
             Some(run) => {
                 late.extend(run.missing());
-                self.failures.note(run);
+                self.failures.note_unless_alone(run);
             }
             // One whose program has come to nothing here has done something.
             None if self.has_named_a_program(coordinator) => {}
@@ -172,6 +184,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     pub(super) fn next_attempt(&mut self) {
         self.attempt = self.attempt.saturating_add(1);
         (self.ticks, self.round) = (0, 0);
+        self.named.clear();
         let oldest = self.attempt.saturating_sub(1);
         let setting = &self.setting;
         // Those of others go on: they may have failed nowhere but here.

@@ -70,6 +70,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         for step in step(run, rng) {
             match step {
                 Step::Send { to, round, payload } => {
+                    self.note_met(attempt, round);
                     self.note_begin(attempt, round);
                     self.send(Recipient::Party(to), Body::Program { attempt, round, payload });
                 }
@@ -119,6 +120,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
             if let Some(run) = self.runs.remove(&attempt).filter(|_| attempt > current) {
                 self.failures.note(&run);
             }
+        }
+    }
+
+    /// Charges its coordinator with a program that goes on after its holders have met.
+    fn note_met(&mut self, attempt: u16, round: u16) {
+        if self.runs.get_mut(&attempt).is_some_and(|run| run.meets(round)) {
+            self.prepared.entry(self.setting.coordinator(attempt)).or_default().met += 1;
         }
     }
 
@@ -203,13 +211,13 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 MOST_PREPARED_BY_LIARS.checked_div(self.setting.threshold.t().into()).unwrap_or(MOST_PREPARED).max(2)
             }
         };
-        let (count, last) = self.prepared.entry(coordinator).or_default();
-        let is_news = last.is_none_or(|last| attempt > last);
-        if !is_news || *count >= most {
+        let prepared = self.prepared.entry(coordinator).or_default();
+        let is_news = prepared.last.is_none_or(|last| attempt > last);
+        if !is_news || prepared.named >= MOST_PREPARED || prepared.met >= most {
             return false;
         }
-        *count += 1;
-        if let Some(before) = last.replace(attempt) {
+        prepared.named += 1;
+        if let Some(before) = prepared.last.replace(attempt) {
             self.runs.remove(&before);
         }
         true

@@ -153,3 +153,31 @@ fn nobody_is_led_far_away() {
     // Six others lead it by two turns of seven attempts each, and forty ticks by an attempt each.
     assert!(named.len() > 2 && named.iter().all(|attempt| *attempt <= 6 * 2 * 7 + 40), "{named:?}");
 }
+
+/// A program in which nobody else was heard says nothing of its holders: they may not have heard of it, or may follow no more of this coordinator's. So they
+/// are not behind others when they are heard again.
+#[test]
+fn who_hears_nobody_blames_no_set() {
+    let group = Group::dishonest(Suite::EcdsaSecp256k1, 2, 4);
+    let begun = || Led::new(&group);
+    // The second names itself and the third.
+    let named_by_second = |attempt: u16, number: u16| {
+        let payload: Vec<u8> = [attempt, 0, 2, 2, 3].into_iter().flat_map(u16::to_be_bytes).collect();
+        let (slot, channel) = (Slot { kind: PREPARE, number }, Channel::Broadcast);
+        Input::Message { from: id(2), slot, channel, payload: payload.into() }
+    };
+    let turn = (0..4).find(|attempt| !begun().hear(named_by_second(*attempt, 1)).1).unwrap();
+    let mut led = begun();
+    let with_second: Vec<u8> = [2_u16, 1, 2].into_iter().flat_map(u16::to_be_bytes).collect();
+    let mut sets = Vec::new();
+    for tick in 0..30_u16 {
+        let effects = led.machine.handle(Input::Tick, &mut led.rng);
+        sets.extend(effects.into_iter().filter_map(|effect| match effect {
+            Effect::Send { slot, payload, .. } if slot.kind == PREPARE => Some(payload.slice(4..)),
+            _ => None,
+        }));
+        led.hear(named_by_second(turn + 4 * tick, 1 + tick));
+    }
+    // In the first turn, which may be over before the first tick, and in all later ones.
+    assert!(sets.len() >= 3 && sets.iter().all(|set| *set == with_second), "{sets:?}");
+}

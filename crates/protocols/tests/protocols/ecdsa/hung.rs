@@ -1,6 +1,7 @@
 //! Programs that stand still do not last: with them their set-ups go, and nobody waits for what they make.
 
-use std::collections::VecDeque;
+use core::convert::Infallible;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
@@ -90,15 +91,66 @@ fn whoever_asks_again_pays_for_other_programs() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let mut first = group.machine(1, &message);
     drop(first.handle(Input::Start, &mut rng));
-    // The second has its turn in every other attempt.
-    let named: Vec<u16> = (0..12).map(|turn| 1 + 2 * turn).collect();
+    // The second has its turn in every other attempt. Nothing more is heard of its programs, as of those that are over when its messages arrive.
+    let named: Vec<u16> = (0..40).map(|turn| 1 + 2 * turn).collect();
     let followed: Vec<u16> = named.iter().copied().filter(|attempt| follows(&mut first, *attempt, &mut rng)).collect();
-    assert_eq!(followed, named[..8]);
+    assert_eq!(followed, named[..32]);
     first.rest();
     for attempt in &followed {
         assert!(!follows(&mut first, *attempt, &mut rng), "{attempt} is over");
     }
-    assert!(follows(&mut first, 25, &mut rng));
+    assert!(follows(&mut first, 81, &mut rng));
+}
+
+/// Two that sign together, of whom the second falls silent in this round of each program.
+struct Pair {
+    machines: [SuppliedMachine; 2],
+    rng: ChaCha8Rng,
+}
+
+impl Pair {
+    const SILENT_FROM: u16 = 6;
+
+    /// Hands both the same, and all that comes of it; the attempts in whose programs the first sends more than holders send until they have met.
+    fn both(&mut self, input: &Input<Infallible>) -> BTreeSet<u16> {
+        let mut met = BTreeSet::new();
+        let mut waiting: VecDeque<(usize, Input<_>)> = [(0, input.clone()), (1, input.clone())].into();
+        while let Some((place, input)) = waiting.pop_front() {
+            for effect in self.machines[place].handle(input, &mut self.rng) {
+                let Effect::Send { to: Recipient::Party(_) | Recipient::All, slot, channel, payload } = effect else {
+                    continue;
+                };
+                let (attempt, round) = of_program(&payload);
+                let is_of_program = slot.kind >= PROGRAM;
+                if is_of_program && place == 0 && round > 3 {
+                    met.insert(attempt);
+                }
+                if place == 0 || !is_of_program || round < Self::SILENT_FROM {
+                    let from = id(if place == 0 { 1 } else { 2 });
+                    waiting.push_back((1 - place, Input::Message { from, slot, channel, payload }));
+                }
+            }
+        }
+        met
+    }
+}
+
+/// Programs that go on after their holders have met, and come to nothing, are few of each coordinator, whoever that is.
+#[test]
+fn programs_that_come_to_nothing_late_are_few() {
+    let group = Group::dishonest(Suite::EcdsaP256, 2, 2);
+    let message = group.message_of(1);
+    let machines = [1, 2].map(|number| group.machine(number, &message));
+    let mut pair = Pair { machines, rng: ChaCha8Rng::seed_from_u64(6) };
+    let mut met = pair.both(&Input::Start);
+    for asked in 1..=2 {
+        for _ in 0..150 {
+            met.append(&mut pair.both(&Input::Tick));
+        }
+        let of_each = [0, 1].map(|rest| met.iter().filter(|attempt| **attempt % 2 == rest).count());
+        assert_eq!(of_each, [8 * asked; 2], "{met:?}");
+        pair.machines.iter_mut().for_each(|machine| machine.rest());
+    }
 }
 
 /// What a program has sent is of no use once it has been given up: a request that was asked for again and again would fill its holders' memory with it.
