@@ -21,8 +21,9 @@ use crate::ecdsa::{
 const EARLY: (usize, usize) = (4, 1 << 16);
 /// The most programs that one coordinator names in an instance, where most holders are honest: they cost some kB each.
 const MOST_PREPARED: usize = 32;
-/// The most that t liars name together where all but one may cheat, though each names at least two. A program that they let fail at its end has made two
-/// honest holders of it send each other some 70 kB, and 27 for each presignature that it makes beside a signature; of one peer an instance takes 2 MiB.
+/// The most that t liars name together where all but one may cheat, though each names at least two, of programs that go on after their holders have met. One
+/// that they let fail at its end has made two honest holders of it send each other some 70 kB, and 27 for each presignature that it makes beside a
+/// signature; of one peer an instance takes 2 MiB.
 const MOST_PREPARED_BY_LIARS: usize = 8;
 
 impl<C: StockCurve> RobustEcdsa<C> {
