@@ -1,7 +1,7 @@
 //! A party that lies in a product, knows by the coins what is made of that, and lies once more so that both may cancel. (That a single changed message is
 //! noticed is tested in `tests/mpc/cheating.rs`.)
 
-use core::{future::Future, pin::Pin};
+use core::future::Future;
 use std::sync::{
     Mutex,
     atomic::{AtomicUsize, Ordering},
@@ -9,17 +9,12 @@ use std::sync::{
 
 use theta_groups::{P256, Scalar as _, Secret};
 use theta_names::ShareIndex;
-use theta_rounds::{
-    Driver, LockStep, PartyId,
-    simulator::{Conditions, Simulator},
-};
-use theta_sharing::Threshold;
 
 use super::{
     BlackBox, Element, Products, Scalar, Shared, SharedPoints, Unverified, multiply, prepare_opening,
     products::{FOLD, coefficients},
 };
-use crate::{ActiveRep3, ActiveShamir, Party, Program, Stop};
+use crate::{ActiveRep3, ActiveShamir, Party, Stop, program::among};
 
 /// Where the second lie is: in which sum of the reductions after the products themselves; and whether it takes away what the first one has come to, or adds
 /// as much.
@@ -153,8 +148,6 @@ impl<B: Products> BlackBox for Liar<B> {
     }
 }
 
-type Running<O> = Pin<Box<dyn Future<Output = Result<O, Stop>> + Send>>;
-
 /// Multiplies so many pairs and opens the products; whether they are right.
 async fn products<B: BlackBox>(black_box: B, count: usize) -> Result<bool, Stop> {
     let (a, b) = black_box.random(2 * count).await?.split(count);
@@ -175,25 +168,14 @@ where
     B: Products,
     F: Future<Output = Result<B, Stop>> + Send + 'static,
 {
-    let threshold = Threshold::new(2, 3).unwrap();
-    let mut simulator = Simulator::new(1, Conditions::default());
-    for index in threshold.indices() {
-        let lies = second.filter(|_| index.get() == 3);
-        let begin = move |party: Party| -> Running<bool> {
-            Box::pin(async move {
-                let inner = make(party).await?;
-                match lies {
-                    Some(second) => products(Liar::new(inner, second), count).await,
-                    None => products(inner, count).await,
-                }
-            })
-        };
-        let program = Program::new(index, threshold, begin).unwrap();
-        let id = PartyId::of_share(index);
-        let driver = Driver::new(id, threshold.indices().map(PartyId::of_share), LockStep::new(program));
-        simulator.honest(id, Box::new(driver));
-    }
-    let report = simulator.run();
+    let report = among((2, 3), 1, move |party: Party| async move {
+        let lies = second.filter(|_| party.position() == 2);
+        let inner = make(party).await?;
+        match lies {
+            Some(second) => products(Liar::new(inner, second), count).await,
+            None => products(inner, count).await,
+        }
+    });
     let parties = report.parties.iter().filter(|(id, _)| id.get() != 3);
     parties.map(|(_, party)| party.result.as_ref().and_then(|result| result.as_ref().ok().copied())).collect()
 }

@@ -25,7 +25,7 @@ pub use cell::Cell;
 pub(crate) use openings::{open_points, prepare_opening};
 pub(crate) use products::{Products, Unverified, check_factor, check_lengths, inverses, multiply};
 pub use shared::{Shared, SharedPoints};
-pub(crate) use shared::{decode, encode, is_zero, zeros};
+pub(crate) use shared::{decode, encode, is_zero, read, zeros};
 #[cfg(test)]
 pub(crate) use shown::all_of;
 pub(crate) use sums::open_sums;

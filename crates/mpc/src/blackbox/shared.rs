@@ -8,6 +8,7 @@ use core::{
 use theta_groups::{Scalar as _, Secret};
 
 use super::{BlackBox, Cell, Scalar};
+use crate::{Misbehaviour, Party, Stop};
 
 /// Shared values: `[a]` for each a of a list. Linear operations are local; everything else is the black box's.
 ///
@@ -175,6 +176,14 @@ pub(crate) fn encode<'a, S: theta_groups::Scalar>(scalars: impl IntoIterator<Ite
 /// The inverse of [`encode`].
 pub(crate) fn decode<S: theta_groups::Scalar>(bytes: &[u8]) -> Option<Vec<S>> {
     bytes.chunks(S::ENCODED_LEN).map(|chunk| S::decode(chunk).ok()).collect()
+}
+
+/// Scalars that the party at a position sent, or blame for it.
+pub(crate) fn read<S: theta_groups::Scalar>(party: &Party, from: usize, bytes: &[u8]) -> Result<Secret<Vec<S>>, Stop> {
+    decode(bytes).map(Secret::new).ok_or_else(|| {
+        party.blame(from, Misbehaviour::NotAScalar);
+        Stop::Lost
+    })
 }
 
 /// [`Scalar::ZERO`](theta_groups::Scalar::ZERO), so many times, in a vector that is wiped.

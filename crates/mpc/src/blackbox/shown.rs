@@ -1,34 +1,20 @@
 //! Products that are shown and never shared.
 
-use core::{future::Future, pin::Pin};
+use core::future::Future;
 
 use theta_groups::{P256, P256Scalar, Scalar as _};
-use theta_rounds::{
-    Driver, LockStep, PartyId,
-    simulator::{Conditions, Simulator},
-};
-use theta_sharing::Threshold;
 
 use super::{BlackBox, Products, products::parts_of};
-use crate::{Element, Party, PassiveRep3, PassiveShamir, Program, Scalar, Stop};
+use crate::{Element, Party, PassiveRep3, PassiveShamir, Scalar, Stop, program::among};
 
-type Running<T> = Pin<Box<dyn Future<Output = Result<T, Stop>> + Send>>;
-
-/// What all of a group come to.
-pub(crate) fn all_of<T, F>(threshold: Threshold, run: impl Fn(Party) -> F + Copy + Send + 'static) -> Vec<T>
+/// What all of a group come to, if they come to anything.
+pub(crate) fn all_of<T, F>(threshold: (u16, u16), run: impl Fn(Party) -> F + Copy + Send + 'static) -> Vec<T>
 where
-    T: Clone + Send + 'static,
+    T: Send + 'static,
     F: Future<Output = Result<T, Stop>> + Send + 'static,
 {
-    let mut simulator = Simulator::new(1, Conditions::default());
-    for index in threshold.indices() {
-        let begin = move |party: Party| -> Running<T> { Box::pin(run(party)) };
-        let id = PartyId::of_share(index);
-        let program = LockStep::new(Program::new(index, threshold, begin).unwrap());
-        simulator.honest(id, Box::new(Driver::new(id, threshold.indices().map(PartyId::of_share), program)));
-    }
-    let report = simulator.run();
-    report.parties.values().map(|party| party.result.as_ref().unwrap().as_ref().unwrap().clone()).collect()
+    let parties = among(threshold, 1, run).parties.into_values();
+    parties.map(|party| party.result.unwrap().unwrap()).collect()
 }
 
 /// Few are summed by all, many by one each.
@@ -64,14 +50,13 @@ async fn inverted<B: Products>(black_box: B) -> Result<bool, Stop> {
 
 #[test]
 fn products_that_are_shown_are_those_that_are_shared() {
-    for (k, n) in [(2, 3), (2, 4), (3, 5), (3, 6)] {
-        let threshold = Threshold::new(k, n).unwrap();
+    for threshold in [(2, 3), (2, 4), (3, 5), (3, 6)] {
         let shamir = |party: Party| async move { compared(PassiveShamir::<P256>::new(&party).await?).await };
-        assert!(all_of(threshold, shamir).into_iter().all(|same| same), "{k} of {n}");
+        assert!(all_of(threshold, shamir).into_iter().all(|same| same), "{threshold:?}");
         let shamir = |party: Party| async move { inverted(PassiveShamir::<P256>::new(&party).await?).await };
-        assert!(all_of(threshold, shamir).into_iter().all(|right| right), "{k} of {n}");
+        assert!(all_of(threshold, shamir).into_iter().all(|right| right), "{threshold:?}");
     }
-    let three = Threshold::new(2, 3).unwrap();
+    let three = (2, 3);
     let rep3 = |party: Party| async move { compared(PassiveRep3::<P256>::new(&party).await?).await };
     assert!(all_of(three, rep3).into_iter().all(|same| same));
     let rep3 = |party: Party| async move { inverted(PassiveRep3::<P256>::new(&party).await?).await };
@@ -82,7 +67,7 @@ fn products_that_are_shown_are_those_that_are_shared() {
 /// show linear combinations of the factors' shares.
 #[test]
 fn parts_of_what_is_shown_are_fresh_each_time() {
-    let three = Threshold::new(2, 3).unwrap();
+    let three = (2, 3);
     let parts = all_of(three, |party| async move {
         let black_box = PassiveRep3::<P256>::new(&party).await?;
         let (a, b) = black_box.random(2).await?.split(1);

@@ -5,8 +5,8 @@
 
 use theta_groups::{Scalar, Secret};
 
-use super::{decode, encode, zeros};
-use crate::{Misbehaviour, Party, Stop};
+use super::{encode, read, zeros};
+use crate::{Party, Stop};
 
 /// From so many sums on, they are made by one party each.
 const MANY: usize = 64;
@@ -39,17 +39,10 @@ impl Sums<'_> {
         if self.sends(self.party.position()) { encode(parts) } else { Vec::new() }
     }
 
-    fn read<S: Scalar>(&self, from: usize, bytes: &[u8]) -> Result<Secret<Vec<S>>, Stop> {
-        decode(bytes).map(Secret::new).ok_or_else(|| {
-            self.party.blame(from, Misbehaviour::NotAScalar);
-            Stop::Lost
-        })
-    }
-
     /// Adds what others have sent to the own parts.
     fn add<S: Scalar>(&self, sums: &mut [S], got: &[bytes::Bytes]) -> Result<(), Stop> {
         for (position, bytes) in got.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
-            for (sum, part) in sums.iter_mut().zip(self.read(position, bytes)?.expose()) {
+            for (sum, part) in sums.iter_mut().zip(read(self.party, position, bytes)?.expose()) {
                 *sum += *part;
             }
         }
@@ -79,7 +72,7 @@ impl Sums<'_> {
         let told = self.party.exchange(&vec![encode(&mine); n], &(0..n).map(bytes_of).collect::<Vec<_>>())?.await?;
         let mut sums = core::mem::take(zeros(count).expose_mut());
         for (position, bytes) in told.iter().enumerate() {
-            let theirs = if position == local { Secret::new(mine.clone()) } else { self.read(position, bytes)? };
+            let theirs = if position == local { Secret::new(mine.clone()) } else { read(self.party, position, bytes)? };
             for (i, value) in turn(position).zip(theirs.expose()) {
                 if let Some(sum) = sums.get_mut(i) {
                     *sum = *value;

@@ -6,15 +6,13 @@ use core::future::Future;
 
 use theta_groups::{Group, P256, Scalar as _, Secp256k1};
 use theta_names::Epoch;
-use theta_rounds::simulator::{Conditions, Simulator};
-use theta_rounds::{Driver, LockStep, PartyId};
-use theta_sharing::Threshold;
 
 use super::key::{KeyIdentity, Sharing};
 use super::nonces::nonces_from;
 use super::{Curve, KeyShare, Request, Tuple, bind, sign};
 use crate::blackbox::inverses_from;
-use crate::{ActiveRep3, ActiveShamir, BlackBox, Party, PassiveRep3, PassiveShamir, Program, Stop};
+use crate::program::among;
+use crate::{ActiveRep3, ActiveShamir, BlackBox, Party, PassiveRep3, PassiveShamir, Stop};
 
 fn field<const N: usize>(case: &serde_json::Value, name: &str) -> [u8; N] {
     hex::decode(case[name].as_str().unwrap()).unwrap().try_into().unwrap()
@@ -26,15 +24,7 @@ where
     O: Clone + PartialEq + Send + 'static,
     F: Future<Output = Result<O, Stop>> + Send + 'static,
 {
-    let threshold = Threshold::new(2, 3).unwrap();
-    let mut simulator = Simulator::new(1, Conditions::default());
-    for index in threshold.indices() {
-        let program = Program::new(index, threshold, program).unwrap();
-        let driver =
-            Driver::new(PartyId::of_share(index), threshold.indices().map(PartyId::of_share), LockStep::new(program));
-        simulator.honest(PartyId::of_share(index), Box::new(driver));
-    }
-    simulator.run().agreed(Clone::clone).unwrap()
+    among((2, 3), 1, program).agreed(Clone::clone).unwrap()
 }
 
 /// A party's share of a key that is in the clear: constants are sharings, too.

@@ -5,8 +5,6 @@
 //! [`theta_ot::mascot`], products from triples (Beaver, CRYPTO 1991). Every opening is checked at once, before its caller has the
 //! values: `check`. After any failure the MAC key and all set-ups are gone, and the black box does nothing more.
 
-#[cfg(test)]
-mod among;
 mod check;
 mod fixed;
 mod input;

@@ -8,6 +8,8 @@
 //! its future when a round is complete. All parties run the same program, whose course may depend on public values only;
 //! then all agree what a message of each round contains, and a message of another length is blamed on its sender.
 
+#[cfg(test)]
+mod among;
 mod exchange;
 mod join;
 mod machine;
@@ -15,6 +17,8 @@ mod message;
 mod party;
 mod stop;
 
+#[cfg(test)]
+pub(crate) use among::among;
 pub use exchange::{Exchange, Gather};
 pub use join::both;
 pub use machine::Program;

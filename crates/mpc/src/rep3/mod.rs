@@ -18,8 +18,8 @@ use theta_groups::{Group, Scalar as _, Secret};
 use theta_names::ShareIndex;
 
 use crate::{
-    Active, BlackBox, Element, Misbehaviour, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
-    blackbox::{self, Products, Unverified, decode, encode, open_sums},
+    Active, BlackBox, Element, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
+    blackbox::{self, Products, Unverified, encode, open_sums},
 };
 use streams::Streams;
 
@@ -94,10 +94,7 @@ impl<G: Group, M: Security> Rep3<G, M> {
     }
 
     fn read(&self, from: usize, bytes: &[u8]) -> Result<Secret<Vec<G::Scalar>>, Stop> {
-        decode(bytes).map(Secret::new).ok_or_else(|| {
-            self.party.blame(from, Misbehaviour::NotAScalar);
-            Stop::Lost
-        })
+        blackbox::read(&self.party, from, bytes)
     }
 
     /// What one party sent.

@@ -17,8 +17,8 @@ use super::{
     interpolation::{Dealing, combine},
 };
 use crate::{
-    Misbehaviour, Party, Scalar, Security, Shared, Stop,
-    blackbox::{decode, encode, zeros},
+    Party, Scalar, Security, Shared, Stop,
+    blackbox::{encode, read, zeros},
     program::SEED,
 };
 
@@ -115,10 +115,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
 
     /// Reads scalars that a party sent, or blames it.
     pub(super) fn read(&self, from: usize, bytes: &[u8]) -> Result<Secret<Vec<G::Scalar>>, Stop> {
-        decode(bytes).map(Secret::new).ok_or_else(|| {
-            self.party.blame(from, Misbehaviour::NotAScalar);
-            Stop::Lost
-        })
+        read(&self.party, from, bytes)
     }
 
     /// Every party deals `count` polynomials with secrets that it draws, of each of these degrees with the same secrets. Returns

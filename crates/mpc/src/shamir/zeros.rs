@@ -1,7 +1,6 @@
 //! Sharings of zero that hide what is shown.
 
 use theta_groups::{P256, P256Scalar, Scalar as _};
-use theta_sharing::Threshold;
 
 use super::interpolation::{combine, lagrange};
 use crate::{Party, PassiveShamir, blackbox::all_of};
@@ -10,14 +9,13 @@ use crate::{Party, PassiveShamir, blackbox::all_of};
 /// used twice, the t + 1 honest summands of a product would be t + 1 equations for fewer unknowns.
 #[test]
 fn sharings_of_zero_have_full_degree_and_are_fresh() {
-    for (k, n) in [(2, 3), (2, 4), (3, 5), (3, 7)] {
-        let threshold = Threshold::new(k, n).unwrap();
+    for (k, n) in [(2_u16, 3_u16), (2, 4), (3, 5), (3, 7)] {
         let count = 7;
-        let by_party: Vec<Vec<P256Scalar>> = all_of(threshold, move |party: Party| async move {
+        let by_party: Vec<Vec<P256Scalar>> = all_of((k, n), move |party: Party| async move {
             let black_box = PassiveShamir::<P256>::new(&party).await?;
             Ok(black_box.deal_zeros(count).await?.cells().iter().map(|[share]| *share).collect())
         });
-        let degree = 2 * usize::from(threshold.t());
+        let degree = 2 * (usize::from(k) - 1);
         let points: Vec<u64> = (1..=u64::from(n)).collect();
         let at = |which: usize, points: &[u64], x: u64| {
             let shares = points.iter().map(|point| by_party[usize::try_from(*point).unwrap() - 1][which]);

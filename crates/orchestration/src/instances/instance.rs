@@ -124,6 +124,7 @@ impl Sent {
     /// Keeps no messages any more of slots that are of no use.
     fn keep(&mut self, is_of_use: impl Fn(Slot) -> bool) {
         self.messages.retain(|(_, slot, _)| slot.is_none_or(&is_of_use));
+        // Their numbers of messages say nothing any more.
         self.answered.clear();
     }
 

@@ -26,10 +26,8 @@ pub(super) struct Run<G: Curve> {
     round: u16,
     /// That round at the last tick, and the ticks since it was another one.
     at_tick: (u16, u32),
-    /// Whether its holders have met.
+    /// Whether [`Self::meets`] has said so.
     has_met: bool,
-    /// Whether it is noted that it uses what is hidden.
-    is_noted: bool,
     security: Security,
     /// The life in which each holder began, where one life is all that is heard of it.
     lives: Option<BTreeMap<PartyId, u16>>,
@@ -97,17 +95,7 @@ impl<G: Curve> Run<G> {
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);
-        Ok(Self {
-            holders,
-            driver,
-            round: 0,
-            at_tick: (0, 0),
-            has_met: false,
-            is_noted: false,
-            security: kind.1,
-            lives,
-            making,
-        })
+        Ok(Self { holders, driver, round: 0, at_tick: (0, 0), has_met: false, security: kind.1, lives, making })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {
@@ -131,11 +119,17 @@ impl<G: Curve> Run<G> {
         still >= MOST_STILL
     }
 
-    /// Notes that a message of this round leaves. Returns whether it is the first after those in which holders find that they mean the same.
+    /// Notes that a message of this round leaves. Returns whether it is the first after those in which holders find that they mean the same: where all
+    /// but one may cheat, the first that comes of what is hidden.
     pub(super) const fn meets(&mut self, round: u16) -> bool {
         let is_first = !self.has_met && round > ROUNDS_TO_MEET;
         self.has_met |= is_first;
         is_first
+    }
+
+    /// Whether [`Self::meets`] has said so.
+    pub(super) const fn has_met(&self) -> bool {
+        self.has_met
     }
 
     /// Whether no round of it has passed between the last two ticks.
@@ -146,18 +140,6 @@ impl<G: Curve> Run<G> {
     /// What counts it, for whoever keeps what it has made.
     pub(super) fn take_making(&mut self) -> Option<UnderWay> {
         self.making.take()
-    }
-
-    /// Notes that a message of this round leaves. Returns whether it is the first that comes of what is hidden, where all holders but one may cheat.
-    pub(super) fn note(&mut self, round: u16) -> bool {
-        let is_first = !self.is_noted && round > ROUNDS_TO_MEET;
-        self.is_noted |= is_first;
-        is_first
-    }
-
-    /// Whether [`Self::note`] has said so.
-    pub(super) const fn is_noted(&self) -> bool {
-        self.is_noted
     }
 
     pub(super) fn start(&mut self, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {

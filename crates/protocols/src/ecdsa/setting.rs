@@ -19,6 +19,9 @@ use super::{
     Filling, Majority, Making, Options, Quarantine, Security, made_at_once, most_at_once, most_kept, stock_is_kept,
 };
 
+/// What a holder is chosen by, the lowest first: whether it is silent, where that counts; programs that failed with it; late; doubted; its place.
+type Rank = ((u32, bool), u32, bool, bool, u32, PartyId);
+
 /// What to sign with which key, and what follows from that.
 pub(super) struct Setting<C: StockCurve> {
     pub(super) local: PartyId,
@@ -220,13 +223,13 @@ impl<C: StockCurve> Setting<C> {
         let distance = |party: PartyId| (party.get() + n - self.local.get()).checked_rem(n).unwrap_or(0);
         let is_named = |party: PartyId| self.quarantined.iter().any(|it| it.party == Some(party));
         let others = self.others().filter(|party| !known.excluded.contains(party) && !is_named(*party));
-        let mut ranked: Vec<(u32, bool, u32, bool, bool, u32, PartyId)> = others
+        let mut ranked: Vec<Rank> = others
             .map(|party| {
                 let Failure { member, missing } = known.failures.of(party);
                 let (late, doubted) = (known.late.contains(&party), known.doubted.contains(&party));
                 let silent = if known.counts_missing { (missing, late) } else { (0, false) };
                 let place = if member > 0 || late || doubted { rng.next_u32() } else { distance(party).into() };
-                (silent.0, silent.1, member, late, doubted, place, party)
+                (silent, member, late, doubted, place, party)
             })
             .collect();
         ranked.sort_unstable();

@@ -4,7 +4,8 @@ use theta_groups::{Group, P256, Scalar as _};
 use theta_names::ShareIndex;
 use theta_rounds::{Abort, PartyId};
 
-use super::super::{MascotOf, among::run};
+use super::super::MascotOf;
+use crate::program::among;
 use crate::{BlackBox, Check, MascotSetUps, Outcome, Party, Sacrifice, Shared, Stop};
 
 type S = <P256 as Group>::Scalar;
@@ -56,17 +57,17 @@ fn lies_are_seen<C: Check>() {
     const FALSE: &str = "a product with a fixed factor is false";
     const MACS: &str = "the MACs of what was opened fail their check";
     for n in [2, 3] {
-        let report = run(n, 1, |party| Box::pin(products::<C>(party, Lie::Nothing)));
+        let report = among((n, n), 1, |party| Box::pin(products::<C>(party, Lie::Nothing)));
         assert!(report.agreed(|right| *right).unwrap());
         let found = [(Lie::Factor, FALSE), (Lie::ValueAndSum, MACS), (Lie::Product, FALSE), (Lie::Shown, MACS)];
         for (lie, how) in found {
-            for (_, party) in run(n, 2, move |party| Box::pin(products::<C>(party, lie))).honest() {
+            for (_, party) in among((n, n), 2, move |party| Box::pin(products::<C>(party, lie))).honest() {
                 let Some(Err(Abort::Cheated(seen))) = party.result else { panic!("{lie:?} among {n}") };
                 assert_eq!(seen, how, "{lie:?} among {n}");
             }
         }
         // Each of the others sees by itself who has multiplied something else than it says.
-        let report = run(n, 3, |party| Box::pin(products::<C>(party, Lie::Value)));
+        let report = among((n, n), 3, |party| Box::pin(products::<C>(party, Lie::Value)));
         let blames = report.blames_of(PartyId::of_share(ShareIndex::at(0).unwrap())).count();
         assert_eq!(blames, usize::from(n) - 1);
         let others = report.parties.iter().filter(|(id, _)| id.get() != 1);
@@ -101,7 +102,7 @@ fn who_has_cheated_in_one_program_learns_nothing_in_others() {
         Ok(())
     };
     let honest = |error| {
-        let report = run(2, error, move |party| Box::pin(program(party, error)));
+        let report = among((2, 2), error, move |party| Box::pin(program(party, error)));
         let named = report.blames_of(PartyId::of_share(ShareIndex::at(0).unwrap())).count();
         let result = report.parties.into_iter().find(|(id, _)| id.get() == 2).and_then(|(_, party)| party.result);
         (named, result.unwrap().is_ok())
@@ -132,7 +133,7 @@ fn y_is_the_same_twice() {
         assert!(opened[0] != y && opened[1] == S::ZERO);
         Ok(())
     };
-    let report = run(2, 1, move |party| Box::pin(twice(party)));
+    let report = among((2, 2), 1, move |party| Box::pin(twice(party)));
     let honest = report.parties.iter().find(|(id, _)| id.get() == 2).and_then(|(_, party)| party.result.as_ref());
     assert_eq!(honest.unwrap(), &Err(Abort::Cheated("two openings of one value differ")));
 }

@@ -3,7 +3,8 @@
 use theta_groups::{Group, P256, Scalar as _};
 use theta_rounds::Abort;
 
-use super::super::{MascotOf, among::run};
+use super::super::MascotOf;
+use crate::program::among;
 use crate::{BlackBox, Party, Sacrifice, Stop};
 
 type S = <P256 as Group>::Scalar;
@@ -60,7 +61,7 @@ async fn inverses(party: Party, lie: Lie) -> Result<bool, Stop> {
 fn elements_are_of_inverses_or_nobody_has_them() {
     const MACS: &str = "the MACs of what was opened fail their check";
     for n in [2, 3] {
-        let report = run(n, 1, |party| Box::pin(inverses(party, Lie::Nothing)));
+        let report = among((n, n), 1, |party| Box::pin(inverses(party, Lie::Nothing)));
         assert!(report.agreed(|right| *right).unwrap());
         let found = [
             (Lie::Zero, "a masked product is zero"),
@@ -70,7 +71,7 @@ fn elements_are_of_inverses_or_nobody_has_them() {
             (Lie::Factor, MACS),
         ];
         for (lie, how) in found {
-            for (_, party) in run(n, 2, move |party| Box::pin(inverses(party, lie))).honest() {
+            for (_, party) in among((n, n), 2, move |party| Box::pin(inverses(party, lie))).honest() {
                 assert_eq!(party.result, Some(Err(Abort::Cheated(how))), "{lie:?} among {n}");
             }
         }
@@ -80,7 +81,7 @@ fn elements_are_of_inverses_or_nobody_has_them() {
 /// Values that were made beside others come before new ones, each once.
 #[test]
 fn what_is_in_reserve_is_used_once() {
-    let report = run(2, 1, |party| {
+    let report = among((2, 2), 1, |party| {
         Box::pin(async move {
             let black_box = MascotOf::<P256, Sacrifice>::new(&party).await?;
             let random = black_box.random(2).await?;

@@ -72,7 +72,6 @@ impl<C: StockCurve> RobustEcdsa<C> {
             match step {
                 Step::Send { to, round, payload } => {
                     self.note_met(attempt, round);
-                    self.note_begin(attempt, round);
                     self.send(Recipient::Party(to), Body::Program { attempt, round, payload });
                 }
                 Step::Blame(party, misbehaviour) => {
@@ -124,22 +123,22 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
-    /// Charges its coordinator with a program that goes on after its holders have met.
+    /// A message of this round leaves. A program that goes on after its holders have met is charged to its coordinator.
     fn note_met(&mut self, attempt: u16, round: u16) {
-        if self.runs.get_mut(&attempt).is_some_and(|run| run.meets(round)) {
-            self.prepared.entry(self.setting.coordinator(attempt)).or_default().met += 1;
+        if !self.runs.get_mut(&attempt).is_some_and(|run| run.meets(round)) {
+            return;
+        }
+        self.prepared.entry(self.setting.coordinator(attempt)).or_default().met += 1;
+        if self.counts_silence() {
+            self.ask(stock::Ask::Begun);
         }
     }
 
-    /// A filling of holders all of whom it takes uses what is hidden from a message of this round on. It counts until it ends well: who has seen what the
-    /// others reveal, and falls silent, keeps to itself that a check fails, and nobody is put in quarantine. Programs that sign do not count, as somebody
-    /// has asked for each.
-    fn note_begin(&mut self, attempt: u16, round: u16) {
-        let counts = self.setting.digest.is_none() && self.setting.majority == Majority::Dishonest;
-        let Some(run) = self.runs.get_mut(&attempt).filter(|_| counts) else { return };
-        if run.note(round) {
-            self.ask(stock::Ask::Begun);
-        }
+    /// A filling of holders all of whom it takes uses what is hidden when they have met. It counts until it ends well: who has seen what the others
+    /// reveal, and falls silent, keeps to itself that a check fails, and nobody is put in quarantine. Programs that sign do not count, as somebody has
+    /// asked for each.
+    const fn counts_silence(&self) -> bool {
+        self.setting.digest.is_none() && matches!(self.setting.majority, Majority::Dishonest)
     }
 
     /// Somebody cheated in the program of an attempt. Where it takes every one of its holders, they make no other one: each gives a cheat one more
@@ -180,7 +179,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// A program has ended well.
     fn presigned(&mut self, attempt: u16, Presigned { presignatures, signature }: Presigned<GroupOf<C>>) {
         let Some(mut run) = self.runs.remove(&attempt) else { return };
-        if run.is_noted() {
+        if run.has_met() && self.counts_silence() {
             self.ask(stock::Ask::EndedWell);
         }
         if !presignatures.is_empty() {

@@ -105,36 +105,42 @@ impl Led {
         led
     }
 
-    /// The attempt of the program that it names then, and whether it blames anybody.
-    fn hear(&mut self, input: Input<Infallible>) -> (Option<u16>, bool) {
+    /// What it says of the program that it names then, and whether it blames anybody.
+    fn hear(&mut self, input: Input<Infallible>) -> (Option<Bytes>, bool) {
         let effects = self.machine.handle(input, &mut self.rng);
         let named = effects.iter().find_map(|effect| match effect {
-            Effect::Send { slot, payload, .. } if slot.kind == PREPARE => Some(attempt_of(payload)),
+            Effect::Send { slot, payload, .. } if slot.kind == PREPARE => Some(payload.clone()),
             _ => None,
         });
         (named, effects.iter().any(|effect| matches!(effect, Effect::Blame(_))))
     }
 
-    /// A program of five others, or of the coordinator and four.
-    fn hear_of_program(&mut self, coordinator: u16, attempt: u16) -> (Option<u16>, bool) {
+    /// The coordinator names a program of these holders, which makes nothing beside.
+    fn hear_of_program(&mut self, coordinator: u16, attempt: u16, holders: &[u16]) -> (Option<Bytes>, bool) {
         self.number += 1;
-        let others = (2..=7).filter(|number| *number != coordinator).take(4);
-        let mut holders: Vec<u16> = others.chain([coordinator]).collect();
-        holders.sort_unstable();
-        let count = u16::try_from(holders.len()).unwrap();
-        let numbers = [attempt, 0, count].into_iter().chain(holders);
-        let payload: Vec<u8> = numbers.flat_map(u16::to_be_bytes).collect();
-        let slot = Slot { kind: PREPARE, number: self.number };
         let (from, channel) = (id(coordinator), Channel::Broadcast);
-        self.hear(Input::Message { from, slot, channel, payload: payload.into() })
+        let slot = Slot { kind: PREPARE, number: self.number };
+        self.hear(Input::Message { from, slot, channel, payload: said_of_program(attempt, holders).into() })
     }
+}
+
+fn said_of_program(attempt: u16, holders: &[u16]) -> Vec<u8> {
+    let count = u16::try_from(holders.len()).unwrap();
+    [&[attempt, 0, count], holders].concat().into_iter().flat_map(u16::to_be_bytes).collect()
 }
 
 /// A coordinator is followed to so many later turns as there may be liars, in all of a request. Otherwise liars would have attempts run out.
 #[test]
 fn nobody_is_led_far_away() {
     let group = Group::new(Suite::EcdsaSecp256k1, 3, 7);
-    let is_of = |attempt: u16, party: &u16| !Led::new(&group).hear_of_program(*party, attempt).1;
+    // The coordinator and four others.
+    let holders_with = |coordinator: u16| {
+        let others = (2..=7).filter(|number| *number != coordinator).take(4);
+        let mut holders: Vec<u16> = others.chain([coordinator]).collect();
+        holders.sort_unstable();
+        holders
+    };
+    let is_of = |attempt: u16, party: &u16| !Led::new(&group).hear_of_program(*party, attempt, &holders_with(*party)).1;
     let coordinators: Vec<Option<u16>> = (0..7).map(|attempt| (2..=7).find(|party| is_of(attempt, party))).collect();
     assert_eq!(coordinators.iter().flatten().count(), 6, "all but its own attempt");
     let mut led = Led::new(&group);
@@ -142,12 +148,12 @@ fn nobody_is_led_far_away() {
     for turn in 0..40 {
         for attempt in turn * 56..(turn + 1) * 56 {
             if let Some(coordinator) = coordinators[usize::from(attempt % 7)] {
-                let (own, blames) = led.hear_of_program(coordinator, attempt);
+                let (own, blames) = led.hear_of_program(coordinator, attempt, &holders_with(coordinator));
                 assert!(!blames, "{attempt}");
-                named.extend(own);
+                named.extend(own.as_ref().map(attempt_of));
             }
         }
-        named.extend(led.hear(Input::Tick).0);
+        named.extend(led.hear(Input::Tick).0.as_ref().map(attempt_of));
         led.machine.rest();
     }
     // Six others lead it by two turns of seven attempts each, and forty ticks by an attempt each.
@@ -159,24 +165,15 @@ fn nobody_is_led_far_away() {
 #[test]
 fn who_hears_nobody_blames_no_set() {
     let group = Group::dishonest(Suite::EcdsaSecp256k1, 2, 4);
-    let begun = || Led::new(&group);
     // The second names itself and the third.
-    let named_by_second = |attempt: u16, number: u16| {
-        let payload: Vec<u8> = [attempt, 0, 2, 2, 3].into_iter().flat_map(u16::to_be_bytes).collect();
-        let (slot, channel) = (Slot { kind: PREPARE, number }, Channel::Broadcast);
-        Input::Message { from: id(2), slot, channel, payload: payload.into() }
-    };
-    let turn = (0..4).find(|attempt| !begun().hear(named_by_second(*attempt, 1)).1).unwrap();
-    let mut led = begun();
-    let with_second: Vec<u8> = [2_u16, 1, 2].into_iter().flat_map(u16::to_be_bytes).collect();
+    let hears = |led: &mut Led, attempt| led.hear_of_program(2, attempt, &[2, 3]);
+    let turn = (0..4).find(|attempt| !hears(&mut Led::new(&group), *attempt).1).unwrap();
+    let mut led = Led::new(&group);
+    let with_second = said_of_program(0, &[1, 2])[4..].to_vec();
     let mut sets = Vec::new();
     for tick in 0..30_u16 {
-        let effects = led.machine.handle(Input::Tick, &mut led.rng);
-        sets.extend(effects.into_iter().filter_map(|effect| match effect {
-            Effect::Send { slot, payload, .. } if slot.kind == PREPARE => Some(payload.slice(4..)),
-            _ => None,
-        }));
-        led.hear(named_by_second(turn + 4 * tick, 1 + tick));
+        sets.extend(led.hear(Input::Tick).0.map(|said| said.slice(4..)));
+        hears(&mut led, turn + 4 * tick);
     }
     // In the first turn, which may be over before the first tick, and in all later ones.
     assert!(sets.len() >= 3 && sets.iter().all(|set| *set == with_second), "{sets:?}");

@@ -19,28 +19,53 @@ fn of_program(payload: &[u8]) -> (u16, u16) {
     (number(0), number(2))
 }
 
+/// Two that sign together. Of the second nothing is heard in some rounds of some attempts' programs.
+struct Pair<S> {
+    machines: [SuppliedMachine; 2],
+    rng: ChaCha8Rng,
+    is_said: S,
+}
+
+impl<S: Fn(u16, u16) -> bool> Pair<S> {
+    /// The second says what it has to say in an attempt's round if `is_said` is so.
+    fn new(group: &Group, message: &[u8], seed: u64, is_said: S) -> Self {
+        let machines = [1, 2].map(|number| group.machine(number, message));
+        Self { machines, rng: ChaCha8Rng::seed_from_u64(seed), is_said }
+    }
+
+    /// Hands both the same, and all that comes of it; the attempts in whose programs the first sends more than holders send until they have met.
+    fn both(&mut self, input: &Input<Infallible>) -> BTreeSet<u16> {
+        let mut met = BTreeSet::new();
+        let mut waiting: VecDeque<(usize, Input<_>)> = [(0, input.clone()), (1, input.clone())].into();
+        while let Some((place, input)) = waiting.pop_front() {
+            for effect in self.machines[place].handle(input, &mut self.rng) {
+                let Effect::Send { to: Recipient::Party(_) | Recipient::All, slot, channel, payload } = effect else {
+                    continue;
+                };
+                let (attempt, round) = of_program(&payload);
+                let is_of_program = slot.kind >= PROGRAM;
+                if is_of_program && place == 0 && round > 3 {
+                    met.insert(attempt);
+                }
+                if place == 0 || !is_of_program || (self.is_said)(attempt, round) {
+                    let from: PartyId = id(if place == 0 { 1 } else { 2 });
+                    waiting.push_back((1 - place, Input::Message { from, slot, channel, payload }));
+                }
+            }
+        }
+        met
+    }
+}
+
 /// A pair that has a set-up from before, and runs a program that the second coordinates. The second falls silent in this round of it, and says nothing
 /// in any other program. Returns the first, in the middle of it.
 fn hung(group: &Group, silent_from: u16) -> SuppliedMachine {
     group.check(b"first", &group.run(b"first", 1, Vec::new())).unwrap();
     assert_eq!(group.stocks[0].set_ups().ready(), 1);
-    let message = group.message_of(2);
-    let mut rng = ChaCha8Rng::seed_from_u64(2);
-    let mut machines = [group.machine(1, &message), group.machine(2, &message)];
-    let mut waiting: VecDeque<(usize, Input<_>)> = [(0, Input::Start), (1, Input::Start)].into();
-    while let Some((place, input)) = waiting.pop_front() {
-        for effect in machines[place].handle(input, &mut rng) {
-            let Effect::Send { to: Recipient::Party(_) | Recipient::All, slot, channel, payload } = effect else {
-                continue;
-            };
-            let is_said = slot.kind < PROGRAM || (of_program(&payload).0 == 0 && of_program(&payload).1 < silent_from);
-            if place == 0 || is_said {
-                let from: PartyId = id(if place == 0 { 1 } else { 2 });
-                waiting.push_back((1 - place, Input::Message { from, slot, channel, payload: Bytes::clone(&payload) }));
-            }
-        }
-    }
-    let [first, _] = machines;
+    let is_said = |attempt, round| attempt == 0 && round < silent_from;
+    let mut pair = Pair::new(group, &group.message_of(2), 2, is_said);
+    pair.both(&Input::Start);
+    let [first, _] = pair.machines;
     assert!(!first.is_finished());
     assert_eq!(group.stocks[0].set_ups().ready(), 1, "the program uses it");
     first
@@ -102,46 +127,11 @@ fn whoever_asks_again_pays_for_other_programs() {
     assert!(follows(&mut first, 81, &mut rng));
 }
 
-/// Two that sign together, of whom the second falls silent in this round of each program.
-struct Pair {
-    machines: [SuppliedMachine; 2],
-    rng: ChaCha8Rng,
-}
-
-impl Pair {
-    const SILENT_FROM: u16 = 6;
-
-    /// Hands both the same, and all that comes of it; the attempts in whose programs the first sends more than holders send until they have met.
-    fn both(&mut self, input: &Input<Infallible>) -> BTreeSet<u16> {
-        let mut met = BTreeSet::new();
-        let mut waiting: VecDeque<(usize, Input<_>)> = [(0, input.clone()), (1, input.clone())].into();
-        while let Some((place, input)) = waiting.pop_front() {
-            for effect in self.machines[place].handle(input, &mut self.rng) {
-                let Effect::Send { to: Recipient::Party(_) | Recipient::All, slot, channel, payload } = effect else {
-                    continue;
-                };
-                let (attempt, round) = of_program(&payload);
-                let is_of_program = slot.kind >= PROGRAM;
-                if is_of_program && place == 0 && round > 3 {
-                    met.insert(attempt);
-                }
-                if place == 0 || !is_of_program || round < Self::SILENT_FROM {
-                    let from = id(if place == 0 { 1 } else { 2 });
-                    waiting.push_back((1 - place, Input::Message { from, slot, channel, payload }));
-                }
-            }
-        }
-        met
-    }
-}
-
 /// Programs that go on after their holders have met, and come to nothing, are few of each coordinator, whoever that is.
 #[test]
 fn programs_that_come_to_nothing_late_are_few() {
     let group = Group::dishonest(Suite::EcdsaP256, 2, 2);
-    let message = group.message_of(1);
-    let machines = [1, 2].map(|number| group.machine(number, &message));
-    let mut pair = Pair { machines, rng: ChaCha8Rng::seed_from_u64(6) };
+    let mut pair = Pair::new(&group, &group.message_of(1), 6, |_, round| round < 6);
     let mut met = pair.both(&Input::Start);
     for asked in 1..=2 {
         for _ in 0..150 {

@@ -1,7 +1,11 @@
 //! A key of the keys that is kept offline, with BIND's own tools: `dnssec-ksr` asks for signatures where the zone is signed, and makes them ahead where the
 //! group's nodes come up for it. The zone's own keys are in BIND's files.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use theta_dnssec::{consent::Terms, sources::Sources};
 
@@ -34,6 +38,13 @@ fn zone_server(group: &Group) -> PathBuf {
     group.path().join("zone-server")
 }
 
+/// `dnssec-ksr`, which does this in the folder of a policy and its keys, for all the days.
+fn ksr(mut program: Command, folder: &Path, words: &[&str]) -> Command {
+    program.args(["-l", "policy.conf", "-k", "offline", "-K", "keys", "-i", "now", "-e", &format!("+{DAYS}d")]);
+    program.args(words).arg("example").current_dir(folder);
+    program
+}
+
 /// Has the zone's keys made and asks for signatures of their set: the request, which is in `zone-server/request.ksr`, too.
 fn request(group: &Group) -> String {
     let folder = zone_server(group);
@@ -41,14 +52,9 @@ fn request(group: &Group) -> String {
     if !request.exists() {
         fs::create_dir_all(folder.join("keys")).unwrap();
         fs::write(folder.join("policy.conf"), policy_of_zone()).unwrap();
-        let ksr = |command: &str| {
-            let mut ksr = host_program(group, "dnssec-ksr");
-            ksr.args(["-l", "policy.conf", "-k", "offline", "-K", "keys", "-i", "now", "-e", &format!("+{DAYS}d")]);
-            ksr.args([command, "example"]).current_dir(&folder);
-            succeeds(ksr)
-        };
-        ksr("keygen");
-        fs::write(&request, ksr("request")).unwrap();
+        let zone_ksr = |command| succeeds(ksr(host_program(group, "dnssec-ksr"), &folder, &[command]));
+        zone_ksr("keygen");
+        fs::write(&request, zone_ksr("request")).unwrap();
     }
     fs::read_to_string(request).unwrap()
 }
@@ -76,9 +82,8 @@ fn signed_ahead(days: u32) -> (Group, Result<String, String>) {
     let mut made = signer(&group, &folder, "dnssec-keygen");
     made.args(["-l", "policy.conf", "-k", "offline", "-f", "KSK", "-K", "keys", "example"]).current_dir(&folder);
     succeeds(made);
-    let mut sign = signer(&group, &folder, "dnssec-ksr");
-    sign.args(["-l", "policy.conf", "-k", "offline", "-K", "keys", "-i", "now", "-e", &format!("+{DAYS}d"), "-f"]);
-    sign.arg(zone_server(&group).join("request.ksr")).args(["sign", "example"]).current_dir(&folder);
+    let asked = zone_server(&group).join("request.ksr").display().to_string();
+    let mut sign = ksr(signer(&group, &folder, "dnssec-ksr"), &folder, &["-f", &asked, "sign"]);
     let output = sign.output().unwrap();
     drop(agents);
     if !output.status.success() {

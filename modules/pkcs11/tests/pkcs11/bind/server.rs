@@ -164,12 +164,16 @@ impl Bind {
 
     /// Tells the server to do something; what it says.
     pub(super) fn tell(&self, words: &[&str]) -> String {
-        succeeds(self.tool("rndc", &[&["-c", "rndc.conf"][..], words].concat()))
+        succeeds(self.rndc(words))
+    }
+
+    fn rndc(&self, words: &[&str]) -> Command {
+        self.tool("rndc", &[&["-c", "rndc.conf"][..], words].concat())
     }
 
     /// Whether the server does what it is told.
     pub(super) fn tries(&self, words: &[&str]) -> bool {
-        self.tool("rndc", &[&["-c", "rndc.conf"][..], words].concat()).output().unwrap().status.success()
+        self.rndc(words).output().unwrap().status.success()
     }
 
     /// The tags of the keys that sign the zone.

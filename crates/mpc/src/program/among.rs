@@ -1,6 +1,6 @@
-//! Programs of all parties of a black box, for tests of its parts.
+//! Programs of all parties of a group, for tests of their parts.
 
-use core::{future::Future, pin::Pin};
+use core::future::Future;
 
 use theta_rounds::{
     Driver, LockStep, PartyId,
@@ -8,17 +8,19 @@ use theta_rounds::{
 };
 use theta_sharing::Threshold;
 
-use crate::{Misbehaviour, Party, Program, Stop};
+use super::{Misbehaviour, Party, Program, Stop};
 
-type Running<O> = Pin<Box<dyn Future<Output = Result<O, Stop>> + Send>>;
-
-/// What every party of n comes to.
-pub(super) fn run<O: Send + 'static>(
-    n: u16,
+/// What every party of k of n comes to.
+pub(crate) fn among<O, F>(
+    (k, n): (u16, u16),
     seed: u64,
-    begin: impl Fn(Party) -> Running<O> + Copy + Send + 'static,
-) -> Report<O, Misbehaviour> {
-    let threshold = Threshold::new(n, n).unwrap();
+    begin: impl Fn(Party) -> F + Copy + Send + 'static,
+) -> Report<O, Misbehaviour>
+where
+    O: Send + 'static,
+    F: Future<Output = Result<O, Stop>> + Send + 'static,
+{
+    let threshold = Threshold::new(k, n).unwrap();
     let mut simulator = Simulator::new(seed, Conditions::default());
     for index in threshold.indices() {
         let id = PartyId::of_share(index);
