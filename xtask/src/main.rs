@@ -20,6 +20,8 @@ Usage: cargo xtask <COMMAND>
 
 Commands:
   test    Everything that must hold: format, house rules, lints, licences, documentation, known answers, all tests
+  parts   Finds, builds or unpacks the programs of other people that tests run (Knot, BIND, Krill, CometBFT and so on), once, into the
+          user's cache folder; `test` does it by itself
   tidy    The house rules alone: dependency arrows, file sizes, dead files, broken links (seconds)
   bench   The benchmarks of bench/benches (minutes); figures are kept in bench/RESULTS.md
   proto   Generates the code of crates/wire from its .proto files, after one of them was changed
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
     let command = arguments.next();
     let done = match command.as_deref() {
         Some("test") => steps::test(&root),
+        Some("parts") => steps::parts(&root),
         Some("tidy") => steps::tidy(&root),
         Some("bench") => steps::bench(&root),
         Some("fuzz") => match fuzz::Options::parse(arguments) {
@@ -80,7 +83,7 @@ fn main() -> ExitCode {
         }
         Some(other) => {
             eprintln!(
-                "error: no command {other:?}; the commands are test, tidy, bench, proto, fuzz, sim, attack, monitoring, chain, dns, rpki, real dns, help"
+                "error: no command {other:?}; the commands are test, parts, tidy, bench, proto, fuzz, sim, attack, monitoring, chain, dns, rpki, real dns, help"
             );
             return ExitCode::from(2);
         }

@@ -128,6 +128,17 @@ impl Real {
 /// Why there is no CometBFT.
 const NO_GO: &str = "it takes CometBFT 0.38, which is not in PATH, and Go to build it is not there";
 
+/// Finds, builds or unpacks the programs of other people that tests run, and says what cannot be had.
+pub(crate) fn parts(root: &Path) -> Result<(), String> {
+    let mut log = Log::default();
+    let real = Real::find(root, &mut log);
+    log.summary();
+    for what in real?.not_tested() {
+        println!("NOT TESTED without them: {what}");
+    }
+    log.failures()
+}
+
 /// Checks the house rules alone.
 pub(crate) fn tidy(root: &Path) -> Result<(), String> {
     tidy::check(root)

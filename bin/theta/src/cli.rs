@@ -1,15 +1,13 @@
 //! The command line: its commands and their help.
 
-use std::ffi::OsString;
-
 use clap::{
-    ArgMatches, Args, FromArgMatches, Parser, Subcommand,
+    ArgMatches, FromArgMatches, Parser, Subcommand,
     builder::styling::{AnsiColor, Styles},
 };
 
 use crate::{
-    access, ask, audit, cipher, doctor, exit, exit::Failure, group, keys, ledger, node, output::Output, pkcs11, policy,
-    signature, suites,
+    access, ask, audit, cipher, doctor, elsewhere::Elsewhere, exit, exit::Failure, group, keys, ledger, node,
+    output::Output, pkcs11, policy, signature, suites,
 };
 
 /// How help looks.
@@ -34,7 +32,7 @@ Examples:
 
 Commands that talk to nodes look for the client file or directory in --client, then $THETA_CLIENT, then ./theta-group/client.
 
-Two programs stand beside this one, made from the same sources:
+Other programs stand beside this one, made from the same sources; theta dnssec and theta rpki are theta-dnssec and theta-rpki.
   theta-demo     see it all work, in seconds:          cargo run --release -- demo
   theta-bench    measure a group, and every scheme:    cargo run --release -p theta-bench -- --help";
 
@@ -124,6 +122,12 @@ enum Work {
     /// Sign with the group's keys from programs that know tokens (PKCS#11), such as OpenSSL, ssh and Knot DNS
     #[command(subcommand)]
     Pkcs11(pkcs11::Pkcs11Command),
+    /// Sign a zone (DNSSEC) with other operators, none of whom has its keys: the agent of an operator
+    #[command(disable_help_flag = true)]
+    Dnssec(Elsewhere),
+    /// Run an RPKI with other registries, none of which has its keys: the agent of a registry, its statements, and the issuer's
+    #[command(disable_help_flag = true)]
+    Rpki(Elsewhere),
     /// See which nodes are up, how they are connected, and who misbehaved
     Status(ask::StatusArgs),
     /// Find what is wrong with a group, and what to do: policies, keys, stores, clocks, disks, certificates
@@ -131,24 +135,6 @@ enum Work {
     /// Is a program of its own: theta-bench
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
     Bench(Elsewhere),
-}
-
-/// All arguments after the name of a command of another program.
-#[derive(Debug, Args)]
-struct Elsewhere {
-    /// Arguments of the other program
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
-}
-
-impl Elsewhere {
-    /// Says in one line which program has the command.
-    fn refuse(&self, command: &str, run: &str) -> Result<(), Failure> {
-        let words: String = self.words.iter().map(|word| format!(" {}", word.display())).collect();
-        Err(Failure::Usage(format!(
-            "theta-{command} is a program of its own, not part of theta: in the sources, {run}{words}"
-        )))
-    }
 }
 
 impl Cli {
@@ -208,6 +194,8 @@ impl ProductCommand {
             Work::Approver(command) => command.run(output),
             Work::Client(command) => command.run(output),
             Work::Token(command) => command.run(output),
+            Work::Dnssec(elsewhere) => elsewhere.become_it("dnssec", output.json()),
+            Work::Rpki(elsewhere) => elsewhere.become_it("rpki", output.json()),
             Work::Status(args) => ask::status(&args, output),
             Work::Doctor(args) => doctor::doctor(&args, output),
             Work::Bench(elsewhere) => elsewhere.refuse("bench", "cargo run --release -p theta-bench --"),

@@ -12,6 +12,7 @@ pub mod connect;
 pub mod culprits;
 mod doctor;
 mod drand;
+mod elsewhere;
 pub mod files;
 mod founding;
 pub mod group;

@@ -71,7 +71,13 @@ pub fn start_unproven<'a>(
         return begin(public, share, statement, options).map(Unproven::from);
     }
     match public.answer_unproven(share, statement) {
-        Ok(answer) => Ok(answer.map(|answer| one_round(public, share, statement, options.delivery, answer))),
+        Ok(answer) => {
+            let local = PartyId::of_share(share.index());
+            let makes = options.delivery != Delivery::Quorum
+                || OneRound::is_drawn(local, public.threshold(), public.key_id(), &statement);
+            let answer = if makes { answer } else { answer.without_share() };
+            Ok(answer.map(|answer| one_round(public, share, statement, options.delivery, answer)))
+        }
         Err(SchemeError::Request(error)) => Err(error),
         // Whoever has two rounds, or another key's share.
         Err(_) => begin(public, share, statement, options).map(Unproven::from),

@@ -1,12 +1,14 @@
 //! The three families of one-round schemes: share, verify, combine.
 
+use std::sync::Arc;
+
 use rand_core::CryptoRng;
 use theta_groups::DecodeError;
 use theta_sharing::ShareIndex;
 
 use crate::ciphers::PayloadKey;
 use crate::keys::KeyScheme;
-use crate::{CombineError, MessageDigest, PendingProof, RequestError, Statement, VerifyError};
+use crate::{CombineError, MessageDigest, PendingProof, PendingShare, RequestError, Statement, VerifyError};
 
 /// A threshold scheme whose parties answer in one round.
 ///
@@ -39,6 +41,16 @@ pub trait ThresholdScheme: KeyScheme {
         statement: &Statement<'_>,
     ) -> Result<(Self::Request, PendingProof), RequestError> {
         Ok((Self::parse_request(public, statement)?, None))
+    }
+
+    /// This party's share without a proof, still to be made, where the scheme makes several for less than one by one.
+    /// [`create_bare_share`](ThresholdScheme::create_bare_share) returns it once it is made.
+    fn pending_share(
+        _public: &Arc<Self::PublicKey>,
+        _key: &Arc<Self::KeyShare>,
+        _request: &Self::Request,
+    ) -> Option<Box<dyn PendingShare>> {
+        None
     }
 
     /// Makes this party's share. Constant-time in the key share.

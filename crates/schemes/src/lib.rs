@@ -44,7 +44,7 @@ mod statement;
 mod suite;
 
 pub use answer::{
-    Answer, Claim, Gathered, PendingProof, RequestProof, Shares, Unproven, check_together, prove_together,
+    Answer, Claim, Gathered, PendingProof, PendingShare, RequestProof, Shares, Unproven, check_together, prove_together,
 };
 pub use digest::{MessageDigest, MessageHasher};
 pub use error::{CombineError, RequestError, VerifyError};

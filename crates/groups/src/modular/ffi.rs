@@ -282,4 +282,29 @@ impl Montgomery {
         });
         out
     }
+
+    /// Both powers by one call, with the conditions of [`pow`](Self::pow) for each. All numbers must have as many words as the
+    /// modulus for the C side to take them together; it takes them one after the other where they have not.
+    pub(super) fn pow_pair(&self, powers: [(&Bn, &Bn); 2], modulus: &Bn) -> [Bn; 2] {
+        let (out, scratch) = ([Bn::zero(), Bn::zero()], Scratch::new());
+        let [(first_base, first_exponent), (second_base, second_exponent)] = powers;
+        let [first, second] = &out;
+        // SAFETY: owned; checked by the caller, and an unreduced base would be an error, not undefined.
+        done(unsafe {
+            c::BN_mod_exp_mont_consttime_x2(
+                first.0.as_ptr(),
+                first_base.0.as_ptr(),
+                first_exponent.0.as_ptr(),
+                modulus.0.as_ptr(),
+                self.0.as_ptr(),
+                second.0.as_ptr(),
+                second_base.0.as_ptr(),
+                second_exponent.0.as_ptr(),
+                modulus.0.as_ptr(),
+                self.0.as_ptr(),
+                scratch.0.as_ptr(),
+            )
+        });
+        out
+    }
 }

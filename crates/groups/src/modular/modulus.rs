@@ -6,10 +6,26 @@ use std::borrow::Cow;
 use super::ffi::{Montgomery, Scratch};
 use super::inverse::vartime_inverse;
 use super::{Integer, product};
-use crate::DecodeError;
+use crate::{DecodeError, Secret};
 
 /// The longest modulus in bits.
 pub const MAX_MODULUS_BITS: u32 = 8192;
+
+/// The lengths of a modulus, in bits, for which two exponentiations go together.
+const PAIRED_BITS: [u32; 3] = [1024, 1536, 2048];
+
+/// Whether the processor has the instructions that multiply eight words of 52 bits at once, as aws-lc asks for them.
+fn has_multi_buffer() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx512f")
+            && std::arch::is_x86_feature_detected!("avx512vl")
+            && std::arch::is_x86_feature_detected!("avx512dq")
+            && std::arch::is_x86_feature_detected!("avx512ifma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
 
 /// An odd public modulus N of 3 to [`MAX_MODULUS_BITS`] bits, ready for Montgomery's multiplication.
 pub struct Modulus {
@@ -94,6 +110,34 @@ impl Modulus {
     pub fn pow(&self, base: &Residue, exponent: &[u8]) -> Residue {
         let exponent = Integer::from_be_bytes(exponent);
         Residue(Integer(self.montgomery.pow(&self.own(base).0, &exponent.0, &self.value.0)))
+    }
+
+    /// Whether [`pow_pair`](Self::pow_pair) takes less than two calls of [`pow`](Self::pow): on processors with AVX-512 IFMA, at the
+    /// sizes for which aws-lc has it. Debug builds, which tests are, say so of every processor, so that what follows from it is tested.
+    #[must_use]
+    pub fn prefers_pairs(&self) -> bool {
+        PAIRED_BITS.contains(&self.value.bits()) && (cfg!(debug_assertions) || has_multi_buffer())
+    }
+
+    /// Two powers, each as by [`pow`](Self::pow), computed in one another's waiting times where the processor can (Gueron and Krasnov,
+    /// "Software implementation of modular exponentiation, using advanced vector instructions architectures", WAIFI 2012, section 5).
+    #[must_use]
+    pub fn pow_pair(&self, powers: [(&Residue, &[u8]); 2]) -> [Residue; 2] {
+        let [(first, first_exponent), (second, second_exponent)] = powers.map(|(base, exponent)| {
+            let base = self.own(base).to_be_bytes(self.len).unwrap_or_default();
+            (self.as_long(&base), self.as_long(exponent))
+        });
+        let powers = [(&first.0, &first_exponent.0), (&second.0, &second_exponent.0)];
+        self.montgomery.pow_pair(powers, &self.value.0).map(|power| Residue(Integer(power)))
+    }
+
+    /// A number, which may be secret, in as many words as N has, or more where its bytes are longer.
+    fn as_long(&self, bytes: &[u8]) -> Integer {
+        let mut padded = Secret::new(vec![0; self.len.max(bytes.len())]);
+        for (to, byte) in padded.expose_mut().iter_mut().rev().zip(bytes.iter().rev()) {
+            *to = *byte;
+        }
+        Integer::from_be_bytes(padded.expose())
     }
 
     /// The product of all `base^exponent`, everything public; one for no factors. Straus's algorithm: the squarings

@@ -137,6 +137,31 @@ fn powers_and_products_agree_with_the_definition() {
 }
 
 #[test]
+fn two_powers_at_once_are_those_of_each_by_itself() {
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    // 1024, 1536 and 2048 bits go together where the processor can; the others one after the other everywhere.
+    for bytes in [9, 128, 192, 256, 384] {
+        let modulus = random_modulus(bytes, &mut rng);
+        let below = modulus.value().sub(&number(1)).unwrap();
+        let bases = [number(0), number(1), below.clone(), random(bytes + 8, &mut rng), random(bytes - 5, &mut rng)];
+        let bases = bases.map(|base| modulus.reduce(&base));
+        let exponents = [number(0), number(1), below, random(bytes, &mut rng), random(bytes + 9, &mut rng)];
+        let exponents = exponents.map(|exponent| exponent.to_be_bytes(exponent.bits().div_ceil(8) as usize).unwrap());
+        for (place, first) in bases.iter().enumerate() {
+            for (step, exponent) in exponents.iter().enumerate() {
+                let (second, other) = (&bases[(place + step) % 5], &exponents[(step + 1) % 5]);
+                let expected = [modulus.pow(first, exponent), modulus.pow(second, other)];
+                assert!(modulus.pow_pair([(first, exponent), (second, other)]) == expected, "{bytes} {place} {step}");
+            }
+        }
+        let padded = [vec![0; 3], exponents[3].clone()].concat();
+        let [power, _] = modulus.pow_pair([(&bases[3], &padded), (&bases[4], &exponents[0])]);
+        assert!(power == modulus.pow(&bases[3], &exponents[3]), "leading zeros change nothing");
+        assert_eq!(modulus.prefers_pairs(), [128, 192, 256].contains(&bytes), "in debug builds");
+    }
+}
+
+#[test]
 fn inverses_are_of_units_only() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     let modulus = random_modulus(128, &mut rng);
@@ -166,6 +191,9 @@ fn a_residue_of_another_modulus_does_no_harm() {
     let power = small.pow(&foreign, &exponent.to_be_bytes(8).unwrap());
     assert_eq!(power.value(), &naive_pow(&small, &small.reduce(foreign.value()), &exponent));
     let own = small.reduce(foreign.value());
+    let bytes = exponent.to_be_bytes(8).unwrap();
+    let pair = small.pow_pair([(&foreign, &bytes), (&own, &bytes)]);
+    assert!(pair.iter().all(|paired| paired.value() == power.value()));
     assert_eq!(small.mul(&foreign, &foreign), small.square(&own));
     assert_eq!(small.vartime_product(&[(&foreign, &exponent)]).value(), power.value());
     assert_eq!(small.vartime_inverse(&foreign), small.vartime_inverse(&own));

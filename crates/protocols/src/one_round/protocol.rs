@@ -85,6 +85,11 @@ impl OneRound {
         self
     }
 
+    /// Whether this party makes a share of a request with [`Delivery::Quorum`], whose results can be checked by themselves, before a tick.
+    pub(crate) fn is_drawn(local: PartyId, threshold: Threshold, key: &KeyId, statement: &Statement<'_>) -> bool {
+        Duty::draw(local, threshold, key, statement) != Duty::StandBy
+    }
+
     /// The recipients of this party's share, in the order of sending.
     fn recipients(&self) -> Vec<Recipient> {
         match &self.duty {

@@ -14,7 +14,7 @@ use crate::{CombineError, ThresholdScheme};
 
 pub use claim::{Claim, check_together};
 pub(crate) use proof::of_type;
-pub use proof::{PendingProof, RequestProof, Unproven, prove_together};
+pub use proof::{PendingProof, PendingShare, RequestProof, Unproven, prove_together};
 
 /// A combined result.
 #[derive(Debug)]

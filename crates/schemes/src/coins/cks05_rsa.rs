@@ -3,6 +3,8 @@
 //!
 //! The signature is the proof, which anyone verifies with the public key alone. See `spec/sh00.md`.
 
+use std::sync::Arc;
+
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Secret};
 use theta_sharing::ShareIndex;
@@ -12,7 +14,9 @@ use crate::keys::KeyScheme;
 use crate::keys::scheme::{Coins, Rsa};
 use crate::limits::MAX_COIN_NAME_LEN;
 use crate::signatures::sh00::{self, Pkcs1Sha256, RsaKeyShare, RsaPublicKey, RsaRequest, RsaShare, RsaSignature};
-use crate::{CombineError, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError};
+use crate::{
+    CombineError, PendingShare, Purpose, RequestError, Statement, Suite, ThresholdCoin, ThresholdScheme, VerifyError,
+};
 
 /// The beginning of the signed message, before the coin's name.
 const NAME_TAG: &[u8] = b"theta/cks05-sh00/name/v1/";
@@ -46,6 +50,14 @@ impl ThresholdScheme for Cks05Sh00 {
     fn parse_request(public: &RsaPublicKey, statement: &Statement<'_>) -> Result<RsaRequest, RequestError> {
         let name = statement.for_purpose(Purpose::Coin, "coin name", MAX_COIN_NAME_LEN)?;
         RsaRequest::new::<Pkcs1Sha256>(public, &signed_message(name))
+    }
+
+    fn pending_share(
+        public: &Arc<RsaPublicKey>,
+        key: &Arc<RsaKeyShare>,
+        request: &RsaRequest,
+    ) -> Option<Box<dyn PendingShare>> {
+        sh00::pending(public, key, request)
     }
 
     fn create_share(

@@ -60,8 +60,9 @@ impl<S: ThresholdScheme> OneRoundKey for Keyed<S> {
     ) -> Result<Unproven<Arc<dyn Answer>>, SchemeError> {
         let key = share.get::<S>().ok_or(SchemeError::OtherKey)?;
         let (request, proof) = S::parse_unproven(&self.public, statement)?;
+        let pending = S::pending_share(&self.public, key, &request);
         let answering = Answering::<S> { public: Arc::clone(&self.public), key: Arc::clone(key), request };
-        Ok(Unproven::new(Arc::new(answering), proof))
+        Ok(Unproven::new(Arc::new(answering), proof, pending))
     }
 
     fn verify_share(

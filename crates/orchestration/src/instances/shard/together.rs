@@ -1,4 +1,4 @@
-//! Proofs of requests, and results, that wait to be checked together.
+//! Requests that wait for others, as their proofs are checked or their shares made for less together, and results that are checked together.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -17,18 +17,24 @@ impl Shard {
     pub(super) fn must_begin_before(&self, command: &Command) -> bool {
         match command {
             _ if self.unproven.is_empty() => false,
-            Command::Submit(_) => self.unproven.len() >= CLAIMS,
+            Command::Submit(_) => self.unproven.len() >= CLAIMS || self.are_enough(),
             Command::Message { .. } | Command::Supply { .. } | Command::Mail => false,
             _ => true,
         }
+    }
+
+    /// Whether all that wait need no others: then the first shares leave before the last are made.
+    fn are_enough(&self) -> bool {
+        let count = self.unproven.len();
+        self.unproven.iter().all(|waiting| waiting.machine.enough().is_some_and(|enough| count >= enough))
     }
 
     pub(super) fn is_unproven(&self, id: &InstanceId) -> bool {
         self.unproven.iter().any(|waiting| waiting.submission.id == *id)
     }
 
-    /// Checks the proofs of the requests that wait, all together, and begins those whose proofs hold. An invalid request leaves no
-    /// trace.
+    /// Checks the proofs of the requests that wait, all together, makes shares that are made for less together, and begins those whose proofs hold. An
+    /// invalid request leaves no trace.
     pub(super) fn begin_proven(&mut self) {
         if self.unproven.is_empty() {
             return;
@@ -39,8 +45,9 @@ impl Shard {
             .unzip();
         let (began, count) = (time::Instant::now(), waiting.len());
         let metrics = &self.worker.shared.metrics;
-        metrics.proofs.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
-        metrics.proof_checks.inc();
+        let proofs = machines.iter().filter(|machine| machine.enough().is_none()).count();
+        metrics.proofs.inc_by(u64::try_from(proofs).unwrap_or(u64::MAX));
+        metrics.proof_checks.inc_by(u64::from(proofs > 0));
         let proven = catch_unwind(AssertUnwindSafe(|| prove_together(machines, &mut self.worker.rng)));
         let share = u32::try_from(count).ok().and_then(|count| began.elapsed().checked_div(count)).unwrap_or_default();
         let panicked = || (0..count).map(|_| Err(SubmitError::Bug(Bug("a request's validation panicked")))).collect();

@@ -26,7 +26,7 @@ pub use share::RsaShare;
 
 pub(crate) use combine::{accept, combine};
 pub(crate) use scheme::verify;
-pub(crate) use share::{check, create_bare, create_proven, decode, false_among, vartime_off_polynomial};
+pub(crate) use share::{check, create_bare, create_proven, decode, false_among, pending, vartime_off_polynomial};
 
 /// The public exponent of all keys. It is prime and larger than any number of parties, as the scheme requires.
 pub const PUBLIC_EXPONENT: u64 = 65_537;

@@ -190,7 +190,7 @@ fn vartime_all_hold(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng as _;
     use theta_sharing::Threshold;
@@ -201,7 +201,7 @@ mod tests {
     use crate::signatures::sh00::{Pkcs1Sha256, Sh00, create_bare};
 
     /// A key of 1,024 bits; the primes are those of `vectors/sh00`.
-    fn dealt() -> RsaDealt {
+    pub(in crate::signatures::sh00) fn dealt() -> RsaDealt {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/sh00/safe_primes.json");
         let stored: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let prime = |name: &str| {

@@ -1,6 +1,7 @@
 //! SH00 as a one-round scheme.
 
 use core::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
 
 use rand_core::CryptoRng;
 use theta_groups::modular::Residue;
@@ -12,7 +13,8 @@ use crate::keys::KeyScheme;
 use crate::keys::scheme::{Rsa, Signatures};
 use crate::limits::MAX_MESSAGE_LEN;
 use crate::{
-    CombineError, MessageDigest, Purpose, RequestError, SignatureScheme, Statement, Suite, ThresholdScheme, VerifyError,
+    CombineError, MessageDigest, PendingShare, Purpose, RequestError, SignatureScheme, Statement, Suite,
+    ThresholdScheme, VerifyError,
 };
 
 /// Schemes whose keys are shared RSA keys.
@@ -32,6 +34,8 @@ pub struct RsaRequest {
     message: Residue,
     square: Residue,
     fourth_power: Residue,
+    /// x_i of party i, which answers, once it has been made together with another.
+    made: Arc<OnceLock<(ShareIndex, Residue)>>,
 }
 
 impl RsaRequest {
@@ -50,7 +54,7 @@ impl RsaRequest {
             .and_then(|encoded| modulus.decode(&encoded).ok())
             .ok_or(RequestError::TooLarge { what: "encoded digest", limit: modulus.encoded_len(), got })?;
         let square = modulus.square(&encoded);
-        Ok(Self { fourth_power: modulus.square(&square), square, message: encoded })
+        Ok(Self { fourth_power: modulus.square(&square), square, message: encoded, made: Arc::default() })
     }
 
     /// x.
@@ -61,6 +65,11 @@ impl RsaRequest {
     /// x^2.
     pub(super) const fn square(&self) -> &Residue {
         &self.square
+    }
+
+    /// Where x_i of party i, which answers, is put when it is made together with another.
+    pub(super) fn made(&self) -> &OnceLock<(ShareIndex, Residue)> {
+        &self.made
     }
 
     /// x^4, the paper's x~ without its Delta, which is in the key shares here.
@@ -122,6 +131,14 @@ impl<E: Encoding> ThresholdScheme for Sh00<E> {
             Statement::SignDigest(digest) => RsaRequest::of_digest::<E>(public, digest),
             _ => RsaRequest::new::<E>(public, statement.for_purpose(Purpose::Sign, "message", MAX_MESSAGE_LEN)?),
         }
+    }
+
+    fn pending_share(
+        public: &Arc<RsaPublicKey>,
+        key: &Arc<RsaKeyShare>,
+        request: &RsaRequest,
+    ) -> Option<Box<dyn PendingShare>> {
+        share::pending(public, key, request)
     }
 
     fn create_share(

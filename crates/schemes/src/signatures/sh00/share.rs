@@ -1,5 +1,8 @@
 //! Shares of RSA signatures.
 
+use core::any::Any;
+use std::sync::Arc;
+
 use rand_core::CryptoRng;
 use theta_groups::DecodeError;
 use theta_groups::modular::Residue;
@@ -8,6 +11,7 @@ use theta_sharing::ShareIndex;
 use super::interpolation::IntegerCoefficients;
 use super::proof::{Claim, Proof, RESPONSE_EXCESS, find_false};
 use super::{MODULUS_BITS, RsaKeyShare, RsaPublicKey, RsaRequest, TEST_MODULUS_BITS};
+use crate::PendingShare;
 use crate::keys::SecretMaterial as _;
 
 /// One party's x_i = x^(2 s_i), bare or with a proof. Whether its numbers are those of one key is told by `check`.
@@ -47,11 +51,54 @@ impl RsaShare {
     }
 }
 
-/// Makes a bare share by one exponentiation with an exponent of N's size.
+/// Makes a bare share by one exponentiation with an exponent of N's size, unless it has been made with another.
 pub(crate) fn create_bare(public: &RsaPublicKey, key: &RsaKeyShare, request: &RsaRequest) -> RsaShare {
     let modulus = public.modulus();
-    let value = modulus.encode(&modulus.pow(request.square(), key.secret().expose()));
+    let made = request.made().get().filter(|(index, _)| *index == key.index());
+    let value = match made {
+        Some((_, value)) => modulus.encode(value),
+        None => modulus.encode(&modulus.pow(request.square(), key.secret().expose())),
+    };
     RsaShare { index: key.index(), value, proof: None }
+}
+
+/// The bare share of one party, to be made with that of another request if there is one.
+struct Paired {
+    public: Arc<RsaPublicKey>,
+    key: Arc<RsaKeyShare>,
+    request: RsaRequest,
+}
+
+/// See [`ThresholdScheme::pending_share`](crate::ThresholdScheme::pending_share).
+pub(crate) fn pending(
+    public: &Arc<RsaPublicKey>,
+    key: &Arc<RsaKeyShare>,
+    request: &RsaRequest,
+) -> Option<Box<dyn PendingShare>> {
+    let paired = || Paired { public: Arc::clone(public), key: Arc::clone(key), request: request.clone() };
+    public.modulus().prefers_pairs().then(|| Box::new(paired()) as Box<dyn PendingShare>)
+}
+
+impl PendingShare for Paired {
+    fn enough(&self) -> usize {
+        2
+    }
+
+    fn make(&self, shares: &[&dyn PendingShare]) {
+        let mut shares: Vec<&Self> =
+            shares.iter().filter_map(|share| (*share as &dyn Any).downcast_ref::<Self>()).collect();
+        // Two go together whose modulus is the same.
+        while let Some(first) = shares.pop() {
+            let other = shares.iter().position(|other| other.public.modulus() == first.public.modulus());
+            let Some(second) = other.map(|place| shares.swap_remove(place)) else { continue };
+            let powers = [first, second].map(|share| (share.request.square(), share.key.secret().expose().as_slice()));
+            let made = first.public.modulus().pow_pair(powers);
+            for (share, value) in [first, second].into_iter().zip(made) {
+                // A value that is there already is the same.
+                let _ = share.request.made().set((share.key.index(), value));
+            }
+        }
+    }
 }
 
 /// A share that [`false_among`] can check.
@@ -157,4 +204,58 @@ fn vartime_fits(public: &RsaPublicKey, known: &[(ShareIndex, Residue)], other: &
         if *negative { below.push((*value, exponent)) } else { above.push((*value, exponent)) }
     }
     modulus.vartime_product(&above) == modulus.vartime_product(&below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::proof::tests::dealt;
+    use super::*;
+    use crate::signatures::sh00::{Pkcs1Sha256, RsaDealt};
+
+    /// Three requests that wait, and one of another key with the same modulus: two and two are made together, and each is its own.
+    #[test]
+    fn shares_that_wait_are_made_in_pairs() {
+        let RsaDealt { public, shares, .. } = dealt();
+        let public = Arc::new(public);
+        let keys: Vec<Arc<RsaKeyShare>> = shares.into_iter().map(Arc::new).collect();
+        for count in 1..=4 {
+            let asked: Vec<_> = [
+                (&keys[0], request_of(&public, b"a")),
+                (&keys[0], request_of(&public, b"b")),
+                (&keys[1], request_of(&public, b"c")),
+            ]
+            .into_iter()
+            .chain([(&keys[0], request_of(&public, b"d"))])
+            .take(count)
+            .collect();
+            let pending: Vec<_> = asked.iter().map(|(key, request)| pending(&public, key, request).unwrap()).collect();
+            assert!(pending.iter().all(|share| share.enough() == 2));
+            pending[0].make(&pending.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+            let made = asked.iter().filter(|(_, request)| request.made().get().is_some()).count();
+            assert_eq!(made, count / 2 * 2, "one is left over where they are odd");
+            for ((key, request), message) in asked.iter().zip([b"a", b"b", b"c", b"d"]) {
+                let alone = create_bare(&public, key, &request_of(&public, message));
+                assert_eq!(create_bare(&public, key, request).value(), alone.value());
+            }
+        }
+    }
+
+    /// A request may be answered by more parties than one where it was parsed once for all of them, as tests do.
+    #[test]
+    fn what_was_made_is_of_one_party() {
+        let RsaDealt { public, shares, .. } = dealt();
+        let public = Arc::new(public);
+        let keys: Vec<Arc<RsaKeyShare>> = shares.into_iter().map(Arc::new).collect();
+        let (first, second) = (request_of(&public, b"a"), request_of(&public, b"b"));
+        let both = [&first, &second].map(|request| pending(&public, &keys[0], request).unwrap());
+        both[0].make(&both.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+        let (own, other) = (create_bare(&public, &keys[0], &first), create_bare(&public, &keys[1], &first));
+        assert_eq!(own.value(), create_bare(&public, &keys[0], &request_of(&public, b"a")).value());
+        assert_eq!(other.value(), create_bare(&public, &keys[1], &request_of(&public, b"a")).value());
+        assert_ne!(own.value(), other.value());
+    }
+
+    fn request_of(public: &RsaPublicKey, message: &[u8]) -> RsaRequest {
+        RsaRequest::new::<Pkcs1Sha256>(public, message).unwrap()
+    }
 }
