@@ -9,7 +9,7 @@ use std::{
 
 use crate::packages::{unpack, unpack_all, unpack_newer, with_libraries_of};
 
-/// Where `pkcs11-tool`, OpenSSL's provider, Knot DNS, BIND and rpki-client are.
+/// Where `pkcs11-tool`, OpenSSL's provider, Knot DNS, BIND, Unbound, OpenSSH's server and rpki-client are.
 pub(crate) struct Hosts {
     /// The folder into which they were unpacked; `None` if the system has them.
     pub(crate) unpacked: Option<PathBuf>,
@@ -17,6 +17,8 @@ pub(crate) struct Hosts {
     pub(crate) provider: bool,
     pub(crate) knot: bool,
     pub(crate) bind: bool,
+    pub(crate) unbound: bool,
+    pub(crate) ssh: bool,
     pub(crate) rpki: bool,
 }
 
@@ -35,6 +37,8 @@ impl Hosts {
             provider: provider_loads(kept),
             knot: knot_runs(kept),
             bind: bind_runs(kept),
+            unbound: unbound_runs(kept),
+            ssh: ssh_runs(kept),
             rpki: rpki_runs(kept),
         }
     }
@@ -46,6 +50,8 @@ impl Hosts {
         let knot = "the PKCS#11 module and zones with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
         let bind = "the PKCS#11 module with BIND: version 9.20 (Debian's packages bind9, bind9-utils and bind9-dnsutils, from backports where the release has \
                     an older one), pkcs11-provider or ldnsutils are missing and cannot be had";
+        let unbound = "signed zones with Unbound: Debian's package unbound is missing and cannot be had";
+        let ssh = "the PKCS#11 module with OpenSSH: Debian's packages openssh-client, openssh-server or libnss-wrapper are missing and cannot be had";
         let rpki =
             "the PKCS#11 module with Krill: Debian's packages rpki-client and rsync are missing and cannot be had";
         let routes = "an RPKI of five registries, from statement to validated route: Debian's packages rpki-client and rsync are missing and cannot be had";
@@ -55,6 +61,9 @@ impl Hosts {
             (self.knot, ("knot::", knot)),
             // Its keys are there by the provider, and its zones are verified as those of Knot.
             (self.bind && self.provider && self.knot, ("bind::", bind)),
+            (self.bind, ("delv_accepts_", bind)),
+            (self.unbound, ("unbound_accepts_", unbound)),
+            (self.ssh, ("ssh::", ssh)),
             (self.rpki, ("krill::", rpki)),
             (self.rpki, ("no_registry_alone_", routes)),
             (self.rpki, ("routinator_validates_", routes)),
@@ -66,7 +75,7 @@ impl Hosts {
 /// The hosts of the PKCS#11 module: those of the system, or unpacked into this folder.
 pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
     let own = Hosts::of(None);
-    if own.tool && own.provider && own.knot && own.bind && own.rpki {
+    if own.tool && own.provider && own.knot && own.bind && own.unbound && own.ssh && own.rpki {
         return Ok(own);
     }
     let place = kept.display();
@@ -86,6 +95,14 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
         );
         unpack_newer(kept, &["bind9", "bind9-libs", "bind9-utils", "bind9-dnsutils"], has_key_stores)?;
     }
+    if !unbound_runs(Some(kept)) {
+        println!("unpacking Debian's unbound into {place}, once: it validates the zones that name servers sign");
+        unpack_all(kept, &with_libraries_of(&["unbound"]))?;
+    }
+    if !ssh_runs(Some(kept)) {
+        println!("unpacking Debian's openssh-server and libnss-wrapper into {place}, once: one logs in by the module");
+        unpack_all(kept, &with_libraries_of(&["openssh-server", "libnss-wrapper"]))?;
+    }
     if !rpki_runs(Some(kept)) {
         println!(
             "unpacking Debian's rpki-client and rsync into {place}, once: they judge what Krill signs with the module"
@@ -99,6 +116,8 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
         provider: own.provider || found.provider,
         knot: own.knot || found.knot,
         bind: own.bind || found.bind,
+        unbound: own.unbound || found.unbound,
+        ssh: own.ssh || found.ssh,
         rpki: own.rpki || found.rpki,
     })
 }
@@ -161,6 +180,25 @@ fn bind_runs(kept: Option<&Path>) -> bool {
         command.output().is_ok_and(|it| it.status.code() == Some(1))
     };
     is_new && starts("sbin", "rndc") && ["nsupdate", "delv", "dig"].iter().all(|name| starts("bin", name))
+}
+
+/// Whether the resolver runs, from this folder or from PATH.
+fn unbound_runs(kept: Option<&Path>) -> bool {
+    let mut unbound = program(kept, "sbin", "unbound");
+    unbound.arg("-V");
+    told(unbound).starts_with("Version ")
+}
+
+/// Whether OpenSSH's client runs from PATH, and its server from this folder or from PATH, with the library that gives it a user.
+fn ssh_runs(kept: Option<&Path>) -> bool {
+    let says = |mut command: Command, option: &str| {
+        command.arg(option).stdin(Stdio::null());
+        told(command).contains("OpenSSH_")
+    };
+    // The server has no option that only tells its version in all releases, and with one that it does not know it ends by itself.
+    let runs = says(Command::new("ssh"), "-V") && says(program(kept, "sbin", "sshd"), "-?");
+    let folders = kept.map_or_else(|| libraries(Path::new("/")), libraries);
+    runs && folders.iter().any(|folder| folder.join("libnss_wrapper.so").is_file())
 }
 
 /// Whether this is a version of BIND with key stores, which came with 9.20.

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Libraries that few systems have, by how their packages' names begin.
-const RARE: [&str; 17] = [
+const RARE: [&str; 20] = [
     "libknot",
     "libdnssec",
     "libzscanner",
@@ -25,6 +25,9 @@ const RARE: [&str; 17] = [
     "libmaxminddb",
     "libnghttp2",
     "libuv1",
+    "libevent",
+    "libpython3",
+    "libwrap",
 ];
 
 /// These packages, and those of their libraries that few systems have: their names differ by release.

@@ -19,7 +19,7 @@ const KEPT: &str = "thetacrypt/pkcs11-hosts";
 const DAEMONS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Debian's packages of the programs that are asked for.
-const PACKAGES: [(&str, &str); 15] = [
+const PACKAGES: [(&str, &str); 19] = [
     ("knotd", "knot"),
     ("knotc", "knot"),
     ("keymgr", "knot"),
@@ -33,6 +33,10 @@ const PACKAGES: [(&str, &str); 15] = [
     ("nsupdate", "bind9-dnsutils"),
     ("delv", "bind9-dnsutils"),
     ("dig", "bind9-dnsutils"),
+    ("unbound", "unbound"),
+    ("sshd", "openssh-server"),
+    ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
     ("rpki-client", "rpki-client"),
     ("rsync", "rsync"),
 ];
