@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 mod ahead;
 mod offline;
+mod rollover;
 mod transfers;
 
 use std::{fs, time::Duration};
@@ -22,13 +23,13 @@ use crate::{
 /// How long the server has for what it does at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const ZONE: &str = "example.";
+pub(crate) const ZONE: &str = "example.";
 /// The zone before it is signed.
 pub(crate) const RECORDS: &str =
     "$ORIGIN example.\n$TTL 1\n@ SOA ns admin 1 3600 60 86400 1\n@ NS ns\nns A 127.0.0.1\nwww A 192.0.2.1\n";
 
 /// A name server of the zone, signed with keys of a group.
-fn start(group: &Group, algorithm: &str) -> Knot {
+pub(crate) fn start(group: &Group, algorithm: &str) -> Knot {
     start_with(group, algorithm, RECORDS)
 }
 

@@ -27,6 +27,7 @@ mod opensc;
 mod pkcs11_provider;
 mod pool;
 mod python_pkcs11;
+mod resolvers;
 #[path = "../../../../bin/theta/tests/rpki/routinator.rs"]
 mod routinator;
 #[path = "../../../../bin/theta/tests/cli/run.rs"]

@@ -2,6 +2,7 @@
 
 mod agents;
 mod offline;
+mod rollover;
 mod server;
 
 use std::{fs, thread, time::Duration};
@@ -11,6 +12,7 @@ use crate::{
     generation::{pooled, ready},
     group::{SAFE_PRIMES, log, until},
     harness::Group,
+    resolvers::{Unbound, status},
 };
 
 fn bound(group: &Group) -> usize {
@@ -51,6 +53,19 @@ fn bind_signs_a_zone_with_ecdsa_and_changes_its_key() {
     until("the new key signs", PATIENCE, || bind.ask("new.example").contains(&tag));
     bind.verify();
     bind.validate("new.example");
+}
+
+/// A resolver of another house starts from the key of the zone's keys.
+#[test]
+fn unbound_accepts_what_bind_signs() {
+    let group = pooled("zone-ecdsa-p256-1=ecdsa-p256,zone-ecdsa-p256-2=ecdsa-p256", "");
+    let bind = Bind::start(&group, None, "A 13 2 ");
+    bind.verify();
+    let unbound = Unbound::start(group.path().join("unbound"), &bind.keys_of_keys()[0], bind.port());
+    for (name, ended) in [("www.example.", "NOERROR"), ("absent.example.", "NXDOMAIN")] {
+        let answer = unbound.ask(name);
+        assert_eq!(status(&answer), (ended, true), "{answer}{}", unbound.said());
+    }
 }
 
 /// Algorithm 8: one key for everything, of 2048 bits.

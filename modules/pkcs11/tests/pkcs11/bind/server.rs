@@ -17,6 +17,7 @@ use crate::{
     harness::Group,
     knot::RECORDS,
     pkcs11_provider::modules,
+    resolvers::delv,
 };
 
 /// How long the server has for what it does at once.
@@ -87,7 +88,7 @@ impl Bind {
     /// A server with this policy and zone.
     pub(super) fn launch(group: &Group, policy_and_zone: &str) -> Self {
         let places = Places::of_this_machine();
-        places.check(&["named", "rndc", "nsupdate", "delv", "dig", "ldns-verify-zone"]).unwrap();
+        places.check(&["named", "rndc", "nsupdate", "dig", "ldns-verify-zone"]).unwrap();
         let (folder, port, control) = (group.path().join("bind"), free_port().unwrap(), free_port().unwrap());
         fs::create_dir_all(folder.join("keys")).unwrap();
         fs::write(folder.join("example.zone"), RECORDS).unwrap();
@@ -178,13 +179,25 @@ impl Bind {
 
     /// The tags of the keys that sign the zone.
     pub(super) fn zone_keys(&self) -> Vec<String> {
+        self.signers("zone")
+    }
+
+    /// The tags of the keys that sign this: the `zone`, or its keys (`key`).
+    pub(super) fn signers(&self, what: &str) -> Vec<String> {
         let status = self.tell(&["dnssec", "-status", "example"]);
         // key: 40559 (ECDSAP256SHA256), ZSK
         //   zone signing:   yes - since ...
+        let signing = format!("{what} signing:");
         let signs =
-            |key: &&str| key.lines().any(|line| line.trim_start().starts_with("zone signing:") && line.contains("yes"));
+            |key: &&str| key.lines().any(|line| line.trim_start().starts_with(&signing) && line.contains("yes"));
         let keys = status.split("\nkey: ").skip(1).filter(signs);
         keys.filter_map(|key| key.split_whitespace().next()).map(str::to_owned).collect()
+    }
+
+    /// The keys of the zone's keys, as the server tells them: 257 3 13 KEY, the last of it in several words.
+    pub(super) fn keys_of_keys(&self) -> Vec<String> {
+        let keys = succeeds(self.dig(&["example", "DNSKEY", "+short"]));
+        keys.lines().filter(|line| line.starts_with("257 ")).map(str::to_owned).collect()
     }
 
     /// Has the verifier of another house look at the whole zone, as a secondary server gets it, until it is content: BIND signs a part after
@@ -214,17 +227,23 @@ impl Bind {
 
     /// Has BIND's validator, which starts from the key of the zone's keys, look at a name.
     pub(super) fn validate(&self, name: &str) {
-        let keys = succeeds(self.dig(&["example", "DNSKEY", "+short"]));
-        let key = keys.lines().find(|line| line.starts_with("257 ")).unwrap();
-        // 257 3 13 KEY, the last of it in several words.
-        let words: Vec<&str> = key.split(' ').collect();
-        let (numbers, key) = (words[..3].join(" "), words[3..].concat());
-        let anchor = format!("trust-anchors {{ example. static-key {numbers} \"{key}\"; }};\n");
-        self.write("anchor", &anchor);
-        let port = self.port.to_string();
-        let words = ["@127.0.0.1", "-p", &port, "-a", "anchor", "+root=example", name, "A"];
-        let said = succeeds(self.tool("delv", &words));
+        let said = succeeds(self.delv(&self.keys_of_keys()[0], name));
         assert!(said.contains("; fully validated"), "{said}");
+    }
+
+    /// Whether the validator believes a name that starts from this key.
+    pub(super) fn validates_from(&self, key: &str, name: &str) -> bool {
+        let output = self.delv(key, name).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).contains("; fully validated")
+    }
+
+    fn delv(&self, key: &str, name: &str) -> Command {
+        delv(&self.folder, self.port, key, name)
+    }
+
+    /// The port of 127.0.0.1 where it listens.
+    pub(super) const fn port(&self) -> u16 {
+        self.port
     }
 }
 

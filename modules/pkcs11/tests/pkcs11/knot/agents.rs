@@ -71,12 +71,12 @@ fn serve(group: &Group, node: u16, agent: Agent) -> ZoneAgent {
 const MORE: &str = "a.deep A 192.0.2.3\nb.deep A 192.0.2.4\nsub NS ns.sub\nns.sub A 192.0.2.9\n";
 
 /// What an algorithm is called by those who take part, and what agents say of a record that is in no copy.
-struct Algorithm<'a> {
+pub(super) struct Algorithm<'a> {
     number: &'static str,
     /// After which other lines of Knot's policy may come.
-    knot: &'a str,
-    suite: &'static str,
-    operation: &'static str,
+    pub(super) knot: &'a str,
+    pub(super) suite: &'static str,
+    pub(super) operation: &'static str,
     objection: &'static str,
 }
 
@@ -180,7 +180,7 @@ fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
     drop(agents);
 }
 
-const ED25519: Algorithm<'static> = Algorithm {
+pub(super) const ED25519: Algorithm<'static> = Algorithm {
     number: "15",
     knot: "ed25519",
     suite: "frost-ed25519",

@@ -1,0 +1,65 @@
+//! Another key of the keys: BIND makes it, is told that the parent has it and the old one no longer, and takes the old one out of the zone.
+
+use std::{thread, time::Duration};
+
+use super::{
+    bound,
+    server::{Bind, PATIENCE},
+};
+use crate::{
+    generation::pooled,
+    group::{log, until},
+};
+
+/// What the server says of a key in its state machine, such as `ds:             omnipresent`.
+fn is(bind: &Bind, key: &str, what: &str, state: &str) -> bool {
+    let status = bind.tell(&["dnssec", "-status", "example"]);
+    let of_key = status.split("\nkey: ").find(|part| part.split_whitespace().next() == Some(key));
+    of_key.unwrap_or_else(|| panic!("{key}: {status}")).lines().any(|line| {
+        let said = line.trim_start().trim_start_matches("- ");
+        said.strip_prefix(what).and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| rest.trim() == state)
+    })
+}
+
+/// Tells the server what the parent has, until it knows.
+fn parent(bind: &Bind, key: &str, has: &str, state: &str) {
+    bind.tell(&["dnssec", "-checkds", "-key", key, has, "example"]);
+    until("the server believes what the parent has", PATIENCE, || is(bind, key, "ds", state));
+}
+
+/// The third key is the group's own, since the pool is empty then.
+#[test]
+fn bind_changes_its_key_of_the_keys() {
+    let group = pooled("zone-ecdsa-p256-1=ecdsa-p256,zone-ecdsa-p256-2=ecdsa-p256", "");
+    let bind = Bind::start(&group, None, "A 13 2 ");
+    let before = bind.keys_of_keys();
+    assert_eq!(before.len(), 1, "{before:?}");
+    let old = bind.signers("key").pop().unwrap();
+    until("the parent is told of the key", PATIENCE, || bind.verify().contains("\tCDNSKEY\t"));
+    parent(&bind, &old, "published", "omnipresent");
+
+    // BIND names a key in its store after the second in which it makes it: two of one second would have one name.
+    thread::sleep(Duration::from_millis(1100));
+    bind.tell(&["dnssec", "-rollover", "-key", &old, "example"]);
+    let mut new = None;
+    until("another key signs the keys", PATIENCE, || {
+        new = bind.signers("key").into_iter().find(|key| *key != old);
+        new.is_some()
+    });
+    let new = new.unwrap();
+    assert!(log(&group).contains("the group has made zone-ecdsa-p256-3"), "{}", log(&group));
+    assert_eq!((bound(&group), bind.keys_of_keys().len()), (3, 2));
+    // The server tells the parent when all have the new key.
+    until("the parent may have it", PATIENCE, || is(&bind, &new, "ds", "rumoured"));
+    parent(&bind, &new, "published", "omnipresent");
+    parent(&bind, &old, "withdrawn", "hidden");
+    until("the new key is alone", PATIENCE, || bind.keys_of_keys().len() == 1);
+    let after = bind.keys_of_keys();
+    assert_ne!(after, before);
+    bind.update("new");
+    until("the change is signed", PATIENCE, || bind.ask("new.example").contains("A 13 2 "));
+    bind.verify();
+    // From the new key down; the old one vouches for nothing any more.
+    bind.validate("new.example");
+    assert!(!bind.validates_from(&before[0], "new.example"), "the old key signs no longer");
+}
