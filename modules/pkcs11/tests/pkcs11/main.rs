@@ -32,3 +32,4 @@ mod resolvers;
 mod routinator;
 #[path = "../../../../bin/theta/tests/cli/run.rs"]
 mod run;
+mod ssh;
