@@ -14,6 +14,9 @@ use crate::{
     host::{FUNCTION_REJECTED, Host},
 };
 
+/// What a key of RSA in the pool is called.
+pub(crate) const RSA: &str = "zone-sh00-pkcs1-sha256-1";
+
 pub(crate) const P256: &str = "06082a8648ce3d030107";
 const SECP256K1: &str = "06052b8104000a";
 const P384: &str = "06052b81040022";
@@ -25,6 +28,16 @@ const DEVICE_MEMORY: u64 = 0x31;
 /// A running group of 2 of 4 with these keys, and a host's configuration for it with a pool.
 pub(crate) fn pooled(keys: &str, lines: &str) -> Group {
     let mut group = Group::made_with(&["--keys", keys]);
+    group.start_all();
+    ready(&group, lines);
+    group
+}
+
+/// The same with one key of RSA in the pool.
+pub(crate) fn pooled_rsa(lines: &str) -> Group {
+    let mut group = Group::made_with(&["--no-keys"]);
+    group.file("rsa.pem", SAFE_PRIMES);
+    group.theta(&["keys", "import", "--name", RSA, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
     group.start_all();
     ready(&group, lines);
     group

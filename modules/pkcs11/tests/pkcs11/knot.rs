@@ -2,9 +2,12 @@
 
 pub(crate) mod agents;
 mod ahead;
+mod algorithms;
 mod offline;
+mod primary;
 mod rollover;
 mod transfers;
+mod updates;
 
 use std::{fs, time::Duration};
 

@@ -1,6 +1,7 @@
 //! BIND 9.20: a name server whose keys are in a key store. It makes them, signs a zone by itself, and changes them.
 
 mod agents;
+mod hashed;
 mod offline;
 mod rollover;
 mod server;
@@ -9,8 +10,8 @@ use std::{fs, thread, time::Duration};
 
 use self::server::{Bind, PATIENCE};
 use crate::{
-    generation::{pooled, ready},
-    group::{SAFE_PRIMES, log, until},
+    generation::{pooled, pooled_rsa},
+    group::{log, until},
     harness::Group,
     resolvers::{Unbound, status},
 };
@@ -71,12 +72,7 @@ fn unbound_accepts_what_bind_signs() {
 /// Algorithm 8: one key for everything, of 2048 bits.
 #[test]
 fn bind_signs_a_zone_with_rsa() {
-    let mut group = Group::made_with(&["--no-keys"]);
-    group.file("rsa.pem", SAFE_PRIMES);
-    let name = "zone-sh00-pkcs1-sha256-1";
-    group.theta(&["keys", "import", "--name", name, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
-    group.start_all();
-    ready(&group, "");
+    let group = pooled_rsa("");
     let key = "csk key-store \"threshold\" lifetime unlimited algorithm rsasha256 2048;";
     let bind = Bind::start(&group, Some(key), "A 8 2 ");
     assert_eq!(bound(&group), 1);

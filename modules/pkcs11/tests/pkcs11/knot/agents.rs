@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 
 use super::{PATIENCE, RECORDS, start_with};
 use crate::{
-    generation::pooled,
+    generation::{RSA, pooled, pooled_rsa},
     group::{log, until},
     harness::Group,
 };
@@ -110,22 +110,41 @@ pub(crate) fn prepared_with(
     lines: &str,
     sources: impl Fn(&Group, &Path) -> Sources,
 ) -> (Group, Vec<ZoneAgent>) {
-    let [one, two] = [1, 2].map(|number| format!("zone-{suite}-{number}"));
-    let group = pooled(&format!("{one}={suite},{two}={suite}"), lines);
-    let key = |name: &str| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
-    group.file("zone.keys", key(&one) + &key(&two));
+    // Primes of RSA are there for one key; it signs everything.
+    let (group, names) = if suite.starts_with("sh00") {
+        (pooled_rsa(lines), vec![RSA.to_owned()])
+    } else {
+        let names = [1, 2].map(|number| format!("zone-{suite}-{number}"));
+        let keys = names.each_ref().map(|name| format!("{name}={suite}")).join(",");
+        (pooled(&keys, lines), names.to_vec())
+    };
+    let agents = attached(&group, &names, operation, nodes, records, sources);
+    (group, agents)
+}
+
+/// Lets the nodes of a running group ask agents about keys of these names, on which the operators have agreed.
+pub(super) fn attached(
+    group: &Group,
+    names: &[String],
+    operation: &str,
+    nodes: RangeInclusive<u16>,
+    records: &str,
+    sources: impl Fn(&Group, &Path) -> Sources,
+) -> Vec<ZoneAgent> {
+    let key = |name: &String| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
+    group.file("zone.keys", names.iter().map(key).collect::<String>());
     let agents = nodes.clone().map(|node| {
         let folder = group.node_dir(node);
         fs::write(folder.join("example.zone"), records).unwrap();
-        serve(&group, node, Agent::open(sources(&group, &folder)).unwrap())
+        serve(group, node, Agent::open(sources(group, &folder)).unwrap())
     });
     let agents: Vec<ZoneAgent> = agents.collect();
     for node in nodes {
-        let explain = format!("policy explain --ask {node} --client client --key {one} --operation {operation}");
+        let explain = format!("policy explain --ask {node} --client client --key {} --operation {operation}", names[0]);
         let explain: Vec<&str> = explain.split(' ').collect();
         until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
     }
-    (group, agents)
+    agents
 }
 
 /// Has the zone of these records signed where these nodes ask agents.
@@ -145,7 +164,7 @@ fn signed_zone(
 }
 
 /// Adds a record to the zone; whether the server could sign that.
-fn set(knot: &Knot, record: &[&str]) -> bool {
+pub(super) fn set(knot: &Knot, record: &[&str]) -> bool {
     let add = [&["zone-set", "example."][..], record].concat();
     assert!(knot.tell(&["zone-begin", "example."]) && knot.tell(&add), "{}", knot.said());
     // A transaction that cannot be signed is over.
@@ -224,6 +243,18 @@ fn p256_digests_of_foreign_records_are_refused() {
         number: "13",
         knot: "ecdsap256sha256",
         suite: "ecdsa-p256",
+        operation: "sign-digest",
+        objection: "no record set of the zone has this digest with times of now",
+    });
+}
+
+/// One key signs everything, and its nodes see digests, too.
+#[test]
+fn rsa_digests_of_foreign_records_are_refused() {
+    nobody_signs_foreign_records(&Algorithm {
+        number: "8",
+        knot: "rsasha256\n    single-type-signing: on",
+        suite: "sh00-pkcs1-sha256",
         operation: "sign-digest",
         objection: "no record set of the zone has this digest with times of now",
     });

@@ -19,10 +19,10 @@ use theta_knot::{
 use super::{PATIENCE, RECORDS, ZONE};
 use crate::group::until;
 
-const SECRET: &str = "YW4gZXhhbXBsZSdzIHNlY3JldCwgb2YgMzIgYnl0ZXM=";
+pub(super) const SECRET: &str = "YW4gZXhhbXBsZSdzIHNlY3JldCwgb2YgMzIgYnl0ZXM=";
 
 /// The zone as it is, for whoever knows the key.
-fn config() -> String {
+pub(super) fn config() -> String {
     format!(
         "key:\n  - id: transfer.\n    algorithm: hmac-sha256\n    secret: {SECRET}\n\
          acl:\n  - id: out\n    key: transfer.\n    action: transfer\n\
