@@ -1,13 +1,17 @@
 //! What the calls do, one by one: keys and their attributes, signatures of every mechanism, lengths, mistakes.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256, Sha512};
 use theta_schemes::signatures::ecdsa::to_der;
 
 use crate::{
-    group::{KEYS, configure, log, openssl, shared, with_keys},
+    group::{KEYS, command, configure, log, openssl, shared, succeeds, with_keys},
+    harness::Group,
     host::Host,
 };
 
@@ -97,6 +101,86 @@ fn every_mechanism_makes_signatures_that_others_verify() {
         wrong[9] ^= 1;
         host.fails(0xc0, verify(&wrong));
         host.fails(0xc1, verify(&signature[1..]));
+    }
+}
+
+/// After a rotation the name means the new version, which signs. The one before is shown for what it has signed, and signs no more.
+#[test]
+fn the_versions_of_a_rotated_key_are_shown() {
+    let mut group = Group::made_with(&["--keys", "twice=ecdsa-p256"]);
+    group.start_all();
+    group.theta(&["client", "convert", "theta-group/client", "-o", "host.client"]).ok();
+    configure(&group, "");
+    let labels = |host: &mut Host| {
+        let listed = host.ok(json!({"do": "list"}));
+        let keys = listed["keys"].as_array().unwrap().iter();
+        let shown = keys.map(|key| format!("{} {}", key["class"], key["label"].as_str().unwrap()));
+        shown.collect::<BTreeSet<_>>()
+    };
+    let message = b"a message for two versions".to_vec();
+    let text = hex::encode(&message);
+    let sign = |key: &str| json!({"do": "sign", "key": key, "mechanism": "ecdsa-sha256", "data": text});
+    let mut host = Host::ready(&group);
+    assert_eq!(labels(&mut host), ["2 twice", "3 twice"].map(str::to_owned).into());
+    let old = field(&host.ok(sign("twice")), "signature");
+    group.theta(&["keys", "rotate", "twice"]).ok();
+
+    let mut host = Host::ready(&group);
+    // Classes 2 and 3 are public and private keys.
+    assert_eq!(labels(&mut host), ["2 twice", "3 twice", "2 twice@1"].map(str::to_owned).into());
+    let new = field(&host.ok(sign("twice")), "signature");
+    let mut infos = BTreeSet::new();
+    for (key, other, signature) in [("twice@1", "twice", &old), ("twice@2", "twice@1", &new)] {
+        let exported = group.theta(&["keys", "export", key]).ok().text();
+        group.file("version.pem", exported);
+        openssl(group.path(), &["pkey", "-pubin", "-in", "version.pem", "-outform", "DER", "-out", "version.der"]);
+        let info = std::fs::read(group.path().join("version.der")).unwrap();
+        verifies(group.path(), &info, &message, &to_der(signature).unwrap(), &["-digest", "sha256"]);
+        let verify = |key: &str| json!({"do": "verify", "key": key, "mechanism": "ecdsa-sha256", "data": text, "signature": hex::encode(signature)});
+        host.ok(verify(key));
+        host.fails(0xc0, verify(other));
+        infos.insert(info);
+    }
+    assert_eq!(infos.len(), 2);
+}
+
+/// Numbers of a private key of stored safe primes, in the words of `openssl asn1parse -genconf`.
+const NUMBERS: &str = "import json, sys
+stored = json.load(open(sys.argv[1]))['primes'][sys.argv[2]]
+p, q = (int(stored[name], 16) for name in 'pq')
+d = pow(65537, -1, (p - 1) * (q - 1))
+print('asn1=SEQUENCE:key\\n[key]')
+for place, number in enumerate([0, p * q, 65537, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p)]):
+    print(f'n{place}=INTEGER:{hex(number)}')";
+
+#[test]
+fn long_keys_of_rsa_sign() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    let primes = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/sh00/safe_primes.json");
+    let lengths: [u16; 2] = [3072, 4096];
+    for bits in lengths {
+        let mut python = command(&group, "python3");
+        python.args(["-c", NUMBERS, primes, &bits.to_string()]);
+        group.file("numbers", succeeds(python));
+        openssl(group.path(), &["asn1parse", "-genconf", "numbers", "-noout", "-out", "rsa.der"]);
+        openssl(group.path(), &["pkey", "-inform", "DER", "-in", "rsa.der", "-out", "rsa.pem"]);
+        let name = format!("rsa-{bits}");
+        group.theta(&["keys", "import", "--name", &name, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
+    }
+    group.start_all();
+    group.theta(&["client", "convert", "theta-group/client", "-o", "host.client"]).ok();
+    configure(&group, "");
+    let mut host = Host::ready(&group);
+    let message = b"a message for a long key".to_vec();
+    for bits in lengths {
+        let key = format!("rsa-{bits}");
+        let length = host.ok(json!({"do": "attribute", "key": key, "name": "modulus_bits"}));
+        assert_eq!(field(&length, "value"), u64::from(bits).to_le_bytes());
+        let ask = json!({"do": "sign", "key": key, "mechanism": "rsa-sha256", "data": hex::encode(&message)});
+        let signature = field(&host.ok(ask), "signature");
+        assert_eq!(signature.len(), usize::from(bits / 8));
+        let info = field(&host.ok(json!({"do": "attribute", "key": key, "name": "info"})), "value");
+        verifies(group.path(), &info, &message, &signature, &["-digest", "sha256"]);
     }
 }
 
