@@ -15,11 +15,13 @@ use tokio::task;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    consent::{Consent, Facts, consent},
+    consent::{Consent, Facts, Refusal, consent},
     gathered::{Gathered, Readers, Wanted},
     kept::{Kept, MemoryError},
-    overrides,
+    overrides::{self, Override},
     places::Places,
+    shown,
+    signatures::KeySet,
     sources::{Known, SourceError, Sources},
     statements::{Standing, Stated},
     store::{Folder, Store},
@@ -38,6 +40,9 @@ pub enum AgentError {
     /// It does not know what it has agreed to.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Nobody can look after the overrides that all registries see.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
     /// The socket cannot be served on.
     #[error(transparent)]
     Socket(#[from] SocketError),
@@ -77,6 +82,28 @@ struct State {
     /// What follows from what is known; `None` if that has changed since.
     standing: Option<Standing>,
     kept: Kept,
+    /// The overrides that all registries see.
+    shown: Vec<Override>,
+}
+
+impl shown::Looks for State {
+    fn operators(&self) -> Option<KeySet> {
+        self.known.as_ref().ok()?.registry.operators.clone()
+    }
+
+    fn take(&mut self, shown: Vec<Override>) {
+        let own = self.known.as_ref().map_or(&[][..], |known| &known.overrides);
+        for one in shown.iter().filter(|one| !self.shown.contains(one) && now() < one.until) {
+            let here = if own.contains(one) { "and so does this registry" } else { "and this registry does not" };
+            let Override { key, digest, reason, until } = one;
+            let digest = hex::encode(digest);
+            tracing::warn!(
+                "OVERRIDE: operators permit {} to sign the bytes with the SHA-256 {digest} until {until} ({reason}), {here}",
+                key.escape_debug()
+            );
+        }
+        self.shown = shown;
+    }
 }
 
 /// A registry's agent. It reads its files again when they change.
@@ -155,7 +182,8 @@ impl Agent {
                 None
             }
         };
-        let state = Arc::new(Mutex::new(State { looked, known: Ok(known), standing, kept }));
+        let state = Arc::new(Mutex::new(State { looked, known: Ok(known), standing, kept, shown: Vec::new() }));
+        shown::watch(sources.store.join(shown::FOLDER), &state, look)?;
         let (readers, places) = (Readers::new(store, patience), Places::new(waiting));
         Ok(Self { sources: Arc::new(sources), readers, look, after_break, state, places })
     }
@@ -189,7 +217,7 @@ impl Agent {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.look(&mut state);
-        let State { known, standing, kept, .. } = &mut *state;
+        let State { known, standing, kept, shown, .. } = &mut *state;
         let known = known.as_ref().map_err(Clone::clone)?;
         let now = now();
         check_clock(kept, now, self.after_break)?;
@@ -207,14 +235,11 @@ impl Agent {
             now,
         };
         let decided = match consent(key, statement, &facts) {
-            Ok(Consent { what, entries }) => Ok((Decision { what, overridden: None }, entries)),
+            Ok(Consent { what, entries }) => Ok((Decision { what, is_overridden: false }, entries)),
             Err(refusal) => {
                 let digest = Sha256::digest(statement).into();
-                let permits = known.overrides.iter().find(|one| one.permits(key, &digest, now));
-                permits.ok_or_else(|| refusal.to_string()).map(|permits| {
-                    let decision = Decision { what: refusal.to_string(), overridden: Some(permits.reason.clone()) };
-                    (decision, overrides::entries(key, statement, &facts))
-                })
+                overridden((key, &digest), (&known.overrides, shown), &refusal, now)
+                    .map(|decision| (decision, overrides::entries(key, statement, &facts)))
             }
         };
         // Whatever was decided without that was decided for the lack of it.
@@ -248,11 +273,41 @@ impl Agent {
     }
 }
 
+/// What was consented to, and why, in words for the record.
 struct Decision {
-    /// What it is, or what would have been said against it.
     what: String,
-    /// Why operators permit it all the same.
-    overridden: Option<String>,
+    /// Whether operators permit it, though the agent has said no.
+    is_overridden: bool,
+}
+
+/// What is not consented to, if an override permits it that this registry has taken up, and that all registries see.
+fn overridden(
+    (key, digest): (&str, &[u8; 32]),
+    (own, shown): (&[Override], &[Override]),
+    refusal: &Refusal,
+    now: i64,
+) -> Result<Decision, String> {
+    let mut own = own.iter().filter(|one| one.permits(key, digest, now)).peekable();
+    let elsewhere = shown.iter().find(|one| one.permits(key, digest, now));
+    match (own.peek(), elsewhere) {
+        (None, None) => Err(refusal.to_string()),
+        (None, Some(Override { reason, .. })) => Err(format!(
+            "OVERRIDE elsewhere: operators permit it ({reason}), and this registry has not taken that up: {refusal}"
+        )),
+        (Some(_), _) => match own.find(|one| shown.contains(one)) {
+            Some(Override { reason, .. }) => {
+                let what = format!(
+                    "OVERRIDE: operators permit the SHA-256 {} ({reason}), though {refusal}",
+                    hex::encode(digest)
+                );
+                Ok(Decision { what, is_overridden: true })
+            }
+            None => Err(format!(
+                "an override permits it that not all registries see: put it into {}/ of the store as well; {refusal}",
+                shown::FOLDER
+            )),
+        },
+    }
 }
 
 #[tonic::async_trait]
@@ -268,12 +323,14 @@ impl agent_server::Agent for Agent {
         let decided = task::spawn(async move { (this.decide(asked).await, place) }).await;
         let (decided, _place) = decided.map_err(|error| Status::internal(error.to_string()))?;
         match &decided {
-            Ok(Decision { what, overridden: None }) => tracing::info!(client, key, "consented to {what}"),
-            Ok(Decision { what, overridden: Some(reason) }) => {
-                tracing::warn!(client, key, "OVERRIDE: operators permit it ({reason}), though {what}");
-            }
+            Ok(Decision { what, is_overridden: false }) => tracing::info!(client, key, "consented to {what}"),
+            Ok(Decision { what, is_overridden: true }) => tracing::warn!(client, key, "{what}"),
             Err(objection) => tracing::warn!(client, key, "refused: {objection}"),
         }
-        Ok(Response::new(ConsentResponse { consents: decided.is_ok(), reason: decided.err().unwrap_or_default() }))
+        let (consents, reason) = match decided {
+            Ok(Decision { what, .. }) => (true, what),
+            Err(objection) => (false, objection),
+        };
+        Ok(Response::new(ConsentResponse { consents, reason }))
     }
 }

@@ -8,6 +8,7 @@
 //! - [`objects`]: what may be signed, read from the bytes that a signature covers.
 //! - [`consent`]: whether it follows; [`memory`]: what was agreed to before; [`kept`]: the memory's file.
 //! - [`store`]: where contents are found that are signed by their digest; `gathered`: what of them a decision needs; [`sources`]: files, and when they change; `files`: which are read.
+//! - [`overrides`]: what operators permit though an agent refuses it; `shown`: those that all registries see.
 //! - [`agent`]: asks by nodes, over a socket; `places`: how many at once, of each client.
 
 pub mod agent;
@@ -21,6 +22,7 @@ pub mod objects;
 pub mod overrides;
 mod places;
 pub mod registry;
+mod shown;
 pub mod signatures;
 pub mod sources;
 pub mod statements;

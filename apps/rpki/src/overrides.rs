@@ -17,7 +17,7 @@ use crate::{
     memory::{Digest, Entry, Number},
     objects::{Attributes, Kind, Object, read_manifest},
     registry::{Authority, Registry},
-    signatures::Signed,
+    signatures::{KeySet, Signed},
 };
 
 /// What an operator's signature is of begins with this.
@@ -85,6 +85,14 @@ impl Override {
     /// # Errors
     /// [`OverrideError`].
     pub fn read(text: &str, registry: &Registry) -> Result<Self, OverrideError> {
+        Self::signed(text, registry.operators.as_ref())
+    }
+
+    /// The same with the operators of a registry's data.
+    ///
+    /// # Errors
+    /// [`OverrideError`].
+    pub(crate) fn signed(text: &str, operators: Option<&KeySet>) -> Result<Self, OverrideError> {
         let OverrideText { digest: digits, key, reason, until, signature } =
             toml::from_str(text).map_err(|error| OverrideError::Text(error.message().to_owned()))?;
         let mut digest = [0; 32];
@@ -94,7 +102,7 @@ impl Override {
             return Err(OverrideError::Text(format!("its reason is a line of 1 to {MOST_REASON} bytes")));
         }
         let read = Self { digest, key, reason, until };
-        let operators = registry.operators.as_ref().ok_or(OverrideError::NoOperators)?;
+        let operators = operators.ok_or(OverrideError::NoOperators)?;
         let (count, need) = (operators.count(&read.signed_bytes(), &signature), operators.need());
         if count < need { Err(OverrideError::Signatures { count, need }) } else { Ok(read) }
     }

@@ -120,7 +120,7 @@ pub(crate) fn found(path: &Path) -> Result<Result<String, String>, SourceError> 
 }
 
 /// The files of a folder that end with .toml, in order; `None` if it has more files than so many.
-fn list(folder: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
+pub(crate) fn list(folder: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>>> {
     let mut files = Vec::new();
     for (entry, before) in fs::read_dir(folder)?.zip(0..) {
         if before >= most {

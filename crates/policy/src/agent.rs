@@ -50,7 +50,7 @@ impl Agent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
     agent: Name,
-    answer: Result<(), Objection>,
+    answer: Result<String, Objection>,
 }
 
 /// Why an agent's consent is absent.
@@ -65,10 +65,10 @@ pub enum Objection {
 }
 
 impl Heard {
-    /// The agent consents.
+    /// The agent consents, and may say to what and why, for the record. Its words are cut, and are one line.
     #[must_use]
-    pub const fn consent(agent: Name) -> Self {
-        Self { agent, answer: Ok(()) }
+    pub fn consent(agent: Name, words: &str) -> Self {
+        Self { agent, answer: Ok(one_line(words)) }
     }
 
     /// It refuses. Its words are cut, and are one line.
@@ -87,7 +87,7 @@ impl Heard {
         &self.agent
     }
 
-    pub(crate) const fn answer(&self) -> &Result<(), Objection> {
+    pub(crate) const fn answer(&self) -> &Result<String, Objection> {
         &self.answer
     }
 }

@@ -10,6 +10,10 @@ use crate::{Decision, Request, Unidentified};
 #[must_use]
 pub fn record(node: u16, time: UnixTime, request: &Request<'_>, decision: &Decision, policy: Digest) -> AuditRecord {
     let ask = request.ask();
+    let detail = match &decision.said {
+        Some(said) => format!("{}; {said}", decision.reason),
+        None => decision.reason.to_string(),
+    };
     AuditRecord {
         time,
         node,
@@ -22,7 +26,7 @@ pub fn record(node: u16, time: UnixTime, request: &Request<'_>, decision: &Decis
         allowed: decision.allowed,
         rule: decision.rule.as_ref().map(Name::to_string),
         reason: decision.reason.code().to_owned(),
-        detail: AuditRecord::cut(&decision.reason.to_string()),
+        detail: AuditRecord::cut(&detail),
         approvers: decision.approvers.iter().take(MOST_APPROVERS).map(Name::to_string).collect(),
         policy,
     }

@@ -12,7 +12,7 @@ use theta_authority::{Agents, Hearing, Question};
 use theta_network::doorway::Occasionally;
 use theta_policy::{Agent, Heard};
 use theta_statements::Name;
-use theta_wire::agent::{ConsentRequest, agent_client::AgentClient};
+use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_client::AgentClient};
 use tokio::{net::UnixStream, sync::Semaphore, time};
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
@@ -74,8 +74,8 @@ impl Agents for AgentSockets {
             match time::timeout(most, answer(socket.channel.clone(), (agent.socket(), &socket.silent), most, question))
                 .await
             {
-                Ok(Ok(None)) => Heard::consent(name),
-                Ok(Ok(Some(reason))) => Heard::refusal(name, &reason),
+                Ok(Ok(Answer { consents: true, words })) => Heard::consent(name, &words),
+                Ok(Ok(Answer { consents: false, words })) => Heard::refusal(name, &words),
                 Ok(Err(why)) => Heard::silence(name, &why),
                 Err(_) => Heard::silence(name, &late(most)),
             }
@@ -87,13 +87,18 @@ fn late(most: Duration) -> String {
     format!("it did not answer within {} ms", most.as_millis())
 }
 
-/// `None` if it consents, else why not.
+/// What an agent says.
+struct Answer {
+    consents: bool,
+    words: String,
+}
+
 async fn answer(
     channel: Channel,
     (socket, silent): (&Path, &Occasionally),
     most: Duration,
     question: Question,
-) -> Result<Option<String>, String> {
+) -> Result<Answer, String> {
     let Question { group, node, client, account: _, key, operation, label, statement, slot, time } = question;
     let mut request = tonic::Request::new(ConsentRequest {
         group,
@@ -110,9 +115,8 @@ async fn answer(
     let mut agent = AgentClient::new(channel).max_decoding_message_size(MOST_ANSWER);
     match agent.consent(request).await {
         Ok(answer) => {
-            let answer = answer.into_inner();
-            let refused = !answer.consents;
-            Ok(refused.then_some(answer.reason))
+            let ConsentResponse { consents, reason } = answer.into_inner();
+            Ok(Answer { consents, words: reason })
         }
         Err(status) => {
             // The words of a status come from the agent or, if it is not there, from the system.

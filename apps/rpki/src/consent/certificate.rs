@@ -171,9 +171,9 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
     let address = certificate.signed_object().ok_or(Refusal::Profile("address of the object"))?;
     let file = address.as_str().strip_prefix(issuer.repository.as_str());
     let file = file.ok_or(Refusal::Profile("address of the object"))?.to_owned();
-    let (what, bound) = if file == issuer.manifest_name() {
+    let (by, what, bound) = if file == issuer.manifest_name() {
         of_manifest(issuer, certificate, facts)?;
-        (format!("the manifest of {}", issuer.name), None)
+        (String::new(), format!("the manifest of {}", issuer.name), None)
     } else {
         let Some(Published::Attestation(attestation)) = facts.published(issuer, &file) else {
             // What is not known to be authorised may be.
@@ -184,11 +184,12 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
         let (key, digest) = (identifier(certificate), attestation.digest());
         bounds::object_key(issuer, &key, digest, facts)?;
         let authority = issuer.name.clone();
-        (attestation.to_string(), Some(Entry::Content { key, digest, authority, from: facts.now }))
+        let bound = Entry::Content { key, digest, authority, from: facts.now };
+        (facts.by(issuer, &file), attestation.to_string(), Some(bound))
     };
     let validity = certificate.validity();
     facts.lasts(validity.not_before(), validity.not_after(), facts.registry.terms.longest_object)?;
-    Ok(Fitting { what: format!("the certificate of the key of {what}"), file, bound })
+    Ok(Fitting { what: format!("{by}the certificate of the key of {what}"), file, bound })
 }
 
 /// Whether a certificate is for the key that has signed the last manifest, begins no later than that, lasts as long and no longer (RFC 9286, section 5.1), and is

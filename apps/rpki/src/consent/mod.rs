@@ -23,10 +23,10 @@ use theta_names::WallTime;
 pub use self::refusal::{Refusal, blames_key, blames_quota, spared, usable_keys};
 use crate::{
     attestation::{Attestation, aspa_file, roa_file},
-    memory::{Entry, Memory, Number},
+    memory::{Counted, Entry, Memory, Number},
     objects::{Attributes, Kind, Object},
     registry::{Authority, Pool, Registry},
-    statements::Authorised,
+    statements::{Authorised, Identified},
     store::Store,
 };
 
@@ -83,6 +83,15 @@ impl Facts<'_> {
         let attestations = attestations.map(|(file, one)| (file.to_owned(), Published::Attestation(one)));
         let children = self.registry.children(of).map(|child| (child.certificate_name(), Published::Authority(child)));
         attestations.chain(children).collect()
+    }
+
+    /// By which consent of its member an authority publishes something, in words for the record. They come before what that is, which may be cut.
+    fn by(&self, issuer: &Authority, file: &str) -> String {
+        let Some(member) = issuer.member.as_deref() else { return String::new() };
+        let statement = self.authorised.statement(member, file).map(Identified::counted);
+        statement.map_or_else(String::new, |Counted { number, digest, .. }| {
+            format!("by {member}'s statement {number} (SHA-256 {}): ", hex::encode(digest))
+        })
     }
 
     fn time(&self) -> Time {
@@ -150,7 +159,8 @@ fn content(key: &PublicKey, attributes: Attributes, facts: &Facts<'_>) -> Result
             Ok(()) => {
                 let authority = issuer.name.clone();
                 let entry = Entry::Content { key, digest, authority, from: facts.now };
-                return Ok(Consent { what: attestation.to_string(), entries: vec![entry] });
+                let by = facts.by(issuer, &attestation.file_name());
+                return Ok(Consent { what: format!("{by}{attestation}"), entries: vec![entry] });
             }
             Err(refusal) => {
                 refused.get_or_insert(refusal);

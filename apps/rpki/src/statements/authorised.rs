@@ -232,6 +232,12 @@ impl Authorised {
         Some(&self.by_member.get(member)?.files.get(file)?.statement().attestation)
     }
 
+    /// The statement by which this member has authorised what is in the file with this name.
+    #[must_use]
+    pub fn statement(&self, member: &str, file: &str) -> Option<&Identified> {
+        self.by_member.get(member)?.files.get(file)
+    }
+
     /// Why it is not known what this member has authorised, if it is not.
     #[must_use]
     pub fn unsettled(&self, member: &str) -> Option<&str> {

@@ -38,6 +38,14 @@ pub(crate) async fn ask_as(
     if consents { Ok(()) } else { Err(reason) }
 }
 
+/// With what words it consents, or what it says against it.
+async fn words(agent: &Agent, key: &str, statement: &[u8]) -> (bool, String) {
+    let (key, statement) = (key.to_owned(), statement.to_vec().into());
+    let request = ConsentRequest { key, operation: "sign".to_owned(), statement, ..ConsentRequest::default() };
+    let ConsentResponse { consents, reason } = agent.consent(Request::new(request)).await.unwrap().into_inner();
+    (consents, reason)
+}
+
 fn signed(bytes: &[u8], seeds: &[u8]) -> String {
     let words = |signed: theta_rpki::signatures::Signed| {
         format!("[[signature]]\nkey = \"{}\"\nsignature = \"{}\"\n", signed.key, signed.signature)
@@ -93,7 +101,14 @@ async fn a_member_grants_and_withdraws_by_signed_files() {
     assert!(certify().await.unwrap_err().contains(unauthorised), "a key that is not the member's");
     fs::write(file("3.toml"), statement(&attestation, 1, from, until, &[1, 3])).unwrap();
     assert_eq!(certify().await, Ok(()));
-    assert_eq!(ask(&agent, "rpki-ee-0", "sign", &asked[0]).await, Ok(()));
+    let by = {
+        let (rpki, member, attestation) = ("example".to_owned(), "acme".to_owned(), attestation.clone());
+        let stated = Statement { rpki, member, number: 1, from, until, attestation };
+        format!("by acme's statement 1 (SHA-256 {}): ", hex::encode(Sha256::digest(stated.signed_bytes())))
+    };
+    let roa = "the ROA of AS64496 for 192.0.2.0/24";
+    assert_eq!(words(&agent, "rpki-ee-0", &asked[0]).await, (true, format!("{by}{roa}")));
+    assert_eq!(words(&agent, "rpki-acme", &asked[1]).await, (true, format!("{by}the certificate of the key of {roa}")));
     fs::write(file("4.toml"), statement(&attestation, 2, from, None, &[2, 3])).unwrap();
     assert!(certify().await.unwrap_err().contains(unauthorised), "withdrawn");
 
@@ -123,6 +138,18 @@ async fn what_was_agreed_to_outlives_the_agent() {
     assert_eq!(ask(&agent, "rpki-acme", "sign", &one[1]).await, Ok(()));
 }
 
+/// What it says, when it says this: it looks at what all see by itself.
+async fn until_said<F: Future<Output = (bool, String)>>(ask: impl Fn() -> F, what: &str) -> (bool, String) {
+    for _ in 0..1_000 {
+        let (consents, said) = ask().await;
+        if said.contains(what) {
+            return (consents, said);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("nothing is said of {what}")
+}
+
 #[tokio::test]
 async fn operators_override_one_object_together() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,6 +169,8 @@ async fn operators_override_one_object_together() {
         );
         head + &signed(&one.signed_bytes(), seeds)
     };
+    let shown = sources.store.join("overrides");
+    fs::create_dir_all(&shown).unwrap();
     let folder = sources.overrides.unwrap();
     let objection = |said: Result<(), String>| said.unwrap_err().contains("is authorised by no member's statement");
     // One operator; a member; two, too late.
@@ -150,11 +179,27 @@ async fn operators_override_one_object_together() {
         ("2.toml", file(&[11, 1], world.now + 100)),
         ("3.toml", file(&[11, 12], world.now - 100)),
     ] {
-        fs::write(folder.join(name), text).unwrap();
+        fs::write(folder.join(name), &text).unwrap();
+        fs::write(shown.join(name), text).unwrap();
         assert!(objection(ask(&agent, "rpki-acme", "sign", &asked[1]).await), "{name}");
     }
-    fs::write(folder.join("4.toml"), file(&[11, 13], world.now + 100)).unwrap();
-    assert_eq!(ask(&agent, "rpki-acme", "sign", &asked[1]).await, Ok(()));
+    let good = file(&[11, 13], world.now + 100);
+    let certify = || words(&agent, "rpki-acme", &asked[1]);
+    // Elsewhere it is taken up, and here it is seen.
+    fs::write(shown.join("4.toml"), &good).unwrap();
+    let (consents, said) = until_said(certify, "OVERRIDE").await;
+    let elsewhere = "OVERRIDE elsewhere: operators permit it (the member's keys are lost), and this registry has not taken that up: ";
+    assert!(!consents && said.starts_with(elsewhere) && said.contains("is authorised by no member's"), "{said}");
+    // Here it is taken up, and elsewhere nobody sees it.
+    fs::remove_file(shown.join("4.toml")).unwrap();
+    fs::write(folder.join("4.toml"), &good).unwrap();
+    let (consents, said) = until_said(certify, "that not all registries see").await;
+    assert!(!consents && said.contains("is authorised by no member's"), "{said}");
+    fs::write(shown.join("another name.toml"), &good).unwrap();
+    let (consents, said) = until_said(certify, "OVERRIDE").await;
+    let digest = hex::encode(Sha256::digest(&asked[1]));
+    let flagged = format!("OVERRIDE: operators permit the SHA-256 {digest} (the member's keys are lost), though ");
+    assert!(consents && said.starts_with(&flagged) && said.contains("is authorised by no member's"), "{said}");
     // This object, and no other one.
     let (_, other) = world.object(&forged, keys().objects[0], 2);
     assert!(objection(ask(&agent, "rpki-acme", "sign", &other[1]).await));

@@ -1,6 +1,7 @@
 //! ROAs and ASPAs: what their keys sign, and what their keys are certified for.
 
 use rpki::repository::resources::ResourceSet;
+use sha2::{Digest as _, Sha256};
 use theta_rpki::{memory::Entry, registry::Registry, statements::Statement};
 
 use crate::issuer::{DAY, World, aspa, base64, keys, no_addresses, registry_text, roa, time};
@@ -14,9 +15,11 @@ fn what_a_member_has_stated_is_signed() {
         let serial = u64::try_from(number + 1).unwrap();
         let (_, asked) = world.object(attestation, keys().objects[number], serial);
         let said = world.ask(&format!("rpki-ee-{number}"), &asked[0]).unwrap();
-        assert_eq!(said.what, attestation.to_string());
+        let digest = hex::encode(Sha256::digest(world.statements[number].signed_bytes()));
+        let by = format!("by acme's statement {number} (SHA-256 {digest}): ");
+        assert_eq!(said.what, format!("{by}{attestation}"));
         let said = world.ask("rpki-acme", &asked[1]).unwrap();
-        assert_eq!(said.what, format!("the certificate of the key of {attestation}"));
+        assert_eq!(said.what, format!("{by}the certificate of the key of {attestation}"));
         // The same again, by whoever asks once more.
         world.ask(&format!("rpki-ee-{number}"), &asked[0]).unwrap();
         world.ask("rpki-acme", &asked[1]).unwrap();

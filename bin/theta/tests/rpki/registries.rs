@@ -1,7 +1,7 @@
 //! Five registries on this machine, and relying parties.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -65,6 +65,13 @@ fn said(mut command: Command) -> Said {
     Said(output.status.success(), text)
 }
 
+/// Makes a key of Ed25519 in a file, and returns its public part.
+fn new_key(folder: &Path, file: &str) -> String {
+    let made = said(program(folder, "theta-rpki", &format!("key new --out {file} --json"))).ok();
+    let made: Value = serde_json::from_str(made.lines().next().unwrap()).unwrap();
+    made["key"].as_str().unwrap().to_owned()
+}
+
 fn is_root() -> bool {
     said({
         let mut id = Command::new("id");
@@ -79,14 +86,15 @@ fn is_root() -> bool {
 /// The registries' processes. They end when this is dropped.
 pub(crate) struct Registries {
     group: Group,
-    agents: Vec<Child>,
+    /// By the numbers of their nodes.
+    agents: BTreeMap<u16, Child>,
     rsync: Child,
     web: Web,
 }
 
 impl Drop for Registries {
     fn drop(&mut self) {
-        for child in self.agents.iter_mut().chain([&mut self.rsync]) {
+        for child in self.agents.values_mut().chain([&mut self.rsync]) {
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -94,8 +102,14 @@ impl Drop for Registries {
 }
 
 impl Registries {
-    /// With keys of a trust anchor, a member's authority and objects that no registry has, and one agent each, of which all know the same.
+    /// With keys of a trust anchor, a member's authority and objects that no registry has, and one agent each, of which all know the same. The member has one
+    /// key.
     pub(crate) fn new() -> Self {
+        Self::with_member(["ann.key"], 1)
+    }
+
+    /// The same with these keys of the member, of which so many sign.
+    pub(crate) fn with_member<const N: usize>(members: [&str; N], need: usize) -> Self {
         let mut group = Group::made_with(&["--nodes", "5", "--threshold", "3", "--no-keys"]);
         let names = ["rpki-ta", "rpki-acme"].map(str::to_owned).into_iter();
         let names: Vec<_> = names.chain((0..OBJECTS).map(|number| format!("rpki-ee-{number}"))).collect();
@@ -115,21 +129,21 @@ impl Registries {
         let path = group.path().to_owned();
         fs::create_dir_all(path.join("statements/acme")).unwrap();
         ["cache", "out", "pub"].iter().for_each(|name| fs::create_dir(path.join(name)).unwrap());
-        let key = said(program(&path, "theta-rpki", "key new --out ann.key --json")).ok();
-        let key: Value = serde_json::from_str(key.lines().next().unwrap()).unwrap();
+        let member = members.map(|file| new_key(&path, file));
         let (port, secure) = (free_port().unwrap(), free_port().unwrap());
         let host = format!("rsync://localhost:{port}");
         let published = path.join("pub/rsync/current").join(format!("localhost:{port}")).join("ta");
         let web = Web::serve(&path, secure, &[("rrdp", path.join("pub/rrdp")), ("ta", published)]);
         let site = web.site();
-        let text = registry((&host, &site), key["key"].as_str().unwrap(), &public("rpki-ta"), &public("rpki-acme"));
-        group.file("registry.toml", text);
+        let operators = ["one.op", "two.op"].map(|file| new_key(&path, file));
+        let data = registry((&host, &site), (&member, need), &public("rpki-ta"), &public("rpki-acme"));
+        group.file("registry.toml", format!("{data}\n[operators]\nkeys = {operators:?}\nneed = 2\n"));
         let anchor = public("rpki-ta");
         group.file("ta.tal", format!("{host}/ta/ta.cer\n\n{anchor}\n"));
         fs::create_dir(path.join("tals")).unwrap();
         group.file("tals/ta.tal", format!("{site}/ta/ta.cer\n{host}/ta/ta.cer\n\n{anchor}\n"));
         let rsync = serve(&group, port);
-        let agents = numbers.iter().map(|node| agent(&group, *node)).collect();
+        let agents = numbers.iter().map(|node| (*node, agent(&group, *node))).collect();
         Self { group, agents, rsync, web }
     }
 
@@ -148,20 +162,38 @@ impl Registries {
     }
 
     fn state(&self, act: &str, file: &str, network: &str, prefix: &str) {
-        let words = format!(
-            "statement {act} --registry registry.toml --member acme --roa {network} --prefix {prefix} --key ann.key --out statements/acme/{file}"
-        );
-        said(program(self.path(), "theta-rpki", &words)).ok();
+        self.put_statement(&format!("{act} --roa {network} --prefix {prefix} --out statements/acme/{file}"));
         self.wait();
+    }
+
+    /// The member says which providers a network has.
+    pub(crate) fn grant_providers(&self, file: &str, network: &str, provider: &str) {
+        self.put_statement(&format!("grant --aspa {network} --provider {provider} --out statements/acme/{file}"));
+        self.wait();
+    }
+
+    /// The member states something in these words, by its first key, while agents may be away.
+    pub(crate) fn put_statement(&self, words: &str) {
+        self.rpki(&format!("statement {words} --registry registry.toml --member acme --key ann.key"));
+    }
+
+    /// Another key of the member signs a statement that is there.
+    pub(crate) fn sign_statement(&self, key: &str, file: &str) {
+        self.rpki(&format!("statement sign --registry registry.toml --key {key} statements/acme/{file} --yes"));
+        self.wait();
+    }
+
+    /// What the program of registries and members says.
+    pub(crate) fn rpki(&self, words: &str) -> String {
+        said(program(self.path(), "theta-rpki", words)).ok()
     }
 
     /// Somebody states something with another key, in a registry's data where that is the member's.
     pub(crate) fn forge(&self, network: &str, prefix: &str) {
-        let key = said(program(self.path(), "theta-rpki", "key new --out forger.key --json")).ok();
-        let key: Value = serde_json::from_str(key.lines().next().unwrap()).unwrap();
+        let key = new_key(self.path(), "forger.key");
         let data = fs::read_to_string(self.path().join("registry.toml")).unwrap();
         let before = data.lines().find(|line| line.starts_with("keys = ")).unwrap();
-        let data = data.replace(before, &format!("keys = [\"{}\"]", key["key"].as_str().unwrap()));
+        let data = data.replace(before, &format!("keys = [{key:?}]"));
         self.group.file("forged.toml", data);
         fs::create_dir_all(self.path().join("forged/acme")).unwrap();
         let words = format!(
@@ -186,7 +218,7 @@ impl Registries {
     }
 
     /// Manifests are told apart by their seconds; agents look at their files once in one.
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
         sleep(Duration::from_millis(2_100));
     }
 
@@ -196,11 +228,40 @@ impl Registries {
         self.group.theta(&["audit", "show", "--node", &node, "--refused", "--last", "20"]).ok().text()
     }
 
+    /// What a node has on record of late.
+    pub(crate) fn record(&self, node: u16) -> String {
+        let node = node.to_string();
+        self.group.theta(&["audit", "show", "--node", &node, "--last", "40"]).ok().text()
+    }
+
+    /// What an agent has said to its operator.
+    pub(crate) fn agent_log(&self, node: u16) -> String {
+        fs::read_to_string(self.group.node_dir(node).join("rpki.log")).unwrap()
+    }
+
+    /// A registry's own folder.
+    pub(crate) fn folder(&self, node: u16) -> PathBuf {
+        self.group.node_dir(node)
+    }
+
+    /// A signature by the nodes with one of their keys, or what they say against it.
+    pub(crate) fn sign(&self, key: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let (file, _) = (self.group.file("to-sign", bytes), fs::remove_file(self.path().join("signed")));
+        let run = self.group.theta(&["sign", &file, "--key", key, "-o", "signed"]);
+        fs::read(self.path().join("signed")).map_err(|_| format!("{run:?}"))
+    }
+
+    /// A node and its agent end as by a power failure.
     pub(crate) fn kill(&mut self, node: u16) {
         self.group.kill(node);
+        let mut agent = self.agents.remove(&node).unwrap();
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        fs::remove_file(self.folder(node).join("rpki.sock")).unwrap();
     }
 
     pub(crate) fn restart(&mut self, node: u16) {
+        self.agents.insert(node, agent(&self.group, node));
         self.group.start(node);
         self.group.await_up(node);
     }
@@ -209,6 +270,28 @@ impl Registries {
     #[track_caller]
     pub(crate) fn routinated(&self) -> Origins {
         self.web.validated()
+    }
+
+    /// Which networks have which providers, as Routinator tells.
+    #[track_caller]
+    pub(crate) fn providers(&self) -> Vec<(String, Vec<String>)> {
+        self.web.providers()
+    }
+
+    /// The files of the member's authority, as they are to be published.
+    pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let hosts = self.path().join("store/rsync");
+        let host = fs::read_dir(hosts).unwrap().next().unwrap().unwrap();
+        let files = fs::read_dir(host.path().join("repo/acme")).unwrap().map(Result::unwrap);
+        files.map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap())).collect()
+    }
+
+    /// A registry is taken over: its node signs whatever it is asked to.
+    pub(crate) fn take_over(&self, node: u16) {
+        let policy = self.folder(node).join("policy.toml");
+        let text = fs::read_to_string(&policy).unwrap();
+        fs::write(&policy, text.replace("operations = [\"sign\"]\nagent = \"rpki\"\n", "operations = [\"sign\"]\n")).unwrap();
+        self.group.await_changed_policy(node);
     }
 
     /// What a router would be told by `rpki-client`, which starts from the locator and believes nothing that is not signed.
@@ -253,9 +336,9 @@ fn let_agents_decide(group: &Group, node: u16) {
     fs::write(&policy, [&text[..place], &rule, &text[place..]].concat()).unwrap();
 }
 
-fn registry((host, site): (&str, &str), member: &str, anchor: &str, acme: &str) -> String {
+fn registry((host, site): (&str, &str), (member, need): (&[String], usize), anchor: &str, acme: &str) -> String {
     format!(
-        "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nv4 = [\"192.0.2.0/24\"]\nv6 = [\"2001:db8::/32\"]\nkeys = [\"{member}\"]\n\n\
+        "name = \"example\"\n\n[[member]]\nhandle = \"acme\"\nasns = [\"AS64496\"]\nv4 = [\"192.0.2.0/24\"]\nv6 = [\"2001:db8::/32\"]\nkeys = {member:?}\nneed = {need}\n\n\
          [[authority]]\nname = \"ta\"\nkey = \"rpki-ta\"\npublic = \"{anchor}\"\n\
          certificate = \"{host}/ta/ta.cer\"\nrepository = \"{host}/repo/ta/\"\nnotify = \"{site}/rrdp/notification.xml\"\n\n\
          [[authority]]\nname = \"acme\"\nkey = \"rpki-acme\"\npublic = \"{acme}\"\nparent = \"ta\"\nmember = \"acme\"\n\
@@ -267,12 +350,17 @@ fn registry((host, site): (&str, &str), member: &str, anchor: &str, acme: &str) 
 fn agent(group: &Group, node: u16) -> Child {
     let own = group.node_dir(node);
     let (socket, memory): (PathBuf, PathBuf) = (own.join("rpki.sock"), own.join("rpki.memory"));
+    // The first time it begins its memory.
+    let begin = if memory.exists() { "" } else { "--new-memory" };
+    let overrides = own.join("overrides");
+    fs::create_dir_all(&overrides).unwrap();
     let words = format!(
-        "agent --registry registry.toml --statements statements --pool pool.keys --store store --memory {} --new-memory --socket {}",
+        "agent --registry registry.toml --statements statements --overrides {} --pool pool.keys --store store --memory {} {begin} --socket {}",
+        overrides.display(),
         memory.display(),
         socket.display()
     );
-    let log = fs::File::create(own.join("rpki.log")).unwrap();
+    let log = fs::File::options().create(true).append(true).open(own.join("rpki.log")).unwrap();
     let child = program(group.path(), "theta-rpki", &words).stderr(log).spawn().unwrap();
     let deadline = Instant::now() + PATIENCE;
     while !socket.exists() {

@@ -56,25 +56,39 @@ impl Web {
         format!("https://localhost:{}", self.port)
     }
 
-    /// What a router would be told, from the anchor at this locator (of `tals/`) down.
+    /// What a router would be told, from the anchor at this locator (of `tals/`) down: by which network, which prefix.
     #[track_caller]
     pub(crate) fn validated(&self) -> BTreeSet<(u64, String)> {
-        let program = std::env::var_os(BUILT).unwrap_or_else(|| "routinator".into());
-        let mut routinator = Command::new(program);
-        // It looks for its own files there, and would take a proxy of the environment.
-        routinator.current_dir(&self.folder).env("HOME", &self.folder).env("NO_PROXY", "localhost");
-        let how = "--no-rir-tals --rrdp-root-cert web.crt --repository-dir routinator --allow-dubious-hosts --disable-rsync --strict \
-                   --log-repository-issues --extra-tals-dir tals vrps --complete --format json";
-        routinator.args(how.split_whitespace()).stdin(Stdio::null());
-        let output = routinator.output().expect("Routinator is missing: let cargo xtask test build it, or install it");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+        let report = self.report();
         let told = |it: &Value| {
             let asn = it["asn"].as_str().unwrap().trim_start_matches("AS").parse().unwrap();
             (asn, it["prefix"].as_str().unwrap().to_owned())
         };
         report["roas"].as_array().unwrap().iter().map(told).collect()
+    }
+
+    /// And which networks say that others are their providers.
+    #[track_caller]
+    pub(crate) fn providers(&self) -> Vec<(String, Vec<String>)> {
+        let text = |it: &Value| it.as_str().unwrap().to_owned();
+        let told =
+            |it: &Value| (text(&it["customer"]), it["providers"].as_array().unwrap().iter().map(text).collect());
+        self.report()["aspas"].as_array().unwrap().iter().map(told).collect()
+    }
+
+    #[track_caller]
+    fn report(&self) -> Value {
+        let program = std::env::var_os(BUILT).unwrap_or_else(|| "routinator".into());
+        let mut routinator = Command::new(program);
+        // It looks for its own files there, and would take a proxy of the environment.
+        routinator.current_dir(&self.folder).env("HOME", &self.folder).env("NO_PROXY", "localhost");
+        let how = "--no-rir-tals --rrdp-root-cert web.crt --repository-dir routinator --allow-dubious-hosts --disable-rsync --strict --enable-aspa \
+                   --log-repository-issues --extra-tals-dir tals vrps --complete --format json";
+        routinator.args(how.split_whitespace()).stdin(Stdio::null());
+        let output = routinator.output().expect("Routinator is missing: let cargo xtask test build it, or install it");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
     }
 }
 

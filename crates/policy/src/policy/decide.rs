@@ -109,6 +109,8 @@ pub struct Decision {
     pub slots: Vec<SlotClaim>,
     /// Whether it is a copy of a signed request that was [admitted](State::admit) before.
     pub is_copy: bool,
+    /// What the rule's agent said as it consented, for the record: who says it, and a line. `None` if it has consented without words, or there is none.
+    pub said: Option<String>,
 }
 
 impl Decision {
@@ -116,12 +118,30 @@ impl Decision {
     fn allowed(rule: &Rule) -> Self {
         let (rule, recording) = (Some(rule.name.clone()), rule.recording);
         let reason = Reason::Allowed;
-        Self { allowed: true, rule, reason, approvers: Vec::new(), recording, slots: Vec::new(), is_copy: false }
+        Self {
+            allowed: true,
+            rule,
+            reason,
+            approvers: Vec::new(),
+            recording,
+            slots: Vec::new(),
+            is_copy: false,
+            said: None,
+        }
     }
 
     const fn refused(rule: Option<Name>, reason: Reason) -> Self {
         let recording = Recording::Soon;
-        Self { allowed: false, rule, reason, approvers: Vec::new(), recording, slots: Vec::new(), is_copy: false }
+        Self {
+            allowed: false,
+            rule,
+            reason,
+            approvers: Vec::new(),
+            recording,
+            slots: Vec::new(),
+            is_copy: false,
+            said: None,
+        }
     }
 }
 
@@ -152,9 +172,9 @@ impl Policy {
         let (decided_by, recording) = (Some(rule.name.clone()), rule.recording);
         let is_copy = state.is_copy(request);
         match self.check_conditions(rule, request, now, state) {
-            Ok((approvers, slots)) => {
+            Ok((approvers, slots, said)) => {
                 let reason = slots.iter().find_map(conditional).unwrap_or(Reason::Allowed);
-                Decision { allowed: true, rule: decided_by, reason, approvers, recording, slots, is_copy }
+                Decision { allowed: true, rule: decided_by, reason, approvers, recording, slots, is_copy, said }
             }
             Err(reason) => Decision::refused(decided_by, reason),
         }
@@ -243,9 +263,9 @@ impl Policy {
         request: &Request<'_>,
         now: UnixTime,
         state: &State<S>,
-    ) -> Result<(Vec<Name>, Vec<SlotClaim>), Reason> {
+    ) -> Result<(Vec<Name>, Vec<SlotClaim>, Option<String>), Reason> {
         // First of all, so that what an agent refuses takes nothing.
-        match consented(rule, request) {
+        let said = match consented(rule, request) {
             Err(unasked @ Reason::AgentUnasked { .. }) => {
                 state.look(rule, request, now)?;
                 // What lacks approvals counts for its rate, whether an agent would be asked or not.
@@ -255,7 +275,7 @@ impl Policy {
                 };
             }
             consented => consented?,
-        }
+        };
         state.count(rule, request, now)?;
         let consents = approved(rule, request, now)?;
         // All slots are found before one is taken, so that a request that one rule refuses takes no slot of another rule.
@@ -265,7 +285,7 @@ impl Policy {
         let take =
             |(signing, slot): (&SigningRule, u64)| signing.take(request.ask(), request.statement(), slot, &state.slots);
         let slots = found.into_iter().map(take).collect::<Result<_, _>>()?;
-        Ok((consents.approvers, slots))
+        Ok((consents.approvers, slots, said))
     }
 }
 
@@ -279,12 +299,12 @@ fn approved(rule: &Rule, request: &Request<'_>, now: UnixTime) -> Result<Consent
     Ok(consents)
 }
 
-/// Whether the rule's agent, if it has one, consents.
-fn consented(rule: &Rule, request: &Request<'_>) -> Result<(), Reason> {
-    let Some(agent) = &rule.agent else { return Ok(()) };
+/// Whether the rule's agent, if it has one, consents, and what it says.
+fn consented(rule: &Rule, request: &Request<'_>) -> Result<Option<String>, Reason> {
+    let Some(agent) = &rule.agent else { return Ok(None) };
     let agent = agent.name.clone();
     match request.agent_said().filter(|heard| *heard.agent() == agent).map(Heard::answer) {
-        Some(Ok(())) => Ok(()),
+        Some(Ok(words)) => Ok((!words.is_empty()).then(|| format!("agent {agent} consents: {words}"))),
         Some(Err(objection)) => Err(Reason::AgentObjects { agent, objection: objection.clone() }),
         None => Err(Reason::AgentUnasked { agent }),
     }

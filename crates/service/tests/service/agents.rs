@@ -39,8 +39,8 @@ impl Agent for Zone {
             return Err(Status::internal("the zone cannot be read"));
         }
         let consents = statement.starts_with(b"www.example.");
-        let reason = if consents { String::new() } else { "there is no such record in the zone".to_owned() };
-        Ok(Response::new(ConsentResponse { consents, reason }))
+        let reason = if consents { "a record of\nthe zone" } else { "there is no such record in the zone" };
+        Ok(Response::new(ConsentResponse { consents, reason: reason.to_owned() }))
     }
 }
 
@@ -136,6 +136,8 @@ async fn nodes_sign_what_their_agents_consent_to() {
     }
     let refusal = records.iter().find(|record| record.reason == "agent-refuses").unwrap();
     assert!(refusal.detail.contains("no such record") && refusal.client.as_deref() == Some("tester"), "{refusal:?}");
+    let consent = records.iter().find(|record| record.allowed && record.operation == "sign").unwrap();
+    assert_eq!(consent.detail, "allowed; agent zone consents: a record of the zone");
 
     // Nothing goes by other ways: in a batch each is asked about, too.
     let items = ["www.example. A 192.0.2.2", "www.victim. A 192.0.2.67"].map(|message| v1::BatchItem {

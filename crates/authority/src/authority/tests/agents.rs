@@ -19,7 +19,7 @@ impl Agents for Counts {
     fn ask<'a>(&'a self, agent: &'a Agent, _: Question) -> Hearing<'a> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let name = agent.name().clone();
-        Box::pin(async move { Heard::consent(name) })
+        Box::pin(async move { Heard::consent(name, "") })
     }
 }
 

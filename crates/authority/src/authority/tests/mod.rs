@@ -454,7 +454,7 @@ impl Agents for Likes {
     fn ask<'a>(&'a self, agent: &'a Agent, question: Question) -> Hearing<'a> {
         let name = agent.name().clone();
         let consents = question.statement == self.0.as_bytes();
-        Box::pin(async move { if consents { Heard::consent(name) } else { Heard::refusal(name, "no") } })
+        Box::pin(async move { if consents { Heard::consent(name, "") } else { Heard::refusal(name, "no") } })
     }
 }
 

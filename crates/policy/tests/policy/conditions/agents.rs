@@ -1,7 +1,7 @@
 //! Rules whose agent consents by content.
 
 use theta_names::Operation;
-use theta_policy::{Answer, Heard, Objection, Policy, Reason};
+use theta_policy::{Answer, Heard, Objection, Policy, Reason, record};
 use theta_statements::Ask;
 
 use crate::support::{NOW, alice, allow, ask_once, people, policy, sign, state};
@@ -19,8 +19,12 @@ fn without_its_agents_consent_nothing_is_allowed() {
     let zone = || "zone".parse().unwrap();
     let decide = |heard| policy.decide(&alice(&policy).asks(sign(b"m")).heard(heard), NOW, &state());
     assert_eq!(ask_once(&policy, sign(b"m")).reason, Reason::AgentUnasked { agent: zone() });
-    assert_eq!(decide(Some(Heard::consent("other".parse().unwrap()))).reason, Reason::AgentUnasked { agent: zone() });
-    assert!(decide(Some(Heard::consent(zone()))).allowed);
+    assert_eq!(
+        decide(Some(Heard::consent("other".parse().unwrap(), ""))).reason,
+        Reason::AgentUnasked { agent: zone() }
+    );
+    let consents = decide(Some(Heard::consent(zone(), "")));
+    assert_eq!((consents.allowed, consents.said), (true, None));
     let refused = decide(Some(Heard::refusal(zone(), " no such\nrecord ")));
     assert_eq!((refused.allowed, refused.rule.unwrap().as_str()), (false, "r"));
     let objection = Objection::Refused("no such record".to_owned());
@@ -30,6 +34,22 @@ fn without_its_agents_consent_nothing_is_allowed() {
     let silent = decide(Some(Heard::silence(zone(), &"x".repeat(1_000))));
     assert_eq!(silent.reason.code(), "agent-silent");
     assert_eq!(silent.reason.to_string().len(), "agent zone cannot be heard: ".len() + 300);
+}
+
+/// What it says as it consents goes on record, cut and in one line as a refusal's words are.
+#[test]
+fn the_words_of_a_consent_are_on_record() {
+    let policy = with_agent("");
+    let detail = |words: &str| {
+        let request = alice(&policy).asks(sign(b"m")).heard(Some(Heard::consent("zone".parse().unwrap(), words)));
+        let decision = policy.decide(&request, NOW, &state());
+        assert!(decision.allowed);
+        record(1, NOW, &request, &decision, policy.digest()).detail
+    };
+    assert_eq!(detail(""), "allowed");
+    assert_eq!(detail(" www A,\nas\u{1b}of today "), "allowed; agent zone consents: www A, as of today");
+    assert_eq!(detail(&"x".repeat(1_000)).len(), "allowed; agent zone consents: ".len() + 300);
+    assert!(detail(&"\u{10ffff}".repeat(1_000)).len() <= 1_024, "a record's text is bounded in bytes");
 }
 
 #[test]
@@ -53,8 +73,8 @@ fn what_is_refused_does_not_count_for_the_rate() {
     let decide = |heard| policy.decide(&alice(&policy).asks(sign(b"m")).heard(Some(heard)), NOW, &state);
     let zone = || "zone".parse().unwrap();
     assert!(!decide(Heard::refusal(zone(), "no")).allowed);
-    assert!(decide(Heard::consent(zone())).allowed);
-    assert_eq!(decide(Heard::consent(zone())).reason.code(), "too-often");
+    assert!(decide(Heard::consent(zone(), "")).allowed);
+    assert_eq!(decide(Heard::consent(zone(), "")).reason.code(), "too-often");
 }
 
 /// Whoever asks more often than it may has no agent work, and hears why it is refused. Looking takes nothing.
@@ -65,7 +85,7 @@ fn an_agent_is_not_asked_about_what_the_rate_refuses() {
     let decide = |heard| policy.decide(&alice(&policy).asks(sign(b"m")).heard(heard), NOW, &state);
     assert!(due() && due());
     assert_eq!(decide(None).reason.code(), "agent-unasked");
-    assert!(decide(Some(Heard::consent("zone".parse().unwrap()))).allowed);
+    assert!(decide(Some(Heard::consent("zone".parse().unwrap(), ""))).allowed);
     assert!(!due());
     assert_eq!(decide(None).reason.code(), "too-often");
 }
