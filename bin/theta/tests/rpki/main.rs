@@ -10,9 +10,12 @@
     reason = "the helpers of tests are test code, too"
 )]
 
+mod forgery;
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 mod harness;
+mod kinds;
+mod overrides;
 mod registries;
 mod routinator;
 #[path = "../cli/run.rs"]
@@ -77,11 +80,32 @@ fn no_registry_alone_forges_or_withdraws_a_route_origin() {
     let both = origins(&[(64_496, "192.0.2.0/24"), (64_500, "192.0.2.0/25")]);
     assert_eq!(registries.validated(), both);
 
-    // The member withdraws the first; those that were away are back, and know nothing of what was signed meanwhile.
+    // The member withdraws the first. Those that were away are back, and have seen nothing of what was stated and signed meanwhile; now two others are away,
+    // so nothing is signed without them.
+    registries.withdraw("3.toml", "AS64496", "192.0.2.0/24");
     registries.restart(4);
     registries.restart(5);
-    registries.withdraw("3.toml", "AS64496", "192.0.2.0/24");
+    registries.kill(1);
+    registries.kill(2);
     registries.issue("registry.toml", "statements", "issued").ok();
     registries.publish().ok();
     assert_eq!(registries.validated(), origins(&[(64_500, "192.0.2.0/25")]));
+}
+
+/// Where a member wants that two of its keys sign, nothing comes of one.
+#[test]
+fn two_of_three_of_a_members_keys_consent() {
+    let registries = Registries::with_member(["ann.key", "bob.key", "eve.key"], 2);
+    registries.grant("1.toml", "AS64496", "192.0.2.0/24");
+    let said = registries.issue("registry.toml", "statements", "issued").ok();
+    assert!(said.contains(" 0 new objects, 2 authorities published"), "{said}");
+    registries.publish().ok();
+    assert_eq!(registries.validated(), origins(&[]));
+    registries.sign_statement("bob.key", "1.toml");
+    let said = registries.issue("registry.toml", "statements", "issued").ok();
+    assert!(said.contains(" 1 new objects"), "{said}");
+    registries.publish().ok();
+    assert_eq!(registries.validated(), origins(&[(64_496, "192.0.2.0/24")]));
+    let record = registries.record(2);
+    assert!(record.contains("agent rpki consents: by acme's statement"), "{record}");
 }

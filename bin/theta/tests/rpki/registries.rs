@@ -228,6 +228,18 @@ impl Registries {
         self.group.theta(&["audit", "show", "--node", &node, "--refused", "--last", "20"]).ok().text()
     }
 
+    /// Waits until a node has on record that its agent refuses to sign something with this key, in these words: whoever asked has his answer before the slowest
+    /// node has decided.
+    #[track_caller]
+    pub(crate) fn await_refusal(&self, node: u16, key: &str, words: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        let is_it = |line: &str| [key, words, "agent rpki refuses it"].iter().all(|part| line.contains(part));
+        while !self.refused(node).lines().any(is_it) {
+            assert!(Instant::now() < deadline, "node {node} has not refused {key}, {words}: {}", self.refused(node));
+            sleep(Duration::from_millis(100));
+        }
+    }
+
     /// What a node has on record of late.
     pub(crate) fn record(&self, node: u16) -> String {
         let node = node.to_string();
@@ -272,12 +284,6 @@ impl Registries {
         self.web.validated()
     }
 
-    /// Which networks have which providers, as Routinator tells.
-    #[track_caller]
-    pub(crate) fn providers(&self) -> Vec<(String, Vec<String>)> {
-        self.web.providers()
-    }
-
     /// The files of the member's authority, as they are to be published.
     pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
         let hosts = self.path().join("store/rsync");
@@ -290,7 +296,8 @@ impl Registries {
     pub(crate) fn take_over(&self, node: u16) {
         let policy = self.folder(node).join("policy.toml");
         let text = fs::read_to_string(&policy).unwrap();
-        fs::write(&policy, text.replace("operations = [\"sign\"]\nagent = \"rpki\"\n", "operations = [\"sign\"]\n")).unwrap();
+        fs::write(&policy, text.replace("operations = [\"sign\"]\nagent = \"rpki\"\n", "operations = [\"sign\"]\n"))
+            .unwrap();
         self.group.await_changed_policy(node);
     }
 

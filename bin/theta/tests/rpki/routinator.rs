@@ -71,8 +71,7 @@ impl Web {
     #[track_caller]
     pub(crate) fn providers(&self) -> Vec<(String, Vec<String>)> {
         let text = |it: &Value| it.as_str().unwrap().to_owned();
-        let told =
-            |it: &Value| (text(&it["customer"]), it["providers"].as_array().unwrap().iter().map(text).collect());
+        let told = |it: &Value| (text(&it["customer"]), it["providers"].as_array().unwrap().iter().map(text).collect());
         self.report()["aspas"].as_array().unwrap().iter().map(told).collect()
     }
 
