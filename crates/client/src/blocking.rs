@@ -251,6 +251,11 @@ waits_for! {
     /// # Errors
     /// [`ClientError`].
     sign_all(key: &str, messages: &[Bytes]) -> Result<crate::Answers<Bytes>, ClientError>;
+    /// As [`crate::Client::sign_each`].
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    sign_each(asks: &[(&str, Bytes)]) -> Result<crate::Answers<Bytes>, ClientError>;
     /// As [`crate::Client::sign_digests`].
     ///
     /// # Errors

@@ -1,6 +1,10 @@
 //! Who signs: the nodes of the group, each of which asks its registry's agent first.
 
-use std::cell::Cell;
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
 
 use rpki::crypto::{PublicKey, PublicKeyFormat, Signature, SignatureAlgorithm, Signer, SigningError, signer::KeyError};
 use theta_client::blocking::Client;
@@ -17,12 +21,75 @@ pub trait Hands: Sync {
     /// # Errors
     /// [`Unsigned`]: who refused, and why.
     fn sign(&self, key: &str, bytes: &[u8]) -> Result<Vec<u8>, Unsigned>;
+
+    /// The same for several things at once: what came of each, in their order.
+    fn sign_all(&self, wanted: &[Wanted]) -> Vec<Result<Vec<u8>, Unsigned>> {
+        wanted.iter().map(|Wanted { key, bytes }| self.sign(key, bytes)).collect()
+    }
+}
+
+/// What is to be signed, with the name of the key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    /// The key's name at the nodes.
+    pub key: String,
+    /// What the signature covers.
+    pub bytes: Vec<u8>,
 }
 
 impl Hands for Client {
     fn sign(&self, key: &str, bytes: &[u8]) -> Result<Vec<u8>, Unsigned> {
         let answer = self.sign(key, bytes.to_vec().into());
         answer.map(|answer| answer.result.to_vec()).map_err(|error| Unsigned(error.to_string()))
+    }
+
+    fn sign_all(&self, wanted: &[Wanted]) -> Vec<Result<Vec<u8>, Unsigned>> {
+        let asks: Vec<_> = wanted.iter().map(|one| (one.key.as_str(), one.bytes.clone().into())).collect();
+        match self.sign_each(&asks) {
+            Ok(answers) => {
+                let signed = answers.into_iter().map(|answer| answer.map(|answer| answer.result.to_vec()));
+                signed.map(|signed| signed.map_err(|error| Unsigned(error.to_string()))).collect()
+            }
+            Err(error) => wanted.iter().map(|_| Err(Unsigned(error.to_string()))).collect(),
+        }
+    }
+}
+
+/// What is made takes so many signatures at most, one after the other: an object's own key signs first, and then the authority.
+const MOST_ROUNDS: usize = 2;
+
+/// Makes several things together: what each of them wants to have signed next is signed in one call. The library signs while it makes something, so each thing is
+/// made again for each signature that it takes, of the same bytes, and finds those that are there.
+pub(crate) fn together<I, T>(hands: &dyn Hands, of: &[I], make: impl Fn(&dyn Hands, &I) -> T) -> Vec<T> {
+    let mut ahead = Ahead::default();
+    let all = |ahead: &Ahead| of.iter().map(|one| make(ahead, one)).collect::<Vec<T>>();
+    for _ in 0..MOST_ROUNDS {
+        let made = all(&ahead);
+        let wanted = std::mem::take(ahead.wanted.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if wanted.is_empty() {
+            return made;
+        }
+        let signed = hands.sign_all(&wanted);
+        ahead.signed.extend(wanted.into_iter().zip(signed));
+    }
+    all(&ahead)
+}
+
+/// What was signed, or not, and what is still wanted.
+#[derive(Default)]
+struct Ahead {
+    signed: HashMap<Wanted, Result<Vec<u8>, Unsigned>>,
+    wanted: Mutex<Vec<Wanted>>,
+}
+
+impl Hands for Ahead {
+    fn sign(&self, key: &str, bytes: &[u8]) -> Result<Vec<u8>, Unsigned> {
+        let wanted = Wanted { key: key.to_owned(), bytes: bytes.to_vec() };
+        let signed = self.signed.get(&wanted).cloned();
+        signed.unwrap_or_else(|| {
+            self.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(wanted);
+            Err(Unsigned("it was not asked for yet".to_owned()))
+        })
     }
 }
 

@@ -71,7 +71,7 @@ struct Arguments {
     /// The client file of this issuer, or its client directory
     #[arg(long, value_name = "FILE", env = "THETA_CLIENT")]
     client: PathBuf,
-    /// How many objects are signed at once
+    /// How many objects are signed in one call to each node; an agent decides about 16 of one client at once, or fewer if others ask as well
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     at_once: u16,
     /// Go on, and look for what is due so often; without it there is one run

@@ -65,7 +65,36 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             verified(under, messages.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("sign", (Some(under), under.threshold()), items, check).await)
+        Ok(self.operate_all("sign", (|_| Some(under), None), items, check).await)
+    }
+
+    /// [`sign_all`](Client::sign_all) where each message is under a key of its own, whose name is before it. What is wrong with one key, such as that nobody knows it,
+    /// is the answer to its messages alone.
+    ///
+    /// # Errors
+    /// As [`sign_all`](Client::sign_all).
+    pub async fn sign_each(&self, asks: &[(&str, Bytes)]) -> Result<Answers<Bytes>, ClientError> {
+        let (mut known, mut answers) = (Vec::with_capacity(asks.len()), Vec::new());
+        for (place, (key, message)) in asks.iter().enumerate() {
+            let found = self.public_key(key).await.and_then(|_| Ok(key.parse::<KeyRef>()?));
+            match found {
+                Ok(key) => known.push((place, key, message)),
+                Err(error) => answers.push((place, Err(error))),
+            }
+        }
+        let item = |(_, key, message): &(usize, KeyRef, &Bytes)| {
+            Ok(Item::Sign(self.sign_request(key, Bytes::clone(message), &[], None)?.1))
+        };
+        let items = known.iter().map(item).collect::<Result<_, ClientError>>()?;
+        let under = |place: usize| known.get(place).map(|(_, key, _)| Under::new(self, key));
+        let check = |place: usize, outcome: &v1::Outcome| match (under(place), known.get(place)) {
+            (Some(under), Some((_, _, message))) => verified(under, message, outcome),
+            _ => Err(Problem::FalseAnswer("an answer to nothing that was asked".to_owned())),
+        };
+        let signed = self.operate_all("sign", (under, None), items, check).await;
+        answers.extend(known.iter().map(|(place, ..)| *place).zip(signed));
+        answers.sort_by_key(|(place, _)| *place);
+        Ok(answers.into_iter().map(|(_, answer)| answer).collect())
     }
 
     /// [`sign_digest`](Client::sign_digest) for many digests, without slots, as [`sign_all`](Client::sign_all).
@@ -84,7 +113,7 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             verified_digest(under, digests.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("sign a digest", (Some(under), under.threshold()), items, check).await)
+        Ok(self.operate_all("sign a digest", (|_| Some(under), None), items, check).await)
     }
 
     /// [`flip_coin`](Client::flip_coin) for many names, as [`sign_all`](Client::sign_all).
@@ -100,7 +129,7 @@ impl Client {
         let check = |place: usize, outcome: &v1::Outcome| {
             drawn_coin(under, names.get(place).map(AsRef::as_ref).unwrap_or_default(), outcome)
         };
-        Ok(self.operate_all("flip coin", (Some(under), under.threshold()), items, check).await)
+        Ok(self.operate_all("flip coin", (|_| Some(under), None), items, check).await)
     }
 
     /// [`decapsulate`](Client::decapsulate) for the headers of many ciphertexts of one key, as [`sign_all`](Client::sign_all). Those whose keys this
@@ -157,14 +186,15 @@ impl Client {
             };
             unwrapped(public.as_ref(), header, parsed, outcome).map_err(Problem::FalseAnswer)
         };
-        let answers = self.operate_all("decapsulate", (None, k), items, check).await;
+        let answers = self.operate_all("decapsulate", (|_| None, k), items, check).await;
         Ok(capsules.iter().map(|it| it.place).zip(answers).collect())
     }
 
-    async fn operate_all<T>(
+    /// Asks for all of these. `under`: the key that an item is under, if it is known before its answer; `k`: how many holders it takes, where no key says so.
+    async fn operate_all<'a, T>(
         &self,
         operation: &'static str,
-        (under, k): (Option<Under<'_>>, Option<u16>),
+        (under, k): (impl Fn(usize) -> Option<Under<'a>>, Option<u16>),
         items: Vec<Item>,
         check: impl Fn(usize, &v1::Outcome) -> Result<T, Problem>,
     ) -> Answers<T> {
@@ -175,6 +205,8 @@ impl Client {
             let connections = self.connections();
             for (place, replies) in (first..).zip(self.ask_all_at_once(&connections, call)) {
                 let (connections, quorum) = (connections.as_slice(), self.quorum());
+                let under = under(place);
+                let k = under.and_then(|under| under.threshold()).or(k);
                 let least = k.map_or(quorum, |k| quorum.min(k.into()));
                 let question = Question { operation, connections, quorum, least, asked, under };
                 let check = |answer: &Unchecked| answer.checked(|outcome| check(place, outcome));

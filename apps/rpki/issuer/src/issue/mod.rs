@@ -36,7 +36,7 @@ pub struct Issuer<'a> {
     pub hands: &'a dyn Hands,
     /// Where everything is put.
     pub output: &'a Output,
-    /// How many objects are signed at once.
+    /// How many objects are signed in one call.
     pub most: usize,
     /// The time, in seconds since 1970.
     pub now: i64,

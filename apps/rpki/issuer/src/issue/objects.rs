@@ -1,19 +1,11 @@
 //! ROAs and ASPAs: each content has a key of the pool, and its certificate is renewed before a manifest would outlast it.
 
-use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
-
 use rpki::repository::sigobj::SignedObject;
 use theta_rpki::{attestation::Attestation, consent::blames_quota, registry::Authority};
 
 use super::{IssueError, Issuer, NO_KEY, Run, authorities::Problem};
 use crate::{
-    hands::{Key, Unsigned},
+    hands::{Hands, Key, Unsigned, together},
     made::{self, MakeError, Stamp},
     state::{Certified, Kept, SerialNumber},
 };
@@ -172,24 +164,11 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Has objects signed, some at once; the files in the order of the tasks.
+/// Has objects signed, some in one call; the files in the order of the tasks.
 fn sign_all(issuer: &Issuer<'_>, tasks: &[Task<'_>]) -> Vec<Result<Vec<u8>, MakeError>> {
-    let next = AtomicUsize::new(0);
-    let made = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(Task { authority, attestation, key, stamp }) = tasks.get(number) else { return };
-            let object = made::object(issuer.hands, authority, attestation, *key, *stamp);
-            made.lock().unwrap_or_else(PoisonError::into_inner).push((number, object));
-        }
+    let make = |hands: &dyn Hands, Task { authority, attestation, key, stamp }: &Task<'_>| {
+        made::object(hands, authority, attestation, *key, *stamp)
     };
-    thread::scope(|scope| {
-        for _ in 0..issuer.most.min(tasks.len()) {
-            scope.spawn(work);
-        }
-    });
-    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.sort_by_key(|(number, _)| *number);
-    made.into_iter().map(|(_, object)| object).collect()
+    let calls = tasks.chunks(issuer.most.max(1));
+    calls.flat_map(|some| together(issuer.hands, some, make)).collect()
 }

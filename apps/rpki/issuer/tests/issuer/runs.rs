@@ -31,6 +31,28 @@ fn what_members_state_is_published_and_nothing_is_made_twice() {
     assert!(report.published.iter().all(|published| !published.is_new), "{report:?}");
 }
 
+/// 64 ROAs take four calls for each 32 at most, and not one for each of 128 signatures. What one of them lacks is said of it alone.
+#[test]
+fn many_objects_are_signed_in_few_calls() {
+    let mut world = World::with_pool(66);
+    world.most = 32;
+    for network in 1..=64 {
+        world.state_that(&roa(network, &["192.0.2.0/24"]), true);
+    }
+    world.broken = Some("rpki-ee-5");
+    let report = world.run();
+    assert_eq!((report.objects, report.failures.iter().filter(|one| one.file.ends_with(".roa")).count()), (63, 1));
+    // Attributes by the keys of the objects, then certificates by the authority's.
+    let calls = std::mem::take(&mut *world.calls.lock().unwrap());
+    assert_eq!(calls.len(), 4, "{calls:?}");
+    assert_eq!(calls.iter().sum::<usize>(), 64 + 63, "{calls:?}");
+    world.broken = None;
+    world.now += 5;
+    world.run_well();
+    assert_eq!(world.calls.lock().unwrap()[..], [1, 1]);
+    assert_eq!(world.validated().len(), 64);
+}
+
 /// The folder of one authority cannot be written: it says so, the others go on, and it is published when that is mended.
 #[test]
 fn a_folder_that_cannot_be_written_stops_its_authority_alone() {

@@ -28,7 +28,7 @@ use theta_rpki::{
 };
 use theta_rpki_issuer::{
     Learnt,
-    hands::{Hands, Unsigned},
+    hands::{Hands, Unsigned, Wanted},
     issue::{IssueError, Issuer, Report, check_clock},
     output::Output,
     state::StateFile,
@@ -37,6 +37,9 @@ use theta_rpki_publication::{check, objects::Objects};
 
 pub(crate) const HOUR: i64 = 3_600;
 pub(crate) const DAY: i64 = 24 * HOUR;
+
+/// As many as the largest test takes: an object takes one, and a manifest.
+const KEYS_OF_OBJECTS: usize = 66;
 
 /// Keys in memory, made once for all tests: of the anchor, of the member's authority, and of objects.
 struct Keys {
@@ -49,7 +52,7 @@ fn keys() -> &'static Keys {
     KEYS.get_or_init(|| {
         let signer = SoftSigner::new();
         let names = ["rpki-ta", "rpki-acme"].map(str::to_owned).into_iter();
-        let names = names.chain((0..8).map(|number| format!("rpki-ee-{number}")));
+        let names = names.chain((0..KEYS_OF_OBJECTS).map(|number| format!("rpki-ee-{number}")));
         let named = names.map(|name| (name, signer.create_key(PublicKeyFormat::Rsa).unwrap())).collect();
         Keys { signer, named }
     })
@@ -109,6 +112,10 @@ pub(crate) struct World {
     pub(crate) broken: Option<&'static str>,
     /// After so many signatures nothing more is signed.
     pub(crate) left: Mutex<usize>,
+    /// How many were wanted in each call.
+    pub(crate) calls: Mutex<Vec<usize>>,
+    /// How many objects are signed in one call.
+    pub(crate) most: usize,
 }
 
 impl Hands for World {
@@ -143,6 +150,11 @@ impl Hands for World {
         let signature = keys.signer.sign(&keys.id(key), RpkiSignatureAlgorithm::default(), bytes).unwrap();
         Ok(signature.value().to_vec())
     }
+
+    fn sign_all(&self, wanted: &[Wanted]) -> Vec<Result<Vec<u8>, Unsigned>> {
+        self.calls.lock().unwrap().push(wanted.len());
+        wanted.iter().map(|Wanted { key, bytes }| self.sign(key, bytes)).collect()
+    }
 }
 
 impl World {
@@ -172,6 +184,8 @@ impl World {
             now: Time::now().timestamp(),
             broken: None,
             left: Mutex::new(usize::MAX),
+            calls: Mutex::default(),
+            most: 3,
         }
     }
 
@@ -208,7 +222,7 @@ impl World {
             pool: &self.pool,
             hands: self,
             output: &Output::new(&self.store()),
-            most: 3,
+            most: self.most,
             now,
             after_break: self.after_break,
             retry: self.retry,
