@@ -22,6 +22,7 @@ use super::{
     moment::Moment,
     overriding,
     statement::{AspaText, RoaText, texts},
+    tal,
     terminal::Form,
 };
 
@@ -29,7 +30,7 @@ use super::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  theta-rpki check --registry registry.toml --statements statements/ --overrides overrides/ --pool pool.keys
+  theta-rpki check --registry registry.toml --statements statements/ --overrides overrides/ --pool pool.keys --tal ta.tal
 
 It ends with exit code 1 if the data cannot be read, or if a file counts for nothing.")]
 pub(crate) struct CheckArgs {
@@ -45,6 +46,9 @@ pub(crate) struct CheckArgs {
     /// The keys of signed objects
     #[arg(long, value_name = "FILE")]
     pool: Option<PathBuf>,
+    /// What relying parties begin with: the trust anchor's locator (RFC 8630)
+    #[arg(long, value_name = "FILE")]
+    tal: Vec<PathBuf>,
     #[command(flatten)]
     form: Form,
 }
@@ -101,6 +105,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let overrides = known::read_all(&args.overrides, |text| Override::read(text, &registry))?;
     let mut wrong: Vec<Wrong> = statements.wrong.into_iter().chain(overrides.wrong).collect();
     wrong.extend(args.pool.as_deref().and_then(check_pool));
+    wrong.extend(args.tal.iter().flat_map(|path| tal::check(path, &registry)));
     let statements: Vec<Statement> = statements.good.into_iter().map(|(_, statement)| statement).collect();
     let in_force = overrides.good.iter().map(|(_, one)| one).filter(|one| now.0 < one.until);
     let overrides: Vec<_> = in_force.map(overriding::Text::of).collect();

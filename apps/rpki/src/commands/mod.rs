@@ -10,6 +10,7 @@ mod moment;
 mod overriding;
 mod signer;
 mod statement;
+mod tal;
 mod tally;
 mod terminal;
 

@@ -157,7 +157,10 @@ pub(super) fn of_authority<'a>(
     let notify = subject.notify.as_ref().map(Https::as_str);
     profile(certificate.rpki_notify().map(Https::as_str) == notify, "address of notifications")?;
     profile(certificate.signed_object().is_none(), "address of an object")?;
-    same(certificate, &registry.resources(subject), &subject.name)?;
+    same(certificate, &registry.resources(subject), &subject.name).map_err(|refusal| match refusal {
+        Refusal::Resources { claimed, of, held } => Refusal::OutOfStep { claimed, of, held },
+        other => other,
+    })?;
     Ok(subject)
 }
 

@@ -83,6 +83,18 @@ pub enum Refusal {
         /// Those.
         held: String,
     },
+    /// Whoever asks has other data about a member than this registry.
+    #[error(
+        "two registries' data differ about {of}: it holds {claimed} by those of whoever asks, and {held} by this registry's; one of them is out of step"
+    )]
+    OutOfStep {
+        /// What it would hold.
+        claimed: String,
+        /// Who.
+        of: String,
+        /// What it holds.
+        held: String,
+    },
     /// No member has authorised it.
     #[error("{0} is authorised by no member's statement that counts now")]
     Unauthorised(String),

@@ -24,7 +24,10 @@ type Bend = (fn(&mut TbsCert), &'static str);
 fn whatever_else_an_authority_would_claim_is_refused() {
     let bends: [Bend; 9] = [
         (|bent| bent.set_as_resources_inherit(), "inheritance of resources"),
-        (|bent| bent.set_v4_resources(ResourceSet::all().to_ip_resources_v4()), "it claims"),
+        (
+            |bent| bent.set_v4_resources(ResourceSet::all().to_ip_resources_v4()),
+            "two registries' data differ about acme: ",
+        ),
         (|bent| bent.set_overclaim(Overclaim::Trim), "certificate policy"),
         (|bent| bent.set_basic_ca(None), "basic constraints"),
         (|bent| bent.set_rpki_notify(None), "address of notifications"),

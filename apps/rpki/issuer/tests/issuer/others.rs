@@ -77,7 +77,9 @@ fn data_that_only_this_registry_has_do_not_end_what_is_published() {
     let mut world = world();
     world.issuers_registry = Some(World::grown());
     let report = days(&mut world, 3, &told(&["AS64496"]));
-    says(&report, "it claims");
+    let out_of_step = "two registries' data differ about acme: it holds asn: 'AS64496', ipv4: ";
+    says(&report, out_of_step);
+    says(&report, "by this registry's; one of them is out of step");
     // When all have them, the new certificate comes with its parent's manifest.
     world.set_registry(World::grown());
     world.state_that(&roa(64_500, &["198.51.100.0/24"]), true);

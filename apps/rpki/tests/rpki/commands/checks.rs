@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Desk;
-use crate::issuer::{pool_text, roa};
+use crate::issuer::{base64, keys, pool_text, roa};
 
 const CHECK: &str = "check --registry registry.toml --statements statements --overrides overrides --pool pool.keys";
 
@@ -57,4 +57,33 @@ fn what_is_wrong_is_said_by_file() {
 
     desk.run("check --registry pool.keys").fails(1, "pool.keys: ");
     desk.run("check --registry registry.toml --statements nowhere").fails(1, "cannot read nowhere");
+}
+
+/// Whoever is given a locator of another anchor, or one that leads elsewhere, takes nothing that is signed here; each has a sentence of its own.
+#[test]
+fn a_locator_that_does_not_match_is_said_to() {
+    let desk = desk();
+    let check = |text: &str| {
+        fs::write(desk.path("ta.tal"), text).unwrap();
+        let run = desk.run(&format!("{CHECK} --tal ta.tal --json"));
+        let wrong = run.json()["wrong"].as_array().unwrap().clone();
+        assert_eq!(run.code, Some(i32::from(!wrong.is_empty())), "{run:?}");
+        assert!(wrong.iter().all(|one| one["file"] == "ta.tal"), "{run:?}");
+        wrong.iter().map(|one| one["reason"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let keys = keys();
+    let (anchor, acme, foreign) = (base64(keys.anchor), base64(keys.acme), base64(keys.foreign));
+    let at = "rsync://rpki.example/ta/ta.cer";
+    // Where a web server shows it the data do not say.
+    assert!(check(&format!("# ours\n{at}\nhttps://rpki.example/ta.cer\n\n{anchor}\n")).is_empty());
+    let [other] = &check(&format!("{at}\n\n{foreign}\n"))[..] else { panic!() };
+    assert!(other.starts_with("its key is that of no trust anchor of the registry's data"), "{other}");
+    let [below] = &check(&format!("{at}\n\n{acme}\n"))[..] else { panic!() };
+    assert!(below.starts_with("its key is that of the authority acme, which is no trust anchor"), "{below}");
+    let elsewhere = "rsync://evil.example/ta/ta.cer";
+    let said = check(&format!("{at}\n{elsewhere}\n\n{anchor}\n"));
+    assert_eq!(said, [format!("it leads to {elsewhere}, and the certificate of ta is published at {at}")]);
+    let [none] = &check(at)[..] else { panic!() };
+    assert!(none.starts_with("it is no trust anchor locator, which has addresses"), "{none}");
+    desk.run(&format!("{CHECK} --tal nowhere.tal")).fails(1, "as said above: 1").says("cannot read");
 }
