@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use serde::Deserialize;
 
-use crate::{BindingsFile, Prefix};
+use crate::{BindingsFile, Prefix, Security};
 
 /// The largest configuration in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -62,6 +62,8 @@ pub struct PoolConfig {
     pub prefix: Prefix,
     /// Which of them have been given to hosts.
     pub bindings: BindingsFile,
+    /// What its keys are safe from: no others are given to hosts.
+    pub security: Security,
 }
 
 /// One token.
@@ -139,6 +141,8 @@ struct TokenFields {
     destroy: bool,
     pool: Option<String>,
     bindings: Option<PathBuf>,
+    /// Whatever stands there, as with `pin`.
+    security: Option<toml::Value>,
     look_ahead: Option<PathBuf>,
 }
 
@@ -264,15 +268,7 @@ impl TokenFields {
             return Err(format!("timeout_ms is {timeout}: write 1 to {MOST_TIMEOUT}"));
         }
         self.label.as_deref().map_or(Ok(()), check_label)?;
-        let pool = match (self.pool, self.bindings) {
-            (None, None) => None,
-            (None, Some(_)) => return Err("bindings are of a pool: write pool = \"NAME\", too".to_owned()),
-            (Some(pool), bindings) => {
-                let prefix = pool.parse().map_err(|error: crate::PrefixError| error.to_string())?;
-                let bindings = folder.join(bindings.unwrap_or_else(|| USUAL_BINDINGS.into()));
-                Some(PoolConfig { prefix, bindings: BindingsFile::new(bindings) })
-            }
-        };
+        let pool = pool(self.pool, self.bindings, self.security.as_ref(), folder)?;
         if self.look_ahead.as_ref().is_some_and(|socket| socket.as_os_str().is_empty()) {
             return Err("look_ahead is empty: write the socket of theta-dnssec agent --look-ahead SOCKET".to_owned());
         }
@@ -291,6 +287,28 @@ impl TokenFields {
             }
         };
         Ok(TokenConfig { client, label: self.label, pin, timeout, destroy: self.destroy, pool, look_ahead })
+    }
+}
+
+/// The pool of a token, if it has one.
+fn pool(
+    name: Option<String>,
+    bindings: Option<PathBuf>,
+    security: Option<&toml::Value>,
+    folder: &Path,
+) -> Result<Option<PoolConfig>, String> {
+    let security = security.map(|word| word.as_str().unwrap_or_default().parse::<Security>());
+    let security = security.transpose().map_err(|error| error.to_string())?;
+    match (name, &bindings, security) {
+        (Some(name), ..) => {
+            let prefix = name.parse().map_err(|error: crate::PrefixError| error.to_string())?;
+            let bindings = folder.join(bindings.unwrap_or_else(|| USUAL_BINDINGS.into()));
+            let bindings = BindingsFile::new(bindings);
+            Ok(Some(PoolConfig { prefix, bindings, security: security.unwrap_or_default() }))
+        }
+        (None, None, None) => Ok(None),
+        (None, Some(_), _) => Err("bindings are of a pool: write pool = \"NAME\", too".to_owned()),
+        (None, None, Some(_)) => Err("security is that of a pool's keys: write pool = \"NAME\", too".to_owned()),
     }
 }
 
@@ -323,6 +341,9 @@ mod tests {
         assert_eq!(usual.prefix.to_string(), "zone");
         let named = pool("pool = \"zone\"\nbindings = \"/var/lib/b.toml\"\n").unwrap();
         assert_eq!(named.bindings.path(), Path::new("/var/lib/b.toml"));
+        let security = |line: &str| pool(&format!("pool = \"zone\"\n{line}")).unwrap().security;
+        assert_eq!([security(""), security("security = \"active\"\n")], [Security::Active; 2]);
+        assert_eq!(security("security = \"passive\"\n"), Security::Passive);
     }
 
     #[test]
@@ -346,6 +367,9 @@ mod tests {
             (token.repeat(65), "65 [[token]]"),
             (format!("{token}pool = \"Zone\"\n"), "\"Zone\" is no pool"),
             (format!("{token}bindings = \"b\"\n"), "write pool"),
+            (format!("{token}security = \"passive\"\n"), "write pool"),
+            (format!("{token}pool = \"a\"\nsecurity = \"hunter-2\"\n"), "is \"active\" or \"passive\""),
+            (format!("{token}pool = \"a\"\nsecurity = 7391826\n"), "is \"active\" or \"passive\""),
             (format!("{token}look_ahead = \"\"\n"), "look_ahead is empty"),
         ] {
             let error = parse(&text).unwrap_err().to_string();

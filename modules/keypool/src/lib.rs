@@ -9,6 +9,7 @@ mod bindings;
 mod config;
 mod file;
 mod prefix;
+mod security;
 mod sharing;
 
 pub use self::{
@@ -16,5 +17,6 @@ pub use self::{
     config::{Config, ConfigError, LABEL, LogTo, Pin, PoolConfig, TokenConfig, check_label, shown_label},
     file::{BindingsError, BindingsFile, Locked, Stamp},
     prefix::{Prefix, PrefixError, SUITES},
+    security::{Security, SecurityError},
     sharing::{Members, NoSharing, Sharing, Told, Unfit},
 };

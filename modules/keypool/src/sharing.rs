@@ -9,6 +9,8 @@ use theta_names::{Delivery, NodeId};
 use theta_schemes::{Suite, UnfitThreshold, keys::AnyPublicKey};
 use theta_sharing::Threshold;
 
+use crate::Security;
+
 /// How a key is shared among nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sharing {
@@ -79,6 +81,14 @@ pub enum Unfit {
         "not exactly the members of the group hold it; if these have changed since, theta keys reshare makes it theirs"
     )]
     Holders,
+    /// A holder that lies may learn it, or may not, and the configuration says otherwise.
+    #[error("it has {is} security, and the configuration says {configured}{}", weakness(*.is))]
+    Security {
+        /// The key's.
+        is: Security,
+        /// That of keys of the pool.
+        configured: Security,
+    },
     /// Its holders compute with each other otherwise than they should.
     #[error("its delivery is {is}, and k and n imply {implied}")]
     Delivery {
@@ -87,6 +97,14 @@ pub enum Unfit {
         /// That of keys of the pool.
         implied: Delivery,
     },
+}
+
+/// What comes with passive security.
+const fn weakness(is: Security) -> &'static str {
+    match is {
+        Security::Active => "",
+        Security::Passive => ": a holder that does not follow the protocol may learn it",
+    }
 }
 
 /// The group has no key of that suite.
@@ -110,23 +128,30 @@ impl Members {
         Threshold::new(k, u16::try_from(self.nodes.len()).ok()?).ok()
     }
 
-    /// How the group shares a new key of the pool among its members.
+    /// How the group shares a new key of a pool with this security among its members.
     ///
     /// # Errors
     /// [`NoSharing`].
-    pub fn share(&self, suite: Suite) -> Result<Sharing, NoSharing> {
+    pub fn share(&self, suite: Suite, security: Security) -> Result<Sharing, NoSharing> {
         let threshold = self.threshold(self.k).ok_or(NoSharing::Group)?;
-        let delivery = suite.implied_delivery(Delivery::default(), threshold);
+        let delivery = suite.implied_delivery(security.asked(suite), threshold);
         suite.check_threshold(threshold, delivery)?;
         Ok(Sharing { k: self.k, holders: self.nodes.clone(), delivery })
     }
 
     /// Whether a key whose name says that it is of this suite may be given to a host: it is what its name says, all members hold it and no
-    /// others, no fewer of them sign with it than with the group's own keys, and their delivery is the one that k and n imply.
+    /// others, no fewer of them sign with it than with the group's own keys, it has this security, and their delivery is the one that k and n
+    /// imply then.
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn check(&self, named: Suite, public: &AnyPublicKey, sharing: Option<&Sharing>) -> Result<(), Unfit> {
+    pub fn check(
+        &self,
+        named: Suite,
+        security: Security,
+        public: &AnyPublicKey,
+        sharing: Option<&Sharing>,
+    ) -> Result<(), Unfit> {
         if public.suite() != named {
             return Err(Unfit::Suite(public.suite()));
         }
@@ -140,7 +165,11 @@ impl Members {
             return Err(Unfit::Holders);
         }
         let threshold = self.threshold(*k).ok_or(Unfit::Holders)?;
-        let implied = named.implied_delivery(Delivery::default(), threshold);
+        let implied = named.implied_delivery(security.asked(named), threshold);
+        if delivery.is_passive() != implied.is_passive() {
+            let is = if delivery.is_passive() { Security::Passive } else { Security::Active };
+            return Err(Unfit::Security { is, configured: security });
+        }
         if *delivery == implied { Ok(()) } else { Err(Unfit::Delivery { is: *delivery, implied }) }
     }
 }
@@ -175,33 +204,57 @@ mod tests {
             (ed, (ed, 2), &[1, 2], Delivery::All, Err(Unfit::Holders)),
             (ed, (ed, 2), &[1, 2, 3, 5], Delivery::All, Err(Unfit::Holders)),
             (ed, (ed, 2), &[1, 2, 3, 4, 5], Delivery::All, Err(Unfit::Holders)),
-            (p256, (p256, 2), all, Delivery::Passive, passive(Delivery::Passive, Delivery::All)),
-            (
-                p256,
-                (p256, 4),
-                all,
-                Delivery::PassiveDishonestMajority,
-                passive(Delivery::PassiveDishonestMajority, Delivery::DishonestMajority),
-            ),
+            (p256, (p256, 2), all, Delivery::Passive, Err(PLANTED)),
+            (p256, (p256, 4), all, Delivery::PassiveDishonestMajority, Err(PLANTED)),
+            (p256, (p256, 4), all, Delivery::All, Err(Unfit::Delivery { is: Delivery::All, implied: DISHONEST })),
         ] {
             let (public, sharing) = (key(is, k, 4), told(k.into(), holders, delivery));
-            assert_eq!(members.check(named, &public, sharing.as_ref()), expected, "{named}: {sharing:?}");
+            let checked = members.check(named, Security::Active, &public, sharing.as_ref());
+            assert_eq!(checked, expected, "{named}: {sharing:?}");
         }
         // Whatever nodes tell, the key takes one of them.
         let lie = told(2, all, Delivery::All);
         let expected = Err(Unfit::Threshold { is: 1, least: 2 });
-        assert_eq!(members.check(ed, &key(ed, 1, 4), lie.as_ref()), expected);
-        assert_eq!(members.check(ed, &key(ed, 2, 4), None), Err(Unfit::Untold));
+        assert_eq!(members.check(ed, Security::Active, &key(ed, 1, 4), lie.as_ref()), expected);
+        assert_eq!(members.check(ed, Security::Active, &key(ed, 2, 4), None), Err(Unfit::Untold));
     }
 
-    const fn passive(is: Delivery, implied: Delivery) -> Result<(), Unfit> {
-        Err(Unfit::Delivery { is, implied })
+    const DISHONEST: Delivery = Delivery::DishonestMajority;
+    const PLANTED: Unfit = Unfit::Security { is: Security::Passive, configured: Security::Active };
+
+    /// Where the configuration says passive, keys of ECDSA have that, and others are what they are anyway.
+    #[test]
+    fn a_passive_pool_has_passive_keys() {
+        let members = Members::new(2, (1..=4).map(|node| NodeId::try_from(node).unwrap()));
+        let (ed, p256, all) = (Suite::FrostEd25519, Suite::EcdsaP256, &[1, 2, 3, 4][..]);
+        let active = Unfit::Security { is: Security::Active, configured: Security::Passive };
+        let implied = Delivery::PassiveDishonestMajority;
+        for (suite, k, delivery, expected) in [
+            (p256, 2, Delivery::Passive, Ok(())),
+            (p256, 4, implied, Ok(())),
+            (p256, 2, Delivery::All, Err(active)),
+            (p256, 4, DISHONEST, Err(active)),
+            (p256, 4, Delivery::Passive, Err(Unfit::Delivery { is: Delivery::Passive, implied })),
+            (ed, 2, Delivery::All, Ok(())),
+        ] {
+            let (public, sharing) = (key(suite, k, 4), told(k.into(), all, delivery));
+            let checked = members.check(suite, Security::Passive, &public, sharing.as_ref());
+            assert_eq!(checked, expected, "{suite}: {sharing:?}");
+        }
+        let shared = |suite| members.share(suite, Security::Passive).map(|sharing| sharing.delivery);
+        assert_eq!((shared(p256), shared(ed)), (Ok(Delivery::Passive), Ok(Delivery::All)));
+        let words = PLANTED.to_string();
+        assert!(
+            words.contains("passive security, and the configuration says active: a holder that does not"),
+            "{words}"
+        );
     }
 
     #[test]
     fn new_keys_are_shared_among_all_with_the_implied_delivery() {
         let nodes = |n| (1..=n).map(|node| NodeId::try_from(node).unwrap());
-        let delivery = |k, n| Members::new(k, nodes(n)).share(Suite::EcdsaP256).map(|sharing| sharing.delivery);
+        let shared = |k, n| Members::new(k, nodes(n)).share(Suite::EcdsaP256, Security::Active);
+        let delivery = |k, n| shared(k, n).map(|sharing| sharing.delivery);
         assert_eq!(delivery(2, 2), Ok(Delivery::DishonestMajority));
         assert_eq!(delivery(3, 3), Ok(Delivery::DishonestMajority));
         assert_eq!(delivery(2, 4), Ok(Delivery::All));

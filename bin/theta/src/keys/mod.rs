@@ -18,6 +18,7 @@ use clap::Subcommand;
 use crate::{exit::Failure, output::Output, vault};
 pub(crate) use add::deal_all;
 pub(crate) use ceremonies::{CeremonyArgs, find as find_ceremony, hold};
+pub(crate) use change::warn_of_passive;
 pub(crate) use choice::KeyArgs;
 pub use export::pem;
 pub use keyring::{Keyring, NamedKey};

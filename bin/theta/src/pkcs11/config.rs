@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use theta_keypool::{Prefix, check_label, shown_label};
+use theta_keypool::{Prefix, Security, check_label, shown_label};
 
 use super::find_module;
 use crate::{connect::ClientDir, exit::Failure, files::toml_text, output::Output};
@@ -62,6 +62,9 @@ pub(crate) struct ConfigArgs {
     /// The pool of keys for programs that make their own: their names begin with it (theta pkcs11 pool)
     #[arg(long, value_name = "NAME")]
     pool: Option<Prefix>,
+    /// What holders of the pool's keys of ECDSA may do that turn against them (theta pkcs11 pool --security)
+    #[arg(long, value_name = "active|passive", requires = "pool", default_value_t = Security::Active)]
+    security: Security,
     /// Where the module asks what a name server will have signed next: the socket of theta-dnssec agent --look-ahead
     #[arg(long, value_name = "SOCKET")]
     look_ahead: Option<PathBuf>,
@@ -125,7 +128,8 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
     let pool = match &args.pool {
         Some(pool) => format!(
             "# Programs that make their own keys get those of the group that are called {pool}-SUITE-NUMBER (theta pkcs11 pool makes them).\n\
-             # Which of them are whose is kept in this file: back it up.\npool = \"{pool}\"\nbindings = \"bindings.toml\"\n"
+             # Which of them are whose is kept in this file: back it up.\npool = \"{pool}\"\nbindings = \"bindings.toml\"\n{}",
+            security(args.security)
         ),
         None => "# For programs that make their own keys: theta pkcs11 config --pool NAME\n".to_owned(),
     };
@@ -150,6 +154,18 @@ fn config(client: &Path, args: &ConfigArgs) -> String {
          # How long the nodes may take for a call, in milliseconds.\ntimeout_ms = 10000\n\
          # Whether C_DestroyObject destroys keys, if the nodes' policies allow it.\ndestroy = false\n{pool}{look_ahead}\n"
     )
+}
+
+/// Active security needs no word.
+fn security(security: Security) -> String {
+    match security {
+        Security::Active => String::new(),
+        Security::Passive => format!(
+            "# The pool's keys of ECDSA are safe as long as every holder follows the protocol. One whose software was changed may learn a key, and\n\
+             # nobody notices. Without this line programs are given keys with active security alone, which have no such weakness.\n\
+             security = \"{security}\"\n"
+        ),
+    }
 }
 
 impl Host {

@@ -144,7 +144,7 @@ impl Token {
         let numbered = |key: &LiveKey| number(key.name()?);
         let apt = |key: &&LiveKey| {
             let is_free = bindings.is_free(key.public.key_id().as_bytes());
-            numbered(key).is_some() && key.signs && is_free && self.is_fit(&members, wanted.suite, key)
+            numbered(key).is_some() && key.signs && is_free && self.is_fit(pool, &members, wanted.suite, key)
         };
         let apt = keys.iter().filter(apt).filter(|key| key.modulus_bits() == wanted.modulus_bits);
         let key = match apt.min_by_key(|key| numbered(key)) {
@@ -173,8 +173,8 @@ impl Token {
     }
 
     /// Whether a key is what its name says. Who plants one that is not gives hosts nothing by it, and is seen in the log.
-    fn is_fit(&self, members: &Members, named: Suite, key: &LiveKey) -> bool {
-        let checked = members.check(named, &key.public, key.sharing.as_ref());
+    fn is_fit(&self, pool: &PoolConfig, members: &Members, named: Suite, key: &LiveKey) -> bool {
+        let checked = members.check(named, pool.security, &key.public, key.sharing.as_ref());
         if let Err(reason) = &checked {
             self.log.say_rarely(
                 &key.reference,
@@ -213,7 +213,7 @@ impl Token {
         let named = |name: &KeyName| pool.prefix.parse(name.as_str()).filter(|(of, _)| *of == suite).map(|(_, it)| it);
         let known = client.asynchronous().ledger(|state| state.keys().keys().filter_map(named).collect::<Vec<_>>());
         taken.extend(known.unwrap_or_default());
-        let shared = match members(client).share(suite) {
+        let shared = match members(client).share(suite, pool.security) {
             Ok(shared) => shared,
             Err(reason) => return empty(&reason.to_string()),
         };
@@ -385,7 +385,7 @@ mod tests {
         thread,
     };
 
-    use theta_keypool::{BindingsFile, TokenConfig};
+    use theta_keypool::{BindingsFile, Security, TokenConfig};
     use theta_schemes::keys::deal_any;
 
     use super::*;
@@ -393,8 +393,8 @@ mod tests {
 
     /// A token with a pool whose bindings are in this folder. No node is asked.
     fn token(folder: &Path) -> Token {
-        let pool =
-            PoolConfig { prefix: "zone".parse().unwrap(), bindings: BindingsFile::new(folder.join("bindings.toml")) };
+        let bindings = BindingsFile::new(folder.join("bindings.toml"));
+        let pool = PoolConfig { prefix: "zone".parse().unwrap(), bindings, security: Security::Active };
         let config = TokenConfig {
             client: folder.join("absent.client"),
             label: None,

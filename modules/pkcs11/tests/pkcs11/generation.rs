@@ -319,7 +319,10 @@ fn keys_that_others_plant_are_given_to_no_host() {
     for (name, reason) in [
         ("zone-frost-ed25519-7", "1 of its holders sign with it, and the group takes 2"),
         ("zone-frost-ed25519-8", "not exactly the members of the group hold it; if these have changed"),
-        ("zone-ecdsa-p256-6", "its delivery is passive, and k and n imply all"),
+        (
+            "zone-ecdsa-p256-6",
+            "it has passive security, and the configuration says active: a holder that does not follow the protocol may",
+        ),
         ("zone-ecdsa-p256-7", "it is a key of frost-ed25519, and its name says something else"),
     ] {
         assert!(said.contains(&format!("{name} is given to no program: {reason}")), "{name}: {said}");

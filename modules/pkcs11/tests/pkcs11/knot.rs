@@ -4,6 +4,7 @@ pub(crate) mod agents;
 mod ahead;
 mod algorithms;
 mod offline;
+mod passive;
 mod primary;
 mod rollover;
 mod transfers;

@@ -3,11 +3,15 @@
 mod stock;
 mod supply;
 
-use std::{path::PathBuf, thread, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
 use clap::Args;
 use serde::Serialize;
-use theta_keypool::{Config, PoolConfig, SUITES, TokenConfig, shown_label};
+use theta_keypool::{Config, PoolConfig, SUITES, Security, TokenConfig, shown_label};
 use theta_schemes::{Suite, keys::KeyKind};
 
 use self::{
@@ -30,6 +34,7 @@ Examples:
   theta pkcs11 pool --config pkcs11.toml --level 10          make keys of ecdsa-p256 and frost-ed25519 until 10 of each are free
   theta pkcs11 pool --config pkcs11.toml --level 10 --watch  ... and again, whenever programs have taken some
   theta pkcs11 pool --config pkcs11.toml --level 20 --suite sh00-pkcs1-sha256 --group theta-group     RSA, while the nodes do not run
+  theta pkcs11 pool --config pkcs11.toml --level 10 --suite ecdsa-p256 --security passive     where pkcs11.toml says security = \"passive\", too
 
 Programs such as name servers make their own keys. The PKCS#11 module gives them finished ones, of the pool that its configuration names \
 (pool = \"zone\"): free keys of the group that are called zone-SUITE-NUMBER. Which of them belong to programs is kept on this machine, beside \
@@ -48,6 +53,11 @@ pub(crate) struct PoolArgs {
     #[arg(long = "suite", value_name = "SUITE", value_delimiter = ',', value_parser = parse, requires = "level",
         default_values_t = [Suite::EcdsaP256, Suite::FrostEd25519])]
     suites: Vec<Suite>,
+    /// What holders of keys of ECDSA may do that turn against them: with active whatever they like; with passive only put together what they have seen,
+    /// and one whose software was changed may learn the key, and nobody notices. The configuration has to say the same (security = "passive"):
+    /// otherwise programs are given no such key
+    #[arg(long, value_name = "active|passive", requires = "level", default_value_t = Security::Active)]
+    security: Security,
     /// Go on, and make keys whenever programs have taken some
     #[arg(long, requires = "level", conflicts_with = "group")]
     watch: bool,
@@ -92,14 +102,14 @@ struct SuiteView {
 
 /// `theta pkcs11 pool`.
 pub(super) fn pool(args: &PoolArgs, output: Output) -> Result<(), Failure> {
-    let token = args.token()?;
+    let token = token(args.config.as_deref(), args.pool.as_deref())?;
     let pool = token.pool.as_ref().ok_or_else(|| Failure::Internal("a token without its pool".to_owned()))?;
-    let wanted = args.wanted()?;
+    let wanted = args.wanted(pool)?;
     let supply = match &args.group {
         Some(directory) => Supply::of_stores(directory)?,
         None => Supply::of_nodes(&args.client, args.patience, &token)?,
     };
-    wanted.iter().for_each(|(kind, _)| supply.comment(kind.suite));
+    wanted.iter().for_each(|(kind, _)| supply.comment(pool, kind.suite));
     let mut first = true;
     loop {
         let round = round(&supply, pool, &wanted);
@@ -118,33 +128,38 @@ pub(super) fn pool(args: &PoolArgs, output: Output) -> Result<(), Failure> {
     }
 }
 
-impl PoolArgs {
-    /// The token whose pool it is.
-    fn token(&self) -> Result<TokenConfig, Failure> {
-        let config = match &self.config {
-            Some(file) => Config::read(file),
-            None => Config::load(false),
-        };
-        let config = config.map_err(|error| Failure::Usage(error.to_string()))?;
-        let name = |token: &TokenConfig| token.pool.as_ref().map(|pool| pool.prefix.to_string());
-        let names: Vec<String> = config.tokens.iter().filter_map(name).collect();
-        let is_wanted = |token: &TokenConfig| {
-            name(token).is_some_and(|name| self.pool.as_ref().is_none_or(|wanted| *wanted == name))
-        };
-        let mut found = config.tokens.into_iter().filter(is_wanted);
-        match (found.next(), found.next()) {
-            (Some(token), None) => Ok(token),
-            (Some(_), Some(_)) => Err(Failure::Usage(format!("there are the pools {}: name one with --pool", names.join(", ")))),
-            (None, _) if names.is_empty() => Err(Failure::Usage(
-                "the configuration names no pool: write pool = \"NAME\" into a [[token]] of it, or name the file with --config".to_owned(),
-            )),
-            (None, _) => Err(Failure::Usage(format!("there is no such pool; the configuration has {}", names.join(", ")))),
-        }
+/// The token whose pool it is, in this configuration, or the one that the module would find.
+pub(super) fn token(config: Option<&Path>, pool: Option<&str>) -> Result<TokenConfig, Failure> {
+    let config = match config {
+        Some(file) => Config::read(file),
+        None => Config::load(false),
+    };
+    let config = config.map_err(|error| Failure::Usage(error.to_string()))?;
+    let name = |token: &TokenConfig| token.pool.as_ref().map(|pool| pool.prefix.to_string());
+    let names: Vec<String> = config.tokens.iter().filter_map(name).collect();
+    let is_wanted = |token: &TokenConfig| name(token).is_some_and(|name| pool.is_none_or(|wanted| wanted == name));
+    let mut found = config.tokens.into_iter().filter(is_wanted);
+    match (found.next(), found.next()) {
+        (Some(token), None) => Ok(token),
+        (Some(_), Some(_)) => Err(Failure::Usage(format!("there are the pools {}: name one with --pool", names.join(", ")))),
+        (None, _) if names.is_empty() => Err(Failure::Usage(
+            "the configuration names no pool: write pool = \"NAME\" into a [[token]] of it, or name the file with --config".to_owned(),
+        )),
+        (None, _) => Err(Failure::Usage(format!("there is no such pool; the configuration has {}", names.join(", ")))),
     }
+}
 
+impl PoolArgs {
     /// How many of what are to be free.
-    fn wanted(&self) -> Result<Vec<(Kind, u32)>, Failure> {
+    fn wanted(&self, pool: &PoolConfig) -> Result<Vec<(Kind, u32)>, Failure> {
         let Some(level) = self.level else { return Ok(Vec::new()) };
+        if self.security != pool.security {
+            return Err(Failure::Usage(format!(
+                "keys with {} security are to be made, and the module's configuration says security = \"{}\": programs are given no others. \
+                 Say the same in both, with --security and in the configuration",
+                self.security, pool.security
+            )));
+        }
         let specs = self.suites.iter().map(|suite| KeySpec::of(*suite)).collect::<Result<Vec<_>, _>>()?;
         let bits = self.modulus.bits(&specs)?;
         if self.group.is_none() && self.suites.iter().any(|suite| suite.key_kind() == KeyKind::Rsa) {
@@ -181,7 +196,7 @@ fn round(supply: &Supply, pool: &PoolConfig, wanted: &[(Kind, u32)]) -> Result<(
                 "{most} keys were made, and are not free: look at the programs that take them"
             )));
         }
-        supply.make(&name, *kind)?;
+        supply.make(&name, *kind, pool.security)?;
         made.push(name.to_string());
     }
 }

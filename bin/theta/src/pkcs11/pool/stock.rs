@@ -68,7 +68,7 @@ impl Stock {
                 rotated.push(KeyRef { name: key.name.clone(), version: Some(key.version) });
                 continue;
             }
-            match members.check(named, &key.public, key.sharing.as_ref()) {
+            match members.check(named, pool.security, &key.public, key.sharing.as_ref()) {
                 Ok(()) => counts.entry(Kind::of(&key.public)).or_default().free += 1,
                 Err(reason) => unfit.push((key.name.clone(), reason)),
             }
@@ -123,7 +123,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng as _};
-    use theta_keypool::BindingsFile;
+    use theta_keypool::{BindingsFile, Security};
     use theta_names::{Delivery, NodeId};
     use theta_schemes::keys::deal_any;
     use theta_sharing::Threshold;
@@ -135,7 +135,7 @@ mod tests {
     fn later_versions_are_not_free() {
         let folder = tempfile::tempdir().unwrap();
         let bindings = BindingsFile::new(folder.path().join("bindings.toml"));
-        let pool = PoolConfig { prefix: "zone".parse().unwrap(), bindings };
+        let pool = PoolConfig { prefix: "zone".parse().unwrap(), bindings, security: Security::Active };
         let holders: BTreeSet<NodeId> = (1..=3).map(|node| NodeId::try_from(node).unwrap()).collect();
         let members = Members::new(2, holders.iter().copied());
         let key = |number: u8, version: u32| {

@@ -7,8 +7,8 @@ use std::{
 };
 
 use theta_client::{KeyChange, KeyState};
-use theta_keypool::{Members, Sharing, TokenConfig, Told};
-use theta_names::{Delivery, NodeId, Version};
+use theta_keypool::{Members, PoolConfig, Security, Sharing, TokenConfig, Told};
+use theta_names::{NodeId, Version};
 use theta_schemes::{
     Suite,
     keys::{KeyId, KeyName},
@@ -23,7 +23,7 @@ use crate::{
         ExistingGroup,
         plan::{self, KeySpec},
     },
-    keys::{CeremonyArgs, deal_all, hold},
+    keys::{CeremonyArgs, deal_all, hold, warn_of_passive},
 };
 
 /// A group, as it can be asked now.
@@ -101,27 +101,21 @@ impl Supply {
     }
 
     /// Says what people should know before keys of this suite are made.
-    pub(super) fn comment(&self, suite: Suite) {
-        let threshold = match self {
-            Self::Stores { threshold, .. } => Some(*threshold),
-            Self::Nodes { session, .. } => {
-                let group = session.client().group();
-                let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
-                Threshold::new(group.threshold(), n).ok()
-            }
-        };
-        let asked = Delivery::default();
-        if threshold.is_some_and(|threshold| suite.implied_delivery(asked, threshold) != asked) {
+    pub(super) fn comment(&self, pool: &PoolConfig, suite: Suite) {
+        // Who makes one is told what is wrong.
+        let Ok(Sharing { delivery, .. }) = self.members().share(suite, pool.security) else { return };
+        if delivery.has_dishonest_majority() {
             plan::note_of_majority(&format!("keys of {suite}"));
         }
+        warn_of_passive(&format!("{}-{suite}-NUMBER", pool.prefix), delivery);
     }
 
     /// Makes a key.
-    pub(super) fn make(&self, name: &KeyName, Kind { suite, bits }: Kind) -> Result<(), Failure> {
+    pub(super) fn make(&self, name: &KeyName, Kind { suite, bits }: Kind, security: Security) -> Result<(), Failure> {
+        let shared = self.members().share(suite, security);
+        let shared = shared.map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))?;
         match self {
             Self::Nodes { args, session } => {
-                let shared = self.members().share(suite);
-                let shared = shared.map_err(|reason| Failure::Usage(format!("key {name}: {reason}")))?;
                 let (Sharing { k, holders, delivery }, key) = (shared, name.clone());
                 let holders = holders.into_iter().map(NodeId::get).collect();
                 hold(args, session, KeyChange::Create { key, suite: suite.into(), delivery, k, holders }).map(drop)
@@ -129,7 +123,7 @@ impl Supply {
             Self::Stores { group, threshold } => {
                 let spec: KeySpec = format!("{name}={suite}").parse().map_err(Failure::internal)?;
                 let bits = bits.unwrap_or(crate::group::DEFAULT_BITS);
-                deal_all(group, *threshold, &[spec.implied(*threshold)], bits).map(drop)
+                deal_all(group, *threshold, &[spec.delivered(shared.delivery)?], bits).map(drop)
             }
         }
     }
