@@ -3,6 +3,7 @@
 mod check;
 mod config;
 mod pool;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ pub(crate) enum Pkcs11Command {
     Check(check::CheckArgs),
     /// See how many keys there are for programs that make their own, and make more
     Pool(Box<pool::PoolArgs>),
+    /// Run a command whenever enough nodes are back to sign: a program makes up then for what it could not sign
+    Watch(Box<watch::WatchArgs>),
 }
 
 impl Pkcs11Command {
@@ -27,6 +30,7 @@ impl Pkcs11Command {
             Self::Config(args) => config::print(args, output),
             Self::Check(args) => check::check(args, output),
             Self::Pool(args) => pool::pool(args, output),
+            Self::Watch(args) => watch::watch(args, output),
         }
     }
 }

@@ -6,6 +6,7 @@ mod algorithms;
 mod offline;
 mod passive;
 mod primary;
+mod resume;
 mod rollover;
 mod transfers;
 mod updates;
