@@ -9,6 +9,7 @@ mod primary;
 mod resume;
 mod rollover;
 mod transfers;
+mod two_of_two;
 mod updates;
 
 use std::{fs, time::Duration};

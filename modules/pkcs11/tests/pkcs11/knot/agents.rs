@@ -48,7 +48,7 @@ pub(super) fn open_agent(group: &Group, folder: &Path, records: &str, nsec3: Opt
 }
 
 /// Has this agent asked by its operator's node, whose policy names it.
-fn serve(group: &Group, node: u16, agent: Agent) -> ZoneAgent {
+pub(super) fn serve(group: &Group, node: u16, agent: Agent) -> ZoneAgent {
     let socket = group.node_dir(node).join("zone.sock");
     let runtime = Runtime::new().unwrap();
     let path = socket.clone();
