@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &LiarArgs) -> Result<(), Failure> {
     })
 }
 
-/// Passes messages on, but with the payload that the node sent for an earlier request: a share that decodes, is of the
+/// Passes messages on, but with the share that the node sent for an earlier request: one that decodes, is of the
 /// right key and the right sender, and is false.
 struct Lying {
     honest: Arc<dyn Transport>,
@@ -42,9 +43,27 @@ struct Lying {
 /// A message's kind and number.
 type Place = (u32, u32);
 
+/// The kind of messages of FROST that begin with a share (`spec/frost.md`), and its length.
+const FROST_KIND: u32 = 3;
+const FROST_SHARE: usize = 32;
+/// The kind of shares of ECDSA (`spec/ecdsa.md`), and their length with the name of a presignature and R, which come first.
+const ECDSA_KIND: u32 = 1;
+const ECDSA_NAMED: usize = 65;
+const ECDSA_LENGTH: usize = 97;
+
+/// Which messages take each other's place, and which part of such a message is the share. Slots of FROST and ECDSA have running numbers, which begin at
+/// a random one; those of other schemes are always the same, and their payload is the share.
+fn share_in((kind, number): Place, length: usize) -> ((Place, usize), Range<usize>) {
+    match (kind, length) {
+        (FROST_KIND, FROST_SHARE..) => (((kind, 0), 0), 0..FROST_SHARE),
+        (ECDSA_KIND, ECDSA_LENGTH) => (((kind, 0), length), ECDSA_NAMED..length),
+        _ => (((kind, number), length), 0..length),
+    }
+}
+
 #[derive(Default)]
 struct Memory {
-    /// The latest payload of each slot and length, which together tell schemes apart.
+    /// The latest share of each sort.
     latest: HashMap<(Place, usize), Bytes>,
     /// What was sent for an instance, to tell everybody the same.
     told: HashMap<(Bytes, Place), Bytes>,
@@ -77,9 +96,13 @@ impl Memory {
     fn substitute(&mut self, instance: &Bytes, place: Place, payload: &Bytes) -> Bytes {
         let Self { latest, told } = self;
         let told = told.entry((instance.clone(), place)).or_insert_with(|| {
-            let earlier = latest.insert((place, payload.len()), payload.clone());
+            let (sort, part) = share_in(place, payload.len());
+            let earlier = latest.insert(sort, payload.slice(part.clone()));
             // The very first share has no earlier one to be replaced by.
-            earlier.unwrap_or_else(|| payload.clone())
+            let Some(earlier) = earlier else { return payload.clone() };
+            let (before, rest) = payload.split_at(part.start);
+            let after = rest.get(part.len()..).unwrap_or_default();
+            Bytes::from([before, &*earlier, after].concat())
         });
         told.clone()
     }
@@ -132,6 +155,14 @@ mod tests {
         assert_eq!(memory.substitute(&b, share, &second), first, "the same to all");
         assert_eq!(memory.substitute(&b, proof, &second), second, "another message of the same request");
         let long = Bytes::from_static(b"another scheme's");
+        // FROST and ECDSA number their slots anew for each request, and tell more than the share.
+        let bytes = |byte: u8, length: usize| Bytes::from(vec![byte; length]);
+        assert_eq!(memory.substitute(&a, (3, 700), &bytes(1, 40)), bytes(1, 40));
+        let frost = memory.substitute(&b, (3, 900), &bytes(2, 33));
+        assert_eq!((&frost[..32], &frost[32..]), (&[1; 32][..], &[2][..]));
+        assert_eq!(memory.substitute(&a, (1, 7), &bytes(1, 97)), bytes(1, 97));
+        let ecdsa = memory.substitute(&b, (1, 9), &bytes(2, 97));
+        assert_eq!((&ecdsa[..65], &ecdsa[65..]), (&[2; 65][..], &[1; 32][..]));
         assert_eq!(memory.substitute(&Bytes::from_static(b"c"), share, &long), long);
     }
 }

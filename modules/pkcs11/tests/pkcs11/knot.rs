@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 mod ahead;
 mod algorithms;
+mod liar;
 mod offline;
 mod passive;
 mod primary;
