@@ -33,7 +33,7 @@ pub struct ConsentRequest {
 pub struct ConsentResponse {
     #[prost(bool, tag = "1")]
     pub consents: bool,
-    /// Why not, in a line for people: it goes into the audit log and to the client; or to what it consents, which goes into the audit log alone. Of 300 characters at most; what is longer is cut.
+    /// Why not, in a line for people: it goes into the audit log and to the client. Of 300 characters at most; what is longer is cut.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
 }

@@ -1,5 +1,8 @@
 //! Nodes ask over a socket (`theta.agent.v1.Agent`).
 
+mod places;
+mod shown;
+
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
@@ -14,13 +17,12 @@ use theta_wire::agent::{ConsentRequest, ConsentResponse, agent_server};
 use tokio::task;
 use tonic::{Request, Response, Status};
 
+use self::places::Places;
 use crate::{
     consent::{Consent, Facts, Refusal, consent},
     gathered::{Gathered, Readers, Wanted},
     kept::{Kept, MemoryError},
     overrides::{self, Override},
-    places::Places,
-    shown,
     signatures::KeySet,
     sources::{Known, SourceError, Sources},
     statements::{Standing, Stated},
