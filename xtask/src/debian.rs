@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::packages::{unpack, unpack_all, unpack_newer, with_libraries_of};
+use crate::packages::{unpack, unpack_all, unpack_newer, unpack_stable, with_libraries_of};
 
 /// Where `pkcs11-tool`, OpenSSL's provider, Knot DNS, BIND, Unbound, OpenSSH's server and rpki-client are.
 pub(crate) struct Hosts {
@@ -16,11 +16,26 @@ pub(crate) struct Hosts {
     pub(crate) tool: bool,
     pub(crate) provider: bool,
     pub(crate) knot: bool,
+    /// Whether that Knot DNS tests key stores, which the release's may be too old for.
+    pub(crate) key_stores: bool,
     pub(crate) bind: bool,
     pub(crate) unbound: bool,
     pub(crate) ssh: bool,
     pub(crate) rpki: bool,
 }
+
+/// The programs of Knot DNS and of the verifier of zones of another house.
+const KNOT: [(&str, &str); 6] = [
+    ("sbin", "knotd"),
+    ("sbin", "knotc"),
+    ("sbin", "keymgr"),
+    ("bin", "kdig"),
+    ("bin", "knsupdate"),
+    ("bin", "ldns-verify-zone"),
+];
+
+/// The folder, in that of all others, of a Knot DNS that is newer than the release's. `theta_knot::places` has it, too.
+const NEWER_KNOT: &str = "knot";
 
 /// Why there is no demonstration of an RPKI.
 pub(crate) const NO_RPKI: &str = "Debian's packages rpki-client and rsync are missing and cannot be had: install them";
@@ -36,6 +51,8 @@ impl Hosts {
             tool: tool_runs(kept),
             provider: provider_loads(kept),
             knot: knot_runs(kept),
+            key_stores: tests_key_stores(kept)
+                || kept.is_some_and(|kept| tests_key_stores(Some(&kept.join(NEWER_KNOT)))),
             bind: bind_runs(kept),
             unbound: unbound_runs(kept),
             ssh: ssh_runs(kept),
@@ -48,6 +65,7 @@ impl Hosts {
         let tool = "the PKCS#11 module with pkcs11-tool: it is missing, and Debian's package opensc cannot be had";
         let provider = "the PKCS#11 module with OpenSSL: Debian's package pkcs11-provider is missing and cannot be had";
         let knot = "the PKCS#11 module and zones with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
+        let key_stores = "the PKCS#11 module with Knot's own tests of key stores: Knot DNS 3.4 (Debian's stable) is missing and cannot be had";
         let bind = "the PKCS#11 module with BIND: version 9.20 (Debian's packages bind9, bind9-utils and bind9-dnsutils, from backports where the release has \
                     an older one), pkcs11-provider or ldnsutils are missing and cannot be had";
         let unbound = "signed zones with Unbound: Debian's package unbound is missing and cannot be had";
@@ -59,6 +77,7 @@ impl Hosts {
             (self.tool, ("opensc::", tool)),
             (self.provider, ("pkcs11_provider::", provider)),
             (self.knot, ("knot::", knot)),
+            (self.key_stores, ("key_stores::", key_stores)),
             // Its keys are there by the provider, and its zones are verified as those of Knot.
             (self.bind && self.provider && self.knot, ("bind::", bind)),
             (self.bind, ("delv_accepts_", bind)),
@@ -75,7 +94,7 @@ impl Hosts {
 /// The hosts of the PKCS#11 module: those of the system, or unpacked into this folder.
 pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
     let own = Hosts::of(None);
-    if own.tool && own.provider && own.knot && own.bind && own.unbound && own.ssh && own.rpki {
+    if own.tool && own.provider && own.key_stores && own.bind && own.unbound && own.ssh && own.rpki {
         return Ok(own);
     }
     let place = kept.display();
@@ -88,6 +107,15 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
             "unpacking Debian's knot, knot-dnsutils and ldnsutils into {place}, once: a name server tests the module"
         );
         unpack_all(kept, &with_libraries_of(&["knot", "knot-dnsutils", "ldnsutils"]))?;
+    }
+    if !Hosts::of(Some(kept)).key_stores {
+        let place = kept.join(NEWER_KNOT);
+        println!("unpacking Knot DNS of Debian's stable into {}, once: it tests key stores", place.display());
+        unpack_stable(&place, &["knot", "knot-keymgr", "knot-dnsutils", "ldnsutils"], &KNOT)?;
+        // Programs that do not run would be found all the same.
+        if !tests_key_stores(Some(&place)) {
+            let _ = fs::remove_dir_all(place.join("usr"));
+        }
     }
     if !bind_runs(Some(kept)) {
         println!(
@@ -115,6 +143,7 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
         tool: own.tool || found.tool,
         provider: own.provider || found.provider,
         knot: own.knot || found.knot,
+        key_stores: own.key_stores || found.key_stores,
         bind: own.bind || found.bind,
         unbound: own.unbound || found.unbound,
         ssh: own.ssh || found.ssh,
@@ -159,12 +188,17 @@ fn told(mut command: Command) -> String {
 
 /// Whether Knot DNS, its tools, and the verifier of zones of another house run, from this folder or from PATH.
 fn knot_runs(kept: Option<&Path>) -> bool {
-    [("sbin", "knotd"), ("sbin", "knotc"), ("sbin", "keymgr"), ("bin", "kdig"), ("bin", "ldns-verify-zone")].iter().all(
-        |(folder, name)| {
-            let version = if *name == "ldns-verify-zone" { "-v" } else { "--version" };
-            program(kept, folder, name).arg(version).output().is_ok_and(|it| it.status.success())
-        },
-    )
+    KNOT.iter().all(|(folder, name)| {
+        let version = if *name == "ldns-verify-zone" { "-v" } else { "--version" };
+        program(kept, folder, name).arg(version).output().is_ok_and(|it| it.status.success())
+    })
+}
+
+/// Whether Knot DNS runs, and is one that tests key stores.
+fn tests_key_stores(kept: Option<&Path>) -> bool {
+    let mut keymgr = program(kept, "sbin", "keymgr");
+    keymgr.arg("--help");
+    told(keymgr).contains("keystore-test") && knot_runs(kept)
 }
 
 /// Whether BIND with key stores and its tools run, from this folder or from PATH.

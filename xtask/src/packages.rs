@@ -1,8 +1,9 @@
 //! Debian's packages, unpacked into a folder without any rights, and without a change to the system's own.
 
 use std::{
-    fs,
-    path::Path,
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -33,11 +34,15 @@ const RARE: [&str; 20] = [
 /// These packages, and those of their libraries that few systems have: their names differ by release.
 pub(crate) fn with_libraries_of(packages: &[&str]) -> Vec<String> {
     let packages: Vec<String> = packages.iter().copied().map(str::to_owned).collect();
-    with_libraries_by(&packages, &[])
+    with_libraries_by(&packages, &[], is_rare)
 }
 
-/// The same by the lists of packages that these options of apt name.
-fn with_libraries_by(packages: &[String], options: &[String]) -> Vec<String> {
+fn is_rare(name: &str) -> bool {
+    RARE.iter().any(|rare| name.starts_with(rare))
+}
+
+/// The same by the lists of packages that these options of apt name, with the libraries that are wanted.
+fn with_libraries_by(packages: &[String], options: &[String], is_wanted: fn(&str) -> bool) -> Vec<String> {
     let mut all = packages.to_vec();
     let mut from = 0;
     // A library may need others.
@@ -52,7 +57,7 @@ fn with_libraries_by(packages: &[String], options: &[String]) -> Vec<String> {
         for name in told.lines().filter_map(|line| line.trim().strip_prefix("Depends: ")) {
             // A package that these lists do not have is in angle brackets.
             let name = name.trim_matches(['<', '>']);
-            if RARE.iter().any(|rare| name.starts_with(rare)) && !all.iter().any(|known| known == name) {
+            if is_wanted(name) && !all.iter().any(|known| known == name) {
                 all.push(name.to_owned());
             }
         }
@@ -74,7 +79,7 @@ pub(crate) fn unpack(kept: &Path, packages: &[&str]) -> Result<(), String> {
         let renewed = quietly(kept, "apt-get", &["update"]);
         let missing = missing.into_iter().filter(|package| !(renewed && download(kept, &[], package)));
         let missing: Vec<&str> = missing.collect();
-        if !missing.is_empty() && backports(kept) {
+        if !missing.is_empty() && lists(kept, backports) {
             for package in missing {
                 download(kept, &private(kept), package);
             }
@@ -91,7 +96,7 @@ pub(crate) fn unpack_newer(kept: &Path, packages: &[&str], is_new: impl Fn(&str)
     if has_new() || (quietly(kept, "apt-get", &["update"]) && has_new()) {
         return unpack_all(kept, &with_libraries_of(packages));
     }
-    if !backports(kept) {
+    if !lists(kept, backports) {
         return Ok(());
     }
     let private = private(kept);
@@ -99,9 +104,62 @@ pub(crate) fn unpack_newer(kept: &Path, packages: &[&str], is_new: impl Fn(&str)
         download(kept, &private, package);
     }
     // Newer versions need other libraries, which may be the release's.
-    let mut libraries = with_libraries_by(&with_libraries_by(&with_libraries_of(packages), &private), &[]);
+    let mut libraries =
+        with_libraries_by(&with_libraries_by(&with_libraries_of(packages), &private, is_rare), &[], is_rare);
     libraries.retain(|name| !packages.contains(&name.as_str()));
     unpack_all(kept, &libraries)
+}
+
+/// Unpacks programs of Debian's stable release with all of their libraries, that of C among them, below this folder, and scripts into it that start
+/// these programs with them, each in a folder of `usr`: so they run on an older release, too. Nothing where that release cannot be had.
+pub(crate) fn unpack_stable(kept: &Path, packages: &[&str], programs: &[(&str, &str)]) -> Result<(), String> {
+    let tree = kept.join("stable");
+    fs::create_dir_all(&tree).map_err(|error| format!("{}: {error}", tree.display()))?;
+    if !lists(&tree, |_| "stable".to_owned()) {
+        return Ok(());
+    }
+    let private = private(&tree);
+    let packages: Vec<String> = packages.iter().copied().map(str::to_owned).collect();
+    let is_library = |name: &str| ["lib", "zlib"].iter().any(|start| name.starts_with(start));
+    for package in with_libraries_by(&packages, &private, is_library) {
+        download(&tree, &private, &package);
+    }
+    unpack_downloaded(&tree)?;
+    let Some(loader) = loader(&tree) else { return Ok(()) };
+    for (folder, name) in programs {
+        // Which of the two folders a program is in differs by release.
+        let places = ["usr/sbin", "usr/bin"].map(|place| format!("{place}/{name}"));
+        if let Some(program) = places.iter().find(|program| tree.join(program).is_file()) {
+            let script = kept.join("usr").join(folder).join(name);
+            write_start(&script, program, &loader).map_err(|error| format!("{}: {error}", script.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The loader of programs among what was unpacked here, by its path from here.
+fn loader(tree: &Path) -> Option<PathBuf> {
+    let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders = files(&tree.join("usr/lib")).filter(|folder| folder.is_dir());
+    let is_loader = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("ld-linux") && name.contains(".so.")
+    };
+    let found = folders.flat_map(|folder| files(&folder).filter(is_loader).collect::<Vec<_>>()).next()?;
+    found.strip_prefix(tree).ok().map(Path::to_owned)
+}
+
+/// Writes a script that starts a program of the tree beside `usr`, wherever both are.
+fn write_start(script: &Path, program: &str, loader: &Path) -> io::Result<()> {
+    let libraries = loader.parent().unwrap_or(loader).display();
+    let text = format!(
+        "#!/bin/sh\ntree=${{0%/*}}/../../stable\n\
+         exec \"$tree/{}\" --library-path \"$tree/{libraries}\" \"$tree/{program}\" \"$@\"\n",
+        loader.display()
+    );
+    fs::create_dir_all(script.parent().unwrap_or(script))?;
+    fs::write(script, text)?;
+    fs::set_permissions(script, fs::Permissions::from_mode(0o755))
 }
 
 /// The version of a package that the system's release has, without its epoch.
@@ -147,8 +205,13 @@ fn private(kept: &Path) -> [String; 4] {
     ]
 }
 
-/// Gets the lists of Debian's backports from where the system has its packages; whether that worked.
-fn backports(kept: &Path) -> bool {
+/// What Debian's backports for a release are called.
+fn backports(release: &str) -> String {
+    format!("{release}-backports")
+}
+
+/// Gets the lists of another part of Debian, by the system's release, from where the system has its packages; whether that worked.
+fn lists(kept: &Path, suite: fn(&str) -> String) -> bool {
     let known = Command::new("apt-get")
         .args(["indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"])
         .output();
@@ -159,7 +222,7 @@ fn backports(kept: &Path) -> bool {
     let mut lines = known.lines().filter_map(|line| {
         let (address, release) = line.split_once(' ')?;
         let plain = address.ends_with("/debian/") && !release.contains('-');
-        plain.then(|| format!("deb {signed}{address} {release}-backports main\n"))
+        plain.then(|| format!("deb {signed}{address} {} main\n", suite(release)))
     });
     let apt = kept.join("apt");
     let made =
