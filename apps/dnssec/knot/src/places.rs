@@ -15,6 +15,9 @@ pub const UNPACKED: &str = "THETA_PKCS11_HOSTS";
 /// Where they unpack them, in the user's cache folder.
 const KEPT: &str = "thetacrypt/pkcs11-hosts";
 
+/// The folder in there of a Knot DNS that is newer than the release's, which has its own libraries.
+const NEWER_KNOT: &str = "knot";
+
 /// Where daemons are, which only root has in PATH.
 const DAEMONS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
@@ -64,6 +67,14 @@ impl Places {
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::split_paths(&path).chain(DAEMONS.map(PathBuf::from)).collect();
         Self { unpacked, path }
+    }
+
+    /// The same, and before them a Knot DNS of a newer release, if one was unpacked: the release's may be too old for its own tests of key stores.
+    #[must_use]
+    pub fn with_newer_knot() -> Self {
+        let Self { unpacked, path } = Self::of_this_machine();
+        let newer = unpacked.iter().map(|tree| tree.join(NEWER_KNOT)).filter(|folder| folder.is_dir());
+        Self { unpacked: newer.chain(unpacked.iter().cloned()).collect(), path }
     }
 
     /// Makes sure that all of these programs are there and start.

@@ -2,7 +2,7 @@
 
 pub(crate) mod agents;
 mod ahead;
-mod algorithms;
+mod key_stores;
 mod liar;
 mod offline;
 mod passive;
@@ -42,12 +42,17 @@ pub(crate) fn start(group: &Group, algorithm: &str) -> Knot {
 
 /// The same with an algorithm, after which other lines of the policy may come, and with these records.
 fn start_with(group: &Group, algorithm: &str, records: &str) -> Knot {
-    let module = module().display().to_string();
-    let words = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "zone", "knot"];
-    let config = signing(&group.theta(&words).ok().text(), ZONE, algorithm);
+    let config = config(group, algorithm);
     let setup = Setup { folder: group.path(), zone: ZONE, records, config: &config };
     // It signs before it takes commands.
     Knot::start_within(&Places::of_this_machine(), setup, 3 * PATIENCE).unwrap()
+}
+
+/// What the server is told of keys and zone.
+fn config(group: &Group, algorithm: &str) -> String {
+    let module = module().display().to_string();
+    let words = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "zone", "knot"];
+    signing(&group.theta(&words).ok().text(), ZONE, algorithm)
 }
 
 fn bindings(group: &Group) -> String {

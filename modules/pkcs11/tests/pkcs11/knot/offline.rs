@@ -5,7 +5,6 @@ use std::{fs, path::Path};
 
 use theta_dnssec::{consent::Terms, sources::Sources};
 use theta_knot::{
-    config::signing,
     places::Places,
     server::{Knot, Setup},
 };
@@ -13,9 +12,10 @@ use theta_knot::{
 use super::{
     PATIENCE, RECORDS, ZONE,
     agents::{prepared_with, sources},
+    config,
 };
 use crate::{
-    group::{host_program, log, module, succeeds},
+    group::{host_program, log, succeeds},
     harness::Group,
 };
 
@@ -74,18 +74,7 @@ fn signed_ahead(is_told: bool) -> (Group, Result<(), String>) {
         Sources { keys, terms, key_request, ..sources(group, folder, None) }
     });
     // Where the key of the keys is, there is no server.
-    let words = [
-        "pkcs11",
-        "config",
-        "--client",
-        "host.client",
-        "--module",
-        &module().display().to_string(),
-        "--pool",
-        "zone",
-        "knot",
-    ];
-    let config = signing(&group.theta(&words).ok().text(), ZONE, POLICY);
+    let config = config(&group, POLICY);
     let folder = group.path().join("key-server");
     fs::create_dir_all(folder.join("db")).unwrap();
     let database = format!("database:\n  storage: \"{}/db\"\n", folder.display());

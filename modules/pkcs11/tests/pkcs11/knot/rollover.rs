@@ -1,5 +1,7 @@
 //! Another key of the keys: Knot makes it, waits for the parent, and lets the old one go. Validators then start from the new one.
 
+mod algorithms;
+
 use std::fs;
 
 use theta_knot::server::Knot;

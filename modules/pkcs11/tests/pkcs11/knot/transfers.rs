@@ -54,12 +54,14 @@ fn a_copy_follows_knot() {
     let before = copy.zone().unwrap();
     assert_eq!((before.serial(), before.len()), (Some(1), 5_003));
 
-    for (name, secret, words) in [
-        ("transfer.", "AAAA", "the primary refuses the key: error 16 (BADSIG)"),
-        ("other.", SECRET, "the primary refuses the key: error 17 (BADKEY)"),
+    for (name, secret, errors) in [
+        ("transfer.", "AAAA", &["the primary refuses the key: error 16 (BADSIG)"][..]),
+        // That it does not know a key Knot 3.2 says in a record of TSIG, and 3.4 without one.
+        ("other.", SECRET, &["the primary refuses the key: error 17 (BADKEY)", "the primary says NOTAUTH: "]),
     ] {
         let copy = follow(&knot, &format!("hmac-sha256 {name} {secret}"));
-        until("the key is refused", PATIENCE, || copy.zone().is_err_and(|said| said.contains(words)));
+        let is_refused = |said: String| errors.iter().any(|error| said.contains(error));
+        until("the key is refused", PATIENCE, || copy.zone().is_err_and(is_refused));
     }
 
     let changed = format!("{}mail A 192.0.2.7\n", RECORDS.replace("admin 1 ", "admin 2 "));

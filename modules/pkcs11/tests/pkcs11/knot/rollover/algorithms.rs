@@ -2,16 +2,15 @@
 
 use std::fs;
 
-use super::{
-    PATIENCE, RECORDS,
-    agents::{attached, sources},
-    bindings,
-    rollover::submit,
-    start_with,
-};
+use super::submit;
 use crate::{
     generation::pooled,
     group::{log, until},
+    knot::{
+        PATIENCE, RECORDS,
+        agents::{attached, sources},
+        bindings, start_with,
+    },
 };
 
 /// From P-256, whose digests agents recognise, to Ed25519, which they see whole. The operators have agreed on the keys of both.
