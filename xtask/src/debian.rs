@@ -85,6 +85,9 @@ impl Hosts {
             (self.ssh, ("ssh::", ssh)),
             (self.rpki, ("krill::", rpki)),
             (self.rpki, ("no_registry_alone_", routes)),
+            (self.rpki, ("nothing_of_any_kind_is_forged_", routes)),
+            (self.rpki, ("two_of_three_of_a_members_keys_", routes)),
+            (self.rpki, ("three_registries_override_", routes)),
             (self.rpki, ("routinator_validates_", routes)),
         ];
         parts.into_iter().filter(|(is_there, _)| !is_there).map(|(_, left_out)| left_out).collect()

@@ -35,6 +35,9 @@ Commands:
   real dns
           How fast Knot DNS signs zones of 1,000 and 100,000 names with keys of groups, beside SoftHSM and keys in files (release build; hours);
           words after it are those of theta-dnssec-demo measure, as --names 1000 --groups 2of3
+  real rpki
+          How many ROAs a second five registries issue, whose agents look at each (release build; half an hour, most of it for keys); words after
+          it are those of theta-rpki-demo measure, as --roas 100 --keys 10; --json for programs
   rpki    Routes that five registries sign, and that none of them can forge or withdraw (release build); --json for programs
   help    This text
 
@@ -73,9 +76,14 @@ fn main() -> ExitCode {
         Some("monitoring") => steps::monitoring(&root),
         Some("chain") => steps::chain(&root, &arguments.collect::<Vec<_>>()),
         Some("dns") => steps::dns(&root, &arguments.collect::<Vec<_>>()),
-        Some("real") if arguments.next().as_deref() == Some("dns") => {
-            steps::real_dns(&root, &arguments.collect::<Vec<_>>())
-        }
+        Some("real") => match arguments.next().as_deref() {
+            Some("dns") => steps::real_dns(&root, &arguments.collect::<Vec<_>>()),
+            Some("rpki") => steps::real_rpki(&root, &arguments.collect::<Vec<_>>()),
+            _ => {
+                eprintln!("error: real of what? the commands are real dns and real rpki");
+                return ExitCode::from(2);
+            }
+        },
         Some("rpki") => steps::rpki(&root, &arguments.collect::<Vec<_>>()),
         Some("help" | "--help" | "-h") | None => {
             print!("{HELP}");
@@ -83,7 +91,7 @@ fn main() -> ExitCode {
         }
         Some(other) => {
             eprintln!(
-                "error: no command {other:?}; the commands are test, parts, tidy, bench, proto, fuzz, sim, attack, monitoring, chain, dns, rpki, real dns, help"
+                "error: no command {other:?}; the commands are test, parts, tidy, bench, proto, fuzz, sim, attack, monitoring, chain, dns, rpki, real dns, real rpki, help"
             );
             return ExitCode::from(2);
         }

@@ -233,6 +233,14 @@ pub(crate) fn rpki(root: &Path, arguments: &[String]) -> Result<(), String> {
     run(root, command)
 }
 
+/// Measures how many objects a second the registries of `apps/rpki` issue, in the release build. It takes no programs of others.
+pub(crate) fn real_rpki(root: &Path, arguments: &[String]) -> Result<(), String> {
+    cargo(root, &["build", "--quiet", "--release", "--package", "theta-rpki-demo"])?;
+    let mut command = Command::new(target(root).join("release").join("theta-rpki-demo"));
+    command.arg("measure").args(arguments);
+    run(root, command)
+}
+
 fn check_monitoring(root: &Path) -> Result<(), String> {
     let Some(programs) = tools::prometheus()? else {
         println!(

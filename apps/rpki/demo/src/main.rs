@@ -4,6 +4,7 @@
 //! It does everything that `theta` does, and has the agents, the issuer and the publisher, so that the story needs no other program of ours.
 
 mod agent;
+mod measure;
 mod member;
 mod readers;
 mod registries;
@@ -25,12 +26,13 @@ use theta::{
 };
 use theta_cluster::this_program;
 
-use self::{agent::AgentArgs, story::Stage};
+use self::{agent::AgentArgs, measure::MeasureArgs, story::Stage};
 
 /// The agent of one registry. A name that no typing error comes near to, so that it is never suggested.
 const AGENT: &str = "_x_agent";
 
-const MORE: &str = "Every command but demo is theta's: cargo build --release makes target/release/theta, the product.";
+const MORE: &str =
+    "Every command but demo and measure is theta's: cargo build --release makes target/release/theta, the product.";
 
 /// An RPKI that five registries run together, on this machine; none of them has its keys.
 #[derive(Debug, Parser)]
@@ -56,6 +58,8 @@ struct Cli {
 enum Command {
     /// Have a route origin signed by five registries, and watch the one that runs the issuer fail to withdraw it and to forge another
     Demo(DemoArgs),
+    /// Measure how many objects a second five registries issue
+    Measure(MeasureArgs),
     /// The agent of one registry, with its own data
     #[command(hide = true, name = AGENT)]
     Agent(AgentArgs),
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         let output = Output::new(cli.json);
         match cli.command {
             Command::Demo(args) => demo(&args, output),
+            Command::Measure(args) => measure::run(&args, output),
             Command::Agent(args) => agent::run(&args),
             Command::Product(command) => command.run(output),
         }
@@ -89,13 +94,18 @@ fn main() -> ExitCode {
 }
 
 fn demo(args: &DemoArgs, output: Output) -> Result<(), Failure> {
-    if let Some(dir) = &args.dir {
-        return play(dir, output);
+    in_a_directory(args.dir.as_deref(), |dir| play(dir, output))
+}
+
+/// Does something in a directory that does not exist, or in a temporary one.
+fn in_a_directory(dir: Option<&Path>, play: impl Fn(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
+    if let Some(dir) = dir {
+        return play(dir);
     }
     let made = tempfile::Builder::new().prefix("theta-rpki-").tempdir();
     let temporary = made.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let _unfinished = Unfinished::watch(temporary.path())?;
-    let played = play(&temporary.path().join("rpki"), output);
+    let played = play(&temporary.path().join("rpki"));
     // Logs are of use if something began and did not go on as it should.
     if matches!(&played, Err(failure) if !matches!(failure, Failure::Interrupted(_) | Failure::Usage(_))) {
         output::note(format_args!("the logs are below {}", temporary.keep().display()));

@@ -5,6 +5,7 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -21,6 +22,7 @@ use theta_rpki::{
     statements::Stated,
 };
 use theta_rpki_issuer::{
+    hands::{Hands, Unsigned, Wanted},
     issue::{Issuer, Report},
     output::Output,
     state::{State, StateFile},
@@ -44,7 +46,9 @@ pub(crate) const THRESHOLD: u16 = 3;
 /// The keys: of the trust anchor, of the member's authority, and of objects.
 const ANCHOR: &str = "rpki-ta";
 const AUTHORITY: &str = "rpki-acme";
-const OBJECTS: u16 = 7;
+pub(crate) const OBJECTS: u16 = 7;
+/// How many objects are signed in one call.
+const AT_ONCE: usize = 8;
 
 /// How long processes may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,6 +61,10 @@ pub(crate) struct Registries {
     dir: PathBuf,
     group: Cluster,
     agents: Vec<Child>,
+    /// How many keys of objects there are.
+    objects: u16,
+    /// How many signatures the issuer has got.
+    signatures: AtomicUsize,
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {
@@ -64,15 +72,16 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 }
 
 impl Registries {
-    /// Makes a group with its keys, and the registries' directories, in a directory that must not exist. Starts nothing yet.
-    pub(crate) fn create(program: &Path, dir: &Path) -> Result<Self, Failure> {
+    /// Makes a group with its keys, so many of them for objects, and the registries' directories, in a directory that must not exist. Starts nothing yet.
+    pub(crate) fn create(program: &Path, dir: &Path, objects: u16) -> Result<Self, Failure> {
         fs::create_dir(dir).map_err(|error| Failure::writing(dir, &error))?;
         let dir = dir.canonicalize().map_err(|error| Failure::reading(dir, &error))?;
-        let names = [ANCHOR, AUTHORITY].map(str::to_owned).into_iter().chain((1..=OBJECTS).map(object));
+        let names = [ANCHOR, AUTHORITY].map(str::to_owned).into_iter().chain((1..=objects).map(object));
         let keys = names.map(|name| format!("{name}=sh00-pkcs1-sha256").parse().map_err(Failure::Usage));
         let plan = Plan::new(REGISTRIES, THRESHOLD, keys.collect::<Result<_, _>>()?)?;
         let group = Cluster::create(program.to_owned(), &dir.join("group"), &plan, Lifetime::Tied)?;
-        let registries = Self { program: program.to_owned(), dir, group, agents: Vec::new() };
+        let (agents, signatures) = (Vec::new(), AtomicUsize::default());
+        let registries = Self { program: program.to_owned(), dir, group, agents, objects, signatures };
         for number in 1..=REGISTRIES {
             let own = registries.registry(number).join(STATEMENTS).join(MEMBER);
             fs::create_dir_all(&own).map_err(|error| Failure::writing(&own, &error))?;
@@ -108,7 +117,8 @@ impl Registries {
             return Err(Failure::internal("the anchor's address is none"));
         }
         self.put(&self.dir.join("ta.tal"), &format!("{locator}\n\n{anchor}\n"))?;
-        let pool = (1..=OBJECTS).map(|number| Ok(format!("{} {}\n", object(number), self.public(&object(number))?)));
+        let pool =
+            (1..=self.objects).map(|number| Ok(format!("{} {}\n", object(number), self.public(&object(number))?)));
         self.put(&self.dir.join(POOL), &pool.collect::<Result<String, Failure>>()?)?;
         let data = format!(
             "name = \"{RPKI}\"\n\n[[member]]\nhandle = \"{MEMBER}\"\nasns = [\"AS64496\"]\nv4 = [\"192.0.2.0/24\"]\nkeys = [\"{}\"]\n\n\
@@ -141,6 +151,16 @@ impl Registries {
     ) -> Result<(), Failure> {
         for number in numbers {
             self.put(&self.registry(number).join(STATEMENTS).join(MEMBER).join(format!("{name}.toml")), statement)?;
+        }
+        sleep(SEEN).await;
+        Ok(())
+    }
+
+    /// The same with many statements, by the names of their files.
+    pub(crate) async fn give_all(&self, statements: &[(String, String)]) -> Result<(), Failure> {
+        for number in 1..=REGISTRIES {
+            let folder = self.registry(number).join(STATEMENTS).join(MEMBER);
+            statements.iter().try_for_each(|(name, text)| self.put(&folder.join(format!("{name}.toml")), text))?;
         }
         sleep(SEEN).await;
         Ok(())
@@ -211,10 +231,44 @@ impl Registries {
         let client = Client::open(&self.group.client_dir()).map_err(failed)?;
         let now = i64::try_from(WallTime::now().seconds()).unwrap_or(i64::MAX);
         let (authorised, output) = (state.authorised(stated, now).map_err(failed)?, Output::new(&self.dir.join(STORE)));
-        let (hands, output, after_break) = (&client, &output, false);
-        let issuer =
-            Issuer { registry, authorised: &authorised, pool, hands, output, most: 8, now, after_break, retry: false };
+        let counted = Counted { client: &client, signatures: &self.signatures };
+        let (hands, output, after_break) = (&counted, &output, false);
+        let issuer = Issuer {
+            registry,
+            authorised: &authorised,
+            pool,
+            hands,
+            output,
+            most: AT_ONCE,
+            now,
+            after_break,
+            retry: false,
+        };
         issuer.run(state).map_err(failed)
+    }
+
+    /// How many signatures the issuer has got.
+    pub(crate) fn signatures(&self) -> usize {
+        self.signatures.load(Ordering::Relaxed)
+    }
+
+    /// Takes the member's objects from an issuer, which has them made again: with the same keys, which are for these contents, and new certificates, as when they
+    /// are renewed before they end.
+    pub(crate) fn lose_objects(&self, state: &str) -> Result<(), Failure> {
+        let path = self.dir.join(state);
+        let text = fs::read(&path).map_err(|error| Failure::reading(&path, &error))?;
+        let mut state: State = serde_json::from_slice(&text).map_err(failed)?;
+        let objects = state.authorities.get_mut(MEMBER).map(|issued| std::mem::take(&mut issued.objects));
+        let text = serde_json::to_vec(&state).map_err(failed)?;
+        fs::write(&path, text).map_err(|error| Failure::writing(&path, &error))?;
+        let (registry, ..) = sources(&self.registry(1)).read(&mut None).map_err(failed)?;
+        let authority = registry.authority(MEMBER).ok_or_else(|| Failure::internal("data without the member"))?;
+        for file in objects.unwrap_or_default().into_keys() {
+            let address = authority.address(&file);
+            let path = self.dir.join(STORE).join("rsync").join(address.trim_start_matches("rsync://"));
+            fs::remove_file(&path).map_err(|error| Failure::writing(&path, &error))?;
+        }
+        Ok(())
     }
 
     /// Begins another issuer's state where one is, which pretends that no member has ever stated anything.
@@ -267,6 +321,26 @@ impl Registries {
 
     fn not_started(&self, error: &std::io::Error) -> Failure {
         Failure::Failed(format!("{} does not start: {}", self.program.display(), reason(error)))
+    }
+}
+
+/// The nodes, and how many signatures they have given.
+struct Counted<'a> {
+    client: &'a Client,
+    signatures: &'a AtomicUsize,
+}
+
+impl Hands for Counted<'_> {
+    fn sign(&self, key: &str, bytes: &[u8]) -> Result<Vec<u8>, Unsigned> {
+        let signed = Hands::sign(self.client, key, bytes);
+        self.signatures.fetch_add(usize::from(signed.is_ok()), Ordering::Relaxed);
+        signed
+    }
+
+    fn sign_all(&self, wanted: &[Wanted]) -> Vec<Result<Vec<u8>, Unsigned>> {
+        let signed = Hands::sign_all(self.client, wanted);
+        self.signatures.fetch_add(signed.iter().filter(|one| one.is_ok()).count(), Ordering::Relaxed);
+        signed
     }
 }
 

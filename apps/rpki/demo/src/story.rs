@@ -8,7 +8,7 @@ use theta_cluster::Show;
 use crate::{
     member::{Member, Origin},
     readers::{self, Readers, shown},
-    registries::{REGISTRIES, Registries, THRESHOLD},
+    registries::{OBJECTS, REGISTRIES, Registries, THRESHOLD},
     show::{Row, table},
 };
 
@@ -39,7 +39,7 @@ pub(crate) async fn play(stage: &Stage, output: Output) -> Result<(), Failure> {
     let port = readers::port()?;
 
     show.act(format_args!("{REGISTRIES} registries run one RPKI; each has a node, data of its own, and an agent"));
-    let mut registries = Registries::create(&stage.program, &stage.dir)?;
+    let mut registries = Registries::create(&stage.program, &stage.dir, OBJECTS)?;
     registries.start_nodes().await?;
     let member = Member::new()?;
     registries.write_data(&member, port)?;

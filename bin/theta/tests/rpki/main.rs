@@ -42,6 +42,26 @@ fn routinator_validates_the_same_over_tls() {
     assert_eq!(registries.routinated(), origins(&stated[1..]));
 }
 
+/// A relying party takes the ASPA that a member has stated, the next one in its place, and none when that is withdrawn.
+#[test]
+fn routinator_validates_which_providers_a_member_has_stated() {
+    let registries = Registries::new();
+    let known = |providers: &[&str]| (String::from("AS64496"), providers.iter().map(ToString::to_string).collect());
+    let published = || {
+        registries.issue("registry.toml", "statements", "issued").ok();
+        registries.publish().ok();
+        registries.providers()
+    };
+    assert_eq!(published(), []);
+    registries.grant_providers("1.toml", "AS64496", "AS64497");
+    assert_eq!(published(), [known(&["AS64497"])]);
+    registries.grant_providers("2.toml", "AS64496", "AS64498 --provider AS64499");
+    assert_eq!(published(), [known(&["AS64498", "AS64499"])]);
+    registries.put_statement("withdraw --aspa AS64496 --out statements/acme/3.toml");
+    registries.wait();
+    assert_eq!(published(), []);
+}
+
 /// What a member states is published, by any issuer and while two registries are away; what a member has not stated is not, and does not go either.
 #[test]
 fn no_registry_alone_forges_or_withdraws_a_route_origin() {

@@ -240,6 +240,23 @@ impl Registries {
         }
     }
 
+    /// The same of three of the other four, after whose answers no signature can come about any more: whoever asked may have gone away then, and who
+    /// has gone away is owed no decision.
+    #[track_caller]
+    pub(crate) fn await_refusals(&self, other_than: u16, key: &str, words: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        let is_it = |line: &str| [key, words, "agent rpki refuses it"].iter().all(|part| line.contains(part));
+        let has = |node: &u16| *node != other_than && self.refused(*node).lines().any(is_it);
+        loop {
+            let count = (1..=5).filter(has).count();
+            if count >= 3 {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{count} nodes have refused {key}, {words}: {}", self.refused(5));
+            sleep(Duration::from_millis(100));
+        }
+    }
+
     /// What a node has on record of late.
     pub(crate) fn record(&self, node: u16) -> String {
         let node = node.to_string();
@@ -282,6 +299,12 @@ impl Registries {
     #[track_caller]
     pub(crate) fn routinated(&self) -> Origins {
         self.web.validated()
+    }
+
+    /// And of which providers each network has.
+    #[track_caller]
+    pub(crate) fn providers(&self) -> Vec<(String, Vec<String>)> {
+        self.web.providers()
     }
 
     /// The files of the member's authority, as they are to be published.

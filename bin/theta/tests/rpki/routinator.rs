@@ -67,6 +67,14 @@ impl Web {
         report["roas"].as_array().unwrap().iter().map(told).collect()
     }
 
+    /// And which networks say that others are their providers.
+    #[track_caller]
+    pub(crate) fn providers(&self) -> Vec<(String, Vec<String>)> {
+        let text = |it: &Value| it.as_str().unwrap().to_owned();
+        let told = |it: &Value| (text(&it["customer"]), it["providers"].as_array().unwrap().iter().map(text).collect());
+        self.report()["aspas"].as_array().unwrap().iter().map(told).collect()
+    }
+
     #[track_caller]
     fn report(&self) -> Value {
         let program = std::env::var_os(BUILT).unwrap_or_else(|| "routinator".into());

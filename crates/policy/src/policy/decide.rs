@@ -153,6 +153,9 @@ pub(super) enum Verdict<'a> {
     Nobody(Option<(&'a Rule, Reason)>),
 }
 
+/// What a request that a rule allows has with it: who has approved it, its slots, and what the rule's agent says.
+type Met = (Vec<Name>, Vec<SlotClaim>, Option<String>);
+
 impl Policy {
     /// Decides about a request. A deny rule that matches the request beats every allow rule. Else the first allow rule in the file
     /// that matches decides; if one of its conditions fails, the request is refused without asking a later rule. If no rule
@@ -263,7 +266,7 @@ impl Policy {
         request: &Request<'_>,
         now: UnixTime,
         state: &State<S>,
-    ) -> Result<(Vec<Name>, Vec<SlotClaim>, Option<String>), Reason> {
+    ) -> Result<Met, Reason> {
         // First of all, so that what an agent refuses takes nothing.
         let said = match consented(rule, request) {
             Err(unasked @ Reason::AgentUnasked { .. }) => {

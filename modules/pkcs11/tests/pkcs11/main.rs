@@ -29,6 +29,7 @@ mod pool;
 mod python_pkcs11;
 mod resolvers;
 #[path = "../../../../bin/theta/tests/rpki/routinator.rs"]
+#[allow(dead_code, reason = "the tests of agents use the rest")]
 mod routinator;
 #[path = "../../../../bin/theta/tests/cli/run.rs"]
 mod run;

@@ -41,7 +41,7 @@ pub(super) fn run(words: &[OsString], patience: Duration) -> Ended {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Ended::Ill(match waiting {
-                    Err(error) => reason(&error).to_string(),
+                    Err(error) => reason(&error),
                     Ok(_) => format!("it was killed after {patience:?}"),
                 });
             }

@@ -1,5 +1,5 @@
-//! One of four nodes sends false shares while Knot DNS signs. The zone is signed all the same, and the node is named: in the module's log, by
-//! `theta status`, and by `theta doctor`.
+//! One of four nodes sends false shares while Knot DNS signs. The zone is signed all the same, and the node is named by `theta status` and by
+//! `theta doctor`; in the module's log, too, if the answer that came first is that of a node which had found it out by then.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -58,7 +58,7 @@ fn who_lies_while_a_zone_is_signed_is_named() {
         assert!(knot.tell(&["zone-commit", "example."]), "the zone goes on being signed: {}", knot.said());
         let answer = knot.ask(&format!("{name}.example.")).unwrap();
         assert!(answer.contains("192.0.2.7") && answer.contains("A 15 2 "), "{answer}");
-        !named(&group).is_empty() && log(&group).contains(&format!("node {LIAR} misbehaved: "))
+        !named(&group).is_empty()
     });
     assert_eq!(named(&group), BTreeSet::from([u64::from(LIAR)]), "nobody else is");
     for honest in 1..LIAR {
