@@ -25,6 +25,8 @@ pub const MOST_STATEMENT: u64 = 1 << 20;
 pub const MOST_STATEMENTS: usize = 10_000;
 /// The most files in the folder of overrides.
 pub const MOST_OVERRIDES: usize = 1_000;
+/// The most characters that are said of why a file counts for nothing.
+const MOST_REASON: usize = 300;
 
 /// Where an agent finds what it knows.
 #[derive(Clone, Debug)]
@@ -135,8 +137,20 @@ pub(crate) fn list(folder: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>
     Ok(Some(files))
 }
 
+/// Others than the operator write the file, and its name: neither may look like lines of the log, or fill it.
 pub(crate) fn complain(path: &Path, reason: &impl Display) {
-    tracing::warn!("{}: {reason}; it counts for nothing", path.display());
+    let reason = in_line(&reason.to_string().chars().take(MOST_REASON).collect::<String>());
+    tracing::warn!("{}: {reason}; it counts for nothing", shown(path));
+}
+
+/// A path in one line of the log.
+pub(crate) fn shown(path: &Path) -> String {
+    in_line(&path.to_string_lossy())
+}
+
+fn in_line(text: &str) -> String {
+    let shown = |char: char| if char.is_control() { char.escape_debug().to_string() } else { char.to_string() };
+    text.chars().map(shown).collect()
 }
 
 impl Sources {

@@ -87,7 +87,10 @@ impl Hands for Ahead {
         let wanted = Wanted { key: key.to_owned(), bytes: bytes.to_vec() };
         let signed = self.signed.get(&wanted).cloned();
         signed.unwrap_or_else(|| {
-            self.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(wanted);
+            let mut all = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+            if !all.contains(&wanted) {
+                all.push(wanted);
+            }
             Err(Unsigned("it was not asked for yet".to_owned()))
         })
     }

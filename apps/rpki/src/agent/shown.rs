@@ -10,10 +10,13 @@ use std::{
     time::Duration,
 };
 
+use sha2::{Digest as _, Sha256};
+
 use crate::{
+    files::{self, Links},
     overrides::Override,
     signatures::KeySet,
-    sources::{MOST_OVERRIDES, complain, found, list},
+    sources::{MOST_OVERRIDES, complain, list, shown},
 };
 
 /// The folder, in the store.
@@ -30,42 +33,91 @@ pub(crate) trait Looks: Send + 'static {
     fn take(&mut self, shown: Vec<Override>);
 }
 
-type Texts = BTreeMap<PathBuf, String>;
+/// The longest file in bytes: 64 operators' signatures have half of it. Whoever keeps the store may be a liar, and all agents read what is in it.
+const MOST_TEXT: u64 = 32 << 10;
+/// For so many looks what was seen last stands while the folder cannot be read.
+const GRACE: u32 = 30;
 
-/// What is in the folder. Who has shown nothing has none.
-fn read(folder: &Path) -> Option<Texts> {
-    let files = match list(folder, MOST_OVERRIDES) {
-        Ok(files) => files?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Texts::new()),
-        Err(_) => return None,
-    };
-    let text = |path: PathBuf| found(&path).ok()?.ok().map(|text| (path, text));
-    Some(files.into_iter().filter_map(text).collect())
+/// What came of each file, by its content, so that one that has not changed is not verified, or complained of, again.
+#[derive(Default)]
+struct Seen {
+    operators: Option<KeySet>,
+    files: BTreeMap<PathBuf, ([u8; 32], Option<Override>)>,
 }
 
-fn signed(texts: &Texts, operators: Option<&KeySet>) -> Vec<Override> {
-    let read = texts
-        .iter()
-        .filter_map(|(path, text)| Override::signed(text, operators).inspect_err(|reason| complain(path, reason)).ok());
-    read.collect()
+impl Seen {
+    /// Looks at the folder; whether anything else is there now. Who has shown nothing has none.
+    fn look(&mut self, folder: &Path, operators: Option<KeySet>) -> io::Result<bool> {
+        let files = match list(folder, MOST_OVERRIDES) {
+            Ok(files) => files.ok_or_else(|| io::Error::other(format!("it has more than {MOST_OVERRIDES} files")))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        if self.operators != operators {
+            *self = Self { operators, files: BTreeMap::new() };
+        }
+        let read = files.into_iter().map(|path| {
+            let read = self.file(&path);
+            (path, read)
+        });
+        let files = read.collect();
+        let has_changed = self.files != files;
+        self.files = files;
+        Ok(has_changed)
+    }
+
+    fn file(&self, path: &Path) -> ([u8; 32], Option<Override>) {
+        let content = files::read(path, Links::Refused, MOST_TEXT).map_err(|error| error.to_string());
+        let digest = match &content {
+            Ok(bytes) => Sha256::new().chain_update([0]).chain_update(bytes),
+            Err(reason) => Sha256::new().chain_update([1]).chain_update(reason),
+        };
+        let digest: [u8; 32] = digest.finalize().into();
+        if let Some(before) = self.files.get(path).filter(|(before, _)| *before == digest) {
+            return before.clone();
+        }
+        let text = content.and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()));
+        let read =
+            text.and_then(|text| Override::signed(&text, self.operators.as_ref()).map_err(|error| error.to_string()));
+        (digest, read.inspect_err(|reason| complain(path, reason)).ok())
+    }
+
+    /// Each once, however many files it is in.
+    fn overrides(&self) -> Vec<Override> {
+        let mut all = Vec::new();
+        for (_, one) in self.files.values() {
+            all.extend(one.iter().filter(|one| !all.contains(*one)).cloned().collect::<Vec<_>>());
+        }
+        all
+    }
 }
 
 /// Looks at the folder for as long as somebody wants to know, in a thread of its own: a store may stop answering, and what needs nothing of it is decided all the
-/// same. While it cannot be read what was seen last stands.
+/// same. While the folder cannot be read what was seen last stands for 30 looks; then there is none, as one may have been withdrawn. While reading hangs what was seen
+/// last stands: each registry has its own folder, without which an override permits nothing.
 pub(crate) fn watch<L: Looks>(folder: PathBuf, who: &Arc<Mutex<L>>, pause: Duration) -> io::Result<()> {
     let who = Arc::downgrade(who);
     let look = move || {
-        let mut last = None;
+        let (mut seen, mut failed) = (Seen::default(), 0_u32);
         loop {
-            let texts = read(&folder);
             let Some(who) = who.upgrade() else { return };
             let operators = who.lock().unwrap_or_else(PoisonError::into_inner).operators();
-            if let Some(now) = texts.map(|texts| (texts, operators))
-                && last.as_ref() != Some(&now)
-            {
-                let shown = signed(&now.0, now.1.as_ref());
-                who.lock().unwrap_or_else(PoisonError::into_inner).take(shown);
-                last = Some(now);
+            match seen.look(&folder, operators) {
+                Ok(has_changed) => {
+                    if has_changed || failed >= GRACE {
+                        who.lock().unwrap_or_else(PoisonError::into_inner).take(seen.overrides());
+                    }
+                    failed = 0;
+                }
+                Err(error) => {
+                    failed = failed.saturating_add(1);
+                    if failed == 1 {
+                        tracing::warn!("overrides that all registries see cannot be read, {}: {error}", shown(&folder));
+                    } else if failed == GRACE {
+                        tracing::warn!("overrides that all registries see cannot be read: none permits anything");
+                        who.lock().unwrap_or_else(PoisonError::into_inner).take(Vec::new());
+                    }
+                }
             }
             drop(who);
             thread::sleep(pause.max(PAUSE));

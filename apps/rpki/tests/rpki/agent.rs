@@ -200,6 +200,21 @@ async fn operators_override_one_object_together() {
     let digest = hex::encode(Sha256::digest(&asked[1]));
     let flagged = format!("OVERRIDE: operators permit the SHA-256 {digest} (the member's keys are lost), though ");
     assert!(consents && said.starts_with(&flagged) && said.contains("is authorised by no member's"), "{said}");
+    // What is too long counts for nothing, whoever has signed it.
+    let long = format!("{good}#{}", "x".repeat(32 << 10));
+    fs::write(shown.join("another name.toml"), &long).unwrap();
+    until_said(certify, "that not all registries see").await;
+    fs::write(shown.join("another name.toml"), &good).unwrap();
+    until_said(certify, "OVERRIDE: ").await;
+    // Where the folder cannot be read it might be withdrawn.
+    let away = sources.store.join("away");
+    fs::rename(&shown, &away).unwrap();
+    fs::write(&shown, "no folder").unwrap();
+    assert!(certify().await.0, "for a while what was seen last stands");
+    until_said(certify, "that not all registries see").await;
+    fs::remove_file(&shown).unwrap();
+    fs::rename(&away, &shown).unwrap();
+    until_said(certify, "OVERRIDE: ").await;
     // This object, and no other one.
     let (_, other) = world.object(&forged, keys().objects[0], 2);
     assert!(objection(ask(&agent, "rpki-acme", "sign", &other[1]).await));

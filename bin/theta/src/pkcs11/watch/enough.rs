@@ -47,12 +47,13 @@ impl fmt::Display for Shortage {
 }
 
 /// What signatures with a key take, whose holders these nodes list. Holders that multiply shared values with an honest majority are 2k - 1, though
-/// k of them sign as long as they have presignatures in common; all others are k.
-pub(super) fn need(public: &AnyPublicKey, listed: &[ListedKey]) -> Need {
+/// k of them sign as long as they have presignatures in common; all others are k. The group's ledger says which delivery the key has; what nodes tell counts
+/// where it does not know the key.
+pub(super) fn need(public: &AnyPublicKey, certified: Option<Delivery>, listed: &[ListedKey]) -> Need {
     let (k, id) = (usize::from(public.threshold().k()), public.key_id());
     // Of several forms, the one that the most nodes tell.
     let told = listed.iter().filter(|key| key.info.key_id.as_ref() == id.as_bytes()).max_by_key(|key| key.nodes.len());
-    let delivery = told.and_then(|key| key.info.delivery.parse().ok()).unwrap_or_default();
+    let delivery = certified.or_else(|| told?.info.delivery.parse().ok()).unwrap_or_default();
     let multiplies = public.suite().takes_honest_majority() && !Delivery::has_dishonest_majority(delivery);
     let takes = if multiplies { k.saturating_mul(2).saturating_sub(1) } else { k };
     let holders = told.map(|key| key.info.holders.iter().filter_map(|it| u16::try_from(*it).ok()).collect());
@@ -93,13 +94,22 @@ pub(super) fn shortage(
     let all = needs.iter().map(|need| (Some(&need.key), need)).chain([(None, &group)]);
     all.into_iter().find_map(|(key, Need { holders, takes, .. })| {
         let is_holder = |node: &u16| holders.as_ref().is_none_or(|holders| holders.contains(node));
-        let there: BTreeSet<u16> = present.keys().copied().filter(is_holder).collect();
-        // A node that has just started is not connected yet.
-        let reaches = |node: &u16| {
-            let peers = present.get(node).and_then(Option::as_ref);
-            peers.is_none_or(|peers| peers.intersection(&there).count().saturating_add(1) >= *takes)
-        };
-        let reached: BTreeSet<u16> = there.iter().copied().filter(reaches).collect();
+        let mut reached: BTreeSet<u16> = present.keys().copied().filter(is_holder).collect();
+        // A node that has just started is not connected yet, and without those that it does not reach others may have too few.
+        loop {
+            let reaches = |node: &u16| {
+                let peers = present.get(node).and_then(Option::as_ref);
+                let are_both =
+                    |peer: &&u16| present.get(peer).and_then(Option::as_ref).is_none_or(|it| it.contains(node));
+                let count = |peers: &BTreeSet<u16>| peers.intersection(&reached).filter(are_both).count();
+                peers.is_none_or(|peers| count(peers).saturating_add(1) >= *takes)
+            };
+            let left: BTreeSet<u16> = reached.iter().copied().filter(reaches).collect();
+            if left.len() == reached.len() {
+                break;
+            }
+            reached = left;
+        }
         (reached.len() < *takes).then(|| Shortage { key: key.cloned(), takes: *takes, present: reached })
     })
 }
@@ -133,15 +143,20 @@ mod tests {
             (Suite::EcdsaP256, Delivery::DishonestMajority, 2),
         ] {
             let (public, listed) = listed(suite, delivery);
-            let found = need(&public, &[listed]);
+            let found = need(&public, None, std::slice::from_ref(&listed));
             assert_eq!((found.takes, found.key.as_str()), (takes, "zone"), "{suite} {delivery}");
+            // A node that lies about it, or a client that may not list keys, changes nothing.
+            assert_eq!(need(&public, Some(delivery), &[]).takes, takes, "{suite} {delivery}");
+            let info = v1::KeyInfo { delivery: Delivery::DishonestMajority.name().to_owned(), ..listed.info };
+            let lie = ListedKey { info, ..ListedKey::default() };
+            assert_eq!(need(&public, Some(delivery), &[lie]).takes, takes, "{suite} {delivery}");
         }
     }
 
     #[test]
     fn enough_are_those_that_reach_each_other() {
         let (public, listed) = listed(Suite::EcdsaP256, Delivery::All);
-        let needs = [need(&public, &[listed])];
+        let needs = [need(&public, None, &[listed])];
         let node = |peers: &[u16]| Some(peers.iter().copied().collect::<BTreeSet<u16>>());
         let short = |present: &[(u16, Option<BTreeSet<u16>>)]| {
             shortage(2, &needs, &present.iter().cloned().collect()).map(|it| it.to_string())
@@ -152,6 +167,9 @@ mod tests {
         assert_eq!(short(&[(1, None), (2, node(&[1]))]).as_deref(), Some(words));
         let apart = short(&[(1, node(&[2])), (2, node(&[1])), (3, node(&[])), (4, node(&[]))]);
         assert_eq!(apart.as_deref(), Some("key zone takes 3 nodes that reach each other; there: no node is"));
+        // Node 3 says that it reaches others, which they do not; without it node 2 has node 1 alone.
+        let one_sided = short(&[(1, node(&[2])), (2, node(&[1, 3])), (3, node(&[1, 2])), (4, node(&[]))]);
+        assert_eq!(one_sided, apart);
         let group = shortage(2, &[], &[(1, None)].into()).map(|it| it.to_string());
         assert_eq!(group.as_deref(), Some("the group takes 2 nodes that reach each other; there: node 1 alone"));
     }

@@ -48,7 +48,7 @@ pub(crate) struct WatchArgs {
     /// The pool, where the configuration has several
     #[arg(long, value_name = "NAME")]
     pool: Option<String>,
-    /// How often to look; less than the configuration's timeout_ms, so that nothing fails in between unseen
+    /// How often to look; less than the configuration's timeout_ms, or what fails in between may not be seen
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = units::parse_duration)]
     every: Duration,
     /// How long the command may take before it is killed, and counts as failed
@@ -123,7 +123,7 @@ fn look(session: &Session, pool: &PoolConfig) -> Result<Option<Shortage>, Failur
         }
     };
     let known = bound.iter().filter_map(|id| client.known().of_id(&theta_schemes::keys::KeyId::from_bytes(*id)));
-    let needs: Vec<_> = known.map(|key| enough::need(&key.public, &listed)).collect();
+    let needs: Vec<_> = known.map(|key| enough::need(&key.public, key.delivery, &listed)).collect();
     Ok(enough::shortage(client.group().threshold(), &needs, &enough::present(&statuses)))
 }
 
