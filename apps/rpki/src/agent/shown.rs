@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     thread,
     time::Duration,
 };
@@ -97,15 +97,21 @@ impl Seen {
 /// last stands: each registry has its own folder, without which an override permits nothing.
 pub(crate) fn watch<L: Looks>(folder: PathBuf, who: &Arc<Mutex<L>>, pause: Duration) -> io::Result<()> {
     let who = Arc::downgrade(who);
+    // Held for a moment alone: who ends lets go of its files, which its successor takes.
+    let take = |who: &Weak<Mutex<L>>, all: Vec<Override>| {
+        if let Some(who) = who.upgrade() {
+            who.lock().unwrap_or_else(PoisonError::into_inner).take(all);
+        }
+    };
     let look = move || {
         let (mut seen, mut failed) = (Seen::default(), 0_u32);
-        loop {
-            let Some(who) = who.upgrade() else { return };
-            let operators = who.lock().unwrap_or_else(PoisonError::into_inner).operators();
+        while let Some(operators) =
+            who.upgrade().map(|who| who.lock().unwrap_or_else(PoisonError::into_inner).operators())
+        {
             match seen.look(&folder, operators) {
                 Ok(has_changed) => {
                     if has_changed || failed >= GRACE {
-                        who.lock().unwrap_or_else(PoisonError::into_inner).take(seen.overrides());
+                        take(&who, seen.overrides());
                     }
                     failed = 0;
                 }
@@ -115,11 +121,10 @@ pub(crate) fn watch<L: Looks>(folder: PathBuf, who: &Arc<Mutex<L>>, pause: Durat
                         tracing::warn!("overrides that all registries see cannot be read, {}: {error}", shown(&folder));
                     } else if failed == GRACE {
                         tracing::warn!("overrides that all registries see cannot be read: none permits anything");
-                        who.lock().unwrap_or_else(PoisonError::into_inner).take(Vec::new());
+                        take(&who, Vec::new());
                     }
                 }
             }
-            drop(who);
             thread::sleep(pause.max(PAUSE));
         }
     };
