@@ -8,8 +8,8 @@
 //! - [`objects`]: what may be signed, read from the bytes that a signature covers.
 //! - [`consent`]: whether it follows; [`memory`]: what was agreed to before; [`kept`]: the memory's file.
 //! - [`store`]: where contents are found that are signed by their digest; `gathered`: what of them a decision needs; [`sources`]: files, and when they change; `files`: which are read.
-//! - [`overrides`]: what operators permit though an agent refuses it; `shown`: those that all registries see.
-//! - [`agent`]: asks by nodes, over a socket; `places`: how many at once, of each client.
+//! - [`overrides`]: what operators permit though an agent refuses it.
+//! - [`agent`]: asks by nodes, over a socket; in it `places`: how many at once, of each client; `shown`: the overrides that all registries see.
 
 pub mod agent;
 pub mod attestation;

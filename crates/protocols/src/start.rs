@@ -72,10 +72,11 @@ pub fn start_unproven<'a>(
     }
     match public.answer_unproven(share, statement) {
         Ok(answer) => {
-            let local = PartyId::of_share(share.index());
-            let makes = options.delivery != Delivery::Quorum
-                || OneRound::is_drawn(local, public.threshold(), public.key_id(), &statement);
-            let answer = if makes { answer } else { answer.without_share() };
+            let answer = answer.with_share_if(|| {
+                let local = PartyId::of_share(share.index());
+                options.delivery != Delivery::Quorum
+                    || OneRound::is_drawn(local, public.threshold(), public.key_id(), &statement)
+            });
             Ok(answer.map(|answer| one_round(public, share, statement, options.delivery, answer)))
         }
         Err(SchemeError::Request(error)) => Err(error),

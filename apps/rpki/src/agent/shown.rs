@@ -85,8 +85,10 @@ impl Seen {
     /// Each once, however many files it is in.
     fn overrides(&self) -> Vec<Override> {
         let mut all = Vec::new();
-        for (_, one) in self.files.values() {
-            all.extend(one.iter().filter(|one| !all.contains(*one)).cloned().collect::<Vec<_>>());
+        for one in self.files.values().filter_map(|(_, one)| one.as_ref()) {
+            if !all.contains(one) {
+                all.push(one.clone());
+            }
         }
         all
     }

@@ -232,27 +232,26 @@ impl Registries {
     /// node has decided.
     #[track_caller]
     pub(crate) fn await_refusal(&self, node: u16, key: &str, words: &str) {
-        let deadline = Instant::now() + PATIENCE;
-        let is_it = |line: &str| [key, words, "agent rpki refuses it"].iter().all(|part| line.contains(part));
-        while !self.refused(node).lines().any(is_it) {
-            assert!(Instant::now() < deadline, "node {node} has not refused {key}, {words}: {}", self.refused(node));
-            sleep(Duration::from_millis(100));
-        }
+        self.await_refusals_of(&[node], 1, key, words);
     }
 
     /// The same of three of the other four, after whose answers no signature can come about any more: whoever asked may have gone away then, and who
     /// has gone away is owed no decision.
     #[track_caller]
     pub(crate) fn await_refusals(&self, other_than: u16, key: &str, words: &str) {
+        let others: Vec<u16> = (1..=5).filter(|node| *node != other_than).collect();
+        self.await_refusals_of(&others, 3, key, words);
+    }
+
+    /// The same of so many of these nodes.
+    #[track_caller]
+    fn await_refusals_of(&self, nodes: &[u16], enough: usize, key: &str, words: &str) {
         let deadline = Instant::now() + PATIENCE;
         let is_it = |line: &str| [key, words, "agent rpki refuses it"].iter().all(|part| line.contains(part));
-        let has = |node: &u16| *node != other_than && self.refused(*node).lines().any(is_it);
-        loop {
-            let count = (1..=5).filter(has).count();
-            if count >= 3 {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{count} nodes have refused {key}, {words}: {}", self.refused(5));
+        let has = |node: &&u16| self.refused(**node).lines().any(is_it);
+        while nodes.iter().filter(has).count() < enough {
+            let records = || nodes.iter().map(|node| self.refused(*node)).collect::<String>();
+            assert!(Instant::now() < deadline, "{enough} of {nodes:?} have not refused {key}, {words}: {}", records());
             sleep(Duration::from_millis(100));
         }
     }

@@ -21,6 +21,7 @@ fn has_multi_buffer() -> bool {
         std::arch::is_x86_feature_detected!("avx512f")
             && std::arch::is_x86_feature_detected!("avx512vl")
             && std::arch::is_x86_feature_detected!("avx512dq")
+            && std::arch::is_x86_feature_detected!("avx512bw")
             && std::arch::is_x86_feature_detected!("avx512ifma")
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -125,7 +126,7 @@ impl Modulus {
     pub fn pow_pair(&self, powers: [(&Residue, &[u8]); 2]) -> [Residue; 2] {
         let [(first, first_exponent), (second, second_exponent)] = powers.map(|(base, exponent)| {
             let base = self.own(base).to_be_bytes(self.len).unwrap_or_default();
-            (self.as_long(&base), self.as_long(exponent))
+            (Integer::from_be_bytes(&base), self.as_long(exponent))
         });
         let powers = [(&first.0, &first_exponent.0), (&second.0, &second_exponent.0)];
         self.montgomery.pow_pair(powers, &self.value.0).map(|power| Residue(Integer(power)))

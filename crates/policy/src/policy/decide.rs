@@ -116,32 +116,17 @@ pub struct Decision {
 impl Decision {
     /// Allowed by a rule whose conditions are not asked about.
     fn allowed(rule: &Rule) -> Self {
-        let (rule, recording) = (Some(rule.name.clone()), rule.recording);
-        let reason = Reason::Allowed;
-        Self {
-            allowed: true,
-            rule,
-            reason,
-            approvers: Vec::new(),
-            recording,
-            slots: Vec::new(),
-            is_copy: false,
-            said: None,
-        }
+        Self::plain(true, Some(rule.name.clone()), Reason::Allowed, rule.recording)
     }
 
     const fn refused(rule: Option<Name>, reason: Reason) -> Self {
-        let recording = Recording::Soon;
-        Self {
-            allowed: false,
-            rule,
-            reason,
-            approvers: Vec::new(),
-            recording,
-            slots: Vec::new(),
-            is_copy: false,
-            said: None,
-        }
+        Self::plain(false, rule, reason, Recording::Soon)
+    }
+
+    /// Without approvers, slots, and words of an agent.
+    const fn plain(allowed: bool, rule: Option<Name>, reason: Reason, recording: Recording) -> Self {
+        let (is_copy, said) = (false, None);
+        Self { allowed, rule, reason, approvers: Vec::new(), recording, slots: Vec::new(), is_copy, said }
     }
 }
 

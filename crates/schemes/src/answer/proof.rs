@@ -52,10 +52,10 @@ impl<T> Unproven<T> {
         Unproven { value: make(self.value), proof: self.proof, share: self.share }
     }
 
-    /// The same for a party that will make no share unless others fail.
+    /// The same where a party will make a share at once only if this holds, which is asked if there is a share to wait for.
     #[must_use]
-    pub fn without_share(self) -> Self {
-        Self { share: None, ..self }
+    pub fn with_share_if(self, makes: impl FnOnce() -> bool) -> Self {
+        Self { share: self.share.filter(|_| makes()), ..self }
     }
 
     /// The value, if it need not wait for others.
