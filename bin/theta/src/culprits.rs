@@ -19,6 +19,8 @@ pub struct CulpritView {
     pub misbehaviour: String,
     /// The nodes that say so; `None` for what this client has checked itself.
     pub told_by: Option<Vec<u16>>,
+    /// It may be right, and those who say so be wrong: their agents have another view of what may be signed.
+    pub disputed: bool,
 }
 
 impl fmt::Display for CulpritView {
@@ -26,7 +28,8 @@ impl fmt::Display for CulpritView {
         if let Some(told_by) = &self.told_by {
             write!(f, "according to {}, ", nodes(told_by))?;
         }
-        write!(f, "node {} misbehaved: {}", self.node, self.misbehaviour)
+        let verb = if self.disputed { "" } else { "misbehaved: " };
+        write!(f, "node {} {verb}{}", self.node, self.misbehaviour)
     }
 }
 
@@ -36,11 +39,13 @@ pub(crate) fn of_answer<T>(answer: &Answer<T>) -> Vec<CulpritView> {
         node: culprit.node.get(),
         misbehaviour: tidy(&culprit.misbehaviour),
         told_by: Some(vec![answer.node.get()]),
+        disputed: false,
     });
     let checked = answer.bad_answers.iter().map(|problem| CulpritView {
         node: problem.node.get(),
         misbehaviour: tidy(&problem.problem.to_string()),
         told_by: None,
+        disputed: false,
     });
     told.chain(checked).collect()
 }
@@ -48,20 +53,21 @@ pub(crate) fn of_answer<T>(answer: &Answer<T>) -> Vec<CulpritView> {
 /// All members that some node accuses, once for each misbehaviour, with the nodes that tell of it.
 pub fn of_statuses(statuses: &[NodeStatus]) -> Vec<CulpritView> {
     let is_member = |node: u16| statuses.iter().any(|status| status.node.get() == node);
-    let mut told: BTreeMap<(u16, String), BTreeSet<u16>> = BTreeMap::new();
+    let mut told: BTreeMap<(u16, bool, String), BTreeSet<u16>> = BTreeMap::new();
     for status in statuses {
         let Ok((response, _)) = &status.status else { continue };
         for culprit in &response.culprits {
             if let Some(node) = u16::try_from(culprit.node).ok().filter(|node| is_member(*node)) {
                 let misbehaviour = tidy(&one_line(&culprit.misbehaviour));
-                told.entry((node, misbehaviour)).or_default().insert(status.node.get());
+                told.entry((node, culprit.disputed, misbehaviour)).or_default().insert(status.node.get());
             }
         }
     }
-    let view = |((node, misbehaviour), by): (_, BTreeSet<u16>)| CulpritView {
+    let view = |((node, disputed, misbehaviour), by): (_, BTreeSet<u16>)| CulpritView {
         node,
         misbehaviour,
         told_by: Some(by.into_iter().collect()),
+        disputed,
     };
     told.into_iter().map(view).collect()
 }
@@ -111,12 +117,22 @@ mod tests {
             let status = Ok((response, Duration::ZERO));
             NodeStatus { node: node(number), address: String::new(), status, clock_offset_ms: 0 }
         };
-        let told = of_statuses(&[says(1, 4), says(2, 9), says(3, 4), says(4, 1)]);
+        let mut differs = says(2, 1);
+        if let Ok((response, _)) = &mut differs.status {
+            let culprit = v1::Culprit {
+                misbehaviour: "took part in it".to_owned(),
+                disputed: true,
+                ..response.culprits[0].clone()
+            };
+            response.culprits = vec![culprit];
+        }
+        let told = of_statuses(&[says(1, 4), says(2, 9), says(3, 4), says(4, 1), differs]);
         let words: Vec<String> = told.iter().map(ToString::to_string).collect();
         assert_eq!(
             words,
             [
                 "according to node 4, node 1 misbehaved: false share",
+                "according to node 2, node 1 took part in it",
                 "according to nodes 1 and 3, node 4 misbehaved: false share"
             ]
         );

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use theta_names::{NodeId, Operation};
-use theta_policy::{Reason, Unidentified};
+use theta_policy::{Objection, Reason, Unidentified};
 use theta_statements::{DecodeError, MOST_APPROVALS, Name};
 
 use crate::{AuditUnavailable, InstanceId, QuotaError};
@@ -95,6 +95,13 @@ impl Refusal {
             Self::Denied(denial) => Some(denial.reason.code()),
             _ => None,
         }
+    }
+
+    /// Whether an agent has seen what the request is about, and refuses it.
+    #[must_use]
+    pub fn is_by_contents(&self) -> bool {
+        let Self::Denied(denial) = self else { return false };
+        matches!(denial.reason, Reason::AgentObjects { objection: Objection::Refused(_), .. })
     }
 
     /// Whether it is that the rule's agent was not asked.

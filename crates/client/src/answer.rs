@@ -68,10 +68,10 @@ pub(crate) fn trimmed(mut outcome: v1::Outcome) -> v1::Outcome {
     let mut seen = HashSet::new();
     let accused = outcome.culprits.into_iter();
     let accused = accused.filter(|culprit| node(culprit.node).is_some() && seen.insert(culprit.node));
-    let accused = accused.take(MOST_MEMBERS).map(|v1::Culprit { node, misbehaviour, instance_id }| v1::Culprit {
-        node,
-        misbehaviour: one_line(&misbehaviour).chars().take(MOST_MISBEHAVIOUR).collect(),
-        instance_id: Bytes::copy_from_slice(instance_id.get(..MOST_ID).unwrap_or(&instance_id)),
+    let accused = accused.take(MOST_MEMBERS).map(|culprit| v1::Culprit {
+        misbehaviour: one_line(&culprit.misbehaviour).chars().take(MOST_MISBEHAVIOUR).collect(),
+        instance_id: Bytes::copy_from_slice(culprit.instance_id.get(..MOST_ID).unwrap_or(&culprit.instance_id)),
+        ..culprit
     });
     outcome.culprits = accused.collect();
     outcome

@@ -39,6 +39,8 @@ struct Inner {
 enum Gravity {
     /// Bytes that mean nothing, which anybody makes as many of as it likes.
     Noise,
+    /// Another view of what may be signed.
+    Differs,
     /// A lie that this node has seen.
     Seen,
     /// A lie that its liar has signed, which convinces others.
@@ -133,6 +135,7 @@ impl Gravity {
     fn of(record: &CulpritRecord) -> Self {
         match &record.culprit.offence {
             NodeOffence::Envelope(_) => Self::Noise,
+            NodeOffence::Consent => Self::Differs,
             NodeOffence::Promise(_) => Self::Seen,
             NodeOffence::Slot(_) => Self::Proven,
             NodeOffence::Instance(offence) => Self::in_protocol(offence, Self::Seen),

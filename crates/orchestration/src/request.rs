@@ -52,6 +52,10 @@ pub enum NodeOffence {
     /// The node sent bytes that are no promises, or promises that were not signed by those in whose names they are.
     #[error(transparent)]
     Promise(#[from] PromiseOffence),
+    /// The node sent its part of a request whose contents an agent of this node refuses. One of the two operators is wrong about them, or in other
+    /// hands: which, this does not say, nor does it convince anybody else.
+    #[error("took part in a request that an agent of this node refuses")]
+    Consent,
     /// The node sent bytes that are no envelope.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
@@ -66,6 +70,7 @@ impl NodeOffence {
             Self::Ceremony(_) => "ceremony",
             Self::Slot(_) => "slot_equivocation",
             Self::Promise(_) => "promise",
+            Self::Consent => "consent",
             Self::Envelope(error) => error.name(),
         }
     }

@@ -25,6 +25,9 @@ pub struct Culprit {
     /// Empty if the instance is clear from the context.
     #[prost(bytes = "bytes", tag = "3")]
     pub instance_id: ::prost::bytes::Bytes,
+    /// What it did may be right: an agent of the node that tells has another view of what may be signed.
+    #[prost(bool, tag = "4")]
+    pub disputed: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct InstanceStatus {

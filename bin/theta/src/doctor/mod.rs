@@ -124,13 +124,12 @@ pub(crate) fn doctor(args: &DoctorArgs, output: Output) -> Result<(), Failure> {
     findings.extend(cut_off(&patients));
     findings.extend(of_keys(&keys, &key_problems, &patients));
     findings.extend(culprits::of_statuses(&statuses).into_iter().map(|caught| {
-        let finding = caught.to_string();
-        Finding::new(
-            "caught",
-            vec![caught.node],
-            finding,
-            "find out why: is it broken, of an old release, or in other hands?",
-        )
+        let (kind, advice) = if caught.disputed {
+            ("agents-differ", "compare what both operators' agents go by: one copy is behind or wrong, or one operator in other hands")
+        } else {
+            ("caught", "find out why: is it broken, of an old release, or in other hands?")
+        };
+        Finding::new(kind, vec![caught.node], caught.to_string(), advice)
     }));
     let (group, threshold) = (client.group().name().to_owned(), usize::from(client.group().threshold()));
     let (asked, answered) = (statuses.len(), patients.len());

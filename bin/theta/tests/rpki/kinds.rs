@@ -75,6 +75,7 @@ fn nothing_of_any_kind_is_forged_or_withdrawn() {
         .map(|(name, bytes)| (name.clone(), if name.ends_with(".crl") { list.clone() } else { bytes.clone() }));
     refused(&registries, forger.manifest(&revoking.collect::<Vec<_>>()), "its certificate is revoked");
 
+    registries.await_named(TAKEN_OVER);
     registries.publish().ok();
     assert_eq!((registries.validated(), registries.providers()), (stated, providers), "what was published stays");
     assert!(registries.record(TAKEN_OVER).contains("allowed"), "it has signed all of it alone");

@@ -256,6 +256,23 @@ impl Registries {
         }
     }
 
+    /// Waits until three of the other nodes say that this one took part in what their agents refuse, and nobody says it of another one.
+    #[track_caller]
+    pub(crate) fn await_named(&self, taken_over: u16) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let status = self.group.theta(&["status", "--json"]).ok().json();
+            let disputed = status["culprits"].as_array().unwrap().iter().filter(|one| one["disputed"] == true);
+            let told: Vec<_> = disputed.map(|one| (&one["node"], one["told_by"].as_array().unwrap().len())).collect();
+            assert!(told.iter().all(|(node, _)| **node == taken_over), "{told:?}");
+            if told.iter().any(|(_, by)| *by >= 3) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "node {taken_over} is not named: {status}");
+            sleep(Duration::from_millis(100));
+        }
+    }
+
     /// What a node has on record of late.
     pub(crate) fn record(&self, node: u16) -> String {
         let node = node.to_string();

@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time};
 
-use theta_authority::{Asker, InstanceId};
+use theta_authority::{Asker, InstanceId, ParsedStatement, Seed};
 use theta_custody::KeyEntry;
-use theta_schemes::{RequestError, signatures::frost::check_seed};
+use theta_names::Epoch;
+use theta_schemes::{RequestError, keys::KeyId, signatures::frost::check_seed};
 use tokio::sync::oneshot;
 
 use super::{
@@ -15,6 +16,29 @@ use crate::{Certified, Stage, SubmitError, asked::Asked, quota::Permit, quota::Q
 
 /// Longer statements are hashed on the CPU threads rather than on the caller's. In bytes.
 const LONG_STATEMENT: usize = 32 << 10;
+
+/// What the id of a request's instance follows from.
+pub(crate) struct Identification {
+    key: KeyId,
+    epoch: Epoch,
+    statement: ParsedStatement,
+    seed: Option<Seed>,
+}
+
+impl Identification {
+    pub(crate) fn new(key: &KeyEntry, statement: ParsedStatement, seed: Option<Seed>) -> Self {
+        Self { key: key.key_id, epoch: key.epoch, statement, seed }
+    }
+
+    /// Whether hashing it is work for a CPU thread.
+    pub(crate) const fn is_long(&self) -> bool {
+        self.statement.len() > LONG_STATEMENT
+    }
+
+    pub(crate) fn id(&self) -> InstanceId {
+        InstanceId::of(&self.key, self.epoch, &self.statement, self.seed.as_ref())
+    }
+}
 
 /// A request that this node can answer and for which it has room.
 pub(crate) struct Admitted {
@@ -31,16 +55,8 @@ pub(crate) struct Admitted {
 pub(crate) type Answer = oneshot::Receiver<Result<Taken, SubmitError>>;
 
 impl Admitted {
-    /// Whether hashing it is work for a CPU thread.
-    pub(crate) fn is_long(&self) -> bool {
-        self.asked.len() > LONG_STATEMENT
-    }
-
-    /// Returns a computation of the instance's id, which may run anywhere.
-    pub(crate) fn identification(&self) -> impl FnOnce() -> InstanceId + Send + 'static {
-        let (key, epoch) = (self.key.key_id, self.key.epoch);
-        let (statement, seed) = (self.asked.statement.clone(), self.asked.seed.clone());
-        move || InstanceId::of(&key, epoch, &statement, seed.as_ref())
+    pub(crate) fn identification(&self) -> Identification {
+        Identification::new(&self.key, self.asked.statement.clone(), self.asked.seed.clone())
     }
 
     /// The command for the instance's shard, and the receiver of its answer.

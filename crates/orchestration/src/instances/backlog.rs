@@ -105,6 +105,11 @@ impl Backlog {
         self.instances.contains_key(instance)
     }
 
+    /// The node of each message that waits for this instance.
+    pub(crate) fn senders(&self, instance: &InstanceId) -> Vec<NodeId> {
+        self.instances.get(instance).into_iter().flatten().map(|(from, _)| *from).collect()
+    }
+
     /// Drops messages that have waited for too long.
     pub(crate) fn expire(&mut self, now: Instant) {
         let parties: Vec<NodeId> = self.peers.keys().copied().collect();

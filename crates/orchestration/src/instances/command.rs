@@ -20,6 +20,8 @@ use crate::{Asker, InstanceId, InstanceSnapshot, SubmitError, asked::Asked, quot
 pub(crate) enum Command {
     /// A request from the application.
     Submit(Box<Submission>),
+    /// An agent of this node refuses what a request is about.
+    Refused(InstanceId),
     /// A protocol message from a peer.
     Message { instance: InstanceId, message: Early },
     /// The stock's answer to an instance that had to wait for it.

@@ -11,6 +11,7 @@ mod results;
 mod shard;
 mod shared;
 
+pub(crate) use admission::Identification;
 pub(crate) use backlog::Early;
 pub(crate) use command::Command;
 pub(crate) use ending::Ending;

@@ -15,7 +15,7 @@ use core::time::Duration;
 
 use prometheus_client::registry::Registry;
 use rand_core::CryptoRng;
-use theta_authority::{Asker, Granted, InstanceId};
+use theta_authority::{Asker, Granted, InstanceId, Request};
 use theta_custody::{KeyEntry, KeyTable};
 use theta_names::WallTime;
 use theta_network::{Inbound, Transport};
@@ -40,7 +40,7 @@ use crate::{
     SubmitError,
     burning::Burning,
     entropy::Entropy,
-    instances::{Command, Computing, Ending, Shard, ShardLoad, Shared, Ticks},
+    instances::{Command, Computing, Ending, Identification, Shard, ShardLoad, Shared, Ticks},
 };
 
 /// The most commands that a CPU thread takes from its inbox at once.
@@ -233,6 +233,18 @@ impl Orchestrator {
         self.ask(&id, |reply| Command::Watch(id, reply)).await.flatten()
     }
 
+    /// Notes that an agent of this node refuses what a request is about: a node that takes part in it all the same is named among the
+    /// [culprits](Self::culprits), whether its part has come already or comes within the time that early messages are kept. A node that is too
+    /// busy for this notes nothing.
+    pub async fn refused(&self, request: &Request) {
+        let Ok((key, _)) = request.entry(self.keys()) else { return };
+        let identification = Identification::new(&key, request.statement().clone(), request.seed().cloned());
+        let Ok(id) = self.identify(identification).await else { return };
+        if let Some(inbox) = inbox_of(&self.inboxes, &id) {
+            drop(inbox.try_send(Command::Refused(id)));
+        }
+    }
+
     /// The keys of this node.
     #[must_use]
     pub fn keys(&self) -> &Arc<KeyTable> {
@@ -359,20 +371,19 @@ impl Orchestrator {
         waits: bool,
     ) -> Result<(InstanceId, Ending), SubmitError> {
         let admitted = self.shared.admit(request, asker)?;
-        let identification = admitted.identification();
-        let id = if admitted.is_long() {
-            self.compute(move |_| identification()).await.map_err(|error| match error {
-                ComputeError::Overloaded(limit) => SubmitError::Overloaded(limit),
-                ComputeError::ShuttingDown => SubmitError::ShuttingDown,
-                ComputeError::Panicked => SubmitError::Bug(Bug("hashing a request panicked")),
-            })?
-        } else {
-            identification()
-        };
+        let id = self.identify(admitted.identification()).await.map_err(|error| match error {
+            ComputeError::Overloaded(limit) => SubmitError::Overloaded(limit),
+            ComputeError::ShuttingDown => SubmitError::ShuttingDown,
+            ComputeError::Panicked => SubmitError::Bug(Bug("hashing a request panicked")),
+        })?;
         let (submission, answer) = admitted.into_submission(id, waits);
         let inbox = inbox_of(&self.inboxes, &id).ok_or(SubmitError::ShuttingDown)?;
         inbox.send(Command::Submit(submission)).await.map_err(|_| SubmitError::ShuttingDown)?;
         answer.await.map_err(|_| SubmitError::ShuttingDown)?
+    }
+
+    async fn identify(&self, request: Identification) -> Result<InstanceId, ComputeError> {
+        if request.is_long() { self.compute(move |_| request.id()).await } else { Ok(request.id()) }
     }
 
     /// Asks an instance's shard; `None` if it is gone.

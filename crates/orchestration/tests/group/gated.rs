@@ -117,6 +117,11 @@ impl Orchestrator {
         self.orchestrator.submit(self.certified(&request).await?).await
     }
 
+    /// As if an agent of this node refused what the request is about.
+    pub(crate) async fn refuse(&self, request: &Request) {
+        self.refused(&request.decoded(self.keys()).unwrap()).await;
+    }
+
     pub(crate) async fn submit_for(&self, request: Request, asker: Asker) -> Result<InstanceId, SubmitError> {
         self.orchestrator.submit_for(self.certified(&request).await?, asker).await
     }

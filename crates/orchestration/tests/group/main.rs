@@ -19,5 +19,6 @@ mod group;
 mod kept;
 mod lifecycle;
 mod mesh;
+mod refused;
 mod suites;
 mod wire;

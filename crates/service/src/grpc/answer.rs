@@ -5,7 +5,7 @@ use theta_custody::{CeremonyReport, CeremonyState, EvidenceReport};
 use theta_names::NodeId;
 use theta_network::{HostStatus, PeerState, PeerStatus};
 use theta_orchestration::{
-    Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry, Quarantine, Stock,
+    Culprit, Finished, InstanceId, InstanceSnapshot, InstanceState, KeyEntry, NodeOffence, Quarantine, Stock,
 };
 use theta_wire::v1;
 
@@ -47,6 +47,7 @@ pub(crate) fn culprit(culprit: &Culprit) -> v1::Culprit {
         node: u32::from(culprit.party.get()),
         misbehaviour: culprit.offence.to_string(),
         instance_id: id(culprit.instance),
+        disputed: culprit.offence == NodeOffence::Consent,
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use rand_core::CryptoRng;
-use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Presented, Request as KeyUse, Seed};
+use theta_authority::{Asks, Authority, Granted, KeyRequest, Look, Place, Presented, Refusal, Request as KeyUse, Seed};
 use theta_names::{KeyRef, WallTime};
 use theta_network::{GroupTransport, PeerState, Transport};
 use theta_orchestration::{
@@ -70,6 +70,11 @@ impl NodeState {
         asks: R,
     ) -> Result<Granted<R>, Status> {
         let granted = self.authority.decide(presented, asks).await.map_err(|refusal| refusal::gate(&refusal))?;
+        Self::recognised(request, granted)
+    }
+
+    /// Moves the request to the account of the client that asks.
+    fn recognised<T, R>(request: &Request<T>, granted: Granted<R>) -> Result<Granted<R>, Status> {
         // A client that a signature has identified has had a stranger's place so far, or that of the caller that relays.
         // Anybody who has seen its request can bring copies of it: they stay with whoever does.
         if let Some(arrival) = request.extensions().get::<Arrival>().filter(|_| !granted.is_copy()) {
@@ -129,7 +134,19 @@ impl NodeState {
         let presented = door::presented(request).with(enclosed.0, enclosed.1);
         let presented = self.first_in_the_order(request, presented, &key_use).await?;
         self.seated()?;
-        self.decide_presented(request, presented, key_use).await
+        let asked = key_use.clone();
+        match self.authority.decide(presented, key_use).await {
+            Ok(granted) => Self::recognised(request, granted),
+            Err(refusal) => Err(self.refused(&asked, &refusal).await),
+        }
+    }
+
+    /// What the caller is told of a refusal to use a key. Where an agent refuses the contents, nodes that take part in it all the same are noted.
+    pub(crate) async fn refused(&self, asked: &KeyUse, refusal: &Refusal) -> Status {
+        if refusal.is_by_contents() {
+            self.orchestrator.refused(asked).await;
+        }
+        refusal::gate(refusal)
     }
 
     /// Refuses a request that takes a slot while this node's store is not confirmed.

@@ -4,6 +4,7 @@ mod drawing;
 mod filling;
 mod finishing;
 mod machines;
+mod refused;
 mod starting;
 mod timing;
 mod together;
@@ -24,6 +25,7 @@ use tokio::{sync::watch, time::Instant};
 use tracing::warn;
 
 use filling::Plans;
+use refused::Refused;
 
 use super::{
     backlog::{Backlog, BacklogLimits, Early},
@@ -48,6 +50,7 @@ pub(crate) struct Shard {
     pub(super) running: HashMap<InstanceId, Box<Instance>>,
     pub(super) backlog: Backlog,
     pub(super) results: Results,
+    refused: Refused,
     /// Instances that this node would start if a peer sent a message of them: requests that it has answered under a
     /// former epoch of their key, by their present ids, with their former ids.
     pub(super) heirs: HashMap<InstanceId, InstanceId>,
@@ -110,6 +113,7 @@ impl Shard {
         Self {
             index,
             running: HashMap::new(),
+            refused: Refused::default(),
             backlog: Backlog::new(backlog),
             results: Results::new(results, config.thread_count()),
             heirs: HashMap::new(),
@@ -156,6 +160,7 @@ impl Shard {
             Command::Message { instance, message } => self.message(instance, message),
             Command::Supply { instance, supply } => self.drive(instance, Input::Supply(supply), Stage::ShareReceived),
             Command::Announced { from, instance, announcement } => self.announced(from, instance, &announcement),
+            Command::Refused(id) => self.refused(id),
             Command::Resend { from, instance } => self.resend(from, &instance),
             Command::Ending(id, reply) => drop(reply.send(self.ending(&id))),
             Command::Status(id, reply) => drop(reply.send(self.status(&id))),
@@ -182,6 +187,7 @@ impl Shard {
             record.reply(message, &mut self.worker);
         } else {
             let begins = self.is_unproven(&id);
+            self.takes_part(id, message.from);
             self.backlog.push(id, message, self.now);
             if begins {
                 return;
@@ -214,7 +220,10 @@ impl Shard {
             None => match self.results.get_mut(id) {
                 Some(record) => (&mut record.sent, &record.holders),
                 // The peer gets them when the instance starts.
-                None => return self.inherit(id),
+                None => {
+                    self.takes_part(*id, from);
+                    return self.inherit(id);
+                }
             },
         };
         // Shares and results are for those who hold shares; other members of the group have no part in them.

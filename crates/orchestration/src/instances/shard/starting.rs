@@ -98,6 +98,7 @@ impl Shard {
         self.worker.shared.metrics.suite(key.suite).stage(Stage::Validated, Some(&id), took);
         let audience = Audience::new(id, waits, reply);
         self.heirs.remove(&id);
+        self.refused.forget(&id);
         let instance = self.instance(id, asked, key, machine, audience, (permit, bytes));
         self.launch(Instance { submitted, asker, ..instance });
     }

@@ -131,8 +131,15 @@ impl Protocol {
         }
         let requests = asked.iter().map(|asked| (asked.presented(call), asked.key_use.clone())).collect();
         let decided = self.node.authority.decide_together(requests).await;
-        let granted = decided.into_iter().map(|one| one.map_err(|refusal| refusal::gate(&refusal)));
-        asked.into_iter().zip(granted).collect()
+        let mut granted = Vec::with_capacity(asked.len());
+        for (asked, one) in asked.into_iter().zip(decided) {
+            let one = match one {
+                Ok(one) => Ok(one),
+                Err(refusal) => Err(self.node.refused(&asked.key_use, &refusal).await),
+            };
+            granted.push((asked, one));
+        }
+        granted
     }
 
     async fn answer_alone(&self, call: &Call, asked: AskedItem) -> v1::BatchAnswer {
@@ -146,7 +153,7 @@ impl Protocol {
         };
         match decided {
             Ok(granted) => self.answer_item(call, asked, granted).await,
-            Err(refusal) => refused(asked.number, &refusal::gate(&refusal)),
+            Err(refusal) => refused(asked.number, &self.node.refused(&asked.key_use, &refusal).await),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use serde_json::Value;
 use theta_knot::server::Knot;
 
 use super::{
@@ -57,6 +58,16 @@ fn refusals(group: &Group, node: &str, objection: &str) -> usize {
     said.matches(&format!("agent zone refuses it: {objection}")).count()
 }
 
+/// Waits until the state of the group says that a node took part in what an agent of the other one refuses.
+fn await_named(group: &Group, node: u16, other: u16) {
+    until("who took part is named", PATIENCE, || {
+        let status = group.theta(&["status", "--json"]).ok().json();
+        let told = |culprit: &Value| culprit["told_by"].as_array().is_some_and(|by| by.contains(&other.into()));
+        let culprits = status["culprits"].as_array().unwrap();
+        culprits.iter().any(|one| one["node"] == node && one["disputed"] == true && told(one))
+    });
+}
+
 /// What is in one copy alone is not signed, whichever of the two has it: the other one refuses it, and has that on record.
 fn neither_signs_alone(suite: &str, operation: &str, (algorithm, number): (&str, &str), objection: &str) {
     let (group, agents) = two(suite, operation);
@@ -65,13 +76,14 @@ fn neither_signs_alone(suite: &str, operation: &str, (algorithm, number): (&str,
     knot.verify().unwrap();
     assert!(!log(&group).contains("agent zone refuses"), "{}", log(&group));
     let foreign = format!("{RECORDS}victim 1 A 192.0.2.66\n");
-    for (deceiver, other) in [(1, "2"), (2, "1")] {
+    for (deceiver, by, other) in [(1, 2, "2"), (2, 1, "1")] {
         write(&group, deceiver, &foreign);
         let before = (fs::read_to_string(knot.zone_file()).unwrap(), refusals(&group, other, objection));
         assert!(!add(&knot, "victim", "192.0.2.66"), "operator {deceiver} had it signed alone: {}", knot.said());
         assert_eq!(fs::read_to_string(knot.zone_file()).unwrap(), before.0, "the old zone is served");
         assert_eq!(knot.ask("victim.example.").unwrap(), "");
         assert!(refusals(&group, other, objection) > before.1, "node {other} has refused it");
+        await_named(&group, deceiver, by);
         write(&group, deceiver, RECORDS);
     }
     // When both have a name in their copies, it is signed.
