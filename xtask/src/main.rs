@@ -7,6 +7,7 @@ mod fuzz;
 mod packages;
 mod sim;
 mod steps;
+mod suites;
 mod tidy;
 mod tools;
 mod unsteady;

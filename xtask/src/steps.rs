@@ -1,13 +1,20 @@
 //! What each command runs, in which order, and how it is reported.
 
 use std::{
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use crate::{debian, tidy, tools, unsteady};
+use crate::{
+    debian,
+    suites::{self, COMPUTING},
+    tidy,
+    tools::{self, target},
+    unsteady::{self, Beside},
+};
 
 /// Runs everything that must hold before a change lands. Tests come last, so that their closing lines end the output.
 ///
@@ -43,13 +50,19 @@ fn test_all(root: &Path, log: &mut Log) -> Result<(), String> {
     log.step("the product without what is off by default", || {
         cargo(root, &["check", "--quiet", "--workspace", "--lib", "--bins"])
     })?;
+    let beside = Beside::start(root, computing_tests());
     log.unsteady_among("attacks on running groups, in short", || {
         commit_attacks(root, "debug", &["--short".to_owned()])
     });
     log.note("alerts and dashboard, with a real Prometheus", || check_monitoring(root));
     let refused = log.step("emulated networks", || tools::networks_refused(&target(root)))?;
     let real = Real::find(root, log)?;
-    log.unsteady_among("tests", || unsteady::run(root, &mut io::stdout(), |name| real.tests(refused.is_some(), name)));
+    log.unsteady_among("tests, and the end of those that compute", || {
+        let waiting = suites::waiting(root)?;
+        let tests = |which: Which<'_>| real.tests(refused.is_some(), which);
+        let commands = [Which::Documentation, Which::Waiting(&waiting)].map(tests);
+        unsteady::run(root, &mut io::stdout(), commands, Some(beside), |name| tests(Which::Named(name)))
+    });
     let no_networks = refused.map(|reason| format!("networks with real sockets (wan/tests): {reason}"));
     for what in no_networks.into_iter().chain(real.not_tested()) {
         println!("NOT TESTED: {what}");
@@ -73,21 +86,29 @@ struct Real {
 impl Real {
     /// Finds them, or builds and unpacks them, each in a step of its own.
     fn find(root: &Path, log: &mut Log) -> Result<Self, String> {
-        Ok(Self {
+        let found = Self {
             go: tools::has_go(),
             cometbft: log.step("CometBFT", || tools::cometbft(root))?,
             hosts: log.step("programs that know tokens", tools::pkcs11_hosts)?,
             krill: log.step("Krill", || tools::krill(root))?,
             routinator: log.step("Routinator", || tools::routinator(root))?,
             python: log.step("python-pkcs11", tools::python_pkcs11)?,
-        })
+        };
+        tools::tidy_up(root);
+        Ok(found)
     }
 
-    /// The command that runs all tests with them, or the one of a name.
-    fn tests(&self, are_networks_refused: bool, name: Option<&str>) -> Command {
-        let mut tests = Command::new("cargo");
-        tests.args(["test", "--workspace", "--features", "theta/gossip", "--no-fail-fast"]);
-        tests.args(name.iter().flat_map(|_| ["--lib", "--bins", "--tests"]));
+    /// The command that runs these tests with them.
+    fn tests(&self, are_networks_refused: bool, which: Which<'_>) -> Command {
+        let mut tests = cargo_test(Command::new("cargo"));
+        match which {
+            Which::Documentation => tests.arg("--doc"),
+            Which::Named(_) => tests.args(["--lib", "--bins", "--tests"]),
+            Which::Waiting(targets) => {
+                let targets = targets.iter().flat_map(|target| ["--test", target]);
+                tests.args(["--lib", "--bins", "--examples"]).args(targets)
+            }
+        };
         tests.envs(are_networks_refused.then_some(("THETA_WAN_REFUSED", "1")));
         tests.envs((!self.go).then_some(("THETA_NO_GO", "1")));
         match &self.cometbft {
@@ -100,7 +121,10 @@ impl Real {
         tests.envs(self.python.as_ref().map(|python| ("THETA_PYTHON_PKCS11", python)));
         let left_out = self.left_out();
         let skipped = left_out.iter().flat_map(|(module, _)| ["--skip", *module]);
-        tests.arg("--").args(skipped).args(name.iter().flat_map(|name| ["--exact", *name]));
+        tests.arg("--").args(skipped);
+        if let Which::Named(name) = which {
+            tests.args(["--exact", name]);
+        }
         tests
     }
 
@@ -123,6 +147,29 @@ impl Real {
         let no_chain = self.cometbft.is_none().then(|| format!("a chain (apps/chain/tests): {NO_GO}"));
         no_go.chain(no_hosts).chain(no_chain)
     }
+}
+
+/// Some of the tests.
+#[derive(Clone, Copy)]
+enum Which<'a> {
+    /// Those in documentation.
+    Documentation,
+    /// All others but those that compute: those of libraries and programs, and these targets.
+    Waiting(&'a BTreeSet<String>),
+    /// The one of this name.
+    Named(&'a str),
+}
+
+/// The command that runs the tests that do nothing but compute, which take no programs of others.
+fn computing_tests() -> Command {
+    let mut tests = cargo_test(suites::gentle_cargo());
+    tests.args(COMPUTING.iter().flat_map(|target| ["--test", *target]));
+    tests
+}
+
+fn cargo_test(mut cargo: Command) -> Command {
+    cargo.args(["test", "--workspace", "--features", "theta/gossip", "--no-fail-fast"]);
+    cargo
 }
 
 /// Why there is no CometBFT.
@@ -254,11 +301,6 @@ fn check_monitoring(root: &Path) -> Result<(), String> {
         command.arg("--prometheus").arg(programs);
     }
     run(root, command)
-}
-
-/// Where cargo puts what it builds.
-fn target(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //! says why.
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -137,7 +137,7 @@ impl Crate {
             return Ok(Some(built));
         }
         println!("building {name} {version} into {}, once (some minutes): {why}", kept.display());
-        let mut install = built_fast(name, version, &kept);
+        let mut install = built_fast(root, name, version, &kept);
         install.args(["--no-default-features", "--features", &features.join(",")]);
         run(root, install)?;
         if runs(&built) { Ok(Some(built)) } else { Err(format!("{name} was built but does not run")) }
@@ -239,14 +239,31 @@ fn find(kept: &Path, name: &str) -> Option<String> {
 
 fn install(root: &Path, kept: &Path, name: &str, version: &str, why: &str) -> Result<String, String> {
     println!("building {name} {version} into {}, once (some minutes): {why}", kept.display());
-    run(root, built_fast(name, version, kept))?;
+    run(root, built_fast(root, name, version, kept))?;
     find(kept, name).ok_or_else(|| format!("{name} was installed but does not run"))
 }
 
-/// Builds a program of the registry. It runs for seconds: optimising it would take longer than it saves.
-fn built_fast(name: &str, version: &str, kept: &Path) -> Command {
+/// Builds a program of the registry. It runs for seconds: optimising it would take longer than it saves. What several have in common is compiled once.
+fn built_fast(root: &Path, name: &str, version: &str, kept: &Path) -> Command {
     let mut command = Command::new("cargo");
     command.args(["install", "--quiet", "--locked", "--debug", "--version", version, name, "--root"]).arg(kept);
     command.envs([("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_PROFILE_DEV_OPT_LEVEL", "0")]);
+    command.env("CARGO_TARGET_DIR", workshop(root));
     command
+}
+
+/// Where programs of the registry are built.
+fn workshop(root: &Path) -> PathBuf {
+    target(root).join("parts")
+}
+
+/// Removes what was needed to build programs that are built now.
+pub(crate) fn tidy_up(root: &Path) {
+    // It is not there if nothing had to be built; and what stays is in the way of nothing but space.
+    let _ = fs::remove_dir_all(workshop(root));
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }

@@ -1,15 +1,15 @@
-//! Runs all tests, and those few that failed once more, by themselves.
+//! Runs all tests, some of them beside the others, and those few that failed once more, by themselves.
 //!
 //! Some tests run whole groups of processes and say what must have happened by when. Beside others, on a machine that somebody
 //! else keeps busy, one of thousands may be late. It fails the run if it fails by itself as well; if not, the run names it at its
 //! end, so that nobody takes it for a test that holds.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, PipeReader, Write},
     path::Path,
-    process::{ChildStdout, Command, Stdio},
+    process::Command,
     sync::mpsc::{self, Receiver, RecvTimeoutError},
-    thread,
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -18,21 +18,48 @@ use crate::steps::shown;
 /// More failures than these are no bad luck.
 const MOST: usize = 3;
 
-/// Runs the tests of the command that `all` gives, and once more those that failed, each by the command that it gives for its name.
-/// What they print goes to `out`. Returns the names of those that failed at first.
+/// Tests that run beside what comes after their start. Their output is kept until somebody asks for it.
+pub(crate) struct Beside(JoinHandle<Result<(Heard, Vec<u8>), String>>);
+
+impl Beside {
+    /// Starts the tests of a command.
+    pub(crate) fn start(root: &Path, command: Command) -> Self {
+        let root = root.to_owned();
+        Self(thread::spawn(move || {
+            let mut output = Vec::new();
+            let heard = Heard::run(&root, &mut output, command)?;
+            Ok((heard, output))
+        }))
+    }
+
+    /// Waits for their end, and writes to `out` what they printed.
+    fn heard(self, out: &mut impl Write) -> Result<Heard, String> {
+        let (heard, output) = self.0.join().map_err(|_| "what ran tests beside others panicked".to_owned())??;
+        out.write_all(&output).map_err(|error| error.to_string())?;
+        Ok(heard)
+    }
+}
+
+/// Runs the tests of these commands, one after the other, waits for those `beside` them, and runs once more those that failed, each by the
+/// command that `again` gives for its name. What they print goes to `out`. Returns the names of those that failed at first.
 pub(crate) fn run(
     root: &Path,
     out: &mut impl Write,
-    all: impl Fn(Option<&str>) -> Command,
+    commands: impl IntoIterator<Item = Command>,
+    beside: Option<Beside>,
+    again: impl Fn(&str) -> Command,
 ) -> Result<Vec<String>, String> {
-    let first = Heard::run(root, out, all(None))?;
-    if first.failure.is_none() {
-        return Ok(Vec::new());
+    let mut first = Vec::new();
+    for command in commands {
+        first.push(Heard::run(root, out, command)?);
     }
-    let failed = first.failed_alone()?;
-    for name in failed {
+    if let Some(beside) = beside {
+        first.push(beside.heard(out)?);
+    }
+    let failed = failed_alone(&first)?;
+    for name in &failed {
         writeln!(out, "\n== once more, by itself: {name}").map_err(|error| error.to_string())?;
-        let again = Heard::run(root, out, all(Some(name)))?;
+        let again = Heard::run(root, out, again(name))?;
         if let Some(failure) = again.failure {
             return Err(format!("{failure}: {name} failed twice"));
         }
@@ -40,7 +67,20 @@ pub(crate) fn run(
             return Err(format!("{name} failed, and was not found for a second run"));
         }
     }
-    Ok(failed.to_vec())
+    Ok(failed)
+}
+
+/// The tests that failed in these runs, if they are few, all known by name, and all that went wrong.
+fn failed_alone(runs: &[Heard]) -> Result<Vec<String>, String> {
+    let failures = runs.iter().filter(|heard| heard.failure.is_some());
+    let (failed, problems): (Vec<_>, Vec<_>) = failures.map(Heard::failed_alone).partition(Result::is_ok);
+    let names: Vec<String> = failed.into_iter().flatten().flatten().cloned().collect();
+    if problems.is_empty() && names.len() <= MOST {
+        return Ok(names);
+    }
+    let named = |heard: &Heard| Some(format!("{}\n  {}", heard.failure.as_ref()?, heard.names.join("\n  ")));
+    let all: Vec<String> = problems.into_iter().filter_map(Result::err).collect();
+    Err(if all.is_empty() { runs.iter().filter_map(named).collect::<Vec<_>>() } else { all }.join("\n"))
 }
 
 /// What a run of tests printed.
@@ -59,24 +99,29 @@ struct Heard {
 }
 
 impl Heard {
-    /// Runs a command and writes its output to `out` as it comes.
+    /// Runs a command and writes all that it prints to `out` as it comes.
     fn run(root: &Path, out: &mut impl Write, mut command: Command) -> Result<Self, String> {
         let shown = shown(&command);
-        let started = command.current_dir(root).stdout(Stdio::piped()).spawn();
-        let mut child = started.map_err(|error| format!("`{shown}` did not start: {error}"))?;
-        let lines = child.stdout.take().map(lines);
+        let start = || {
+            let (reader, writer) = io::pipe()?;
+            let child = command.current_dir(root).stdout(writer.try_clone()?).stderr(writer).spawn()?;
+            // It holds the pipe's other end, too, so that the output would not end.
+            drop(command);
+            Ok((child, lines(reader)))
+        };
+        let started: io::Result<_> = start();
+        let (mut child, lines) = started.map_err(|error| format!("`{shown}` did not start: {error}"))?;
         let mut heard = Self::default();
         let status = loop {
             // A process that a test left behind may hold the pipe open: what is silent after the command's end is not waited for.
             let ended = child.try_wait().map_err(|error| format!("`{shown}` was lost: {error}"))?;
-            let line = lines.as_ref().map(|lines| lines.recv_timeout(Duration::from_secs(1)));
-            match (line, ended) {
-                (Some(Ok(line)), _) => {
+            match (lines.recv_timeout(Duration::from_secs(1)), ended) {
+                (Ok(line), _) => {
                     let _ = out.write_all(&line).and_then(|()| out.flush());
                     heard.line(String::from_utf8_lossy(&line).trim_end());
                 }
                 (_, Some(status)) => break status,
-                (Some(Err(RecvTimeoutError::Timeout)), None) => {}
+                (Err(RecvTimeoutError::Timeout), None) => {}
                 (_, None) => break child.wait().map_err(|error| format!("`{shown}` was lost: {error}"))?,
             }
         };
@@ -115,7 +160,7 @@ impl Heard {
 }
 
 /// The lines of a program's output, as bytes: not all that is printed is text.
-fn lines(output: ChildStdout) -> Receiver<Vec<u8>> {
+fn lines(output: PipeReader) -> Receiver<Vec<u8>> {
     let (send, lines) = mpsc::channel();
     thread::spawn(move || {
         let mut output = BufReader::new(output);
@@ -177,14 +222,24 @@ test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
         };
         let good = "running 1 test\ntest a::bad ... ok\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
         let here = Path::new(".");
-        let run_with = |again: fn(&str) -> (&str, u8)| {
-            run(here, &mut Vec::new(), |name| {
-                name.map_or_else(|| printing(ONE, 101), |_| printing(again(good).0, again(good).1))
-            })
+        let run_with = |again: fn(&str) -> (&str, u8), beside: Option<(&str, u8)>| {
+            let beside = beside.map(|(text, status)| Beside::start(here, printing(text, status)));
+            let again = |_: &str| printing(again(good).0, again(good).1);
+            run(here, &mut Vec::new(), [printing(ONE, 101)], beside, again)
         };
-        assert_eq!(run_with(|good| (good, 0)).unwrap(), ["a::bad", "b::bad"]);
-        assert!(run_with(|_| (ONE, 101)).unwrap_err().ends_with("a::bad failed twice"));
-        assert!(run_with(|_| ("running 0 tests\ntest result: ok. 0 passed; 0 failed\n", 0)).is_err());
-        assert!(run(here, &mut Vec::new(), |_| printing(good, 0)).unwrap().is_empty());
+        assert_eq!(run_with(|good| (good, 0), None).unwrap(), ["a::bad", "b::bad"]);
+        assert!(run_with(|_| (ONE, 101), None).unwrap_err().ends_with("a::bad failed twice"));
+        assert!(run_with(|_| ("running 0 tests\ntest result: ok. 0 passed; 0 failed\n", 0), None).is_err());
+        let run_good = |beside, out: &mut Vec<u8>| run(here, out, [printing(good, 0)], beside, |_| printing(good, 0));
+        assert!(run_good(None, &mut Vec::new()).unwrap().is_empty());
+
+        // What ran beside them is told as a whole, and counts as they do.
+        assert_eq!(run_with(|good| (good, 0), Some((good, 0))).unwrap().len(), 2);
+        assert!(run_with(|good| (good, 0), Some((ONE, 101))).is_err(), "four are no bad luck");
+        assert!(run_with(|good| (good, 0), Some(("error: it does not compile\n", 101))).is_err(), "nor is this");
+        let mut told = Vec::new();
+        let beside = Beside::start(here, printing(ONE, 101));
+        assert_eq!(run_good(Some(beside), &mut told).unwrap(), ["a::bad", "b::bad"]);
+        assert!(String::from_utf8(told).unwrap().starts_with(&[good, ONE].concat()));
     }
 }

@@ -128,7 +128,7 @@ impl Engine {
         }
         let request = certified.request().clone();
         let id = match self.shared.admit(certified, None) {
-            Ok(admitted) => admitted.identification()(),
+            Ok(admitted) => admitted.identification().id(),
             Err(error) => return Err(self.announce_slots(promised, error)),
         };
         if !trusted {
@@ -156,7 +156,7 @@ impl Engine {
 
     fn start(&mut self, certified: Certified) -> Result<Pending, SubmitError> {
         let admitted = self.shared.admit(certified, None)?;
-        let id = admitted.identification()();
+        let id = admitted.identification().id();
         let (submission, mut answer) = admitted.into_submission(id, false);
         self.tell(&id, Command::Submit(submission));
         let answer = answer.try_recv().map_err(|_| SubmitError::Bug(Bug("a shard that does not answer")))?;

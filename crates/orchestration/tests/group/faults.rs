@@ -3,6 +3,7 @@
 //! In most tests node 1 is asked last, when the culprit's message already waits, so that the false share is certain to
 //! be among the first k and must be detected.
 
+mod refused;
 mod together;
 
 use std::{

@@ -19,6 +19,5 @@ mod group;
 mod kept;
 mod lifecycle;
 mod mesh;
-mod refused;
 mod suites;
 mod wire;
