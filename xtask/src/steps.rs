@@ -106,7 +106,7 @@ impl Real {
             Which::Named(_) => tests.args(["--lib", "--bins", "--tests"]),
             Which::Waiting(targets) => {
                 let targets = targets.iter().flat_map(|target| ["--test", target]);
-                tests.args(["--lib", "--bins", "--examples"]).args(targets)
+                tests.args(["--lib", "--bins"]).args(targets)
             }
         };
         tests.envs(are_networks_refused.then_some(("THETA_WAN_REFUSED", "1")));

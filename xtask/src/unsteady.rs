@@ -18,25 +18,40 @@ use crate::steps::shown;
 /// More failures than these are no bad luck.
 const MOST: usize = 3;
 
-/// Tests that run beside what comes after their start. Their output is kept until somebody asks for it.
-pub(crate) struct Beside(JoinHandle<Result<(Heard, Vec<u8>), String>>);
+/// Tests that run beside what comes after their start. Their output is kept until somebody asks for it, or nobody will: then it is printed.
+pub(crate) struct Beside(Option<JoinHandle<Result<(Heard, Vec<u8>), String>>>);
 
 impl Beside {
     /// Starts the tests of a command.
     pub(crate) fn start(root: &Path, command: Command) -> Self {
         let root = root.to_owned();
-        Self(thread::spawn(move || {
+        Self(Some(thread::spawn(move || {
             let mut output = Vec::new();
             let heard = Heard::run(&root, &mut output, command)?;
             Ok((heard, output))
-        }))
+        })))
     }
 
     /// Waits for their end, and writes to `out` what they printed.
-    fn heard(self, out: &mut impl Write) -> Result<Heard, String> {
-        let (heard, output) = self.0.join().map_err(|_| "what ran tests beside others panicked".to_owned())??;
-        out.write_all(&output).map_err(|error| error.to_string())?;
-        Ok(heard)
+    fn heard(mut self, out: &mut impl Write) -> Result<Heard, String> {
+        self.take(out).unwrap_or_else(|| Ok(Heard::default()))
+    }
+
+    fn take(&mut self, out: &mut impl Write) -> Option<Result<Heard, String>> {
+        let ended = self.0.take()?.join();
+        Some(ended.map_err(|_| "what ran tests beside others panicked".to_owned()).flatten().and_then(
+            |(heard, output)| {
+                out.write_all(&output).map_err(|error| error.to_string())?;
+                Ok(heard)
+            },
+        ))
+    }
+}
+
+impl Drop for Beside {
+    /// What came after it has failed; its own end is waited for and told all the same, so that nothing runs on unseen.
+    fn drop(&mut self) {
+        let _ = self.take(&mut io::stdout());
     }
 }
 
@@ -79,8 +94,8 @@ fn failed_alone(runs: &[Heard]) -> Result<Vec<String>, String> {
         return Ok(names);
     }
     let named = |heard: &Heard| Some(format!("{}\n  {}", heard.failure.as_ref()?, heard.names.join("\n  ")));
-    let all: Vec<String> = problems.into_iter().filter_map(Result::err).collect();
-    Err(if all.is_empty() { runs.iter().filter_map(named).collect::<Vec<_>>() } else { all }.join("\n"))
+    let named = runs.iter().filter_map(named);
+    Err(named.chain(problems.into_iter().filter_map(Result::err)).collect::<Vec<_>>().join("\n"))
 }
 
 /// What a run of tests printed.

@@ -52,8 +52,9 @@ pub enum NodeOffence {
     /// The node sent bytes that are no promises, or promises that were not signed by those in whose names they are.
     #[error(transparent)]
     Promise(#[from] PromiseOffence),
-    /// The node sent its part of a request whose contents an agent of this node refuses. One of the two operators is wrong about them, or in other
-    /// hands: which, this does not say, nor does it convince anybody else.
+    /// The node sent its part of a request whose contents an agent of this node refuses. The two operators go by
+    /// different things, one of them is in other hands, or a client has asked the two at different times or for different things: which, this does not
+    /// say, nor does it convince anybody else.
     #[error("took part in a request that an agent of this node refuses")]
     Consent,
     /// The node sent bytes that are no envelope.

@@ -1,7 +1,7 @@
 //! The backlog: messages that came before their request.
 
 use core::time::Duration;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 use theta_names::NodeId;
@@ -105,8 +105,8 @@ impl Backlog {
         self.instances.contains_key(instance)
     }
 
-    /// The node of each message that waits for this instance.
-    pub(crate) fn senders(&self, instance: &InstanceId) -> Vec<NodeId> {
+    /// The nodes whose messages wait for this instance.
+    pub(crate) fn senders(&self, instance: &InstanceId) -> BTreeSet<NodeId> {
         self.instances.get(instance).into_iter().flatten().map(|(from, _)| *from).collect()
     }
 

@@ -165,7 +165,16 @@ impl Shared {
         }
     }
 
-    /// The same for bytes that are no message at all. A peer can send these faster than anything else, and they are read before anybody has had
+    /// Records that a node takes part in what an agent of this one refuses: a few in a minute in the list, and the node once in the log. A client that asks
+    /// the two for different things can make as many of these as it likes.
+    pub(crate) fn note_dispute(&self, culprit: &Culprit) {
+        self.metrics.culprit(culprit.party, culprit.offence.name());
+        let Some(Some(left_out)) = self.culprits.noise(culprit) else { return };
+        let (node, instance) = (culprit.party.get(), culprit.instance);
+        warn!(node, %instance, left_out, "a node takes part in a request that an agent of this node refuses; more of it is counted, and told once a minute");
+    }
+
+    /// Records bytes that are no message at all as a culprit's. A peer can send these faster than anything else, and they are read before anybody has had
     /// a turn: so a few in a minute go into the list, the peer is named once in it, and all others are counted only.
     pub(crate) fn blame_for_noise(&self, culprit: &Culprit) {
         self.metrics.culprit(culprit.party, culprit.offence.name());

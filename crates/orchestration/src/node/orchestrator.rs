@@ -234,8 +234,7 @@ impl Orchestrator {
     }
 
     /// Notes that an agent of this node refuses what a request is about: a node that takes part in it all the same is named among the
-    /// [culprits](Self::culprits), whether its part has come already or comes within the time that early messages are kept. A node that is too
-    /// busy for this notes nothing.
+    /// [culprits](Self::culprits), whether its part has come already or comes within a minute. A node that is too busy for this notes nothing.
     pub async fn refused(&self, request: &Request) {
         let Ok((key, _)) = request.entry(self.keys()) else { return };
         let identification = Identification::new(&key, request.statement().clone(), request.seed().cloned());

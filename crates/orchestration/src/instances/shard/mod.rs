@@ -187,7 +187,9 @@ impl Shard {
             record.reply(message, &mut self.worker);
         } else {
             let begins = self.is_unproven(&id);
-            self.takes_part(id, message.from);
+            if !begins {
+                self.takes_part(id, message.from);
+            }
             self.backlog.push(id, message, self.now);
             if begins {
                 return;

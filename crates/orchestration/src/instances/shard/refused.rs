@@ -9,12 +9,12 @@ use tokio::time::Instant;
 use super::Shard;
 use crate::{Culprit, InstanceId, NodeOffence};
 
-/// Requests that an agent of this node refused lately. A node that sends its part of one all the same is named, once for each: one of the two
-/// operators is wrong about the contents, or in other hands.
+/// Requests that an agent of this node refused in the last minute. A node that sends its part of one all the same is named, once for each: the two
+/// operators go by different things, one of them is in other hands, or a client has asked the two at different times or for different things.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     requests: HashMap<InstanceId, (Instant, BTreeSet<NodeId>)>,
-    /// The oldest first. An entry is void if its request has another time by now, or none.
+    /// The oldest first. An entry is void if its request was allowed since, and perhaps refused again.
     order: VecDeque<(Instant, InstanceId)>,
 }
 
@@ -24,13 +24,16 @@ impl Refused {
     /// For how long.
     const AGE: Duration = Duration::from_secs(60);
 
-    /// Keeps a request for a while, from now on.
+    /// Keeps a request for a while. One that is refused again meanwhile is kept no longer, so that who goes on taking part in it is named again.
     fn add(&mut self, id: InstanceId, now: Instant) {
         self.expire(now);
+        if self.requests.contains_key(&id) {
+            return;
+        }
         while self.order.len() >= Self::MOST {
             self.drop_oldest();
         }
-        self.requests.entry(id).or_insert_with(|| (now, BTreeSet::new())).0 = now;
+        self.requests.insert(id, (now, BTreeSet::new()));
         self.order.push_back((now, id));
     }
 
@@ -61,8 +64,8 @@ impl Refused {
 impl Shard {
     /// An agent of this node refuses what this request is about.
     pub(super) fn refused(&mut self, id: InstanceId) {
-        // What this node has begun it allowed once; that others take part then is what it asked for.
-        if self.running.contains_key(&id) || self.results.get_mut(&id).is_some() {
+        // What this node has begun it allowed once, perhaps in a former epoch; that others take part then is what it asked for.
+        if self.running.contains_key(&id) || self.results.get_mut(&id).is_some() || self.heirs.contains_key(&id) {
             return;
         }
         self.refused.add(id, self.now.max(self.clock));
@@ -73,8 +76,10 @@ impl Shard {
 
     /// A node has sent a message of a request that does not run here.
     pub(super) fn takes_part(&mut self, id: InstanceId, from: NodeId) {
+        // No tick comes while nothing runs.
+        self.refused.expire(self.now.max(self.clock));
         if self.refused.is_to_name(&id, from) {
-            self.worker.shared.blame(Culprit { party: from, offence: NodeOffence::Consent, instance: id });
+            self.worker.shared.note_dispute(&Culprit { party: from, offence: NodeOffence::Consent, instance: id });
         }
     }
 }
@@ -102,14 +107,18 @@ mod tests {
         refused.add(id(1), start);
         assert!(refused.is_to_name(&id(1), node(2)) && refused.is_to_name(&id(1), node(3)));
         assert!(!refused.is_to_name(&id(1), node(2)), "it has been named");
-        // Whoever asks again does not have it named again, and has it kept for longer.
+        // Whoever asks again has it named again a minute later at the earliest.
         refused.add(id(1), start + AGE / 2);
-        refused.expire(start + AGE);
-        assert!(!refused.is_to_name(&id(1), node(2)) && refused.is_to_name(&id(1), node(4)));
+        assert!(!refused.is_to_name(&id(1), node(2)));
+        refused.add(id(1), start + AGE);
+        assert!(refused.is_to_name(&id(1), node(2)));
+        // Allowed since, and refused once more: it is kept from then on.
         refused.forget(&id(1));
         assert!(!refused.is_to_name(&id(1), node(5)));
-        refused.add(id(1), start + AGE);
+        refused.add(id(1), start + 3 * AGE / 2);
         refused.expire(start + 2 * AGE);
+        assert!(refused.is_to_name(&id(1), node(5)));
+        refused.expire(start + 3 * AGE);
         assert!(refused.requests.is_empty() && refused.order.is_empty());
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use theta_authority::{Granted, KeyRequest, Presented, Request as KeyUse, Seed};
+use theta_authority::{Granted, KeyRequest, Presented, Refusal, Request as KeyUse, Seed};
 use theta_wire::v1::{self, batch_answer::Answer, batch_item::Request as Item};
 use tonic::{Request, Response, Status};
 
@@ -131,15 +131,21 @@ impl Protocol {
         }
         let requests = asked.iter().map(|asked| (asked.presented(call), asked.key_use.clone())).collect();
         let decided = self.node.authority.decide_together(requests).await;
-        let mut granted = Vec::with_capacity(asked.len());
-        for (asked, one) in asked.into_iter().zip(decided) {
-            let one = match one {
-                Ok(one) => Ok(one),
-                Err(refusal) => Err(self.node.refused(&asked.key_use, &refusal).await),
-            };
-            granted.push((asked, one));
+        let disputed: Vec<KeyUse> = (asked.iter().zip(&decided))
+            .filter(|(_, one)| one.as_ref().is_err_and(Refusal::is_by_contents))
+            .map(|(asked, _)| asked.key_use.clone())
+            .collect();
+        if !disputed.is_empty() {
+            // What was granted does not wait for it.
+            let node = Arc::clone(&self.node);
+            tokio::spawn(async move {
+                for asked in disputed {
+                    node.orchestrator.refused(&asked).await;
+                }
+            });
         }
-        granted
+        let granted = decided.into_iter().map(|one| one.map_err(|refusal| refusal::gate(&refusal)));
+        asked.into_iter().zip(granted).collect()
     }
 
     async fn answer_alone(&self, call: &Call, asked: AskedItem) -> v1::BatchAnswer {
