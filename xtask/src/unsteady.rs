@@ -19,7 +19,10 @@ use crate::steps::shown;
 const MOST: usize = 3;
 
 /// Tests that run beside what comes after their start. Their output is kept until somebody asks for it, or nobody will: then it is printed.
-pub(crate) struct Beside(Option<JoinHandle<Result<(Heard, Vec<u8>), String>>>);
+pub(crate) struct Beside(Option<JoinHandle<Ended>>);
+
+/// What was heard, and all that was printed.
+type Ended = Result<(Heard, Vec<u8>), String>;
 
 impl Beside {
     /// Starts the tests of a command.
