@@ -1,23 +1,17 @@
-//! Krill, the certificate authority of the RPKI, as trust anchor and as host of other authorities; `rpki-client` judges what it
-//! publishes, from the trust anchor's locator to validated payloads, and Routinator comes to the same.
+//! Krill, the certificate authority of the RPKI, as trust anchor, as host of other authorities and as parent of one with a Krill of its own;
+//! `rpki-client` judges what is published, from the trust anchor's locator to validated payloads, and Routinator comes to the same.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    io::{Read, Write},
-    net::{Ipv4Addr, TcpStream},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+mod anchor;
+mod instance;
 
-use serde_json::Value;
-use theta_knot::{places::Places, server::free_port};
+use std::{fs, time::Duration};
 
+use theta_knot::server::free_port;
+
+use self::{anchor::Anchor, instance::Instance};
 use crate::{
-    group::{configure, host_program, log, module, succeeds, until},
+    group::{configure, log, until},
     harness::Group,
-    routinator::Web,
 };
 
 /// Private keys of RSA whose primes are safe. They share primes, six in all: each is a key of its own, and none is for anything but tests.
@@ -27,192 +21,11 @@ const END: &str = "-----END PRIVATE KEY-----\n";
 /// How long Krill has for what it does at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `rpki-client` keeps a manifest that it knows unless the next one was issued in a later second, and Krill may issue two in one.
-const ISSUED_LATER: Duration = Duration::from_millis(1100);
+/// How long it has until it gives up: it asks for a signature four times, with pauses, and a request of an authority below takes several.
+const LONGER: Duration = Duration::from_secs(180);
 
-/// Where `cargo xtask test` has built Krill.
-const BUILT: &str = "THETA_KRILL";
-
-/// Krill with the group's keys, and a server of rsync for what it publishes. Both end when this is dropped.
-struct Krill {
-    path: PathBuf,
-    api: u16,
-    server: Child,
-    rsync: Child,
-    web: Web,
-}
-
-/// A program of Krill's.
-fn program(folder: &Path, name: &str) -> Command {
-    let built = std::env::var_os(BUILT).map(|folder| Path::new(&folder).join(name));
-    let mut command = Command::new(built.unwrap_or_else(|| PathBuf::from(name)));
-    command.current_dir(folder).env("THETA_PKCS11_CONFIG", folder.join("pkcs11.toml")).env_remove("THETA_CLIENT");
-    command
-}
-
-/// Whether this process may do everything, so that programs which would give that up must not be started as they are.
-fn is_root() -> bool {
-    let told = Command::new("id").arg("-u").output().unwrap();
-    told.stdout.trim_ascii() == b"0"
-}
-
-impl Krill {
-    /// With a trust anchor, an authority below it that may give others all there is, and a repository.
-    fn start(group: &Group) -> Self {
-        let path = group.path().to_owned();
-        let [api, files, secure] = std::array::from_fn(|_| free_port().unwrap());
-        let web = Web::serve(&path, secure, &[("rrdp", path.join("krill/repo/rrdp")), ("ta", path.join("ta"))]);
-        let site = web.site();
-        ["krill", "ta", "tals", "cache", "out"].iter().for_each(|name| fs::create_dir_all(path.join(name)).unwrap());
-        let (shown, module) = (path.display(), module().display().to_string());
-        let signer = ["pkcs11", "config", "--client", "host.client", "--module", &module, "--pool", "rpki", "krill"];
-        let signer = group.theta(&signer).ok().text();
-        let signer: Vec<_> = signer.lines().skip(1).map(str::trim_start).collect();
-        let signer = signer.join("\n");
-        group.file(
-            "krill.conf",
-            format!(
-                "storage_uri = \"{shown}/krill/\"\nlog_type = \"file\"\nlog_file = \"{shown}/krill.log\"\nlog_level = \"info\"\n\
-                 admin_token = \"secret\"\nip = \"127.0.0.1\"\nport = {api}\nhttps_mode = \"disable\"\nunix_socket_enabled = false\n\
-                 service_uri = \"https://localhost:{api}/\"\nbgp_riswhois_enabled = false\n\
-                 [testbed]\nrrdp_base_uri = \"{site}/rrdp/\"\nrsync_jail = \"rsync://localhost:{files}/repo/\"\n\
-                 ta_uri = \"{site}/ta/ta.cer\"\nta_aia = \"rsync://localhost:{files}/ta/ta.cer\"\n{signer}\n"
-            ),
-        );
-        let owner = if is_root() { "uid = 0\ngid = 0\n" } else { "" };
-        group.file(
-            "rsyncd.conf",
-            format!(
-                "use chroot = no\n{owner}[repo]\npath = {shown}/krill/repo/rsync/current\n[ta]\npath = {shown}/ta\n"
-            ),
-        );
-        let mut rsync = host_program(group, "rsync");
-        rsync.args(["--daemon", "--no-detach", "--address=127.0.0.1", "--config=rsyncd.conf"]);
-        rsync.arg(format!("--port={files}")).current_dir(&path).stdin(Stdio::null());
-        let rsync = rsync.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut server = program(&path, "krill");
-        server.args(["-c", "krill.conf"]).stdout(Stdio::null()).stderr(Stdio::null());
-        let server = server.spawn().expect("Krill is missing: let cargo xtask test build it, or install it");
-        let krill = Self { path, api, server, rsync, web };
-        until("the trust anchor has published", PATIENCE, || krill.files("mft").len() == 2);
-        for name in ["ta.cer", "ta.tal"] {
-            fs::write(krill.path.join("ta").join(name), krill.get(&format!("/ta/{name}"))).unwrap();
-        }
-        fs::copy(krill.path.join("ta/ta.tal"), krill.path.join("tals/ta.tal")).unwrap();
-        krill
-    }
-
-    /// Runs Krill's command, which asks it for something; what it said, if Krill did that.
-    fn ask(&self, words: &[&str]) -> Result<String, String> {
-        let mut krillc = program(&self.path, "krillc");
-        krillc.args(["--server", &format!("http://localhost:{}/", self.api), "--token", "secret"]).args(words);
-        let output = krillc.output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        if output.status.success() {
-            Ok(text(output.stdout))
-        } else {
-            Err(text([output.stdout, output.stderr].concat()))
-        }
-    }
-
-    /// The same, with the answer put into a file.
-    fn ask_into(&self, file: &str, words: &[&str]) {
-        fs::write(self.path.join(file), self.ask(words).unwrap()).unwrap();
-    }
-
-    /// What Krill gives to everybody.
-    fn get(&self, path: &str) -> Vec<u8> {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.api)).unwrap();
-        write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let head = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap();
-        assert!(answer.starts_with(b"HTTP/1.0 200") || answer.starts_with(b"HTTP/1.1 200"), "{path}");
-        answer.split_off(head + 4)
-    }
-
-    /// What is published, of this kind.
-    fn files(&self, kind: &str) -> Vec<PathBuf> {
-        let mut folders = vec![self.path.join("krill/repo/rsync/current")];
-        let mut found = Vec::new();
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                match path.extension() {
-                    _ if path.is_dir() => folders.push(path),
-                    Some(extension) if extension == kind => found.push(path),
-                    _ => {}
-                }
-            }
-        }
-        found
-    }
-
-    /// A registry of its own below the trust anchor: its addresses and its number, and keys of the group.
-    fn host_registry(&self) {
-        self.ask(&["add", "--ca", "reg"]).unwrap();
-        self.ask_into("publisher.xml", &["repo", "request", "--ca", "reg"]);
-        self.ask_into("repository.xml", &["pubserver", "publishers", "add", "--request", "publisher.xml"]);
-        self.ask(&["repo", "configure", "--ca", "reg", "--response", "repository.xml"]).unwrap();
-        self.ask_into("child.xml", &["parents", "request", "--ca", "reg"]);
-        let resources = ["-4", "10.0.0.0/16", "-a", "AS64496"];
-        let add = ["children", "add", "--ca", "testbed", "--child", "reg", "--request", "child.xml"];
-        self.ask_into("parent.xml", &[&add[..], &resources].concat());
-        self.ask(&["parents", "add", "--ca", "reg", "--parent", "testbed", "--response", "parent.xml"]).unwrap();
-        until("the registry is certified and has published", PATIENCE, || self.files("mft").len() == 3);
-    }
-
-    /// What a router would be told by `rpki-client`, which starts from the locator and believes nothing that is not signed. What is
-    /// published after this has later times than what was seen here.
-    fn validated(&self) -> Vec<(u64, String)> {
-        let places = Places::of_this_machine();
-        places.check(&["rpki-client", "rsync"]).unwrap();
-        let (client, rsync) = (places.command("rpki-client"), places.command("rsync"));
-        let (client, rsync) = (client.get_program(), rsync.get_program());
-        // As root it would become a user of its own, which few systems have.
-        let mut command = if is_root() {
-            let mut command = Command::new("unshare");
-            command.arg("--user").arg(client);
-            command
-        } else {
-            Command::new(client)
-        };
-        places.with_libraries(&mut command);
-        command.current_dir(&self.path).args(["-R", "-j", "-e"]).arg(rsync);
-        command.args(["-t", "ta/ta.tal", "-d", "cache", "out"]);
-        let said = succeeds(command);
-        let report: Value = serde_json::from_slice(&fs::read(self.path.join("out/json")).unwrap()).unwrap();
-        let told = &report["metadata"];
-        for (what, how_many) in [("invalidcertificates", 0), ("failedmanifests", 0), ("invalidroas", 0), ("tals", 1)] {
-            assert_eq!(told[what], how_many, "{what}: {said} {told}");
-        }
-        assert_eq!(told["certificates"], 3, "the trust anchor, the authority below it, the registry: {said}");
-        std::thread::sleep(ISSUED_LATER);
-        let payloads = report["roas"].as_array().unwrap();
-        payloads.iter().map(|it| (it["asn"].as_u64().unwrap(), it["prefix"].as_str().unwrap().to_owned())).collect()
-    }
-
-    /// What Routinator would tell it, which gets everything over TLS.
-    fn routinated(&self) -> BTreeSet<(u64, String)> {
-        self.web.validated()
-    }
-
-    fn said(&self) -> String {
-        fs::read_to_string(self.path.join("krill.log")).unwrap_or_default()
-    }
-}
-
-impl Drop for Krill {
-    fn drop(&mut self) {
-        for child in [&mut self.server, &mut self.rsync] {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// A group with a pool of keys for Krill.
-fn group() -> Group {
+/// A group with a pool of keys for Krill, whose module waits so long for nodes.
+fn group(timeout_ms: u32) -> Group {
     let mut group = Group::made();
     for (key, number) in KEYS.split_inclusive(END).zip(1..) {
         group.file("rsa.pem", key);
@@ -221,21 +34,39 @@ fn group() -> Group {
     }
     group.start_all();
     group.theta(&["client", "convert", "theta-group/client", "-o", "host.client"]).ok();
-    configure(&group, "pool = \"rpki\"\ntimeout_ms = 6000\n");
+    configure(&group, &format!("pool = \"rpki\"\ntimeout_ms = {timeout_ms}\n"));
     group
+}
+
+/// A registry of its own below the trust anchor: its addresses and its number, and keys of the group.
+fn host_registry(krill: &Anchor) {
+    let resources = ["-4", "10.0.0.0/16", "-a", "AS64496"];
+    krill.add_authority("reg", (krill, "testbed"), &resources);
+    until("the registry is certified and has published", PATIENCE, || krill.files("mft").len() == 3);
+}
+
+/// A member of that registry, whose Krill is its own, in another folder and with keys in files.
+fn delegate(group: &Group, krill: &Anchor) -> Instance {
+    let folder = group.path().join("member");
+    fs::create_dir(&folder).unwrap();
+    let own = Instance::start(folder, free_port().unwrap(), "", None);
+    own.add_authority("member", (krill, "reg"), &["-4", "10.0.128.0/17"]);
+    until("the member is certified and has published", PATIENCE, || krill.files("mft").len() == 4);
+    own
 }
 
 #[test]
 fn krill_signs_from_the_trust_anchor_to_route_origins_with_keys_that_nobody_has() {
-    let mut group = group();
-    let krill = Krill::start(&group);
-    krill.host_registry();
-    assert_eq!(krill.validated(), []);
+    let mut group = group(6_000);
+    let krill = Anchor::start(&group);
+    host_registry(&krill);
+    // The trust anchor, the authority below it, the registry.
+    assert_eq!(krill.validated(3), []);
     let add = |origin: &str| krill.ask(&["roas", "update", "--ca", "reg", "--add", origin]);
     add("10.0.0.0/24 => 64496").unwrap_or_else(|error| panic!("{error} {}", krill.said()));
     until("the route origin is published", PATIENCE, || krill.files("roa").len() == 1);
     let first = vec![(64_496, "10.0.0.0/24".to_owned())];
-    assert_eq!(krill.validated(), first);
+    assert_eq!(krill.validated(3), first);
     let bound = fs::read_to_string(group.path().join("bindings.toml")).unwrap();
     assert!(bound.matches("state = \"bound\"").count() >= 7, "{bound}");
 
@@ -243,7 +74,7 @@ fn krill_signs_from_the_trust_anchor_to_route_origins_with_keys_that_nobody_has(
     (2..=4).for_each(|node| group.kill(node));
     add("10.0.1.0/24 => 64496").unwrap_err();
     assert!(log(&group).contains("failed"), "{}", log(&group));
-    assert_eq!(krill.validated(), first);
+    assert_eq!(krill.validated(3), first);
 
     // One that takes a part suffices, and nothing has to be started again.
     group.start(2);
@@ -251,6 +82,47 @@ fn krill_signs_from_the_trust_anchor_to_route_origins_with_keys_that_nobody_has(
     until("Krill signs again", PATIENCE, || add("10.0.2.0/24 => 64496").is_ok());
     until("both are published", PATIENCE, || krill.files("roa").len() == 2);
     let both = [first, vec![(64_496, "10.0.2.0/24".to_owned())]].concat();
-    assert_eq!(krill.validated(), both);
+    assert_eq!(krill.validated(3), both);
     assert_eq!(krill.routinated(), both.into_iter().collect());
+}
+
+/// The nodes sign the certificate of an authority that somebody else runs, and answer it, over the exchanges of RFC 6492 and RFC 8181.
+#[test]
+fn an_authority_with_a_krill_and_keys_of_its_own_is_certified_by_the_group() {
+    let mut group = group(2_000);
+    let krill = Anchor::start(&group);
+    host_registry(&krill);
+    let member = delegate(&group, &krill);
+    let add = |origin: &str| member.ask(&["roas", "update", "--ca", "member", "--add", origin]);
+    until("the member has its certificate", PATIENCE, || add("10.0.128.0/24 => 64500").is_ok());
+    until("its route origin is published", PATIENCE, || krill.files("roa").len() == 1);
+    let first = vec![(64_500, "10.0.128.0/24".to_owned())];
+    assert_eq!(krill.validated(4), first);
+
+    // It may have more, which takes another certificate, and announces another route; too few nodes are there to give it one, or to publish the other.
+    (2..=4).for_each(|node| group.kill(node));
+    let more = ["-4", "10.0.64.0/18,10.0.128.0/17"];
+    krill.ask(&[&["children", "update", "--ca", "reg", "--child", "member"][..], &more].concat()).unwrap();
+    add("10.0.129.0/24 => 64500").unwrap();
+    member.ask(&["bulk", "refresh"]).unwrap();
+    for (what, words) in [("certificate", ["parents", "statuses"]), ("publication", ["repo", "status"])] {
+        let told = || member.ask(&[&words[..], &["--ca", "member"]].concat()).unwrap();
+        until(&format!("the member's {what} fails"), LONGER, || told().contains("Status: failure"));
+    }
+    let refused = add("10.0.64.0/24 => 64500").unwrap_err();
+    assert!(refused.contains("not on any of your certificates"), "{refused}");
+    assert_eq!(krill.validated(4), first, "what was published stays");
+
+    // One that takes a part suffices, and the member asks again.
+    group.start(2);
+    group.await_up(2);
+    until("the member has more", PATIENCE, || {
+        member.ask(&["bulk", "refresh"]).unwrap();
+        add("10.0.64.0/24 => 64500").is_ok()
+    });
+    member.ask(&["bulk", "sync"]).unwrap();
+    until("all are published", PATIENCE, || krill.files("roa").len() == 3);
+    let all = ["10.0.64.0/24", "10.0.128.0/24", "10.0.129.0/24"].map(|prefix| (64_500, prefix.to_owned()));
+    assert_eq!(krill.validated(4), all);
+    assert_eq!(krill.routinated(), all.into());
 }
