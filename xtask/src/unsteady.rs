@@ -91,14 +91,14 @@ pub(crate) fn run(
 /// The tests that failed in these runs, if they are few, all known by name, and all that went wrong.
 fn failed_alone(runs: &[Heard]) -> Result<Vec<String>, String> {
     let failures = runs.iter().filter(|heard| heard.failure.is_some());
-    let (failed, problems): (Vec<_>, Vec<_>) = failures.map(Heard::failed_alone).partition(Result::is_ok);
-    let names: Vec<String> = failed.into_iter().flatten().flatten().cloned().collect();
-    if problems.is_empty() && names.len() <= MOST {
+    let names: Result<Vec<_>, String> = failures.clone().map(Heard::failed_alone).collect();
+    if let Ok(names) = names.map(|names| names.concat())
+        && names.len() <= MOST
+    {
         return Ok(names);
     }
-    let named = |heard: &Heard| Some(format!("{}\n  {}", heard.failure.as_ref()?, heard.names.join("\n  ")));
-    let named = runs.iter().filter_map(named);
-    Err(named.chain(problems.into_iter().filter_map(Result::err)).collect::<Vec<_>>().join("\n"))
+    let told = failures.map(|heard| heard.failed_alone().err().unwrap_or_else(|| heard.named()));
+    Err(told.collect::<Vec<_>>().join("\n"))
 }
 
 /// What a run of tests printed.
@@ -162,10 +162,14 @@ impl Heard {
         }
     }
 
+    /// How it ended, with the tests that failed.
+    fn named(&self) -> String {
+        format!("{}\n  {}", self.failure.as_deref().unwrap_or_default(), self.names.join("\n  "))
+    }
+
     /// The tests that failed, if they are few, all known by name, and all that went wrong.
     fn failed_alone(&self) -> Result<&[String], String> {
-        let failure = self.failure.clone().unwrap_or_default();
-        let named = format!("{failure}\n  {}", self.names.join("\n  "));
+        let named = self.named();
         if self.names.is_empty() || self.begun != self.ended || self.names.len() != self.failed {
             return Err(format!("{named}\n  {} programs of tests began, and {} ended", self.begun, self.ended));
         }

@@ -31,11 +31,12 @@ pub(crate) struct Culprits(Mutex<Inner>);
 struct Inner {
     records: VecDeque<CulpritRecord>,
     logged: HashMap<NodeId, Logged>,
-    noise: HashMap<NodeId, Noise>,
+    /// By node and gravity, so that what a node sends at no cost keeps nothing graver out.
+    noise: HashMap<(NodeId, Gravity), Noise>,
 }
 
 /// How much an offence says. Where there is no room the least grave go first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Gravity {
     /// Bytes that mean nothing, which anybody makes as many of as it likes.
     Noise,
@@ -47,7 +48,7 @@ enum Gravity {
     Proven,
 }
 
-/// What a node has sent that was no message.
+/// What there is any number of, of one node: what it has sent that was no message, or its parts of what this node's agents refuse.
 #[derive(Debug)]
 struct Noise {
     /// When it is named.
@@ -85,7 +86,7 @@ impl Culprits {
         worth_a_line
     }
 
-    /// Takes a message that was none; records the first few of a node in a minute. `None` if this one was left out; `Some(Some(_))` if the log
+    /// Takes what there is any number of, as a message that was none; records the first few of a node in a minute. `None` if this one was left out; `Some(Some(_))` if the log
     /// is to name the node: once in that time, and with how many it did not name in the time before.
     pub(crate) fn noise(&self, culprit: &Culprit) -> Option<Option<u64>> {
         self.noise_at(culprit, Instant::now())
@@ -93,7 +94,7 @@ impl Culprits {
 
     fn noise_at(&self, culprit: &Culprit, now: Instant) -> Option<Option<u64>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let noise = inner.noise.entry(culprit.party);
+        let noise = inner.noise.entry((culprit.party, Gravity::of(&culprit.offence)));
         let noise = noise.or_insert_with(|| Noise { line: Seldom::every(Self::NOISE), records: 0 });
         let line = noise.line.is_time(now);
         if line.is_some() {
@@ -111,7 +112,7 @@ impl Culprits {
     pub(crate) fn told(&self, most: usize) -> Vec<CulpritRecord> {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut records: Vec<(usize, &CulpritRecord)> = inner.records.iter().enumerate().collect();
-        records.sort_by_key(|(place, record)| Reverse((Gravity::of(record), *place)));
+        records.sort_by_key(|(place, record)| Reverse((Gravity::of(&record.culprit.offence), *place)));
         let mut turns: HashMap<NodeId, usize> = HashMap::new();
         let in_turn = records.into_iter().map(|(place, record)| {
             let turn = turns.entry(record.culprit.party).or_default();
@@ -132,8 +133,8 @@ impl Culprits {
 }
 
 impl Gravity {
-    fn of(record: &CulpritRecord) -> Self {
-        match &record.culprit.offence {
+    fn of(offence: &NodeOffence) -> Self {
+        match offence {
             NodeOffence::Envelope(_) => Self::Noise,
             NodeOffence::Consent => Self::Differs,
             NodeOffence::Promise(_) => Self::Seen,
@@ -186,10 +187,10 @@ impl Inner {
     /// Puts a record in the place of one of this node's.
     fn replace(&mut self, party: NodeId, record: CulpritRecord) {
         let theirs = self.records.iter().enumerate().filter(|(_, kept)| kept.culprit.party == party);
-        let least = theirs.map(|(place, kept)| (Gravity::of(kept), place)).min();
+        let least = theirs.map(|(place, kept)| (Gravity::of(&kept.culprit.offence), place)).min();
         let Some((gravity, place)) = least else { return };
         // Of another node it goes whatever it is: who has the most keeps nobody else's out.
-        if record.culprit.party == party && Gravity::of(&record) < gravity {
+        if record.culprit.party == party && Gravity::of(&record.culprit.offence) < gravity {
             return;
         }
         self.records.remove(place);
@@ -290,6 +291,11 @@ mod tests {
         assert_eq!(at(2, 60), Some(Some(10_015)), "15 of them are in the list");
         assert_eq!(at(2, 61), Some(None));
         assert_eq!(culprits.list().len(), 19);
+        // Nor does it hide that the node takes part in what an agent here refuses.
+        assert!((0..100).filter_map(|_| at(2, 61)).count() < 16);
+        let disputed = accused(2, NodeOffence::Consent);
+        assert_eq!(culprits.noise_at(&disputed, start + Duration::from_secs(61)), Some(Some(0)));
+        assert_eq!(culprits.list().last().unwrap().culprit, disputed);
     }
 
     #[test]

@@ -125,7 +125,11 @@ pub(crate) fn doctor(args: &DoctorArgs, output: Output) -> Result<(), Failure> {
     findings.extend(of_keys(&keys, &key_problems, &patients));
     findings.extend(culprits::of_statuses(&statuses).into_iter().map(|caught| {
         let (kind, advice) = if caught.disputed {
-            ("agents-differ", "compare what both operators' agents go by: one copy is behind or wrong, one operator in other hands, or a client has asked the two for different things (`theta audit show`)")
+            (
+                "agents-differ",
+                "compare what both operators' agents go by: one copy is behind or wrong, one operator in other hands, or a client \
+                 has asked the two for different things (`theta audit show`)",
+            )
         } else {
             ("caught", "find out why: is it broken, of an old release, or in other hands?")
         };

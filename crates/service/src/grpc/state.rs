@@ -60,15 +60,7 @@ impl NodeState {
         enclosed: (&Bytes, &[Bytes]),
         asks: R,
     ) -> Result<Granted<R>, Status> {
-        self.decide_presented(request, door::presented(request).with(enclosed.0, enclosed.1), asks).await
-    }
-
-    async fn decide_presented<T, R: Asks + Send + 'static>(
-        &self,
-        request: &Request<T>,
-        presented: Presented,
-        asks: R,
-    ) -> Result<Granted<R>, Status> {
+        let presented = door::presented(request).with(enclosed.0, enclosed.1);
         let granted = self.authority.decide(presented, asks).await.map_err(|refusal| refusal::gate(&refusal))?;
         Self::recognised(request, granted)
     }

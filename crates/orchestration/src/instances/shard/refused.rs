@@ -47,7 +47,7 @@ impl Refused {
         self.requests.get_mut(id).is_some_and(|(_, named)| named.insert(from))
     }
 
-    pub(super) fn expire(&mut self, now: Instant) {
+    fn expire(&mut self, now: Instant) {
         while self.order.front().is_some_and(|(since, _)| now.duration_since(*since) >= Self::AGE) {
             self.drop_oldest();
         }
@@ -76,7 +76,7 @@ impl Shard {
 
     /// A node has sent a message of a request that does not run here.
     pub(super) fn takes_part(&mut self, id: InstanceId, from: NodeId) {
-        // No tick comes while nothing runs.
+        // Ticks would not do: none comes while nothing runs.
         self.refused.expire(self.now.max(self.clock));
         if self.refused.is_to_name(&id, from) {
             self.worker.shared.note_dispute(&Culprit { party: from, offence: NodeOffence::Consent, instance: id });

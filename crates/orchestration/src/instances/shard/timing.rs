@@ -25,7 +25,6 @@ impl Shard {
         self.now = self.now.max(now);
         self.backlog.expire(self.now);
         self.results.expire(self.now);
-        self.refused.expire(self.now);
         self.look_after();
         self.fill();
         let shared = &self.worker.shared;

@@ -56,8 +56,8 @@ fn add(knot: &Knot, name: &str, address: &str) -> bool {
 }
 
 /// How often a node has refused this record.
-fn refusals(group: &Group, node: &str, objection: &str) -> usize {
-    let said = group.theta(&["audit", "show", "--node", node, "--refused", "--last", "1000"]).ok().text();
+fn refusals(group: &Group, node: u16, objection: &str) -> usize {
+    let said = group.theta(&["audit", "show", "--node", &node.to_string(), "--refused", "--last", "1000"]).ok().text();
     said.matches(&format!("agent zone refuses it: {objection}")).count()
 }
 
@@ -80,7 +80,7 @@ fn neither_signs_alone(suite: &str, operation: &str, (algorithm, number): (&str,
     let records = ["victim"].into_iter().chain(more.iter().map(String::as_str));
     let foreign: String = records.map(|name| format!("{name} 1 A 192.0.2.66\n")).collect();
     let foreign = format!("{RECORDS}{foreign}");
-    for (deceiver, by, other) in [(1, 2, "2"), (2, 1, "1")] {
+    for (deceiver, other) in [(1, 2), (2, 1)] {
         write(&group, deceiver, &foreign);
         let before = (fs::read_to_string(knot.zone_file()).unwrap(), refusals(&group, other, objection));
         assert!(!add(&knot, "victim", "192.0.2.66"), "operator {deceiver} had it signed alone: {}", knot.said());
@@ -90,9 +90,9 @@ fn neither_signs_alone(suite: &str, operation: &str, (algorithm, number): (&str,
         // With Ed25519 a signature has a coordinator, and another node sends it its part when it is asked to: half of all have the deceived one.
         let mut more = more.iter();
         until("who took part is named", PATIENCE, || {
-            is_named(&group, deceiver, by) || {
+            is_named(&group, deceiver, other) || {
                 assert!(!more.next().is_some_and(|name| add(&knot, name, "192.0.2.66")), "{}", knot.said());
-                is_named(&group, deceiver, by)
+                is_named(&group, deceiver, other)
             }
         });
         write(&group, deceiver, RECORDS);
