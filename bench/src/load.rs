@@ -42,6 +42,7 @@ Examples:
   theta-bench load --local --operation sign --key sign-ed25519 --burn-nonces    what burning nonces costs
   theta-bench load --local --nodes 31 --threshold 11 --delivery quorum  12 of 31 make shares
   theta-bench load --local --batch 32 --concurrency 2       32 requests in one call
+  theta-bench load --local --suite sh00-pkcs1-sha256 --operation sign    RSA, whose key is dealt in about a minute
   theta-bench load --operation decrypt --size 16KiB --concurrency 32
   theta-bench load --pids $(pgrep -d, -f 'theta node run') --csv load.csv
 
@@ -66,6 +67,9 @@ pub(crate) struct LoadArgs {
     /// Who makes shares in the group that --local makes, where the key's suite has quorum mode: all or quorum
     #[arg(long, value_name = "all|quorum", default_value_t, requires = "local")]
     delivery: Delivery,
+    /// Deal one key of this suite to the group that --local makes, and measure with it: sh00-pkcs1-sha256, ... [default: the demo's keys]
+    #[arg(long, value_name = "SUITE", requires = "local", conflicts_with = "key")]
+    suite: Option<KeySpec>,
     /// What to ask for
     #[arg(long, value_enum, default_value_t = Operation::Decapsulate)]
     operation: Operation,
@@ -116,9 +120,7 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     let home = tempfile::Builder::new().prefix("theta-bench-").tempdir();
     let home = home.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
     let _unfinished = Unfinished::watch(home.path())?;
-    let delivered =
-        |key: KeySpec| if key.suite().supports(args.delivery) { key.delivered(args.delivery) } else { Ok(key) };
-    let keys = plan::default_keys().into_iter().map(delivered).collect::<Result<Vec<_>, _>>()?;
+    let keys = local_keys(args.suite.as_ref(), args.delivery)?;
     let dealt = keys.len();
     let plan = Plan::new(args.nodes, args.threshold, keys)?;
     let site = reach.unwrap_or(Reach::Here).site();
@@ -134,11 +136,22 @@ pub(crate) fn run(args: &LoadArgs, output: Output) -> Result<(), Failure> {
     measure(args, &session, &cluster.pids(), output)
 }
 
+/// The keys of the group that is made: one of this suite, or the demo's, those with this delivery that have it.
+fn local_keys(suite: Option<&KeySpec>, delivery: Delivery) -> Result<Vec<KeySpec>, Failure> {
+    let Some(key) = suite else {
+        let delivered = |key: KeySpec| if key.suite().supports(delivery) { key.delivered(delivery) } else { Ok(key) };
+        return plan::default_keys().into_iter().map(delivered).collect();
+    };
+    Ok(vec![key.clone().delivered(delivery)?])
+}
+
 fn measure(args: &LoadArgs, session: &Session, pids: &[(u16, u32)], output: Output) -> Result<(), Failure> {
     if args.batch.get() > 1 && args.operation == Operation::Decrypt {
         return Err(Failure::Usage("a batch asks for payload keys: --operation decapsulate".to_owned()));
     }
-    let key = session.keyring().choose(args.key.as_deref(), args.operation.purpose())?;
+    let key = session
+        .keyring()
+        .choose(args.key.as_deref().or(args.suite.as_ref().map(KeySpec::name)), args.operation.purpose())?;
     let (count, pace) = match args.rate {
         Some(rate) => (requests_at(rate, args.duration), Pace::Open { rate: f64::from(rate.get()) }),
         None => (args.requests.get(), Pace::Closed { workers: args.concurrency.get(), batch: args.batch.get().into() }),
