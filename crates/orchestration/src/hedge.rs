@@ -14,6 +14,8 @@ use crate::instances::Shared;
 /// How many times a message to the slower of those that count may pass until a result is overdue: the share to the combiner,
 /// the combined value back, and once more for what both compute.
 const PASSES: u32 = 3;
+/// So many times what a node waits without quorum mode does it wait at most, however far behind it is.
+const MOST_BEHIND: u32 = 16;
 
 /// How long results take that come from those who were drawn, and by how much they differ, as TCP estimates round trips (RFC 6298):
 /// on a busy group they take longer than messages do, and who gives up too early makes it busier still.
@@ -47,11 +49,12 @@ pub(crate) struct Hedge {
 }
 
 impl Hedge {
-    /// How long an instance of this key waits before its first look around.
-    pub(crate) fn patience(&mut self, key: &KeyEntry, shared: &Shared, now: Instant) -> Duration {
+    /// How long an instance of this key waits before its first look around, at a node that is so far behind with its own work.
+    pub(crate) fn patience(&mut self, key: &KeyEntry, shared: &Shared, now: Instant, behind: Duration) -> Duration {
         let config = &shared.config;
+        let longest = longest(config.resend_after, behind);
         if key.delivery != Delivery::Quorum {
-            return config.resend_after;
+            return longest;
         }
         if self.read.is_none_or(|read| now.duration_since(read) >= config.tick) {
             self.read = Some(now);
@@ -63,15 +66,24 @@ impl Hedge {
         let latencies = holders.map(|(_, latency)| *latency).collect();
         let by_latency = patience(latencies, (threshold.k(), threshold.n()), (config.hedge_after, config.resend_after));
         let by_results = self.taken.get(&key.suite).map_or(Duration::ZERO, |taken| taken.patience());
-        by_latency.max(by_results.min(config.resend_after))
+        by_latency.max(by_results.min(longest))
     }
 
-    /// A result has come after so long; what is above `most` counts as that, so that one request that nobody else was asked for in time is
-    /// soon forgotten. Liars who keep a result back make the others wait longer the next time, and never longer than without quorum mode.
-    pub(crate) fn learn(&mut self, suite: Suite, took: Duration, most: Duration) {
-        let took = took.min(most);
+    /// A result has come after so long; what is above [`MOST_BEHIND`] times what a node waits without quorum mode counts as that, so that one
+    /// request that nobody else was asked for in time is soon forgotten. Liars who keep a result back make the others wait longer the next
+    /// time, and never longer than without quorum mode.
+    pub(crate) fn learn(&mut self, suite: Suite, took: Duration, resend_after: Duration) {
+        let took = took.min(resend_after.saturating_mul(MOST_BEHIND));
         self.taken.entry(suite).and_modify(|taken| *taken = taken.and(took)).or_insert_with(|| Taken::first(took));
     }
+}
+
+/// The longest that a node waits for others before it looks around: what is configured, and as often as messages pass until a result is
+/// there what a request waits at this node alone. The others' messages wait here as well; what a node that is behind asks for has come as a
+/// rule, and a share that it makes in the place of others comes too late.
+fn longest(resend_after: Duration, behind: Duration) -> Duration {
+    let late = behind.saturating_mul(PASSES);
+    resend_after.saturating_add(late).min(resend_after.saturating_mul(MOST_BEHIND))
 }
 
 /// Three times the latency to the slowest peer but the t = k - 1 that may be bad, or to the (k - 1)-th fastest where that is
@@ -103,6 +115,23 @@ mod tests {
         let one_late = [vec![10; 40], vec![250]].concat();
         assert!(after(&one_late) < ms(300), "one late result does not undo it for long");
         assert!(after(&[one_late, vec![10; 20]].concat()) < ms(30));
+    }
+
+    #[test]
+    fn it_is_longer_only_as_far_as_the_node_itself_is_behind() {
+        let ms = Duration::from_millis;
+        assert_eq!(longest(ms(250), Duration::ZERO), ms(250), "what is configured");
+        assert_eq!(longest(ms(250), ms(300)), ms(1_150));
+        assert_eq!(longest(ms(250), ms(60_000)), ms(4_000), "an end there is");
+        let mut hedge = Hedge::default();
+        let suite = Suite::ALL[0];
+        for _ in 0..40 {
+            hedge.learn(suite, ms(700), ms(250));
+        }
+        let learned = hedge.taken[&suite].patience();
+        assert!((ms(699)..ms(720)).contains(&learned), "what results really take is known: {learned:?}");
+        hedge.learn(suite, Duration::MAX, ms(250));
+        assert!(hedge.taken[&suite].mean < ms(1_200), "one that never came counts as the longest wait");
     }
 
     #[test]

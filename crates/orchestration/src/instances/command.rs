@@ -48,6 +48,16 @@ pub(crate) enum Command {
     Stop,
 }
 
+impl Command {
+    /// How long a request has waited until now; nothing for what is not timed.
+    pub(crate) fn waited(&self) -> time::Duration {
+        match self {
+            Self::Submit(submission) => submission.submitted.elapsed(),
+            _ => time::Duration::ZERO,
+        }
+    }
+}
+
 /// A computation and the randomness that it is given.
 pub(crate) type Computation = Box<dyn FnOnce(&mut dyn CryptoRng) + Send>;
 

@@ -461,7 +461,7 @@ fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>, mail: Option<&Mail
     let Some(mail) = mail else { return };
     let mut batch = Vec::with_capacity(2 * BATCH);
     while !shard.shared().stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
-        shard.set_clock(Instant::now());
+        shard.set_clock(Instant::now(), batch.iter().map(Command::waited).max().unwrap_or_default());
         shard.carry_out(batch.drain(..));
         shard.report(inbox.len() + mail.len());
     }

@@ -9,7 +9,7 @@ mod starting;
 mod timing;
 mod together;
 
-use core::cmp::Reverse;
+use core::{cmp::Reverse, time::Duration};
 use std::{
     collections::{BinaryHeap, HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -61,6 +61,8 @@ pub(crate) struct Shard {
     /// The time as of the last batch of commands, from which an instance that begins counts how long it waits. An engine has
     /// no clock but its ticks.
     pub(super) clock: Instant,
+    /// How long requests of the last batch of commands had waited for it.
+    behind: Duration,
     hedge: Hedge,
     /// The ticks that it has asked for.
     ticks: Ticks,
@@ -120,6 +122,7 @@ impl Shard {
             timers: BinaryHeap::new(),
             now,
             clock: now,
+            behind: Duration::ZERO,
             hedge: Hedge::default(),
             ticks: Ticks::default(),
             plans: Plans::new(),

@@ -80,9 +80,11 @@ impl Shard {
         }
     }
 
-    /// The clock's time, which rises. Where no ticks come, it stands for them.
-    pub(crate) fn set_clock(&mut self, now: Instant) {
+    /// The clock's time, which rises, and how long requests that begin now have waited at this node. Where no ticks come, the clock stands for
+    /// them.
+    pub(crate) fn set_clock(&mut self, now: Instant, behind: Duration) {
         self.clock = self.clock.max(now);
+        self.behind = behind;
         if self.ticks.none {
             self.now = self.now.max(now);
         }
