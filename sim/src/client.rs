@@ -7,7 +7,7 @@ use theta_names::{Delivery, Epoch, KeyRef, Label, Operation as Permission};
 use theta_orchestration::Finished;
 use theta_payload::{Aead, Encrypt as _, PayloadKey, open_bytes, split_ciphertext};
 use theta_schemes::keys::{AnyPublicKey, KeyName};
-use theta_schemes::{Purpose, RequestError, StatementBytes, Suite};
+use theta_schemes::{MessageDigest, Purpose, RequestError, Statement, Suite};
 use theta_statements::{Ask, CeremonyRequest, KeyChange, StateChange};
 
 use crate::group::{Failed, GROUP};
@@ -22,7 +22,6 @@ const LABEL: &[u8] = b"label";
 pub(crate) struct Wanted {
     pub(crate) key: KeyName,
     operation: KeyRequest,
-    pub(crate) statement: StatementBytes,
     pub(crate) asked: Asked,
     suite: Suite,
     ciphertext: Vec<u8>,
@@ -35,19 +34,19 @@ impl Wanted {
         let (name, public, held) = setup.key(asked.key)?;
         let text = Bytes::copy_from_slice(asked.text.as_bytes());
         let mut ciphertext = Vec::new();
-        let (operation, statement) = match held.suite.purpose() {
-            Purpose::Sign => (KeyRequest::Sign(text.clone()), StatementBytes::Sign(text)),
-            Purpose::Coin => (KeyRequest::FlipCoin(text.clone()), StatementBytes::FlipCoin(text)),
+        let operation = match held.suite.purpose() {
+            Purpose::Sign if asked.hashed => KeyRequest::SignDigest(MessageDigest::Sha256.of(&text).into()),
+            Purpose::Sign => KeyRequest::Sign(text),
+            Purpose::Coin => KeyRequest::FlipCoin(text),
             Purpose::Decrypt => {
                 let sealed = public.encrypt(&text, LABEL, Aead::default(), &mut seeded(seed, asked.at));
                 ciphertext = sealed.map_err(|error| error.to_string())?;
                 let (header, _) = split_ciphertext(&ciphertext).map_err(|error| error.to_string())?;
-                let header = Bytes::copy_from_slice(header);
-                (KeyRequest::Decapsulate(header.clone()), StatementBytes::Decapsulate(header))
+                KeyRequest::Decapsulate(Bytes::copy_from_slice(header))
             }
         };
         let (key, asked, suite, approvals) = (name.clone(), asked.clone(), held.suite, Vec::new());
-        let mut wanted = Self { key, operation, statement, asked, suite, ciphertext, approvals };
+        let mut wanted = Self { key, operation, asked, suite, ciphertext, approvals };
         let approval = |consent: &_| Ok(approval(*consent, &wanted.ask())?.encode().into());
         wanted.approvals = wanted.asked.consents.iter().map(approval).collect::<Result<_, Failed>>()?;
         Ok(wanted)
@@ -75,15 +74,29 @@ impl Wanted {
         }
     }
 
+    /// What the key is asked.
+    fn statement(&self) -> Statement<'_> {
+        match &self.operation {
+            KeyRequest::Decapsulate(header) => Statement::Decapsulate(header),
+            KeyRequest::Decrypt(header) => Statement::Header(header),
+            KeyRequest::Sign(message) | KeyRequest::SignRandomized { message, .. } => Statement::Sign(message),
+            KeyRequest::SignDigest(digest) => Statement::SignDigest(digest),
+            KeyRequest::FlipCoin(name) => Statement::FlipCoin(name),
+        }
+    }
+
     /// The statement to approve.
     fn ask(&self) -> Ask<'_> {
-        let (operation, label, statement) = match &self.statement {
-            StatementBytes::Decapsulate(bytes) => {
-                (Permission::Decapsulate, Label::new(LABEL).unwrap_or_default(), bytes)
+        let statement = self.statement();
+        let (operation, label) = match statement {
+            Statement::Decapsulate(_) | Statement::Header(_) => {
+                (Permission::Decapsulate, Label::new(LABEL).unwrap_or_default())
             }
-            StatementBytes::Sign(bytes) => (Permission::Sign, Label::EMPTY, bytes),
-            StatementBytes::FlipCoin(bytes) => (Permission::FlipCoin, Label::EMPTY, bytes),
+            Statement::Sign(_) => (Permission::Sign, Label::EMPTY),
+            Statement::SignDigest(_) => (Permission::SignDigest, Label::EMPTY),
+            Statement::FlipCoin(_) => (Permission::FlipCoin, Label::EMPTY),
         };
+        let statement = statement.bytes();
         Ask { key: Some(self.key.as_str()), label, statement, slot: self.asked.slot, ..Ask::new(GROUP, operation) }
     }
 
@@ -101,13 +114,13 @@ impl Wanted {
     /// The instances that the request may have under a key, whose epoch may rise while it runs.
     pub(crate) fn instances(&self, public: &AnyPublicKey, epoch: Epoch) -> impl Iterator<Item = (Epoch, InstanceId)> {
         let epochs = (0..=epoch.get() + 4).map(Epoch::new);
-        epochs.map(|epoch| (epoch, InstanceId::new(public.key_id(), epoch, &self.statement)))
+        epochs.map(|epoch| (epoch, InstanceId::new(public.key_id(), epoch, &self.statement())))
     }
 
     /// The position of the key under which a result is right; the first one if any key opens it.
     pub(crate) fn right_under(&self, finished: &Finished, keys: &[AnyPublicKey]) -> Option<usize> {
         let result = finished.result.expose();
-        if let StatementBytes::Decapsulate(_) = self.statement {
+        if let Statement::Decapsulate(_) = self.statement() {
             let key = PayloadKey::from_bytes(result).ok()?;
             let text = open_bytes(&key, &self.ciphertext).ok()?;
             return (text.expose().as_slice() == self.asked.text.as_bytes()).then_some(0);

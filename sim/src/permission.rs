@@ -70,7 +70,7 @@ pub(crate) fn policy(
         }
         text += &format!(
             "[[rule]]\nname = \"use-{name}\"\neffect = \"allow\"\nclients = [\"app\"]\nkeys = [\"{name}\"]\n\
-             operations = [\"decapsulate\", \"sign\", \"flip-coin\"]\n"
+             operations = [\"decapsulate\", \"sign\", \"sign-digest\", \"flip-coin\"]\n"
         );
         if held.consents && bug != Some(Sabotage::NoConsents) {
             let names: Vec<String> = (0..APPROVERS).map(|number| format!("\"approver-{number}\"")).collect();
@@ -90,7 +90,7 @@ pub(crate) fn policy(
 pub(crate) fn none() -> Result<Policy, Failed> {
     let text = format!(
         "format = 1\n[[client]]\nname = \"app\"\ncertificates = [\"{}\"]\n[[rule]]\nname = \"all\"\neffect = \"allow\"\n\
-         clients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\"]\n",
+         clients = [\"app\"]\nkeys = [\"*\"]\noperations = [\"*\", \"sign-digest\"]\n",
         hex::encode(CERTIFICATE)
     );
     parsed(text, "none.toml")

@@ -92,6 +92,8 @@ type Program = (Bytes, [u8; 2]);
 /// What a liar has sent in a program.
 #[derive(Default)]
 struct Sent {
+    /// How many programs it had taken part in before.
+    earlier: u16,
     /// Whether exactly k holders compute it.
     by_k: bool,
     /// The rounds in which elements were shown; and corrections.
@@ -119,6 +121,8 @@ enum Part {
 /// A holder that lies.
 pub(super) struct EcdsaLiar {
     lie: EcdsaLie,
+    /// In so many programs it follows the protocol first.
+    honest: u16,
     programs: BTreeMap<Program, Sent>,
     /// What it said for each slot to each holder: whoever is asked for that again says the same.
     told: BTreeMap<(Bytes, u32, u32, u16), Option<Bytes>>,
@@ -127,8 +131,8 @@ pub(super) struct EcdsaLiar {
 }
 
 impl EcdsaLiar {
-    pub(super) const fn new(lie: EcdsaLie) -> Self {
-        Self { lie, programs: BTreeMap::new(), told: BTreeMap::new(), named: None }
+    pub(super) const fn new(lie: EcdsaLie, honest: u16) -> Self {
+        Self { lie, honest, programs: BTreeMap::new(), told: BTreeMap::new(), named: None }
     }
 
     /// What it sends in place of a message; nothing, if it keeps that back.
@@ -173,8 +177,13 @@ impl EcdsaLiar {
         let (head, said) = envelope.payload.split_at_checked(HEAD)?;
         let [a, b, c, d] = head.try_into().ok()?;
         let round = u16::from_be_bytes([c, d]);
-        let sent = self.programs.entry((envelope.instance_id.clone(), [a, b])).or_default();
+        let earlier = u16::try_from(self.programs.len()).unwrap_or(u16::MAX);
+        let begun = || Sent { earlier, ..Sent::default() };
+        let sent = self.programs.entry((envelope.instance_id.clone(), [a, b])).or_insert_with(begun);
         let part = sent.note(round, said);
+        if sent.earlier < self.honest {
+            return None;
+        }
         let is_victim = matches!(part, Part::Dealing | Part::Corrections) && *sent.victim.get_or_insert(to) == to;
         let told: Bytes = match (self.lie, part) {
             (EcdsaLie::OtherElement, Part::Nonce) => other_elements(said),

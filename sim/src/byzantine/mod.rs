@@ -81,6 +81,8 @@ pub enum Behaviour {
     Ledger(LedgerLie),
     /// Lies in programs of ECDSA, and about presignatures.
     Ecdsa(EcdsaLie),
+    /// The same, but follows the protocol in so many programs first, so that there are presignatures in stock.
+    EcdsaAfter(EcdsaLie, u16),
 }
 
 impl Behaviour {
@@ -107,7 +109,7 @@ impl Behaviour {
             Self::Overlong => "overlong",
             Self::Ceremony(_) => "lies in ceremonies",
             Self::Ledger(lie) => lie.name(),
-            Self::Ecdsa(lie) => lie.name(),
+            Self::Ecdsa(lie) | Self::EcdsaAfter(lie, _) => lie.name(),
         }
     }
 
@@ -176,7 +178,8 @@ impl Liar {
             _ => None,
         };
         let ecdsa = match behaviour {
-            Behaviour::Ecdsa(lie) => Some(EcdsaLiar::new(lie)),
+            Behaviour::Ecdsa(lie) => Some(EcdsaLiar::new(lie, 0)),
+            Behaviour::EcdsaAfter(lie, honest) => Some(EcdsaLiar::new(lie, honest)),
             _ => None,
         };
         Ok(Self { behaviour, keys, rng, said: Vec::new(), answered: BTreeMap::new(), count: 0, ledger, ecdsa, lies: 0 })
@@ -226,7 +229,7 @@ impl Liar {
                 let told = lie.tell(&self.keys, to, envelope.clone());
                 if told == envelope { now(bytes) } else { now(with(told)) }
             }
-            Behaviour::Ecdsa(_) => {
+            Behaviour::Ecdsa(_) | Behaviour::EcdsaAfter(..) => {
                 let told = self.ecdsa.as_mut().and_then(|liar| liar.tell(to, envelope.clone(), &mut self.rng));
                 told.map_or_else(Vec::new, |told| if told == envelope { now(bytes) } else { now(with(told)) })
             }

@@ -79,6 +79,7 @@ impl Scenario {
         scenario.draw_lies_of_holders();
         scenario.draw_faults(&mut rng);
         scenario.draw_requests(&mut rng);
+        scenario.draw_digests();
         if kept {
             scenario.draw_ceremonies(&mut rng);
             scenario.draw_trials(&mut rng, t);
@@ -97,23 +98,21 @@ impl Scenario {
         }
     }
 
-    /// Some of the keys that sign are of ECDSA: drawn apart, too. With an honest majority that takes 2t + 1 honest holders that are willing, and where
-    /// there may be fewer nothing would be promised; with a dishonest one any k will do, and where all must sign there is no other. Passive security is for
-    /// holders none of which lies.
+    /// Some of the keys that sign are of ECDSA: drawn apart, too. With an honest majority that takes 2t + 1 honest holders; nodes whose policies refuse a use, or
+    /// that see too few approvals of it, are not willing, and nothing is promised where too few are left. With a dishonest one any k will do, and where all must
+    /// sign there is no other. Passive security is for holders none of which lies.
     fn draw_presigned(&mut self, t: u16) {
         let [mut rng, mut apart] = [2, 3].map(|stream| {
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
             rng.set_stream(stream);
             rng
         });
-        let spare = usize::from(self.n.saturating_sub(3 * t + 1));
         let (by_all, passive) = (self.n == self.k, self.liars.is_empty());
         let mut taken = Vec::new();
         for key in &mut self.keys {
             let curve = if below(&mut rng, 2) == 0 { Suite::EcdsaP256 } else { Suite::EcdsaSecp256k1 };
             let signs = key.suite.purpose() == Purpose::Sign && !is_rsa(key.suite);
-            // Nodes that are shown too few approvals are not willing either.
-            let all_may = !self.kept && self.n > 3 * t && !key.consents && key.refused_by.len() <= spare;
+            let all_may = !self.kept && self.n > 3 * t;
             let is_drawn = below(&mut rng, 3) == 0;
             let (by_k, passive) = (below(&mut apart, 2) == 0 || by_all, below(&mut apart, 2) == 0 && passive);
             // Each suite has one key at most.
@@ -180,7 +179,18 @@ impl Scenario {
                 later_at: some_nodes(rng, self.n, 3),
                 consents: consents(rng),
                 bare_at: if below(rng, 4) == 0 { some_nodes(rng, self.n, 2) } else { BTreeSet::new() },
+                hashed: false,
             });
+        }
+    }
+
+    /// Half of the requests to keys of ECDSA bring a digest, which the caller has chosen: drawn apart, too.
+    fn draw_digests(&mut self) {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(5);
+        for asked in &mut self.requests {
+            let is_ecdsa = self.keys.get(asked.key).is_some_and(|key| key.suite.scheme() == "ECDSA");
+            asked.hashed = below(&mut rng, 2) == 0 && is_ecdsa;
         }
     }
 

@@ -172,7 +172,7 @@ impl Scenario {
         if quick && below(rng, 4) == 0 {
             let (at, text) = (below(rng, self.calm), format!("request of {}", self.seed));
             let (later_at, consents, bare_at) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
-            self.requests.push(Asked { at, key: 0, text, slot: None, later_at, consents, bare_at });
+            self.requests.push(Asked { at, key: 0, text, slot: None, later_at, consents, bare_at, hashed: false });
         }
     }
 }

@@ -92,6 +92,16 @@ pub struct HeldKey {
     pub lost_by: Option<u16>,
 }
 
+impl HeldKey {
+    /// So many willing honest nodes certainly have a result, k being the key's. With an honest majority presignatures of ECDSA are made by 2t + 1 holders:
+    /// fewer can use what is in stock, and no more is promised.
+    pub(crate) fn takes(&self, k: u16) -> usize {
+        let k = usize::from(k);
+        let by_most = [Delivery::All, Delivery::Passive].contains(&self.delivery);
+        if self.suite.scheme() == "ECDSA" && by_most { 2 * k - 1 } else { k }
+    }
+}
+
 /// The uses of a rated key that may come at once.
 pub(crate) const BURST: u64 = 2;
 /// The uses of a rated key that each second adds.
@@ -118,6 +128,8 @@ pub struct Asked {
     pub consents: Vec<Consent>,
     /// The nodes that receive the request without approvals.
     pub bare_at: BTreeSet<u16>,
+    /// Whether the client brings the message's digest in its place; of keys of ECDSA.
+    pub hashed: bool,
 }
 
 impl Asked {

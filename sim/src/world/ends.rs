@@ -26,16 +26,17 @@ impl World<'_> {
             Some(*node) != lost && self.holds_shares(*node, request) && !self.watch.stores.is_set_back(*node)
         };
         let able: Vec<u16> = permitted.into_iter().filter(is_able).collect();
-        if able.len() < usize::from(self.scenario.k) {
+        let enough = key.map_or(usize::from(self.scenario.k), |key| key.takes(self.scenario.k));
+        if able.len() < enough {
             return Vec::new();
         }
         // A refusal without a certificate is an end as well, except where the slot is certain to be certified.
         let is_certain = key.is_some_and(|key| key.slots) && self.must_be_certified(request);
         let refused = |node: &u16| self.refused.contains_key(&(request, *node)) && !is_certain;
         let served = |node: &u16| self.served.contains(&(request, *node));
-        // A liar that shows a promise for another message to each may have one node take for certified what the others take for void: fewer than k sign,
-        // and whoever waits for them is told so when its time is over.
-        let signs = able.iter().filter(|node| !refused(node)).count() >= usize::from(self.scenario.k);
+        // A liar that shows a promise for another message to each may have one node take for certified what the others take for void: too few sign, and
+        // whoever waits for them is told so when its time is over.
+        let signs = able.iter().filter(|node| !refused(node)).count() >= enough;
         if key.is_some_and(|key| key.slots) && !signs && !able.iter().any(served) {
             return Vec::new();
         }
@@ -241,7 +242,9 @@ impl World<'_> {
                 let Culprit { party, offence, .. } = &record.culprit;
                 let lies = matches!(
                     self.scenario.liars.get(&party.get()),
-                    Some(Behaviour::Ledger(_) | Behaviour::Ceremony(_) | Behaviour::Ecdsa(_))
+                    Some(
+                        Behaviour::Ledger(_) | Behaviour::Ceremony(_) | Behaviour::Ecdsa(_) | Behaviour::EcdsaAfter(..)
+                    )
                 );
                 // Bytes that nobody reads would try nothing.
                 if lies && matches!(offence, NodeOffence::Envelope(_)) {

@@ -22,6 +22,7 @@ pub(crate) fn quiet(seed: u64, suite: Suite) -> Scenario {
         later_at: Default::default(),
         consents: Vec::new(),
         bare_at: Default::default(),
+        hashed: false,
     };
     Scenario {
         n: 4,

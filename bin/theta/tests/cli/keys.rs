@@ -2,6 +2,7 @@
 
 mod ecdsa;
 mod majority;
+mod permission;
 mod processes;
 mod quorum;
 pub(crate) mod verifiers;

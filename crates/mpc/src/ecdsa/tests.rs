@@ -1,6 +1,7 @@
 //! Signing, against the answers of the second implementation (`vectors/ecdsa`); zero denominators.
 
 mod forgeries;
+mod wrong_r;
 
 use core::future::Future;
 

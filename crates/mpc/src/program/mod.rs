@@ -18,7 +18,7 @@ mod party;
 mod stop;
 
 #[cfg(test)]
-pub(crate) use among::among;
+pub(crate) use among::{among, among_with};
 pub use exchange::{Exchange, Gather};
 pub use join::both;
 pub use machine::Program;

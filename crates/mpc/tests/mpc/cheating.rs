@@ -195,8 +195,8 @@ fn other_elements(payload: &[u8]) -> Option<Vec<u8>> {
     Some(elements?.into_iter().flat_map(encode).collect())
 }
 
-/// A wrong R: with it, the one s that signing shows would be a signature of another message. Returns how many honest parties
-/// have tuples after each run.
+/// A wrong R, told to one party: with it, the one s that signing shows would be a signature of another message. Returns how many honest parties
+/// have tuples after each run. (One that is told to all, and confirmed by the liar too, is in `src/ecdsa/tests/wrong_r.rs`.)
 fn with_wrong_r<B: Made<Group = P256>>(n: u16, t: u16, liar: u16) -> Vec<usize> {
     let mut have = Vec::new();
     for (to, round, payload) in recorded::<B>(n, t, liar) {
@@ -219,9 +219,10 @@ fn nobody_has_a_tuple_with_a_wrong_r() {
     assert!(have.len() >= 3 && have.iter().all(|number| *number == 0), "{have:?}");
 }
 
-/// Passive security is not enough: the same R is wrong at all, so that all agree, and signing fails.
+/// With passive security nothing checks R but that all confirm the same: a liar that tells all others another one, and goes on with the right one itself,
+/// makes no tuple.
 #[test]
-fn with_passive_security_a_wrong_r_is_noticed_by_the_signature_only() {
+fn with_passive_security_a_wrong_r_makes_no_tuple_unless_the_liar_confirms_it() {
     fn test<B: Made<Group = P256>>() {
         let all = recorded::<B>(3, 1, 1);
         let last =

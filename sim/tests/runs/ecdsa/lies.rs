@@ -19,6 +19,9 @@ const IN_PROGRAMS: [EcdsaLie; 6] = [
     EcdsaLie::WrongDegree,
 ];
 
+/// The programs in which a liar follows the protocol: those that fill the stocks.
+const FILLINGS: u16 = 2;
+
 /// So many requests are enough where programs are slow.
 const FEW: usize = 5;
 
@@ -51,6 +54,25 @@ fn beside_liars_most_holders_sign() {
             let named = lie == EcdsaLie::FalseShare && delivery == Delivery::All;
             assert_eq!(outcome.accused, if named { [LIAR].into() } else { BTreeSet::new() }, "{lie:?}");
         }
+    }
+}
+
+/// Three of which one lies, once there is a stock, are 2t + 1 and no more: what the two others have in stock without it still signs, and when that is used up
+/// nothing does, as every program has the liar in it. Nobody is named for it, and nobody is in quarantine: that a check of the products fails is all that is
+/// known (`spec/ecdsa.md`, What t liars can do).
+#[test]
+fn beside_a_liar_of_three_two_sign_from_stock_and_then_no_more() {
+    for lie in IN_PROGRAMS.into_iter().filter(|lie| *lie != EcdsaLie::OneCorrection) {
+        let mut scenario = busy(0, false);
+        scenario.n = 3;
+        scenario.liars.insert(LIAR, Behaviour::EcdsaAfter(lie, FILLINGS));
+        let outcome = run(&scenario, false);
+        assert_eq!(outcome.violation, None, "{lie:?}");
+        assert!(outcome.observations.lies().any(|(what, times)| what == lie.name() && times > 0), "{lie:?}");
+        let all = 2 * scenario.requests.len();
+        assert!(outcome.results > 0 && outcome.results < all, "{lie:?}: {} results of {all}", outcome.results);
+        assert!(outcome.observations.count(Observation::Presigned) > 0, "{lie:?}");
+        assert_eq!((outcome.accused, outcome.quarantined), Default::default(), "{lie:?}");
     }
 }
 

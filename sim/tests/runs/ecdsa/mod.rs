@@ -1,5 +1,6 @@
 //! Keys of ECDSA: presignatures sign once, and holders that lie.
 
+mod asked;
 mod lies;
 mod presignatures;
 mod steps;

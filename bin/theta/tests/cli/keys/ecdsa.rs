@@ -61,6 +61,31 @@ fn keys_of_openssl_are_imported_and_its_signatures_verify() {
     group.theta(&["verify", "message", "message.raw", "--key", "ecdsa-p256"]).fails(1, &["does not verify"]);
 }
 
+/// The nodes sign with a key that OpenSSL has made, in each of its forms, and go on when the shares that its dealer knew are no more. What verifies is the
+/// public key that OpenSSL wrote before any node knew of it.
+#[test]
+fn nodes_sign_with_imported_keys() {
+    let mut group = Group::made_with(&["--no-keys"]);
+    for (suite, curve) in CURVES {
+        run(group.path(), &format!("openssl ecparam -name {curve} -genkey -noout -out sec1.pem"));
+        run(group.path(), "openssl pkcs8 -topk8 -nocrypt -in sec1.pem -out pkcs8.pem");
+        run(group.path(), &format!("openssl ec -in sec1.pem -pubout -out {suite}.pem"));
+        let form = if suite == "ecdsa-p256" { "sec1.pem" } else { "pkcs8.pem" };
+        group.theta(&["keys", "import", "--name", suite, "--suite", suite, form]).ok();
+    }
+    group.start_all();
+    for (suite, _) in CURVES {
+        let signs = |message: &str| {
+            all_take(&group, suite, suite, message);
+            let verify = format!("openssl dgst -sha256 -verify {suite}.pem -signature signature.der message");
+            run(group.path(), &verify);
+        };
+        (0..3).for_each(|turn| signs(&format!("imported, {turn}")));
+        group.theta(&["keys", "refresh", suite]).ok();
+        signs("with shares that no dealer knew");
+    }
+}
+
 /// What DNSKEY records say of keys, against what OpenSSL says of the same ones.
 #[test]
 fn public_keys_are_written_as_dnskey_records() {

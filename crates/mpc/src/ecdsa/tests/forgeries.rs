@@ -15,10 +15,10 @@ type S = <G as Group>::Scalar;
 type B = ActiveShamir<G>;
 
 /// The digest that the caller wants a signature of, and may not ask for.
-const WANTED: [u8; 32] = [0x77; 32];
+pub(super) const WANTED: [u8; 32] = [0x77; 32];
 
 /// r of an element.
-fn r(element: &<G as Group>::Element) -> S {
+pub(super) fn r(element: &<G as Group>::Element) -> S {
     abscissa::<G>(element).unwrap().r
 }
 
@@ -30,7 +30,7 @@ fn parts(signature: &Signature<G>) -> (S, S) {
 
 /// How a signature is made of a tuple.
 #[derive(Clone, Copy)]
-enum Delta {
+pub(super) enum Delta {
     /// R as it was known before.
     One,
     /// As shipped.
@@ -38,7 +38,7 @@ enum Delta {
 }
 
 /// A key, and a tuple whose R the caller knows.
-async fn prepare(black_box: &B) -> Result<(KeyShare<B>, Tuple<B>), Stop> {
+pub(super) async fn prepare<B: BlackBox<Group = G>>(black_box: &B) -> Result<(KeyShare<B>, Tuple<B>), Stop> {
     let key = generate(black_box, Epoch::FIRST).await?;
     let nonces = prepare_nonces(black_box, Epoch::FIRST, 1).await?;
     let tuple = bind(black_box, nonces, &key).await?.pop().ok_or(Stop::Lost)?;

@@ -1,5 +1,7 @@
 //! A party that lies about what an element is made of: nobody has the element then.
 
+mod together;
+
 use theta_groups::{Group, P256, Scalar as _};
 use theta_rounds::Abort;
 
